@@ -18,8 +18,8 @@
 namespace isoscale::analysis {
 namespace {
 
-/// True if the curve has a point of this rank count. A second one (with another mesh, for example)
-/// opens a new curve.
+/// True if the curve already has a point with this rank count. A curve holds one point for each
+/// rank count, so another one (with another mesh, for example) starts a new curve.
 bool has_ranks(const Curve& curve, int ranks) {
   return std::ranges::any_of(
       curve.points, [ranks](const PointReport& point) { return point.data->ranks == ranks; });
@@ -57,14 +57,15 @@ std::string microbatch_text(const PointReport& point) {
   return found == point.data->options.end() ? std::string{} : "microbatch=" + found->second;
 }
 
-/// Combines one side of the intervals of two independent times into that side of their ratio's
-/// interval, as a logarithm.
+/// Returns sqrt(ln(of_point)^2 + ln(of_baseline)^2), one half-width of a ratio's interval as a
+/// logarithm (see add_losses). The arguments are bound / median, or median / bound, of two
+/// independent times; values below 1 count as 1.
 double in_quadrature(double of_point, double of_baseline) {
   return std::hypot(std::max(0.0, std::log(of_point)), std::max(0.0, std::log(of_baseline)));
 }
 
-/// Returns the speed-up of a point with its bounds. The baseline against itself is exactly 1, even
-/// if its own time is uncertain.
+/// Returns the speed-up of a point with its bounds. The speed-up of the baseline relative to itself
+/// is exactly 1, even if its time is uncertain.
 efficiency::ScalingPoint scaling_point(const PointReport& point, const PointReport& baseline) {
   efficiency::ScalingPoint result{
       .p = static_cast<double>(point.data->ranks) / baseline.data->ranks,
@@ -86,16 +87,16 @@ efficiency::ScalingPoint scaling_point(const PointReport& point, const PointRepo
   return result;
 }
 
-/// Returns the interval of the speed-up as reports show it. The baseline counts as `worth`: its
-/// rank count, or 1 for one node.
+/// Returns the interval of the speed-up in the unit that reports show, where the baseline has the
+/// speed-up `worth`: its rank count, or 1 if the baseline is one node.
 std::optional<statistics::Located> interval_of(const efficiency::ScalingPoint& at, int worth) {
   if (!at.lower || !at.upper) return std::nullopt;
   return statistics::Located{
       .value = at.speedup * worth, .lower = *at.lower * worth, .upper = *at.upper * worth};
 }
 
-/// Returns the serial fraction of a point if it is meaningful: between 0 and 1, with an interval
-/// narrower than 1.
+/// Returns Karp and Flatt's serial fraction of a point if it is between 0 and 1 and its interval is
+/// narrower than 1; absent otherwise, since other values have no meaning.
 std::optional<statistics::Located> telling_fraction(const efficiency::ScalingPoint& at) {
   constexpr double rounding = 1e-9;
   const std::optional<statistics::Located> fraction = efficiency::karp_flatt(at);
@@ -104,13 +105,13 @@ std::optional<statistics::Located> telling_fraction(const efficiency::ScalingPoi
   return is_share && *fraction->upper - *fraction->lower < 1 ? fraction : std::nullopt;
 }
 
-/// Fills in what the points of a curve lost against `base` (one of these points), the intervals of
-/// their speed-ups, and the scaling laws fitted to the curve. The errors of a point's time t and of
-/// the baseline's t0 are independent, so the 95% interval of the ratio has, as logarithms, the
-/// half-widths
+/// Computes the losses of the points of a curve relative to `base` (one of these points), the
+/// intervals of their speed-ups, and the scaling laws fitted to the curve. The errors of a point's
+/// time t and of the baseline's time t0 are independent, so the 95% interval of ln(t0 / t) has
+/// these half-widths:
 ///   below: sqrt(ln(t.upper / t)^2 + ln(t0 / t0.lower)^2)
 ///   above: sqrt(ln(t / t.lower)^2 + ln(t0.upper / t0)^2)
-/// The baseline's ratio to itself is exactly 1.
+/// The ratio of the baseline to itself is exactly 1.
 void add_losses(Curve& curve, const PointReport& base) {
   const std::optional<efficiency::StepLoss> ideal = step_loss(base);
   const std::optional<efficiency::UsefulWork> useful =

@@ -11,7 +11,7 @@
 #include "analysis/identity.hpp"
 #include "analysis/report.hpp"
 
-/// Sorts points into curves, and compares each with the baseline of its curve.
+/// Sorts points into curves, and compares each point with the baseline of its curve.
 namespace isoscale::analysis {
 
 /// Sorts points into curves, names the curves and compares each point with the baseline of its
@@ -19,58 +19,60 @@ namespace isoscale::analysis {
 [[nodiscard]] std::vector<Curve> make_curves(std::vector<PointReport> points,
                                              const ReportOptions& options);
 
-/// Chooses the point that is shown on behalf of several. Points without labels are preferred, then
-/// those whose labels do not say that ranks shared hardware, then all that are ok; among these, the
-/// point with the most ranks. Null where none is ok.
+/// Chooses the point that a report shows to represent several points. Points without labels come
+/// first, then points with labels that still count as scaling results, then all other points that
+/// are ok. Among equally good points the one with the most ranks is chosen. Null if no point is ok.
 [[nodiscard]] const PointReport* telling_point(const std::vector<const PointReport*>& points);
-/// Chooses the point that is shown on behalf of a curve, from its points with a throughput. The
-/// baseline says nothing of scaling, so it is chosen only if there is no other.
+/// Chooses the point that a report shows to represent a curve, from the points with a throughput.
+/// The baseline does not show how the curve scales, so it is chosen only if it is the only point.
 [[nodiscard]] const PointReport* telling_point(const Curve& curve);
 
-/// Appends texts[i] to names[i] if another entry has the same base, bases[i], but a different text.
-/// Empty texts are ignored.
+/// Makes names unique: appends texts[i] to names[i] if some other entry j has the same base
+/// (bases[j] == bases[i]) but a different text. Empty texts are ignored.
 void tell_apart(std::vector<std::string>& names, const std::vector<std::string>& bases,
                 const std::vector<std::string>& texts);
-/// Appends to names[i] the text of curve i's telling point, if another curve with the same base has
-/// a different text at a rank count that both have.
+/// Does the same for curves: the text of a curve is `text_of` its telling_point(). It is appended
+/// if another curve with the same base has a different text at a rank count that both curves have.
 void tell_apart(std::vector<std::string>& names, const std::vector<std::string>& bases,
                 std::span<const Curve* const> curves,
                 const std::function<std::string(const PointReport&)>& text_of);
-/// Makes the names of curves differ if only their meshes or microbatches do: appends the mesh, or
-/// the microbatch if the meshes are equal too.
+/// Makes the names of curves unique: to equal names it appends the meshes if these differ, or else
+/// the microbatches.
 void tell_meshes_apart(std::vector<std::string>& names, std::span<const Curve* const> curves);
 
 /// Returns the experiment that the points of a curve have in common. The curve has at least one
 /// point.
 [[nodiscard]] Experiment experiment_of(const Curve& curve);
 
-/// A rank count that efficiency could be relative to.
+/// A rank count that may become the baseline of a curve's efficiencies.
 struct BaselineCandidate {
   int ranks = 0;
   bool shares_hardware = false;  ///< a point of this count is labelled oversubscribed or shared-gpu
 };
 
 /// Chooses the baseline for reports, joined launches, comparisons and predictions: the smallest
-/// count, where candidates whose ranks share hardware are considered only if all candidates' ranks
-/// do. The number of steps plays no part. Absent without candidates. `candidates` ascend in ranks.
+/// rank count whose ranks do not share hardware, or the smallest of all if the ranks of every
+/// candidate share hardware. The number of steps does not matter. Absent if there are no
+/// candidates. `candidates` ascend in ranks.
 [[nodiscard]] std::optional<int> baseline_ranks(std::span<const BaselineCandidate> candidates);
 
 /// Returns "1 rank", "4 ranks", "1 node of 8 ranks"; "" for a curve without a baseline.
 [[nodiscard]] std::string baseline_name(const Curve& curve);
 
-/// Returns the point that the curve's efficiency is relative to; null where there is none.
+/// Returns the baseline of the curve's efficiencies; null if there is none.
 [[nodiscard]] const PointReport* baseline_point(const Curve& curve);
 
-/// True if the baseline has too few steps for an interval, so that every efficiency of the curve is
+/// True if the baseline has the label few-steps, which makes every efficiency of the curve
 /// uncertain.
 [[nodiscard]] bool has_unsure_baseline(const Curve& curve);
 
-/// Gives the points of a curve, ascending in ranks, their speed-up, efficiency and losses relative
-/// to its baseline (see baseline_ranks), or to the baseline that `options` names.
+/// Computes the speed-up, efficiency and losses of the points of a curve relative to its baseline:
+/// the one that `options` names, or else the one that baseline_ranks() chooses. The points ascend
+/// in ranks.
 void set_against_baseline(Curve& curve, const ReportOptions& options);
 
-/// Returns the step and its costs, in the form that the waterfall takes; absent without traces and
-/// step times.
+/// Returns the step time of a point and its costs by cause, the input of efficiency::waterfall().
+/// Absent if the point has no throughput, step time or traces.
 [[nodiscard]] std::optional<efficiency::StepLoss> step_loss(const PointReport& point);
 
 }  // namespace isoscale::analysis

@@ -27,7 +27,7 @@ using results::PointData;
 
 using Texts = std::map<std::string, std::string>;
 
-/// Options that scaling itself changes. A point may be skipped before their values are known.
+/// The options that scaling itself changes. A point may be skipped before their values are known.
 constexpr std::array scaled_options =
     std::to_array<std::string_view>({"batch", "microbatch", "microbatches", "experts"});
 
@@ -35,7 +35,8 @@ bool is_scaled(const std::string& option) {
   return std::ranges::find(scaled_options, option) != scaled_options.end();
 }
 
-/// Returns `text` divided by `by`; unchanged where it is not an integer that `by` divides.
+/// Returns the integer in `text` divided by `by`. Returns `text` itself if it is not a multiple of
+/// `by`.
 std::string divided(const std::string& text, int by) {
   std::int64_t number = 0;
   const char* const end = text.data() + text.size();
@@ -44,9 +45,10 @@ std::string divided(const std::string& text, int by) {
   return std::to_string(number / by);
 }
 
-/// Returns the options that scaling does not change. Strong scaling keeps the global batch, and has
-/// fewer or smaller microbatches. Weak scaling keeps the microbatches of a replica and the experts
-/// of a rank, while batch and experts grow with dp and ep.
+/// Returns the options that are the same at all rank counts of a curve. Strong scaling keeps the
+/// global batch and changes the number and size of microbatches. Weak scaling keeps the
+/// microbatches of a replica and the experts of a rank; the batch grows with dp, and the total
+/// number of experts with ep.
 Texts shared_options(const PointData& point) {
   Texts options = point.options;
   if (point.status == results::PointStatus::skipped) {
@@ -62,8 +64,8 @@ Texts shared_options(const PointData& point) {
   return options;
 }
 
-/// Returns the numbers of the model on one rank. Weak scaling grows heads and widths with tp,
-/// layers with pp, and the sequence with cp.
+/// Returns the sizes of the model that one rank holds. Weak scaling multiplies heads and widths by
+/// tp, layers by pp, and the sequence by cp.
 Texts numbers_on_one_rank(const PointData& point) {
   if (point.status == results::PointStatus::skipped) return {};
   Texts numbers = point.model_shape;
@@ -84,7 +86,7 @@ auto family(const Experiment& of) {
   return std::tie(of.workload, of.model, of.dtype, of.scaling, of.placement);
 }
 
-/// Returns the names whose values differ between experiments of one family.
+/// Returns the names of the entries whose values differ between experiments of one family.
 std::set<std::string> telling(std::span<const Experiment* const> family, Texts Experiment::*texts) {
   std::map<std::string_view, std::set<std::string_view>> values;
   for (const Experiment* const of : family) {
@@ -104,7 +106,7 @@ class Hash {
  public:
   void add(std::string_view text) {
     for (const char c : text) add_byte(static_cast<unsigned char>(c));
-    add_byte(0);  // so that "ab", "c" is not "a", "bc"
+    add_byte(0);  // this separates texts, so that "ab", "c" and "a", "bc" have different hashes
   }
   void add(const Texts& texts) {
     add(std::to_string(texts.size()));
@@ -124,8 +126,9 @@ constexpr std::array communication_and_threads = std::to_array<std::string_view>
     {"NCCL_", "UCX_", "OMPI_MCA_", "I_MPI_", "MPICH_", "MV2_", "FI_", "CUDA_", "CUBLAS_",
      "NVIDIA_TF32_", "OMP_", "OPENBLAS_", "GOTO_", "MKL_", "BLIS_", "GOMP_", "KMP_"});
 
-/// These variables only say who ran where or what was logged, so they do not bear on times. Whether
-/// ranks shared cores is a label of the point.
+/// Environment variables that only say which rank ran where or what was logged, so they do not
+/// affect times. OMPI_MCA_rmaps_base_oversubscribe is among them because a label of the point
+/// already tells if ranks shared cores.
 constexpr std::array of_one_job = std::to_array<std::string_view>(
     {"NCCL_DEBUG", "NCCL_HOSTID", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
      "CUDA_MPS_PIPE_DIRECTORY", "OMPI_MCA_rmaps_base_oversubscribe"});
@@ -135,12 +138,12 @@ std::optional<toml::table> parsed(const std::string& text) {
   try {
     return toml::parse(text);
   } catch (const toml::parse_error&) {
-    return std::nullopt;  // the file was written by another program; the rest of it is still of use
+    return std::nullopt;  // another program may have written the file; its other parts are usable
   }
 }
 
-/// Turns "ppr:8:node" into "ppr:node": each point has its number of ranks per node, so two launches
-/// that differ only in that number have the same mapping.
+/// Turns Open MPI's mapping "ppr:8:node" into "ppr:node". The number of ranks per node is compared
+/// for each point, so launches that differ only in it have the same mapping.
 std::string without_count(const std::string& mapping) {
   constexpr std::string_view per_resource = "ppr:";
   const std::size_t end = mapping.find(':', per_resource.size());

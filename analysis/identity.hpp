@@ -10,37 +10,38 @@
 
 #include "results/records/run_data.hpp"
 
-/// The identity of runs: which files hold the same run, and which launches measured the same
-/// experiment on the same machine with the same settings.
+/// Decides which files hold the same run, and which launches measured the same experiment on the
+/// same machine with the same settings.
 namespace isoscale::analysis {
 
 /// The facts that all points of a curve have in common. The seed is not part of an experiment.
 struct Experiment {
   std::string workload, model, dtype, scaling, placement;
-  /// The options of the workload, without those that scaling itself changes. A skipped point has no
-  /// options of the batch here, since it may have been skipped before these were known.
+  /// The options of the workload, without those that scaling itself changes. The options batch,
+  /// microbatch, microbatches and experts of a skipped point are left out, since the point may have
+  /// been skipped before their values were known.
   std::map<std::string, std::string> options;
-  /// The model's numbers at the mesh of one rank; empty where the point was skipped, since it then
-  /// has no mesh.
+  /// The sizes of the model ("layers", "heads") that one rank holds: weak scaling multiplies them
+  /// by the axes of the mesh. Empty for a skipped point, which has no mesh.
   std::map<std::string, std::string> numbers;
-  /// The settings of the launch for all its points (see settings_of); empty until launches are
-  /// compared.
+  /// The settings of the launch, which hold for all its points (see settings_of). They are filled
+  /// in only when launches are joined or compared, and are empty before.
   std::map<std::string, std::string> settings{};
 };
 
 [[nodiscard]] Experiment experiment_of(const results::PointData& point);
 
-/// A field in which two runs differ, and its value in either.
+/// A field in which two runs differ, and its value in each of them.
 struct UnlikeField {
   std::string name, here, there;
 };
-/// Returns the fields that must match for two curves to be of one experiment, and do not: workload,
-/// model and "model layers", dtype, scaling, placement, "option overlap", "setting fill". Unknown
-/// numbers of the model and unknown batches agree with any.
+/// Returns the fields in which two experiments differ: workload, model, dtype, scaling, placement,
+/// sizes of the model ("model layers"), options ("option overlap") and settings ("setting fill").
+/// Unknown sizes of the model and unknown batches agree with every value.
 [[nodiscard]] std::vector<UnlikeField> unlike_fields(const Experiment& here,
                                                      const Experiment& there);
-/// Returns the entries that differ, each with `kind` before its name; an absent one has the value
-/// `absent`.
+/// Returns the entries in which two maps differ. `kind` ("option ") is put before each name. An
+/// entry that one map lacks has the value `absent` there.
 [[nodiscard]] std::vector<UnlikeField> unlike_texts(std::string_view kind,
                                                     const std::map<std::string, std::string>& here,
                                                     const std::map<std::string, std::string>& there,
@@ -48,25 +49,25 @@ struct UnlikeField {
 /// Returns "CPU: A here, B there; MPI: ..."; "" without fields.
 [[nodiscard]] std::string text_of(const std::vector<UnlikeField>& fields);
 
-/// True if points of both experiments may stand on one curve: no field is unlike.
+/// True if points of both experiments may be on one curve: unlike_fields() returns nothing.
 [[nodiscard]] bool are_alike(const Experiment& a, const Experiment& b);
 
-/// Returns 16 hexadecimal digits that are equal on every machine for the same experiment on the
-/// same kind of device ("host", "cuda") (FNV-1a, 64 bits).
+/// Returns a hash of an experiment and the kind of device it ran on ("host", "cuda"), as 16
+/// hexadecimal digits (64-bit FNV-1a). The same experiment has the same hash on every machine.
 [[nodiscard]] std::string fingerprint(const Experiment& experiment, std::string_view device);
 
 /// Returns "dp, tiny, f32, strong scaling, packed" for each experiment, with the options and
 /// numbers that distinguish it from others that would have the same title.
 [[nodiscard]] std::vector<std::string> titles(const std::vector<Experiment>& experiments);
 
-/// Returns the settings of a launch that apply to all its points and that their times depend on, as
-/// text by name: fill, graph, gemm_algorithms, blas_threads, host_streams. A setting that the
-/// configuration leaves out has its default. Empty where the configuration cannot be read and no
-/// point played a graph.
+/// Returns the settings of a launch that apply to all its points and affect their times, as text by
+/// name: fill, graph, gemm_algorithms, blas_threads, host_streams. A setting that the configuration
+/// does not contain has its default value. If the configuration cannot be read, the result has at
+/// most graph=on, for a launch that used CUDA graphs.
 [[nodiscard]] std::map<std::string, std::string> settings_of(const results::RunData& run);
 
 /// True if an environment variable affects how ranks communicate, where they are bound or how many
-/// threads they have. Variables that name a job, a rank, a device or a log do not.
+/// threads they have. False for variables that only name a job, a rank, a device or a log.
 [[nodiscard]] bool bears_on_times(std::string_view variable);
 
 /// Returns the recorded environment variables that bear on times, with their values.
@@ -80,11 +81,12 @@ using Machine = std::map<std::string, std::string>;
 
 [[nodiscard]] Machine machine_of(const results::RunData& run);
 
-/// Returns the entries in which two machines differ, which a comparison is about but a curve over
-/// launches does not have. Entries that are absent are "unset" or "unknown".
+/// Returns the entries in which two machines differ. A comparison reports these; launches that are
+/// joined to one curve have no such differences. A missing environment variable has the value
+/// "unset", any other missing entry "unknown".
 [[nodiscard]] std::vector<UnlikeField> unlike_machines(const Machine& here, const Machine& there);
 
-/// The facts about a file that distinguish copies of one run.
+/// The properties of a file by which distinct() chooses among copies of one run.
 struct FileContent {
   std::string id, file;
   std::size_t ok_points = 0, points = 0;
@@ -92,15 +94,15 @@ struct FileContent {
   std::string ended;
 };
 
-/// The files to keep, in the order in which their runs were first met, and a sentence for each file
-/// left out.
+/// The files to keep (indices, in the order in which their runs first occurred), and a warning for
+/// each file that was left out.
 struct Distinct {
   std::vector<std::size_t> kept;
   std::vector<std::string> warnings;
 };
 
-/// Leaves out files that hold a launch a second time, since they would count as another launch. Of
-/// files with one run id the most complete is kept, or the first if all are equally complete.
+/// Leaves out copies of a launch, since each copy would count as another launch. Of several files
+/// with the same run id it keeps the most complete one, or the first if all are equally complete.
 [[nodiscard]] Distinct distinct(const std::vector<FileContent>& files);
 
 /// The contents of run files, one launch each, with the names of the files.

@@ -11,10 +11,10 @@
 
 namespace isoscale::analysis {
 
-/// Writes a file in addition to the report's own output. `option` ("--trace") is the option that
-/// asked for it. The file only appears once it is complete. Throws base::UsageError, which begins
-/// with the option, when the file holds a run, exists and may not be replaced, or cannot be made;
-/// base::Error when writing fails.
+/// Writes a file in addition to the report's own output. `option` is the option that asked for the
+/// file ("--trace"). The file only appears once it is complete. Throws base::UsageError, whose
+/// message begins with the option, if the file holds a run, if it exists and may not be replaced,
+/// or if it cannot be created; throws base::Error if writing fails.
 void write_output_file(std::string_view option, const std::filesystem::path& path,
                        settings::IfExists if_exists,
                        const std::function<void(std::ostream&)>& write);

@@ -69,7 +69,7 @@ void add_memory(PointReport& report, const PointData& point) {
   report.device_memory_per_rank = device;
 }
 
-/// Returns the number above 0 that `texts` has under `key`; absent if there is none.
+/// Returns the entry `key` as a number; absent if it is missing or not a number above 0.
 std::optional<double> number_in(const std::map<std::string, std::string>& texts, const char* key) {
   const auto found = texts.find(key);
   if (found == texts.end()) return std::nullopt;
@@ -80,7 +80,7 @@ std::optional<double> number_in(const std::map<std::string, std::string>& texts,
   return usable ? std::optional{value} : std::nullopt;
 }
 
-/// Returns the samples of a step over all ranks; absent for a workload that has no batch.
+/// Returns the number of samples in the global batch; absent for a workload that has no batch.
 std::optional<double> samples_per_step(const PointData& point) {
   return number_in(point.options, "batch");
 }
@@ -107,7 +107,7 @@ void add_breakdown(PointReport& report, const results::RunData& run,
   const PointData& point = *report.data;
   report.breakdown.missing = breakdown::missing_traces(point);
   if (!report.breakdown.missing.empty()) {
-    // Named causes do not need traces: each rank's op sums are stored without them.
+    // Named causes do not need traces: files contain op sums even of steps without stored spans.
     report.causes.named = efficiency::named_causes(run, point, {}, report.breakdown);
     return;
   }
@@ -129,7 +129,7 @@ void add_breakdown(PointReport& report, const results::RunData& run,
   }
 }
 
-/// Adds the figures that depend on the untraced steps alone.
+/// Adds the results that depend only on the untraced steps.
 void add_step_time(PointReport& report, const std::optional<statistics::Estimate>& time) {
   report.step_time = time;
   report.steps = report.step_time ? report.step_time->samples : 0;
@@ -165,7 +165,7 @@ PointReport report_point(const results::RunData& run, const PointData& point,
     }
   }
   add_breakdown(report, run, calibration);
-  // If there are too few steps for any interval, a difference of a few percent means nothing.
+  // If there are too few steps for an interval, the overhead of a few percent is not significant.
   const auto overhead = instrumentation_overhead(step_blocks(point));
   const bool enough = report.step_time && report.step_time->lower;
   if (enough || (overhead && overhead->lower)) report.instrumentation_overhead = overhead;

@@ -13,10 +13,12 @@
 namespace isoscale::analysis {
 namespace {
 
-constexpr std::size_t most_pairs = 256;  // the Hodges-Lehmann centre compares every two of them
+/// The Hodges-Lehmann centre combines every two values, so its cost grows with the square of pairs.
+constexpr std::size_t most_pairs = 256;
 constexpr double tolerated = 0.01;
 
-/// Returns traced / untraced - 1; absent without untraced time.
+/// Returns traced / untraced - 1 of the median step times of two blocks, one of each kind. Absent
+/// if the untraced time is missing or 0.
 std::optional<double> difference(const results::StepBlock& one, const results::StepBlock& other) {
   const bool first = one.kind == results::StepBlock::Kind::traced;
   const auto traced = statistics::median(first ? one.times : other.times);
@@ -33,7 +35,7 @@ std::optional<statistics::Located> instrumentation_overhead(
   for (std::size_t i = 0; i + 1 < blocks.size(); ++i) {
     if (blocks[i].kind == blocks[i + 1].kind) continue;
     if (const auto pair = difference(blocks[i], blocks[i + 1])) pairs.push_back(*pair);
-    ++i;  // a block belongs to one pair
+    ++i;  // each block belongs to one pair only, so the next pair begins after this one
   }
   if (pairs.size() > most_pairs) {
     for (std::size_t i = 0; i < most_pairs; ++i) pairs[i] = pairs[i * pairs.size() / most_pairs];

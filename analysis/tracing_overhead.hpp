@@ -9,7 +9,7 @@
 #include "results/records/counted_steps.hpp"
 #include "statistics/robust.hpp"
 
-/// The share by which tracing makes steps longer.
+/// Computes the share by which tracing makes steps longer.
 namespace isoscale::analysis {
 
 /// Returns the share by which tracing makes steps longer: the Hodges-Lehmann centre of traced /
@@ -22,8 +22,8 @@ namespace isoscale::analysis {
 /// Returns "0.4%", with an interval "0.4% (0.1% to 0.8%)"; "—" when there is none.
 [[nodiscard]] std::string overhead_text(const std::optional<statistics::Located>& overhead);
 
-/// Returns a warning if tracing certainly takes more than 1% (the whole interval lies above it), or
-/// seems to and there is no interval; else "".
+/// Returns a warning if tracing makes steps more than 1% longer: if the whole interval lies above
+/// 1%, or if the value does and there is no interval. Returns "" otherwise.
 [[nodiscard]] std::string overhead_warning(const std::optional<statistics::Located>& overhead);
 
 }  // namespace isoscale::analysis

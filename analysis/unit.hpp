@@ -8,7 +8,7 @@
 
 namespace isoscale::analysis {
 
-/// The units of the figures that reports give.
+/// The units of the values in reports.
 enum class Unit : std::uint8_t {
   share,      ///< 1.0 = all; shown as percent
   factor,     ///< "1.25 times"
@@ -27,7 +27,7 @@ enum class Unit : std::uint8_t {
 /// Returns the name in the JSON report: "1", "s", "B", ...; "text" for words.
 [[nodiscard]] std::string_view name(Unit unit);
 
-/// Returns a number as people read it, "22.0%", "1.50 MiB"; "" for words.
+/// Returns a number with its unit, "22.0%", "1.50 MiB"; "" for Unit::text.
 [[nodiscard]] std::string value_text(double value, Unit unit);
 
 }  // namespace isoscale::analysis

@@ -72,8 +72,8 @@ std::string render(const analysis::predict::Prediction& prediction, settings::Fo
 base::ExitCode predict_command(const settings::PredictCommand& command) {
   if (!command.html.empty()) analysis::page::require_page();
   const analysis::predict::Prediction prediction = predicted(command);
-  // The text format has the warnings in the report; programs that read the other formats need not
-  // look for them.
+  // The text report contains the warnings. With the other formats, which programs read, they are
+  // printed on standard error.
   if (command.format != settings::Format::text) {
     for (const std::string& warning : prediction.warnings) base::warn("isoscale: " + warning);
   }

@@ -59,8 +59,8 @@ std::string launches_text(std::span<const std::string> files) {
   return text;
 }
 
-/// Writes the traces to their file. Messages about it go to standard error, since the report is on
-/// standard output.
+/// Writes the traces to their file. Messages about this file go to standard error, since the report
+/// is on standard output.
 void write_trace(const analysis::RunFiles& launches, const settings::ReportCommand& command) {
   const analysis::traces::TraceExport result =
       analysis::traces::write_trace_file(launches.runs, command.trace, command.if_exists);
@@ -133,11 +133,11 @@ void require_baseline(const settings::ReportCommand& command,
       (ranks.empty() ? std::string{} : fmt::format("; name one of {}", fmt::join(ranks, ", "))));
 }
 
-/// The largest number of files whose curves are joined into one report. With more files nobody
-/// could read the curves, and memory could not hold all runs.
+/// The largest number of files whose curves are joined into one report. With more files the curves
+/// would be unreadable, and memory might not hold all runs.
 constexpr std::size_t most_joined = 32;
 
-/// Warns of files that cannot be read. Throws base::UsageError if none of the files can.
+/// Warns of files that cannot be read. Throws base::UsageError if no file can be read.
 void say_unreadable(const std::vector<analysis::catalog::Unreadable>& unreadable,
                     std::size_t files) {
   if (files == 1 && !unreadable.empty()) throw base::UsageError(unreadable.front().reason);
@@ -150,7 +150,7 @@ void say_unreadable(const std::vector<analysis::catalog::Unreadable>& unreadable
 }
 
 /// Appends whole runs to `into`, in the order of the files, and returns the files that cannot be
-/// read. Throws base::UsageError if none can.
+/// read. Throws base::UsageError if no file can be read.
 std::vector<analysis::catalog::Unreadable> read_files(
     const std::vector<std::filesystem::path>& files, analysis::RunFiles& into) {
   std::vector<analysis::catalog::Unreadable> unreadable;
@@ -166,9 +166,9 @@ std::vector<analysis::catalog::Unreadable> read_files(
   return unreadable;
 }
 
-/// Appends the line of an index for each file, in the order given, and returns the files that
-/// cannot be read. Summaries are read on all cores; files without one are read whole, summarised
-/// and freed one after the other, since HDF5 allows only one thread at a time.
+/// Appends the index line of each file, in the order given, and returns the files that cannot be
+/// read. Summaries are read on all cores; files without a summary are read whole, summarised and
+/// freed one after the other, since HDF5 allows only one thread at a time.
 std::vector<analysis::catalog::Unreadable> index_files(
     const std::vector<std::filesystem::path>& files, const analysis::ReportOptions& options,
     std::vector<analysis::catalog::IndexRun>& into) {

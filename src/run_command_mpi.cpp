@@ -26,7 +26,7 @@
 namespace isoscale {
 namespace {
 
-/// Returns true if the whole text was written, and warns if it was not.
+/// Prints a text. Returns true if the whole text was written, and warns if it was not.
 bool print_or_warn(const std::string& text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (written && std::fflush(stdout) == 0) return true;
@@ -75,7 +75,7 @@ runner::PricedMachine priced_machine(const std::string& sheet) {
 }
 
 /// Throws base::UsageError on every rank if any rank was started with other arguments than rank 0.
-/// Such ranks would wait for each other for ever, or would do what only rank 0 was told.
+/// Such ranks could wait for each other for ever, or follow the arguments of rank 0.
 void require_one_command(const std::string& command, const comm::Communicator& world) {
   const std::string first = world.broadcast(command);
   const bool is_other = first != command;
@@ -93,8 +93,8 @@ template <class Work>
 base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Work& work) {
   // The program's name is left out, since nodes may have it in different places.
   const std::string arguments = base::shell_quoted(std::vector<std::string>(argv + 1, argv + argc));
-  // The environment is read before MPI starts: an MPI that finds itself alone sets the variables of
-  // a launcher itself.
+  // The environment is read before MPI starts: an MPI library that finds no launcher sets the
+  // variables of a launcher itself.
   const bool speaks = machine::speaks_for_launch(machine::process_environment());
   const auto alone = machine::singleton_problem(1, machine::process_environment());
   runner::watch::HeldSignals signals;  // before MPI starts threads

@@ -28,8 +28,8 @@ namespace isoscale::workloads {
 
 namespace {
 
-/// Returns a training workload on `axes`. All of them have the functions of hybrid, on one or on
-/// three axes.
+/// Returns a training workload on `axes`. All training workloads have the functions of hybrid; they
+/// differ in the axes that they use.
 Workload training(std::string_view name, std::string_view description, mesh::AxisSet axes,
                   mesh::Request (*natural_mesh)(int ranks)) {
   return {.name = name,
@@ -124,8 +124,8 @@ Workload micro(std::string_view name, std::string_view description,
           .bench = hooks};
 }
 
-/// Returns inference. It has rows, like a micro-benchmark; like a training workload it has a model,
-/// a mesh, and a twin (a small version for verification).
+/// Returns the workload of inference. It has rows like a micro-benchmark. It also has a model, a
+/// mesh and a twin (a small version for verification) like a training workload.
 Workload inference() {
   Workload workload = micro(
       "infer", "inference: time to first token, time per output token, tokens/s by batch size",
@@ -145,8 +145,8 @@ mesh::Request along(int ranks) {
   return {{axis, ranks}};
 }
 
-/// Returns serving, which plays the programs of inference for requests that arrive. Its twin is
-/// that of inference.
+/// Returns the workload of serving. It runs the programs of inference for requests as they arrive,
+/// and has the twin of inference.
 Workload serving() {
   Workload workload = inference();
   workload.name = "serve";

@@ -19,8 +19,8 @@
 namespace isoscale::analysis::advice {
 namespace {
 
-/// A point with a larger share of contradicting spans in its traced steps is not judged by any
-/// rule.
+/// No rule judges a point if a larger share of its traced steps is unaccounted for (see
+/// BreakdownResult::unaccounted).
 constexpr double most_unaccounted = 0.1;
 
 struct JudgedPoint {
@@ -37,14 +37,14 @@ bool speaks_of(Scope scope, const PointReport& point) {
 
 std::optional<Judgement> judge(const Rule& rule, const PointSubject& subject) {
   if (rule.judge_point == nullptr || !speaks_of(rule.scope, subject.point)) return std::nullopt;
-  // Spans that contradict each other do not show where time went, so no rule judges the point.
+  // The spans of such a point do not show how its time was spent, so no rule judges it.
   if (subject.point.breakdown.unaccounted > most_unaccounted) return std::nullopt;
   auto said = rule.judge_point(subject, rule);
   if (said && said->severity) said->severity = std::clamp(*said->severity, 0.0, 1.0);
   return said;
 }
 
-/// Adds the deliberately injected faults to the evidence, so that they are not taken for real ones.
+/// Adds deliberately injected faults to the evidence, so that readers do not take them for real.
 void add_injections(const PointReport& point, Judgement& said) {
   if (!results::has_label(point.labels, "injected")) return;
   said.evidence.push_back({.what = "injected",
@@ -63,18 +63,19 @@ bool is_larger(const std::optional<double>& a, const std::optional<double>& b) {
   return *a > *b;
 }
 
-/// Orders findings or judgements of one rule: those of known severity first, then the larger ones.
+/// True if `a` ranks before `b`: known severities rank before unknown ones, and higher severities
+/// before lower ones. If both severities are unknown, the larger size ranks first.
 bool is_more_severe(const auto& a, const auto& b) {
   return a.severity || b.severity ? is_larger(a.severity, b.severity) : is_larger(a.size, b.size);
 }
 
-/// Merges a rule's judgements of several points into one finding. `judged` is not empty and ascends
-/// in ranks.
+/// Merges a rule's judgements of several points into one finding. `judged` has at least one entry
+/// and ascends in ranks.
 Finding merged(const Rule& rule, const std::string& curve, std::vector<JudgedPoint> judged) {
   Finding finding{
       .rule = rule.name, .concern = rule.concern, .curve = curve, .source = rule.source};
   for (const JudgedPoint& at : judged) finding.ranks.push_back(at.ranks);
-  // Among equally severe points the one with the most ranks represents them all.
+  // Among equally severe points, the finding's sentence describes the one with the most ranks.
   std::ranges::reverse(judged);
   std::ranges::stable_sort(judged, [](const JudgedPoint& a, const JudgedPoint& b) {
     return is_more_severe(a.said, b.said);
@@ -96,8 +97,8 @@ Finding merged(const Rule& rule, const std::string& curve, std::vector<JudgedPoi
   return finding;
 }
 
-/// Adds the findings about a whole run. `launch` is the run's number among several launches, from
-/// 1; 0 for a single launch.
+/// Adds the findings about a whole run. `launch` is the number of the run among several launches,
+/// counted from 1, or 0 for a single launch.
 void add_run(const RunReport& run, std::size_t launch, std::vector<Finding>& findings) {
   for (const Rule& rule : rules()) {
     if (rule.judge_run == nullptr) continue;
@@ -135,8 +136,8 @@ void add_curve(const std::string& title, const std::vector<PointSubject>& subjec
   }
 }
 
-/// Returns why some rules do not judge a point; "" if all do. Points without a result are reported
-/// elsewhere.
+/// Returns why some rules do not judge a point; "" if all rules do. Also returns "" for points that
+/// failed, were skipped or are wrong, which reports list elsewhere.
 std::string why_left_out(const PointReport& point) {
   if (point.data->status != results::PointStatus::ok || point.data->verified == false) return "";
   std::vector<std::string> why = results::unsound(point.labels);
@@ -165,8 +166,7 @@ std::size_t place_in_table(const Finding& finding) {
 
 void rank(std::vector<Finding>& findings) {
   std::ranges::stable_sort(findings, {}, place_in_table);
-  // A hardware fault can be repaired, so it ranks before other findings even if its cost is
-  // unknown.
+  // Among findings of unknown severity a hardware fault ranks first, since it can be repaired.
   const auto is_soft = [](const Finding& at) { return at.concern != Concern::hardware; };
   std::ranges::stable_sort(findings, [&](const Finding& a, const Finding& b) {
     const bool unknown = !a.severity && !b.severity;
@@ -175,7 +175,7 @@ void rank(std::vector<Finding>& findings) {
   });
 }
 
-/// Returns the run of a joined point's typical launch. Not owned.
+/// Returns the run that the data of point number `at` of a joined curve come from. Not owned.
 const RunReport* run_of(const merge::JoinedCurve& joined, std::size_t at) {
   for (const merge::LaunchPoint& launch : joined.launches[at]) {
     if (launch.point->data == joined.curve.points[at].data) return launch.run;

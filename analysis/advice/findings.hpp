@@ -12,10 +12,12 @@
 #include "analysis/report.hpp"
 #include "analysis/unit.hpp"
 
-/// Findings open a report: short ranked sentences, each with its evidence and what to do next.
+/// Defines the findings, with which a report begins: short ranked sentences, each with its evidence
+/// and the next step to take.
 namespace isoscale::analysis::advice {
 
-/// One number or text that supports a finding. Texts may come from run files and are not escaped.
+/// One number or text that supports a finding. Texts may come from run files, so they must be
+/// escaped before they are printed.
 struct Evidence {
   std::string what{};  ///< "exposed communication"
   Unit unit = Unit::share;
@@ -25,7 +27,7 @@ struct Evidence {
 
   bool operator==(const Evidence&) const = default;
 };
-/// Returns the value for people, "22.0%", "1.50 MiB"; not escaped.
+/// Returns the value with its unit, "22.0%", "1.50 MiB"; not escaped.
 [[nodiscard]] std::string value_text(const Evidence& evidence);
 /// Returns "exposed communication 22.0%"; not escaped.
 [[nodiscard]] std::string to_text(const Evidence& evidence);
@@ -39,45 +41,45 @@ enum class Concern : std::uint8_t {
 /// Returns the name in the JSON report: "hardware", "program", "measurement".
 [[nodiscard]] std::string_view name(Concern concern);
 
-/// One problem that one rule found, on one curve or in a whole run. Texts may hold texts of run
-/// files: not escaped.
+/// One problem that one rule found, on one curve or in a whole run. Texts may come from run files,
+/// so they must be escaped before they are printed.
 struct Finding {
   std::string_view rule{};  ///< the rule's name: "communication-ratio"
   Concern concern = Concern::program;
-  /// The estimated share of the step that the problem costs, 0 to 1; absent where it is not known.
-  /// It serves only for ranking: the shares of several findings may cover the same time.
+  /// The estimated share of the step time that the problem costs, 0 to 1; absent if unknown. It is
+  /// only used for ranking, since several findings may count the same time.
   std::optional<double> severity{};
-  /// A share that ranks a finding without severity among others without severity; absent if there
-  /// is no such number.
+  /// A number that ranks this finding among others whose severity is unknown; absent if there is no
+  /// such number.
   std::optional<double> size{};
-  std::string curve{};       ///< title of the curve; "" = of the whole run
-  std::vector<int> ranks{};  ///< rank counts of the points, ascending; empty = of the whole run
-  std::string sentence{};    ///< about the most severe of the points; 120 columns or so
-  std::vector<Evidence> evidence{};  ///< of the most severe point first
+  std::string curve{};       ///< title of the curve; "" = the finding is about the whole run
+  std::vector<int> ranks{};  ///< rank counts of the points, ascending; empty = the whole run
+  std::string sentence{};    ///< describes the most severe point, in about 120 columns
+  std::vector<Evidence> evidence{};  ///< the most severe point's comes first
   std::string next_step{};           ///< an option, a command, a place to look
   std::string_view source{};         ///< where the rule and its threshold come from
 };
 
-/// Points of a curve that were measured but not judged by the rules.
+/// Points of a curve that were measured, but that some or all rules do not judge.
 struct NotJudged {
   std::string curve{};       ///< title of the curve; may hold texts of run files: not escaped
   std::vector<int> ranks{};  ///< rank counts of the points, ascending
-  /// The labels that are the reason: "oversubscribed". With "injected", rules about faults still
-  /// judge.
+  /// The reason: labels such as "oversubscribed". Rules about faults do judge points with the label
+  /// "injected".
   std::string why{};
 };
 
-/// Returns what the rules find in one run: on each point of its curves and in the run as a whole.
-/// One finding holds all points of a curve on which a rule finds the same. The most severe come
-/// first. Those of unknown severity come last: hardware faults, then the others, each by size, then
-/// in the order of the rules.
+/// Returns the findings of all rules about the points of a run's curves and about the run as a
+/// whole. If a rule finds a problem on several points of a curve, one finding covers them all.
+/// Findings are ordered by falling severity. Those of unknown severity follow: first hardware
+/// faults, then the others, both ordered by size and then by the table of rules.
 [[nodiscard]] std::vector<Finding> findings_of(const RunReport& run);
 
-/// Returns what the rules find on the joined curves and in each launch as a whole; for a single
-/// launch, what they find in it.
+/// Returns the findings about the joined curves and about each launch as a whole. For a single
+/// launch it returns the findings about that run.
 [[nodiscard]] std::vector<Finding> findings_of(const merge::Report& report);
 
-/// Returns the points that no rule judged, or only the rules about faults did.
+/// Returns the points that no rule judges, or that only rules about faults judge.
 [[nodiscard]] std::vector<NotJudged> left_out_of(const RunReport& run);
 [[nodiscard]] std::vector<NotJudged> left_out_of(const merge::Report& report);
 

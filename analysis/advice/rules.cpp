@@ -196,7 +196,7 @@ struct GemmSums {
   std::size_t count = 0;
 };
 
-/// Returns the sums over a rank's GEMMs, with the times of the step without communication.
+/// Returns the sums over a rank's GEMMs, with times measured in steps without communication.
 GemmSums alone_of(const PointData& point, const results::SoloTimes& solo) {
   GemmSums sums;
   if (solo.rank < 0 || solo.rank >= point.ranks) return sums;
@@ -266,8 +266,7 @@ std::optional<double> gemm_share(const PointReport& point) {
 }
 
 std::optional<GemmSpeed> gemm_speed(const PointReport& report) {
-  // Without a breakdown the spans were not checked for contradictions, so GEMMs have no reliable
-  // times.
+  // If there is no breakdown, the spans were not checked, so the times of GEMMs are not reliable.
   if (!report.breakdown.mean) return std::nullopt;
   GemmSums sums;
   for (const results::SoloTimes& solo : report.data->solo_times) {

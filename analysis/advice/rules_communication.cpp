@@ -14,7 +14,7 @@
 #include "analysis/advice/rules.hpp"
 #include "units/text.hpp"
 
-/// Rules about collectives and their overlap, and advice against exposed transfers.
+/// Implements the rules about collectives and their overlap, and advice against exposed transfers.
 namespace isoscale::analysis::advice {
 namespace {
 
@@ -31,7 +31,7 @@ bool leaves_nodes(const PointReport& point, mesh::Axis axis) {
          (at->second == mesh::Reach::inter_node || at->second == mesh::Reach::mixed);
 }
 
-/// Returns advice for an axis that communicates in every layer: it belongs on the fastest links.
+/// Returns advice for an axis that communicates in every layer, and so needs the fastest links.
 std::string smaller_groups(const PointReport& point, mesh::Axis axis) {
   const std::string_view name = mesh::name(axis);
   return leaves_nodes(point, axis)
@@ -41,8 +41,8 @@ std::string smaller_groups(const PointReport& point, mesh::Axis axis) {
 
 bool is_on(const PointData& point, const char* option) { return option_of(point, option) == "on"; }
 
-/// Returns advice for the axes of a grid of tiles, which exchange halos; their share falls as the
-/// tile grows.
+/// Returns advice for the axes of a grid of tiles, which exchange halos. The larger the tiles, the
+/// smaller the share of the halos.
 Clauses for_halos(const PointData& point) {
   Clauses clauses;
   if (option_of(point, "overlap") == "off") clauses.emplace_back("--set overlap=on");
@@ -56,8 +56,8 @@ Clauses for_tp(const PointReport& report) {
   Clauses clauses;
   const bool has_pairs = !option_of(point, "sequence_parallel").empty();
   const bool splits = is_on(point, "ring") || count_option(point, "chunks").value_or(1) > 1;
-  // Workloads refuse to split tensors with fp8, whose cast measures whole tensors, and with
-  // experts, which take whole tensors.
+  // Workloads do not split tensors with fp8, since its cast needs the maximum of the whole tensor,
+  // nor with experts, which take whole tensors.
   const bool may_split = point.dtype != "fp8" && count_option(point, "experts").value_or(0) < 1;
   if (option_of(point, "tp_output") == "gather") {
     clauses.emplace_back("--set tp_output=reduce, which can travel in parts");
@@ -71,8 +71,8 @@ Clauses for_tp(const PointReport& report) {
   return clauses;
 }
 
-/// Returns advice for cp, which sends keys and values. The work on attention scores can hide this,
-/// since it grows with the square of a rank's part of the sequence.
+/// Returns advice for cp, which sends keys and values around a ring. The computation of attention
+/// scores can hide this, since it grows with the square of a rank's part of the sequence.
 Clauses for_cp(const PointReport& report) {
   return {smaller_groups(report, mesh::Axis::cp),
           "longer parts of the sequence hide the ring: a model with a longer sequence"};
@@ -92,8 +92,8 @@ Clauses for_ep(const PointReport& report) {
   return clauses;
 }
 
-/// Returns advice for dp, which reduces gradients once a step, with zero=2 once a microbatch; with
-/// zero=3 it also gathers weights.
+/// Returns advice for dp, which reduces gradients once per step (once per microbatch with zero=2)
+/// and with zero=3 also gathers weights.
 Clauses for_dp(const PointReport& report) {
   const PointData& point = *report.data;
   Clauses clauses;
@@ -164,7 +164,7 @@ namespace {
 using program::OpKind;
 using results::PointData;
 
-constexpr int parts_of_bucket = 4;  ///< the number of parts that the advice cuts one bucket into
+constexpr int parts_of_bucket = 4;  ///< number of smaller buckets that the advice suggests
 
 /// Returns the axis with the most transfer and wait time; absent if there is none.
 std::optional<mesh::Axis> busiest_axis(const breakdown::BreakdownResult& breakdown) {
@@ -188,8 +188,8 @@ struct Buckets {
   OpKind op = OpKind::all_reduce;
 };
 
-/// Returns the reductions of the rank that reduces most bytes, since the stages of a pipeline
-/// differ.
+/// Returns the gradient reductions of the rank that reduces the most bytes. Ranks differ in this,
+/// since the stages of a pipeline do.
 Buckets buckets_of(const PointData& point) {
   Buckets most;
   for (const program::Outline& outline : point.outline.outlines) {
@@ -208,8 +208,9 @@ Buckets buckets_of(const PointData& point) {
   return most;
 }
 
-/// Returns the library's curve for this op and this number of members that has a latency and a
-/// bandwidth, preferably over as many nodes as the point has; null if there is none. Not owned.
+/// Returns the calibration curve with a latency and a bandwidth for the communication library's
+/// version of this op among dp ranks, preferably over as many nodes as the point has. Null if there
+/// is none. Not owned.
 const results::CalibrationCurve* curve_for(const PointSubject& subject, OpKind op) {
   const results::CalibrationCurve* best = nullptr;
   for (const results::CalibrationCurve& at : subject.calibration.curves) {
@@ -231,8 +232,8 @@ std::string size_option(double bytes) {
   return fmt::format("{:.0f}KiB", std::max(1.0, std::ceil(bytes / kib)));
 }
 
-/// True if collectives along these axes (those of extent above one) have a stream on which nothing
-/// computes.
+/// True if collectives along these axes run on a stream that has no compute ops. Axes of extent 1
+/// do not matter.
 bool has_own_stream(const PointData& point, mesh::AxisSet axes) {
   for (const program::Outline& outline : point.outline.outlines) {
     std::set<program::StreamId> computing, reducing;

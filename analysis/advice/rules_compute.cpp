@@ -16,14 +16,14 @@
 #include "results/records/point_facts.hpp"
 #include "units/text.hpp"
 
-/// Rules about GEMMs and their sizes, clocks, and the bubble of pipelines.
+/// Implements the rules about GEMMs and their sizes, clocks, and the bubble of pipelines.
 namespace isoscale::analysis::advice::judges {
 namespace {
 
 using results::PointData;
 
-/// Returns the rate that the calibration reached at the shape whose FLOP are nearest; absent if it
-/// measured no shape.
+/// Returns the rate that the calibration measured for the GEMM whose FLOP are nearest to `flop`;
+/// absent if it measured no GEMM.
 std::optional<double> rate_at(const results::CalibrationData& calibration,
                               const results::GemmCeiling& ceiling, double flop) {
   std::optional<double> rate;
@@ -46,8 +46,8 @@ std::string larger_gemms(const PointData& point) {
   return point.mesh.tp > 1 ? first + ", or less tp: --mesh" : first + ", or a larger model";
 }
 
-/// Returns the ratio of FLOP/s to bytes/s of a GPU by its datasheet; absent where either is not
-/// known.
+/// Returns the ratio of peak FLOP/s to memory bandwidth in the GPU's datasheet; absent if one of
+/// them is not known.
 std::optional<double> flop_per_byte(const PointSubject& subject) {
   const results::RankFacts* const facts = facts_of(subject.run.rank_facts, *subject.point.data, 0);
   const microbench::Datasheet* const sheet =
@@ -59,8 +59,8 @@ std::optional<double> flop_per_byte(const PointSubject& subject) {
 
 double bytes_of_element(const std::string& dtype) { return dtype == "fp8" ? 1 : 2; }
 
-/// Returns the share of the step that GEMMs at the ceiling's rate would save; absent without a
-/// ceiling.
+/// Returns the share of the step that would be saved if GEMMs ran at the ceiling, the best measured
+/// rate; absent if there is no ceiling.
 std::optional<double> lost_in_gemms(const PointSubject& subject) {
   const auto* const ceiling =
       calibration::ceiling_of(subject.calibration, subject.point.data->dtype);
@@ -70,7 +70,7 @@ std::optional<double> lost_in_gemms(const PointSubject& subject) {
   return std::clamp(*share * (1 - speed->rate / ceiling->rate), 0.0, 1.0);
 }
 
-/// Returns the highest SM clock of a rank's GPU, as stated in the rank's facts.
+/// Returns the maximum SM clock of a rank's GPU from the facts recorded about the rank.
 std::optional<double> highest_clock(const PointSubject& subject, int rank) {
   const auto* const facts = facts_of(subject.run.rank_facts, *subject.point.data, rank);
   if (facts == nullptr) return std::nullopt;
@@ -101,8 +101,8 @@ Worst worst_of(const devices::UsableSeries& usable, double begin) {
   return worst;
 }
 
-/// Returns the fewest microbatches whose bubble is no more than `share` of the step. The idle time
-/// does not depend on the number of microbatches m, so idle / work is proportional to 1 / m.
+/// Returns the smallest number of microbatches whose bubble is at most `share` of the step. The
+/// idle time does not depend on their number m, so idle / work is proportional to 1 / m.
 double microbatches_for(double bubble, double microbatches, double share) {
   constexpr double rounding = 1e-9;
   const double idle = bubble / (1 - bubble) * microbatches;
@@ -139,7 +139,7 @@ Said small_gemms(const PointSubject& subject, const Rule& rule) {
   }
   const double reached = speed->rate / ceiling->rate;
   const auto here = rate_at(subject.calibration, *ceiling, speed->flop_of_one);
-  // If shapes of this size can be fast, their size is not the cause.
+  // If the calibration was fast at this size, the size is not the cause.
   const bool can_be_fast =
       here && *here > threshold_of(rule, "ceiling at this size") * ceiling->rate;
   if (!(reached < threshold_of(rule, "of the ceiling")) || can_be_fast) return std::nullopt;
@@ -151,8 +151,8 @@ Said small_gemms(const PointSubject& subject, const Rule& rule) {
     said.sentence += ": they may be too small";
     return said;
   }
-  // GEMMs of this size cannot exceed the rate that the calibration reached at it, so only the loss
-  // against that rate counts.
+  // GEMMs of this size cannot exceed the rate that the calibration reached at the same size, so
+  // only the difference from that rate counts as a loss.
   said.severity = std::clamp(*share * (1 - speed->rate / *here), 0.0, 1.0);
   said.sentence += fmt::format(" and {} of what calibration reached at their size",
                                units::format_percent(speed->rate / *here));
@@ -201,8 +201,8 @@ Said small_microbatch(const PointSubject& subject, const Rule& rule) {
                    {.what = "tokens of a microbatch", .unit = Unit::count, .value = tokens}};
   said.next_step =
       fmt::format("larger --set microbatch (now {:.0f}) as far as memory allows", *microbatch);
-  // A product of m rows with a k x n weight has 2 m n k FLOP over the weight's bytes: an intensity
-  // of at most 2 m / element bytes.
+  // A product of m rows with a k x n weight has 2 m n k FLOP and reads at least n k elements, so
+  // its intensity is at most 2 m / element bytes.
   const auto machine = flop_per_byte(subject);
   const double intensity = 2 * tokens / bytes_of_element(point.dtype);
   if (machine && intensity < *machine) {

@@ -19,7 +19,7 @@
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
-/// Rules about ranks, links and nodes, and about how far times vary.
+/// Implements the rules about ranks, links and nodes, and about the variation of times.
 namespace isoscale::analysis::advice::judges {
 namespace {
 
@@ -58,15 +58,15 @@ Evidence in_full(const efficiency::NamedCause& cause) {
   return {.what = "cause", .unit = Unit::text, .text = cause.text};
 }
 
-/// Returns the share of the step that would be saved if a part of the step, with the share `share`,
-/// no longer took `factor` times its normal time.
+/// Returns the share of the step that would be saved if a slow part took its normal time. The part
+/// now takes `factor` times its normal time, which is the share `share` of the step.
 std::optional<double> avoidable(std::optional<double> share, double factor) {
   if (!share || !(factor > 1)) return std::nullopt;
   return std::clamp(*share * (1 - 1 / factor), 0.0, 1.0);
 }
 
-/// Returns the compute time of a rank as a share of its step; for a rank that was not traced, the
-/// value of an average rank.
+/// Returns the compute time of a rank as a share of its step. A rank that was not traced gets the
+/// average over the traced ranks.
 std::optional<double> compute_share(const breakdown::BreakdownResult& breakdown, int rank) {
   if (!breakdown.mean) return std::nullopt;
   for (std::size_t i = 0; i < breakdown.ranks.size(); ++i) {
@@ -82,8 +82,8 @@ bool is_slow(const PointReport& point, int rank) {
       [&](const efficiency::NamedCause* cause) { return cause->ranks.front() == rank; });
 }
 
-/// Returns the results of the checks with these names that are warnings or allowed stops, in the
-/// order of the names.
+/// Returns the results of the named preflight checks that are warnings, or failures that the user
+/// allowed, in the order of the names.
 std::vector<const CheckResult*> warnings_of(const results::RunData& run,
                                             std::span<const std::string_view> names) {
   std::vector<const CheckResult*> found;
@@ -127,8 +127,8 @@ bool has_no_link(const results::RankFacts& facts) {
   return links != facts.number.end() && links->second == 0 && sheet != nullptr && sheet->link;
 }
 
-/// Returns one host for each node on which several ranks have a GPU of a model with NVLink but no
-/// active link.
+/// Returns the hosts of nodes on which several ranks have GPUs that should have NVLink by their
+/// model, but have no active link.
 std::vector<std::string> unlinked_hosts(const results::RunData& run) {
   std::map<int, std::vector<const results::RankFacts*>> of_node;
   for (const results::RankFacts& facts : run.rank_facts) of_node[facts.node].push_back(&facts);
@@ -141,8 +141,8 @@ std::vector<std::string> unlinked_hosts(const results::RunData& run) {
   return hosts;
 }
 
-/// The medians of pairs of ranks on one node, over PCIe and over NVLink; null if there are no such
-/// pairs.
+/// The median results of pairs of ranks on one node, over PCIe and over NVLink; null if there are
+/// no such pairs.
 struct Classes {
   const microbench::ClassReport* pcie = nullptr;
   const microbench::ClassReport* nvlink = nullptr;
@@ -160,7 +160,7 @@ Classes classes_of(const RunReport& run) {
   return classes;
 }
 
-/// True if any GPU of the run has NVLinks, by count or by model.
+/// True if any GPU of the run has NVLink, by its recorded number of links or by its model.
 bool expects_nvlink(const results::RunData& run) {
   return std::ranges::any_of(run.rank_facts, [](const results::RankFacts& facts) {
     const auto links = facts.number.find("gpu_nvlinks");
@@ -201,7 +201,7 @@ Said slow_link(const PointSubject& subject, const Rule& /*rule*/) {
   const auto& mean = subject.point.breakdown.mean;
   const auto share = mean ? std::optional{mean->transfer / mean->step} : std::nullopt;
   Judgement said{.severity = avoidable(share, worst->size), .size = avoidable(1, worst->size)};
-  // If all slow links have ranks in common, the last cause names these ranks.
+  // If all slow links have ranks in common, the last named cause is about these ranks.
   const efficiency::NamedCause& shared = *slow.back();
   const bool has_shared = shared.text.starts_with("slow links share");
   said.sentence = fmt::format("the link among {} takes {:.2f} times as long a byte as others{}",
@@ -220,7 +220,7 @@ Said imbalance(const PointSubject& subject, const Rule& rule) {
   const bool divided = cause != nullptr;
   if (!divided) cause = largest(causes_of(subject.point, "waiting"));
   if (cause == nullptr || !(cause->size > threshold_of(rule, "waiting"))) return std::nullopt;
-  // Another rule reports the slow rank that explains this waiting, so it is not reported again.
+  // If a slow rank explains this waiting, the rule about slow ranks reports it already.
   if (!cause->ranks.empty() && is_slow(subject.point, cause->ranks.front())) return std::nullopt;
   const std::string whom =
       cause->ranks.empty() ? std::string{} : ", mostly for " + ranks_of(subject, cause->ranks);
@@ -251,7 +251,7 @@ Said noise(const PointSubject& subject, const Rule& rule) {
 Said wide_interval(const PointSubject& subject, const Rule& rule) {
   const auto& time = subject.point.step_time;
   const auto half = time ? statistics::relative_half_width(*time) : std::nullopt;
-  // With several launches another rule judges the spread between them, so this one does not apply.
+  // The rule launch-spread judges several launches by the spread between them instead.
   if (!half || subject.launch_spread || !(*half > threshold_of(rule, "half width"))) {
     return std::nullopt;
   }
@@ -291,7 +291,7 @@ Said slow_pair(const RunReport& run, const Rule& /*rule*/) {
   const results::PointData* of_worst = nullptr;
   std::size_t count = 0;
   for (const PointReport& point : run.benches) {
-    // Ranks that share cores make their pairs slow, so these are not judged.
+    // Pairs of ranks that share cores are slow for that reason, so they are not judged.
     if (!point.bench || results::has_label(point.labels, "oversubscribed")) continue;
     count += point.bench->slow.size();
     for (const microbench::SlowPair& pair : point.bench->slow) {

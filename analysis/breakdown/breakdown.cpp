@@ -30,14 +30,14 @@ namespace {
 
 using units::Nanoseconds;
 
-/// Notes on the replays of a point's steps: their assumptions, and why they failed.
+/// The assumptions of the replays of a point's steps, and the reason if they failed.
 struct ReplayNotes {
   std::set<int> assumed;  ///< ranks without a trace, replayed with the op times of like ranks
-  std::string failure;    ///< why there is no replay; "" when there is
+  std::string failure;    ///< why a replay failed; "" if none did
 };
 
-/// Returns sentences on what could not be determined, for BreakdownResult::missing; "" when all
-/// could. `step` is in seconds.
+/// Returns the text of BreakdownResult::missing: sentences on the parts that could not be
+/// determined; "" if all could. `step` is in seconds.
 std::string missing_text(const results::PointData& point, const TracedSteps& steps,
                          const ReplayNotes& replay, double step) {
   std::string text;
@@ -70,7 +70,7 @@ std::string missing_text(const results::PointData& point, const TracedSteps& ste
   if (!replay.failure.empty()) {
     say(fmt::format("bubble and waiting are not separated: {}", replay.failure));
   }
-  constexpr double visible = 0.01;  // share of a step: the least that a table of percents shows
+  constexpr double visible = 0.01;  // share of a step; tables show whole percents
   if (steps.clock_error > visible * step) {
     say(fmt::format("clocks agree to {} only: shorter waits count as transfer",
                     units::format(units::Seconds{steps.clock_error})));
@@ -78,7 +78,7 @@ std::string missing_text(const results::PointData& point, const TracedSteps& ste
   return text;
 }
 
-/// Waiting that is not bubble, in ops whose causes of waiting are known: the total, and the part of
+/// Sums over the ops whose causes of waiting are known: the waiting without bubble, and the part of
 /// it that is noise.
 struct Waiting {
   double known = 0, noise = 0;
@@ -289,8 +289,8 @@ class Merge {
   [[nodiscard]] std::optional<WaitSplit> wait_split(const WaitCauses& causes) const {
     const double wait = result_.mean->wait;
     if (!(wait > 0)) return WaitSplit{};
-    // The share of a single instance may be far outside of 0 to 1. Only the mean over many is
-    // reliable, so with fewer instances it is not used.
+    // The noise share of a single instance may be far outside of 0 to 1. Only the mean over many
+    // instances is reliable, so a mean over fewer is not used.
     constexpr std::size_t fewest_instances = 20;
     std::optional<double> share = noise_share(point_.op_sums);
     if (waiting_.known > 0 && causes.instances() >= fewest_instances) {
@@ -301,7 +301,8 @@ class Merge {
     return WaitSplit{.imbalance = wait - noise, .noise = noise};
   }
 
-  /// Returns the time that ranks would be idle if all were alike; at most the measured bubble.
+  /// Returns the mean time in which ranks would be idle if all ranks were equally fast, but at most
+  /// the measured bubble.
   [[nodiscard]] std::optional<double> schedule_bubble() const {
     try {
       const Replay replay = replay_of_schedule(point_, condensed_, steps_.steps);
@@ -309,11 +310,12 @@ class Merge {
       for (const Nanoseconds time : replay.idle) idle += seconds(time);
       return std::min(idle / static_cast<double>(replay.idle.size()), result_.mean->bubble);
     } catch (const base::Error&) {
-      return std::nullopt;  // this replay fails where the one with measured times fails too
+      return std::nullopt;  // the replay with measured times fails too, and reports the reason
     }
   }
 
-  /// True if the point's programs have exchanges between stages; without these there is no bubble.
+  /// True if the point's programs have exchanges between stages. Programs without any have no
+  /// bubble.
   [[nodiscard]] bool exchanges() const {
     return std::ranges::any_of(point_.outline.outlines, [](const program::Outline& outline) {
       return std::ranges::any_of(

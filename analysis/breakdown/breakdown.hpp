@@ -20,7 +20,8 @@ namespace isoscale::analysis::breakdown {
 
 struct TracedSteps;
 
-/// Seconds, mean over ranks (and over traced steps). The categories sum to `step`.
+/// The time of a step by category, in seconds: the mean over ranks (and over traced steps). The
+/// categories sum to `step`.
 struct Breakdown {
   double compute = 0, copies = 0, transfer = 0, wait = 0, bubble = 0, gap = 0, other = 0;
   double step = 0;
@@ -46,7 +47,7 @@ struct WaitSplit {
   double noise = 0;      ///< seconds; different ranks are late in different steps
 };
 
-/// The waiting in collectives that each rank caused by coming last.
+/// The time that other ranks waited in collectives for each rank, when it arrived last.
 struct CausedWait {
   std::vector<double> of_rank;     ///< seconds per step, summed over the ranks that waited; by rank
   std::vector<int> steps_as_last;  ///< traced steps in which the rank caused most of the waiting
@@ -56,50 +57,51 @@ struct BreakdownResult {
   std::optional<Breakdown> mean;   ///< absent without traces
   std::vector<int> ranks;          ///< traced ranks of the point, ascending
   std::vector<Breakdown> of_rank;  ///< one per entry of `ranks`, mean over traced steps
-  double unaccounted = 0;  ///< share of the traced steps whose spans contradict each other; mean
-  std::string missing;     ///< what is not known, and why; "" when all is
+  double unaccounted = 0;          ///< share of the traced steps' time; breakdown() says which time
+  std::string missing;             ///< sentences on values that are not known, and why; "" if none
 
-  /// `mean`, split by place in the program. `other` is 0, since it belongs to no place; `step` is
-  /// the sum of the place's parts.
+  /// These maps split `mean` by place in the program. `other` is 0 in them, since it belongs to no
+  /// place, and `step` is the sum of a place's categories.
   std::map<program::Phase, Breakdown> by_phase;
   std::map<int, Breakdown> by_layer;           ///< layer of the model, -1 for none
-  std::map<mesh::AxisSet, Breakdown> by_axes;  ///< of communication only
-  std::optional<LargestUnexplained> largest;   ///< absent where nothing is unexplained
-  /// Absent if some wait is not known, with fewer than two traced steps, and if the data are too
-  /// few: fewer than twenty instances (collectives, or pairs of exchanges) in which a rank waited,
-  /// and also fewer than six steps of op sums.
+  std::map<mesh::AxisSet, Breakdown> by_axes;  ///< only communication
+  std::optional<LargestUnexplained> largest;   ///< absent if all time is explained
+  /// Absent in three cases: some wait is not known; there are fewer than two traced steps; or ranks
+  /// waited in fewer than twenty instances (collectives, or pairs of exchanges) and there are fewer
+  /// than six steps with op sums.
   std::optional<WaitSplit> waits;
   CausedWait caused;                        ///< see WaitCauses::caused
-  std::optional<double> free_network_step;  ///< seconds; the replay's step, mean over steps
+  std::optional<double> free_network_step;  ///< seconds; step replayed on a free network, mean
   std::size_t steps = 0;                    ///< traced steps that count
   double slowest_step = 0;  ///< seconds, of the slowest rank; mean over the traced steps
-  /// True if `wait`, or `bubble`, is complete. Otherwise it is a lower bound: unknown wait is
-  /// counted as transfer, and unknown bubble as wait.
+  /// `wait_known` is true if `wait` is complete, `bubble_known` if `bubble` is. Otherwise they are
+  /// lower bounds: unknown wait is counted as transfer, and unknown bubble as wait.
   bool wait_known = true, bubble_known = true;
-  /// The part of the bubble that the schedule itself causes when all ranks are alike; mean over
+  /// The part of the bubble that the schedule causes even if all ranks are equally fast; mean over
   /// ranks.
   std::optional<double> schedule_bubble;
-  /// Seconds; shorter waits were not counted. Absent where the clock of some rank is not aligned.
+  /// Seconds by which the clocks of ranks may differ; waits shorter than this were not counted.
+  /// Absent if the clock of some rank is not aligned.
   std::optional<double> clock_error;
 };
 
-/// Divides the traced steps of a point by these definitions.
+/// Divides the traced steps of a point into these categories:
 ///   compute: a compute op runs.
-///   copies: a Copy op runs and no compute op.
-///   transfer, wait, bubble: a communication op of this rank runs and neither of the above. In a
-///     collective, the time until its last member has arrived is wait, the rest transfer. In an
-///     exchange, the time until the partner has arrived is late-partner time; per rank,
-///     min(late-partner time, idle time of the free-network replay with this step's measured op
-///     times) is bubble and the rest wait.
-///   gap: nothing of this rank runs although an op is yet to begin.
-///   other: the step less all of the above, such as time after the last op, or time that spans
-///     claim although they cannot have run (before the previous op of their stream or an op they
-///     wait for had ended). Time that spans claim outside of their step is in a category, so it
-///     makes `other` smaller.
-/// `unaccounted` counts both of these as positive. Members that were not traced, or whose clocks
-/// are not aligned, are named in `missing`; lateness below the error of the clocks is not counted.
+///   copies: a Copy op runs, and no compute op.
+///   transfer, wait, bubble: a communication op of this rank runs, and no compute or Copy op. The
+///     time until its last member or partner has arrived is wait, the rest transfer. In exchanges
+///     between pipeline stages the first part is late-partner time instead. For each rank, the
+///     bubble is min(late-partner time, idle time when this step's measured op times are replayed
+///     on a network that takes no time); the rest of the late-partner time is wait.
+///   gap: no op of this rank runs, but at least one has not begun yet.
+///   other: the rest of the step, such as time after the last op, or time in which a span cannot
+///     have run (before the previous op of its stream, or an op that it waits for, had ended). The
+///     part of a span outside of its step is counted in the span's category, so it lowers `other`.
+/// `unaccounted` adds up the time in no category and the time counted outside of the step.
+/// `missing` names members that were not traced or whose clocks are not aligned. Waits shorter than
+/// the error of the clocks are not counted.
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point);
-/// Does the same with the traced steps of `point` as traced_steps() returned them.
+/// Does the same; `traced` is the result of traced_steps(point).
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point, const TracedSteps& traced);
 
 /// Converts a time of a trace to seconds, the unit of breakdowns.

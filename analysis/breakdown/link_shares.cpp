@@ -22,7 +22,7 @@ namespace {
 using program::OpKind;
 using results::CalibrationCurve;
 
-/// A kind of collective along some axes, as one rank's group sees it.
+/// A kind of collective along some axes.
 struct Kind {
   OpKind op = OpKind::all_reduce;
   mesh::AxisSet axes;
@@ -39,15 +39,15 @@ bool has_transfer(OpKind op) {
   return program::communicates(op) && op != OpKind::exchange && op != OpKind::barrier;
 }
 
-/// Finds calibration curves for groups, and keeps them, so that each group is searched for once.
+/// Finds the calibration curves of groups, and stores each result so that it is searched for once.
 class Curves {
  public:
   Curves(const results::RunData& run, const results::PointData& point,
          const results::CalibrationData& calibration)
       : run_(run), point_(point), calibration_(calibration) {}
 
-  /// Returns null where there is no such curve, or where there are some of several link classes.
-  /// Not owned.
+  /// Returns the curve of a collective among the group of `rank`; null if there is none, or if the
+  /// matching curves are of several link classes. Not owned.
   const CalibrationCurve* find(OpKind op, mesh::AxisSet axes, int rank) {
     const int colour = mesh::group_colour(point_.mesh, rank, axes);
     const auto [place, added] = found_.try_emplace({op, axes, colour}, nullptr);
@@ -81,7 +81,7 @@ void add_rank(const results::PointData& point, const TracedStep& step, int rank,
   const program::Outline& outline = point.outline.of(rank);
   const auto& spans = step.traces[static_cast<std::size_t>(rank)]->spans;
   const auto& waits = step.waits[static_cast<std::size_t>(rank)];
-  std::map<mesh::AxisSet, bool> known;  // whether all members of the rank's group have known waits
+  std::map<mesh::AxisSet, bool> known;  // true if all members of the rank's group have known waits
   for (std::size_t at = 0; at < outline.ops.size(); ++at) {
     const program::OutlineOp& op = outline.ops[at];
     if (!has_transfer(op.kind) || mesh::group_size(point.mesh, op.axes) < 2) continue;
@@ -111,7 +111,7 @@ std::vector<LinkShare> link_shares(const results::RunData& run, const results::P
   double steps = 0;  // traced steps, summed over ranks
   for (const TracedStep& step : traced.steps) {
     for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
-      // Without waits, transfer cannot be told from waiting, so the rank is left out.
+      // If the waits of a rank are not known, its transfer time is not known either.
       if (step.traces[rank] == nullptr || step.waits[rank].empty()) continue;
       add_rank(point, step, static_cast<int>(rank), curves, sums);
       ++steps;

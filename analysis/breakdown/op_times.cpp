@@ -16,8 +16,8 @@
 namespace isoscale::analysis::breakdown {
 namespace {
 
-/// Calls visit(op, span) for each op of each usable trace of the steps that count; returns the
-/// number of traces.
+/// Calls visit(op, span) for each op of each usable trace of the steps that count. Returns the
+/// number of these traces.
 template <class Visit>
 std::size_t for_each_op(const results::PointData& point, Visit&& visit) {
   std::size_t count = 0;

@@ -9,23 +9,23 @@
 #include "program/outline.hpp"
 #include "results/records/run_data.hpp"
 
-/// Times of ops in traced steps: by kind, and of matrix multiplications by shape.
+/// Adds up the times of ops in traced steps by kind, and those of GEMMs by shape.
 namespace isoscale::analysis::breakdown {
 
-/// Returns the seconds that the ops of each kind ("gemm", "cast", "all_reduce", ...) take together
-/// in a step, mean over ranks and traced steps. Ops on different streams overlap, so the sum may
-/// exceed the step. Empty without traces.
+/// Returns for each kind of op ("gemm", "cast", "all_reduce", ...) the seconds that its ops take
+/// together in a step; mean over ranks and traced steps. Ops on different streams overlap, so the
+/// sum over all kinds may exceed the step. Empty without traces.
 [[nodiscard]] std::map<std::string, double> op_times(const results::PointData& point);
 
-/// The matrix multiplications of one shape in a step, mean over ranks and traced steps.
+/// The GEMMs of one shape in a step; mean over ranks and traced steps.
 struct GemmTime {
   program::GemmShape shape;
-  double calls = 0;    ///< per rank and step; a fraction where ranks play different programs
+  double calls = 0;    ///< per rank and step; not an integer if ranks run different programs
   double seconds = 0;  ///< all calls of a step together
   double flop = 0;     ///< all calls of a step together
 };
-/// Returns one entry for each shape, ordered by time, the largest first. Empty without traces, and
-/// for files before schema 1.6, which have no shapes.
+/// Returns one entry for each shape of GEMM, ordered by falling time. Empty without traces, and for
+/// files older than schema 1.6, which have no shapes.
 [[nodiscard]] std::vector<GemmTime> gemm_times(const results::PointData& point);
 
 }  // namespace isoscale::analysis::breakdown

@@ -16,7 +16,7 @@
 namespace isoscale::analysis::breakdown {
 namespace {
 
-/// Returns an option that is a count; 0 where it is not a number of at least 1.
+/// Returns an option that is a count; 0 if it is not a whole number of at least 1.
 int count_of(const results::PointData& point, const std::string& key) {
   const auto found = point.options.find(key);
   if (found == point.options.end()) return 0;
@@ -75,7 +75,7 @@ std::optional<double> formula_bubble(const results::PointData& point) {
   if (row->schedule == workloads::stack::Schedule::interleaved) {
     pipeline.chunks = std::max(1, count_of(point, "v"));
   }
-  const double idle = workloads::stack::ideal_bubble(pipeline);  // relative to the work
+  const double idle = workloads::stack::ideal_bubble(pipeline);  // idle time / compute time
   return idle / (1 + idle);
 }
 

@@ -8,7 +8,8 @@
 #include "analysis/breakdown/traced_steps.hpp"
 #include "results/records/run_data.hpp"
 
-/// The bubble of a pipeline by its schedule's formula, and the times of messages between stages.
+/// Computes the bubble that a pipeline's schedule has in theory, and the times of messages between
+/// stages.
 namespace isoscale::analysis::breakdown {
 
 /// The times that messages between stages took once both sides had arrived, in seconds. One message
@@ -20,10 +21,10 @@ struct HandOverTimes {
 
 /// The ideal bubble of a pipeline's schedule, and the times of its hand-overs between stages.
 struct PipelineReport {
-  /// The bubble as a share of a step whose stages are alike, whose backward takes twice as long as
-  /// forward and whose messages take no time: the formula of the schedule
-  /// (workloads/stack/pipeline.hpp). Absent where the options name no schedule that is known here,
-  /// as in a file of a newer version.
+  /// The bubble as a share of the step by the formula of the schedule
+  /// (workloads/stack/pipeline.hpp), which assumes that all stages take equally long, that backward
+  /// takes twice as long as forward, and that messages take no time. Absent if this version does
+  /// not know the schedule.
   std::optional<double> formula_bubble;
   std::optional<HandOverTimes> hand_over;  ///< absent where no message was traced
 };
@@ -31,7 +32,7 @@ struct PipelineReport {
 /// Returns the report on a point's pipeline; absent for points without pipeline stages.
 [[nodiscard]] std::optional<PipelineReport> pipeline_report(const results::PointData& point,
                                                             const TracedSteps& traced);
-/// Returns only the formula's value, see PipelineReport::formula_bubble.
+/// Returns PipelineReport::formula_bubble alone.
 [[nodiscard]] std::optional<double> formula_bubble(const results::PointData& point);
 
 }  // namespace isoscale::analysis::breakdown

@@ -18,8 +18,9 @@ using program::OpKind;
 using timeline::Interval;
 using units::Nanoseconds;
 
-/// The parts of a step that may claim a moment, in order of priority: the first one gets it.
-/// Contradicting spans come first, so that no category hides them.
+/// The parts of a step to which a moment may belong. If several apply, the first one in this order
+/// gets the moment. `impossible` (spans that contradict others) comes first, so that contradictions
+/// are always seen.
 enum class Claim : std::uint8_t { impossible, compute, copies, transfer, wait, late };
 
 struct Segment {
@@ -30,7 +31,7 @@ struct Segment {
 
 constexpr Nanoseconds never{std::numeric_limits<std::int64_t>::max()};
 
-/// The claims of the ops of one stream, in order and without overlap.
+/// The segments of one stream, in order of time and without overlap.
 using Lane = std::vector<Segment>;
 
 Claim claim_of(OpKind kind) {
@@ -78,7 +79,7 @@ class Lanes {
     if (begin > span.end || (begin == span.end && begin > span.start)) return;
     Lane& lane = lanes_[stream];
     const Claim claim = claim_of(op.kind);
-    if (begin == span.end) {  // the op takes no time, but the idle time before it is a gap
+    if (begin == span.end) {  // an op of length 0 stays, since the idle time before it is a gap
       lane.push_back({begin, span.end, number, claim});
       return;
     }
@@ -98,12 +99,13 @@ class Lanes {
   const program::Outline& outline_;
   program::Folding folding_;
   std::vector<Lane> lanes_;
-  /// For each stream and k: the time by which its first k + 1 ops had all ended.
+  /// ended_[stream][k] is the time at which the first k + 1 ops of the stream had all ended.
   std::array<std::vector<Nanoseconds>, program::max_streams> ended_;
   std::vector<Interval> impossible_;
 };
 
-/// Goes through all lanes at once in time order, from one change to the next.
+/// Goes through all lanes together in order of time, from each begin or end of a segment to the
+/// next.
 class Sweep {
  public:
   Sweep(const std::vector<Lane>& lanes, const timeline::StepTrace& trace,
@@ -125,10 +127,10 @@ class Sweep {
   }
 
  private:
-  /// The claim that gets the time from now on, and the time of the next change.
+  /// The segment that gets the time from now until the next begin or end of a segment.
   struct Moment {
-    const Segment* owner = nullptr;     ///< null: nothing runs
-    const Segment* upcoming = nullptr;  ///< the next to begin, if nothing runs
+    const Segment* owner = nullptr;     ///< null if nothing runs
+    const Segment* upcoming = nullptr;  ///< the segment that begins next
     Nanoseconds until = never;
   };
 
@@ -142,7 +144,7 @@ class Sweep {
       const Segment& segment = lanes_[lane][at];
       if (segment.begin > now) {
         soonest = std::min(soonest, segment.begin);
-        // Such a span does not show which op was to begin next.
+        // An impossible span does not show which op began next.
         if (segment.claim == Claim::impossible) continue;
         if (moment.upcoming == nullptr || segment.begin < moment.upcoming->begin) {
           moment.upcoming = &segment;
@@ -171,7 +173,7 @@ class Sweep {
     result_.unaccounted += outside(time);
   }
 
-  /// Adds the communication that runs during this time, hidden by the time's owner.
+  /// Adds the communication that runs during `time`, in which it is hidden by compute or copies.
   void hide(const Interval& time) {
     bool any = false;
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
@@ -223,12 +225,12 @@ class Sweep {
   const std::vector<Lane>& lanes_;
   Interval step_;
   std::vector<OpShare>& shares_;
-  std::vector<std::size_t> next_;  ///< by lane, the segment that runs or is next
+  std::vector<std::size_t> next_;  ///< by lane: index of the segment that runs or begins next
   std::uint32_t last_ = 0;
   RankStep result_;
 };
 
-/// Returns what an op that communicates adds to the sums of its place.
+/// Returns the time of a communication op by category, for the sums of its place.
 Breakdown communication_parts(const program::OutlineOp& op, const OpShare& share,
                               double bubble_share) {
   Breakdown result;
@@ -286,7 +288,7 @@ void PlaceSums::add(const program::Outline& outline, std::span<const std::uint32
       }
       continue;
     }
-    // Most ops are of this kind, so for speed only the parts that they can have are added.
+    // Most ops do not communicate. For speed, only the categories that they can have are added.
     const auto busy = at.kind == OpKind::copy ? &Breakdown::copies : &Breakdown::compute;
     const double own = seconds(shares[op].own), gap = seconds(shares[op].gap);
     for (Breakdown* const sum : {&phase, &layer}) {

@@ -18,44 +18,44 @@
 /// Splits one rank's step into exclusive parts, and adds up the shares of its ops by place.
 namespace isoscale::analysis::breakdown {
 
-/// The exclusive share of one op in a step on its rank.
+/// The time that is attributed to one op in a step of its rank.
 struct OpShare {
   units::Nanoseconds own;      ///< compute, copies or transfer, by the op's kind
-  units::Nanoseconds waiting;  ///< of communication: time until its last partner arrived
-  units::Nanoseconds hidden;   ///< of communication: time while compute or copies ran
-  units::Nanoseconds gap;      ///< nothing ran, and this op was the next to begin
+  units::Nanoseconds waiting;  ///< communication ops: time until the last partner arrived
+  units::Nanoseconds hidden;   ///< communication ops: time while compute or copies ran
+  units::Nanoseconds gap;      ///< time while nothing ran and this op was the next to begin
 };
 
 /// A stretch of a step that no category explains.
 struct Unexplained {
   units::Nanoseconds begin, length;
-  std::uint32_t after = 0;  ///< op that ended last before it; unused if none had
+  std::uint32_t after = 0;  ///< the last op that was counted before it; unused if there is none
 };
 
-/// The exclusive parts of one step on one rank. `late` is later divided into bubble and wait.
+/// The exclusive parts of one step on one rank. The breakdown divides `late` into bubble and wait.
 struct RankStep {
   units::Nanoseconds compute, copies, transfer;
-  units::Nanoseconds wait;  ///< in collectives: time until the last member arrived
-  units::Nanoseconds late;  ///< in exchanges: time until the partner arrived, and nothing above
+  units::Nanoseconds wait;  ///< time until the last member or partner of an op arrived
+  units::Nanoseconds late;  ///< the same, for exchanges between pipeline stages
   units::Nanoseconds gap, step;
   units::Nanoseconds hidden;         ///< communication while compute or copies ran
   units::Nanoseconds hidden_copies;  ///< copies while compute ran
-  units::Nanoseconds unaccounted;    ///< in no category, or in one but outside of the step
+  units::Nanoseconds unaccounted;    ///< time in no category, or counted outside of the step
   Unexplained largest;               ///< the longest stretch in no category
 };
 
-/// Splits a step so that each moment is counted once, by the priority compute, copies, transfer,
-/// wait, late; among ops of one priority the one on the lowest stream gets it. gap: nothing runs,
-/// but an op is yet to begin. Two times are in no category: time in which a span cannot have run
-/// (before the previous op of its stream, or an op that it waits for, had ended), and time after
-/// the last op. `waits[op]` is how long an op waited for its last partner. `trace` has passed
-/// check_trace. `shares` gets one entry per op.
+/// Splits a step into categories so that each moment counts once. If several ops run at once, the
+/// first of the categories compute, copies, transfer, wait and late gets the moment; within a
+/// category, the op on the lowest stream. Time in which nothing runs before the start of an op is
+/// gap. Two times are in no category: time in which a span cannot have run (before the previous op
+/// of its stream, or an op that it waits for, had ended), and time after the last op. `waits[op]`
+/// is how long an op waited for its last partner. `trace` has passed check_trace. `shares` gets one
+/// entry per op.
 [[nodiscard]] RankStep split(const program::Outline& outline, const timeline::StepTrace& trace,
                              std::span<const units::Nanoseconds> waits, program::Folding folding,
                              std::vector<OpShare>& shares);
 
-/// Numbers the layers of the model that ops belong to; a layer's number is its slot in sums over
-/// layers.
+/// Gives each layer of the model that has ops a slot, the index of the layer in PlaceSums.
 class Layers {
  public:
   explicit Layers(const program::OutlineSet& set);
@@ -69,7 +69,7 @@ class Layers {
   std::vector<int> names_;
 };
 
-/// The shares of ops, added up by phase, layer and axes over ranks and steps.
+/// Adds up the times of ops by phase, layer and axes, over ranks and steps.
 class PlaceSums {
  public:
   explicit PlaceSums(const Layers& layers);
@@ -79,8 +79,8 @@ class PlaceSums {
            std::span<const OpShare> shares, double bubble_share);
   void add(const PlaceSums& more);
 
-  /// Writes the sums, divided by `count`, to the maps of `result`. Places without time are left
-  /// out, and so are axes of extent 1 in `mesh`.
+  /// Writes the sums, divided by `count`, to the maps of `result`. It leaves out places without
+  /// time, and axes that have extent 1 in `mesh`.
   void write(double count, const mesh::Shape& mesh, BreakdownResult& result) const;
 
  private:

@@ -29,7 +29,7 @@ using program::Outline;
 using program::OutlineOp;
 using units::Nanoseconds;
 
-/// Returns, in program order, which ops some other op waits for.
+/// Returns for each op, in program order, if some other op waits for it.
 std::vector<bool> awaited_ops(const program::Outline& outline) {
   std::array<std::vector<std::uint32_t>, program::max_streams> on_stream;
   std::vector<bool> awaited(outline.ops.size());
@@ -45,8 +45,8 @@ std::vector<bool> awaited_ops(const program::Outline& outline) {
 
 using Table = std::vector<Nanoseconds>;
 
-/// The plays that are not counted, since all ranks begin the first one together, and the plays that
-/// are counted after them.
+/// The numbers of plays before and after the replay has settled. All ranks begin the first play
+/// together, unlike in the steady state, so the settling plays are not counted.
 constexpr int settling_plays = 2;
 constexpr int counted_plays = 2;
 
@@ -121,8 +121,8 @@ Nanoseconds busy_time(const Outline& outline, const timeline::StepTrace& step) {
   return timeline::total(timeline::normalise(std::move(busy)));
 }
 
-/// Records when each rank's plays from number `first` on began and ended, and how long messages
-/// between stages took in them, all of which is waiting on a network that takes no time.
+/// Records, from play number `first` on, when the plays of each rank began and ended and how long
+/// its exchanges between stages took. On a network that takes no time, all of this is waiting.
 class Policy {
  public:
   Policy(const program::OutlineSet& set, const simulate::Costs& costs, int first)
@@ -156,8 +156,8 @@ class Policy {
   std::vector<Rank> ranks_;
 };
 
-/// Returns the times over the counted plays. If the last settling play took all ranks equally long,
-/// the following ones only repeat it and need not be played.
+/// Returns the times over the counted plays. If the last settling play was equally long on all
+/// ranks, all later plays would repeat it, so its times are multiplied instead.
 std::vector<Policy::Rank> counted_times(const program::OutlineSet& set,
                                         const simulate::Costs& costs, program::Folding folding) {
   Policy settling{set, costs, settling_plays - 1};
@@ -201,8 +201,8 @@ std::vector<Nanoseconds> busy_times(const program::OutlineSet& set, const simula
   return busy;
 }
 
-/// Returns the times of condensed programs. If these do not play to their end, it plays the whole
-/// ones, so that the error names ops by their numbers there.
+/// Returns the times of the condensed programs. If these deadlock, it plays the whole programs, so
+/// that the error message has the op numbers of the whole programs.
 std::vector<Policy::Rank> condensed_times(const results::PointData& point, const LikeRanks& like,
                                           const simulate::Costs& all_costs) {
   const program::Folding folding = folding_of(point);
@@ -229,7 +229,7 @@ Replay play(const results::PointData& point, const Condensed& condensed,
   return replay;
 }
 
-/// Returns a rank's mean op times over the steps that it was traced in; empty if it never was.
+/// Returns a rank's mean op times over the steps in which it was traced; empty if there are none.
 Table mean_over_steps(const program::OutlineSet& set, const std::vector<TracedStep>& steps,
                       std::size_t rank) {
   Table sum;
@@ -271,9 +271,9 @@ void Condensed::add(const program::Outline& whole, program::Folding folding) {
   std::vector<std::uint32_t>& place = place_.emplace_back();
   place.reserve(whole.ops.size());
   struct Lane {
-    std::uint32_t last = 0;  ///< the condensed op that further ops may join
-    bool open = false;       ///< the next op of the lane may join it
-    /// [i]: number of condensed ops that hold the first i + 1 ops
+    std::uint32_t last = 0;  ///< the latest condensed op of the lane
+    bool open = false;       ///< true if the next op of the lane may be merged into `last`
+    /// counts[i] is the number of condensed ops that contain the first i + 1 ops of the lane.
     std::vector<std::uint32_t> counts;
   };
   // A folded program has a single lane. Its waits, which count by stream, are not copied.
@@ -289,7 +289,8 @@ void Condensed::add(const program::Outline& whole, program::Folding folding) {
       if (!folded) {
         for (const program::Wait& wait : whole.waits_of(at)) {
           const std::vector<std::uint32_t>& counts = lanes[wait.stream].counts;
-          // A wait for an op that does not exist is kept, so that it still never ends.
+          // A wait for an op that does not exist is kept, so that the condensed program also
+          // deadlocks.
           const bool is_there = wait.count > 0 && wait.count <= counts.size();
           outline.waits.push_back(
               {.stream = wait.stream, .count = is_there ? counts[wait.count - 1] : wait.count});

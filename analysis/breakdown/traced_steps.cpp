@@ -27,7 +27,7 @@ using program::OutlineOp;
 using program::OutlineSet;
 using units::Nanoseconds;
 
-/// True if the wait names an existing stream and at least one op.
+/// True if the wait is for an existing stream and for at least one op.
 bool wait_is_sound(const program::Wait& wait) {
   return wait.stream < program::max_streams && wait.count > 0;
 }
@@ -55,29 +55,29 @@ bool outline_is_sound(const program::Outline& outline) {
          });
 }
 
-/// True if the time is so far from the limits of its type that sums and differences do not
-/// overflow.
+/// True if the time is far enough from the limits of its type for sums and differences of two times
+/// not to overflow.
 bool time_is_sound(units::Nanoseconds time) {
   constexpr std::int64_t limit = std::int64_t{1} << 61U;
   return -limit <= time.value() && time.value() <= limit;
 }
 
-/// The longest step that is accepted, ten days: the lengths of many such steps add up without
-/// overflow.
+/// The longest step that is accepted, ten days, so that the sum of many steps does not overflow.
 constexpr units::Nanoseconds longest_step{std::int64_t{864'000} * 1'000'000'000};
 
 constexpr bool is_of_group(OpKind kind) {
   return program::communicates(kind) && kind != OpKind::exchange;
 }
 
-/// The properties that all collectives of one communicator share. The collectives of a class are
-/// numbered in program order.
+/// The properties that all collectives of one communicator have in common. The collectives of a
+/// class are numbered in program order.
 struct CollectiveClass {
   mesh::AxisSet axes;
   program::StreamId stream = 0;
   auto operator<=>(const CollectiveClass&) const = default;
 };
-/// The properties that messages of one kind share; such messages are numbered in program order.
+/// The properties that messages of one kind have in common. The messages of a class are numbered in
+/// program order.
 struct MessageClass {
   mesh::Axis axis = mesh::Axis::pp;
   std::int64_t offset = 0;
@@ -92,7 +92,8 @@ struct MessageClass {
   }
 };
 
-/// The op numbers of one outline by class, in program order; the position is the sequence number.
+/// The op numbers of one outline by class. They are in program order, so that an op's position in
+/// the list is its sequence number.
 struct Sequences {
   std::map<CollectiveClass, std::vector<std::uint32_t>> collectives;
   std::map<MessageClass, std::vector<std::uint32_t>> messages;
@@ -164,7 +165,7 @@ class Matcher {
   }
 
  private:
-  using GroupKey = std::pair<CollectiveClass, int>;  // the class and the group's colour
+  using GroupKey = std::pair<CollectiveClass, int>;  // class, and the colour of the group in it
 
   [[nodiscard]] const timeline::StepTrace* trace(int rank) const {
     return traces_[static_cast<std::size_t>(rank)];
@@ -176,13 +177,14 @@ class Matcher {
     return {key, mesh::group_colour(set_.mesh, rank, key.axes)};
   }
 
-  /// The times at which known members arrived at the collectives of one group, by sequence number.
+  /// For the collectives of one group, by sequence number: the latest time at which a traced member
+  /// arrived, and the instance number.
   struct Group {
     std::vector<Nanoseconds> latest;
     std::vector<std::uint32_t> instance;
   };
 
-  /// Enters the times at which `rank` began its ops into the table of its group.
+  /// Updates the table of the rank's group with the times at which `rank` began its ops.
   void gather(int rank, const CollectiveClass& key, const std::vector<std::uint32_t>& ops) {
     auto& [latest, instance] = groups_[group(rank, key)];
     for (std::size_t number = 0; number < ops.size(); ++number) {
@@ -226,7 +228,7 @@ class Matcher {
     }
   }
 
-  /// Gives two exchanges the same instance number if neither has another partner.
+  /// Gives two matching exchanges the same instance number if each has only the other as partner.
   void pair_up(int rank, std::uint32_t op, int peer, std::uint32_t their_op) {
     if (rank >= peer || partner_count(rank, op) != 1 || partner_count(peer, their_op) != 1) return;
     auto& mine = arrivals_.instance[static_cast<std::size_t>(rank)][op];
@@ -278,8 +280,8 @@ bool is_traced(const TracedStep& step) {
   return std::ranges::any_of(step.traces, [](const auto* trace) { return trace != nullptr; });
 }
 
-/// Finds the traced ranks whose clocks cannot be compared. For the others it adds up the two
-/// largest errors: their clocks may be that far apart.
+/// Finds the traced ranks whose clocks are not aligned. For the aligned ranks, clock_error is the
+/// sum of the two largest errors, since two clocks may differ by this much.
 void judge_clocks(const results::PointData& point, TracedSteps& result) {
   double worst = 0, second = 0;
   for (int rank = 0; rank < point.ranks; ++rank) {
@@ -298,7 +300,7 @@ void judge_clocks(const results::PointData& point, TracedSteps& result) {
   result.clock_error = worst + second;
 }
 
-/// Fills in the waits of a step from the arrivals of the ranks whose clocks can be compared.
+/// Computes the waits of a step from the arrivals of the ranks whose clocks are aligned.
 Arrivals add_waits(const results::PointData& point, const TracedSteps& all, TracedStep& step) {
   TraceOfRank comparable = step.traces;
   for (const int rank : all.unaligned) comparable[static_cast<std::size_t>(rank)] = nullptr;
@@ -357,7 +359,7 @@ TraceState check_trace(const results::PointData& point, const timeline::StepTrac
   return TraceState::usable;
 }
 
-/// Seconds; a clock whose error may be this large is not aligned.
+/// Seconds; a clock with an error of this size or more does not count as aligned.
 constexpr double useless_error = 1e3;
 
 bool aligned(const results::PointData& point, int rank) {

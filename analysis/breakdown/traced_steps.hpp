@@ -17,9 +17,10 @@
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
-/// Finds the traced steps of a point that count. A run file may come from anywhere, so its traces
-/// are checked first. Ops of different ranks that belong together are then matched, which gives
-/// each communication op the time that it waited for its last partner.
+/// Finds the traced steps of a point that count: those that are neither warm-up nor the first of a
+/// block. It checks the traces first, since run files may be damaged. Then it matches the ops of
+/// different ranks that communicate with each other, which shows how long each op waited for its
+/// last partner.
 namespace isoscale::analysis::breakdown {
 
 /// Returns why the point's outlines cannot be used; empty when they can.
@@ -28,15 +29,15 @@ namespace isoscale::analysis::breakdown {
 /// Returns why there are no traced steps to analyse; empty when there are some.
 [[nodiscard]] std::string missing_traces(const results::PointData& point);
 
-/// Returns whether the point's streams were played as one or apart.
+/// Returns `folded` if the ops of all streams ran on a single stream, `as_streamed` otherwise.
 [[nodiscard]] inline program::Folding folding_of(const results::PointData& point) {
   return point.folded ? program::Folding::folded : program::Folding::as_streamed;
 }
 
 /// The result of check_trace().
 enum class TraceState : std::uint8_t { usable, broken };
-/// Returns usable if the trace has one span per op of its rank's outline, in order, with possible
-/// times. The point's outlines have no problem (see outline_problem).
+/// Returns `usable` if the trace has one span per op of its rank's outline, in order, and all its
+/// times are possible. The point has no outline_problem().
 [[nodiscard]] TraceState check_trace(const results::PointData& point,
                                      const timeline::StepTrace& trace);
 
@@ -54,11 +55,12 @@ enum class TraceState : std::uint8_t { usable, broken };
 [[nodiscard]] std::map<int, std::vector<const timeline::StepTrace*>> usable_traces(
     const results::PointData& point);
 
-/// Returns the seconds of compute and copies of each rank in one step; empty where they are not
-/// known for all of the `ranks`.
+/// Returns the seconds of compute and copies of each rank in one step; empty if they are not known
+/// for all of the `ranks` ranks.
 [[nodiscard]] std::vector<double> busy_seconds(const results::OpSums& step, std::size_t ranks);
 
-/// Returns "rank 3", "ranks 0-3, 8 and 12 more" for ranks of the point, with MPI's numbers.
+/// Returns "rank 3", "ranks 0-3, 8 and 12 more" for ranks of the point. The text has their numbers
+/// in MPI_COMM_WORLD.
 [[nodiscard]] std::string rank_list(const results::PointData& point, const std::set<int>& ranks);
 
 /// One step's traces by rank of the point; null where the rank has no trace. Not owned.
@@ -67,23 +69,22 @@ using TraceOfRank = std::vector<const timeline::StepTrace*>;
 inline constexpr std::uint32_t no_instance = UINT32_MAX;
 
 struct Arrivals {
-  /// Indexed by [rank][op]: for a communication op, the latest time at which it, or an op of a
-  /// known partner that it belongs with, began; for all other ops their own start. Empty for ranks
-  /// without a trace.
+  /// Indexed by [rank][op]: the latest start among a communication op and the matching ops of its
+  /// traced partners; for all other ops their own start. Empty for ranks without a trace.
   std::vector<std::vector<units::Nanoseconds>> last;
   /// Indexed by [rank][op]: the number of the collective, or of the pair of exchanges, that a
   /// communication op is part of; no_instance for other ops, and for exchanges with several
   /// partners.
   std::vector<std::vector<std::uint32_t>> instance;
   std::uint32_t instances = 0;
-  bool sees_messages = true;  ///< false: a partner of some exchange has no trace
+  bool sees_messages = true;  ///< false if a partner of some exchange has no trace
   std::set<int> unseen;       ///< ranks without a trace that are partners of traced ranks
   std::set<int> unmatched;    ///< ranks with a message that no op of the partner matches
 };
 
-/// Matches collectives by sequence number per (axes, stream, group), and messages in order per
-/// (axis, offset, direction). The time is linear in the number of spans. `set` and `traces` have
-/// passed check_trace.
+/// Matches the n-th collective of each (axes, stream, group) among its members, and the n-th
+/// message of each (axis, offset, direction) between its two ranks. The time is linear in the
+/// number of spans. `set` and `traces` have passed check_trace.
 [[nodiscard]] Arrivals last_arrivals(const program::OutlineSet& set, const TraceOfRank& traces);
 
 /// A message: the ranks of the point that send and receive it, and the numbers of their exchange
@@ -95,7 +96,8 @@ struct Message {
   bool operator==(const Message&) const = default;
 };
 
-/// Returns the messages that match between two traced ranks, by sender and class, in order.
+/// Returns all messages with a matching send and receive on two traced ranks, ordered by sender,
+/// then by message class, then by program order.
 [[nodiscard]] std::vector<Message> messages(const program::OutlineSet& set,
                                             const TraceOfRank& traces);
 
@@ -104,8 +106,8 @@ struct TracedStep {
   std::uint32_t step = 0;  ///< number among all steps of the point
   TraceOfRank traces{};    ///< traces that passed check_trace; not owned
   /// Indexed by [rank][op]: how long a communication op waited for its last known partner. 0 for
-  /// all other ops, and for waits no longer than the clocks of the ranks may be apart. Empty for
-  /// ranks without a trace.
+  /// all other ops, and for waits that do not exceed the clock error. Empty for ranks without a
+  /// trace or an aligned clock.
   std::vector<std::vector<units::Nanoseconds>> waits{};
   std::vector<std::vector<std::uint32_t>> instance{};  ///< see Arrivals
   std::uint32_t instances = 0;
@@ -118,10 +120,11 @@ struct TracedSteps {
   std::set<int> unaligned;    ///< ranks whose clock cannot be compared with the others'
   std::set<int> unseen;       ///< ranks without a trace that are partners of traced ranks
   std::set<int> unmatched;    ///< ranks with a message that no op of the partner matches
-  bool sees_messages = true;  ///< false: a partner of some exchange has no trace
-  double clock_error = 0;     ///< seconds; aligned ranks' times may be this far apart
+  bool sees_messages = true;  ///< false if a partner of some exchange has no trace
+  double clock_error = 0;     ///< seconds by which the clocks of aligned ranks may differ
 
-  /// True if every wait is known: all partners have traces, and all clocks are aligned.
+  /// True if every wait is known: all partners have traces and matching ops, and all clocks are
+  /// aligned.
   [[nodiscard]] bool knows_waits() const {
     return unseen.empty() && unaligned.empty() && unmatched.empty();
   }
@@ -134,15 +137,15 @@ struct TracedSteps {
 /// Returns the traced steps that count. `point` has no outline_problem and outlives the result.
 [[nodiscard]] TracedSteps traced_steps(const results::PointData& point);
 
-/// Returns how long a communication op of this span transferred: its time after the wait for its
-/// last partner. 0 where the partner came after the end, as is possible with a message sent
-/// eagerly.
+/// Returns the transfer time of a communication op: the length of its span without the wait for its
+/// last partner. It is 0 if the partner arrived after the end of the span, which is possible for a
+/// message that was sent eagerly.
 [[nodiscard]] inline units::Nanoseconds transfer_time(const timeline::Span& span,
                                                       units::Nanoseconds wait) {
   return std::max(span.end - span.start - wait, units::Nanoseconds{0});
 }
 
-/// True if the arrivals of all these ranks are known, so that waiting can be told from transfer.
+/// True if the waits of all these ranks are known, so that waiting can be separated from transfer.
 [[nodiscard]] inline bool all_known(const TracedStep& step, const std::vector<int>& ranks) {
   return std::ranges::none_of(
       ranks, [&](int rank) { return step.waits[static_cast<std::size_t>(rank)].empty(); });

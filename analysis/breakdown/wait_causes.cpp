@@ -24,7 +24,8 @@ void for_each_member(const TracedStep& step, Visit&& visit) {
   }
 }
 
-/// Returns, by rank, the seconds that members of its collectives waited for it in one step.
+/// Returns for each rank the seconds that other members waited in one step in the collectives where
+/// this rank arrived last.
 std::vector<double> caused_in(const TracedStep& step, const program::OutlineSet& set) {
   struct Instance {
     std::size_t last = 0;
@@ -48,8 +49,8 @@ std::vector<double> caused_in(const TracedStep& step, const program::OutlineSet&
   return seconds;
 }
 
-/// Returns the compute and copy time of each rank, indexed by [step][rank]; empty where a number is
-/// missing.
+/// Returns the compute and copy time of each rank, indexed by [step][rank]; empty if one of them is
+/// not known.
 std::vector<std::vector<double>> busy_times(std::span<const results::OpSums> sums) {
   std::vector<std::vector<double>> busy;
   for (const results::OpSums& step : sums) {
@@ -78,7 +79,7 @@ WaitCauses::WaitCauses(const TracedSteps& steps) : steps_(steps) {
 std::vector<double> WaitCauses::noise_shares(std::size_t at) const {
   const TracedStep& step = steps_.steps[at];
   struct Instance {
-    /// The least wait of a member, summed over the other steps.
+    /// The smallest sum, over the other steps, of a member's waits.
     Nanoseconds least{std::numeric_limits<std::int64_t>::max()};
     Nanoseconds of_expected;  ///< wait of the rank expected last, in this step
     Nanoseconds sum;
@@ -141,7 +142,7 @@ std::optional<double> noise_share(std::span<const results::OpSums> sums) {
   for (const auto& row : busy) std::ranges::transform(total, row, total.begin(), std::plus<>{});
   double waits = 0, noise = 0;
   for (const auto& row : busy) {
-    std::size_t expected = 0;  // the rank that comes last by the sum over the other steps
+    std::size_t expected = 0;  // the rank with the largest time summed over the other steps
     for (std::size_t rank = 1; rank < row.size(); ++rank) {
       if (total[rank] - row[rank] > total[expected] - row[expected]) expected = rank;
     }

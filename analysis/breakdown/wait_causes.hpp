@@ -11,11 +11,11 @@
 #include "analysis/breakdown/traced_steps.hpp"
 #include "program/outline.hpp"
 
-/// Tells whether ranks that others wait for are late in every step (imbalance) or now and then
-/// (noise).
+/// Divides waiting by its cause: the same ranks are late in every step (imbalance), or different
+/// ranks are late in different steps (noise).
 namespace isoscale::analysis::breakdown {
 
-/// Finds the causes of each wait from the waits of all traced steps.
+/// Finds the cause of each wait by comparing the waits of all traced steps.
 class WaitCauses {
  public:
   /// Takes the traced steps, which outlive this object.
@@ -24,19 +24,19 @@ class WaitCauses {
   /// True if there are at least two steps, the fewest that can tell imbalance from noise.
   [[nodiscard]] bool known() const { return steps_.steps.size() >= 2; }
 
-  /// Returns for each instance in step number `at` the share of its waiting that is noise. The rank
-  /// that comes last in the other steps, by their mean, is the expected last one; its own wait in
-  /// this step, over the mean wait of all members, is the noise. The share exceeds 1 where the
-  /// expected last rank came early. Over many instances it averages to 1 for pure noise and to 0
-  /// for pure imbalance, since the step itself does not influence which rank is expected. NaN where
-  /// no member waited.
+  /// Returns for each instance (collective, or pair of exchanges) in step number `at` the share of
+  /// its waiting that is noise. The rank with the least mean wait in the other steps is expected to
+  /// arrive last. The share is its wait in this step divided by the mean wait of all members, which
+  /// exceeds 1 if the expected rank came early. Since this step does not influence which rank is
+  /// expected, the share averages over many instances to 1 for pure noise and to 0 for pure
+  /// imbalance. NaN if no member waited.
   [[nodiscard]] std::vector<double> noise_shares(std::size_t at) const;
 
   /// Returns the number of instances over all steps in which some member waited.
   [[nodiscard]] std::size_t instances() const;
 
-  /// Returns the waiting in collectives that each rank caused. Exchanges are left out, since the
-  /// schedule may make a partner late there.
+  /// Returns the waiting in collectives that each rank caused by arriving last. Exchanges are left
+  /// out, since in these the pipeline schedule may be the reason why a partner is late.
   [[nodiscard]] CausedWait caused(const program::OutlineSet& set) const;
 
  private:
@@ -44,9 +44,9 @@ class WaitCauses {
   std::vector<std::vector<units::Nanoseconds>> total_;  ///< [rank][op], over steps
 };
 
-/// Returns the share of waiting that is noise, from the compute and copy times of steps whose spans
-/// were not kept, as if each step had a single collective at its end. Absent for fewer than six
-/// steps, and where no rank waits.
+/// Estimates the share of waiting that is noise from the compute and copy times of steps without
+/// spans, as if each step had a single collective, at its end. Absent for fewer than six steps, and
+/// if no rank would wait.
 [[nodiscard]] std::optional<double> noise_share(std::span<const results::OpSums> sums);
 
 }  // namespace isoscale::analysis::breakdown

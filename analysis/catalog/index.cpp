@@ -27,8 +27,8 @@ namespace {
 
 using results::PointStatus;
 
-/// Returns the labels that do not depend on traces, so that a fully read file and its summary give
-/// the same index entry.
+/// Returns the labels that do not depend on traces. A summary has no traces, so only with these do
+/// a whole file and its summary give the same index entry.
 std::vector<std::string> labels_of(const PointReport& point) {
   std::vector<std::string> labels = point.data->labels;
   if (results::has_label(point.labels, results::few_steps)) labels.emplace_back(results::few_steps);
@@ -41,8 +41,8 @@ void count(const results::PointData& point, IndexExperiment& into) {
   into.skipped += point.status == PointStatus::skipped ? 1 : 0;
 }
 
-/// Collects whether points are verified: false if one is wrong, true if all that were played are
-/// verified, absent if some were not checked or none was played.
+/// Combines the verification of several points: false if one is wrong, true if all points that were
+/// run are verified, absent if some were not checked or none was run.
 class Verdict {
  public:
   void add(const results::PointData& point) {
@@ -60,7 +60,7 @@ class Verdict {
   bool any_ = false, wrong_ = false, unknown_ = false;
 };
 
-/// Returns what the points of an experiment have in common.
+/// Returns an entry with the counts, labels and verification of an experiment's points.
 IndexExperiment common(std::span<const PointReport* const> points) {
   IndexExperiment result;
   Verdict verdict;
@@ -140,7 +140,7 @@ void add_machine(const results::RunData& run, IndexRun& into) {
   into.hosts.assign(hosts.begin(), hosts.end());
   into.cpu = joined(cpus);
   into.gpu = joined(gpus);
-  constexpr double most_cores = 1e6;  // files may hold any number
+  constexpr double most_cores = 1e6;  // a damaged file may contain any number
   if (cores.size() == 1 && *cores.begin() >= 1 && *cores.begin() <= most_cores) {
     into.cores = static_cast<int>(*cores.begin());
   }
@@ -150,7 +150,8 @@ void add_machine(const results::RunData& run, IndexRun& into) {
   into.most_per_node = most;
 }
 
-/// Returns a host's name up to its first number; "" for the names of containers, which are random.
+/// Returns a host's name up to its first digit or dot; "" for the names of containers, which are
+/// random.
 std::string stem(const std::string& host) {
   constexpr std::string_view hexadecimal = "0123456789abcdef";
   constexpr std::size_t container_id = 12;
@@ -212,7 +213,7 @@ std::vector<IndexTrend> trends_of(const std::vector<IndexRun>& runs,
       if (!experiment.throughput || !experiment.ranks || !experiment.counts) continue;
       auto& into = samples[{experiment.fingerprint, *experiment.ranks, experiment.unit,
                             experiment.nodes.value_or(0)}];
-      // A run may have measured the same experiment twice, as two curves; only the last one counts.
+      // A run may have two curves of the same experiment; only the last one counts.
       if (!into.empty() && into.back().run == at) into.pop_back();
       into.push_back({.run = at, .experiment = &experiment});
     }
@@ -230,7 +231,8 @@ std::vector<IndexTrend> trends_of(const std::vector<IndexRun>& runs,
   return trends;
 }
 
-/// Host names that differ only in the number at their end, with the same number of digits.
+/// The part that host names have in common if they differ only in the number at their end, and the
+/// number of digits, which must be equal too.
 struct Family {
   std::string prefix;
   std::size_t digits = 0;  ///< 0 = a name without a number
@@ -247,7 +249,8 @@ std::pair<Family, std::uint64_t> split(const std::string& host) {
           std::stoull(number)};
 }
 
-/// Returns the name, or the numbers of a family as ranges, at most the first few.
+/// Returns the hosts of a family as one text: a single name, or the prefix with the first few
+/// ranges of numbers.
 std::string text_of(const Family& family, const std::set<std::uint64_t>& numbers) {
   if (family.digits == 0) return family.prefix;
   if (numbers.size() == 1) {
@@ -292,7 +295,7 @@ IndexRun index_run(const RunReport& report) {
   for (const Curve& curve : report.curves) {
     result.experiments.push_back(of_curve(curve, run.device));
   }
-  // Points of one family need not be adjacent.
+  // The points of one family may be separated by points of others.
   std::vector<std::vector<const PointReport*>> families;
   for (const PointReport& point : report.benches) {
     const auto known = std::ranges::find_if(

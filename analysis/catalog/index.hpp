@@ -10,8 +10,8 @@
 #include "analysis/identity.hpp"
 #include "analysis/report.hpp"
 
-/// Lists many runs by machine, date and version, with the few figures that fit on a line. An index
-/// owns its texts and numbers, so that each run can be freed as soon as it was read.
+/// Lists many runs by machine, date and version, with the few results that fit on a line. An index
+/// has copies of all texts and numbers, so that each run can be freed before the next one is read.
 namespace isoscale::analysis::catalog {
 
 /// The part of a run that belongs to one experiment. Throughput and efficiency are those at
@@ -21,14 +21,15 @@ struct IndexExperiment {
   std::string fingerprint;              ///< of the experiment and the kind of device
   bool is_bench = false;                ///< a micro-benchmark: it has rows but no throughput
   int ok = 0, failed = 0, skipped = 0;  ///< points
-  std::optional<int> ranks, nodes;      ///< those of the largest ok point for a micro-benchmark
+  std::optional<int> ranks, nodes;      ///< for a micro-benchmark: those of the largest ok point
   std::optional<double> throughput, efficiency;
   std::string unit;             ///< of the throughput
   std::optional<int> baseline;  ///< rank count that efficiency is relative to
-  /// True if all points that were played are verified, false if one is wrong; else absent.
+  /// True if all points that were run are verified, false if one is wrong; absent otherwise.
   std::optional<bool> verified;
   std::vector<std::string> labels;  ///< of all ok points, each once
-  /// False where a label says that the throughput is not the machine's own.
+  /// False if a label such as "oversubscribed" says that the throughput does not show the machine's
+  /// own speed.
   bool counts = true;
 };
 
@@ -45,8 +46,8 @@ struct IndexRun {
   std::vector<IndexExperiment> experiments{};
 };
 
-/// The throughput of one experiment at one rank count over the runs of a machine, without a
-/// judgement.
+/// The throughput of one experiment at one rank count over the runs of a machine. It does not say
+/// if the throughput became better or worse.
 struct IndexTrend {
   Experiment experiment;
   std::string title, fingerprint, unit;
@@ -56,8 +57,9 @@ struct IndexTrend {
   std::optional<double> spread{};  ///< (maximum - minimum) / median; absent below 2 runs
 };
 
-/// Runs on like machines: machines are alike in device, CPU, GPU, cores, number of nodes, and host
-/// names up to their numbers. The number of ranks started does not matter.
+/// The runs on one machine. Two runs count as on the same machine if device, CPU, GPU, cores,
+/// number of nodes and the host names without their numbers are equal. The number of ranks that
+/// were started does not matter.
 struct IndexMachine {
   std::string name;                ///< "cuda, NVIDIA H200, AMD EPYC 9654, 2 nodes"
   std::vector<std::string> hosts;  ///< each once, ascending
@@ -76,20 +78,21 @@ struct Index {
   std::vector<Unreadable> unreadable{};
 };
 
-/// Makes the entry of a report, or of a summary by summarise(): both give the same entry.
+/// Makes the index entry of a run from its report. The reports by make_report() and by summarise()
+/// give the same entry.
 [[nodiscard]] IndexRun index_run(const RunReport& report);
 
-/// Keeps one of several copies of a run (see distinct() in identity.hpp), and adds a sentence for
-/// each one left out.
+/// Keeps one of several copies of a run (see distinct() in identity.hpp), and adds a warning for
+/// each copy that it leaves out.
 [[nodiscard]] std::vector<IndexRun> without_copies(std::vector<IndexRun> runs,
                                                    std::vector<std::string>& warnings);
 
 /// Groups runs by machine, ordered by name.
 [[nodiscard]] Index make_index(std::vector<IndexRun> runs);
 
-/// Returns "node[0001-0003,0007], login": names without their domains, where names that differ in
-/// the number at their end are joined. If there are many ranges, it lists the first ones and the
-/// number of other hosts.
+/// Returns "node[0001-0003,0007], login": host names without their domains. Names that differ only
+/// in the number at their end are joined. If there are many ranges, the text has only the first
+/// ones and the number of other hosts.
 [[nodiscard]] std::string shorten_hosts(const std::vector<std::string>& hosts);
 
 }  // namespace isoscale::analysis::catalog

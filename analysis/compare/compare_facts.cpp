@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t most_of_file = 60;
 
-/// Calls visit(side number, its curve, index of the point) for each point of each side.
+/// Calls visit(side's number, the side's curve, index of the point) for each point of each side.
 template <class Visit>
 void for_each_point(const ComparedCurve& curve, const Visit& visit) {
   for (std::size_t s = 0; s < curve.sides.size(); ++s) {
@@ -32,8 +32,8 @@ void for_each_point(const ComparedCurve& curve, const Visit& visit) {
   }
 }
 
-/// Collects sentences about points of several sides, and joins equal ones: "A, B: ... (1, 2
-/// ranks)".
+/// Collects sentences about points of several sides. Sides and ranks with the same sentence share a
+/// line: "A, B: ... (1, 2 ranks)".
 class SaidOfSides {
  public:
   void add(const std::string& side, int ranks, const std::string& sentence) {
@@ -64,8 +64,8 @@ constexpr std::array rates{Rate{"peak", "FLOP/s of peak", &SideCurve::of_peak},
                            Rate{"link", "throughput per link", &SideCurve::per_link},
                            Rate{"watt", "throughput per watt", &SideCurve::per_watt}};
 
-/// True for the rate per link of a point with a single rank, which uses no link. Reports need not
-/// explain why this value is absent.
+/// True for the rate per link of a point with a single rank, which uses no link; reports then do
+/// not explain why the rate is absent.
 bool has_no_link(const Rate& rate, const SideCurve& side, std::size_t i) {
   return rate.all == &SideCurve::per_link && side.curve.points[i].data->ranks == 1;
 }
@@ -78,8 +78,8 @@ bool is_known(const ComparedCurve& curve, const Rate& rate) {
   return known;
 }
 
-/// Adds, for each rate that the curve has, the figure that it is divided by, and why some points do
-/// not have the rate.
+/// Adds, for each rate that the curve has, the figure by which it is divided, and the reasons why
+/// some points lack the rate.
 void add_references(const Comparison& of, const ComparedCurve& curve, render::Facts& facts) {
   for (const Rate& rate : rates) {
     if (!is_known(curve, rate)) continue;
@@ -151,7 +151,7 @@ void add_labels(const Comparison& of, render::Facts& facts) {
   }
 }
 
-/// Adds the launches that do not count; those with the same reason share a line.
+/// Adds the launches that do not count, with one line for each reason.
 void add_left_out(const Comparison& of, const ComparedCurve& curve, render::Facts& facts) {
   for (std::size_t s = 0; s < curve.sides.size(); ++s) {
     if (!curve.sides[s]) continue;

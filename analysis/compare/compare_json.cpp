@@ -258,7 +258,7 @@ constexpr std::string_view difference_columns =
     "efficiency_points_lower=efficiency/lower efficiency_points_upper=efficiency/upper verdict "
     "p_regression p_passed why_points sentence=sentences";
 
-/// Returns the JSON of a side's point, with what only its line of CSV has.
+/// Returns the JSON of a side's point for its CSV row, with the values that only the row has.
 Json line_json(const Comparison& of, std::size_t c, std::size_t s, std::size_t i) {
   const ComparedCurve& curve = of.curves[c];
   const SideCurve& side = *curve.sides[s];
@@ -268,7 +268,7 @@ Json line_json(const Comparison& of, std::size_t c, std::size_t s, std::size_t i
   point["side"] = of.sides[s].name;
   point["launch_count"] = point["launches"].size();
   point["mesh_text"] = mesh::to_string(side.curve.points[i].data->mesh);
-  // A new key moves the others, so the list is complete before it becomes one.
+  // Adding a key may move the other values, so the list is complete before it is added as a key.
   Json files = Json::array();
   for (const Json& launch : point["launches"]) files.push_back(launch["file"]);
   point["files"] = std::move(files);
@@ -315,7 +315,7 @@ std::string render_csv(const Comparison& of) {
       if (!of.curves[c].sides[s]) continue;
       const auto& points = of.curves[c].sides[s]->curve.points;
       for (std::size_t i = 0; i < points.size(); ++i) {
-        // The first side has no difference, and neither has a point that only one side has.
+        // Points of the first side and points that only one side has get no difference.
         Json difference;
         if (const auto* const at = difference_of(of, c, s, points[i].data->ranks)) {
           difference = difference_json(of, *at);

@@ -12,9 +12,9 @@
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 
-/// Writes JUnit's XML as continuous integration reads it: testsuites, testsuite, testcase, with
-/// failure, error or skipped inside. XML 1.0 forbids control characters, even as references;
-/// escape() has made all text here visible.
+/// Writes the JUnit XML that continuous integration systems read: testsuites, testsuite, testcase,
+/// and inside a case failure, error or skipped. XML 1.0 forbids control characters, even as
+/// character references; all text has passed through escape(), which replaced them.
 namespace isoscale::analysis::compare {
 namespace {
 
@@ -64,7 +64,7 @@ std::string inside(std::string_view element, std::string_view message) {
   return fmt::format("      <{} message=\"{}\"/>\n", element, xml(message));
 }
 
-/// Returns the element for a verdict: "failure", "skipped" or, where it passed, "".
+/// Returns the XML element for a verdict: "failure", "skipped", or "" if the point passed.
 std::string_view element_of(const Comparison& of, Verdict verdict) {
   const bool strict = of.gate && of.gate->untold == CompareOptions::Untold::fail;
   if (verdict == Verdict::regression) return "failure";
@@ -90,8 +90,8 @@ std::string case_text(const Comparison& of, const Difference& at, Cases& cases) 
   return text + fmt::format("      <system-out>{}</system-out>\n    </testcase>\n", xml(out));
 }
 
-/// Returns the points that the first side has and another side has not: with a gate they are tests
-/// that could not be run.
+/// Returns test cases for the points that the first side has and another side lacks; with a gate
+/// these are tests that could not be run.
 std::string absent_text(const Comparison& of, Cases& cases) {
   if (!of.gate) return "";
   const bool strict = of.gate->untold == CompareOptions::Untold::fail;

@@ -11,7 +11,7 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text_and_markdown.hpp"
 
-/// Renders comparisons. No renderer computes numbers, so that none can disagree with another.
+/// Renders comparisons. Renderers compute no numbers themselves, so their outputs always agree.
 namespace isoscale::analysis::compare {
 
 [[nodiscard]] std::string render_text(const Comparison& comparison);
@@ -22,18 +22,18 @@ namespace isoscale::analysis::compare {
 /// error for each setting in which the sides differ. With a gate, it also has a case for each curve
 /// or point that only the first side has.
 [[nodiscard]] std::string render_junit(const Comparison& comparison);
-/// Returns Markdown that begins with the gate's table, for a comment under a change.
+/// Returns Markdown that begins with the gate's table, for a comment on a pull request.
 [[nodiscard]] std::string render_markdown(const Comparison& comparison);
 
-/// Returns the JSON that docs/comparing.md describes. Texts of files are not escaped: dump it as
-/// ASCII, with bytes that are not UTF-8 replaced.
+/// Returns the JSON that docs/comparing.md describes. Texts from files are not escaped, so the
+/// caller must dump it as ASCII and replace bytes that are not UTF-8.
 [[nodiscard]] nlohmann::ordered_json compare_json(const Comparison& comparison);
 
-// The parts of a comparison that text and Markdown arrange; all text is escaped.
+// The following are the parts of the text and Markdown reports; all text is escaped.
 
-/// Returns sentences on each side over all points, the first lines of every comparison.
+/// Returns a sentence on each side over all points, with which every report begins.
 [[nodiscard]] std::vector<std::string> overall_sentences(const Comparison& of);
-/// Returns launches, dates and files of the sides, and their machines where these differ.
+/// Returns launches, dates and files of the sides, and their machines if these differ.
 [[nodiscard]] render::TitledTable sides_table(const Comparison& of);
 /// Returns the points of all sides of a curve.
 [[nodiscard]] render::TitledTable points_table(const Comparison& of, std::size_t curve);
@@ -43,41 +43,42 @@ namespace isoscale::analysis::compare {
 /// Returns the differing settings, the points that only one side has, labels, warnings and missing
 /// rates.
 [[nodiscard]] render::Facts comparison_facts(const Comparison& of);
-/// Returns the title of a curve, with "unlike: dtype" where settings differ.
+/// Returns the title of a curve, with "unlike: dtype" if this setting differs between the sides.
 [[nodiscard]] std::string curve_title(const Comparison& of, std::size_t curve);
 /// Explains how to read the numbers, one sentence per line.
 [[nodiscard]] std::vector<std::string> comparison_key(const Comparison& of);
 
-// The sentences of a comparison; all text is escaped.
+// The following are the sentences of a comparison; all text is escaped.
 
-/// Returns a value in hundredths with its interval: "11.2% ± 2.0", or "11.2% (9.0 to 14.1)" where
-/// the interval is not symmetric; only the value if there is no interval. `sign` follows the value,
-/// and `word` follows the half-width.
+/// Returns a value in hundredths with its interval: "11.2% ± 2.0", or "11.2% (9.0 to 14.1)" if the
+/// interval is not symmetric; only the value if there is no interval. `sign` is put after the
+/// value, and `word` after the half-width.
 [[nodiscard]] std::string with_interval(const statistics::Located& at, std::string_view sign,
                                         std::string_view word);
 
 /// Returns "B's efficiency is 11.2 ± 2.0 points lower at 64 ranks: 8.1 dp transfer, 2.0 imbalance".
-/// If the difference is not established, the sentence says so and calls the causes uncertain. "" at
-/// the baseline, and without a baseline.
+/// If the difference is not established, the sentence says so and calls the causes uncertain.
+/// Returns "" at the baseline and if there is no baseline.
 [[nodiscard]] std::string efficiency_sentence(const Comparison& of, const Difference& at);
 /// Returns "B's throughput is 10.1% lower at 64 ranks (8.0% to 12.2%)". With a gate it states the
 /// gate's verdict and limit: "B's throughput is at least 5.0% lower at 64 ranks, p = 0.004: ...".
 [[nodiscard]] std::string throughput_sentence(const Comparison& of, const Difference& at);
-/// Returns "B's step is 11.3% longer at 64 ranks, 41.2 ms against 37.0 ms: 8.0% dp transfer, ...";
-/// "as measured, not established: ..." where no difference of throughput is established. "" where
-/// both are equally long.
+/// Returns "B's step is 11.3% longer at 64 ranks, 41.2 ms against 37.0 ms: 8.0% dp transfer, ...".
+/// The causes follow "as measured, not established:" if no difference in throughput is established.
+/// Returns "" if both steps are equally long.
 [[nodiscard]] std::string step_sentence(const Comparison& of, const Difference& at);
-/// Returns the three sentences above, without empty ones.
+/// Returns the sentences of the three functions above, without empty ones.
 [[nodiscard]] std::vector<std::string> sentences_of(const Comparison& of, const Difference& at);
-/// Returns sentences on what could not be explained or separated.
+/// Returns sentences on the parts of a difference that could not be explained or separated.
 [[nodiscard]] std::vector<std::string> caveats_of(const Difference& at);
 
-/// Returns "-10.1%", the difference of a ratio from 1.
+/// Returns the difference between a ratio and 1: "-10.1%".
 [[nodiscard]] std::string change_text(double ratio);
-/// Returns "-12.2% to -8.0%", "—" without an interval; " !" follows an interval that does not hold
-/// its value.
+/// Returns "-12.2% to -8.0%", or "—" without an interval. " !" is added if the value lies outside
+/// its interval.
 [[nodiscard]] std::string change_interval(const statistics::Located& ratio);
-/// These return a difference in points of efficiency, "-11.2", and its interval, "-13.2 to -9.2".
+/// These functions return a difference in points of efficiency, "-11.2", and its interval, "-13.2
+/// to -9.2".
 [[nodiscard]] std::string points_text(const std::optional<statistics::Located>& difference);
 [[nodiscard]] std::string points_interval(const std::optional<statistics::Located>& difference);
 

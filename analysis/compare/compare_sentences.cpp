@@ -42,8 +42,8 @@ std::string count_text(std::size_t count, std::string_view side) {
   return fmt::format("{} of {}", count == 1 ? "one launch" : "two launches", side);
 }
 
-/// Returns why a difference has no interval: " in one launch of A and two launches of B", or that
-/// the baseline has too few launches.
+/// Returns the reason why a difference has no interval: " in one launch of A and two launches of
+/// B", or that the baseline has too few launches.
 std::string few_launches(const Comparison& of, const Difference& at) {
   if (at.launches_first >= least_launches && at.launches >= least_launches) {
     return fmt::format("; fewer than {} launches of its baseline", least_launches);
@@ -88,7 +88,7 @@ constexpr std::string_view not_established = "as measured, not established: ";
 
 std::string at_ranks(const Difference& at) { return "at " + base::counted(at.ranks, "rank"); }
 
-/// Returns a sentence on an efficiency whose interval does not hold its value, which is possible
+/// Returns a sentence that says that an efficiency lies outside its interval, which is possible
 /// because the two come from different estimates.
 std::string apart_from_interval(const statistics::Located& at) {
   return fmt::format(
@@ -98,7 +98,7 @@ std::string apart_from_interval(const statistics::Located& at) {
       one_decimal(hundred * *at.upper));
 }
 
-/// Returns "12%", below 10% with one decimal.
+/// Returns "12%", or "9.4%" with one decimal below 10%.
 std::string share_text(double share) {
   constexpr double few = 0.0995;
   return fmt::format("{:.{}f}%", hundred * std::abs(share), std::abs(share) < few ? 1 : 0);
@@ -112,8 +112,8 @@ std::string speed_text(double ratio) {
   return fmt::format("{} {}", share_text(ratio - 1), ratio < 1 ? "slower" : "faster");
 }
 
-/// Returns "between 9% and 15%"; with words where one end is slower and the other faster, or where
-/// one is more than twice as fast.
+/// Returns "between 9% and 15%". It adds "slower" and "faster" if the ends differ in direction, and
+/// gives ratios if one end is more than twice as fast.
 std::string between_text(const statistics::Located& at) {
   constexpr double twice = 2;
   const double lower = *at.lower, upper = *at.upper;

@@ -21,9 +21,10 @@ namespace {
 
 constexpr std::size_t most_of_value = 60, most_of_title = 200;
 constexpr double giga = 1e9;
-constexpr std::size_t unlimited = std::string::npos;  ///< sentences are not wrapped
+constexpr std::size_t unlimited = std::string::npos;  ///< line length, for no wrapping
 
-/// Calls visit(side number, its curve, index of the point) for each point of each side, by ranks.
+/// Calls visit(side's number, the side's curve, index of the point) for each point of all sides, in
+/// ascending order of ranks.
 template <class Visit>
 void for_each_point_by_ranks(const ComparedCurve& curve, const Visit& visit) {
   std::set<std::tuple<int, std::size_t, std::size_t>> places;  // ranks, side, index
@@ -35,14 +36,14 @@ void for_each_point_by_ranks(const ComparedCurve& curve, const Visit& visit) {
   for (const auto& [ranks, s, i] : places) visit(s, *curve.sides[s], i);
 }
 
-/// Returns "UNLIKE" for a point whose settings differ, else ""; the title of the curve names the
-/// settings.
+/// Returns "UNLIKE" if the point's settings differ between the sides, else "". The title of the
+/// curve names these settings.
 std::string mark(const Comparison& of, const Difference& at) {
   return marks_of(of, at.curve, at.side, at.ranks).empty() ? "" : "UNLIKE";
 }
 
-/// Returns the number of launches that count, "2 of 3" where some do not; the lines below the
-/// tables say why.
+/// Returns the number of launches that count: "3", or "2 of 3" if some do not count; lines below
+/// the tables give the reasons.
 std::string launches_cell(const SideCurve& side, std::size_t i) {
   const int ranks = side.curve.points[i].data->ranks;
   const std::size_t counted = side.joined->launches[i].size();
@@ -112,7 +113,7 @@ render::TitledTable machines_table(const Comparison& of) {
   return table;
 }
 
-/// Returns a table with a row for each point that it tested.
+/// Returns a table with a row for each compared point, with its verdict.
 render::TitledTable gate_table(const Comparison& of) {
   render::TitledTable table{fmt::format("gate {}, point by point", render::percent(of.gate->loss))};
   for (const Difference& at : of.differences) {
@@ -128,7 +129,7 @@ render::TitledTable gate_table(const Comparison& of) {
   return table;
 }
 
-/// Returns the comparison without its gate, of which `opening` are the first blocks.
+/// Returns `opening` followed by the rest of the comparison, except the gate's table.
 render::Document comparison_document(const Comparison& of, render::Document opening) {
   render::Document document = std::move(opening);
   render::append(document, sides_table(of));

@@ -31,7 +31,7 @@ namespace isoscale::analysis::compare {
 
 namespace {
 
-/// The figure that a rate is divided by.
+/// The number that a rate is divided by, such as a GPU's peak.
 struct Reference {
   double value = 0;
   std::string name;
@@ -138,8 +138,8 @@ Normalised over(std::optional<double> rate, const std::optional<Reference>& refe
 
 using Find = std::optional<Reference> (*)(const Place&);
 
-/// Returns the reference of each point: of the first kind that all points have, else of the first
-/// kind that the point itself has.
+/// Returns the reference of each point: of kind `best` if all points have it, else of kind `other`
+/// if all have this, else of the first of the two that the point itself has.
 std::vector<std::optional<Reference>> references(const std::vector<Place>& places, Find best,
                                                  Find other) {
   for (const Find find : {best, other}) {
@@ -174,11 +174,12 @@ Normalised per_watt(const Place& at) {
 }
 
 /// Fills in of_peak, per_link and per_watt of the points with this rank count. All sides are
-/// divided by the same kind of figure wherever all have it:
-///   peak: the GPU's datasheet for the element type, else the best multiplication of the run
+/// divided by the same kind of figure if all have it:
+///   peak: the datasheet's value of the GPU for the element type, else the run's fastest
+///     multiplication
 ///   link: for points on one node the GPU's datasheet (NVLink, one direction), else the slowest
-///     bandwidth that the run's calibration measured between ranks: on several nodes for points
-///     that span nodes, else on one; of pairs where there are any, else busbw of collectives
+///     bandwidth that the run's calibration measured between ranks: between nodes for points on
+///     several nodes, else on one node; of pairs if they were measured, else busbw of collectives
 ///   watt: the median over launches of the power of the computing devices
 /// `sides` may hold null for a side without a curve.
 void normalise(std::span<SideCurve* const> sides, int ranks) {
@@ -207,7 +208,7 @@ void normalise(std::span<SideCurve* const> sides, int ranks) {
   }
 }
 
-/// All values that the curves of each side have, by name.
+/// The values of each side's curves by the name of the fact, as one set for each side.
 using Values = std::map<std::string, std::vector<std::set<std::string>>>;
 
 class Gatherer {
@@ -242,10 +243,9 @@ void add_points(const SideCurve& curve, std::size_t side, Gatherer& into) {
 
 std::string absent(const std::string& name) { return bears_on_times(name) ? "unset" : "unknown"; }
 
-/// Returns the differences between the machines that the compared curves were measured on: their
-/// entries (see machine.hpp), and for points with the same rank count their ranks per node and
-/// whether streams were folded into one. Machines are the subject of a comparison, so these
-/// differences never refuse it.
+/// Returns the differences between the machines of the compared curves: the entries of machine.hpp
+/// and, for points with the same rank count, the ranks per node and whether streams were folded
+/// into one. A comparison is about machines, so it is never refused because of these differences.
 std::vector<MachineDifference> machine_differences(const std::vector<ComparedCurve>& curves,
                                                    const std::vector<Side>& sides) {
   Gatherer machines{sides.size()}, points{sides.size()};

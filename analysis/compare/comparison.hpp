@@ -14,14 +14,14 @@
 #include "analysis/merge/join.hpp"
 #include "statistics/t_test.hpp"
 
-/// Compares curves of several machines, or of one machine over time, with pure functions over
-/// reports.
+/// Compares curves of several machines, or of one machine over time. All functions are pure: they
+/// read reports and return results.
 namespace isoscale::analysis::compare {
 
 /// The options of a comparison.
 struct CompareOptions {
   std::optional<int> baseline{};  ///< rank count; absent = the first that is ok on all sides
-  bool whole_node = false;        ///< alternatively the first that fills a node on all sides
+  bool whole_node = false;        ///< use the first that fills a node on all sides instead
   std::optional<double> gate{};   ///< loss of throughput, 0.05 = 5%
   enum class Untold : std::uint8_t { warn, fail };  ///< result of a gate without a verdict
   Untold untold = Untold::warn;
@@ -30,26 +30,26 @@ struct CompareOptions {
   std::vector<std::string> names{};  ///< of the sides; empty = "A", "B", ...
 };
 
-/// The launches of one machine, or of one time.
+/// The launches of one machine, or of one machine at one time.
 struct Side {
   std::string name;  ///< different from that of every other side
   std::span<const RunReport> runs;
   merge::Joined joined;  ///< every point that has times, see Counted::all
 };
 
-/// A rate divided by a figure of the machine; absent with the reason.
+/// A rate divided by a figure of the machine, or the reason why it is absent.
 struct Normalised {
   std::optional<double> value{};
   std::string against{};  ///< the divisor, "datasheet peak of H200, 989 TFLOP/s"
-  std::string missing{};  ///< why there is none; "" when there is one
+  std::string missing{};  ///< why the rate is absent; "" when it is not
 };
 
 /// One side's curve in a comparison.
 struct SideCurve {
   const merge::JoinedCurve* joined = nullptr;  ///< not owned: it belongs to the side
   Curve curve;                                 ///< its points relative to the common baseline
-  /// For each point: FLOP/s over the peak, throughput over the bytes/s of a link, throughput over
-  /// watts.
+  /// The rates of each point: FLOP/s over the peak, throughput over the bytes/s of a link,
+  /// throughput over watts.
   std::vector<Normalised> of_peak{}, per_link{}, per_watt{};
 };
 
@@ -75,12 +75,12 @@ enum class Verdict : std::uint8_t {
 /// difference shown".
 [[nodiscard]] std::string_view name(Verdict verdict);
 
-/// The name of the part of a difference that traces cannot explain, because traced steps took
-/// longer or shorter than the untraced ones that the difference is about. It is not a cause.
+/// The name of the part of a difference that traces cannot explain: the difference is about
+/// untraced steps, and traced steps took longer or shorter. It is not a cause.
 inline constexpr std::string_view untraced_part = "untraced";
-/// The name of the part that sums the causes below a limit.
+/// The name of the sum of the causes that are too small to be shown one by one.
 inline constexpr std::string_view other_causes = "other causes";
-/// The name of `untraced_part` in texts for people.
+/// The name under which text reports show `untraced_part`.
 inline constexpr std::string_view traced_steps_differ = "traced steps differ";
 
 /// The part of a difference that one cause adds.
@@ -90,19 +90,19 @@ struct CausePart {
 };
 
 /// The causes of the difference between a side's point and the first side's. The largest come
-/// first; causes below a limit follow, summed as "other causes"; the untraced part is last.
+/// first, then the sum of causes below a limit as "other causes", then the untraced part.
 struct Why {
-  /// The efficiency that the side loses to each cause (lost / measured step) beyond the first
-  /// side's loss; above 0 = the side loses more. The parts sum to the first side's efficiency less
-  /// the side's. 0.01 = one point.
+  /// For each cause, the efficiency that the side loses to it (lost / measured step) minus the
+  /// first side's loss; above 0 if the side loses more. The parts sum to the first side's
+  /// efficiency minus this side's. 0.01 is one point.
   std::vector<CausePart> efficiency{};
-  std::string no_efficiency{};  ///< why there is none; "" when there is, and at the baseline
-  /// The seconds that each cause adds to the first side's step (scaled by work, where that
-  /// differs).
+  std::string no_efficiency{};  ///< why `efficiency` is empty; "" if it is not, or at the baseline
+  /// The seconds that each cause adds to the first side's step, which is scaled if the sides' work
+  /// per step differs.
   std::vector<CausePart> step{};
   double step_first = 0, step_here = 0;  ///< seconds: the scaled step, the side's step
-  std::string no_step{};                 ///< why the step is not divided; "" when it is
-  std::vector<std::string> notes{};      ///< what could not be separated, one sentence each
+  std::string no_step{};                 ///< why `step` is empty; "" when it is not
+  std::vector<std::string> notes{};      ///< one sentence on each part that could not be separated
 };
 
 /// The difference of one point between a side and the first side.
@@ -110,28 +110,29 @@ struct Difference {
   std::size_t curve = 0, side = 0;
   int ranks = 0;
   std::size_t launches_first = 0, launches = 0;
-  /// Throughput over the first side's. The interval is Welch's for the logarithms of the launches'
-  /// medians; the value is that of the medians over launches.
+  /// The ratio of the side's throughput to the first side's. The value is the ratio of the medians
+  /// over launches; the interval is Welch's for the logarithms of the launches' medians.
   statistics::Located throughput{};
-  /// Difference of efficiency, 0.01 = one point; absent at the baseline. The value is that of the
-  /// curves of medians over launches, to which `why` sums; the interval is that of efficiency_of().
+  /// The difference of efficiency, 0.01 = one point; absent at the baseline. The value comes from
+  /// curves of medians over launches and is the sum of `why`; the interval comes from
+  /// efficiency_of().
   std::optional<statistics::Located> efficiency{};
   Verdict verdict = Verdict::one_launch;
-  /// With a gate: the p-values of the tests for a larger loss and for a smaller one, each adjusted
-  /// for all points.
+  /// Set with a gate: the p-values of the tests that the loss is larger and that it is smaller than
+  /// the gate's limit, each adjusted for the number of points.
   std::optional<double> p_regression{}, p_passed{};
   std::optional<statistics::Mean> log_ratio{};  ///< absent below 3 launches on a side
   Why why{};
 };
 
 /// The comparison of one side with the first over all points that both have. All points have equal
-/// weight: the ratio is the geometric mean of theirs. The 95% interval is Welch's over launches
-/// with equal weight: a launch's value is its mean distance, over points, from the mean of its
-/// side.
+/// weight: the ratio is the geometric mean of the points' ratios. The 95% interval is Welch's over
+/// launches with equal weight; a launch's value is the mean, over points, of its difference from
+/// the mean of its side.
 struct Overall {
   std::size_t side = 0;
   std::size_t compared = 0;          ///< points
-  std::size_t points = 0;            ///< those with 3 launches on each side; all if none has these
+  std::size_t points = 0;            ///< with 3 launches on each side; all if none has these
   std::size_t marked = 0;            ///< points that are labelled or unlike
   statistics::Located throughput{};  ///< ratio to the first side's throughput
   std::string cause{};               ///< the largest cause of the change; "" where none is known
@@ -146,26 +147,26 @@ struct OnlyOn {
   std::string reason;      ///< "" or why the other side lacks it
 };
 
-/// The value of an unlike setting on one side; `side` is empty if that side has nothing to show.
+/// The value of an unlike setting on one side; `side` is empty if this side has no value to show.
 struct UnlikeEnd {
   std::string side;                ///< "A"
   std::string value;               ///< "f32"
   std::vector<std::string> files;  ///< files with this value
 };
 
-/// One setting in which points or curves are unlike; every report has a line for it.
+/// A setting in which points or curves differ; every report has a line for it.
 struct Unlike {
   std::string what;  ///< "dtype", "option batch", "setting graph", "mesh", "labels", ...
   UnlikeEnd here{}, there{};
   std::optional<int> ranks{};  ///< of one point; absent = of the whole curve
   std::string title{};         ///< of the curve
-  /// The index of the compared curve, and the number of the side that `there` describes. `curve` is
-  /// absent if the difference belongs to no compared curve.
+  /// The index of the compared curve (absent if the difference belongs to none), and the number of
+  /// the side that `there` describes.
   std::optional<std::size_t> curve{};
   std::size_t side = 0;
 };
 
-/// One fact about the machines that is not the same on all sides.
+/// A fact about the machines that differs between sides.
 struct MachineDifference {
   std::string name;
   std::vector<std::string> values;  ///< of each side
@@ -182,8 +183,8 @@ struct Gate {
   }
 };
 
-/// A comparison of two or more sides. Its curves point to its sides, so it may be moved but not
-/// copied.
+/// A comparison of two or more sides. Its curves contain pointers to its sides, so it may be moved
+/// but not copied.
 struct Comparison {
   std::vector<Side> sides;
   std::vector<ComparedCurve> curves;
@@ -197,22 +198,22 @@ struct Comparison {
   std::vector<std::string> warnings{};
 };
 
-/// Compares each side with the first. `sides` are the reports of each, two or more; they outlive
-/// the result and stay where they are. Throws base::UsageError where a run is on two sides, where a
-/// side has nothing in common with the first, and where no curve has the baseline asked for.
+/// Compares each side with the first. `sides` holds the reports of each of two or more sides; the
+/// reports must outlive the result and not move. Throws base::UsageError if a run is on two sides,
+/// if a side has no curve in common with the first, or if no curve has the requested baseline.
 [[nodiscard]] Comparison compare(const std::vector<std::span<const RunReport>>& sides,
                                  const CompareOptions& options);
 
-/// Returns the difference of a point; null where only one side has the point.
+/// Returns the difference of a point; null if only one side has the point.
 [[nodiscard]] const Difference* difference_of(const Comparison& comparison, std::size_t curve,
                                               std::size_t side, int ranks);
-/// Returns the settings in which a side's point differs from the first side's, or from the same
-/// point of another launch: "dtype", "labels". For a point of the first side, those in which any
-/// other side differs.
+/// Returns the settings in which a side's point differs from the first side's, or between launches
+/// of the point: "dtype", "labels". For a point of the first side, returns the settings in which
+/// any other side differs.
 [[nodiscard]] std::vector<std::string> marks_of(const Comparison& comparison, std::size_t curve,
                                                 std::size_t side, int ranks);
 
-/// Returns the point of a curve with this rank count; null without one. Not owned.
+/// Returns the point of a curve with this rank count (not owned); null if there is none.
 [[nodiscard]] const PointReport* point_of(const Curve& curve, int ranks);
 
 }  // namespace isoscale::analysis::compare

@@ -30,7 +30,7 @@ std::vector<double> log_throughputs(std::span<const merge::LaunchPoint> launches
   return logs;
 }
 
-/// Returns the efficiency in each launch that has both the point and its baseline.
+/// Returns the efficiency in each launch that has both the point and the point's baseline.
 std::vector<double> paired_efficiencies(const PointLaunches& of) {
   std::vector<double> efficiencies;
   for (const merge::LaunchPoint& at : of.launches) {
@@ -48,10 +48,10 @@ std::optional<statistics::Mean> log_throughput(std::span<const merge::LaunchPoin
   return statistics::mean_of(log_throughputs(launches));
 }
 
-/// Returns the efficiency of a point over its launches. If 3 launches or more have both the point
-/// and its baseline, it is the mean of their efficiencies, so that effects of a launch on both
-/// cancel. Otherwise it comes from the mean logarithms of all launches, as if the baseline's
-/// launches were independent. Absent with fewer launches.
+/// Returns the efficiency of a point over its launches. If at least 3 launches have both the point
+/// and its baseline, it is the mean of the launches' efficiencies, so that effects of a launch on
+/// both points cancel. Otherwise it comes from the mean logarithms of all launches, as if the
+/// baseline's launches were independent. Absent if there are too few launches for either.
 std::optional<statistics::Mean> efficiency_of(const PointLaunches& at) {
   const std::vector<double> paired = paired_efficiencies(at);
   if (paired.size() >= least_launches) return statistics::mean_of(paired);
@@ -84,7 +84,7 @@ Verdict without_gate(const statistics::Located& throughput) {
   return throughput.value < 1 ? Verdict::slower : Verdict::faster;
 }
 
-/// Smaller causes, below half a point, are not shown by name.
+/// Causes below half a point of efficiency are not shown by name.
 constexpr double least_shown = 0.005;
 
 bool has_cause(const efficiency::Waterfall& of, std::string_view cause) {
@@ -100,7 +100,7 @@ bool is_communication(std::string_view cause) {
          is_waiting(cause);
 }
 
-/// Merges causes until both waterfalls separate the same ones.
+/// Merges causes until both waterfalls have the same list of causes.
 class Partition {
  public:
   Partition(const efficiency::Waterfall& a, const efficiency::Waterfall& b)
@@ -168,7 +168,7 @@ void explain_step(const PointReport& first, const PointReport& here, Why& result
 /// Says whether the points that are compared are their curves' baselines.
 enum class AtBaseline : std::uint8_t { no, yes };
 /// Explains the difference between a joined point `here` and the first side's point with the same
-/// rank count. Baselines have no efficiency to explain.
+/// rank count. Baselines have an efficiency of 1, so only their step times are explained.
 Why why(const PointReport& first, const PointReport& here, AtBaseline baseline) {
   Why result;
   if (baseline == AtBaseline::no) explain_efficiency(first, here, result);
@@ -182,8 +182,8 @@ Verdict verdict_of(const Difference& at) {
   return *at.p_passed <= statistics::beyond_one_end ? Verdict::passed : Verdict::too_noisy;
 }
 
-/// The distances of a side's launches from the side's mean, as logarithms: by launch, one entry per
-/// point.
+/// For each launch of a side, the differences between its log throughputs and the side's mean, one
+/// for each point.
 using Residuals = std::map<const RunReport*, std::vector<double>>;
 
 double mean(const std::vector<double>& of) {
@@ -192,8 +192,8 @@ double mean(const std::vector<double>& of) {
   return sum / static_cast<double>(of.size());
 }
 
-/// Returns the mean logarithm of a point's throughputs; adds each launch's distance from it to
-/// `residuals`.
+/// Returns the mean logarithm of a point's throughputs, and adds each launch's difference from this
+/// mean to `residuals`.
 double mean_log(std::span<const merge::LaunchPoint> launches, Residuals& residuals) {
   std::vector<double> logs;
   for (const merge::LaunchPoint& at : launches) logs.push_back(std::log(*at.point->throughput));
@@ -204,8 +204,8 @@ double mean_log(std::span<const merge::LaunchPoint> launches, Residuals& residua
   return middle;
 }
 
-/// Returns a side's mean over points, with its error from the scatter of the launches, which have
-/// equal weight.
+/// Returns `value`, a side's mean over points, with an error from the scatter of its launches,
+/// which have equal weight.
 std::optional<statistics::Mean> over_launches(double value, const Residuals& residuals) {
   if (residuals.size() < least_launches) return std::nullopt;
   std::vector<double> of_launches;
@@ -215,7 +215,7 @@ std::optional<statistics::Mean> over_launches(double value, const Residuals& res
   return result;
 }
 
-/// Finds the cause that explains most of the change of the steps; all points have equal weight.
+/// Finds the cause that explains most of the change in step time; all points have equal weight.
 void find_cause(const std::vector<const Difference*>& points, Overall& result) {
   double change = 0;
   std::map<std::string, double> causes;

@@ -11,11 +11,11 @@
 
 #include "analysis/compare/comparison.hpp"
 
-/// Compares two points by the values of their launches, divides the difference by cause, and sums
-/// up all points: the gate, and each side as a whole.
+/// Compares two points by the values of their launches, divides their difference among causes, and
+/// combines all points into the gate's verdict and a result for each side.
 namespace isoscale::analysis::compare {
 
-/// A point of a curve over its launches, with its baseline. Not owned.
+/// A point of a curve, the launches that measured it, and its baseline. All are not owned.
 struct PointLaunches {
   const PointReport* point = nullptr;  ///< over launches
   std::span<const merge::LaunchPoint> launches;
@@ -25,22 +25,22 @@ struct PointLaunches {
 [[nodiscard]] PointLaunches point_launches(const SideCurve& of, int ranks,
                                            std::optional<int> baseline);
 
-/// The fewest launches that give an interval.
+/// The smallest number of launches from which an interval is computed.
 inline constexpr std::size_t least_launches = 3;
 
-/// True if the interval holds its value, or if there is none. The value and the interval come from
-/// different estimates (see Difference), so the value may lie outside.
+/// True if the value lies inside its interval, or if there is no interval. The value and the
+/// interval come from different estimates (see Difference), so the value may lie outside.
 [[nodiscard]] bool holds_value(const statistics::Located& at);
-/// True if the 95% interval excludes `none` (the value that means no difference) and holds its own
-/// value.
+/// True if the 95% interval excludes `none`, the value that means no difference, and contains the
+/// estimated value.
 [[nodiscard]] bool is_established(const statistics::Located& at, double none);
 
-/// Returns the difference of two points; the fields `curve` and `side` and those of the gate are
-/// not filled in. Without a gate and with at least 3 launches on both sides, the verdicts "slower"
-/// and "faster" mean that the difference is established.
+/// Returns the difference of two points, without the fields `curve` and `side` and those of the
+/// gate. The verdicts "slower" and "faster" mean that the difference is established, which needs at
+/// least 3 launches on both sides.
 [[nodiscard]] Difference difference_between(const PointLaunches& first, const PointLaunches& here);
 
-/// Returns, for each cause, the efficiency that it costs `there` less what it costs `here`, each
+/// Returns, for each cause, the efficiency lost to it in `there` minus that lost in `here`, each
 /// relative to the point's own baseline. Causes that only one of the waterfalls separates are
 /// merged.
 [[nodiscard]] std::vector<CausePart> efficiency_causes(const efficiency::Waterfall& here,
@@ -51,11 +51,11 @@ inline constexpr std::size_t least_launches = 3;
 [[nodiscard]] std::vector<CausePart> above(std::vector<CausePart> parts, double limit);
 
 /// Applies two one-sided Welch tests to the logarithms of the launches' throughput for each
-/// difference: that the loss is larger than `loss` (null hypothesis: at most), and that it is
-/// smaller (null hypothesis: at least). The p-values of each test are adjusted for the number of
-/// points by Holm, over all curves and sides. The level is 2.5%, that of either end of the 95%
-/// interval, so a point with the verdict `regression` has an interval below the gate. Points with
-/// fewer than 3 launches on a side are not tested.
+/// difference: one shows that the loss is larger than `loss` (null hypothesis: at most `loss`), the
+/// other that it is smaller (null hypothesis: at least `loss`). Holm's method adjusts the p-values
+/// of each test for the number of points over all curves and sides. The level is 2.5%, the same as
+/// at either end of the 95% interval, so a point with the verdict `regression` has an interval
+/// below the gate. Points with fewer than 3 launches on a side are not tested.
 [[nodiscard]] Gate pass_through_gate(std::span<Difference> differences, double loss,
                                      CompareOptions::Untold untold);
 

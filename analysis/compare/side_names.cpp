@@ -34,7 +34,7 @@ std::string common_beginning(const std::vector<std::string>& texts) {
   return common;
 }
 
-/// Removes the number at the end, in which several names differ: "node-03" becomes "node".
+/// Removes the number at the end of a name: "node-03" becomes "node".
 std::string without_number(std::string text) {
   const std::size_t last = text.find_last_not_of("0123456789-_. ");
   return text.substr(0, last == std::string::npos ? 0 : last + 1);
@@ -47,7 +47,7 @@ std::string of_files(Runs runs) {
   return stems.size() == 1 ? stems.front() : without_number(common_beginning(stems));
 }
 
-/// Returns the name of the folder that holds all files; "" where there are several.
+/// Returns the name of the folder that holds all files; "" if they are in several folders.
 std::string of_folders(Runs runs) {
   std::set<std::string> folders;
   for (const RunReport& run : runs) {

@@ -32,7 +32,7 @@ struct Pair {
   std::vector<Unlike> unlike;  ///< empty where the settings are equal
 };
 
-/// Returns the rank counts that both curves have points of, ascending.
+/// Returns the rank counts of points that both curves have, in ascending order.
 std::vector<int> common_ranks(const Curve& a, const Curve& b) {
   std::vector<int> ranks;
   for (const PointReport& point : a.points) {
@@ -82,10 +82,10 @@ std::vector<CurvePair> candidates(std::span<const merge::JoinedCurve> first,
   return all;
 }
 
-/// Pairs curves that have points with the same rank count; each curve is in one pair at most. First
-/// come curves with equal settings, those with most points in common first; then other curves of
-/// the same workload, those with fewest differing settings first. The pairs are returned in the
-/// order of `first`.
+/// Pairs curves that have points with the same rank count; each curve is in at most one pair.
+/// Curves with equal settings are paired first, starting with those with most points in common.
+/// Then other curves of the same workload are paired, starting with those with fewest differing
+/// settings. The pairs are returned in the order of `first`.
 std::vector<Pair> pair_curves(std::span<const merge::JoinedCurve> first,
                               std::span<const merge::JoinedCurve> other) {
   std::vector<bool> used_first(first.size()), used_other(other.size());
@@ -172,7 +172,7 @@ void add_within(Comparison& comparison, std::size_t side) {
   }
 }
 
-/// Adds all curves of the first side that another side has, with their counterparts.
+/// Adds all curves of the first side that some other side has too, with the curves of these sides.
 void pair_sides(Comparison& comparison) {
   const auto& first = comparison.sides.front().joined.curves;
   std::vector<std::vector<Pair>> pairs(comparison.sides.size());
@@ -253,7 +253,7 @@ void require_common(const Comparison& comparison) {
   }
 }
 
-/// True if all sides have this rank count and the options allow it.
+/// True if all sides have this rank count and the options allow it as a baseline.
 bool may_be_baseline(const ComparedCurve& curve, int ranks, const CompareOptions& options) {
   return std::ranges::all_of(curve.sides, [&](const std::optional<SideCurve>& side) {
     if (!side) return true;
@@ -278,8 +278,8 @@ std::optional<int> baseline_of(const ComparedCurve& curve, const CompareOptions&
   return baseline_ranks(candidates);
 }
 
-/// Makes the points of a curve relative to the baseline that all sides share, instead of their own
-/// side's. Without `ranks` there is no baseline.
+/// Makes the points of a curve relative to the baseline that all sides share, instead of the side's
+/// own. If `ranks` is absent, the curve has no baseline.
 void rebase(Curve& curve, std::optional<int> ranks) {
   curve.baseline.reset();
   curve.per_node = false;

@@ -11,13 +11,13 @@
 
 namespace isoscale::analysis::compare {
 
-/// Returns names for sides without given names, from the first source whose names are short and all
-/// different: file names or what a side's file names begin with, folders, GPUs, CPUs, hosts. Empty
-/// where there is none; join_sides() then uses letters.
+/// Returns names for sides that the user did not name, from the first source whose names are short
+/// and all different: file names (or the common beginning of a side's file names), folders, GPUs,
+/// CPUs, hosts. Returns an empty list if there is none; join_sides() then uses letters.
 [[nodiscard]] std::vector<std::string> default_names(
     const std::vector<std::span<const RunReport>>& sides);
 
-/// Returns the kinds of machines that the launches ran on, with their names in an index of runs.
+/// Returns the kinds of machines that the side's launches ran on, by their names in a run index.
 [[nodiscard]] std::vector<std::string> machine_names(const Side& side);
 
 /// Joins the launches of each side; without `names` the sides are "A", "B", ... Throws

@@ -22,8 +22,8 @@ class Collector {
   Collector(const merge::JoinedCurve& here, const merge::JoinedCurve& there)
       : here_(here), there_(there) {}
 
-  /// Adds fields of one point, or of the whole curve. Those of the curve are not repeated for each
-  /// point.
+  /// Adds fields of one point, or of the whole curve if `ranks` is absent. Fields of the whole
+  /// curve are not repeated for its points.
   void add(const std::vector<UnlikeField>& fields, std::optional<int> ranks = std::nullopt) {
     for (const UnlikeField& at : fields) {
       if (ranks && of_curve_.contains(at.name)) continue;
@@ -79,7 +79,7 @@ void add_files(const UnlikeEnd& from, UnlikeEnd& into) {
   }
 }
 
-/// Differences with the same text, of one curve or of all.
+/// Differences with the same text, either of one curve or of all curves.
 struct Group {
   Unlike unlike;  ///< the first one, with the files of all
   std::set<int> ranks{};
@@ -91,13 +91,13 @@ void add(const Unlike& at, Group& into) {
   if (at.ranks) into.ranks.insert(*at.ranks);
 }
 
-/// Returns the number of compared curves that both sides of a difference have.
+/// Returns the number of compared curves that both sides of the difference `at` have.
 std::size_t curves_of(const Comparison& of, const Unlike& at) {
   return static_cast<std::size_t>(std::ranges::count_if(
       of.curves, [&](const ComparedCurve& curve) { return curve.sides[at.side].has_value(); }));
 }
 
-/// True if every curve differs in this setting as a whole.
+/// True if the sides differ in this setting on every curve, for the curve as a whole.
 bool is_of_all(const Comparison& of, const Unlike& at) {
   std::set<std::size_t> curves;
   for (const Unlike& other : of.unlike) {
@@ -144,7 +144,7 @@ void add_injections(const UnlikeEnd& injected, UnlikeEnd& into) {
   if (injected.value != "none") into.value += fmt::format(" ({})", injected.value);
 }
 
-/// Merges the differences in labels and in injected faults of a point, where it has both.
+/// Joins a point's differences in labels and in injected faults into one, if the point has both.
 std::vector<Unlike> with_injections_at_labels(const std::vector<Unlike>& all) {
   std::vector<Unlike> result;
   for (const Unlike& at : all) {

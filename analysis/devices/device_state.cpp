@@ -28,10 +28,12 @@ namespace {
 using results::DeviceSeries;
 using results::PointData;
 
-/// Limits that no device has reached yet; below them sums and products are finite.
+/// Upper limits for samples, far above the values of any device. Below these limits all sums and
+/// products are finite.
 constexpr double largest_value = 1e24, largest_time = 1e12;
 constexpr double shortest_interval = 1e-9;  // s
-/// The tolerance for busy times, as a share and in seconds, since kernels count in ticks of 0.01 s.
+/// The tolerance for busy times, both as a share and in seconds: kernels count them in ticks of
+/// 0.01 s.
 constexpr double busy_slack = 0.1;
 
 struct Known {
@@ -63,12 +65,12 @@ constexpr std::array<Known, 21> known_quantities{{
 }};
 
 bool are_within(std::span<const double> numbers, double largest) {
-  // The comparison is false for NaN, as it should be.
+  // The comparison is false for NaN, so NaN is not within any limit.
   return std::ranges::all_of(numbers, [&](double x) { return std::abs(x) <= largest; });
 }
 
-/// Returns why the values of a series, all finite, are impossible for its quantity; "" if they are
-/// possible.
+/// Returns why the values of a series are impossible for its quantity; "" if they are possible. All
+/// values are finite.
 std::string_view flaw_of_values(const DeviceSeries& series, const Quantity& quantity) {
   const std::vector<double>& values = series.value;
   if (quantity.kind == QuantityKind::counter && !std::ranges::is_sorted(values)) {
@@ -110,8 +112,8 @@ std::optional<double> power_of_samples(const DeviceSeries& series) {
   return joules / period;
 }
 
-/// Returns the power (W) of each rank's GPU, by rank; ranks whose GPU has no known power are left
-/// out.
+/// Returns the power (W) of each rank's GPU, by rank, without the ranks whose GPU has no known
+/// power.
 std::map<int, double> gpu_powers(const Usable& usable) {
   std::map<int, double> powers;
   const auto add = [&](std::string_view quantity, auto power_from) {
@@ -126,7 +128,7 @@ std::map<int, double> gpu_powers(const Usable& usable) {
   return powers;
 }
 
-/// For each rank, the power (W) of the CPU packages of its node, and their number.
+/// The power (W) of the CPU packages and memory of one rank's node, and the number of packages.
 struct NodePower {
   double power = 0;
   int packages = 0;
@@ -181,8 +183,8 @@ void add_packages(Energy& energy, const results::RunData& run, const PointData& 
   energy.power = sum;
 }
 
-/// Returns the seconds that the loop took; if the point does not have a valid time, the longest
-/// time between the first and last sample of a series.
+/// Returns the seconds that the loop took. If the point has no valid time, it returns the longest
+/// time between the first and the last sample of a series.
 double loop_seconds(const PointData& point, const Usable& usable) {
   constexpr double longest_loop = 1e12;
   const double said = point.measured_seconds.value_or(-1);

@@ -28,10 +28,10 @@ constexpr double reason_share = 0.1;
 struct Reason {
   std::uint64_t bit;
   std::string_view name;
-  double least_share;  ///< share of the samples from which it is reported
+  double least_share;  ///< the reason is reported if at least this share of the samples has it
 };
-/// The bits of nvmlClocksEventReasons, without idleness (1), settings of clocks (2) and of displays
-/// (0x100).
+/// The bits of nvmlClocksEventReasons that count. Three do not: the GPU is idle (1), an application
+/// set the clocks (2), and a display setting limits them (0x100).
 constexpr std::array<Reason, 6> reasons{{{0x04, "software power cap", reason_share},
                                          {0x08, "hardware slowdown", 0},
                                          {0x10, "sync boost", reason_share},
@@ -53,7 +53,7 @@ std::string name_of(const PointData& point, const DeviceSeries& series) {
   return fmt::format("rank {}, {}", world_rank(point, series.rank), series.device);
 }
 
-/// Tells whether a device was busy when a sample was taken.
+/// Finds out if a device was busy when a sample of its clock was taken.
 class Working {
  public:
   Working(const UsableSeries& usable, const DeviceSeries& clock)
@@ -80,7 +80,7 @@ struct ClockSamples {
   std::vector<double> time, value;
 };
 
-/// Returns the samples that count: after warm-up, while the device was busy.
+/// Returns the samples that count: those after warm-up during which the device was busy.
 ClockSamples counting(const UsableSeries& usable, const DeviceSeries& clock, double begin) {
   const Working working{usable, clock};
   ClockSamples samples;
@@ -93,7 +93,7 @@ ClockSamples counting(const UsableSeries& usable, const DeviceSeries& clock, dou
 }
 
 /// Returns a sentence if a clock's medians over the first and the last third of the time differ by
-/// more than `drift_limit`; "" if they do not, or if a third has too few samples.
+/// more than `drift_limit`; "" if they differ less, or if a third has too few samples.
 std::string drift_sentence(const ClockSamples& samples) {
   if (samples.time.empty()) return "";
   const double third = (samples.time.back() - samples.time.front()) / 3;
@@ -143,7 +143,7 @@ std::string throttle_sentence(const PointData& point, const DeviceSeries& series
                      fmt::join(said, ", "));
 }
 
-/// Returns a sentence on errors that the series counted; "" if there are none.
+/// Returns a sentence on the errors that were counted in the series; "" if there are none.
 std::string error_sentence(const PointData& point, const DeviceSeries& series) {
   struct Kind {
     std::string_view quantity, name;

@@ -24,9 +24,9 @@
 namespace isoscale::analysis::efficiency {
 namespace {
 
-constexpr double visible = 0.01;           ///< share of the step: less waiting is not reported
-constexpr double one_to_blame = 0.5;       ///< share of the waiting that ranks cause
-constexpr double noticeably_more = 0.005;  ///< share of the step that makes a rank late
+constexpr double visible = 0.01;           ///< share of the step; less waiting is not reported
+constexpr double one_to_blame = 0.5;       ///< a rank causing a larger share of waiting is named
+constexpr double noticeably_more = 0.005;  ///< share of the step; a smaller excess is no reason
 
 /// Returns "rank 3 (node1, NVIDIA H200 00000000:1B:00.0)".
 std::string place_of(const results::RunData& run, const results::PointData& point, int rank) {
@@ -82,8 +82,9 @@ void add_links(const results::RunData& run, const results::PointData& point,
   }
 }
 
-/// Returns the category in which a rank exceeds other ranks with the same program most, "gaps
-/// before its ops"; "" if there is none, or if no other rank has its program.
+/// Returns the category of the breakdown whose time on this rank exceeds that on other ranks with
+/// the same program by most: "gaps before its ops". Returns "" if no category is noticeably longer,
+/// or if no other rank has the same program.
 std::string reason_of(const results::PointData& point, const breakdown::BreakdownResult& breakdown,
                       int rank) {
   struct Part {
@@ -118,7 +119,7 @@ std::string reason_of(const results::PointData& point, const breakdown::Breakdow
   return reason;
 }
 
-/// Returns the rank that causes most of the waiting, if there is one.
+/// Returns the rank that causes more than half of the waiting; absent if there is none.
 std::optional<int> most_awaited(const breakdown::BreakdownResult& breakdown) {
   const auto& caused = breakdown.caused.of_rank;
   if (caused.size() < 2) return std::nullopt;
@@ -190,7 +191,7 @@ std::vector<NamedCause> named_causes(const results::RunData& run, const results:
                                      const breakdown::TracedSteps& traced,
                                      const breakdown::BreakdownResult& breakdown) {
   std::vector<NamedCause> result;
-  // A rank that shares a core is slow for that reason, so no other cause is named.
+  // If ranks share cores, this already explains why ranks and links are slow.
   if (std::ranges::find(point.labels, "oversubscribed") == point.labels.end()) {
     for (const SlowRank& slow : slow_ranks(point)) result.push_back(describe(run, point, slow));
     add_links(run, point, traced, result);

@@ -23,8 +23,7 @@ using program::OpKind;
 
 double useful_time(const breakdown::Breakdown& parts) { return parts.compute + parts.copies; }
 
-/// Returns the useful seconds per step by rank of the point; empty where a rank's value is not
-/// known.
+/// Returns the useful seconds per step of each rank; empty if the value of some rank is not known.
 std::vector<double> useful_times(const results::PointData& point,
                                  const breakdown::BreakdownResult& breakdown) {
   std::vector<double> times;
@@ -53,7 +52,7 @@ void add_scalability(const UsefulWork& mine, const UsefulWork& base, Pop& pop) {
   pop.speed_scalability = *pop.computation_scalability / *pop.work_scalability;
 }
 
-/// The op times of one rank, summed over the ops of a step; seconds.
+/// The times of one rank's compute ops, summed over a step; seconds.
 struct ComputeSums {
   double gemm = 0, other = 0;
   [[nodiscard]] double all() const { return gemm + other; }
@@ -64,7 +63,8 @@ void add(const program::OutlineOp& op, units::Nanoseconds time, ComputeSums& sum
   (op.kind == OpKind::gemm ? sums.gemm : sums.other) += units::to_seconds(time).value();
 }
 
-/// The sums of one rank over its traced steps: of each op's median, and of each op's mean.
+/// Sums over the ops of one rank: the sum of each op's median time over the traced steps, and the
+/// sum of each op's mean time.
 struct TracedSums {
   ComputeSums median, mean;
 };
@@ -106,8 +106,8 @@ std::map<int, ComputeSums> solo_sums(const results::PointData& point) {
   return of_rank;
 }
 
-/// Returns the mean over ranks, where each rank has the value of the typical rank among those with
-/// its program.
+/// Returns the mean over ranks after each rank's value is replaced by that of the typical rank with
+/// the same program.
 template <class Part, class Value>
 double typical(const results::PointData& point, const std::map<int, Part>& of_rank,
                const Value& value) {
@@ -118,8 +118,8 @@ double typical(const results::PointData& point, const std::map<int, Part>& of_ra
   }
   double sum = 0;
   for (const auto& [program, values] : of_program) {
-    // For two ranks the median would include half of a straggler's excess, so the faster one is
-    // typical.
+    // The faster one of two ranks is typical, since their median would include half of the time by
+    // which a straggler is slower.
     const double middle = values.size() == 2 ? std::min(values[0], values[1])
                                              : statistics::median(values).value_or(0);
     sum += middle * static_cast<double>(values.size());
@@ -161,7 +161,7 @@ double together(const StepCosts& costs) {
 /// Returns the waiting that is not divided into imbalance and noise.
 double undivided(const StepCosts& costs) { return costs.waiting - costs.uneven - costs.hiccups; }
 
-/// Adds causes as differences from the scaled baseline.
+/// Adds the time lost to each cause: the point's cost minus the scaled cost of the baseline.
 class Differences {
  public:
   Differences(const StepLoss& point, const StepLoss& baseline, double scale, Waterfall& into)
@@ -173,7 +173,7 @@ class Differences {
   void add(std::string cause, double StepCosts::*part) {
     add(std::move(cause), point_.costs.*part, baseline_.costs.*part);
   }
-  /// Adds a cause if both points have this part, and returns whether they do.
+  /// Adds a cause if this cost is known for both the point and the baseline; returns true if it is.
   bool add(std::string cause, std::optional<double> StepCosts::*part) {
     if (!(point_.costs.*part) || !(baseline_.costs.*part)) return false;
     add(std::move(cause), *(point_.costs.*part), *(baseline_.costs.*part));
@@ -190,7 +190,8 @@ class Differences {
     say("GEMMs by themselves and their overlap are not separated: that takes solo times at both "
         "ends");
   }
-  /// Returns true if both points separate transfers from waiting; otherwise adds both as one cause.
+  /// Returns true if transfers and waiting are known separately for the point and the baseline.
+  /// Otherwise it adds them as one cause.
   bool communication() {
     if (!point_.costs.communication && !baseline_.costs.communication) return true;
     add("communication", together(point_.costs), together(baseline_.costs));
@@ -286,7 +287,7 @@ std::optional<StepCosts> step_costs(const results::PointData& point,
   const double other = typical(point, traced, [](const TracedSums& at) { return at.median.other; });
   costs.uneven = medians - costs.gemm - other;
   costs.hiccups = means - medians;
-  // The time in which ops on two streams overlap is counted once.
+  // `means` counts time in which ops of two streams overlap twice, mean.compute counts it once.
   costs.other_compute = other + mean.compute - means;
 
   for (const auto& [axes, parts] : breakdown.by_axes) costs.transfer[axes] = parts.transfer;

@@ -11,25 +11,28 @@
 #include "mesh/mesh.hpp"
 #include "results/records/run_data.hpp"
 
-/// Explains the lost efficiency of a point: POP factors, and the waterfall of lost time by cause.
+/// Explains the lost efficiency of a point by POP factors, and by the time lost to each cause.
 namespace isoscale::analysis::efficiency {
 
-/// The efficiencies of the POP Centre of Excellence (co-design.pop-coe.eu/metrics); each is the
-/// product of the two below it. The useful time of a rank is that of compute and copies in its
-/// traced steps.
-///   global = parallel * computation scalability (= work * speed)
-///   parallel = load balance (mean / largest useful time) * communication
-///   communication (largest useful / step) = serialisation (largest useful / step on a network that
-///     takes no time) * transfer (that step / measured step; gaps are part of it)
+/// The efficiencies of the POP Centre of Excellence (co-design.pop-coe.eu/metrics). The useful time
+/// of a rank is its compute and copy time in traced steps; a free network takes no time.
+///   global = parallel * computation scalability
+///   computation scalability = work scalability * speed scalability
+///   parallel = load balance * communication
+///   load balance = mean useful time / largest useful time
+///   communication = largest useful time / step = serialisation * transfer
+///   serialisation = largest useful time / step on a free network
+///   transfer = step on a free network / step; gaps lower it too
 struct Pop {
   double load_balance = 1, communication = 1, parallel = 1;
   std::optional<double> serialisation, transfer;  ///< absent without a replay
-  /// Relative to the baseline, per unit of work: useful time; FLOP; FLOP per useful second.
+  /// These compare the point with the baseline: useful time per unit of work, FLOP per unit of
+  /// work, and FLOP per useful second.
   std::optional<double> computation_scalability, work_scalability, speed_scalability;
   std::optional<double> global;
 };
 
-/// The work of a point, from which its computation scalability follows.
+/// The data of a point from which its computation scalability is computed.
 struct UsefulWork {
   double useful = 0;  ///< seconds over all ranks
   double work = 0;    ///< work_per_step
@@ -38,32 +41,32 @@ struct UsefulWork {
 [[nodiscard]] std::optional<UsefulWork> useful_work(const results::PointData& point,
                                                     const breakdown::BreakdownResult& breakdown);
 
-/// Returns the POP factors of a point. The useful time of ranks without traces comes from the op
-/// sums. Absent without traces, without useful time, and if the useful time of some rank is not
-/// known. Without `baseline` there are no factors of scalability and no global efficiency.
+/// Returns the POP factors of a point. Ranks without traces get their useful time from the op sums.
+/// Absent if there are no traces, if there is no useful time, or if the useful time of some rank is
+/// not known. Without `baseline` the scalabilities and the global efficiency are absent.
 [[nodiscard]] std::optional<Pop> pop(const results::PointData& point,
                                      const breakdown::BreakdownResult& breakdown,
                                      const std::optional<UsefulWork>& baseline);
 
-/// The costs of a traced step by cause; seconds, mean over ranks. The parts sum to the breakdown's
-/// step. The time of an op is its median over steps; what its mean exceeds the median by is noise.
-/// Among ranks that play the same program the median rank is typical (of two ranks the faster one);
-/// the excess of the others is imbalance.
+/// The costs of a traced step by cause, in seconds, mean over ranks. They sum to the breakdown's
+/// step. The time of an op is its median over steps; the difference between mean and median is
+/// noise. Among ranks that play the same program the median rank is typical (of two ranks, the
+/// faster one); the difference between the other ranks and the typical one is imbalance.
 struct StepCosts {
-  double gemm = 0;  ///< as traced, on typical ranks
-  /// The GEMMs played without communication, and the time that overlap with communication adds to
-  /// them. Where no communication was hidden nothing overlapped, so that `gemm_alone` is all of the
-  /// GEMM time; otherwise absent without solo times.
+  double gemm = 0;  ///< on typical ranks, in traced steps
+  /// The GEMM time without communication, and the time that overlap with communication adds to it.
+  /// If no communication was hidden, `gemm_alone` is the whole GEMM time. Otherwise both come from
+  /// solo times, and are absent if there are none.
   std::optional<double> gemm_alone{}, gemm_overlap{};
   double other_compute = 0, copies = 0;
   std::map<mesh::AxisSet, double> transfer;  ///< exposed transfers
-  /// Transfer, wait and bubble together; absent where they are known separately.
+  /// The sum of transfer, wait and bubble, if they are not known separately.
   std::optional<double> communication{};
-  double bubble = 0;                       ///< the schedule's own bubble, where that is known
-  std::optional<double> imbalance, noise;  ///< absent where waiting could not be divided
+  double bubble = 0;                       ///< only the bubble caused by the schedule, if known
+  std::optional<double> imbalance, noise;  ///< absent if the cause of waiting is not known
   double waiting = 0;                      ///< imbalance and noise together
-  double uneven = 0;   ///< the imbalance that is known without dividing any waiting
-  double hiccups = 0;  ///< the noise that is known without dividing any waiting
+  double uneven = 0;   ///< imbalance outside of waiting: compute times, and bubble they cause
+  double hiccups = 0;  ///< noise outside of waiting: compute times
   double gap = 0, other = 0;
 };
 
@@ -71,39 +74,39 @@ struct StepCosts {
 [[nodiscard]] std::optional<StepCosts> step_costs(const results::PointData& point,
                                                   const breakdown::BreakdownResult& breakdown);
 
-/// The time that one cause added to a step, compared with ideal scaling from the baseline.
+/// The time that one cause adds to a step, compared with ideal scaling from the baseline.
 struct LostTime {
   std::string cause;   ///< "GEMMs", "dp transfer", ...
-  double seconds = 0;  ///< below 0 where the point has less of it than the scaled baseline
+  double seconds = 0;  ///< negative if this cause takes less time than in the scaled baseline
 };
 
-/// The losses between the ideal step and the measured one: ideal + the sum of all lost = measured,
-/// but for rounding.
+/// The losses by which the measured step exceeds the ideal one: apart from rounding, ideal + the
+/// sum of all lost = measured.
 struct Waterfall {
   double ideal = 0;                  ///< seconds: the baseline's step, scaled by work and ranks
   double measured = 0;               ///< seconds
-  std::vector<LostTime> lost;        ///< always in the same order, including zeros
-  std::vector<std::string> missing;  ///< what could not be separated, one sentence each
-  /// False if the causes do not explain the loss: the untraced steps, in which the loss was
-  /// measured, differ from the traced ones by more than a tenth of the measured step, or there are
-  /// too few steps for an interval. Reports then give no shares of causes.
+  std::vector<LostTime> lost;        ///< always in the same order; may contain zeros
+  std::vector<std::string> missing;  ///< one sentence for each pair of causes not separated
+  /// False if the causes do not explain the loss, which happens in two cases: traced and untraced
+  /// steps differ by more than a tenth of the measured step (causes come from the former, the loss
+  /// from the latter), or there are too few steps for an interval. Reports then give no shares.
   bool explains = true;
 };
 
-/// The step of a point and its costs, in the form that the waterfall takes.
+/// The step of a point and its costs, the input of waterfall().
 struct StepLoss {
   double step = 0;     ///< seconds, median of untraced steps
-  double traced = 0;   ///< seconds, the sum of `costs`: mean over ranks
-  double slowest = 0;  ///< seconds, slowest rank; mean over the traced steps
+  double traced = 0;   ///< seconds, mean over ranks of the traced steps; the sum of `costs`
+  double slowest = 0;  ///< seconds, slowest rank of each traced step; mean over steps
   double work = 0;     ///< work_per_step
   int ranks = 1;
   StepCosts costs;
 };
 
 /// Divides the loss of a point by cause. Ideal step = baseline step * (work / baseline's work) *
-/// (baseline's ranks / ranks). Each cause's part of the baseline is scaled by the same factor, and
-/// the excess of the point over it is lost. The difference between traced and untraced steps is a
-/// separate cause.
+/// (baseline's ranks / ranks). The baseline's cost of each cause is scaled by the same factor; the
+/// time lost to a cause is the point's cost minus this scaled cost. The difference between traced
+/// and untraced steps is a separate cause.
 [[nodiscard]] Waterfall waterfall(const StepLoss& point, const StepLoss& baseline);
 
 }  // namespace isoscale::analysis::efficiency

@@ -15,8 +15,8 @@
 namespace isoscale::analysis::efficiency {
 namespace {
 
-/// One sample of y = k_0 u_0 + k_1 u_1 + ..., divided by the quantity that its error is
-/// proportional to.
+/// One sample of y = k_0 u_0 + k_1 u_1 + ... All values are divided by the quantity to which the
+/// error of y is proportional, so that all samples have the same error.
 template <std::size_t n>
 struct LinearSample {
   std::array<double, n> u{};
@@ -34,10 +34,10 @@ struct LinearFit {
 };
 
 /// Returns the inverse of a symmetric positive definite matrix by Gauss-Jordan elimination; absent
-/// where a column depends on the others.
+/// if a column depends linearly on the others.
 template <std::size_t n>
 [[nodiscard]] std::optional<SquareMatrix<n>> inverse(SquareMatrix<n> matrix) {
-  constexpr double independent = 1e-12;  // rest of a column over the column: less is dependent
+  constexpr double independent = 1e-12;  // a pivot must exceed this share of its original value
   const auto whole = matrix;
   SquareMatrix<n> result{};
   for (std::size_t i = 0; i < n; ++i) result[i][i] = 1;
@@ -106,8 +106,8 @@ statistics::Located over_first(const LinearFit<n>& fit, std::size_t i) {
   return {.value = ratio, .lower = ratio - half, .upper = ratio + half};
 }
 
-/// Returns the points that a law is fitted to as samples: the baseline and the points beyond it.
-/// Empty where fewer than `least` are beyond it.
+/// Returns the samples to which a law is fitted: the baseline and the points with more ranks. Empty
+/// if there are fewer than `least` points with more ranks.
 template <std::size_t n, class ToSample>
 std::vector<LinearSample<n>> samples_of(std::span<const ScalingPoint> points, std::size_t least,
                                         const ToSample& to_sample) {
@@ -172,8 +172,8 @@ std::optional<Usl> usl(std::span<const ScalingPoint> points) {
   Usl result{
       .contention = over_first(*law, 1), .coherency = over_first(*law, 2), .peak = std::nullopt};
   const double a = result.contention.value;
-  // There is no peak if the coherency may be 0, nor if the contention is certainly negative (it
-  // speeds up).
+  // There is no peak if the coherency may be 0, or if the whole interval of the contention is below
+  // 0 (superlinear speed-up).
   if (*result.coherency.lower > 0 && a < 1 && *result.contention.upper >= 0) {
     result.peak = std::sqrt((1 - a) / result.coherency.value);
   }

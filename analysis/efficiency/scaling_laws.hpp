@@ -7,14 +7,15 @@
 
 #include "statistics/robust.hpp"
 
-/// Fits laws of scaling to the points of a curve.
+/// Fits scaling laws to the points of a curve.
 namespace isoscale::analysis::efficiency {
 
-/// A point that laws of scaling are fitted to. All values are relative to the baseline: `p` = ranks
-/// over its ranks, `speedup` = throughput over its throughput. The error of the measured baseline
-/// is in every speed-up, so fits over several points have a free factor for it, and include the
-/// baseline itself (p = 1, speedup = 1) as a point. Points below the baseline are left out. The
-/// intervals assume equal relative errors.
+/// A point for the fit of scaling laws, relative to the baseline: `p` is ranks / baseline's ranks,
+/// `speedup` is throughput / baseline's throughput. Every speed-up contains the error of the
+/// measured baseline. Therefore fits over several points have a free factor for this error, and the
+/// baseline itself (p = 1, speedup = 1) is one of the points. Points with fewer ranks than the
+/// baseline are left out. The intervals of the fitted values assume that all points have the same
+/// relative error.
 struct ScalingPoint {
   double p = 1;
   double speedup = 1;
@@ -22,25 +23,26 @@ struct ScalingPoint {
 };
 
 /// Returns Karp and Flatt's experimentally determined serial fraction (CACM 33(5), 1990):
-/// (1/speedup - 1/p) / (1 - 1/p). It grows with p where overheads do. Absent for p <= 1.
+/// (1/speedup - 1/p) / (1 - 1/p). It grows with p if the parallel overhead does. Absent for p <= 1.
 [[nodiscard]] std::optional<statistics::Located> karp_flatt(const ScalingPoint& point);
 
 /// Fits the serial fraction f of Amdahl's law, speedup = p / (1 + f (p - 1)), by least squares.
-/// Absent below three points beyond the baseline, since the interval could not be trusted.
+/// Absent with fewer than three points besides the baseline, since the interval would not be
+/// reliable.
 [[nodiscard]] std::optional<statistics::Located> amdahl(std::span<const ScalingPoint> points);
 
 /// Fits the serial fraction f of Gustafson's law for weak scaling, speedup = p - f (p - 1), by
-/// least squares. Absent below three points beyond the baseline.
+/// least squares. Absent with fewer than three points besides the baseline.
 [[nodiscard]] std::optional<statistics::Located> gustafson(std::span<const ScalingPoint> points);
 
 /// Gunther's universal scalability law: speedup = p / (1 + a (p - 1) + b p (p - 1)).
 struct Usl {
   statistics::Located contention;  ///< the coefficient a
   statistics::Located coherency;   ///< the coefficient b
-  std::optional<double> peak{};    ///< p of the largest speed-up, sqrt((1 - a) / b); absent: none
+  std::optional<double> peak{};    ///< p of the largest speed-up, sqrt((1 - a) / b), if any
 };
-/// Fits the universal scalability law by least squares. Absent below five points beyond the
-/// baseline.
+/// Fits the universal scalability law by least squares. Absent with fewer than five points besides
+/// the baseline.
 [[nodiscard]] std::optional<Usl> usl(std::span<const ScalingPoint> points);
 
 /// The laws fitted to a curve; absent where there are too few points for an interval.

@@ -21,7 +21,8 @@ namespace {
 
 using program::OpKind;
 
-/// Limits on the factor by which a slow rank takes longer.
+/// The limits that the factor of a slow rank exceeds (see slow_ranks): `least` is for its median,
+/// `certain` for the lower end of its interval, `without_interval` for the median without interval.
 struct Limits {
   double least, certain, without_interval;
 };
@@ -32,8 +33,7 @@ constexpr std::size_t fewest_judged = 6;
 constexpr std::size_t least_for_spread = 4;
 constexpr double deviations = 4;
 
-/// Ranks that are compared with each other, and the unit by which each one's GEMM time is divided
-/// first.
+/// Ranks that are compared with each other. The GEMM time of ranks[i] is divided by unit[i] first.
 struct Peers {
   std::vector<int> ranks;
   std::vector<double> unit;
@@ -64,14 +64,15 @@ std::vector<Peers> peers_of(const results::PointData& point) {
   return all;
 }
 
-/// Returns the time that a rank is compared with: the median of all, or the other one's time if
+/// Returns the time with which times[at] is compared: the median of all times, or the other time if
 /// there are two.
 double reference(const std::vector<double>& times, std::size_t at) {
   if (times.size() == 2) return times[1 - at];
   return statistics::median(times).value_or(0);
 }
 
-/// GEMM times over the reference, for the steps in which all peers have a time.
+/// The ratios of each peer's GEMM time to its reference(), for the steps in which all peers have a
+/// time.
 struct Ratios {
   std::vector<std::uint32_t> step;           ///< number among all steps of the point
   std::vector<std::vector<double>> of_peer;  ///< [peer][step]
@@ -97,7 +98,7 @@ Ratios ratios_of(const results::PointData& point, const Peers& peers) {
   return ratios;
 }
 
-/// The factor by which a peer takes longer, since it last became slower.
+/// The factor by which a peer takes longer, over the steps since it last became slower.
 struct Slowness {
   std::size_t first = 0;  ///< index of its first ratio; 0 = from the beginning
   statistics::Estimate factor;
@@ -113,7 +114,7 @@ std::optional<Slowness> slowness(std::span<const double> ratios) {
   return Slowness{.first = first, .factor = *factor};
 }
 
-/// Returns the factor that a slow rank must exceed, given the factors of all peers.
+/// Returns the factor that a rank must exceed to stand out from the spread of all peers' factors.
 double outside_of_spread(const std::vector<double>& factors) {
   if (factors.size() < least_for_spread) return 1;
   return statistics::median(factors).value_or(1) +
@@ -123,8 +124,8 @@ double outside_of_spread(const std::vector<double>& factors) {
 bool is_slow(const statistics::Estimate& factor, const Limits& limits) {
   if (factor.samples < fewest_judged) return false;
   if (factor.lower) return factor.median > limits.least && *factor.lower > limits.certain;
-  // Ratios that depend on previous ones have no interval; then the smallest one must exceed
-  // limits.certain.
+  // There is no interval if ratios depend on previous ones. In this case the smallest ratio must
+  // exceed limits.certain.
   return factor.median > limits.without_interval && factor.minimum > limits.certain;
 }
 
@@ -153,7 +154,7 @@ void add_slow(const results::PointData& point, const Peers& peers, std::vector<S
   }
 }
 
-constexpr std::size_t fewest_traced = 3;  ///< traced steps; fewer may all have been disturbed
+constexpr std::size_t fewest_traced = 3;  ///< other activity may have slowed all of fewer steps
 
 struct TransferKind {
   OpKind op = OpKind::all_reduce;
@@ -162,7 +163,7 @@ struct TransferKind {
 };
 using Members = std::vector<int>;
 
-/// The time that the members of a group spent on its ops, summed over members and ops.
+/// The transfer time and bytes of a group's ops, summed over members and ops.
 struct Moved {
   double least = 0;    ///< seconds; sum over ops of the least time in any traced step
   double typical = 0;  ///< seconds; sum over ops of the median over traced steps
@@ -201,8 +202,8 @@ class MembersOf {
   std::map<mesh::AxisSet, Members> groups_;
 };
 
-/// Returns the seconds that an op of a rank transferred in each traced step; steps in which not all
-/// members are known are left out.
+/// Returns the transfer time, in seconds, of one op of a rank in each traced step. Steps in which
+/// some member's waits are not known are left out.
 std::vector<double> transfer_times(const breakdown::TracedSteps& steps, const Members& members,
                                    std::size_t rank, std::size_t op) {
   std::vector<double> times;
@@ -238,8 +239,8 @@ Transfers transfers_of(const results::PointData& point, const breakdown::TracedS
   return transfers;
 }
 
-/// Returns how much longer each group takes for a byte than the median of all groups, or than the
-/// other group if there are two.
+/// Returns each group's time per byte divided by the median of all groups, or by that of the other
+/// group if there are two.
 std::map<Members, double> factors_of(const std::map<Members, Moved>& groups,
                                      double Moved::*seconds) {
   std::map<Members, double> cost;

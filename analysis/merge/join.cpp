@@ -29,15 +29,15 @@ namespace {
 
 using results::PointData;
 
-/// True if two points have the same number of nodes and of ranks on each, as far as these are
-/// known.
+/// True if two points have the same numbers of nodes and of ranks per node, and the same axes span
+/// nodes. If the ranks' nodes are not known, only the number of nodes is compared.
 bool lie_alike(const PointReport& a, const PointReport& b) {
   if (!a.nodes || !b.nodes) return a.data->nodes == b.data->nodes;
   return a.nodes->nodes == b.nodes->nodes && a.nodes->fewest == b.nodes->fewest &&
          a.nodes->most == b.nodes->most && a.nodes->axes == b.nodes->axes;
 }
 
-/// Returns the work that throughput counts: "65536 tokens/s x s a step".
+/// Returns the work of a step: "65536 tokens a step".
 std::string work_text(const PointData& point) {
   std::string_view unit = point.throughput_unit;
   if (unit.ends_with("/s")) unit.remove_suffix(2);
@@ -107,13 +107,14 @@ std::string unsound_text(const PointReport& point) {
   return text.empty() ? "no label" : text;
 }
 
-/// True if two points with the same number of ranks measured the same, on as many nodes.
+/// True if two points with the same number of ranks measured the same work on the same number of
+/// nodes, so that they can be joined.
 bool is_same_point(const PointReport& a, const PointReport& b) {
   return unlike_fields(a, b).empty() && lie_alike(a, b);
 }
 
-/// Returns "launch 2", "launches 1, 3": the numbers, from 1, of the launches that have points on a
-/// curve.
+/// Returns "launch 2", "launches 1, 3": the numbers, counted from 1, of the launches that have
+/// points on a curve.
 std::string launches_text(const JoinedCurve& curve, std::span<const RunReport> reports) {
   std::set<std::size_t> numbers;
   const auto add = [&](const LaunchPoint& at) {
@@ -124,8 +125,8 @@ std::string launches_text(const JoinedCurve& curve, std::span<const RunReport> r
   return fmt::format("{} {}", base::plural(numbers.size(), "launch"), fmt::join(numbers, ", "));
 }
 
-/// Says for each curve why it was not joined with others of like experiments, and appends the
-/// differences to titles that would otherwise be equal: mesh, machine, nodes, labels and launches.
+/// Fills in JoinedCurve::apart, and makes titles unique: it appends the mesh, machine, nodes,
+/// labels or launches by which curves with equal titles differ.
 void tell_curves_apart(std::vector<JoinedCurve>& curves, std::span<const RunReport> reports) {
   std::vector<std::string> bases, launches, machines;
   std::vector<const Curve*> named;
@@ -156,11 +157,11 @@ void tell_curves_apart(std::vector<JoinedCurve>& curves, std::span<const RunRepo
   for (std::size_t i = 0; i < curves.size(); ++i) curves[i].curve.title = std::move(names[i]);
 }
 
-/// Returns why a launch's point does not count; "" when it counts.
+/// Returns why a launch's point does not count; "" if it counts.
 std::string why_left_out(const PointReport& point, Counted counted) {
   const PointData& data = *point.data;
-  // With Counted::all, a point that fails verification counts if it has a throughput, which it has
-  // only where the report shows such points.
+  // Counted::all includes a point that fails verification if it has a throughput. It only has one
+  // if the report was made with OfWrong::rates.
   const bool shown = counted == Counted::all && data.verified == false && point.throughput;
   if (shown) return "";
   if (data.status != results::PointStatus::ok) {
@@ -174,7 +175,7 @@ std::string why_left_out(const PointReport& point, Counted counted) {
   return point.throughput && point.step_time->median > 0 ? "" : "it has no step times";
 }
 
-/// The launches of a joined curve, before anything is computed from them.
+/// The launches of a joined curve, as input for join_curve().
 struct Gathered {
   Experiment experiment;
   Machine machine;
@@ -189,11 +190,12 @@ std::vector<LaunchPoint>* find_ranks(Gathered& into, int ranks) {
   return found == into.points.end() ? nullptr : &*found;
 }
 
-/// Tells how well the points of a curve fit a gathered one.
+/// The result of comparing the points of a launch's curve with those of a gathered curve. It
+/// decides which gathered curve the launch joins.
 struct Fit {
   bool possible = true;
   int same_points = 0;
-  int axes = std::numeric_limits<int>::max();  ///< axes that differ from the nearest point
+  int axes = std::numeric_limits<int>::max();  ///< mesh axes that differ, for the nearest points
 
   [[nodiscard]] bool is_better_than(const Fit& other) const {
     if (same_points != other.same_points) return same_points > other.same_points;
@@ -213,8 +215,7 @@ Fit fit_of(const Gathered& into, std::span<const LaunchPoint> points) {
       const LaunchPoint& known = launches.front();
       fit.axes = std::min(fit.axes, axes_between(known.point->data->mesh, point.point->data->mesh));
       if (known.point->data->ranks != point.point->data->ranks) continue;
-      // One launch may have measured the same point in two experiments; the second is then on
-      // another curve.
+      // If one launch measured the same point twice, the second one goes to another curve.
       const bool again =
           std::ranges::find(launches, point.run, &LaunchPoint::run) != launches.end();
       if (again || !is_same_point(*known.point, *point.point)) fit.possible = false;
@@ -256,7 +257,7 @@ void gather(const RunReport& run, const Curve& curve, Counted counting,
                  .left_out = {}};
   empty.experiment.settings = settings_of(*run.data);
   Gathered& into = home_of(all, empty, counted);
-  // If the curve began with skipped points, its experiment has no numbers of the model yet.
+  // If all points so far were skipped, the experiment has no sizes of the model yet.
   if (into.experiment.numbers.empty()) into.experiment = empty.experiment;
   for (const LaunchPoint& point : counted) {
     if (auto* const launches = find_ranks(into, point.point->data->ranks); launches != nullptr) {
@@ -268,7 +269,7 @@ void gather(const RunReport& run, const Curve& curve, Counted counting,
   for (LeftOut& point : left_out) into.left_out.push_back(std::move(point));
 }
 
-/// Leaves out launches of few steps at rank counts where others have enough steps.
+/// Leaves out launches labelled few-steps at rank counts where other launches have enough steps.
 void leave_out_few_steps(Gathered& from) {
   const auto is_few = [](const LaunchPoint& at) {
     return results::has_label(at.point->labels, results::few_steps);
@@ -285,8 +286,8 @@ void leave_out_few_steps(Gathered& from) {
   }
 }
 
-/// Returns the point that joins several launches. Values that are not computed over launches are
-/// those of the typical launch.
+/// Returns the point that joins several launches (see JoinedCurve::curve). `most_of_launch` is the
+/// largest number of ranks per node in any launch of the curve.
 PointReport join_point(std::span<const LaunchPoint> launches, int most_of_launch,
                        std::span<const RunReport> reports) {
   std::vector<double> medians;
@@ -309,15 +310,15 @@ PointReport join_point(std::span<const LaunchPoint> launches, int most_of_launch
   if (joined.flop_per_step) {
     joined.flops_per_rank = *joined.flop_per_step / joined.data->ranks / time->median;
   }
-  // These values are relative to the baseline of the point's own launch; for the joined curve they
-  // are computed anew.
+  // These values are relative to the baseline of the point's own launch. They are computed again
+  // for the joined curve.
   joined.speedup.reset();
   joined.efficiency.reset();
   joined.speedup_interval.reset();
   joined.causes.pop = efficiency::pop(*joined.data, joined.breakdown, std::nullopt);
   joined.causes.waterfall.reset();
   joined.causes.serial_fraction.reset();
-  // A launch with fewer ranks per node than another launch had does not fill its nodes.
+  // A point does not fill its nodes if another launch had more ranks per node.
   if (joined.nodes) {
     joined.nodes->fills_node = joined.nodes->fills_node && joined.nodes->most == most_of_launch;
   }

@@ -16,73 +16,74 @@
 /// Joins the reports of several launches to one curve for each experiment.
 namespace isoscale::analysis::merge {
 
-/// A point as one launch measured it. Nothing is owned.
+/// A point as measured by one launch. Nothing is owned.
 struct LaunchPoint {
   const RunReport* run = nullptr;
   const PointReport* point = nullptr;
 };
 
-/// A point that is not counted among the launches of a curve.
+/// A point of a launch that a joined curve does not include.
 struct LeftOut {
   LaunchPoint at;
   std::string reason;  ///< "oversubscribed", "few-steps: ...", "skipped: ..."
 };
 
-/// One experiment on one kind of machine over all launches.
+/// The curve of one experiment on one kind of machine, over all launches.
 struct JoinedCurve {
   Experiment experiment;
   std::string fingerprint;  ///< of the experiment and the kind of device
   Machine machine;
-  /// The data of a point are those of its typical launch, the one nearest to the median. Only its
-  /// step time is over launches (each launch is a sample, see over_launches), and so are the
-  /// figures that follow from it: throughput, FLOP/s, speed-up, efficiency, laws.
+  /// The step time of a point is computed over launches, with each launch as one sample (see
+  /// statistics::over_launches); throughput, FLOP/s, speed-up, efficiency and laws follow from it.
+  /// All other values of a point are those of its typical launch, whose step time is nearest to the
+  /// median.
   Curve curve;
   std::vector<std::vector<LaunchPoint>> launches;  ///< of each point
   std::vector<LeftOut> left_out;
-  std::vector<std::string> apart;  ///< why other curves of like experiments were not joined to it
+  std::vector<std::string> apart;  ///< why curves of like experiments were not joined with this one
 };
 
-/// Returns the fields in which two points of one experiment with the same number of ranks are
-/// unlike: mesh, work, options, labels that say that times are not the machine's, and injected
-/// faults. Their nodes may differ in a comparison, but not on one curve.
+/// Returns the fields in which two points of one experiment with the same number of ranks differ:
+/// mesh, work, options, injected faults, and labels that say that times do not show the machine's
+/// own speed. The number of nodes is not a field, since it may differ in comparisons; curves are
+/// joined only if it is equal too.
 [[nodiscard]] std::vector<UnlikeField> unlike_fields(const PointReport& here,
                                                      const PointReport& there);
 
-/// Returns the relative spread between launches; absent below 2 launches.
+/// Returns the relative spread of the step time between launches; absent for fewer than 2 launches.
 [[nodiscard]] std::optional<double> spread_of(const PointReport& joined);
 
 struct Joined {
   std::vector<JoinedCurve> curves;
 };
 
-/// Says which points of a launch count. `sound` takes only points without a label that says that
-/// their times are not the machine's own (such as shared cores). `all` takes every point that has
-/// times; like is compared with like, since points with different labels of this kind are never
-/// joined.
+/// Selects the points of a launch that count. `sound` excludes points with a label that says that
+/// their times do not show the machine's own speed, such as shared cores. `all` includes every
+/// point that has times. Points that differ in such labels are never joined with each other.
 enum class Counted : std::uint8_t { sound, all };
 
-/// Joins curves of like experiments (see are_alike) on like machines. Launches that measured the
+/// Joins curves of like experiments (see are_alike) on equal machines. Launches that measured the
 /// same rank count with another mesh, with other options or on another number of nodes go to
-/// separate curves. A point counts if it is ok, has step times and is not known to be wrong. With
-/// Counted::sound, its labels must not say that its times are not the machine's, and a launch
-/// labelled few-steps counts only where all launches of the point have that label. With
-/// Counted::all such launches count too, since in a comparison the interval includes the scatter
-/// that few steps add; so do wrong points that have a throughput. A curve may be left without
-/// points. `reports` must outlive the result and stay where it is.
+/// separate curves. A point counts if it is ok, has step times and is not known to be wrong.
+/// With Counted::sound, it must also be sound (see Counted), and a launch labelled few-steps counts
+/// only if all launches of the point have this label. With Counted::all such launches count too,
+/// since the interval of a comparison includes the scatter that few steps add; wrong points also
+/// count if they have a throughput. A curve may be left without points. `reports` must outlive the
+/// result and must not move in memory.
 [[nodiscard]] Joined join(std::span<const RunReport> reports, const ReportOptions& options,
                           Counted counted = Counted::sound);
 
-/// The place of a launch's point among the joined points.
+/// The joined curve and point to which a point of a launch belongs.
 struct JoinedPlace {
   const JoinedCurve* curve = nullptr;
-  const PointReport* joined = nullptr;  ///< null where the point was left out
-  std::size_t launches = 0;             ///< of the joined point
-  std::string left_out;                 ///< why it was left out; "" where it was not
+  const PointReport* joined = nullptr;  ///< null if the point was left out
+  std::size_t launches = 0;             ///< number of launches that the joined point has
+  std::string left_out;                 ///< why the point was left out; "" if it was not
 };
-/// Returns the place of a launch's point; absent if it is on no curve.
+/// Returns the place of a launch's point; absent if the point belongs to no joined curve.
 [[nodiscard]] std::optional<JoinedPlace> place_of(const Joined& joined, const PointReport& point);
 
-/// The launches that a report is made from. The runs are not owned, and `joined` points to them.
+/// The input of a report on several launches. The runs are not owned, and `joined` points to them.
 struct Report {
   std::span<const RunReport> runs;
   Joined joined{};

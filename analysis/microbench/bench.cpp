@@ -40,7 +40,7 @@ std::optional<double> latency_of(const RowReport& row) {
   return row.time->median;
 }
 
-/// Returns the values of one quantity over pairs.
+/// Returns the known values of one quantity of several pairs.
 std::vector<double> values_of(std::span<const PairReport* const> pairs,
                               std::optional<double> PairReport::*quantity) {
   std::vector<double> values;
@@ -56,12 +56,13 @@ std::map<std::string, std::vector<const PairReport*>> by_class(std::span<const P
   return classes;
 }
 
-/// The speed that the pairs of a class are compared with, and the speed below which they are slow.
+/// The speed with which the pairs of a class are compared, and the speed below which they are slow.
 struct SpeedLimit {
   double typical = 0, slow_below = 0;
 };
 
-/// The least shortfall that counts as slow, as a share of the typical speed.
+/// The limits by which a slow pair is below the typical speed, as a share of it: `of_many` is for
+/// classes of at least four pairs, `of_few` for smaller ones.
 struct Margin {
   double of_many = 0, of_few = 0;
 };
@@ -71,7 +72,7 @@ constexpr Margin of_latency{.of_many = 1.0 / 3, .of_few = 0.5};  // 1.5 and 2 ti
 std::optional<SpeedLimit> speed_limit(const std::vector<double>& values, const Margin& margin) {
   constexpr std::size_t fewest_for_spread = 4;
   constexpr double deviations = 3.5;
-  constexpr double always_slow = 4;  ///< factor below the typical speed
+  constexpr double always_slow = 4;  ///< a pair slower than typical / 4 is always slow
   if (values.size() < 2) return std::nullopt;
   if (values.size() < fewest_for_spread) {
     const double best = std::ranges::max(values);
@@ -80,7 +81,7 @@ std::optional<SpeedLimit> speed_limit(const std::vector<double>& values, const M
   std::vector<double> logs(values.size());
   std::ranges::transform(values, logs.begin(), [](double value) { return std::log(value); });
   const double middle = *statistics::median(logs);
-  // The spread is capped, because slow pairs widen the very spread that is to detect them.
+  // The spread has an upper limit, since slow pairs widen it and would then not be detected.
   const double spread =
       std::min(deviations * statistics::scaled_deviation(logs), std::log(always_slow));
   return SpeedLimit{
@@ -88,19 +89,19 @@ std::optional<SpeedLimit> speed_limit(const std::vector<double>& values, const M
       .slow_below = std::exp(middle - std::max(spread, -std::log1p(-margin.of_many)))};
 }
 
-constexpr std::size_t fewest_plays = 6;  ///< fewer give no interval
-constexpr double widest_of_a_share = 1;  ///< a wider interval covers all of 0 to 100%
+constexpr std::size_t fewest_plays = 6;  ///< a median of fewer plays has no interval
+constexpr double widest_of_a_share = 1;  ///< an interval wider than the range 0 to 1 says nothing
 
-/// The times of the three parts that were timed without tracing.
+/// The times of a GEMM, a collective and both together, measured without tracing.
 struct Alone {
   std::optional<statistics::Estimate> gemm, communication, together;
 };
 
-/// A pair whose rows are being read.
+/// The values of a GEMM and a collective that were read from the rows so far.
 struct GatheredOverlap {
   OverlapReport report;
   Alone times;
-  std::string few_plays;  ///< "together 3, gemm 5"
+  std::string few_plays;  ///< parts with too few plays: "together 3, gemm 5"
 };
 
 bool has_time(const RowReport& row) {
@@ -130,7 +131,7 @@ void add_part(GatheredOverlap& into, const RowReport& row) {
   if (part == "gemm") into.times.gemm = row.time;
   if (part == "collective") into.times.communication = row.time;
   if (part == "together") into.times.together = row.time;
-  // The slowdowns hold the times during overlap until they can be divided by the times alone.
+  // The slowdowns first contain the times during overlap; conclude() divides them by times alone.
   if (part == "gemm together") report.gemm_slowdown = time;
   if (part == "collective together") report.communication_slowdown = time;
   if (part == "gemm traced") report.gemm_traced = time;
@@ -141,9 +142,9 @@ double hidden_share(double gemm, double communication, double together) {
   return (gemm + communication - together) / std::min(gemm, communication);
 }
 
-/// Returns the hidden share at the three medians. In each direction the interval's half-width is
-/// the quadrature over the three times of how far the share moves when one time goes to an end of
-/// its interval.
+/// Returns the hidden share, computed from the three medians, with its interval. For each of the
+/// three times, the share is computed again with an end of the time's interval instead of its
+/// median; the half-widths of the share's interval combine these three changes in quadrature.
 std::optional<statistics::Located> hidden_of(const Alone& times) {
   if (!times.gemm || !times.communication || !times.together) return std::nullopt;
   const std::array all{&*times.gemm, &*times.communication, &*times.together};
@@ -196,8 +197,8 @@ void conclude(GatheredOverlap& gathered) {
   const auto against = [](std::optional<double> beside, std::optional<double> alone) {
     return beside && alone && *alone > 0 ? std::optional{*beside / *alone} : std::nullopt;
   };
-  // During overlap, only traced plays give the time of each stream, so they are compared with the
-  // traced times alone.
+  // Only traced plays give the time of each stream during overlap, so these times are compared with
+  // traced times of each part alone.
   report.gemm_slowdown = against(report.gemm_slowdown, report.gemm_traced);
   report.communication_slowdown =
       against(report.communication_slowdown, report.communication_traced);
@@ -207,7 +208,7 @@ void conclude(GatheredOverlap& gathered) {
   report.why_unknown = why_unknown(report, gathered.few_plays);
 }
 
-/// Finds a row's datasheet: that of its ranks' GPUs, if these are all of one kind.
+/// Finds the datasheet for a row: that of its ranks' GPUs, if these are all of one model.
 class Datasheets {
  public:
   Datasheets(const results::RunData& run, const results::PointData& point) {
@@ -313,10 +314,10 @@ std::vector<SlowPair> slow_pairs(std::span<const PairReport> pairs, const result
   for (const auto& [name, members] : by_class(pairs)) {
     for (const auto& [quantity, value] : quantities) {
       std::vector<const PairReport*> counted = members;
-      if (quantity != "bandwidth") {  // bidirectional: both ends have the value, a pair counts once
+      if (quantity != "bandwidth") {  // both directions have the same value, which counts once
         std::erase_if(counted, [](const PairReport* pair) { return pair->src > pair->dst; });
       }
-      // Latencies are converted to messages per second, so that less is slower, as with bandwidth.
+      // Latencies are converted to messages per second, so that smaller values are slower.
       const bool inverts = quantity == "latency";
       std::vector<double> speeds = values_of(counted, value);
       if (inverts) std::ranges::transform(speeds, speeds.begin(), [](double t) { return 1 / t; });

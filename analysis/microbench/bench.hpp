@@ -12,8 +12,8 @@
 #include "analysis/microbench/row_report.hpp"
 #include "results/records/run_data.hpp"
 
-/// Evaluates all rows of a micro-benchmark's point together: pairs of ranks and the slow ones among
-/// them, and the overlap of multiplications with collectives.
+/// Evaluates all rows of a micro-benchmark's point together: the speed of pairs of ranks, the slow
+/// pairs, and the overlap of GEMMs with collectives.
 namespace isoscale::analysis::microbench {
 
 struct PairReport {
@@ -21,22 +21,22 @@ struct PairReport {
   std::string link_class{};
   std::optional<double> latency{};        ///< seconds, one way
   std::optional<double> bandwidth{};      ///< bytes/s from src to dst
-  std::optional<double> bidirectional{};  ///< bytes/s of both directions at once, together
-  std::string failure{};                  ///< why something of it is missing; "" when nothing is
+  std::optional<double> bidirectional{};  ///< bytes/s, sum of both directions at the same time
+  std::string failure{};                  ///< why a value is missing; "" if none is
 };
 
-/// Merges rows of the kinds latency, bandwidth and bidirectional to pairs, ordered by src and dst.
-/// Latency (half of a round trip) and bidirectional bandwidth are the same in both directions, so
-/// both directions get them.
+/// Merges rows of the kinds latency, bandwidth and bidirectional into pairs, ordered by src and
+/// dst. Latency (half of a round trip) and bidirectional bandwidth do not depend on the direction,
+/// so both pairs (src, dst) and (dst, src) get them.
 [[nodiscard]] std::vector<PairReport> merge_pairs(std::span<const RowReport> rows);
 
 struct ClassReport {
   std::string name;
   int pairs = 0;
   std::optional<double> latency, bandwidth, bidirectional;  ///< medians over pairs
-  std::optional<double> lowest, highest;                    ///< bandwidth
+  std::optional<double> lowest, highest;                    ///< bandwidth of any pair
 };
-/// Returns the classes in order of falling median bandwidth.
+/// Returns the results of each link class, ordered by falling median bandwidth.
 [[nodiscard]] std::vector<ClassReport> classes_of(std::span<const PairReport> pairs);
 
 struct SlowPair {
@@ -53,11 +53,12 @@ struct SlowPair {
 };
 /// Returns the slow pairs. A pair is slow if its bandwidth is below the median of its class by more
 /// than 10% and by more than 3.5 scaled median absolute deviations (1.4826 MAD; both of log
-/// bandwidth). A pair below a quarter of the median is always slow, since slow pairs themselves
-/// widen the spread. In a class of fewer than four pairs, which has no usable spread, a pair is
-/// slow at more than 25% below the best one. A bidirectional bandwidth is reported once, not for
-/// each direction. Latencies are judged alike, by the messages per second that they allow: at 1.5
-/// times the median, and with fewer than four pairs at twice the best.
+/// bandwidth). A pair below a quarter of the median is always slow, since slow pairs widen the
+/// spread. A class of fewer than four pairs has no usable spread; there a pair is slow if it is
+/// more than 25% below the best one. A bidirectional bandwidth is reported once, not for each
+/// direction. Latencies are judged in the same way, converted to messages per second: a pair is
+/// slow at more than 1.5 times the median latency, or more than twice the best one with fewer than
+/// four pairs.
 [[nodiscard]] std::vector<SlowPair> slow_pairs(std::span<const PairReport> pairs,
                                                const results::PointData& point,
                                                std::span<const results::RankFacts> facts);
@@ -67,37 +68,35 @@ struct SlowPair {
 [[nodiscard]] std::string rank_name(const results::PointData& point, int rank,
                                     std::span<const results::RankFacts> facts);
 
-/// A multiplication and a collective, each alone and then both at once; seconds of one call.
+/// The times of a GEMM and a collective, each alone and then both at once; seconds of one call.
 struct OverlapReport {
   std::string pair;  ///< number of the pair
   std::string collective, dtype;
   std::optional<double> bytes, m, n, k;
-  std::optional<double> gemm, communication;  ///< alone
+  std::optional<double> gemm, communication;  ///< time alone
   std::optional<double> together;             ///< until both have ended
-  /// The time of each part during the overlap over its time alone, 1.0 = no slowdown. Absent where
-  /// a part was not timed during the overlap (rows with the part "gemm together" or "collective
-  /// together").
+  /// The time of each part during the overlap divided by its time alone, 1.0 = no slowdown. Absent
+  /// if there is no row with its time during the overlap ("gemm together", "collective together").
   std::optional<double> gemm_slowdown, communication_slowdown;
-  /// The times alone from traced plays, in seconds; the slowdowns are relative to these.
+  /// The time of each part alone in traced plays, in seconds; the slowdowns are relative to it.
   std::optional<double> gemm_traced, communication_traced;
-  /// The share of the shorter part that is hidden: (gemm + collective - together) / min(gemm,
-  /// collective). It is 1 when all of this part is hidden, 0 when none is, and negative when both
-  /// together take longer than one after the other. The 95% interval combines those of the three
-  /// medians in quadrature.
+  /// The share of the shorter part that is hidden: (gemm + communication - together) / min(gemm,
+  /// communication). It is 1 if all of this part is hidden, 0 if none is, and negative if both
+  /// parts together take longer than one after the other. The 95% interval combines the intervals
+  /// of the three medians in quadrature.
   std::optional<statistics::Located> hidden;
-  /// True if the interval of `hidden` is no wider than 1, the range of a share. A wider one is
-  /// shown, but no conclusion is drawn from it.
+  /// True if the interval of `hidden` is at most as wide as 1, the range of a share. Reports show
+  /// wider intervals too, but draw no conclusion from them.
   bool hidden_known = false;
-  std::string failure;  ///< why something of it is missing; "" when nothing failed
+  std::string failure;  ///< why a part failed; "" if none did
   std::string
-      why_unknown;  ///< why a share or slowdown is absent or not known though nothing failed
+      why_unknown;  ///< why a share or slowdown is absent or not known, although no part failed
 };
 
-/// Returns one entry for each pair of a multiplication and a collective, in the order of their
-/// first rows.
+/// Returns one entry for each pair of a GEMM and a collective, in the order of their first rows.
 [[nodiscard]] std::vector<OverlapReport> merge_overlaps(std::span<const RowReport> rows);
 
-/// The results from the rows of a micro-benchmark's point.
+/// The results of a micro-benchmark's point.
 struct BenchReport {
   std::vector<RowReport> rows;  ///< as measured, one for each row of the data
   std::vector<PairReport> pairs;
@@ -106,10 +105,10 @@ struct BenchReport {
   std::vector<OverlapReport> overlaps;
 };
 
-/// True if a point measures single operations instead of steps: it has rows, or would have some if
-/// it had run.
+/// True if a point belongs to a micro-benchmark, which measures single operations (rows) instead of
+/// steps. This holds even if the point did not run.
 [[nodiscard]] bool is_bench(const results::PointData& point);
-/// The same for a point of which only the numbers of its steps and rows are known.
+/// Does the same for a point of which only these three properties are known.
 [[nodiscard]] bool is_bench(std::string_view workload, std::size_t steps, std::size_t rows);
 
 [[nodiscard]] BenchReport report_bench(const results::RunData& run, const results::PointData& point,

@@ -15,8 +15,8 @@ constexpr std::string_view open_book =
     "memory, NVLink per direction; f16 runs at the rate of bf16 on these)";
 constexpr double tera = 1e12, giga = 1e9;
 
-/// The table of datasheets. Longer names precede the names that they contain. An entry without
-/// figures is for a model that is known to differ from the entry that would match it otherwise.
+/// The table of datasheets. The first match applies, so longer names precede names that they
+/// contain. An entry without rates is for a model that another entry would match by mistake.
 constexpr std::array<Datasheet, 13> all_datasheets{{
     {.gpu = "GB200",
      .peak_16bit = 2500 * tera,
@@ -37,8 +37,8 @@ constexpr std::array<Datasheet, 13> all_datasheets{{
      .memory = 8.0 * tera,
      .link = 900 * giga,
      .source = open_book},
-    // The bandwidth of its memory depends on the variant (4.0 or 4.8 TB/s), which the name does not
-    // tell.
+    // The memory bandwidth of the GH200 depends on its variant (4.0 or 4.8 TB/s), which is not part
+    // of the name.
     {.gpu = "GH200",
      .peak_16bit = 989 * tera,
      .peak_8bit = 1979 * tera,

@@ -26,7 +26,7 @@ std::optional<double> share(std::optional<double> value, std::optional<double> w
   return *value / *whole;
 }
 
-/// True if both ends of a memory row are in the device's own memory.
+/// True if a memory row both reads and writes the device's own memory.
 bool within_device(const std::string& kind) {
   return kind == "d2d" || kind == "copy" || kind == "triad";
 }

@@ -7,8 +7,8 @@
 
 namespace isoscale::analysis::page {
 
-/// Returns the page, without data, as built from its sources in analysis/page/web; absent in a
-/// build without npm.
+/// Returns the page without data, as it was built from its sources in analysis/page/web; absent in
+/// a build without npm.
 [[nodiscard]] std::optional<std::string_view> page_asset();
 
 }  // namespace isoscale::analysis::page

@@ -25,7 +25,8 @@ using results::DeviceSeries;
 
 constexpr int digits = 5;
 
-/// Returns the position of a quantity among all; quantities that are not listed come last.
+/// Returns the position of a quantity among all charts; quantities that are not in `order` come
+/// last.
 std::size_t place_of(const std::string& quantity) {
   constexpr std::array<std::string_view, 8> order{"sm_clock",    "clock",       "clock_min",
                                                   "power",       "temperature", "throttle_reasons",
@@ -42,7 +43,7 @@ double mean_of(const std::vector<double>& values) {
 
 using Device = std::pair<int, std::string>;  ///< rank and name
 
-/// The series of each quantity, by its position and name.
+/// Maps the position (see place_of()) and the name of a quantity to its series.
 using ByQuantity = std::map<std::pair<std::size_t, std::string>, std::vector<const DeviceSeries*>>;
 
 ByQuantity drawable(const results::PointData& point) {
@@ -54,8 +55,8 @@ ByQuantity drawable(const results::PointData& point) {
   return result;
 }
 
-/// Returns the distance of each device from the median device, relative to the range over devices,
-/// for the quantity in which it differs most.
+/// Returns how far the mean of each device is from that of the median device, relative to the range
+/// over all devices, for the quantity in which the device differs most.
 std::map<Device, double> oddities(const ByQuantity& all) {
   std::map<Device, double> result;
   for (const auto& [key, series] : all) {
@@ -73,7 +74,7 @@ std::map<Device, double> oddities(const ByQuantity& all) {
   return result;
 }
 
-/// The samples of a stretch of a series, reduced to one value.
+/// Consecutive samples of a series, reduced to one value with the lowest and the highest sample.
 struct Bucket {
   double time = 0, value = 0, low = 0, high = 0;
 };
@@ -99,7 +100,7 @@ Bucket bucket_of(const DeviceSeries& series, std::size_t begin, std::size_t end,
   return bucket;
 }
 
-/// True if a value lies on the line between its two neighbours, because all three are equal.
+/// True if a value equals both its neighbours, so that the line is the same without it.
 bool is_level(const Bucket& before, const Bucket& at, const Bucket& after) {
   const auto is_same = [&](double Bucket::*part) {
     return before.*part == at.*part && at.*part == after.*part;

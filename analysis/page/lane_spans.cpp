@@ -33,7 +33,8 @@ std::vector<LaneStep> usable_steps(const results::PointData& point) {
   return steps;
 }
 
-/// Returns the traced rank with the largest `value`, a function of the index in the breakdown.
+/// Returns the traced rank with the largest value; `value` takes the index of a rank in the
+/// breakdown.
 template <class Value>
 std::optional<int> largest(const breakdown::BreakdownResult& breakdown, const Value& value) {
   std::optional<int> found;
@@ -65,7 +66,7 @@ bool are_alike(const LaneSpan& a, const LaneSpan& b, Alike alike) {
          a.place.microbatch == b.place.microbatch && (alike == Alike::any_kind || a.op == b.op);
 }
 
-/// The times of a rank's step by what it does; each moment is in at most one of the sets.
+/// The times of a rank's step, divided by activity; each moment is in at most one of the sets.
 struct Uses {
   IntervalSet compute, copies, exposed, gap;
 };

@@ -17,7 +17,7 @@
 /// each lane.
 namespace isoscale::analysis::page {
 
-/// A traced step with its usable traces.
+/// A traced step with the traces that can be used.
 struct LaneStep {
   std::uint32_t step = 0;                      ///< number among all steps of the point
   std::vector<const timeline::StepTrace*> of;  ///< by rank of the point; null without. Not owned.
@@ -26,21 +26,22 @@ struct LaneStep {
   [[nodiscard]] std::size_t traced() const;
 };
 
-/// Returns the step whose length is nearest to the median of the steps that count. Of steps with
-/// different numbers of traced ranks only those with the most are considered. Absent without usable
-/// traces.
+/// Returns the traced step whose length is nearest to the median of the steps that count. Only the
+/// steps with the largest number of traced ranks are considered. The result is absent if no trace
+/// can be used.
 [[nodiscard]] std::optional<LaneStep> typical_traced_step(const results::PointData& point);
 
 /// Returns the ranks that get a lane (see lanes()), the most important ones first.
 [[nodiscard]] std::vector<int> lane_ranks(const PointReport& point, const LaneStep& step,
                                           const DetailLimits& limits);
 
-/// A kind of op as in program::OpKind, or a class of several kinds, numbered after these.
+/// Classes of several kinds of ops. Their numbers follow those of program::OpKind, so that one
+/// number stands for either a kind or a class.
 enum class LaneOp : std::uint8_t {
   compute = program::op_kind_count,
   copies,
   communication,
-  mixed,  ///< several of these
+  mixed,  ///< several of these classes
 };
 
 /// One op of a lane, or several merged ones.
@@ -55,8 +56,8 @@ struct LaneSpan {
   [[nodiscard]] units::Nanoseconds gaps() const { return end - start - busy; }
 };
 
-/// Neighbours on a stream are alike if they share phase and microbatch and, unless any kind will
-/// do, the kind of op.
+/// Says which neighbours on a stream are alike: they have the same phase and microbatch and, for
+/// `same_kind`, the same kind of op.
 enum class Alike : std::uint8_t { same_kind, any_kind };
 
 /// Returns the ops of a step within `window`, sorted by stream and start, without those of length
@@ -65,14 +66,14 @@ enum class Alike : std::uint8_t { same_kind, any_kind };
                                              const timeline::StepTrace& trace,
                                              const timeline::Interval& window);
 
-/// Merges alike neighbours that are at most `tolerance` apart. Layers that differ become -1, and
-/// kinds that differ a LaneOp. A span that has reached the
-/// length `enough` is not merged further.
+/// Merges alike neighbours that are at most `tolerance` apart. A merged span of several layers has
+/// the layer -1, and one of several kinds has a LaneOp. A span that has reached the length `enough`
+/// is not merged further.
 [[nodiscard]] std::vector<LaneSpan> merged(const std::vector<LaneSpan>& spans, Alike alike,
                                            units::Nanoseconds tolerance, units::Nanoseconds enough);
 
-/// A time of a rank's step without computation or copies: exposed while communication runs, whether
-/// it transfers or waits; a gap while nothing runs.
+/// A time in which a rank neither computes nor copies: exposed communication if communication runs,
+/// whether it transfers or waits, and a gap if nothing runs.
 struct LaneIdle {
   enum class Kind : std::uint8_t { exposed = 0, gap = 1 } kind{};
   timeline::Interval time{};
@@ -80,8 +81,8 @@ struct LaneIdle {
 [[nodiscard]] std::vector<LaneIdle> idle_of(const std::vector<LaneSpan>& spans,
                                             const timeline::Interval& step);
 
-/// A rank's step, divided so that each moment counts once, by the priority compute, copies,
-/// communication.
+/// The time of a rank's step by activity. A moment with several activities counts only for the
+/// first one in the order compute, copies, communication.
 struct LaneTotals {
   units::Nanoseconds step, compute, copies;
   units::Nanoseconds exposed;  ///< only communication runs

@@ -26,7 +26,7 @@ using Json = nlohmann::ordered_json;
 using timeline::Interval;
 using units::Nanoseconds;
 
-constexpr std::int64_t pixels = 2000;  ///< of a wide timeline; shorter times are not visible
+constexpr std::int64_t pixels = 2000;  ///< width of a wide timeline; shorter times are not visible
 
 /// The lane of one rank.
 struct Lane {
@@ -37,14 +37,15 @@ struct Lane {
   LaneTotals totals{};  ///< of all spans, including those left out later
 };
 
-/// All lanes of a step, on one clock where clocks are aligned.
+/// All lanes of a step; they have a common time axis if the clocks of their ranks are aligned.
 struct LaneSet {
   Nanoseconds begin, length;
   std::vector<Lane> lanes;
   std::size_t spans_left_out = 0;
 };
 
-/// Makes the lanes of a step. A rank whose clock cannot be compared starts at 0 like the others.
+/// Makes the lanes of a step. If the clock of a rank cannot be compared with the others, its step
+/// is drawn from 0.
 LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
                  const std::vector<int>& ranks) {
   std::vector<Nanoseconds> begins;
@@ -79,8 +80,8 @@ LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
   return set;
 }
 
-/// Returns a rank's pipeline stage if the rank represents it, with all other coordinates 0; absent
-/// for other ranks, and without stages.
+/// Returns the pipeline stage that a rank represents, which it does if all its other coordinates
+/// are 0; absent for other ranks, and if there is no pipeline.
 std::optional<int> stage_of(const mesh::Shape& shape, int rank) {
   const int stage = mesh::coordinates(shape, rank).pp;
   if (shape.pp < 2 || mesh::rank_at(shape, {.pp = stage}) != rank) return std::nullopt;
@@ -98,8 +99,8 @@ Interval time_of(const LaneIdle& idle) { return idle.time; }
 int row_of(const LaneSpan& span) { return span.stream; }
 int row_of(const LaneIdle& /*idle*/) { return 0; }
 
-/// Keeps, in each row, the longest item that begins in each of about `stretches` equal parts of
-/// the step.
+/// Divides the step into about `stretches` equal parts, and keeps in each row the longest item that
+/// begins in each part.
 template <class Item>
 void sample(std::vector<Item>& items, const Interval& step, std::size_t stretches) {
   const auto length = [](const Item& item) { return time_of(item).end - time_of(item).begin; };
@@ -120,8 +121,9 @@ void sample(std::vector<Item>& items, const Interval& step, std::size_t stretche
   items = std::move(kept);
 }
 
-/// Merges neighbours of a kind that are too close to see apart. If there are more than `most` spans
-/// then, it merges neighbours of any kind that are ever further apart, and at last samples.
+/// Merges neighbours of the same kind that are too close together to be told apart. If more than
+/// `most` spans remain, it merges neighbours of any kind over increasing distances, and finally
+/// samples the spans.
 void thin_out(LaneSet& set, std::size_t most) {
   const Nanoseconds pixel = set.length / pixels;
   const auto merge = [&](Alike alike, Nanoseconds tolerance, Nanoseconds enough) {
@@ -146,7 +148,7 @@ void thin_out(LaneSet& set, std::size_t most) {
   set.spans_left_out = before - count_spans(set.lanes);
 }
 
-/// Numbers names in the order in which they are first used.
+/// Gives names numbers in the order in which they are first used.
 class Names {
  public:
   int of(std::string name) {

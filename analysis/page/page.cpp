@@ -26,7 +26,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The text that the data replaces; the page contains it once.
+/// The placeholder that the data replaces; the page contains it once.
 constexpr std::string_view place = "{\"isoscale\":\"data\"}";
 
 /// Keeps at most `most` of `points`, evenly spread, including the first and the last.
@@ -40,7 +40,7 @@ void thin(Json& points, std::size_t most) {
   points = std::move(kept);
 }
 
-/// Thins the curves of the base and of the what-ifs alike, so that all keep the same rank counts.
+/// Removes the same rank counts from the curve of the base and from those of the what-ifs.
 void thin_curves(Json& prediction, PageNotes& notes) {
   const std::size_t counts = prediction["curve"]["points"].size();
   Json& what_if = prediction["what_if"];
@@ -57,7 +57,7 @@ void thin_curves(Json& prediction, PageNotes& notes) {
   for (Json& curve : what_if) thin(curve["points"], most);
 }
 
-/// Returns the data of a page with one part beside its kind.
+/// Returns the data of a page: its kind, and one part under the key `name`.
 Json data_of(const char* kind, const char* name, Json part, PageNotes notes = {}) {
   cut_texts(part, notes);
   return {{"kind", kind},

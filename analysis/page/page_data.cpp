@@ -22,9 +22,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Returns the details of points in at most `most` bytes: of as many points as leaves each at least
-/// `fewest`, those with the most ranks. Each has an equal share of the bytes, and what it does not
-/// need goes to points with more ranks.
+/// Returns the details of points in at most `most` bytes. If there are too many points to give each
+/// `fewest` bytes, only those with the most ranks have details. The points have equal shares of the
+/// bytes; bytes that a point does not need go to points with more ranks.
 Json sampled_details(const std::vector<DetailedPoint>& points, std::size_t most, PageNotes& notes) {
   constexpr std::size_t fewest = 64'000;
   std::vector<std::size_t> order(points.size());
@@ -81,8 +81,8 @@ void thin_rows(Json& point, double share) {
   rows = std::move(kept);
 }
 
-/// Removes rows that take `bytes`, evenly, except for failed rows and those of slow pairs; all
-/// others if that is not enough.
+/// Removes rows that together take `bytes`, evenly spread. Failed rows and rows of slow pairs stay,
+/// even if the removal of all other rows is not enough.
 void sample_rows(Json& report, std::size_t bytes, PageNotes& notes) {
   std::size_t of_rows = 0;
   Shown rows;
@@ -106,8 +106,8 @@ void sample_rows(Json& report, std::size_t bytes, PageNotes& notes) {
              notes);
 }
 
-/// Keeps the layers in which ranks spend most time, so many for each point that all points together
-/// have at most `most_layers`.
+/// Keeps the layers of each point in which ranks spend the most time. All points together keep at
+/// most `most_layers`, but each point keeps at least `fewest`.
 void sample_layers(Json& report, PageNotes& notes) {
   constexpr std::size_t most_layers = 6000, fewest = 8;
   std::vector<Json*> split;
@@ -142,8 +142,8 @@ void sample_layers(Json& report, PageNotes& notes) {
              notes);
 }
 
-/// Samples a report so that it takes at most `most` bytes: layers, then rows of micro-benchmarks,
-/// then, of several launches, those whose points are shown.
+/// Reduces a report to at most `most` bytes: it removes layers, then rows of micro-benchmarks, and
+/// then, if there are several launches, the points of the last launches.
 void sample_report(Json& report, std::size_t most, PageNotes& notes) {
   sample_layers(report, notes);
   std::size_t bytes = page_bytes(report);
@@ -176,7 +176,7 @@ Json page_data(const merge::Report& report, std::size_t most_bytes) {
   Json pruned = render::report_json(report);
   prune_report(pruned, notes);
   cut_texts(pruned, notes);
-  // The report may take up to two thirds of the room, and the pictures take the rest.
+  // The report may take up to two thirds of the room, and the details of points take the rest.
   constexpr std::size_t reserved = 20'000;  // for notes and the enclosing keys
   const std::size_t room = most_bytes - std::min(most_bytes, reserved);
   sample_report(pruned, room - room / 3, notes);

@@ -15,61 +15,62 @@
 #include "analysis/report.hpp"
 #include "results/records/run_data.hpp"
 
-/// Turns the pictures of a point into JSON: steps, ranks, timeline and devices, each sampled.
+/// Makes the JSON for the charts of a point: steps, ranks, timeline and devices, each sampled.
 namespace isoscale::analysis::page {
 
-/// Limits on the size of a point's pictures; by default the most that a screen can show.
+/// Limits on the size of the data for a point's charts; by default the most that a screen can show.
 struct DetailLimits {
   std::size_t steps = 1000;   ///< entries of the series of steps
   std::size_t spans = 4000;   ///< spans of the timeline, over all lanes
-  std::size_t lanes = 8;      ///< lanes of the timeline, if there are no stages
-  std::size_t stages = 32;    ///< lanes of the timeline, whatever the number of stages
+  std::size_t lanes = 8;      ///< lanes of the timeline, unless there are more stages
+  std::size_t stages = 32;    ///< lanes of the timeline, however many stages
   std::size_t columns = 200;  ///< columns of the rank map's cells
   std::size_t rows = 256;     ///< rows of the rank map
-  std::size_t devices = 16;   ///< lines of a quantity
+  std::size_t devices = 16;   ///< lines of each quantity
   std::size_t samples = 200;  ///< values of a device's line
 };
 
-/// Returns limits under which a point's pictures take about `bytes`: the timeline three eighths,
-/// ranks and devices a quarter each, steps an eighth. A few entries of each are always left, which
-/// take up to 64 kB.
+/// Returns limits with which the data for a point's charts takes about `bytes`: the timeline three
+/// eighths, ranks and devices a quarter each, steps an eighth. A few entries of each always remain,
+/// which take up to 64 kB.
 [[nodiscard]] DetailLimits limits_within(const results::PointData& point, std::size_t bytes);
 
-/// Sentences about what was sampled; one sentence covers all points.
+/// Sentences that say how much of the data a page shows; one sentence covers all points.
 using PageNotes = std::vector<std::string>;
 
-/// Adds "3 of 20 `sentence`" to `notes` if not all are shown.
+/// The number of items that a page shows, and the number that the report has.
 struct Shown {
   std::size_t shown = 0, all = 0;
 };
+/// Adds "3 of 20 `sentence`" to `notes` if not all items are shown.
 void note_shown(const Shown& count, std::string_view sentence, PageNotes& notes);
 
-/// A point whose pictures a page shows. Nothing is owned.
+/// A point whose charts a page shows. The pointers do not own their objects.
 struct DetailedPoint {
   std::size_t run = 0;  ///< index in Report::runs
   const RunReport* report = nullptr;
   const PointReport* point = nullptr;
 };
 
-/// Returns the points with step times of a single run; for several runs, the point of the typical
-/// launch for each joined point.
+/// Returns the points with charts: for a single run all points with step times, and for several
+/// runs the point of the typical launch of each joined point.
 [[nodiscard]] std::vector<DetailedPoint> detailed_points(const merge::Report& report);
 
-/// Returns the data for the pictures of a point: run, point, ranks, steps, rank_map, timeline,
+/// Returns the data for the charts of a point: run, point, ranks, steps, rank_map, timeline,
 /// devices.
 [[nodiscard]] nlohmann::ordered_json point_details(const DetailedPoint& at,
                                                    const DetailLimits& limits);
 
-/// Adds to `notes` how much of the points is in `details`, which has an entry for each.
+/// Adds to `notes` how much of the data of the points is shown; `details` has an entry for each
+/// point.
 void note_details(const std::vector<DetailedPoint>& points, const nlohmann::ordered_json& details,
                   PageNotes& notes);
 
-/// The purpose of a step. The numbers are those of the page.
+/// The purpose of a step. The page uses the same numbers.
 enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm_up = 3 };
 [[nodiscard]] StepKind kind_of_step(const results::PointData& point, std::size_t step);
 
-/// Returns the seconds of a step, which are those of its slowest rank; absent where some rank has
-/// no time.
+/// Returns the seconds that the slowest rank took for a step; absent if a rank has no time.
 [[nodiscard]] std::optional<double> time_of_step(const results::PointData& point, std::size_t step);
 
 /// Returns the step times of a point as JSON, in order. An entry stands for the steps of one kind
@@ -84,9 +85,9 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 [[nodiscard]] nlohmann::ordered_json step_series(const results::PointData& point, std::size_t most);
 
 /// Returns the times of a point as JSON, with a row for each rank, sorted by host and MPI's rank.
-/// Above limits.rows ranks, there are rows for the first rank, for those with the longest steps,
-/// with the longest computation and with the most waiting for them, and for others, evenly spread.
-/// The keys are:
+/// If there are more than limits.rows ranks, only some have rows: the first rank, the ranks with
+/// the longest steps, with the longest computation and for which others waited longest, and others,
+/// evenly spread. The keys are:
 /// - hosts[]: names
 /// - rank[], world_rank[] (MPI's), host[] (index into hosts), by row
 /// - step[]: median seconds of the rank's measured steps
@@ -103,16 +104,16 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
                                               const PointReport& point, const DetailLimits& limits);
 
 /// Returns one traced step of a point as lanes of spans: the step whose length is nearest to the
-/// median of those that count; null without a usable trace. A lane is a rank: one for each stage
-/// (the rank whose other coordinates are 0) where there is a pipeline, else the first and last;
-/// then the ranks with the longest computation and with the most waiting for them, then others,
-/// until there are limits.lanes.
+/// median of those that count; null if no trace is usable. Each lane shows one rank. Each pipeline
+/// stage has a lane, for the rank whose other coordinates are 0. Further lanes, up to limits.lanes,
+/// show the first and the last rank, the ranks with the longest computation and for which others
+/// waited longest, and then other ranks.
 ///
 /// The keys are:
 /// - step; length: seconds of all lanes together; step_time: seconds of the slowest rank
 /// - ops[], phases[], lanes[]
 /// - spans{}, idle{}: columns; nanoseconds after the begin
-/// - merged: number of spans that are part of another one; merged_gaps: nanoseconds between those
+/// - merged: number of spans that were merged into others; merged_gaps: nanoseconds between these
 /// - spans_left_out: number of shorter spans that are not drawn
 /// - totals{}: LaneTotals by lane, nanoseconds of all spans
 /// - breakdown{}: seconds, means over these lanes' ranks and all traced steps; null if not known;
@@ -125,22 +126,23 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 
 /// Returns the samples of a point's devices as lines: device, rank, host, quantity, unit, time[]
 /// (seconds after the first step), value[], averaged (the largest number of samples in a value),
-/// and low[] and high[] where samples were averaged. A line has at most limits.samples values:
-/// means over stretches of time, with the least and the largest sample of each; for a set of bits,
-/// all bits that were set. A value between two equal ones is left out if it equals them, since the
-/// line does not change. A quantity has at most limits.devices lines, for the devices that differ
-/// most from the others. Clocks, power and temperature come first; counters are left out, since
-/// their values have no meaning by themselves.
+/// and low[] and high[] if samples were averaged. A line has at most limits.samples values. If
+/// there are more samples, a value is the mean over an interval of time, with the lowest and the
+/// highest sample; for a set of bits, it has all bits that were set. A value that equals both its
+/// neighbours is left out, since the line is the same without it. A quantity has at most
+/// limits.devices lines, for the devices that differ most from the others. Clocks, power and
+/// temperature come first; counters are left out, since their values have no meaning by themselves.
 [[nodiscard]] nlohmann::ordered_json device_lines(std::span<const results::RankFacts> facts,
                                                   const results::PointData& point,
                                                   const DetailLimits& limits);
 
-/// Returns the number of lines with at most `devices` lines of a quantity; by default all series of
-/// a point count, counters too.
+/// Returns the number of lines if each quantity has at most `devices` lines. Without `devices`,
+/// returns the number of all series of the point, including counters.
 [[nodiscard]] std::size_t count_device_lines(const results::PointData& point,
                                              std::optional<std::size_t> devices = std::nullopt);
 
-/// Returns a number for a picture: six digits are finer than a pixel. Null where it is not finite.
+/// Returns a number rounded for a chart, where six digits are finer than a pixel; null if it is not
+/// finite.
 [[nodiscard]] nlohmann::ordered_json drawn(double value, int digits = 6);
 [[nodiscard]] nlohmann::ordered_json drawn(const std::optional<double>& value, int digits = 6);
 

@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t most_places = 512, most_kinds = 32, most_hosts = 8;
 
-/// Returns the keys whose values are specific to a rank.
+/// Returns the keys of the facts that are specific to a rank (see kinds_of_ranks()).
 std::set<std::string> own_keys(const Json& ranks, const char* part) {
   std::set<std::string> own{"gpu_uuid", "gpu_pci", "gpu_serial", "gpu_nvlink_peers", "bound_cpus"};
   struct Seen {
@@ -64,7 +64,7 @@ Json kind_json(const Json& text, const Json& number, const std::vector<int>& ran
           {"more_hosts", hosts.size() - named.size()}, {"text", text},          {"number", number}};
 }
 
-/// Returns the rank-specific values that the page reads, in columns.
+/// Returns the rank-specific values that the page reads, as one array for each key.
 Json places_of(const Json& ranks) {
   Json places{{"rank", Json::array()}, {"host", Json::array()}};
   for (std::size_t i = 0; i < std::min(ranks.size(), most_places); ++i) {
@@ -90,7 +90,7 @@ void prune_system(Json& system, const std::string& file, PageNotes& notes) {
   }
 }
 
-/// Returns the beginning of a text in UTF-8; absent if the text is short enough.
+/// Returns the beginning of a UTF-8 text that is too long; absent if the text is short enough.
 std::optional<std::string> cut(const std::string& text) {
   if (text.size() <= longest_text) return std::nullopt;
   const auto begins = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; };

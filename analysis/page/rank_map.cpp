@@ -25,14 +25,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 using results::PointData;
 
-constexpr double cell_digits = 1e4;  ///< a cell is a colour: a hundredth of a percent is enough
+constexpr double cell_digits = 1e4;  ///< cells are shown as colours: 0.01% is fine enough
 
 std::string host_of(std::span<const results::RankFacts> facts, const PointData& point, int rank) {
   const results::RankFacts* const of_rank = facts_of(facts, point, rank);
   return of_rank != nullptr ? of_rank->host : "";
 }
 
-/// Returns all ranks of the point by host, and on a host in the order of MPI's ranks.
+/// Returns all ranks of the point, sorted by host and then by MPI rank.
 std::vector<int> by_host(std::span<const results::RankFacts> facts, const PointData& point) {
   std::vector<std::pair<std::string, int>> ranks;
   for (int rank = 0; rank < point.ranks; ++rank) {
@@ -73,7 +73,7 @@ std::vector<double> median_of_rank(const PointData& point, const std::vector<std
 /// The times of a point's ranks; NaN where a rank was not traced.
 using OfRank = std::vector<double>;
 
-/// Returns a value of each rank with a breakdown; `value_of` takes the index in it.
+/// Returns a value for each rank; `value_of` takes the index of the rank in the breakdown.
 template <class ValueOf>
 OfRank traced(const PointReport& point, const ValueOf& value_of) {
   OfRank values(static_cast<std::size_t>(point.data->ranks),
@@ -85,7 +85,7 @@ OfRank traced(const PointReport& point, const ValueOf& value_of) {
   return values;
 }
 
-/// Returns how long others waited for each rank; seconds.
+/// Returns the seconds that other ranks waited for each rank.
 OfRank caused_waits(const PointReport& point) {
   const breakdown::BreakdownResult& breakdown = point.breakdown;
   return traced(point, [&](std::size_t i) {
@@ -95,8 +95,8 @@ OfRank caused_waits(const PointReport& point) {
   });
 }
 
-/// Keeps `most` ranks of `order`: the first; a quarter each with the longest step, the longest
-/// computation and the most waiting for them; and others, evenly spread.
+/// Keeps `most` ranks of `order`: the first rank; a quarter each of those with the longest step,
+/// with the longest computation and for which others waited longest; and others, evenly spread.
 void sample(const PointReport& point, const OfRank& steps, std::size_t most,
             std::vector<int>& order) {
   if (order.size() <= most) return;

@@ -23,9 +23,10 @@ using workloads::stack::HandOver;
 using workloads::stack::Pass;
 using workloads::stack::Schedule;
 
-/// The exchanges between a stage and the next one (after the last, the first), in order.
+/// The ordered exchanges between a stage and the next stage (the first stage follows the last).
 struct Channel {
-  /// The time at which each side could begin each of its exchanges: the stage, and the next one.
+  /// For each exchange, the time at which each side could begin it: [0] the stage, [1] the next
+  /// stage.
   std::array<std::vector<double>, 2> ready;
   std::vector<double> ends;
 };
@@ -36,14 +37,14 @@ Key key(const Action& action) { return {action.pass, action.microbatch, action.c
 struct Stage {
   std::vector<workloads::stack::StageStep> steps;
   std::size_t next = 0;        ///< number of steps that are done
-  double begin = 0, free = 0;  ///< of this play, and of the compute stream
-  std::map<Key, double> made;  ///< end of each action of this play
+  double begin = 0, free = 0;  ///< when this step began; when the compute stream is free
+  std::map<Key, double> made;  ///< end of each action of this step
   /// The channel and the number of the exchange that brings the input of an action.
   std::map<Key, std::pair<std::size_t, std::size_t>> brought;
 };
 
-/// Plays steps of a pipeline one after the other. All times follow from the order of each stage's
-/// passes and exchanges, so that stages are advanced in any order.
+/// Simulates steps of a pipeline one after the other. All times follow from the order of each
+/// stage's passes and exchanges, so stages can be advanced in any order.
 class Play {
  public:
   explicit Play(const CoarsePipeline& coarse)
@@ -53,7 +54,7 @@ class Play {
     }
   }
 
-  /// Plays one more step, and returns the time at which its last stage ends.
+  /// Simulates one more step, and returns the time at which its last stage ends.
   double step() {
     for (Channel& channel : channels_) channel = {};
     for (Stage& stage : stages_) {
@@ -87,7 +88,8 @@ class Play {
     return (stage + stages_.size() - 1) % stages_.size();
   }
 
-  /// Does the next step of a stage; returns false if there is none, or if its input is not there.
+  /// Simulates the next step of a stage; returns false if there is none or its input has not
+  /// arrived.
   bool advance(std::size_t s) {
     Stage& stage = stages_[s];
     if (stage.next == stage.steps.size()) return false;
@@ -104,7 +106,7 @@ class Play {
         start = std::max(start, channels_[channel].ends[number]);
         takes += coarse_.arrival;
       }
-      // The laws of stages are fitted, so that a small time may come out below 0.
+      // The times are from fitted lines, which can give a small time below 0.
       stage.free = stage.made[key(action)] = start + std::max(0.0, takes);
     }
     ++stage.next;
@@ -156,8 +158,8 @@ double play(const CoarsePipeline& coarse) {
 }
 
 double play_extended(const CoarsePipeline& coarse) {
-  // In a turn there are as many microbatches as stages (at least two), as the interleaved schedule
-  // requires. In steps of two turns all stages reach their largest number of microbatches in
+  // A turn has as many microbatches as stages (at least two), since the interleaved schedule needs
+  // multiples of the stages. In two turns all stages reach their largest number of microbatches in
   // flight.
   constexpr int least_turn = 2;
   const int p = coarse.pipeline.stages, wanted = coarse.pipeline.microbatches;

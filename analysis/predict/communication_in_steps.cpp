@@ -17,7 +17,7 @@ namespace {
 
 using results::PointData;
 
-/// Seconds of transfers in steps, and of the same calls alone.
+/// The seconds that transfers took in steps, and the seconds that the same calls take alone.
 struct Times {
   double taken = 0, alone = 0;
 };
@@ -40,7 +40,7 @@ timeline::IntervalSet compute_of(const timeline::StepTrace& trace,
   return timeline::normalise(std::move(spans));
 }
 
-/// Returns the times in which the rank communicates on any stream but this one.
+/// Returns the intervals in which the rank communicates on streams other than the given one.
 timeline::IntervalSet communication_beside(const timeline::StepTrace& trace,
                                            const program::Outline& outline,
                                            program::StreamId stream) {
@@ -53,8 +53,8 @@ timeline::IntervalSet communication_beside(const timeline::StepTrace& trace,
   return timeline::normalise(std::move(spans));
 }
 
-/// Returns, by instance, the time at which the last member ended it; the root of a tree may end
-/// much earlier.
+/// Returns, for each instance of a collective, the time at which its last member ended; the root of
+/// a tree may end much earlier.
 std::vector<units::Nanoseconds> ends_of(const breakdown::TracedStep& step) {
   std::vector<units::Nanoseconds> ends(step.instances);
   for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
@@ -67,9 +67,9 @@ std::vector<units::Nanoseconds> ends_of(const breakdown::TracedStep& step) {
   return ends;
 }
 
-/// Adds one rank's step. A transfer counts as `beside` if most of it overlaps with compute, and as
-/// `apart` if hardly any of it does. Transfers between these, and those that overlap with other
-/// communication and share its link, are left out.
+/// Adds the transfers of one rank's step. A transfer counts as `beside` if most of it overlaps with
+/// compute, and as `apart` if hardly any of it does. Transfers in between are left out, as are
+/// those that share their link with other communication at the same time.
 void add_rank(const PointData& point, const breakdown::TracedStep& step,
               const std::vector<units::Nanoseconds>& ends, int rank, const simulate::Layout& layout,
               const simulate::Measured& measured, Sums& sums) {
@@ -108,8 +108,8 @@ void add_rank(const PointData& point, const breakdown::TracedStep& step,
   }
 }
 
-/// A call that differs from the curve by more than this factor did something else than the curve's
-/// calls, so it is left out.
+/// The limit on the factor between a call's time in a step and its time by the calibration curve.
+/// Beyond it, the call cannot have done the same as the curve's calls.
 constexpr double most = 10;
 
 CommunicationInSteps factors_of(const Sums& sums) {

@@ -23,8 +23,8 @@ Forecast refused(int ranks, const Question& question, std::string why) {
   return {.ranks = ranks, .nodes = nodes_of(ranks, question.node_ranks), .refused = std::move(why)};
 }
 
-/// Multiplies the simulated times of a search by the correction (measured over simulated), as in
-/// forecasts.
+/// Multiplies the simulated times of a search by the correction (measured over simulated step
+/// time), which forecasts apply too.
 void correct(double correction, std::vector<Candidate>& candidates) {
   for (Candidate& at : candidates) {
     at.step_time *= correction;
@@ -33,7 +33,7 @@ void correct(double correction, std::vector<Candidate>& candidates) {
   }
 }
 
-/// The requests that a curve predicts, by rank count; with a search, the fastest that it finds.
+/// The requests that a curve predicts, by rank count; a search supplies the fastest at each.
 class Requests {
  public:
   Requests(const Question& question, Prediction& into) : question_(question), into_(into) {
@@ -42,8 +42,8 @@ class Requests {
     if (!any) throw_all();
   }
 
-  /// Predicts a curve. A rank count that cannot be predicted is refused in the result; throws if
-  /// this is so for all.
+  /// Predicts a curve. If a rank count cannot be predicted, the result contains the reason; throws
+  /// only if no rank count can be predicted.
   [[nodiscard]] ForecastCurve curve(const simulate::Machine& machine, std::string title) {
     ForecastCurve result{.title = std::move(title), .points = {}};
     for (std::size_t i = 0; i < requests_.size(); ++i) {
@@ -139,8 +139,9 @@ int ranks_of_a_node(const MeasuredPoint& point) {
   return (point.ranks + nodes - 1) / nodes;
 }
 
-/// Returns the measured baseline on `machine`, simulated like all other points. On a machine other
-/// than the measured one, its time changes by the same factor as the simulated time.
+/// Returns the measured baseline on `machine`, simulated like all other points. If `machine`
+/// differs from the measured one, the measured time is multiplied by the ratio of the simulated
+/// times.
 ForecastBaseline simulated_baseline(const Question& question, const simulate::Machine& machine,
                                     const MeasuredPoint& point, double of_measured) {
   workloads::Request request =
@@ -156,7 +157,8 @@ ForecastBaseline simulated_baseline(const Question& question, const simulate::Ma
   return baseline;
 }
 
-/// Compares the curves with their baselines: the same rank count for all, each on its own machine.
+/// Compares curves with their baselines, which have the same rank count but each curve's own
+/// machine.
 class Against {
  public:
   explicit Against(const Question& question)

@@ -15,20 +15,20 @@
 
 namespace isoscale::analysis::predict {
 
-/// Answers a question. Throws base::UsageError for impossible requests. With a search, single rank
-/// counts for which it finds nothing are refused in the result; it throws only if all are.
+/// Answers a question. Throws base::UsageError for impossible requests. If a search finds nothing
+/// for a rank count, the result contains the reason; it throws only if no rank count has a result.
 [[nodiscard]] Prediction predict(const Question& question);
 
-/// Returns sentences on where along a curve the most expensive cause changes; if it never changes,
-/// a sentence on this cause.
+/// Returns sentences on the rank counts at which the most expensive cause of a curve changes, or
+/// one sentence on this cause if it never changes.
 [[nodiscard]] std::vector<std::string> limit_sentences(const ForecastCurve& curve);
 
 // The parts from which predict() is made.
 
-/// The growth over the largest measured rank count beyond which a prediction is marked.
+/// The ratio to the largest measured rank count above which a prediction is marked as extrapolated.
 inline constexpr int most_trusted_growth = 32;
-/// Relative standard deviation of a step time predicted from a data sheet, without measurements:
-/// the error of such predictions against published step times (docs/predicting.md lists them).
+/// The relative standard deviation of a step time that is predicted from a data sheet alone: the
+/// error of such predictions against published step times (docs/predicting.md lists them).
 inline constexpr double sheet_error = 0.05;
 
 /// Returns `value` with its 90% interval: interval_90 standard deviations in either direction on a
@@ -46,8 +46,8 @@ inline constexpr double sheet_error = 0.05;
 [[nodiscard]] Forecast forecast_of(const Question& question, const simulate::Machine& machine,
                                    workloads::Request request, int node_ranks);
 
-/// Returns the seconds of a step in the forecast for a machine known by its data sheet, with
-/// `node_ranks` ranks on each node. Throws base::UsageError as estimate_step() does.
+/// Returns the predicted seconds of a step on a machine that is known by its data sheet, with
+/// `node_ranks` ranks on each node. Throws base::UsageError like estimate_step().
 [[nodiscard]] double sheet_step_time(const workloads::Workload& workload,
                                      const workloads::Request& request, simulate::Machine sheet,
                                      int node_ranks);

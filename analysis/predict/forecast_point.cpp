@@ -50,9 +50,9 @@ void stretch(efficiency::StepCosts& costs, double factor) {
   for (auto& [axes, seconds] : costs.transfer) seconds *= factor;
 }
 
-/// Adds the noise to the costs of a simulated step. In the simulation all steps are alike, so its
-/// waiting comes from the schedule or from stages with more work, which is imbalance; `delay` is
-/// noise.
+/// Adds the seconds of noise, `delay`, to the costs of a simulated step. All steps of a simulation
+/// are alike, so its waiting comes from the schedule or from stages with more work: it is
+/// imbalance.
 void add_noise(efficiency::StepCosts& costs, double delay) {
   costs.imbalance = costs.waiting;
   costs.noise = delay;
@@ -96,11 +96,11 @@ bool is_extrapolated(const Question& question, int ranks) {
   return question.fit && ranks > most_trusted_growth * question.fit->most_ranks;
 }
 
-/// A cause below this share of the step is not named as the limit.
+/// A cause whose share of the step is smaller is not named as the limit.
 constexpr double least_limit = 0.001;
 
-/// The name of the part of a baseline's loss that the model does not explain: the difference
-/// between prediction and measurement.
+/// The name of the part of a baseline's loss that the model does not explain, which is the
+/// difference between prediction and measurement.
 constexpr std::string_view untraced = "untraced";
 constexpr std::string_view beyond_model = "beyond the model";
 

@@ -18,33 +18,33 @@ namespace {
 
 using results::PointData;
 
-/// log2 of the ranks, the logarithm of measured over simulated time, and the standard error of the
-/// measured time.
+/// A point's log2 of ranks, its logarithm of measured over simulated time, and the standard error
+/// of the measured time.
 struct Ratio {
   double doublings = 0, log = 0, error = 0;
 };
 
-/// The prior for the error of a prediction for twice the ranks, and the number of points that it
-/// counts as.
+/// The expected relative error of a prediction for twice the ranks, before any is tested, and the
+/// number of points that this prior counts as.
 constexpr double expected_error = 0.04, expected_weight = 2;
 /// The 90% interval of forecasts: the quantile of a normal distribution and the probability of each
 /// tail.
 constexpr double normal_90 = 1.6448536269514722, tail_90 = 0.05;
 
-/// Returns the weight of a point by its distance in doublings. Communication grows with ranks, and
-/// so does the part of it that the model misses; so points close to the largest are the best guide
-/// for those beyond it.
+/// Returns the weight of a point at this distance in doublings of the ranks. The part of
+/// communication that the model misses grows with ranks, so the largest points are the best guide
+/// to the error beyond them.
 double weight_at(double doublings_away) { return std::exp2(-2 * std::abs(doublings_away)); }
 
-/// Returns the weight of a point by its precision: less if its own error is large compared with
-/// that of predictions.
+/// Returns the weight of a point by its precision, which is low if the point's standard error is
+/// large compared with the error of predictions.
 double precision_of(const Ratio& ratio) {
   const double relative = ratio.error / expected_error;
   return 1 / (1 + relative * relative);
 }
 
-/// Returns the weighted mean log ratio of the first `count` points: close to `doublings`, and
-/// precise ones, weigh more.
+/// Returns the weighted mean of the log ratios of the first `count` points. Points near `doublings`
+/// and precise points have more weight.
 double mean_log(const std::vector<Ratio>& ratios, std::size_t count, double doublings) {
   double sum = 0, weights = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -55,8 +55,8 @@ double mean_log(const std::vector<Ratio>& ratios, std::size_t count, double doub
   return sum / weights;
 }
 
-/// Returns the slope of the logarithms over doublings by weighted least squares, shrunk towards 0
-/// by its own error. 0 for fewer than three points, since two are always on a line.
+/// Returns the slope of the log ratios over doublings by weighted least squares, shrunk towards 0
+/// by its own error. Returns 0 for fewer than three points, since two points always lie on a line.
 double drift_of(const std::vector<Ratio>& ratios) {
   if (ratios.size() < 3) return 0;
   const double last = ratios.back().doublings;
@@ -90,8 +90,8 @@ double one_doubling(const std::vector<Ratio>& ratios) {
   return std::sqrt(squares / count) * statistics::student_quantile(tail_90, count) / normal_90;
 }
 
-/// Returns the relative standard error of the median step. If the median has no interval, the error
-/// is that for normally distributed steps: sqrt(pi / 2) times the error of a mean.
+/// Returns the relative standard error of the median step. If the median has no interval, steps are
+/// taken to be normally distributed: the error is sqrt(pi / 2) times the error of a mean.
 double error_of_median(const PointData& point) {
   constexpr double normal_95 = 1.96, of_mean = 1.2533;
   std::vector<double> times;
@@ -119,8 +119,8 @@ MeasuredPoint measured_point(const results::RunData& run, const PointData& point
           .simulated = estimate.seconds()};
 }
 
-/// Returns the machine with `law` for communication whose law of growth is not known from
-/// measurements.
+/// Returns the machine with `law` as the growth law of all communication whose growth the
+/// measurements do not determine.
 simulate::Machine with_law(const simulate::Machine& machine, simulate::GrowthLaw law) {
   simulate::Machine result = machine;
   for (simulate::TimedCommunication& curve : result.measured.communication) {
@@ -129,16 +129,17 @@ simulate::Machine with_law(const simulate::Machine& machine, simulate::GrowthLaw
   return result;
 }
 
-/// Returns the machine with this kind of movement for messages whose groups do not determine it.
+/// Returns the machine with `untold` as the way in which messages are moved, for groups whose
+/// measurements do not determine it.
 simulate::Machine with_moved(const simulate::Machine& machine, simulate::Moved untold) {
   simulate::Machine result = machine;
   result.measured.untold = untold;
   return result;
 }
 
-/// Returns the uncertainty from laws that the run does not determine: half of the difference
-/// between the logarithms of the step's times under two possible laws, for latency and for moved
-/// bytes.
+/// Returns the uncertainty from laws that the run does not determine. Latency and the moved bytes
+/// each have two possible laws; each contributes half of the difference between the logarithms of
+/// the step's times under both.
 double law_spread(const ModelFit& fit, const simulate::Machine& machine, const Forecast& forecast) {
   const auto& curves = machine.measured.communication;
   if (curves.empty() || fit.workload.empty() || forecast.ranks <= fit.most_ranks) return 0;

@@ -35,8 +35,8 @@ simulate::GroupPlace place_of_curve(const TimedCommunication& curve) {
   return {.members = curve.members, .nodes = curve.nodes, .node_members = ranks_on_node(curve)};
 }
 
-/// Returns the times that a group of twice the size would have, if the truth lies midway between
-/// both laws.
+/// Returns the communication times expected for a group of twice the size, if the true times lie
+/// midway between both laws of growth.
 TimedCommunication doubled(const simulate::GroupFamily& family) {
   TimedCommunication curve = *family.groups.back().curve;
   const double size = 2 * family.groups.back().size;
@@ -88,9 +88,9 @@ Uncertainty uncertainty_of(const ModelFit& fit, const FitParts& parts) {
   return result;
 }
 
-/// Returns the factor by which one more point, if it comes out as expected, reduces the fit's part:
-/// the ratio of two quantiles of Student's distribution. Two of its degrees of freedom come from
-/// the prior.
+/// Returns the factor by which one more point that agrees with the prediction reduces the fit's
+/// part of the uncertainty: the ratio of two quantiles of Student's distribution. Two of its
+/// degrees of freedom come from the prior.
 double with_one_more(const ModelFit& fit) {
   constexpr double tail = 0.05, before_any = 2;
   const double freedom = before_any + fit.predicted;
@@ -137,8 +137,8 @@ std::string model_argument(const results::RunData& run, const std::string& model
   return base::shell_quoted(words);
 }
 
-/// Returns the options with which `isoscale run` measures the same again, without those for ranks
-/// and workload.
+/// Returns the options with which `isoscale run` repeats the measurement of `point`, without the
+/// options for ranks and workload.
 std::string settings_of(const results::RunData& run, const PointData& point) {
   const workloads::Workload& workload = workloads::find_workload(point.workload);
   std::string text;
@@ -166,7 +166,7 @@ struct Plan {
 };
 
 std::string command(const results::RunData& run, const PointData& point, const Plan& plan) {
-  // A plan that only calibrates does not use the settings of steps.
+  // A plan that only calibrates runs no steps, so it needs no settings of steps.
   const bool has_steps = plan.workloads.starts_with(point.workload);
   return fmt::format(
       "mpirun -np {} isoscale run --workload {} --device {} --dtype {}{} --ranks {}{}", plan.ranks,
@@ -182,7 +182,8 @@ std::string counts_of(const ModelFit& fit) {
   return counts;
 }
 
-/// Returns the measurements on twice the ranks, unless these are more than the prediction asks for.
+/// Returns the proposed measurements on twice the ranks; none if the prediction asks for fewer
+/// ranks than these.
 std::vector<std::pair<NextMeasurement, Uncertainty>> larger_ones(
     const results::RunData& run, const PointData& point, const ModelFit& fit,
     const simulate::Machine& machine, const Forecast& forecast, const FitParts& parts) {
@@ -191,7 +192,7 @@ std::vector<std::pair<NextMeasurement, Uncertainty>> larger_ones(
   const std::string list = std::to_string(twice);
   ModelFit larger{.known = fit.known, .most_ranks = twice, .drift = fit.drift};
   larger.known.fit *= with_one_more(fit);
-  FitParts after_point = fit_parts(larger, machine, forecast);  // `law` stays the same
+  FitParts after_point = fit_parts(larger, machine, forecast);  // but `law` stays the same
   after_point.law = parts.law;
   FitParts after_groups = parts;
   after_groups.law = fit_parts(fit, with_larger_groups(machine), forecast).law;
@@ -256,7 +257,7 @@ std::string command_of(const Question& question, const workloads::Request& reque
   for (const workloads::OptionSpec& spec : workload.options) {
     const auto given = request.options.find(std::string{spec.key});
     const bool is_default = given == request.options.end() || given->second == spec.default_value;
-    // The number of microbatches follows from batch and microbatch, so it is not written.
+    // The number of microbatches is left out, since it follows from batch and microbatch.
     if (is_default || spec.key == "microbatches") continue;
     text += fmt::format(" --set {}={}", spec.key, given->second);
   }

@@ -20,12 +20,11 @@ inline constexpr double interval_90 = 1.6448536269514722;
 /// Returns the command that measures `request`.
 [[nodiscard]] std::string command_of(const Question& question, const workloads::Request& request);
 
-/// Returns a sentence that names the model file, with its keys, that must be written before the
-/// commands for the question's run can be used; "" if each names a built-in model or a file that
-/// the run was given.
+/// Returns a sentence that names the model file, with its keys, that the user must write before the
+/// commands for the question's run work; "" if the model is built in or the run was given its file.
 [[nodiscard]] std::string model_to_write(const Question& question);
 
-/// Returns all parts combined as one relative standard deviation.
+/// Returns the standard deviation of all sources of `uncertainty` together, relative to the value.
 [[nodiscard]] double total(const Uncertainty& uncertainty);
 /// Returns the width of an efficiency's 90% interval. It is symmetric on a logarithmic scale, since
 /// the error is relative.
@@ -39,12 +38,12 @@ inline constexpr double interval_90 = 1.6448536269514722;
 ///     larger groups
 ///   the same for four times as long: the medians of the points have half the error
 ///   another launch: the deviation between launches is known, and the mean of both is used
-/// `points` are those that `fit` was made from.
+/// `points` are the points to which `fit` was fitted.
 [[nodiscard]] std::vector<NextMeasurement> next_measurements(
     const results::RunData& run, const std::vector<const results::PointData*>& points,
     const ModelFit& fit, const simulate::Machine& machine, const Forecast& forecast);
 
-/// Returns the best of these measurements; absent where none narrows the interval by a fiftieth.
+/// Returns the best of these measurements; absent if no measurement narrows the interval by 2%.
 [[nodiscard]] std::optional<NextMeasurement> next_measurement(
     const results::RunData& run, const std::vector<const results::PointData*>& points,
     const ModelFit& fit, const simulate::Machine& machine, const Forecast& forecast);

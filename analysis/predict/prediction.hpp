@@ -30,7 +30,7 @@ struct Expected {
 struct Uncertainty {
   double noise = 0;   ///< deviation of the step time from step to step
   double launch = 0;  ///< deviation of the median step from launch to launch
-  double fit = 0;     ///< of the model: its error at the fitted points, and of its extrapolation
+  double fit = 0;     ///< the model's error at the fitted points and in its extrapolation
 };
 
 /// A point that was measured, for comparison with its prediction.
@@ -39,27 +39,27 @@ struct MeasuredPoint {
   mesh::Shape mesh{};
   double step_time = 0, throughput = 0;
   std::optional<double> efficiency{};
-  double simulated = 0;  ///< seconds, by the model without correction
+  double simulated = 0;  ///< seconds, before the correction by measurements
 };
 
 /// The forecast for one rank count.
 struct Forecast {
   int ranks = 0, nodes = 0;
-  workloads::Request request{};  ///< the point: mesh, options, model at this scale
-  std::string refused{};         ///< why the fields below are empty; "" when they are not
+  workloads::Request request{};  ///< mesh, options and model at this rank count
+  std::string refused{};         ///< why there is no forecast; "" if there is one
   Expected step_time{}, throughput{}, speedup{}, efficiency{};
   Uncertainty uncertainty{};
   double simulated = 0;        ///< seconds of the noiseless step
   double delay = 0;            ///< seconds that noise and slow ranks add
   double memory_per_rank = 0;  ///< bytes, largest rank
-  std::optional<bool> fits{};  ///< the memory fits in the machine's; absent where that is unknown
-  bool extrapolated = false;   ///< beyond 32 times the measured ranks
+  std::optional<bool> fits{};  ///< the memory fits; absent if the capacity is unknown
+  bool extrapolated = false;   ///< more than 32 times the measured ranks
   std::optional<double> mfu{};
   std::optional<breakdown::Breakdown> breakdown{};
   std::optional<efficiency::StepCosts> costs{};
   std::optional<efficiency::Waterfall> waterfall{};
-  /// Returns the work per second of one rank; expected_mfu() returns the MFU with the same relative
-  /// interval.
+  /// Returns the work per second of one rank. expected_mfu() returns the MFU with an interval of
+  /// the same relative width.
   [[nodiscard]] Expected throughput_per_rank() const { return scaled(throughput, 1.0 / ranks); }
   [[nodiscard]] std::optional<Expected> expected_mfu() const {
     if (!mfu || !(throughput.value > 0)) return std::nullopt;
@@ -74,7 +74,7 @@ struct ForecastCurve {
   std::vector<Forecast> points{};
 };
 
-/// The measurement that would narrow the interval at the largest rank count most.
+/// The measurement that would most narrow the interval at the largest rank count.
 struct NextMeasurement {
   std::string what{};  ///< "all_reduce on 4 nodes", "the run on 8 ranks"
   std::string command{};
@@ -97,22 +97,23 @@ struct Prediction {
   int node_ranks = 1;                     ///< ranks on a node, as predicted
   std::optional<double> correction{};     ///< measured over simulated step times; of a run
   std::optional<int> baseline{};          ///< rank count that efficiency is relative to
-  std::vector<MeasuredPoint> measured{};  ///< of the run
+  std::vector<MeasuredPoint> measured{};  ///< points of the run
   ForecastCurve base{};
   std::vector<ForecastCurve> what_if{};
   std::vector<std::string> limits{};  ///< one sentence for each change of the limit
   std::optional<NextMeasurement> next{};
   std::vector<Candidate> best{};  ///< found by a search, best first
   int searched = 0;               ///< number of candidates examined
-  std::string command{};          ///< the command that measures the best
-  /// The samples and tokens of a step under strong scaling; absent where the work has none.
+  std::string command{};          ///< the command that measures the best candidate
+  /// The samples and the tokens of a step under strong scaling; absent if the work has no such
+  /// count.
   std::optional<double> batch{}, tokens_per_step{};
   std::string options{};  ///< options that --set named, "batch=256 zero=1"
-  std::string network{};  ///< a sentence on another machine's numbers; "" = none
-  std::string assumed{};  ///< options that were not given, chosen as for a whole training step
+  std::string network{};  ///< a sentence on the source of a replaced network; "" = none
+  std::string assumed{};  ///< options assumed for a whole training step
   std::vector<std::string> warnings{};
 
-  /// False if there is only one rank count, since it would be its own baseline.
+  /// False if there is only one rank count, since efficiency would compare this point with itself.
   [[nodiscard]] bool has_efficiency() const {
     const auto predicted =
         std::ranges::count_if(base.points, [](const Forecast& at) { return at.refused.empty(); });

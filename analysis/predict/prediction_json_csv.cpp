@@ -128,7 +128,7 @@ std::string options_text(const workloads::Options& options) {
   return text;
 }
 
-/// Returns the heading of the CSV report; flat_row() has a value for each of its columns.
+/// Returns the column names of the CSV report; flat_row() has a value for each of them.
 std::string csv_columns() {
   std::string columns =
       "source,machine,curve,title,ranks,nodes,refused,mesh,options,step_time,step_time_lower,"
@@ -140,7 +140,8 @@ std::string csv_columns() {
   return columns + ",hidden_communication,ideal,limit";
 }
 
-/// Returns the JSON object of a rank count without nesting, together with what all rows repeat.
+/// Returns the flat JSON object for one CSV row: a rank count's values, and those of the whole
+/// prediction, which every row repeats.
 Json flat_row(const Prediction& prediction, const ForecastCurve& curve, const Forecast& at) {
   Json row{{"source", prediction.source},
            {"machine", prediction.machine},

@@ -103,7 +103,7 @@ std::string loss_cell(const efficiency::Waterfall& waterfall, const std::string&
   return render::percent(lost->seconds / waterfall.measured);
 }
 
-/// Returns the causes of all points, in order, without those that cost nothing at any point.
+/// Returns the causes of all points, in order, without causes that cost no time at any point.
 std::vector<std::string> causes_of(const std::vector<const Forecast*>& points) {
   std::vector<std::string> causes;
   for (const Forecast* const point : points) {
@@ -199,7 +199,7 @@ std::optional<render::TitledTable> parts_table(const ForecastCurve& curve) {
 }
 
 /// Returns a table of the cost of each cause, with a column for each rank count. If `beside` is
-/// given, its columns alternate with those of `curve`. Absent if no point has a waterfall.
+/// given, each of its columns stands next to that of `curve`. Absent if no point has a waterfall.
 std::optional<render::TitledTable> lost_time_table(const ForecastCurve& curve,
                                                    const ForecastCurve* beside = nullptr) {
   std::vector<const Forecast*> points;

@@ -43,7 +43,7 @@ void require_more_ranks(const Question& question, int measured) {
       least, measured, measured, question.source));
 }
 
-/// Sets the ranks on a node: --nodes-of takes precedence over the known number.
+/// Sets the ranks on a node to those of --nodes-of if it is given, else to `known`.
 void set_node_ranks(const PredictCommand& command, int known, Question& question) {
   question.node_ranks = command.node_ranks.value_or(known);
   if (question.machine.network) question.machine.network->node_ranks = question.node_ranks;
@@ -157,7 +157,7 @@ void apply_settings(const Settings& settings, Question& question) {
   }
 }
 
-/// Replaces the work that `question` has by the work that the command names.
+/// Replaces the question's work by the work that the command names.
 void apply_command(const PredictCommand& command, Question& question) {
   if (command.model) question.base.model = *command.model;
   question.model_source = command.model_source;
@@ -191,8 +191,8 @@ void assume_batch(const PredictCommand& command, Question& question) {
                   published > 0 ? "that of the model" : "the model's source publishes none");
 }
 
-/// Sets open options as they are in usual training, since a data sheet has no run to take them
-/// from.
+/// Sets options that the user left open to the values usual in training, since a data sheet has no
+/// run that would determine them.
 void assume_training(const PredictCommand& command, Question& question) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> usual{
       {{"elementwise", "on"}, {"vocabulary", "on"}, {"optimizer", "adam"}}};
@@ -208,8 +208,8 @@ void assume_training(const PredictCommand& command, Question& question) {
 }
 
 /// Sets the mesh if --mesh is not given. All points then have the same tp and pp, like the points
-/// of a run's curve. They are those of the run's largest point; for a data sheet, those that a run
-/// with these rank counts would have.
+/// of a run's curve: those of the run's largest point or, for a data sheet, those that a run with
+/// these rank counts would choose.
 void keep_mesh(const PointData* largest, Question& question) {
   if (!question.mesh.empty() || question.meshes == Meshes::searched) return;
   question.mesh = workloads::curve_mesh(*question.workload, question.ranks, question.node_ranks);
@@ -233,8 +233,8 @@ void add_efficiency(const Curve& curve, std::vector<MeasuredPoint>& measured) {
   }
 }
 
-/// Returns "; the nearest rank counts that can be divided are 992 and 1024"; "" if there are none
-/// near.
+/// Returns "; the nearest rank counts that can be divided are 992 and 1024"; "" if no rank count
+/// near `ranks` can be divided.
 std::string nearest_counts(const Question& question, int ranks) {
   const std::vector<int> near = workloads::nearest_ranks(*question.workload, question.base,
                                                          question.mesh, ranks, question.scaling);

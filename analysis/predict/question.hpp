@@ -32,36 +32,37 @@ enum class MachinePart : std::uint8_t { link_inter, link_intra, latency, gemm, m
 
 struct Change {
   MachinePart part = MachinePart::gemm;
-  double factor = 1;  ///< factor of speed; for latency, of time
+  double factor = 1;  ///< of the speed; for latency, of the time
   bool operator==(const Change&) const = default;
 };
 
-/// Changes that are made together.
+/// Changes of a machine that one what-if makes together.
 struct WhatIf {
   std::string title;  ///< "link.inter=2x"
   std::vector<Change> changes;
 };
 
-/// Parses "link.inter=2x,latency=0.5x". Throws base::UsageError that says what would be accepted.
+/// Parses "link.inter=2x,latency=0.5x". Throws a base::UsageError that names the accepted forms.
 [[nodiscard]] WhatIf parse_what_if(std::string_view text);
 
-/// Returns the machine after all changes, applied to measured values and to those of its sheet. For
-/// measured communication, the time of an empty message changes with the latency, and the rest with
-/// the bandwidth of the links that it crosses; a group over several nodes counts as crossing only
-/// the links between nodes. Throws base::UsageError where the machine has no values for a part.
+/// Returns the machine after all changes, which apply to its measured values and to those of its
+/// data sheet. For measured communication, a change of latency scales the time of an empty message,
+/// and a change of bandwidth scales the rest of the time; a group over several nodes counts as
+/// crossing only the links between nodes. Throws base::UsageError if the machine has no values for
+/// a part.
 [[nodiscard]] simulate::Machine changed(const simulate::Machine& machine, const WhatIf& what_if);
 
-/// Says whether the meshes are given or are to be searched for.
+/// The source of the meshes: the user gives them, or a search finds them.
 enum class Meshes : std::uint8_t { given, searched };
 
-/// All that a prediction starts from: the work, the machine, the rank counts, the what-ifs, and
-/// what a run measured.
+/// The input of a prediction: the work, the machine, the rank counts, the what-ifs, and the
+/// measurements of a run.
 struct Question {
   std::string source{};                           ///< file name
-  std::string title{};                            ///< of the curve
+  std::string title{};                            ///< title of the curve
   const workloads::Workload* workload = nullptr;  ///< not owned: it belongs to the registry
-  workloads::Request base{};                      ///< at the mesh of one rank
-  /// Mesh of all points; empty = the natural mesh of each count, or that of a search
+  workloads::Request base{};                      ///< the work on a mesh of one rank
+  /// The mesh of all points; if empty, each rank count has its default mesh or that of a search.
   mesh::Request mesh{};
   workloads::Scaling scaling = workloads::Scaling::strong;
   Meshes meshes = Meshes::given;
@@ -71,26 +72,26 @@ struct Question {
   std::vector<int> ranks{};  ///< ascending
   Ranks each = Ranks::by_class;
   std::vector<WhatIf> what_if{};
-  std::optional<int> baseline{};                    ///< absent = the first predicted one
-  std::optional<ModelFit> fit{};                    ///< of a run only
+  std::optional<int> baseline{};                    ///< ranks; absent = the first predicted
+  std::optional<ModelFit> fit{};                    ///< absent for a data sheet
   const results::RunData* run = nullptr;            ///< not owned; null for a data sheet
   std::vector<const results::PointData*> points{};  ///< points of the run that `fit` was made from
-  /// The measured points of the same work, ascending in ranks, any of which may be the baseline.
+  /// The measured points of the same work in ascending order of ranks. Any may be the baseline.
   std::vector<MeasuredPoint> measured{};
   std::string assumed{};       ///< default options of work on a data sheet, "vocabulary=on"
-  std::string network{};       ///< a sentence on numbers between nodes from elsewhere; "" = none
+  std::string network{};       ///< a sentence on the source of a replaced network; "" = none
   std::string model_source{};  ///< argument of --model; "" = that of the run
   std::vector<std::string> warnings{};
 };
 
 /// Returns a question about the machine of a run and the first of its curves that agrees with the
-/// command. The workload is that of the run, except for what the command changes. Throws
-/// base::UsageError for a run without calibration or without a curve, for fewer ranks than were
-/// measured, and for unknown settings. `run` outlives the question.
+/// command. The command's settings replace those of the run. Throws base::UsageError for a run
+/// without calibration or without a curve, for fewer ranks than were measured, and for unknown
+/// settings. `run` outlives the question.
 [[nodiscard]] Question question_of(const settings::PredictCommand& command,
                                    const results::RunData& run);
-/// Returns a question about the first of several launches; the deviation between launches is then
-/// known.
+/// Returns a question about the first of several launches of a run. The deviation between launches
+/// is computed from all of them.
 [[nodiscard]] Question question_of(const settings::PredictCommand& command,
                                    std::span<const results::RunData> launches);
 /// Returns a question about a machine by its data sheet. By default the work is a whole training
@@ -100,12 +101,13 @@ struct Question {
                                    const simulate::Machine& sheet);
 
 /// Replaces the run's values for communication between nodes by those of `other`, whose name is
-/// `name`. The interval is widened by the usual error of a sheet, or by the deviation between
-/// launches of the other run. Throws base::UsageError where `other` has no such values.
+/// `name`. This widens the prediction's interval by the usual error of a data sheet, or by the
+/// deviation between launches if `other` is a run. Throws base::UsageError if `other` has no such
+/// values.
 void use_network(const simulate::Machine& other, const std::string& name, Question& question);
 
-/// Returns the request for this rank count on the given mesh. Throws base::UsageError with the
-/// nearest mesh and the nearest rank counts where the ranks do not divide.
+/// Returns the request for this rank count on the question's mesh. Throws base::UsageError with the
+/// nearest mesh and the nearest rank counts if the mesh does not divide the ranks.
 [[nodiscard]] workloads::Request request_at(const Question& question, int ranks);
 
 /// Returns the number of settings in which a command differs from a measured point; settings that
@@ -117,16 +119,16 @@ struct ChosenCurve {
   const Curve* curve = nullptr;                   ///< not owned
   std::vector<const results::PointData*> points;  ///< one or more, with times; ascending in ranks
 };
-/// Chooses the first curve that agrees with the command, or else the one that differs least. Points
-/// whose times are not the machine's own count only if there are no others. Says in `warnings` what
-/// else the run has, and what is wrong with the points. Throws base::UsageError when there is no
-/// curve.
+/// Chooses the first curve that agrees with the command, or else the one that differs in fewest
+/// settings. Points whose times do not represent the machine (shared cores, injected faults) are
+/// used only if there are no others. Adds to `warnings` the run's other curves and the problems of
+/// the points. Throws base::UsageError if there is no curve.
 [[nodiscard]] ChosenCurve choose_curve(const settings::PredictCommand& command,
                                        const std::vector<Curve>& curves,
                                        std::vector<std::string>& warnings);
 
-/// Returns the experiment that `point` was planned from. Throws base::UsageError where the run does
-/// not have it; `source` names the run's file.
+/// Returns the experiment from which `point` was planned. Throws base::UsageError if the run does
+/// not record the experiment; `source` names the run's file.
 [[nodiscard]] settings::Experiment planned_experiment(const results::RunData& run,
                                                       const std::string& source,
                                                       const results::PointData& point);

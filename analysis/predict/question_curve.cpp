@@ -28,7 +28,8 @@ std::string_view model_name(const PredictCommand& command, const PointData& poin
   return command.model ? std::string_view{command.model->name} : std::string_view{point.model};
 }
 
-/// Returns the points with a time; only those whose times are the machine's own, if there are any.
+/// Returns the points that have a time. Points whose times do not represent the machine are
+/// returned only if there are no others.
 Points usable_points(const Curve& curve) {
   Points all, sound;
   for (const PointReport& point : curve.points) {

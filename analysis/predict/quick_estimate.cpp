@@ -59,7 +59,7 @@ StageKey head_key(const Request& request) {
   return key;
 }
 
-/// Returns a request with one layer per stage, whose messages have as many rows as those of
+/// Returns a request with one layer per stage and messages of the same number of rows as in
 /// `request`.
 Request stages_of_one_layer(const workloads::Workload& workload, const Request& request, int stages,
                             int microbatches, const char* schedule) {
@@ -142,9 +142,10 @@ StageNumbers QuickEstimate::stage(const Request& request, const Pipeline& pipeli
   return numbers;
 }
 
-/// Returns the difference between the last stages of pipelines with 4 and 3 stages. In zb-h1 the
-/// last of s + 1 stages has s microbatches between their input and weight gradients while it makes
-/// the input gradients of another one, so one more stage adds the bytes of one such microbatch.
+/// Returns the difference in bytes between the last stages of pipelines with 4 and 3 stages. In
+/// zb-h1 the last of s + 1 stages holds s microbatches between their input and weight gradients
+/// while it makes the input gradients of another one, so one more stage adds the bytes of one such
+/// microbatch.
 double QuickEstimate::late_bytes(const Request& request) const {
   const auto bytes = [&](int stages) {
     const Request small = stages_of_one_layer(workload_, request, stages, stages, "zb-h1");
@@ -162,10 +163,10 @@ double QuickEstimate::activation_bytes(const Request& request, const Pipeline& p
     const int in_flight = workloads::stack::row_of(pipeline.schedule).in_flight(pipeline, stage);
     return in_flight * one * layers / pipeline.chunks;
   }
-  // The peak is during the input gradients of some microbatch i. Up to `ahead` later microbatches
-  // are then between their forward pass and input gradients (`one` bytes for each layer), and up to
-  // `stage` earlier ones between input and weight gradients (`late` bytes). The layers of i change
-  // from the first state to the second, starting with the last.
+  // Memory peaks while a stage makes the input gradients of some microbatch i. Up to `ahead` later
+  // microbatches are then between their forward pass and input gradients (`one` bytes for each
+  // layer), and up to `stage` earlier ones between input and weight gradients (`late` bytes). The
+  // layers of microbatch i go from `one` to `late` bytes, the last layer first.
   const double late = late_bytes_.at(rows_of(request));
   const int others = pipeline.microbatches - 1, ahead = pipeline.stages - 1 - stage;
   double most = 0;

@@ -13,9 +13,9 @@
 #include "workloads/api/workload.hpp"
 #include "workloads/stack/pipeline.hpp"
 
-/// Makes quick estimates of steps. The time of a pipeline stage is linear in its number of layers:
-/// all layers of a stage are alike, so programs with few layers show the cost of one more. A
-/// pipeline of such stages is then played with one op per pass.
+/// Estimates steps quickly. All layers of a stage are alike, so its time is linear in their number,
+/// and programs with few layers show the cost of one more. A pipeline of such stages is then
+/// simulated with one op per pass.
 namespace isoscale::analysis::predict {
 
 /// The seconds of one rank for one microbatch in the passes of a stage.
@@ -26,8 +26,9 @@ struct StagePasses {
   double weight_gradient = 0;        ///< the part of `backward` that zb-h1 postpones
 };
 
-/// Seconds and bytes of one rank of a stage, without the output projection. The last stage also has
-/// this projection; head_numbers() returns what it adds, whatever the number of layers.
+/// The seconds and bytes of one rank of a stage, without the output projection. head_numbers()
+/// returns the projection's additional cost on the last stage, which does not depend on the number
+/// of layers.
 struct StageNumbers : StagePasses {
   double tail = 0;  ///< after the last backward pass: remaining reductions, the update
   // The following are bytes on the device.
@@ -35,16 +36,17 @@ struct StageNumbers : StagePasses {
   double workspace = 0;   ///< short-lived, at the peak
   double activation = 0;  ///< activations of one microbatch in flight, with its input
   double recomputed = 0;  ///< activations of the one layer that is being recomputed
-  /// Input of one microbatch on the first stage; 0 if inputs are on the host
+  /// Bytes of the first stage's input for one microbatch; 0 if inputs are on the host.
   double input = 0;
   double output = 0;  ///< output of a stage for one microbatch
 
-  /// Adds the output projection, but for its activations and workspace, which do not exist together
-  /// with all others.
+  /// Adds the numbers of the output projection, except its activations and workspace, which do not
+  /// exist at the same time as all others.
   void add_head(const StageNumbers& head);
 };
-/// All numbers as fixed + each * layers. The workspace is linear up to the number of layers that
-/// was probed, and constant beyond: gradient buckets grow with the stage until one is full.
+/// All numbers of a stage as fixed + each * layers. The workspace is linear only up to the largest
+/// probed number of layers and constant beyond: gradient buckets grow with the stage until one is
+/// full.
 struct StageLaw {
   StageNumbers fixed, each;
   int most_layers = 1;  ///< largest number that was probed
@@ -59,21 +61,22 @@ struct StageKey {
 };
 [[nodiscard]] StageKey stage_key(const workloads::Request& request);
 
-/// The number of layers of the larger of the programs that a law is fitted to.
+/// The number of layers of the larger program that a stage's law is fitted to.
 inline constexpr int most_probed_layers = 4;
 
-/// Returns the law of the stages of `request`, without the output projection. It plays two small
-/// programs (one if stages have few layers) on the mesh without pp, on nodes of `node_ranks` ranks.
+/// Returns the law of the stages of `request`, without the output projection. It simulates two
+/// small programs (one if the model has a single layer) on the mesh without pp, with `node_ranks`
+/// ranks on each node.
 [[nodiscard]] StageLaw stage_law(const workloads::Workload& workload,
                                  const workloads::Request& request,
                                  const simulate::Machine& machine, int node_ranks);
-/// Returns what the output projection adds to the last stage; zeros where there is none.
+/// Returns the numbers that the output projection adds to the last stage; zeros if there is none.
 [[nodiscard]] StageNumbers head_numbers(const workloads::Workload& workload,
                                         const workloads::Request& request,
                                         const simulate::Machine& machine, int node_ranks);
 
-/// A pipeline whose pass times are known: one op per pass, with the messages of the real schedule
-/// between them. Times are in seconds.
+/// A pipeline with known pass times, in seconds. Each pass is one op, and the messages between
+/// passes are those of the real schedule.
 struct CoarsePipeline {
   workloads::stack::Pipeline pipeline{};
   std::vector<StagePasses> chunks{};  ///< of each virtual stage
@@ -82,16 +85,16 @@ struct CoarsePipeline {
   double arrival = 0;                 ///< time that a stage spends on a message before its pass
 };
 
-/// Returns the time from one step to the next, played for all microbatches.
+/// Simulates steps with all microbatches, and returns the time from one step to the next.
 [[nodiscard]] double play(const CoarsePipeline& coarse);
 
-/// Returns the time of a long step from two shorter ones, of `few` and of `more` microbatches:
+/// Returns the time of a long step, extrapolated from steps of `few` and of `more` microbatches:
 /// their difference is repeated up to the pipeline's number of microbatches. This is exact if the
-/// steady state has begun by `few` and if `more` - `few` is a multiple of its period.
+/// steady state has begun by `few`, and if `more` - `few` is a multiple of its period.
 [[nodiscard]] double play_extended(const CoarsePipeline& coarse);
 
-/// Estimates steps cheaply enough for thousands of requests, for workloads that are composed from
-/// the stack, on one machine.
+/// Estimates steps on one machine, cheaply enough for thousands of requests. The workload must be
+/// composed from the stack of layers.
 class QuickEstimate {
  public:
   /// Keeps references to the arguments, which outlive this object.
@@ -126,12 +129,12 @@ class QuickEstimate {
   ///   one layer that is recomputed, or the backward pass of the output projection with its logits
   [[nodiscard]] double bytes(const workloads::Request& request) const;
   [[nodiscard]] int largest_stage(const workloads::Request& request) const;  ///< its number
-  /// Returns the time of a step whose messages between stages take no time: all passes of the
-  /// slowest stage, the idle time by the schedule's formula (ScheduleRow::bubble), and what the
-  /// start and end of a step add. A step takes at least this long, unless communication overlaps
-  /// with compute differently in it than in the small programs that the laws were fitted to.
+  /// Returns the time of a step if messages between stages took no time: all passes of the slowest
+  /// stage, the idle time by the schedule's formula (ScheduleRow::bubble), and the extra time at
+  /// the start and end of a step. A real step takes at least this long, unless its communication
+  /// overlaps with compute better than in the small programs that the laws were fitted to.
   [[nodiscard]] double bound(const workloads::Request& request) const;
-  /// Returns the time of the passes and messages, played by the schedule.
+  /// Returns the time of a step by a simulation of the schedule's passes and messages.
   [[nodiscard]] double seconds(const workloads::Request& request) const;
 
  private:

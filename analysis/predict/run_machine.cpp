@@ -88,7 +88,7 @@ int nodes_of_curve(const results::RunData& run, const CalibrationCurve& curve) {
   return std::clamp(curve.members * run.nodes / run.ranks, 1, run.nodes);
 }
 
-/// Returns the largest number of groups of one axis that ran at once on a node.
+/// Returns the largest number of groups along one axis that have ranks on the same node.
 int groups_on_node(const results::RunData& run, const results::PointData& point,
                    const std::string& axis) {
   const simulate::Layout layout = layout_of(run, point);
@@ -131,7 +131,7 @@ simulate::TimedCommunication timed(const results::RunData& run, const Calibratio
                                       .nodes = nodes_of_curve(run, curve),
                                       .sharing = sharing_of(run, curve),
                                       .error = curve.error.value_or(0)};
-  // In a ring each member sends a single message, so no other group shares the ports.
+  // In a ring each member sends a single message, so the ports are not shared with other groups.
   if (kind == OpKind::exchange) result.sharing = 1;
   if (curve.latency) result.latency = curve.latency->value;
   if (curve.bandwidth) result.bandwidth = curve.bandwidth->value;
@@ -142,9 +142,9 @@ simulate::TimedCommunication timed(const results::RunData& run, const Calibratio
   return result;
 }
 
-/// Returns the calibration of a run as measurements of a machine: cold multiplications if there are
-/// any; the library's own collectives, with the element type `dtype` if it was measured; and
-/// messages from pairs or from a ring, whichever was measured at more sizes.
+/// Returns the calibration of a run as measurements of a machine. It takes multiplications with
+/// cold caches if they were measured; the library's own collectives, with the element type `dtype`
+/// if it was measured; and messages of pairs or of a ring, whichever has more sizes.
 simulate::Measured calibrated(const results::RunData& run,
                               const results::CalibrationData& calibration,
                               const std::string& dtype) {
@@ -170,8 +170,8 @@ simulate::Measured calibrated(const results::RunData& run,
   return measured;
 }
 
-/// Returns the calibration of a run, or throws. A run that ended before its calibration was fitted
-/// still has the rows for it.
+/// Returns the calibration of a run, or throws if there is none. If a run ended before its
+/// calibration was fitted, the fit is made here from the recorded rows.
 results::CalibrationData required_calibration(const RunData& run) {
   results::CalibrationData result = calibration::calibration_of(run);
   if (result.empty()) {
@@ -195,7 +195,7 @@ const PointData* largest(const std::vector<const PointData*>& points) {
   return most == points.end() ? nullptr : *most;
 }
 
-/// Adds times of ops in traced steps, which replace those of micro-benchmarks for the same shapes.
+/// Adds op times from traced steps. They replace the micro-benchmarks' times of the same shapes.
 void add_traced(simulate::Measured& measured, TracedOps traced) {
   const auto is_traced = [&](const simulate::TimedGemm& of) {
     return std::ranges::any_of(traced.gemms, [&](const simulate::TimedGemm& at) {
@@ -208,8 +208,8 @@ void add_traced(simulate::Measured& measured, TracedOps traced) {
   measured.locals = std::move(traced.locals);
 }
 
-/// Returns the slowdowns in rows of the overlap workload, medians over all pairs; 1 if there are
-/// none.
+/// Returns the slowdowns that the overlap workload measured, as medians over all pairs of ops; 1 if
+/// it did not run.
 simulate::Overlap overlap_of_rows(const RunData& run) {
   std::vector<double> compute, communication;
   for (const PointData& point : run.points) {
@@ -225,8 +225,8 @@ simulate::Overlap overlap_of_rows(const RunData& run) {
           .communication = std::max(1.0, statistics::median(communication).value_or(1))};
 }
 
-/// Returns the bytes that one rank may use: its device's memory, or its share of the node's; 0 =
-/// not known.
+/// Returns the bytes that one rank may use: its device's memory, or its share of the node's memory;
+/// 0 if unknown.
 double capacity_of(const RunData& run) {
   std::map<int, int> ranks_on_node;
   for (const results::RankFacts& facts : run.rank_facts) ++ranks_on_node[facts.node];
@@ -345,7 +345,7 @@ workloads::Request request_of(const results::PointData& point) {
   workloads::validate(point.workload, workload.options, request.options);
   if (!point.model_shape.empty()) request.model = model_of(point);
   if (workload.work_per_step != nullptr && point.work_per_step > 0) {
-    // The growth of the work per token is not stored; it follows from the work.
+    // The factor by which the work per token grows is not stored, so it is derived from the work.
     const double plain = workload.work_per_step(request);
     if (plain > 0) request.growth = point.work_per_step / plain;
   }

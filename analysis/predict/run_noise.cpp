@@ -37,8 +37,8 @@ std::vector<double> medians_of_ranks(const Matrix& seconds) {
   return result;
 }
 
-/// Returns each rank's time over its own median, less the mean of this over ranks: a delay that all
-/// ranks share makes no rank wait for another.
+/// Returns each rank's time relative to its own median, less the mean of this value over ranks,
+/// since a delay that all ranks share makes no rank wait for another.
 Matrix deviations_of(const Matrix& seconds, const std::vector<double>& medians) {
   Matrix result = seconds;
   for (auto& step : result) {
@@ -53,7 +53,7 @@ Matrix deviations_of(const Matrix& seconds, const std::vector<double>& medians) 
   return result;
 }
 
-/// The variances of ranks around the mean of their node, and of nodes, by analysis of variance.
+/// The variance between ranks of one node and the variance between nodes, by analysis of variance.
 struct Components {
   double rank = 0, node = 0;
 };
@@ -85,9 +85,9 @@ Components components_of(const Matrix& deviations, const simulate::Layout& layou
   return {.rank = mean_within, .node = std::max(0.0, (mean_between - mean_within) / per_node)};
 }
 
-/// Returns the deviation of each rank and step from the mean of its node, or from that of all ranks
-/// if each node has only one. Deviations are scaled to the width they would have around the true
-/// mean.
+/// Returns the deviation of each rank and step from the mean of its node, or from the mean of all
+/// ranks if each node has only one. Deviations are scaled up to the width that they would have
+/// around the true mean instead of a sample's mean.
 std::vector<double> draws_of(const Matrix& deviations, const simulate::Layout& layout) {
   std::map<int, std::vector<std::size_t>> groups;
   const std::size_t ranks = deviations.front().size();
@@ -115,11 +115,11 @@ std::vector<double> draws_of(const Matrix& deviations, const simulate::Layout& l
   return draws;
 }
 
-/// Returns each rank's factor against ranks that play the same program; empty if these differ no
-/// more than by chance. `variance` is that of a rank's deviation in one step.
+/// Returns each rank's time relative to the ranks that play the same program; empty if these ranks
+/// differ no more than by chance. `variance` is that of a rank's deviation in one step.
 std::vector<double> standing_of(const results::PointData& point, const std::vector<double>& medians,
                                 double variance, std::size_t steps) {
-  // The value of F above which ranks differ by more than chance.
+  // The F statistic above which ranks differ by more than chance.
   constexpr double certain = 3;
   constexpr double of_median = 1.57;  // variance of a median over that of a mean, pi / 2
   std::map<std::uint32_t, std::vector<double>> alike;
@@ -145,8 +145,8 @@ std::vector<double> standing_of(const results::PointData& point, const std::vect
   return factors;
 }
 
-/// Returns the part of an op's variance that remains in a step's, since the deviations of many ops
-/// average out.
+/// Returns the ratio of a step's variance to the variance of one op. It is below 1, since the
+/// independent deviations of many ops average out.
 double share_of_ops(const results::PointData& point) {
   double sum = 0, squares = 0;
   for (const timeline::Timeline& step : point.traces) {
@@ -173,14 +173,14 @@ std::vector<double> untraced_steps(const results::PointData& point) {
   return times;
 }
 
-/// Returns the fields that identify a point in several runs, together with the mesh.
+/// Returns the fields that, together with the mesh, identify the same point in several runs.
 auto identity(const results::PointData& point) {
   return std::tie(point.workload, point.model, point.dtype, point.ranks, point.scaling,
                   point.placement, point.options, point.model_shape);
 }
 
-/// Returns the seconds of compute of each rank in each traced step that counts: multiplications,
-/// other compute and copies. Steps in which these are not known for all ranks are left out.
+/// Returns each rank's compute time in seconds (multiplications, other compute and copies) in each
+/// traced step that counts. Steps without these times for all ranks are left out.
 Matrix compute_seconds(const results::PointData& point) {
   Matrix result;
   const auto is_time = [](double at) { return std::isfinite(at) && at > 0; };
@@ -244,7 +244,7 @@ double launch_deviation(std::span<const results::RunData* const> runs) {
         for (const results::PointData* const at : stepped_points(*runs[other])) {
           const bool same = identity(*at) == identity(*point) && at->mesh == point->mesh;
           if (!same || !(median_step(*at) > 0)) continue;
-          seen = other < first;  // the point was counted with the earlier run
+          seen = other < first;  // the earlier run has already counted this point
           logs.push_back(std::log(median_step(*at)));
           break;
         }

@@ -37,19 +37,19 @@ using workloads::Workload;
 /// A request with the results of the search so far.
 struct Entry {
   const workloads::Request* request = nullptr;
-  double seconds = 0;   ///< by the most precise estimate so far; in smallest() the bytes
-  double estimate = 0;  ///< by a play with one op per pass
+  double seconds = 0;   ///< by the most precise estimate so far; bytes in smallest()
+  double estimate = 0;  ///< seconds by a simulation with one op per pass
   workloads::stack::Schedule schedule{};
-  int largest_stage = 0;     ///< stage with most memory, by estimate
+  int largest_stage = 0;     ///< stage that needs most memory, by estimate
   bool is_needless = false;  ///< not simulated: it cannot be among the best
   std::optional<StepEstimate> whole{};
 };
 
-/// True if its whole programs were played, which means that it fits.
+/// True if the entry's whole programs were simulated, which happens only if they fit in memory.
 bool is_played(const Entry& entry) { return entry.whole && std::isfinite(entry.whole->seconds()); }
 
-/// Returns the relative errors of the estimates of played entries, of one schedule or of all; above
-/// 0 for an estimate that is too high.
+/// Returns the relative errors of the estimates of simulated entries, of one schedule or of all. An
+/// error above 0 means that the estimate was too high.
 std::vector<double> errors_of(std::span<const Entry> known,
                               std::optional<workloads::stack::Schedule> schedule = std::nullopt) {
   std::vector<double> errors;
@@ -60,8 +60,9 @@ std::vector<double> errors_of(std::span<const Entry> known,
   return errors;
 }
 
-/// Returns the error allowed for in the estimate of `entry`: the largest excess of estimates with
-/// the same schedule so far, plus a margin; search_slack while these are too few.
+/// Returns the largest relative error by which the estimate of `entry` may be too high: the largest
+/// such error of simulated entries with the same schedule plus a margin, or search_slack while
+/// fewer than three of these are simulated.
 double slack_of(const Entry& entry, std::span<const Entry> known) {
   constexpr std::size_t enough = 3;
   const std::vector<double> errors = errors_of(known, entry.schedule);
@@ -82,7 +83,7 @@ std::string settings_of(const Request& request) {
   return text;
 }
 
-/// True if `a` is faster, or equally fast with less memory.
+/// True if `a` is faster than `b`, or equally fast with less memory.
 bool better(const Entry& a, const Entry& b) {
   return std::tie(a.seconds, a.whole->device_memory_per_rank) <
          std::tie(b.seconds, b.whole->device_memory_per_rank);
@@ -114,7 +115,7 @@ class Search {
   }
 
  private:
-  /// Returns the entries that may fit and may be among the best, by their quick estimates.
+  /// Returns the entries that, by their quick estimates, may fit and may be among the best.
   [[nodiscard]] std::vector<Entry> ranked(const std::vector<Request>& requests) {
     std::vector<Entry> entries;
     for (const Request& request : requests) entries.push_back({.request = &request});
@@ -139,9 +140,9 @@ class Search {
     return played(std::move(fitting), quick);
   }
 
-  /// Returns the entries with the least memory by their quick estimates, however slow: all that may
-  /// fit and for which there is time, and at least a few, so that a refusal can state the memory
-  /// that the smallest one needs.
+  /// Returns the entries with the least memory by their quick estimates, however slow they are: as
+  /// many of those that may fit as there is time for, and at least a few, so that an error message
+  /// can state how much memory the smallest one needs.
   [[nodiscard]] std::vector<Entry> smallest(const std::vector<Request>& requests) {
     std::vector<Entry> entries;
     for (const Request& request : requests) entries.push_back({.request = &request});
@@ -170,8 +171,8 @@ class Search {
     return entries;
   }
 
-  /// Replaces bounds by plays with one op per pass, sorts again, and drops the entries that need
-  /// not be played.
+  /// Replaces lower bounds by the times of simulations with one op per pass, sorts again, and drops
+  /// the entries that need no simulation of whole programs.
   [[nodiscard]] std::vector<Entry> played(std::vector<Entry> entries, const QuickEstimate& quick) {
     std::size_t done = 0;
     while (done < entries.size()) {
@@ -195,7 +196,7 @@ class Search {
     return entries;
   }
 
-  /// Returns the time of the n-th best of the first `count`.
+  /// Returns the n-th smallest time among the first `count` entries.
   static double nth(const std::vector<Entry>& entries, std::size_t count, std::size_t n) {
     std::vector<double> seconds;
     for (std::size_t i = 0; i < count; ++i) seconds.push_back(entries[i].seconds);
@@ -204,7 +205,7 @@ class Search {
     return *at;
   }
 
-  /// Returns the best entries by their whole programs, best first.
+  /// Simulates the whole programs of entries, and returns the fastest that fit, fastest first.
   [[nodiscard]] std::vector<Entry> simulated(std::vector<Entry> entries) {
     std::mutex keeping;
     const std::size_t count = base::parallel_in_order(
@@ -236,9 +237,9 @@ class Search {
     return entries;
   }
 
-  /// Returns true if the search goes on with entry `i`, judged by the results of the first `ended`.
-  /// An entry that need not be simulated itself, while later ones may have to be, is marked as
-  /// needless.
+  /// Returns true if the search goes on with entry `i`, judged by the results of the first `ended`
+  /// entries. Marks the entry as needless if it need not be simulated but later entries may have to
+  /// be.
   [[nodiscard]] bool begins(std::vector<Entry>& entries, std::size_t i, std::size_t ended) {
     if (!QuickEstimate::knows(workload_)) return true;
     const std::span<const Entry> known{entries.data(), ended};
@@ -253,8 +254,8 @@ class Search {
     return complete_;
   }
 
-  /// Simulates the whole programs of an entry; one that does not fit gets only its memory. The
-  /// program of one stage is enough to find most of those that do not fit.
+  /// Simulates the whole programs of an entry. If the entry does not fit, only its memory is
+  /// computed; the program of one stage is enough to detect most of these.
   void simulate_whole(Entry& entry) const {
     const Request& request = *entry.request;
     entry.whole = StepEstimate{.simulated = std::numeric_limits<double>::infinity()};
@@ -271,8 +272,8 @@ class Search {
     return entry.whole->device_memory_per_rank <= capacity_;
   }
 
-  /// Returns the time of the last of the best among those simulated; absent while there are too
-  /// few.
+  /// Returns the time of the slowest of the `keep_` fastest simulated entries; absent while fewer
+  /// are simulated.
   [[nodiscard]] std::optional<double> last_of_best(std::span<const Entry> simulated) const {
     std::vector<double> seconds;
     for (const Entry& entry : simulated) {
@@ -284,8 +285,8 @@ class Search {
     return *at;
   }
 
-  /// Keeps the steps of the best entries so far, as many as there is room for: a kept step can be
-  /// traced without building its programs again.
+  /// Keeps the simulated steps of the best entries so far, as many as the limits allow. A kept step
+  /// can be traced without building its programs again.
   void keep_traceable(Entry& entry) {
     if (entry.whole->played) traceable_.push_back(&entry);
     std::ranges::stable_sort(traceable_, {}, &Entry::seconds);
@@ -298,7 +299,7 @@ class Search {
     }
   }
 
-  /// Traces the best and says why each but the first is slower.
+  /// Traces the best entries, and explains why each except the first is slower than the first.
   void describe(std::vector<Entry>& best, SearchResult& result) const {
     base::parallel_for(best.size(), [&](std::size_t i) {
       const Request& request = *best[i].request;
@@ -334,11 +335,11 @@ class Search {
                     bytes(smallest_bytes_), bytes(capacity_)));
   }
 
-  /// The share by which a play with one op per pass may be faster than its bound.
+  /// The relative amount by which a simulation with one op per pass may be faster than its bound.
   static constexpr double bound_slack = search_slack + 0.02;
   static constexpr std::size_t built_at_least = 8, built_at_most = 512;
   static constexpr std::size_t played_at_once = 64, simulated_at_once = 4;
-  /// The limit on layer passes in plays of whole programs, for the time that a search takes.
+  /// The limit on the layer passes of all simulated whole programs, which limits a search's time.
   static constexpr double most_passes = 200'000;
   /// The limit on the ops of kept steps; each takes about 100 bytes.
   static constexpr std::size_t most_kept_ops = 6'000'000;
@@ -348,10 +349,10 @@ class Search {
   int node_ranks_;
   std::size_t keep_;
   double capacity_ = std::numeric_limits<double>::infinity();
-  /// The request with the least memory among those whose programs were built
+  /// The request with the least memory among those whose programs were built.
   const Request* smallest_ = nullptr;
   double smallest_bytes_ = std::numeric_limits<double>::infinity();
-  /// Least bound of the entries that were not played with one op per pass
+  /// The smallest bound of the entries that were not simulated with one op per pass.
   double not_played_from_ = std::numeric_limits<double>::infinity();
   int too_large_ = 0, simulated_ = 0;
   bool complete_ = true;

@@ -22,24 +22,25 @@ struct SearchResult {
   std::vector<Candidate> best;  ///< at most `keep`, best first
   int looked_at = 0, too_large = 0, impossible = 0;
   int simulated = 0;  ///< number that fit and whose whole programs were simulated
-  /// True if all entries were simulated that may be among the best by the rule of search(); false
-  /// if there was no time for some.
+  /// True if every candidate was simulated that may be among the best by the rule of search();
+  /// false if there was no time for some.
   bool complete = true;
 };
 
-/// Finds the fastest ways to run `base` (one model and global batch) on this number of ranks: mesh,
-/// microbatch, schedule, zero stage and recomputation, within the machine's memory. Options that
-/// `fixed` names stay as base has them, and so do axes of `mesh`. Throws base::UsageError when
-/// nothing is possible or nothing fits.
+/// Finds the fastest mesh, microbatch, schedule, zero stage and recomputation for `base` (one model
+/// and global batch) on this number of ranks, within the machine's memory. Options that `fixed`
+/// names and axes of `mesh` are not changed. Throws base::UsageError if no candidate is possible or
+/// none fits.
 ///
-/// All candidates get a lower bound and an estimate of memory from programs of a few layers. Those
-/// with small bounds are played with one op per pass. The best of these are simulated by their
-/// whole programs, in order, until the next one's estimate is more than an allowance above the last
-/// of the best. The allowance is `search_slack`; once three candidates of a schedule have been
-/// simulated, it is the largest excess of their estimates plus `search_margin`. If no estimate is
-/// too high by more than this, no candidate that is among the best is dropped. Memory is that of
-/// whole programs, or of one of them where that alone is too large; a candidate is dropped by its
-/// estimate only if this exceeds the capacity by `search_memory_slack`.
+/// All candidates get a lower bound of the time and an estimate of memory from programs of a few
+/// layers. Those with small bounds are simulated with one op per pass. The best of these are
+/// simulated with their whole programs, in order, until the next estimate exceeds the time of the
+/// slowest of the best by more than an allowance. The allowance is `search_slack`; once three
+/// candidates of a schedule have been simulated, it is the largest error of their estimates plus
+/// `search_margin`. If no estimate is too high by more than the allowance, no candidate that is
+/// among the best is dropped. Memory comes from whole programs, or from one stage's program if this
+/// alone is too large. An estimate of memory drops a candidate only if it exceeds the capacity by
+/// `search_memory_slack`.
 [[nodiscard]] SearchResult search(const workloads::Workload& workload,
                                   const workloads::Request& base, const mesh::Request& mesh,
                                   int ranks, const simulate::Machine& machine, int node_ranks,
@@ -52,10 +53,11 @@ struct SearchSpace {
 };
 
 /// Returns every mesh of `ranks` ranks with tp inside a node of `node_ranks`, combined with every
-/// microbatch that is a power of two and divides evenly, and every schedule, v, zero stage and
-/// recomputation that the workload has. Axes that `mesh` names and options that `fixed` names stay;
-/// cp and ep vary only where `base` or its experts use them. `base` is at the base mesh, and its
-/// global batch is kept. Throws base::UsageError when `base` itself is refused.
+/// microbatch that is a power of two and divides evenly, and with every schedule, v, zero stage and
+/// recomputation that the workload has. Axes that `mesh` names and options that `fixed` names keep
+/// their values; cp varies only if `base` uses it, and ep only if its model has experts. `base` is
+/// at the base mesh, and its global batch is kept. Throws base::UsageError if `base` itself is
+/// refused.
 [[nodiscard]] SearchSpace search_space(const workloads::Workload& workload,
                                        const workloads::Request& base, const mesh::Request& mesh,
                                        int ranks, int node_ranks,

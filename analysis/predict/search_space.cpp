@@ -36,8 +36,8 @@ class Space {
         node_ranks_(node_ranks),
         fixed_(fixed),
         limits_(workload.limits(base, Scaling::strong)) {
-    // Two of batch, microbatch and microbatches give the global batch. If only the batch is given,
-    // any microbatch will do, such as 1.
+    // The global batch follows from two of batch, microbatch and microbatches. If only the batch is
+    // given, it does not depend on the microbatch, so a microbatch of 1 is used.
     Request alone = base;
     const auto given = [&](std::string_view key) { return alone.options.contains(key); };
     if (given("batch") && !given("microbatch") && !given("microbatches")) {
@@ -96,7 +96,7 @@ class Space {
     return true;
   }
 
-  /// Values of an option to try; nullopt: the option stays as it is.
+  /// The values of an option to try; nullopt leaves the option unchanged.
   using Values = std::vector<std::optional<std::string>>;
   /// Returns all values of the option's table, or only nullopt for a fixed option.
   [[nodiscard]] Values values(std::string_view key) const {
@@ -105,7 +105,7 @@ class Space {
     return {spec->choices.begin(), spec->choices.end()};
   }
 
-  /// Returns the schedules with their v; without stages a single one is enough.
+  /// Returns the schedules with their v; a single one if the mesh has no pipeline stages.
   [[nodiscard]] std::vector<Options> schedules(const mesh::Shape& shape) const {
     if (shape.pp == 1 && !is_fixed("schedule")) return {{{"schedule", "1f1b"}}};
     if (shape.pp == 1) return {{}};
@@ -131,7 +131,7 @@ class Space {
     return result;
   }
 
-  /// Returns the microbatches that give each replica a whole number of them.
+  /// Returns the powers of two that, as microbatch, divide each replica's batch evenly.
   [[nodiscard]] Values microbatches(const mesh::Shape& shape) const {
     if (!batch_ || is_fixed("microbatch") || is_fixed("microbatches")) return {std::nullopt};
     Values result;

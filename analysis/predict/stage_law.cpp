@@ -23,8 +23,8 @@ using workloads::Workload;
 
 constexpr program::Section step = program::Section::step;
 
-/// A probe has three microbatches: the first has the extra time of a step's beginning, the last
-/// that of its end, and the middle one neither.
+/// A probe has three microbatches: the first has the extra time of a step's beginning, the last has
+/// the extra time of its end, and the middle one has no extra time.
 constexpr int probed_microbatches = 3;
 constexpr int middle = 1, last = 2;
 
@@ -35,8 +35,8 @@ std::string option(const Request& request, std::string_view key) {
 
 enum class Head { without, with };
 
-/// Returns a request for one stage of `layers` layers with the ranks of one stage of `request`. All
-/// its forward passes come first, so that all its microbatches are in flight at once.
+/// Returns a request with a single stage of `layers` layers, on the ranks of one stage of
+/// `request`. All forward passes come first, so that all microbatches are in flight at once.
 Request probe(const Workload& workload, const Request& request, int layers, Head head) {
   Request result = request;
   result.model.layers = layers;
@@ -114,8 +114,9 @@ class Passes {
   const timeline::StepTrace& trace_;
 };
 
-/// Returns the device bytes that a rank keeps from step to step, counted by role. The size of the
-/// arena is no measure of them: in small programs this state partly takes the place of activations.
+/// Returns the device bytes that a rank keeps from step to step, summed by role. The size of the
+/// arena cannot be used instead: in small programs this state partly shares memory with
+/// activations.
 double state_bytes(const program::RankProgram& program, const program::Facts& facts) {
   constexpr std::array roles{program::Role::weight, program::Role::master, program::Role::gradient,
                              program::Role::optimizer};
@@ -150,8 +151,8 @@ void add_bytes(const program::RankProgram& program, const program::Facts& facts,
                                      (into.activation + into.input) * probed_microbatches);
 }
 
-/// Plays a probe, and returns the numbers of the rank with the longest passes: if the ranks'
-/// programs differ (uneven shares of the work), the others wait for it in every step.
+/// Simulates a probe, and returns the numbers of the rank with the longest passes: if the ranks'
+/// programs differ (uneven shares of the work), the other ranks wait for this one in every step.
 StageNumbers play(const Workload& workload, const Request& request,
                   const simulate::Machine& machine, int node_ranks) {
   const program::ProgramSet set = workload.build(request);
@@ -182,7 +183,7 @@ constexpr std::array<Number, 12> all_numbers{
     &StageNumbers::last_backward, &StageNumbers::weight_gradient, &StageNumbers::tail,
     &StageNumbers::states,        &StageNumbers::workspace,       &StageNumbers::activation,
     &StageNumbers::recomputed,    &StageNumbers::input,           &StageNumbers::output};
-/// The numbers of a stage that its output projection adds to.
+/// The count of numbers at the start of `all_numbers` that the output projection adds to.
 constexpr std::size_t of_head = 7;
 
 }  // namespace
@@ -224,9 +225,9 @@ StageLaw stage_law(const Workload& workload, const Request& request,
     law.each.*number = few == most ? one.*number / few : (two.*number - one.*number) / (most - few);
     law.fixed.*number = few == most ? 0 : one.*number - law.each.*number * few;
   }
-  // The activations of a probe are, for each microbatch, those of its layers and the last output;
-  // the first layer's input is not among them, since it has another role. The rest exists once: the
-  // recomputed layer.
+  // The activations of a probe are, for each microbatch, those of its layers and the output of the
+  // last layer; the first layer's input has another role, so it is not counted. The recomputed
+  // layer exists only once, so it is the rest of the constant part.
   const double beyond = law.fixed.activation + two.input - two.output;
   law.fixed.activation = law.each.recomputed = law.each.input = law.each.output = 0;
   law.fixed.recomputed = std::max(0.0, beyond * probed_microbatches);

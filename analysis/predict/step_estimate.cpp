@@ -32,7 +32,7 @@ using units::Nanoseconds;
 using workloads::Request;
 using workloads::Workload;
 
-/// Returns the times of ops without overlap: their costs before overlap stretched them.
+/// Returns the times that ops take without overlap with other streams.
 std::vector<results::SoloTimes> solo_times(const Classes& classes, const simulate::Costs& costs) {
   std::vector<results::SoloTimes> result;
   for (int rank = 0; rank < classes.outline.mesh.size(); ++rank) {
@@ -47,7 +47,7 @@ std::vector<results::SoloTimes> solo_times(const Classes& classes, const simulat
   return result;
 }
 
-/// Fills in the options, complete as in the point of a run file.
+/// Fills in the workload, model and options of `point`, defaults included, as a run file has them.
 void describe(const workloads::Workload& workload, const workloads::Request& request,
               results::PointData& point) {
   point.workload = workload.name;
@@ -117,8 +117,8 @@ void add_costs(const results::PointData& point, int ranks, StepEstimate& result)
 
 /// Steps that differ by a smaller share count as equally fast.
 constexpr double alike = 0.001;
-/// The share of a slower step's extra time that must be explained, and the largest number of causes
-/// named.
+/// The share of a slower step's extra time after which no more causes are named, and the largest
+/// number of causes that are named.
 constexpr double said_enough = 0.8;
 constexpr std::size_t most_causes = 3;
 
@@ -126,8 +126,8 @@ std::string share_text(double part, double whole) {
   return units::format_percent(whole > 0 ? part / whole : 0, 0);
 }
 
-/// Returns "0.31 s more tp transfer"; for a bubble the shares, by which schedules are usually
-/// compared.
+/// Returns "0.31 s more tp transfer". For a pipeline bubble it returns each step's share, "bubble
+/// 12% against 4%", since schedules are usually compared by it.
 std::string said(const efficiency::LostTime& lost, const efficiency::StepLoss& loser,
                  const efficiency::StepLoss& first) {
   if (lost.cause == "bubble") {

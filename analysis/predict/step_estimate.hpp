@@ -19,8 +19,8 @@
 
 namespace isoscale::analysis::predict {
 
-/// A played step with the data for tracing it later: some tens of bytes per op, much less than its
-/// programs.
+/// A simulated step with the data for tracing it later. It takes some tens of bytes per op, much
+/// less than the step's programs.
 struct PlayedStep {
   simulate::Classes classes;
   simulate::Costs costs{};                               ///< before overlap stretched them
@@ -29,22 +29,23 @@ struct PlayedStep {
   bool folded = false;                                   ///< all streams were folded into one
 };
 
-/// Returns the number of ops that a played step holds; classes with the same program share them.
+/// Returns the number of ops that a simulated step stores; classes with the same program share
+/// them.
 [[nodiscard]] std::size_t op_count(const PlayedStep& played);
 
-/// Returns these classes for a machine that plays all streams on one thread.
+/// Returns a copy of `classes` for a machine that runs all streams on one thread.
 [[nodiscard]] simulate::Classes as_folded(const simulate::Classes& classes);
 
 /// Returns the step as a point of a run file: one traced step in the steady state, with one rank
-/// for each class. `ranks` and `outline` are of the classes; `mesh` is that of the request, so that
-/// communication along axes which all ranks of a class share keeps its name.
+/// for each class. `ranks` and `outline` are of the classes. `mesh` is that of the request: if all
+/// ranks of a class share an axis, communication along this axis still keeps its name.
 [[nodiscard]] results::PointData trace(const workloads::Workload& workload,
                                        const workloads::Request& request, PlayedStep played);
 
-/// The extent of an estimate: only the time, also the data for tracing the step later, or the
+/// The results of an estimate: only the time; also the data for tracing the step later; or also the
 /// traced step that breakdown() reads.
 enum class Detail : std::uint8_t { time, play, trace };
-/// The ranks that are played: one for each class of like ranks, or every rank.
+/// The ranks that are simulated: one for each class of ranks with equal programs, or every rank.
 enum class Ranks : std::uint8_t { by_class, each };
 
 struct StepEstimate {
@@ -52,7 +53,7 @@ struct StepEstimate {
   double delay = 0;                    ///< seconds that noise and slow ranks add
   double memory_per_rank = 0;          ///< bytes, largest rank
   double device_memory_per_rank = 0;   ///< bytes, largest rank; without its buffers on the host
-  double work = 0;                     ///< of a step, as the workload counts it
+  double work = 0;                     ///< of a step, in the workload's unit
   std::optional<PlayedStep> played{};  ///< with Detail::play
   std::optional<results::PointData> point{};  ///< with Detail::trace, see trace()
   /// The breakdown and the loss are set by whole_step() with Detail::trace, and by trace().
@@ -62,15 +63,15 @@ struct StepEstimate {
   [[nodiscard]] double seconds() const { return simulated + delay; }
 };
 
-/// Estimates one step of `request`. A step that needs more than `most_bytes` on the device is not
-/// played: its time is infinite, its memory is known. Throws base::UsageError where the request is
-/// impossible or the machine lacks values that it needs.
+/// Estimates one step of `request`. If it needs more than `most_bytes` on the device, the step is
+/// not simulated: its time is infinite, and only its memory is computed. Throws base::UsageError if
+/// the request is impossible, or if the machine lacks values that the step needs.
 [[nodiscard]] StepEstimate estimate_step(
     const workloads::Workload& workload, const workloads::Request& request,
     const simulate::Machine& machine, const simulate::Layout& layout, Detail detail,
     Ranks ranks = Ranks::by_class, double most_bytes = std::numeric_limits<double>::infinity());
 
-/// The memory of one rank: in each field, that of the program that needs most.
+/// The memory of one rank. Each field is from the program that needs most of this kind of memory.
 struct StepMemory {
   double all = 0;     ///< bytes in all spaces, as the dry run of a measurement counts them
   double device = 0;  ///< bytes, without buffers on the host
@@ -91,8 +92,8 @@ struct StepMemory {
 /// program.
 [[nodiscard]] double stage_device_bytes(const workloads::Request& request, int stage);
 
-/// Traces a step that was played with Detail::play for `request`; the result is that of
-/// Detail::trace.
+/// Adds the trace to a step that was simulated for `request` with Detail::play, so that the
+/// estimate equals one with Detail::trace.
 void trace(const workloads::Workload& workload, const workloads::Request& request,
            StepEstimate& step);
 
@@ -102,7 +103,7 @@ void trace(const workloads::Workload& workload, const workloads::Request& reques
 
 /// Returns why a step is slower than the first of a search: the parts that take more time, largest
 /// first, until most of the difference is explained. "0.31 s more tp transfer", "bubble 12% against
-/// 4%", or "needs 3.1 GiB more memory" if both are equally fast. Both have been traced.
+/// 4%", or "as fast, but needs 3.1 GiB more memory". Both steps must have been traced.
 [[nodiscard]] std::string why_not(const StepEstimate& loser, const StepEstimate& first);
 
 }  // namespace isoscale::analysis::predict

@@ -20,7 +20,7 @@ namespace {
 
 using simulate::Machine;
 
-// The ranges admit any machine, but detect a wrong unit.
+// The ranges are wide enough for any machine, but exclude a number in a wrong unit.
 constexpr SheetRange peak{1e9, 1e17, "FLOP/s, dense"};
 constexpr SheetRange memory_bandwidth{1e8, 1e15, "bytes/s, read + written"};
 constexpr SheetRange capacity{1e6, 1e15, "bytes that a program may use"};
@@ -223,7 +223,7 @@ Machine read_system(const toml::table& table, std::string_view origin,
   return machine;
 }
 
-/// An example for each part of a machine that no built-in sheet has, to list its keys.
+/// A sheet with every part of a machine that no built-in sheet has, used to list all keys.
 constexpr std::string_view further = R"([noise]
 op = 0
 )";

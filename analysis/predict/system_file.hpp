@@ -18,18 +18,18 @@ struct SheetRange {
   std::string_view meaning;  ///< "bytes/s of the wire, one direction"
 };
 
-/// One key that the reader asked for.
+/// A key of a data sheet that the parser reads.
 struct SheetKey {
   std::string key, meaning;
   bool needed = false;  ///< the key must be present if its table is
 };
 
-/// One table of a system file. Each error is a base::UsageError that names file, line, key and
-/// reason. refuse_unknown() also refuses keys that were not read before it is called.
+/// Reads one table of a system file. Each error is a base::UsageError that names file, line, key
+/// and reason. refuse_unknown() throws for keys that were not read before the call.
 class SheetSection {
  public:
-  /// Opens a table. If `asked` is given (not owned), each key that is read is added to it, also
-  /// those of its sections.
+  /// Opens a table. If `asked` (not owned) is given, each key that is read from the table or its
+  /// sections is added to it.
   SheetSection(const toml::table& table, std::string_view origin, std::string name,
                std::vector<SheetKey>* asked = nullptr);
 
@@ -41,8 +41,8 @@ class SheetSection {
   [[nodiscard]] std::string text(std::string_view key, std::string_view meaning);
   /// Reads an array of strings; empty when the key is absent.
   [[nodiscard]] std::vector<std::string> texts(std::string_view key, std::string_view meaning);
-  /// Reads one share for all sizes, or [[size, share], ...] ascending in size. Empty when the key
-  /// is absent.
+  /// Reads either one share for all sizes, or [[size, share], ...] in ascending order of size.
+  /// Returns an empty list if the key is absent.
   [[nodiscard]] std::vector<simulate::ReachedShare> shares(std::string_view key,
                                                            std::string_view meaning);
   [[nodiscard]] std::optional<SheetSection> section(std::string_view key);
@@ -69,7 +69,7 @@ class SheetSection {
   std::vector<SheetKey>* asked_;
 };
 
-/// Returns all keys of a data sheet that the reader knows, in alphabetical order.
+/// Returns all keys of a data sheet that the parser reads, in alphabetical order.
 [[nodiscard]] std::vector<SheetKey> system_keys();
 /// True for the name of a built-in data sheet, as `isoscale list systems` prints it.
 [[nodiscard]] bool is_system(std::string_view name);

@@ -26,7 +26,7 @@ namespace {
 using program::OpKind;
 using results::PointData;
 
-/// The properties of an op that its time depends on.
+/// The properties that determine the time of an op.
 struct Shape {
   OpKind kind = OpKind::gemm;
   program::DType type = program::DType::f32;
@@ -36,7 +36,7 @@ struct Shape {
   auto operator<=>(const Shape&) const = default;
 };
 
-/// The times of one shape in seconds.
+/// The times, in seconds, of all ops with one shape.
 struct Samples {
   int ranks = 0;                 ///< rank count of the points that they are from
   std::vector<double> alone{};   ///< means per step over the ops without overlap
@@ -45,10 +45,10 @@ struct Samples {
   std::size_t ops_beside = 0;
 };
 
-/// The share of an op that may overlap with communication for the op to count as alone.
+/// An op counts as running alone if at most this share of it overlaps with communication.
 constexpr double hardly = 0.02;
 
-/// The shape of each op of a rank's step; null for communication and where it is not known.
+/// The shape of each op of a rank's step; null for communication and for unknown shapes.
 using ShapeOfOp = std::vector<const Shape*>;
 
 struct Pool {
@@ -78,7 +78,7 @@ class PointReader {
   }
 
  private:
-  /// Returns null if the program that can be built is not the one that was played.
+  /// Returns the rank's program; null if the program built now differs from the one that ran.
   [[nodiscard]] const program::RankProgram* program_of(int rank) const {
     if (std::cmp_greater_equal(rank, programs_.program_of_rank.size())) return nullptr;
     const program::RankProgram& program = programs_.of(rank);
@@ -182,8 +182,8 @@ class PointReader {
     pool_.gaps.push_back(units::to_seconds(sum).value() / static_cast<double>(trace.spans.size()));
   }
 
-  /// Adds the variation of single ops from step to step. It is relative to the rank's total compute
-  /// in the step, whose own variation is counted as noise of the rank.
+  /// Adds the variation of single ops from step to step. It is taken relative to the rank's total
+  /// compute in the step, since variation of this total is counted as noise of the rank.
   void add_deviations(std::span<const timeline::StepTrace* const> traces) {
     if (traces.size() < 2) return;
     const ShapeOfOp& shapes = shapes_of(traces.front()->rank);
@@ -234,13 +234,13 @@ class PointReader {
   std::map<std::uint32_t, ShapeOfOp> shapes_{};  ///< by outline
 };
 
-/// Returns the time alone: from traces, or else from the step without communication.
+/// Returns the time of a shape alone: from traces, or else from the step without communication.
 std::optional<double> alone_time(const Samples& samples) {
   if (const auto time = statistics::median(samples.alone)) return time;
   return statistics::median(samples.solo);
 }
 
-/// Returns the time during overlap with communication over the time of the same work alone.
+/// Returns the ratio of the time during communication to the time of the same work alone.
 double slowdown_of(const Pool& pool) {
   constexpr double most = 10;
   double beside = 0, alone = 0;

@@ -29,8 +29,8 @@ Json row_time_json(const microbench::RowReport& row) {
   return time;
 }
 
-/// Adds the state of a GPU during the row, and the plays whose times are in doubt, where these are
-/// known.
+/// Adds the state of the GPU while the row was measured, and the number of plays (timed
+/// repetitions) with doubtful times, as far as they are known.
 void add_gpu(const results::RowData& data, Json& object) {
   for (const char* key :
        {"sm_clock", "sm_clock_min", "throttle_reasons", "repeated_plays", "late_plays"}) {

@@ -44,7 +44,7 @@ CollectiveGroup group_of(const results::RowData& row) {
           .sizes = {}};
 }
 
-/// Returns the key that the out-of-place and the in-place row of one size share.
+/// Returns a key that is equal for the out-of-place and the in-place row of one size.
 auto size_key(const microbench::RowReport& row) {
   const auto number = [&](const char* key) { return number_of(*row.data, key).value_or(-1); };
   return std::tuple{number("bytes"), number("count"), number("root"), text_of(*row.data, "dtype"),
@@ -72,8 +72,8 @@ bool differs(const CollectiveGroup& group, const char* key) {
       group.sizes, [&](const PlacePair& pair) { return text_of(*pair.any().data, key) != first; });
 }
 
-/// Returns why a size has no results, or why its row in place has none. Wrong elements have a
-/// column of their own.
+/// Returns the reason why a size has no results, or else why its in-place row has none. Wrong
+/// elements are left out here, since they have a column of their own.
 std::string excuse_of(const PlacePair& pair) {
   if (!microbench::has_rates(*pair.any().data)) return row_excuse(pair.any());
   const microbench::RowReport* const in = pair.in_place;
@@ -217,7 +217,8 @@ TitledTable without_empty_columns(TitledTable table) {
 
 std::vector<CollectiveGroup> collective_groups(const microbench::BenchReport& bench) {
   std::vector<CollectiveGroup> groups;
-  // Finds the entry of a size quickly, since each of many tables has hundreds of rows.
+  // This map finds the entry of a size quickly, since there are many tables with hundreds of rows
+  // each.
   std::map<std::pair<std::size_t, decltype(size_key(bench.rows.front()))>, std::size_t> open;
   for (const microbench::RowReport& row : bench.rows) {
     if (!calibration::is_collective(text_of(*row.data, "op"))) continue;

@@ -12,35 +12,36 @@
 #include "analysis/render/text_and_markdown.hpp"
 #include "analysis/report.hpp"
 
-/// Tables of micro-benchmarks; all text is escaped.
+/// Builds the tables of micro-benchmarks; all their text is escaped.
 namespace isoscale::analysis::render {
 
-/// Returns "collectives, f32, dp=4, 4 ranks".
+/// Returns the title of a micro-benchmark point: "collectives, f32, dp=4, 4 ranks".
 [[nodiscard]] std::string bench_title(const PointReport& point);
 /// Returns the tables of a point, in the order in which their kinds were measured.
 [[nodiscard]] std::vector<TitledTable> bench_tables(const PointReport& point);
 
-/// Returns the tables of point-to-point rows: matrices among up to 16 ranks, link classes, and the
-/// rows that are not pairs.
+/// Returns the tables of point-to-point rows: matrices of pairs among up to 16 ranks, a table by
+/// class of link, and a table of the patterns in which many ranks communicate at once.
 [[nodiscard]] std::vector<TitledTable> pair_tables(const PointReport& point);
 
-/// Returns the tables of a calibration: curves, growth and ceilings; none where nothing was fitted.
+/// Returns the tables of a calibration: curves, growth and ceilings. The list is empty if nothing
+/// was fitted.
 [[nodiscard]] std::vector<TitledTable> calibration_tables(const RunReport& report);
 
-/// Returns the cells of a row.
+/// A function that returns the table cells of a row.
 using RowCells = std::function<std::vector<Cell>(const microbench::RowReport&)>;
-/// Returns the tables of the rows that belong, one for each title. Of rows without results, the
-/// first `named` cells say what they are.
+/// Returns one table for each title, with the rows for which `belongs` is true. A row without
+/// results shows only its first `named` cells, which identify it, and the reason.
 [[nodiscard]] std::vector<TitledTable> row_tables(
     const microbench::BenchReport& bench,
     const std::function<bool(const results::RowData&)>& belongs,
     const std::function<std::string(const results::RowData&)>& title, const RowCells& cells,
     std::size_t named);
-/// Returns a cell of a row's text under a key.
+/// Returns a cell with the text that the row has under `key`.
 [[nodiscard]] Cell text_of_row(std::string heading, const microbench::RowReport& row,
                                const char* key);
 
-// These return cells; undefined where there is no value.
+// These functions return the text of a cell; the text is `undefined` ("—") if there is no value.
 [[nodiscard]] std::string time_cell(std::optional<double> seconds);
 [[nodiscard]] std::string time_cell(const microbench::RowReport& row);      ///< median
 [[nodiscard]] std::string interval_cell(const microbench::RowReport& row);  ///< "±0.4%"
@@ -66,7 +67,7 @@ struct CollectiveGroup {
   std::vector<PlacePair> sizes;  ///< in the order measured
 };
 [[nodiscard]] std::vector<CollectiveGroup> collective_groups(const microbench::BenchReport& bench);
-/// Returns "all_reduce among 4 on tp, one group, ring".
+/// Returns the title of a group: "all_reduce among 4 on tp, one group, ring".
 [[nodiscard]] std::string group_title(const CollectiveGroup& group);
 
 }  // namespace isoscale::analysis::render

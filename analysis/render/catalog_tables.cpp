@@ -18,7 +18,7 @@
 namespace isoscale::analysis::render {
 namespace {
 
-/// Returns the day of a stored time.
+/// Returns the date of a stored time.
 std::string day(const std::string& created) {
   constexpr std::size_t length = 10;  // 2026-01-02
   return escape(created.substr(0, length));
@@ -47,7 +47,7 @@ std::string labels_text(const std::vector<std::string>& labels) {
   return escape(fmt::format("{}", fmt::join(labels, ", ")));
 }
 
-/// Joins the micro-benchmarks of a run to one line.
+/// Merges all micro-benchmarks of a run into one entry.
 catalog::IndexExperiment joined(const std::vector<const catalog::IndexExperiment*>& benches) {
   catalog::IndexExperiment all;
   std::set<std::string> labels;
@@ -143,7 +143,8 @@ std::vector<TitledTable> experiment_tables(const catalog::Index& index,
   return tables;
 }
 
-/// Returns a table with a line for the micro-benchmarks of each run; no rows where there are none.
+/// Returns a table with one row for the micro-benchmarks of each run; it has no rows if there are
+/// none.
 TitledTable bench_table(const catalog::Index& index, const catalog::IndexMachine& machine,
                         Numbered numbered) {
   TitledTable table{"micro-benchmarks"};

@@ -10,17 +10,17 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text_and_markdown.hpp"
 
-/// Tables of an index; all text is escaped.
+/// Builds the tables of an index of runs; all their text is escaped.
 namespace isoscale::analysis::render {
 
 /// Says whether the rest of the report refers to runs as numbered launches, in the order given.
 enum class Numbered : std::uint8_t { no, as_launches };
 
-/// Returns "6 launches on 3 machines, 2025-03-01 to 2025-04-02".
+/// Returns the headline of an index: "6 launches on 3 machines, 2025-03-01 to 2025-04-02".
 [[nodiscard]] std::string index_headline(const catalog::Index& index, Numbered numbered);
 
-/// Returns the tables of one machine: its runs, and the trend of the throughput where an experiment
-/// has two runs. Some may have no rows.
+/// Returns the tables of one machine: its runs, and the trend of the throughput of experiments that
+/// at least two runs measured. A table may have no rows.
 [[nodiscard]] std::vector<TitledTable> index_tables(const catalog::Index& index,
                                                     const catalog::IndexMachine& machine,
                                                     Numbered numbered);
@@ -28,7 +28,7 @@ enum class Numbered : std::uint8_t { no, as_launches };
 /// Returns a warning for each file from which no run could be read.
 [[nodiscard]] Facts index_warnings(const catalog::Index& index);
 
-/// Explains the columns.
+/// Returns sentences that explain the columns of index_tables().
 [[nodiscard]] std::vector<std::string> index_key();
 
 }  // namespace isoscale::analysis::render

@@ -21,7 +21,7 @@
 namespace isoscale::analysis::render {
 namespace {
 
-/// Returns "1 step", "4 steps": the number of steps that count.
+/// Returns the number of steps that the statistics use: "1 step", "4 steps".
 std::string steps_text(const PointReport& point) { return base::counted(point.steps, "step"); }
 
 constexpr int bar_width = 20;
@@ -145,8 +145,8 @@ std::string share_text(const breakdown::BreakdownResult& breakdown,
   const double seconds = parts.*part;
   const std::string share = percent(seconds / breakdown.mean->step);
   if (!is_known(breakdown, part)) return seconds == 0 ? std::string{undefined} : "≥" + share;
-  // A bare 0 is easy to skip when reading, and it distinguishes times of zero from those that round
-  // to 0.0%.
+  // An exact zero is shown as "0", which readers can skip and which differs from a small share that
+  // rounds to "0.0%".
   if (seconds == 0) return "0";
   return part == &breakdown::Breakdown::transfer && !breakdown.wait_known ? "≤" + share : share;
 }

@@ -12,8 +12,8 @@
 #include "analysis/render/text.hpp"
 #include "analysis/report.hpp"
 
-/// Table cells and short texts about points and curves, for text and Markdown reports; all text is
-/// escaped.
+/// Makes table cells and short texts about points and curves for text and Markdown reports; all
+/// text is escaped.
 namespace isoscale::analysis::render {
 
 /// A part of the breakdown: its name, its glyph in a bar, and its meaning.
@@ -31,52 +31,60 @@ struct Category {
 [[nodiscard]] std::string count_text(double value);
 [[nodiscard]] std::string percent(std::optional<double> ratio);
 [[nodiscard]] std::string fixed(std::optional<double> value);  ///< two decimals
-/// Returns "6.54 s"; for a point labelled few-steps "6.54 s (1 step)".
+/// Returns the median step time: "6.54 s", or "6.54 s (1 step)" for a point with the label
+/// few-steps.
 [[nodiscard]] std::string step_time(const PointReport& point);
-/// Returns "±0.4%"; "-31.0% +45.0%" where the wider side is above 1% and a fifth wider than the
-/// other.
+/// Returns the 95% interval of the step time relative to the median: "±0.4%", or "-31.0% +45.0%" if
+/// the wider side is above 1% and more than a fifth wider than the other side.
 [[nodiscard]] std::string interval(const PointReport& point);
 [[nodiscard]] std::string interval_text(
     const statistics::Located& at);  ///< the same text for any figure above 0
-/// These return the value with the 95% interval that follows from both step times; no interval at
-/// the baseline itself. Absent without a baseline.
+/// These functions return a value with the 95% interval that follows from the step times of the
+/// point and of the baseline. The baseline itself gets no interval. The result is absent if there
+/// is no baseline.
 [[nodiscard]] std::optional<statistics::Located> efficiency_of(const PointReport& point);
 [[nodiscard]] std::optional<statistics::Located> speedup_of(const PointReport& point);
-/// Explains the label few-steps for a point; "" if the point does not have it.
+/// Returns an explanation of the label few-steps; "" if the point does not have the label.
 [[nodiscard]] std::string few_steps_text(const PointReport& point);
 [[nodiscard]] std::string throughput(const PointReport& point);  ///< "83.2 k", without the unit
 [[nodiscard]] std::string throughput_unit(const Curve& curve);
 [[nodiscard]] std::string flops_per_rank(const PointReport& point);  ///< "12.1 G", without the unit
 [[nodiscard]] std::string share(const PointReport& point, double breakdown::Breakdown::*part);
-/// Returns a part of `parts` (the breakdown of some place) as a share of the whole step. If only a
-/// lower bound of the part is known, "≥" precedes it, and "≤" precedes the transfer if the wait is
-/// such a part; undefined if nothing is certain.
+/// Returns one part of `parts` (the breakdown of the step or of a place in it) as a share of the
+/// whole step. "≥" precedes a share of which only a lower bound is known. "≤" precedes the share of
+/// transfer if the wait is not fully known, since transfer then includes some wait. The text is
+/// `undefined` if nothing is certain.
 [[nodiscard]] std::string share_text(const breakdown::BreakdownResult& breakdown,
                                      double breakdown::Breakdown::*part,
                                      const breakdown::Breakdown& parts);
 
-/// Returns the labels, and "unverified" or "WRONG" for a point that is not verified.
+/// Returns the labels of a point, and "unverified" if its results were not checked or "WRONG" if
+/// they are wrong.
 [[nodiscard]] std::string notes(const PointReport& point);
-/// Returns why a point has no numbers, "skipped: 12 heads do not divide by 8"; "" when it is ok.
+/// Returns the reason why a point has no numbers: "skipped: 12 heads do not divide by 8"; "" if the
+/// point is ok.
 [[nodiscard]] std::string excuse(const PointReport& point);
 
-/// Draws the parts of a step as one bar. Cells are rounded by largest remainders, so that their
-/// number is constant.
+/// Draws the parts of a step as one bar of constant length; the cells are rounded by the largest
+/// remainder method.
 [[nodiscard]] std::string breakdown_bar(const breakdown::Breakdown& parts);
-/// These draw an efficiency up to 120%, where 1 is ideal, and the scale above such bars.
+/// efficiency_bar() draws an efficiency of up to 120%, where 1 is ideal; efficiency_heading() draws
+/// the scale above such bars.
 [[nodiscard]] std::string efficiency_bar(double efficiency);
 [[nodiscard]] std::string efficiency_heading();
 
 /// True if some point of the curve is on more than one node; otherwise reports do not show nodes.
 [[nodiscard]] bool spans_nodes(const Curve& curve);
-/// Returns "2 x 4" for 4 ranks on each of 2 nodes, "2 x 3-4" where they differ, "2" where the ranks
-/// per node are not known.
+/// Returns the nodes and the ranks per node: "2 x 4" for 4 ranks on each of 2 nodes, "2 x 3-4" for
+/// nodes with 3 or 4 ranks, "2" if the ranks per node are not known.
 [[nodiscard]] std::string nodes_cell(const PointReport& point);
-/// Returns "tp intra-node, dp inter-node"; "" on one node and where the nodes are not known.
+/// Returns which mesh axes stay within a node and which cross nodes: "tp intra-node, dp
+/// inter-node"; "" on one node or if the nodes are not known.
 [[nodiscard]] std::string axes_text(const PointReport& point);
-/// Says what the curve's efficiency is relative to, unless that is one rank.
+/// Returns a line that names the baseline of the curve's efficiency; returns none if it is one
+/// rank.
 [[nodiscard]] Facts baseline_remark(const Curve& curve);
-/// Returns "vs 1 rank", the heading of the column of efficiencies.
+/// Returns the heading of the column of efficiencies, which names the baseline: "vs 1 rank".
 [[nodiscard]] std::string efficiency_column(const Curve& curve);
 
 }  // namespace isoscale::analysis::render

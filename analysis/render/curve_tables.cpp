@@ -37,7 +37,8 @@ std::string ranks_heading(const PointReport& point) {
   return base::counted(point.data->ranks, "rank");
 }
 
-/// A table with a column for each point, below the rank counts, and a named row for each figure.
+/// Builds a table with one column for each point, headed by its rank count, and a named row for
+/// each figure.
 class ByRanks {
  public:
   ByRanks(std::string title, Points points)
@@ -57,7 +58,7 @@ class ByRanks {
     return *this;
   }
   [[nodiscard]] const Points& points() const { return points_; }
-  /// Returns the table; without rows where there are no points.
+  /// Returns the table, which has no rows if there are no points.
   [[nodiscard]] TitledTable take() {
     if (points_.empty()) table_.rows.clear();
     return std::move(table_);
@@ -111,7 +112,8 @@ std::string of_step(const PointReport& at, const std::optional<double>& seconds)
   return known ? percent(*seconds / at.breakdown.mean->step) : std::string{undefined};
 }
 
-/// Returns the bubble compared with its formula, and the time of a message.
+/// Returns the table of the pipeline bubble compared with its formula, and of the time of a message
+/// between stages.
 TitledTable pipeline_table(const Curve& curve) {
   const auto time = [](double breakdown::HandOverTimes::*part) {
     return [part](const PointReport& at) {
@@ -135,7 +137,8 @@ TitledTable pipeline_table(const Curve& curve) {
       .take();
 }
 
-/// Returns how much of the copies from and to host memory overlaps with computation.
+/// Returns the table of copies from and to host memory, and of how much of them overlaps with
+/// computation.
 TitledTable copies_table(const Curve& curve) {
   const auto part = [](double breakdown::Breakdown::*of) {
     return [of](const PointReport& at) { return of_step(at, (*at.breakdown.mean).*of); };
@@ -153,14 +156,14 @@ TitledTable copies_table(const Curve& curve) {
 constexpr std::size_t most_layers = 12, most_gemm_shapes = 12;  ///< rows of a table
 constexpr std::string_view untraced_cause = "untraced";
 
-/// Returns "2 ranks, 4 traced steps, launch 3".
+/// Returns the source of a table: "2 ranks, 4 traced steps, launch 3".
 std::string traced_heading(const PointReport& point) {
   return fmt::format("{}, {} traced step{}{}", ranks_heading(point), point.breakdown.steps,
                      point.breakdown.steps == 1 ? "" : "s", of_launches({&point}));
 }
 
-/// Returns the causes of all points. A cause that only some points have is at the same place in the
-/// order as in those points.
+/// Returns the causes of all points, in an order that agrees with the order of causes at each
+/// point.
 std::vector<std::string> causes_of(const Points& points) {
   std::vector<std::string> causes;
   for (const PointReport* const point : points) {
@@ -174,8 +177,8 @@ std::vector<std::string> causes_of(const Points& points) {
   return causes;
 }
 
-/// Returns the share of the measured step that this cause took: "0" if it took no time at all,
-/// "0.0%" if its share rounds to that, and no number if the causes do not explain the loss.
+/// Returns the share of the measured step that this cause took: "0" if it took no time, "0.0%" if
+/// its share rounds to zero, and no number if the causes do not explain the loss.
 std::string loss_cell(const efficiency::Waterfall& waterfall, const std::string& cause) {
   if (!waterfall.explains && cause != untraced_cause) return std::string{undefined};
   const auto lost = std::ranges::find(waterfall.lost, cause, &efficiency::LostTime::cause);
@@ -183,7 +186,8 @@ std::string loss_cell(const efficiency::Waterfall& waterfall, const std::string&
   return lost->seconds == 0 ? "0" : percent(lost->seconds / waterfall.measured);
 }
 
-/// True if no point lost or gained time by this cause, as for a bubble without a pipeline.
+/// True if this cause neither added nor saved time at any point, as for the bubble if there is no
+/// pipeline.
 bool is_nothing(const Points& points, const std::string& cause) {
   return std::ranges::all_of(points, [&cause](const PointReport* point) {
     const auto& all = point->causes.waterfall->lost;
@@ -203,7 +207,8 @@ TitledTable waterfall_table(const Curve& curve) {
   const auto time = [](double seconds) { return units::format(units::Seconds{seconds}); };
   row("ideal step", [&](const efficiency::Waterfall& at) { return time(at.ideal); });
   std::vector<std::string> causes = causes_of(table.points());
-  // The untraced part is not explained by any cause, so it comes before the causes.
+  // No cause explains the difference between traced and untraced steps, so it comes before the
+  // causes.
   std::ranges::stable_partition(causes, [](const auto& at) { return at == untraced_cause; });
   for (const std::string& cause : causes) {
     if (is_nothing(table.points(), cause)) continue;
@@ -235,7 +240,7 @@ TitledTable pop_table(const Curve& curve) {
 }
 
 /// Returns a table with a row for each place in the program: its share of the step, and its time by
-/// category. `places` is a map of the breakdown.
+/// category. `places` maps each place to its breakdown.
 template <class Places, class Name>
 TitledTable place_table(const PointReport& point, std::string_view title, const char* heading,
                         const Places& places, const Name& name) {
@@ -256,7 +261,7 @@ TitledTable place_table(const PointReport& point, std::string_view title, const 
   return table;
 }
 
-/// Keeps the first rows, and says how many more there are.
+/// Keeps the first `most` rows, and adds how many more there are.
 TitledTable first_rows(TitledTable table, std::size_t most) {
   const std::size_t rows = table.rows.size();
   if (rows <= most) return table;
@@ -265,7 +270,8 @@ TitledTable first_rows(TitledTable table, std::size_t most) {
   return table;
 }
 
-/// Returns a table with a row for each shape: a rank's calls in a step and their total time.
+/// Returns a table with a row for each GEMM shape: the calls and their total time, on one rank in
+/// one step.
 TitledTable gemm_table(const PointReport& point) {
   TitledTable table{"GEMMs by shape, a rank's in a step, " + traced_heading(point)};
   for (const breakdown::GemmTime& at : breakdown::gemm_times(*point.data)) {
@@ -279,7 +285,7 @@ TitledTable gemm_table(const PointReport& point) {
   return first_rows(std::move(table), most_gemm_shapes);
 }
 
-/// Returns the labels that any launch of the point has.
+/// Returns the labels that the point has in at least one launch.
 std::string notes_of(std::span<const merge::LaunchPoint> points) {
   std::set<std::string> all;
   for (const merge::LaunchPoint& at : points) all.insert(notes(*at.point));

@@ -44,11 +44,11 @@ constexpr std::array<SectionName, section_count> all_names{{
 }};
 
 constexpr std::size_t gutter = 2;
-constexpr std::size_t narrowest = 5;  ///< columns that a shortened cell has at least
+constexpr std::size_t narrowest = 5;  ///< the least width of a shortened cell, in columns
 
 enum class Intervals : std::uint8_t { shown, left_out };
 
-/// Returns "92.5% (91.8% to 93.2%)", "6.703 ms ±0.5%".
+/// Returns a number with its interval: "92.5% (91.8% to 93.2%)", "6.703 ms ±0.5%".
 std::string number_text(const statistics::Located& at, Unit unit, Intervals intervals) {
   std::string text = value_text(at.value, unit);
   if (intervals == Intervals::left_out || !at.lower || !at.upper) return text;
@@ -77,7 +77,8 @@ std::size_t width_of(const TitledTable& table) {
   return sum;
 }
 
-/// Returns the table as text cells, with the columns that `kept` keeps.
+/// Returns the table as text cells. Columns are left out if their `keep` comes after `kept` in
+/// Keep.
 TitledTable text_table(const DocumentTable& table, Intervals intervals, Keep kept) {
   TitledTable text{.title = table.title, .columns = {}, .rows = {}};
   text.rows.resize(table.rows.size());

@@ -17,8 +17,8 @@
 #include "analysis/unit.hpp"
 #include "statistics/robust.hpp"
 
-/// A report as a list of parts, independent of how they are shown. Numbers stay numbers, and texts
-/// stay as they are in run files: a writer formats, escapes, wraps and shortens them.
+/// Represents a report as a list of parts, independent of how they are shown. Numbers stay numbers,
+/// and texts stay as they are in run files: a writer formats, escapes, wraps and shortens them.
 namespace isoscale::analysis::render {
 
 /// The sections of the detailed report; the names are those of --detail.
@@ -67,13 +67,15 @@ class Sections {
   std::bitset<section_count> wanted_;
 };
 
-/// Returns the section of a remark below a curve, by its key: "soak", "lost", "MFU".
+/// Returns the section that has the remarks (lines below a curve) with this key, such as "soak" or
+/// "MFU".
 [[nodiscard]] Section section_of_remark(std::string_view key);
 
 /// A cell is empty, a number (with its 95% interval if it has one), or words.
 using Value = std::variant<std::monostate, statistics::Located, std::string>;
 
-/// The parts that a table too wide for the page may drop; the last in this list are dropped first.
+/// Says what a column may lose in a table that is too wide for the page: first the intervals of all
+/// columns without `always` are dropped, then the columns with `if_it_fits`.
 enum class Keep : std::uint8_t {
   always,
   without_interval,  ///< its numbers may lose their intervals
@@ -95,7 +97,7 @@ struct DocumentTable {
 
 enum class Underline : std::uint8_t { no, yes };
 
-/// The title of a part, after an empty line where it is not the first.
+/// The title of a part; an empty line precedes every heading but the first.
 struct Heading {
   std::string text;
   Underline underline = Underline::no;  ///< in plain text
@@ -108,31 +110,33 @@ struct Paragraph {
   Lines lines = Lines::as_needed;  ///< one: text that is too long is cut
 };
 
-/// A sentence after a short key: "WARNING", "~13%", "".
+/// A sentence after a short key, for example "WARNING" or "~13%", or after no key ("").
 struct Note {
   std::string key, text;
   Lines lines = Lines::as_needed;
 };
 
-/// Facts and tables with a title hold escaped text; writers escape that of all other blocks.
+/// Facts and TitledTable hold text that is already escaped; writers escape the text of all other
+/// blocks.
 using Block =
     std::variant<Heading, Paragraph, std::vector<Note>, Facts, TitledTable, DocumentTable>;
 using Document = std::vector<Block>;
 
 /// Appends the blocks of `more`.
 void append(Document& document, Document more);
-/// Appends the facts or the table; nothing where these are empty.
+/// These functions append the facts or the table, unless they are empty.
 void append(Document& document, Facts facts);
 void append(Document& document, TitledTable table);
 
-/// Returns plain text. No line is wider than `columns`, except where a single word is, and in
-/// facts and tables with a title, which are neither wrapped nor shortened.
+/// Returns plain text in which no line is wider than `columns`. Exceptions are words that are
+/// longer by themselves, and the blocks Facts and TitledTable, which are neither wrapped nor
+/// shortened.
 [[nodiscard]] std::string to_text(const Document& document, std::size_t columns);
-/// Returns Markdown with all columns and intervals, without shortening; a heading that comes first
-/// is the title.
+/// Returns Markdown with all columns and intervals, without shortening. If the first block is a
+/// heading, it becomes the title.
 [[nodiscard]] std::string to_markdown(const Document& document);
 
-// Parts of plain text for reports that are not yet documents.
+// These functions make plain text for reports that are not yet documents.
 
 /// Returns one fact per line, indented by two, with the keys in a column.
 [[nodiscard]] std::string lines(const Facts& facts);
@@ -149,7 +153,7 @@ void append(Document& document, TitledTable table);
 /// Returns the table below its title, both indented by two.
 [[nodiscard]] std::string titled(const TitledTable& part);
 
-/// The single description of a figure of an Item (a point, a curve, a row) for all reports.
+/// Describes one figure of an Item (a point, a curve, a row); all reports use this description.
 template <class Item>
 struct Metric {
   std::string_view key;      ///< for programs: "step_time"
@@ -169,8 +173,8 @@ struct Metric {
   return at ? Value{*at} : Value{};
 }
 
-/// Returns a table with a row for each item, and a column for each metric that some item has a
-/// value of.
+/// Returns a table with a row for each item, and a column for each metric for which at least one
+/// item has a value.
 template <class Item>
 [[nodiscard]] DocumentTable table_of(std::span<const Metric<Item>> metrics,
                                      std::span<const Item> items) {

@@ -21,7 +21,7 @@
 namespace isoscale::analysis::render {
 namespace {
 
-/// Returns the evidence of the most severe point, which comes first.
+/// Returns the evidence from the most severe point, which comes first in the list.
 std::string evidence_text(const advice::Finding& finding) {
   std::vector<std::string> parts;
   for (const advice::Evidence& at : finding.evidence) {
@@ -68,7 +68,7 @@ std::vector<std::size_t> shown_findings(std::span<const advice::Finding> finding
 
 std::string left_out_text(std::span<const advice::NotJudged> left_out) {
   constexpr std::size_t most_curves = 4;
-  // Curves with equal points and reasons share a line, named by their workloads.
+  // Curves with the same rank counts and reason share one entry, which names their workloads.
   std::map<std::pair<std::vector<int>, std::string>, std::vector<std::string>> alike;
   for (const advice::NotJudged& at : left_out) {
     std::vector<std::string>& names = alike[{at.ranks, at.why}];

@@ -12,22 +12,22 @@
 #include "analysis/advice/findings.hpp"
 #include "analysis/render/document.hpp"
 
-/// Findings in reports: for people, and as JSON.
+/// Writes the findings of reports: for people, and as JSON.
 namespace isoscale::analysis::render {
 
-/// Returns "~22%", "<1%", "—": the share of a step that a finding may cost.
+/// Returns the share of a step that a finding may cost: "~22%", "<1%", or "—" if it is unknown.
 [[nodiscard]] std::string share_text(const advice::Finding& finding);
-/// Returns the indices of the `most` findings to show, ascending: the first ones, but always the
-/// worst of each rule about hardware.
+/// Returns the indices of the `most` findings to show, in ascending order. These are the first
+/// findings, but the worst finding of each rule about hardware is always among them.
 [[nodiscard]] std::vector<std::size_t> shown_findings(std::span<const advice::Finding> findings,
                                                       std::size_t most);
 
-/// Returns "4 ranks of dp, tp (oversubscribed)": the points that were not judged and why; "" if
-/// there are none. Not escaped.
+/// Returns the points that the rules did not judge, and the reasons: "4 ranks of dp, tp
+/// (oversubscribed)"; "" if there are none. The text is not escaped.
 [[nodiscard]] std::string left_out_text(std::span<const advice::NotJudged> left_out);
 
-/// Returns the findings with evidence, next step, rule and source, and the points left out; nothing
-/// if there are neither findings nor points left out.
+/// Returns the findings with evidence, next step, rule and source, and the points left out. The
+/// document is empty if there are neither findings nor points left out.
 [[nodiscard]] Document findings_document(std::span<const advice::Finding> findings,
                                          std::span<const advice::NotJudged> left_out = {});
 

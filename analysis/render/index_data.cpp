@@ -10,7 +10,8 @@
 #include "analysis/render/render_json.hpp"
 #include "analysis/render/text.hpp"
 
-/// An index of runs for programs: JSON, and CSV with a line for each run and experiment.
+/// Writes an index of runs for programs: as JSON, and as CSV with a line for each run and
+/// experiment.
 namespace isoscale::analysis::render {
 namespace {
 
@@ -96,7 +97,7 @@ Json machines_json(const catalog::Index& index) {
 }  // namespace
 
 Json index_json(const catalog::Index& index) {
-  // Runs are in the order given, whatever their machines.
+  // The runs stay in the order given; they are not grouped by machine.
   std::vector<std::string> machines(index.runs.size());
   for (const catalog::IndexMachine& machine : index.machines) {
     for (const std::size_t at : machine.runs) machines[at] = machine.name;
@@ -116,7 +117,8 @@ Json index_json(const catalog::Index& index) {
 }
 
 Json index_report_json(const IndexReport& report) {
-  // The runs have no key for points, so that readers do not take them for runs without points.
+  // The objects of the runs have no key for points, so that readers do not conclude that the runs
+  // have no points.
   Json runs = Json::array();
   for (const catalog::IndexRun& run : report.index.runs)
     runs.push_back(run_head_json(run, run.file));

@@ -100,7 +100,7 @@ std::vector<Cell> cells_of(const Inference& at) {
           words_cell("frontier", at.on_frontier ? "*" : "")};
 }
 
-/// Returns the mean FLOP/s of a rank; the row's FLOP are over all calls and ranks.
+/// Returns the mean FLOP/s of a rank. The row has the total FLOP of all calls on all ranks.
 std::optional<double> rate_of(const microbench::RowReport& row, int ranks) {
   const std::optional<double> flop = number_of(*row.data, "flop");
   const double calls = number_of(*row.data, "tokens").value_or(1);

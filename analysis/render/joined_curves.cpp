@@ -27,7 +27,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t most_columns = 6;  ///< launches with columns of their own
+constexpr std::size_t most_columns = 6;  ///< the most launches with a column each
 
 using Numbers = std::set<std::size_t>;
 
@@ -63,8 +63,8 @@ void add_left_out(const merge::JoinedCurve& joined, std::span<const RunReport> r
   }
 }
 
-/// Adds remarks: on points that a single launch measured, and on where to find the step times of
-/// all launches.
+/// Adds a remark on the points that only one launch measured, and a remark on which reports have
+/// the step times of all launches.
 void add_launches(const merge::JoinedCurve& joined, std::span<const RunReport> reports,
                   Facts& facts) {
   std::vector<int> once;
@@ -90,8 +90,8 @@ Json launch_json(const merge::LaunchPoint& at) {
           {"verified", number_or_null(at.point->data->verified)}};
 }
 
-/// Adds the breakdown of the typical launch, and what the point lost relative to the joined
-/// baseline. The launch's loss relative to its own baseline is in its run.
+/// Adds the breakdown of the typical launch, and the losses relative to the baseline of the joined
+/// curve. The object of the launch has the losses relative to its own baseline.
 void add_typical(const PointReport& point, Json& object) {
   object["launch"] = point.launch;
   object["traced_step"] = number_or_null(point.traced_step);
@@ -105,7 +105,7 @@ Json launched_point_json(const PointReport& point, std::span<const merge::Launch
   Json rows = Json::array();
   for (const merge::LaunchPoint& at : launches) {
     rows.push_back(launch_json(at));
-    // The typical launch is the one whose causes are shown for the point.
+    // The typical launch is the one whose breakdown and causes the point shows.
     rows.back()["typical"] = at.point->data == point.data;
   }
   Json object{

@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Returns a value inside a cell, not yet escaped.
+/// Returns the text of one value in a CSV cell, not yet escaped.
 std::string plain_text(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean()) return value.get<bool>() ? "true" : "false";

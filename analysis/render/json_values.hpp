@@ -14,10 +14,11 @@
 #include "mesh/mesh.hpp"
 #include "statistics/estimate.hpp"
 
-/// Values in JSON reports, null where there is none, and CSV cells that are taken from them.
+/// Makes the values of JSON reports, which are null if they are unknown, and CSV cells from these
+/// values.
 namespace isoscale::analysis::render {
 
-/// Returns null for numbers that are not finite, since JSON has none.
+/// Returns the number; null if it is absent or not finite, since JSON has no such numbers.
 template <class Number>
 [[nodiscard]] nlohmann::ordered_json number_or_null(const std::optional<Number>& number) {
   if (!number || !std::isfinite(static_cast<double>(*number))) return {};
@@ -28,7 +29,7 @@ template <class Number>
   return number_or_null(std::optional{number});
 }
 
-/// Returns a count as an integer.
+/// Returns a whole number as a JSON integer, and any other number as number_or_null() does.
 [[nodiscard]] inline nlohmann::ordered_json count_or_null(const std::optional<double>& count) {
   constexpr double most = 9e15;
   if (!count || !(std::abs(*count) <= most) || *count != std::floor(*count)) {
@@ -51,12 +52,13 @@ template <class Figure>
           {"upper", number_or_null(at->upper)}};
 }
 
-/// Returns median, lower, upper, min and max in seconds, and under the key `samples` their number.
+/// Returns median, lower, upper, min and max in seconds, and the number of samples under the key
+/// `samples`.
 [[nodiscard]] nlohmann::ordered_json time_json(const std::optional<statistics::Estimate>& time,
                                                const char* samples);
 [[nodiscard]] nlohmann::ordered_json mesh_extents_json(const mesh::Shape& mesh);
 
-/// Returns what a run is, in every report that names it: id, file, created, isoscale_version,
+/// Returns the keys that identify a run in all reports: id, file, created, isoscale_version,
 /// device, ranks, nodes and status.
 template <class Run>
 [[nodiscard]] nlohmann::ordered_json run_head_json(const Run& run, const std::string& file) {

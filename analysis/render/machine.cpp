@@ -33,7 +33,8 @@ using preflight::Verdict;
 
 constexpr std::string_view checks_schema_version = "1.0";
 
-/// Returns "c1, GPU 3: what"; absent parts are left out.
+/// Returns the host and device of a check and its text: "c1, GPU 3: what"; absent parts are left
+/// out.
 std::string subject(const CheckResult& result) {
   std::vector<std::string> parts;
   for (const std::string* const part : {&result.host, &result.device}) {
@@ -59,8 +60,8 @@ std::string lines_of(const CheckResult& result, std::size_t width) {
   return text;
 }
 
-/// Returns words after `first`, on as many lines as needed; further lines are indented by the width
-/// of `first`.
+/// Returns `first` and the words after it, wrapped; all lines but the first are indented by the
+/// width of `first`.
 std::string wrapped(const std::string& first, const std::vector<std::string>& words) {
   constexpr std::size_t most_columns = 110;
   std::string text, line = first;
@@ -76,8 +77,8 @@ std::string wrapped(const std::string& first, const std::vector<std::string>& wo
   return text + line + "\n";
 }
 
-/// Lists what was not checked, grouped by reason: on most machines there are many such checks with
-/// the same reason.
+/// Lists the checks that were not made, grouped by reason, since on most machines many have the
+/// same reason.
 std::string render_not_checked(std::span<const CheckResult> results) {
   std::vector<std::pair<std::string, std::vector<std::string>>> groups;
   for (const CheckResult& result : results) {
@@ -94,7 +95,7 @@ std::string render_not_checked(std::span<const CheckResult> results) {
   return text;
 }
 
-constexpr std::size_t most_warnings = 1000;  // limit of what people can read
+constexpr std::size_t most_warnings = 1000;  // more are not readable
 
 /// Describes a node from the facts of one of its ranks.
 std::string node_text(const results::RankFacts& facts) {
@@ -122,7 +123,7 @@ void add(Facts& facts, const std::string& key, const std::vector<std::string>& v
   if (!known.empty()) facts.emplace_back(key, fmt::format("{}", fmt::join(known, ", ")));
 }
 
-// The warnings that are shown for a point; a run of many ranks has many devices.
+// The largest number of warnings that are shown for a point; a run of many ranks has many devices.
 constexpr std::size_t most_device_warnings = 4;
 
 std::string prefixed_cell(std::optional<double> value, std::string_view unit) {
@@ -139,8 +140,8 @@ bool has_numbers(const devices::DeviceState& state) {
   return state.clock || state.temperature || state.utilisation || state.energy.power;
 }
 
-/// Returns the title by the first point that was sampled: all points of a run compute on one kind
-/// of device.
+/// Returns the title of the table of devices, from the first point that was sampled: all points of
+/// a run use the same kind of device.
 std::string title_of(const Curve& curve) {
   for (const PointReport& point : curve.points) {
     if (!point.devices.energy.of.empty()) return point.devices.energy.of + " beside the loop";
@@ -249,7 +250,7 @@ Facts header(const RunReport& report, const Sections& sections) {
   }
   facts.emplace_back("machine", machine_text(run));
   add(facts, "device", {run.device, run.device_detail});
-  // The rest of the library's own description is only in the file.
+  // Only the text before the first comma is shown; the run file has the library's full description.
   add(facts, "MPI", {run.mpi_library.substr(0, run.mpi_library.find(','))});
   add(facts, "build",
       {run.compiler, run.build_type, run.git_hash.empty() ? "" : "git " + run.git_hash});

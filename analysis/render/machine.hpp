@@ -12,24 +12,28 @@
 #include "analysis/report.hpp"
 #include "results/records/run_data.hpp"
 
-/// The machine of a run in reports: where the ranks ran and on what hardware and software,
-/// preflight checks, and the devices during the loop. All text for people is escaped.
+/// Describes the machine of a run in reports: where the ranks ran and on what hardware and
+/// software, preflight checks, and the devices during the measured loop. All text for people is
+/// escaped.
 namespace isoscale::analysis::render {
 
-/// Returns "Isoscale 1.0.0, run 3f2a of 2026-11-21".
+/// Returns the headline of a report: "Isoscale 1.0.0, run 3f2a of 2026-11-21".
 [[nodiscard]] std::string headline(const RunReport& report);
 /// Returns the lines below the headline: machine, device, MPI, build, command and file.
 [[nodiscard]] Facts header(const RunReport& report, const Sections& sections = {});
-/// Returns "8 ranks on 1 node (node17): AMD EPYC 7763, 64 cores, 256 GiB".
+/// Returns a description of the machine: "8 ranks on 1 node (node17): AMD EPYC 7763, 64 cores, 256
+/// GiB".
 [[nodiscard]] std::string machine_text(const results::RunData& run);
 
-/// Returns "20 ok, 10 not checked, 1 warning, 1 stop"; counts of 0 are left out.
+/// Returns the number of preflight checks by result: "20 ok, 10 not checked, 1 warning, 1 stop";
+/// counts of 0 are left out.
 [[nodiscard]] std::string count_checks(const results::PreflightData& preflight);
 
-/// Returns all checks for a terminal, the worst first, then those that were not made, by reason.
+/// Returns the text of all preflight checks for a terminal: first the checks that were made, the
+/// worst results first, then the checks that were not made, grouped by reason.
 [[nodiscard]] std::string render_checks_text(const results::PreflightData& preflight);
 
-/// Returns the counts, and a sentence for each warning and stop.
+/// Returns the counts of preflight checks, and a sentence for each warning and stop.
 [[nodiscard]] Facts check_facts(const results::PreflightData& preflight);
 
 /// Returns an object with results[] (name, verdict, host, device, what, cost, fix, allowed; null
@@ -38,11 +42,11 @@ namespace isoscale::analysis::render {
 /// Returns the text of checks_json().
 [[nodiscard]] std::string render_checks_json(const results::PreflightData& preflight);
 
-/// Returns clock, temperature, power and energy of a curve's points; no rows where nothing was
-/// sampled.
+/// Returns clock, temperature, power and energy at the points of a curve; the table has no rows if
+/// nothing was sampled.
 [[nodiscard]] TitledTable device_table(const Curve& curve);
-/// Returns the lines below device_table(): the first four warnings of each point,
-/// and why there is no energy.
+/// Returns the lines below device_table(): the first four warnings of each point, and the reason
+/// why there is no energy.
 [[nodiscard]] Facts device_remarks(const Curve& curve);
 
 /// Returns a point's `device_state`; null where nothing was sampled.

@@ -31,11 +31,11 @@ std::string three_digits(double value) {
 
 constexpr std::size_t largest_matrix = 16;  ///< number of ranks
 
-/// A quantity of pairs that a matrix shows in one unit.
+/// A quantity that is measured for each pair of ranks; a matrix shows it in one unit.
 struct Quantity {
   const char* title;
   std::optional<double> microbench::PairReport::*value;
-  double unit;  ///< SI value of the unit that cells have
+  double unit;  ///< the unit of the cells, in SI units
 };
 
 std::vector<TitledTable> matrices(const PointReport& point) {
@@ -114,7 +114,7 @@ std::string fitted_cell(const std::optional<results::Fitted>& fitted, Format for
 
 TitledTable curve_table(const results::CalibrationData& calibration) {
   TitledTable table{"time against size"};
-  // On a single node all curves have one node, so the column is left out.
+  // On a single node the column of nodes would always show 1, so it is left out.
   const bool with_nodes = std::ranges::any_of(
       calibration.curves, [](const CalibrationCurve& at) { return at.nodes > 1; });
   const auto time = [](double value) { return time_cell(std::optional{value}); };

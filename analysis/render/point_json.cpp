@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Returns the parts of a breakdown; a part of which only a bound is known is null.
+/// Returns the parts of a breakdown; a part is null if only a bound of it is known.
 Json parts_json(const breakdown::BreakdownResult& breakdown, const breakdown::Breakdown& parts) {
   Json object = Json::object();
   for (const Category& category : categories()) {
@@ -43,7 +43,7 @@ Json by_place_json(const breakdown::BreakdownResult& breakdown) {
   return {{"phase", phases}, {"axis", axes}, {"layer", layers}};
 }
 
-/// Returns an object for each traced rank, with how long others waited for it.
+/// Returns an object for each traced rank, with the time that other ranks waited for it.
 Json ranks_json(const PointReport& point) {
   Json rows = Json::array();
   const breakdown::BreakdownResult& breakdown = point.breakdown;
@@ -114,7 +114,7 @@ Json communicators_json(const results::PointData& data) {
   return rows;
 }
 
-/// Returns null where nothing was replayed.
+/// Returns the result of replaying steps and comparing their bits; null if no step was replayed.
 Json soak_json(const results::Soak& soak) {
   if (soak.replays == 0) return nullptr;
   return {
@@ -141,7 +141,8 @@ Json pipeline_json(const std::optional<breakdown::PipelineReport>& pipeline) {
   return object;
 }
 
-/// Returns the shapes of GEMMs; seconds, FLOP and calls are those of a rank in one step.
+/// Returns an object for each GEMM shape; seconds, FLOP and calls are those of one rank in one
+/// step.
 Json traced_gemms_json(const results::PointData& point) {
   Json rows = Json::array();
   for (const breakdown::GemmTime& at : breakdown::gemm_times(point)) {

@@ -28,7 +28,7 @@
 namespace isoscale::analysis::render {
 namespace {
 
-/// Returns "5.0% (4.1%-5.9%)".
+/// Returns "5.0% (4.1% to 5.9%)": a share with its interval, if it has one.
 std::string with_interval(const statistics::Located& at) {
   std::string text = percent(at.value);
   if (at.lower && at.upper)
@@ -80,7 +80,7 @@ std::string unexplained(const PointReport& point) {
 }
 
 /// Returns a warning if the traced steps took more than 10% longer or shorter than the untraced
-/// ones; else "".
+/// steps; otherwise "".
 std::string unlike_text(const PointReport& point) {
   constexpr double alike = 0.1;
   if (!point.step_time || !point.breakdown.mean) return "";
@@ -102,7 +102,7 @@ std::string no_interval(const PointReport& point) {
   return "no interval: the times of successive steps depend on each other, and there are too few";
 }
 
-/// Compares the point with what single operations reached in the same run.
+/// Adds comparisons of the point with the rates that single operations reached in the same run.
 void add_to_calibration(const PointReport& point, Sentences& remarks) {
   if (point.mfu) {
     remarks.add("MFU", point, percent(point.mfu) + " of the best multiplication of this run");
@@ -124,7 +124,8 @@ std::string folded_text(const results::PointData& data) {
   return "all streams played as one" + (reason.empty() ? "" : ": " + reason);
 }
 
-/// Returns the result of a soak; "" where nothing was replayed.
+/// Returns the result of a soak, which replays steps and compares their bits; "" if no step was
+/// replayed.
 std::string soak_text(const results::Soak& soak) {
   if (soak.replays == 0) return "";
   const std::string found = soak.differing.empty()
@@ -189,7 +190,8 @@ void add_pairs(const PointReport& point, Facts& facts) {
   }
 }
 
-/// Adds the clocks of GPUs over the rows, the reasons for lowered clocks, and late plays.
+/// Adds the range of GPU clocks over the rows, the reasons for lowered clocks, and the number of
+/// late plays, whose times include launches by the host.
 void add_gpus(const PointReport& point, Facts& facts) {
   std::vector<double> clocks;
   std::map<std::string_view, std::size_t> held;  // number of rows
@@ -219,7 +221,8 @@ void add_gpus(const PointReport& point, Facts& facts) {
   }
 }
 
-/// Adds the number of tf32 rows whose multiplication the library did without tf32, which it may do.
+/// Adds the number of rows of type tf32 for which the library multiplied in another arithmetic,
+/// which it is free to do.
 void add_arithmetic(const PointReport& point, Facts& facts) {
   std::map<std::string, std::size_t> others;  // number of rows
   for (const microbench::RowReport& row : point.bench->rows) {
@@ -235,7 +238,8 @@ void add_arithmetic(const PointReport& point, Facts& facts) {
   }
 }
 
-/// Adds what makes the numbers of a measured point doubtful or special.
+/// Adds the reasons why the numbers of a measured point are doubtful, and other facts that explain
+/// them.
 void add_of_measured(const PointReport& point, Sentences& remarks) {
   const results::PointData& data = *point.data;
   const auto labelled = [&point](std::string_view label, const std::string& sentence) {
@@ -267,7 +271,8 @@ void add_of_measured(const PointReport& point, Sentences& remarks) {
   add_to_calibration(point, remarks);
 }
 
-/// Adds how much the model grows with the ranks, and what it needs of the host's memory.
+/// Adds how much larger the model is than that of one rank, and how much host memory each rank
+/// needs.
 void add_model(const PointReport& point, Sentences& remarks) {
   if (std::abs(point.work_growth - 1) > 1e-9) {
     remarks.add("scaled", point,

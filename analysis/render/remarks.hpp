@@ -17,10 +17,11 @@
 /// escaped.
 namespace isoscale::analysis::render {
 
-/// Collects sentences about points by key, and joins equal ones: "2, 4 ranks: ...".
+/// Collects sentences about points by key, and merges equal sentences about several points into one
+/// line: "2, 4 ranks: ...".
 class Sentences {
  public:
-  /// Takes the keys in the order in which their sentences come.
+  /// The sentences are appended in the order of these keys.
   explicit Sentences(std::vector<std::string> keys) : keys_(std::move(keys)) {}
 
   void add(const std::string& key, const PointReport& point, const std::string& sentence) {
@@ -54,10 +55,10 @@ class Sentences {
 
 /// Returns the lines below a curve, which explain its labels and gaps.
 [[nodiscard]] Facts remarks(const Curve& curve);
-/// Returns why each point was skipped, if the curve has no other points; otherwise empty.
+/// Returns the reasons why points were skipped if all points of the curve were; otherwise empty.
 [[nodiscard]] Facts all_skipped(const Curve& curve);
-/// Returns the lines about causes: named causes of the points, laws, and what could not be
-/// separated.
+/// Returns the lines about causes of lost time: named causes of the points, fitted scaling laws,
+/// and the causes that could not be separated.
 [[nodiscard]] Facts cause_remarks(const Curve& curve);
 
 /// Returns the lines below the tables of a micro-benchmark: labels, failures, slow pairs.

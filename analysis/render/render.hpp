@@ -10,9 +10,9 @@
 #include "analysis/merge/join.hpp"
 #include "analysis/render/document.hpp"
 
-/// Renders reports as text. No renderer computes numbers, so that none can disagree with another.
-/// For several launches, reports for people show the joined curves and a line on each launch;
-/// machine-readable reports contain both in full.
+/// Renders reports as text. Renderers never compute numbers, so that all formats agree. For several
+/// launches, reports for people show the joined curves and a line on each launch; machine-readable
+/// reports contain both in full.
 namespace isoscale::analysis::render {
 
 /// Returns the summary on one screen of at most `columns` columns.
@@ -28,7 +28,8 @@ namespace isoscale::analysis::render {
 /// other lines begin with #.
 [[nodiscard]] std::string render_nccl_tests(const merge::Report& report);
 
-/// The report of an index alone. `why` is a sentence for people on what is not shown.
+/// A report that has only an index of runs. `why` is a sentence for people about what the report
+/// does not show.
 struct IndexReport {
   catalog::Index index;
   std::vector<std::string> warnings{};

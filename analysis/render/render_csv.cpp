@@ -14,8 +14,8 @@
 #include "analysis/render/text.hpp"
 #include "results/records/point_facts.hpp"
 
-/// The CSV report: one list of columns for each part of a line, with the places of their values in
-/// the JSON of that part.
+/// Writes the CSV report. Each part of a line has a list of columns, with the paths of their values
+/// in the JSON of that part.
 namespace isoscale::analysis::render {
 namespace {
 
@@ -64,7 +64,8 @@ constexpr std::string_view serve_columns =
     "ttft_median=ttft_median_seconds ttft_p99=ttft_p99_seconds tpot_median=tpot_median_seconds "
     "queueing_median=queueing_median_seconds queueing_p99=queueing_p99_seconds";
 
-/// Returns the place of a point among the joined points.
+/// Returns the joined curve to which a point belongs, with the results of the joined point; null if
+/// there is none.
 Json place_json(const merge::Joined& joined, const PointReport& point) {
   const std::optional<merge::JoinedPlace> place = merge::place_of(joined, point);
   if (!place) return {};
@@ -80,8 +81,8 @@ Json place_json(const merge::Joined& joined, const PointReport& point) {
   return object;
 }
 
-/// Returns a point's JSON, with what only CSV has: the parts of a breakdown of which only a bound
-/// is known too.
+/// Returns a point's JSON and the values that only CSV has, such as the parts of a breakdown of
+/// which only a bound is known.
 Json line_json(const merge::Joined& joined, const PointReport& point) {
   Json object = point_json(point);
   object["joined"] = place_json(joined, point);
@@ -94,8 +95,8 @@ Json line_json(const merge::Joined& joined, const PointReport& point) {
   return object;
 }
 
-/// Returns the texts, numbers and results of a micro-benchmark's row, and what both rows of an
-/// inference together tell.
+/// Returns the texts, numbers and results of the row of a micro-benchmark, and the values that
+/// follow from the prefill and decode rows of an inference together.
 Json row_json(const PointReport& point, const microbench::RowReport& row,
               const std::vector<Inference>& all) {
   const results::RowData& data = *row.data;

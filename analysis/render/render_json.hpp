@@ -10,11 +10,11 @@
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
 
-/// The JSON report and its parts. Absent numbers are null.
+/// Builds the JSON report and its parts. Absent numbers are null.
 namespace isoscale::analysis::render {
 
-/// The version of the report's format, which is not that of run files. New keys raise the minor
-/// version; a change of meaning raises the major.
+/// The version of the report's format, which is independent of the version of run files. New keys
+/// raise the minor version; a change of meaning raises the major version.
 inline constexpr std::string_view report_schema_version = "1.4";
 
 /// Returns the JSON report as an object; render_json() is its text.
@@ -25,17 +25,17 @@ inline constexpr std::string_view report_schema_version = "1.4";
 /// Returns index[], machines[] and unreadable[] of a report.
 [[nodiscard]] nlohmann::ordered_json index_json(const catalog::Index& index);
 
-/// Returns what a curve's efficiencies are relative to: baseline and the keys that begin with it.
+/// Returns the baseline of a curve's efficiencies: the keys whose names begin with "baseline".
 [[nodiscard]] nlohmann::ordered_json baseline_json(const Curve& curve);
 
 /// Returns [lower, upper], each divided by `divisor`; null without an interval.
 [[nodiscard]] nlohmann::ordered_json interval_json(const std::optional<statistics::Located>& at,
                                                    double divisor = 1);
 
-/// Returns the seconds of each category of the traced step, mean over ranks; null where only a
-/// bound is known.
+/// Returns the seconds of each category of the traced step, as means over ranks; a category is null
+/// if only a bound is known.
 [[nodiscard]] nlohmann::ordered_json breakdown_json(const PointReport& point);
-/// Returns the seconds of communication that computation hides, or null.
+/// Returns the seconds of communication that computation hides; null if they are not known.
 [[nodiscard]] nlohmann::ordered_json hidden_communication_json(const PointReport& point);
 
 /// Adds `pop`, `waterfall` and `serial_fraction`: the loss of a point relative to its curve's
@@ -55,13 +55,14 @@ void add_causes_json(const PointReport& point, nlohmann::ordered_json& object);
 /// Returns the top-level curves of the JSON report, one for each experiment over all launches.
 [[nodiscard]] nlohmann::ordered_json joined_json(const merge::Joined& joined);
 
-/// Returns {"fewest", "most"}; null where it is not known.
+/// Returns {"fewest", "most"}, the ranks per node; null if they are not known.
 [[nodiscard]] nlohmann::ordered_json ranks_per_node_json(const PointReport& point);
-/// Returns {"tp": "intra-node", ...} for the axes of more than one rank; empty where it is not
-/// known.
+/// Returns {"tp": "intra-node", ...} for the mesh axes of more than one rank; empty if the nodes
+/// are not known.
 [[nodiscard]] nlohmann::ordered_json axes_json(const PointReport& point);
 
-/// Returns one object for each measured tuple; pairs of ranks are merged.
+/// Returns one object for each measured row; the rows of a pair of ranks are merged into one
+/// object.
 [[nodiscard]] nlohmann::ordered_json rows_json(const PointReport& point);
 /// Returns the list "slow_pairs".
 [[nodiscard]] nlohmann::ordered_json slow_pairs_json(const PointReport& point);

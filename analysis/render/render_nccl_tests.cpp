@@ -19,7 +19,8 @@
 namespace isoscale::analysis::render {
 namespace {
 
-/// Returns the name of an element type in nccl-tests; a type that it does not have keeps its name.
+/// Returns the name that nccl-tests has for an element type; a type unknown to nccl-tests keeps its
+/// name.
 std::string type_name(const std::string& dtype) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 11> names{
       {{"f64", "double"},
@@ -51,8 +52,8 @@ std::string decimal(std::optional<double> value, double unit) {
   return fmt::format("{:.{}f}", scaled, scaled < 10000 ? 2 : scaled < 100000 ? 1 : 0);
 }
 
-/// Returns the time in us, algbw and busbw in GB/s of 10^9, and wrong elements, out of place or in
-/// place.
+/// Returns the columns of the out-of-place or of the in-place row: time in us, algbw and busbw in
+/// GB/s (10^9 bytes), and wrong elements.
 std::string placement(const microbench::RowReport* row) {
   constexpr double micro = 1e-6, giga = 1e9;
   const bool ok = row != nullptr && microbench::has_rates(*row->data) && row->time;
@@ -90,8 +91,8 @@ std::string columns_heading() {
          line({"(B)", "(elements)", "", "", ""}, "(us)", "(GB/s)", "(GB/s)", "");
 }
 
-/// Returns the line of settings above a table, as far as they are known. A process measures with
-/// one thread.
+/// Returns the line above a table with the settings that are known. It gives one thread per
+/// process, as Isoscale measures.
 std::string settings_line(const CollectiveGroup& group) {
   std::vector<double> sizes;
   for (const PlacePair& pair : group.sizes) {

@@ -23,11 +23,11 @@
 #include "analysis/render/text_and_markdown.hpp"
 #include "analysis/tracing_overhead.hpp"
 
-/// The detailed report as one document, which plain text and Markdown print.
+/// Builds the detailed report as one document, from which plain text and Markdown are written.
 namespace isoscale::analysis::render {
 namespace {
 
-constexpr std::size_t widest = 120;  ///< columns of a detailed report
+constexpr std::size_t widest = 120;  ///< width of a detailed report, in columns
 
 TitledTable breakdown_table(const Curve& curve) {
   const Points traced = traced_points(curve);
@@ -60,7 +60,8 @@ constexpr std::array<Metric<PointReport>, 4> efficiency_metrics{{
      [](const PointReport& at) { return number(at.causes.serial_fraction); }},
 }};
 
-/// Adds speed-up and efficiency with their intervals, unless these add nothing to the other tables.
+/// Adds a table of speed-up and efficiency with their intervals. It is left out if it has no
+/// intervals and the other tables, which have the same values, are all shown.
 void add_efficiency(const Curve& curve, const Sections& sections, Document& document) {
   const bool has_intervals = std::ranges::any_of(curve.points, [](const PointReport& at) {
     const std::optional<statistics::Located> speedup = speedup_of(at);
@@ -78,7 +79,7 @@ Facts wanted(Facts facts, const Sections& sections) {
   return facts;
 }
 
-/// Returns the parts below a heading; nothing without parts.
+/// Returns the parts below a heading; an empty document if there are no parts.
 Document under(std::string title, Document parts) {
   if (!parts.empty()) parts.insert(parts.begin(), Heading{std::move(title), Underline::yes});
   return parts;
@@ -290,7 +291,7 @@ std::string render_summary(const merge::Report& report, std::size_t columns) {
 }
 
 std::string render_markdown(const merge::Report& report) {
-  // The answer comes first, then the machine that it is about.
+  // The answer comes first, then the description of its machine.
   Document document = answer(report);
   const auto title = std::ranges::find_if(
       document, [](const Block& at) { return std::holds_alternative<Heading>(at); });

@@ -29,7 +29,7 @@ constexpr std::array<const char*, 4> quantiles{"median", "p90", "p99", "max"};
 bool is_serve(const RowData& row) { return text_of(row, "op") == "serve"; }
 bool is_rate(const RowData& row) { return text_of(row, "part") == "rate"; }
 
-/// True if a number is a count, which is shown as an integer.
+/// True if the number under this key is a count, which is shown as an integer.
 bool is_count(std::string_view key) {
   constexpr std::array<std::string_view, 13> counts{
       "prompt", "output",  "max_batch", "burst",   "replicas", "requests", "backlog",
@@ -44,7 +44,7 @@ std::optional<double> seconds_of(const RowData& row, const std::string& key) {
   return number_of(row, key + std::string{seconds_suffix});
 }
 
-/// Returns the key without this suffix, as in reports, where all times are in seconds.
+/// Returns the key without `seconds_suffix`, since all times in reports are in seconds.
 std::string name_of(const std::string& key) {
   return key.ends_with(seconds_suffix) ? key.substr(0, key.size() - seconds_suffix.size()) : key;
 }
@@ -102,7 +102,7 @@ TitledTable rates_table(const std::vector<const RowData*>& rates) {
   return table;
 }
 
-/// Returns the rate whose requests were kept; absent if there is none.
+/// Returns the request rate for which the point has single requests; absent if there is none.
 std::optional<double> kept_rate(const PointReport& point) {
   for (const microbench::RowReport& row : point.bench->rows) {
     if (is_serve(*row.data) && text_of(*row.data, "part") == "request") {
@@ -112,7 +112,8 @@ std::optional<double> kept_rate(const PointReport& point) {
   return std::nullopt;
 }
 
-/// Returns the actual rate of arrivals at the requested `rate`; with few arrivals it differs.
+/// Returns the actual rate of arrivals when `rate` was requested; the two differ if there were few
+/// arrivals.
 std::optional<double> arrived_rate(const PointReport& point, std::optional<double> rate) {
   for (const RowData* const row : rates_of(point)) {
     if (number_of(*row, "rate") == rate) return number_of(*row, "offered");

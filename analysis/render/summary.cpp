@@ -27,7 +27,7 @@ std::string day_of(const results::RunData& run) {
   return run.created.substr(0, run.created.find('T'));
 }
 
-/// Shortens "Intel(R) Xeon(R) Processor" to "Intel Xeon", so that the line does not lose its end.
+/// Shortens "Intel(R) Xeon(R) Processor" to "Intel Xeon", so that the end of the line is not cut.
 std::string without_marks(std::string text) {
   for (const std::string_view mark : {"(R)", "(TM)", "(tm)", " Processor", " CPU"}) {
     for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark)) {
@@ -144,7 +144,8 @@ std::vector<Alike> groups_of(const std::vector<advice::Finding>& findings) {
   return groups;
 }
 
-/// Returns "hybrid, 2 ranks: no overlap ... (also: dp, tp)".
+/// Returns the sentence of the most severe finding with its curve, and the other curves: "hybrid, 2
+/// ranks: no overlap ... (also: dp, tp)".
 std::string sentence_of(const Alike& alike, const CurvesSummary& curves) {
   const auto name_of = [&](const advice::Finding& at) {
     const auto name = curves.names.find(at.curve);
@@ -224,8 +225,8 @@ void add_warnings(const merge::Report& report, Document& document) {
   document.push_back(notes);
 }
 
-/// Returns the file as an argument of a command; a placeholder where a shell would not accept it
-/// unchanged.
+/// Returns the run file as an argument of a command; a placeholder if there are several files, or
+/// if a shell would not accept the name unchanged.
 std::string argument_of(const merge::Report& report) {
   if (report.runs.size() != 1) return "FILE...";
   constexpr std::size_t longest = 60;

@@ -71,8 +71,8 @@ void add_gemm(const PointReport& point, std::vector<BenchRow>& rows) {
   rows.push_back({&point, "best GEMM rate", best->flops, Unit::flop_rate, where});
 }
 
-/// Adds the bus bandwidth of each collective at the largest size, by the library if it was
-/// measured.
+/// Adds the bus bandwidth of each collective at its largest size, in the implementation of the
+/// library if that was measured.
 void add_collectives(const PointReport& point, std::vector<BenchRow>& rows) {
   std::vector<std::string> seen;
   for (const CollectiveGroup& group : collective_groups(*point.bench)) {
@@ -191,8 +191,8 @@ std::vector<Family> families_of(const RunReport& run) {
   return families;
 }
 
-/// Adds the best rate over all batches, on meshes with the same number of ranks and the same labels
-/// as `telling`; rates whose time has an interval are preferred.
+/// Adds the best token rate over all batch sizes, from points with the same number of ranks and the
+/// same labels as `telling`. Rates whose time has an interval are preferred.
 void add_inference(const Family& family, const PointReport& telling, std::span<const Inference> all,
                    std::vector<BenchRow>& rows) {
   const Inference* best = nullptr;

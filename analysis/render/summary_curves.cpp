@@ -28,7 +28,7 @@ struct CurveRow {
   const Curve* curve = nullptr;
   const PointReport* point = nullptr;  ///< null: no point was measured
   std::string name{};
-  std::size_t launches = 0;  ///< of a joined point; 0 = curve of a single launch
+  std::size_t launches = 0;  ///< number for a joined point; 0 for a single launch
   const PointReport* baseline = nullptr;
 
   [[nodiscard]] bool is_baseline() const { return point != nullptr && point == baseline; }
@@ -38,7 +38,7 @@ bool has_efficiency(const CurveRow& row) {
   return row.point != nullptr && !row.is_baseline() && row.point->efficiency;
 }
 
-/// Returns the two largest shares: "GEMMs 4.1%, dp transfer 3.2%".
+/// Returns the two largest shares as text: "GEMMs 4.1%, dp transfer 3.2%".
 std::string largest_two(std::vector<std::pair<std::string, double>> shares) {
   std::erase_if(shares, [](const auto& at) { return !(at.second >= visible); });
   std::ranges::stable_sort(shares, std::ranges::greater{}, &std::pair<std::string, double>::second);
@@ -63,10 +63,10 @@ std::string own_step_text(const PointReport& point) {
   return text.empty() ? "" : "own step: " + text;
 }
 
-/// Returns the time that the step lost relative to the baseline's, by cause. The untraced
-/// difference is named if it is large compared with the causes, since they are then doubtful: first
-/// if it is a loss, last if it is a gain. If the causes do not explain the loss, the parts of the
-/// point's own step replace them.
+/// Returns the time that the step lost relative to the baseline, by cause. The difference between
+/// traced and untraced steps is added if it is large compared with the causes, which are then
+/// doubtful: it comes first if it is a loss, and last if it is a gain. If the causes do not explain
+/// the loss, the text of own_step_text() replaces them.
 std::string lost_text(const PointReport& point) {
   const efficiency::Waterfall& waterfall = *point.causes.waterfall;
   std::vector<std::pair<std::string, double>> shares;
@@ -98,7 +98,8 @@ Value lost_most(const CurveRow& row) {
   return words(row.is_baseline() || row.baseline == nullptr ? own_step_text(*row.point) : "");
 }
 
-/// Returns the labels of the point, then those that make its baseline doubtful.
+/// Returns the labels of the point, then the labels of its baseline, which make the efficiency
+/// doubtful.
 Value notes_of(const CurveRow& row) {
   std::vector<std::string> all;
   if (row.point != nullptr) {
@@ -217,7 +218,8 @@ std::vector<CurveRow> rows_of(const merge::Report& report) {
   return rows;
 }
 
-/// Returns "Efficiency on 4 ranks against 1 rank: 92.5% at best (dp), 48.1% at worst (tp)."
+/// Returns a sentence on the best and the worst efficiency: "Efficiency on 4 ranks against 1 rank:
+/// 92.5% at best (dp), 48.1% at worst (tp)."
 std::string efficiency_sentence(const std::vector<const CurveRow*>& rows) {
   const auto efficiency = [](const CurveRow* row) { return *row->point->efficiency; };
   const CurveRow& best = **std::ranges::max_element(rows, {}, efficiency);
@@ -258,8 +260,8 @@ std::string sentence_of(const std::vector<CurveRow>& rows) {
   return "No efficiency: no curve has times on two rank counts.";
 }
 
-/// Moves the baseline to the heading of the efficiency if all rows have the same one, and drops its
-/// column.
+/// Names the baseline in the heading of the efficiency if all rows have the same one, and then
+/// removes the column of baselines.
 void name_baseline(DocumentTable& table, const std::vector<CurveRow>& rows) {
   std::set<std::string> names;
   for (const CurveRow& row : rows) {

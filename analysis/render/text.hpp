@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-/// Text in reports: escaping, order of names, and comma-separated values.
+/// Handles text in reports: escaping, order of names, and comma-separated values.
 namespace isoscale::analysis::render {
 
-/// The largest number of characters that people are shown of one text; texts of the program itself
-/// are shorter.
+/// The largest number of characters that reports for people show of one text. Only texts from files
+/// can be longer.
 inline constexpr std::size_t most_shown = 1000;
-/// The limit for texts that programs read: none.
+/// The limit for texts in reports for programs, which are never cut.
 inline constexpr std::size_t whole_text = std::string_view::npos;
 
 /// Returns `text` in a form that is safe for a terminal. Anything that could move the cursor,
@@ -27,27 +27,27 @@ inline constexpr std::size_t whole_text = std::string_view::npos;
 /// Escapes text as escape() does, with the limit `most`.
 [[nodiscard]] std::string escape_up_to(std::string_view text, std::size_t most);
 
-/// Returns the columns on a terminal: the number of code points, for escaped text without wide
-/// characters.
+/// Returns the number of columns that escaped text takes on a terminal, which is its number of code
+/// points; wide characters count as one column.
 [[nodiscard]] std::size_t display_width(std::string_view text);
 
 /// True if `a` comes before `b` when digits in names are compared as numbers: node2 before node10.
 [[nodiscard]] bool before_naturally(std::string_view a, std::string_view b);
 
-/// The text of a cell whose number is not defined.
+/// The text of a cell without a value.
 inline constexpr std::string_view undefined = "—";
 
 /// Lines of a report, each with a key and a sentence.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-/// The name of a CSV column, and the text that a line has there. Lines follow RFC 4180 and are safe
-/// in a spreadsheet and on a terminal.
+/// The name of a CSV column, and the text of one line in this column. Lines follow RFC 4180 and are
+/// safe in a spreadsheet and on a terminal.
 using CsvCell = std::pair<std::string_view, std::string>;
 
-/// Returns the whole text, escaped as for a terminal. An apostrophe precedes a text that begins
-/// with =, +, - or @, which a spreadsheet would take for a formula.
+/// Returns the text of a CSV cell, escaped as escape() does but never cut. An apostrophe precedes a
+/// text that begins with =, +, - or @, which a spreadsheet would take for a formula.
 [[nodiscard]] std::string text_cell(std::string_view text);
-/// Returns the shortest text that reads back as the same number; empty = unknown.
+/// Returns the shortest text that reads back as the same number; "" for an unknown number.
 [[nodiscard]] std::string number_cell(std::optional<double> number);
 
 [[nodiscard]] std::string csv_heading(const std::vector<CsvCell>& cells);

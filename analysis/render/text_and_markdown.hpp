@@ -11,7 +11,8 @@
 
 #include "analysis/render/text.hpp"
 
-/// Tables of cells, the same for plain text and Markdown. All text in them is escaped already.
+/// Defines tables of text cells, which plain text and Markdown share. All text in them is already
+/// escaped.
 namespace isoscale::analysis::render {
 
 enum class Align : std::uint8_t {
@@ -45,8 +46,8 @@ struct TitledTable {
   std::vector<Column> columns{};
   std::vector<Row> rows{};
 
-  /// Appends a row; the first row that is added makes the columns. Of a row with a tail, only the
-  /// first `named` cells are shown: those that say what it is, where it has no results.
+  /// Appends a row; the cells of the first row also define the columns. A row with a tail (the
+  /// reason why it has no results) shows only its first `named` cells, which identify it.
   void add(std::vector<Cell> cells, std::string tail = "", std::size_t named = std::string::npos);
 };
 

@@ -11,7 +11,7 @@
 namespace isoscale::analysis::traces {
 namespace {
 
-/// Returns the text as a JSON string; bytes that are not UTF-8 are replaced.
+/// Returns the text as a JSON string, in which bytes that are not UTF-8 are replaced.
 std::string quoted(std::string_view text) {
   constexpr auto replace = nlohmann::json::error_handler_t::replace;
   return nlohmann::json(std::string{text}).dump(-1, ' ', false, replace);
@@ -88,7 +88,7 @@ void TraceWriter::write(const TraceEvent& event) {
 void TraceWriter::write_flow(FlowEnd end, std::uint64_t id, const Track& track,
                              units::Nanoseconds time) {
   begin_line();
-  // With bp "e" the arrow ends at the interval that holds the time, not at the next one.
+  // The entry "bp":"e" makes the arrow end at the interval that contains the time, not at the next.
   out_ << fmt::format(
       R"({{"ph":"{}","name":"message","cat":"message","id":{},"pid":{},"tid":{},"ts":{}{}}})",
       end == FlowEnd::start ? "s" : "f", id, track.process, track.thread, microseconds(time),

@@ -32,16 +32,16 @@ using results::PointData;
 using timeline::StepTrace;
 using units::Nanoseconds;
 
-/// Tells how long the communication ops of a point's traces waited for their last partners.
+/// Finds how long the communication ops in a point's traces waited for their last partners.
 class TraceWaits {
  public:
   /// `point` has no outline_problem and outlives this object.
   explicit TraceWaits(const results::PointData& point);
 
-  /// Returns the wait of op `op` in a trace of the point, never longer than its span; 0 where the
-  /// wait was no longer than the clocks of the ranks may be apart. Absent for ops that do not
-  /// communicate, if a partner was not traced or a clock is not aligned, and in steps that do not
-  /// count (step_counts).
+  /// Returns the wait of op `op` in a trace of the point, at most the length of its span; 0 if the
+  /// wait does not exceed the clock error. Absent for ops that do not communicate, for ops with a
+  /// partner that was not traced or whose clock is not aligned, and in steps that do not count (see
+  /// step_counts).
   [[nodiscard]] std::optional<units::Nanoseconds> of(const timeline::StepTrace& trace,
                                                      std::uint32_t op) const;
 
@@ -51,7 +51,7 @@ class TraceWaits {
   std::map<const timeline::StepTrace*, const breakdown::TracedStep*> step_of_;
 };
 
-/// Returns the ranks that an op waits for, including `rank` itself.
+/// Returns the ranks that take part in a communication op of `rank`, including `rank` itself.
 std::vector<int> partners_of(const results::PointData& point, int rank,
                              const program::OutlineOp& op) {
   if (op.kind != program::OpKind::exchange) return mesh::group_members(point.mesh, rank, op.axes);
@@ -85,7 +85,7 @@ std::optional<units::Nanoseconds> TraceWaits::of(const timeline::StepTrace& trac
          breakdown::transfer_time(span, step.waits[static_cast<std::size_t>(trace.rank)][op]);
 }
 
-constexpr std::int64_t step_thread = 0;  // streams follow
+constexpr std::int64_t step_thread = 0;  // thread of the whole steps; stream s has thread s + 1
 
 std::string device_of(const results::RankFacts& facts) {
   for (const char* const key : {"gpu_name", "device"}) {
@@ -105,8 +105,9 @@ std::string process_name(const results::RunData& run, const PointData& point, in
   return text + fmt::format(" ({}{}{})", facts->host, device.empty() ? "" : ", ", device);
 }
 
-/// Returns "gemm layer 0 mb 1, 64 x 256 x 64", since the multiplications of a layer differ by their
-/// shapes. Files before schema 1.6 only have the work: "gemm layer 0 mb 1, 25.2 MFLOP".
+/// Returns "gemm layer 0 mb 1, 64 x 256 x 64": the shape distinguishes the GEMMs of a layer. Files
+/// older than schema 1.6 have no shapes, so the FLOP take their place: "gemm layer 0 mb 1, 25.2
+/// MFLOP".
 std::string name_of(const OutlineOp& op) {
   const std::string name = program::label(op.kind, op.place);
   if (op.kind != program::OpKind::gemm || !(op.flop > 0)) return name;
@@ -136,7 +137,7 @@ EventArguments arguments_of(const OutlineOp& op, std::uint32_t number, const mes
   return arguments;
 }
 
-/// One end of a message at an op of a rank.
+/// The end of a message's arrow at an op of a rank.
 struct MessageEnd {
   std::uint32_t op = 0;
   FlowEnd end = FlowEnd::start;
@@ -146,7 +147,7 @@ struct MessageEnd {
 /// Writes the traces of one point.
 class PointExport {
  public:
-  /// Begins the export of a point; the names of its processes begin with `launch`.
+  /// Prepares the export of a point. The names of its processes begin with `launch`.
   PointExport(const results::RunData& run, std::string launch, const PointData& point,
               std::int64_t first_process, std::uint64_t first_flow, TraceWriter& writer)
       : run_(run),
@@ -185,7 +186,7 @@ class PointExport {
     return first;
   }
 
-  /// Returns the usable traces of each traced step, by rank, in order of time.
+  /// Returns the usable traces of all traced steps, in order of time; each entry is by rank.
   std::vector<breakdown::TraceOfRank> usable_steps() {
     std::vector<breakdown::TraceOfRank> steps;
     for (int rank = 0; rank < point_.ranks; ++rank) untraced_.insert(rank);
@@ -228,7 +229,7 @@ class PointExport {
     }
   }
 
-  /// Returns the ends of arrows, only between ranks whose times can be compared.
+  /// Returns the ends of arrows by rank. There are arrows only between ranks with aligned clocks.
   [[nodiscard]] std::map<int, std::vector<MessageEnd>> message_ends(
       const breakdown::TraceOfRank& traces) {
     breakdown::TraceOfRank comparable = traces;
@@ -282,8 +283,8 @@ class PointExport {
                      .end = span.end - zero_,
                      .arguments = arguments_of(op, number, point_.mesh, waits_.of(trace, number))});
       for (; !ends.empty() && ends.front().op == number; ends = ends.subspan(1)) {
-        // A viewer finds the interval that holds the time; an interval's end no longer belongs to
-        // it.
+        // The viewer attaches the arrow to the interval that contains the time. The end of an
+        // interval is not part of it, so the arrow ends one nanosecond earlier.
         const Nanoseconds last = std::max(span.start, span.end - Nanoseconds{1});
         const bool starts = ends.front().end == FlowEnd::start;
         writer_.write_flow(ends.front().end, ends.front().id, at,
@@ -308,7 +309,7 @@ class PointExport {
   std::set<int> broken_, untraced_, unaligned_;
 };
 
-/// Adds notes on what is missing from an exported point.
+/// Adds notes on the traces and ranks that are missing from an exported point.
 void note(const PointExport& exported, const PointData& point, const std::string& name,
           std::vector<std::string>& notes) {
   const auto say = [&](const std::set<int>& ranks, const char* what) {
@@ -325,7 +326,7 @@ void note(const PointExport& exported, const PointData& point, const std::string
 TraceExport export_traces(std::span<const results::RunData> runs, std::ostream& out) {
   TraceWriter writer{out};
   TraceExport result;
-  std::int64_t next_process = 1;  // viewers treat process 0 specially
+  std::int64_t next_process = 1;  // not 0, which viewers treat as a special process
   std::uint64_t next_flow = 1;
   for (const results::RunData& run : runs) {
     const std::string launch =

@@ -19,13 +19,13 @@
 /// document of Chromium's catapult project), which ui.perfetto.dev and chrome://tracing open.
 namespace isoscale::analysis::traces {
 
-/// A row of the viewer, given by process and thread.
+/// A row of the trace viewer, identified by process and thread.
 struct Track {
   std::int64_t process = 0;
   std::int64_t thread = 0;
 };
 
-/// Collects the arguments of an event in the order of the calls; values are JSON.
+/// Collects the arguments of an event as a JSON object, in the order of the calls to add().
 class EventArguments {
  public:
   EventArguments& add(std::string_view key, std::string_view text);
@@ -38,7 +38,7 @@ class EventArguments {
   std::string members_;
 };
 
-/// One interval of a track.
+/// One interval on a track.
 struct TraceEvent {
   Track track;
   std::string_view name;
@@ -47,25 +47,25 @@ struct TraceEvent {
   EventArguments arguments{};
 };
 
-/// The end of an arrow between two events: it starts within the sender's and finishes within the
-/// receiver's.
+/// The two ends of an arrow between events: the arrow starts within the sender's event and finishes
+/// within the receiver's.
 enum class FlowEnd : std::uint8_t { start, finish };
 
-/// Writes one JSON object, event by event; it keeps none of them in memory.
+/// Writes the events of a trace as one JSON object. It does not keep events in memory.
 class TraceWriter {
  public:
-  /// Begins the object. `out` outlives this writer.
+  /// Writes the beginning of the JSON object. `out` outlives this writer.
   explicit TraceWriter(std::ostream& out);
 
   void name_process(std::int64_t process, std::string_view name);
   void name_thread(const Track& track, std::string_view name);
-  /// Writes an interval; one that ends before it starts gets length 0.
+  /// Writes an interval. An interval that ends before it starts gets the length 0.
   void write(const TraceEvent& event);
   void write_flow(FlowEnd end, std::uint64_t id, const Track& track, units::Nanoseconds time);
-  /// Ends the JSON object.
+  /// Writes the end of the JSON object.
   void finish();
 
-  [[nodiscard]] std::uint64_t events() const { return events_; }  ///< intervals so far
+  [[nodiscard]] std::uint64_t events() const { return events_; }  ///< intervals written so far
 
  private:
   void begin_line();
@@ -76,24 +76,26 @@ class TraceWriter {
   std::uint64_t events_ = 0;
 };
 
-/// Returns nanoseconds as microseconds, exactly: "12.345".
+/// Returns a time in microseconds, without rounding: "12.345".
 [[nodiscard]] std::string microseconds(units::Nanoseconds time);
 
-/// The number of events written, and what was left out.
+/// The number of events that were written, and notes on the traces that were left out.
 struct TraceExport {
   std::uint64_t events = 0;             ///< steps and ops
-  std::vector<std::string> left_out{};  ///< a sentence each
+  std::vector<std::string> left_out{};  ///< one sentence for each reason
 };
 
-/// Writes all traces of `runs` to `out` in Chrome's trace-event format. A process is a rank of a
-/// point; with several runs its name begins with the launch (from 1). A thread is a stream of the
-/// rank; one more thread has the whole steps. An event is an op, and an arrow leads from the start
-/// of each message's send to the end of its receive. The times of a point begin with its first
-/// traced step and are those of its rank 0's clock. Traces that cannot be used are left out.
+/// Writes all traces of `runs` to `out` in Chrome's trace-event format. Each rank of a point is a
+/// process; with several runs its name begins with the number of the launch (from 1). Each stream
+/// of the rank is a thread, and one more thread has the whole steps. Each op is an event. An arrow
+/// leads from the start of each send to the end of the matching receive. Time 0 of a point is the
+/// start of its first traced step, and all times are in terms of the clock of its rank 0. Traces
+/// that cannot be used are left out.
 [[nodiscard]] TraceExport export_traces(std::span<const results::RunData> runs, std::ostream& out);
 
-/// Writes the traces to a file, which only appears once it is complete. Throws base::UsageError
-/// when it exists and may not be replaced, or cannot be made; base::Error when writing fails.
+/// Writes the traces to a file, which only appears once it is complete. Throws base::UsageError if
+/// the file exists and may not be replaced, or cannot be created; throws base::Error if writing
+/// fails.
 [[nodiscard]] TraceExport write_trace_file(std::span<const results::RunData> runs,
                                            const std::filesystem::path& path,
                                            settings::IfExists if_exists);

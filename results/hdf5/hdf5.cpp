@@ -60,8 +60,8 @@ PropertyId file_access() {
   return access;
 }
 
-/// Groups keep this many attributes and members in their header, which has a checksum; HDF5's
-/// storage for more than that has none. Only lists of points may exceed it.
+/// Sets how many attributes and members a group keeps in its header, which has a checksum; HDF5's
+/// storage for more of them has none. Only lists of points may exceed it.
 void keep_in_header(const PropertyId& create) {
   constexpr unsigned most = 128, least = 64;
   check(H5Pset_attr_phase_change(create.get(), most, least));

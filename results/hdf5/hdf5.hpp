@@ -18,8 +18,8 @@
 #include "base/handle.hpp"
 #include "results/records/fields.hpp"
 
-/// Wraps HDF5 once, with all results checked; hdf5.hpp is the only place that includes <hdf5.h>. It
-/// is not thread-safe: HDF5 is used from one thread.
+/// Wraps HDF5 and checks the result of every call; only this header includes <hdf5.h>. The wrapper
+/// is not thread-safe: HDF5 must be used from one thread.
 namespace isoscale::results::hdf5 {
 
 /// An error with HDF5's own error stack as text, outermost call first.
@@ -32,7 +32,7 @@ class Hdf5Error : public base::Error {
 hid_t check(hid_t code, std::source_location where = std::source_location::current());
 int check(herr_t code, std::source_location where = std::source_location::current());
 
-/// Returns the bytes of an element; throws where HDF5 does not know them.
+/// Returns the bytes of an element of this type; throws if HDF5 does not know them.
 [[nodiscard]] std::size_t size_of_type(
     hid_t type, std::source_location where = std::source_location::current());
 

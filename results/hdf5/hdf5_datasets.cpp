@@ -81,7 +81,7 @@ void write_about(hid_t dataset, const About& about) {
 /// since the file would otherwise silently lack the data.
 void close(DatasetId dataset) { check(H5Dclose(dataset.release())); }
 
-/// Writes a dataset; no dimensions mean a single value.
+/// Writes a dataset; if `dims` is empty, it holds a single value.
 DatasetId write_raw(hid_t group, const std::string& name, hid_t file_type, hid_t memory_type,
                     std::span<const hsize_t> dims, const void* values, const About& about) {
   const SpaceId space{
@@ -135,7 +135,7 @@ hsize_t file_size(hid_t object) {
   return bytes;
 }
 
-/// Throws unless the data that the file stores for the dataset can hold `elements` of this size.
+/// Throws unless the bytes that the file stores for the dataset can hold all its elements.
 void check_size(const OpenDataset& dataset, const std::string& name, hsize_t element_size) {
   if (dataset.elements == 0) return;  // nothing will be read
   const PropertyId create{check(H5Dget_create_plist(dataset.id.get()))};

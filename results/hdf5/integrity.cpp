@@ -59,7 +59,7 @@ bool is_whole_collection(const Descriptor& file, std::uint64_t begin, std::vecto
   rest.remove_prefix(header_bytes);
   while (rest.size() >= header_bytes) {
     const std::uint64_t bytes = size_in(rest);
-    const bool is_free = rest[0] == '\0' && rest[1] == '\0';  // object 0: up to the end
+    const bool is_free = rest[0] == '\0' && rest[1] == '\0';  // object 0: free up to the end
     if (bytes > size || (is_free && bytes != rest.size())) return false;
     const std::uint64_t taken = is_free ? bytes : header_bytes + (bytes + 7) / 8 * 8;
     if (taken > rest.size()) return false;
@@ -88,7 +88,8 @@ DigestState digest_state(const Descriptor& file) {
   if (!has_digest(file)) return DigestState::none;
   std::vector<char> begin(digest_block_bytes);
   const std::string_view found = read_at(file, 0, begin);
-  // Any difference from the expected block means that it is wrong, so the block need not be parsed.
+  // Any difference from the expected block means that the digest is wrong, so the block need not be
+  // parsed.
   return found == block_of(file) ? DigestState::right : DigestState::wrong;
 }
 

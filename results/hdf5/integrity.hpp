@@ -27,18 +27,20 @@ enum class DigestState : std::uint8_t {
   none,   ///< written before digests existed, or by another program
 };
 
-/// True if a file begins like a run file with a digest; of a truncated file at least 8 bytes must
-/// be there.
+/// True if a file begins like a run file with a digest; the first 8 bytes suffice if it is
+/// truncated.
 [[nodiscard]] bool has_digest_mark(const std::filesystem::path& path);
 
 /// True if the file has a digest, right or wrong.
 [[nodiscard]] bool has_digest(const Descriptor& file);
-/// Reads the whole file unless it has no digest. Throws base::Error when it cannot be read.
+/// Returns the state of a file's digest; reads the whole file if it has one. Throws base::Error
+/// when it cannot be read.
 [[nodiscard]] DigestState digest_state(const Descriptor& file);
-/// Returns the state of the file with this name; none when it cannot be opened.
+/// Returns the state of the digest of the file with this name; none when it cannot be opened.
 [[nodiscard]] DigestState digest_state(const std::filesystem::path& path);
 
-/// Writes the block to a file that has room for it, and replaces an old one. Throws base::Error.
+/// Computes the block with the digest and writes it to a file that has room for it, in place of any
+/// earlier block. Throws base::Error.
 void put_digest(const Descriptor& file);
 
 /// True if every global heap collection in the file (HDF5 File Format Specification 2.0, III.E;

@@ -37,7 +37,7 @@ constexpr std::string_view temporary_suffix = ".tmp";
 }
 
 /// Returns a mark that distinguishes processes of this machine from those of other machines (and
-/// containers) on the same file system: the name of the host and its namespace of process numbers.
+/// containers) on the same file system: the name of the host and its namespace of process ids.
 std::string machine_mark() {
   std::array<char, 256> host{};
   if (gethostname(host.data(), host.size() - 1) != 0) host.front() = '\0';
@@ -77,12 +77,12 @@ void warn_not_synced(const fs::path& path, int code) {
                   path.string(), std::generic_category().message(code)));
 }
 
-/// Renames a file if nothing has the new name. Returns 0 or errno.
+/// Renames a file unless another file has the new name. Returns 0 or errno.
 int rename_to_new(const fs::path& from, const fs::path& to) {
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
   if (errno == EEXIST || (errno != EINVAL && errno != ENOSYS)) return errno;
-  // The file system cannot do that in one step; a hard link has the same effect where it can be
-  // made.
+  // The file system cannot check and rename in one step; a hard link, where possible, has the same
+  // effect.
   if (link(from.c_str(), to.c_str()) == 0) {
     unlink(from.c_str());
     return 0;
@@ -92,7 +92,8 @@ int rename_to_new(const fs::path& from, const fs::path& to) {
   return std::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
-/// Returns the process number in a temporary name of this machine, 0 when it is not such a name.
+/// Returns the id of the process of this machine that made a temporary file, from the file's name;
+/// 0 for other names.
 pid_t owner_of(std::string_view name, std::string_view machine_prefix) {
   if (!name.starts_with(machine_prefix) || !name.ends_with(temporary_suffix)) return 0;
   name.remove_prefix(machine_prefix.size());

@@ -40,17 +40,17 @@ class TemporaryFile {
 
   /// Copies the content of an open file to the offset `shift`, with zeros before it.
   void copy_from(const Descriptor& source, std::uint64_t shift = 0);
-  /// Appends bytes to what the file holds. Throws base::Error with the system's reason.
+  /// Appends bytes to the file's content. Throws base::Error with the system's reason.
   void append(std::string_view bytes);
-  /// Reserves space in the file system for the file at this size; it may be longer afterwards.
-  /// Throws base::Error when there is not enough space; does nothing where the file system cannot
-  /// reserve.
+  /// Reserves space in the file system for this many bytes of the file, which may be longer
+  /// afterwards. Throws base::Error when there is not enough space; does nothing where the file
+  /// system cannot reserve.
   void reserve(std::uint64_t bytes);
   /// Gives the file its final name. The content is on disk before the name is, so that at any time,
   /// even if the machine stops, the name refers to the complete old or new content. A file that is
   /// replaced passes on its permissions. The descriptor stays valid whatever happens to the name,
   /// and holds the file's lock. Throws base::Error, with the old content in place; only warns if
-  /// just the name could not be written to disk.
+  /// the content is on disk but the name could not be written there.
   [[nodiscard]] Descriptor publish(const std::filesystem::path& final_path, Publish how);
 
  private:
@@ -60,7 +60,7 @@ class TemporaryFile {
 
 [[nodiscard]] std::uint64_t size_of(const Descriptor& file);
 
-/// Reads the file from `at` on, as much as `room` holds; less only at the end of the file. Throws
+/// Reads as many bytes from `at` on as `room` holds; fewer only at the end of the file. Throws
 /// base::Error with the system's reason.
 [[nodiscard]] std::string_view read_at(const Descriptor& file, std::uint64_t at,
                                        std::span<char> room);
@@ -77,7 +77,8 @@ struct FileIdentity {
   std::uint64_t device = 0, inode = 0;
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
-/// Returns the identity of the file with this name; none when there is none. Does not follow links.
+/// Returns the identity of the file with this name; none when there is no such file. Does not
+/// follow links.
 [[nodiscard]] std::optional<FileIdentity> identity_of(const std::filesystem::path& path);
 [[nodiscard]] FileIdentity identity_of(const Descriptor& file);
 

@@ -11,8 +11,8 @@
 namespace isoscale::results {
 
 // Reads and writes the parts of a run in the groups of an open file. Functions named get_... throw
-// base::Error for values that are missing or invalid. `minor` is that of the file's schema version:
-// fields of later versions are not read.
+// base::Error for values that are missing or invalid. `minor` is the minor schema version of the
+// file: fields of later versions are not read.
 
 /// Returns an upper limit on the bytes of a point in a file, with a generous estimate for
 /// structure.

@@ -33,7 +33,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The first part reads files in this process, even if HDF5 might crash on them.
+// The first part of this source file reads files in this process, even if HDF5 might crash on them.
 
 /// Throws base::UsageError with one sentence: the file, what is wrong with it and what to do.
 [[noreturn]] void refuse(const fs::path& path, std::string_view problem) {
@@ -160,8 +160,8 @@ fs::path part_in(const fs::path& folder, const std::string& name) {
   return folder / name;
 }
 
-/// Requires that the name of a point's group is its index: by this name the point is removed, and
-/// read from its part.
+/// Requires that the name of a point's group is its index: this name is used to remove the point,
+/// and to find it in its part file.
 void check_index(const hdf5::Group& group, const std::string& name) {
   const std::int64_t index = group.integer("index");
   if (name != fmt::format("{:04}", index)) {
@@ -273,7 +273,7 @@ constexpr units::Bytes least_memory{std::uint64_t{1} << 30U};
 constexpr std::uint64_t memory_per_byte =
     8;  ///< bytes for each byte of the files: unpacked columns, and the data made from them
 
-/// The bytes that are read or written in a second of CPU time, at least.
+/// The least number of bytes that are read or written in a second of CPU time.
 constexpr std::uint64_t bytes_per_second = std::uint64_t{8} << 20U;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -286,10 +286,10 @@ constexpr int slowdown = 1;
 
 #endif
 
-/// The first letter of an answer; after `refused` a sentence follows.
+/// The first letter of the separate process's answer; after `refused`, the error message follows.
 constexpr char read_well = 'r', refused = 'n';
 
-/// Returns limits by the sizes of a run file and of its parts.
+/// Returns limits on memory and CPU time, by the sizes of a run file and of its parts.
 base::Limits limits_for(const fs::path& path) {
   std::error_code ignored;
   std::uint64_t bytes = fs::file_size(path, ignored);

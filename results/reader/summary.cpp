@@ -100,7 +100,7 @@ struct KeptFacts {
   int node = 0;
   std::string cpu_model{}, gpu_name{};
   std::optional<double> cores{};
-  int ranks = 0;  ///< with these facts
+  int ranks = 0;  ///< number of ranks with these facts
 
   auto operator<=>(const KeptFacts&) const = default;
 };
@@ -192,7 +192,8 @@ RunSummary from_json(json& object) {
 constexpr std::string_view end_mark = "\nisoscale summary, version 1\n";
 constexpr std::size_t end_bytes = 256;
 
-/// Returns the last bytes of a file with the summary `text`.
+/// Returns the bytes that follow the summary `text` at the end of a file: its digest and its
+/// length.
 std::string end_of(std::string_view text) {
   base::Blake2b digest;
   digest.add(text);
@@ -202,7 +203,7 @@ std::string end_of(std::string_view text) {
   return end + '\n';
 }
 
-/// Reads exactly `length` bytes; absent where the file has not as many there.
+/// Reads exactly `length` bytes; absent if the file has fewer bytes there.
 std::optional<std::string> bytes_at(const Descriptor& file, std::uint64_t at, std::size_t length) {
   std::string bytes(length, '\0');
   return read_at(file, at, bytes).size() == length ? std::optional{std::move(bytes)} : std::nullopt;

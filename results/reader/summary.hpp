@@ -14,10 +14,10 @@
 
 /// The summary of a run file: the facts that an index of many runs needs, as JSON behind the HDF5
 /// data, with a digest of its own (SCHEMA.md). It can be read without HDF5, on any thread. A
-/// program that changes the file through HDF5 cuts it off.
+/// program that changes the file through HDF5 removes the summary.
 namespace isoscale::results {
 
-/// The measured part of a point in a summary.
+/// The measured results of a point that a summary keeps.
 struct PointFigures {
   std::optional<double> step_time{};  ///< seconds, median of the untraced steps that count
   std::size_t counted = 0;            ///< number of these steps
@@ -35,20 +35,21 @@ struct RunSummary {
 
 /// Returns the summary of a run that was read or is being measured.
 [[nodiscard]] RunSummary summary_of(const RunData& run, Confidences& confidences);
-/// Appends a point whose step time is judged with this confidence (see confidence_of).
+/// Appends a point to a summary. `confidence` is that of the interval of its step time
+/// (confidence_of).
 void add_point(RunSummary& summary, const PointData& point, double confidence,
                std::optional<std::string> part_file = {});
 
-/// Returns what is appended to a run file whose HDF5 data is complete.
+/// Returns the text that is appended to a run file when its HDF5 data is complete.
 [[nodiscard]] std::string summary_text(const RunSummary& summary);
 
-/// Returns true if a file whose HDF5 data ends after `end_of_data` bytes has a part of a summary
-/// behind it, but no whole one: it was cut off or damaged there.
+/// True if a file whose HDF5 data ends after `end_of_data` bytes has a part of a summary behind the
+/// data, but no complete one, since the file was cut off or damaged there.
 [[nodiscard]] bool has_broken_summary(const std::filesystem::path& path, std::uint64_t end_of_data);
 
-/// Returns the summary of a run file with its points by index. Absent where the file has none or
-/// none that this version can use, where its digest differs, and where a part file is missing:
-/// read_run() then says what can be read, or why nothing can.
+/// Returns the summary of a run file with its points by index. Absent if the file has no summary
+/// that this version can use, if the digest of the summary differs, or if a part file is missing.
+/// read_run() then reads what can be read, or says why it cannot.
 [[nodiscard]] std::optional<RunSummary> read_summary(const std::filesystem::path& path);
 
 }  // namespace isoscale::results

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-/// Calibration data are plain data: fits to what one run measured of single operations. The
-/// analysis makes them, the writer stores them, and the reader returns them.
+/// Calibration data are fits to one run's measurements of single operations. They are plain data:
+/// the calibration makes them, the writer stores them, and the reader returns them.
 namespace isoscale::results {
 
 /// A fitted value with its 95% interval; the bounds are absent where there are too few sizes for
@@ -53,8 +53,8 @@ struct CalibrationGrowth {
   std::string op{}, dtype{}, link_class{}, implementation{};
   std::vector<int> members{};                  ///< ascending
   std::vector<double> latency{}, bandwidth{};  ///< for each entry of `members`; NaN = not known
-  /// The law that fits the latencies better, "log2 n" or "n"; "" when the latencies do not decide
-  /// it.
+  /// The law that fits the latencies better, "log2 n" or "n"; "" when there are too few latencies
+  /// to decide.
   std::string law{};
   double base = 0, slope = 0;  ///< seconds: latency = base + slope * law
   /// The bandwidth at the most ranks divided by that at the fewest.
@@ -78,7 +78,7 @@ struct GemmRate {
 
 /// The best rate of one element type, which MFU is relative to.
 struct GemmCeiling {
-  std::string dtype{}, cache{};  ///< cold shapes, unless only warm ones were measured
+  std::string dtype{}, cache{};  ///< cache: of the row with the best rate
   double rate = 0;               ///< FLOP/s of one rank
   double m = 0, n = 0, k = 0, batch = 1;
   std::optional<double> error{};  ///< of a predicted rate, as in CalibrationCurve

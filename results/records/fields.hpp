@@ -7,9 +7,9 @@
 #include <type_traits>
 #include <utility>
 
-/// The kinds of fields that describe a stored record. `fields_of<Record>` is the one description of
-/// each: a tuple of these, which the writer and the reader of the run file, the estimate of its
-/// size, the summary and the gather over MPI go through (get_fields.hpp and put_fields.hpp).
+/// Defines the kinds of fields that describe a stored record. The tuple `fields_of<Record>` is the
+/// only description of a record. The writer and the reader of the run file, the estimate of its
+/// size, the summary and the gather over MPI all use it (get_fields.hpp and put_fields.hpp).
 namespace isoscale::results {
 
 /// The attributes that every dataset has. Counts and indices have the unit "1", text has "text".
@@ -17,17 +17,18 @@ struct About {
   std::string_view unit, description;
 };
 
-/// The description of a record, specialised beside its list of fields.
+/// The tuple of a record's fields; layout.hpp and others specialise it for each record.
 template <class Record>
 constexpr auto fields_of = nullptr;
 
-/// Returns a function that reaches a member, or a member of a member and so on, of a record.
+/// Returns a function that gives a reference to a member of a record, or, for several pointers, to
+/// a member of a member and so on.
 template <class... Members>
 constexpr auto path(Members... members) {
   return [=](auto& record) -> auto& { return (record.*....*members); };
 }
 
-/// A scalar attribute of the record's group; an absent optional has none.
+/// A scalar attribute of the record's group; an absent optional has no attribute.
 template <class Member>
 struct Attribute {
   const char* name;
@@ -50,8 +51,8 @@ struct Text {
   About about;
 };
 
-/// A dataset. In a table of records it has an element for each of them (a row, if the member is a
-/// list with an entry for each rank); in a single record it holds a list.
+/// A dataset. In a table it has one element for each record, or one row if the member is a list
+/// with an entry for each rank. In a single record it holds a list.
 template <class Member>
 struct Field {
   const char* name;
@@ -60,8 +61,8 @@ struct Field {
   int since;
 };
 
-/// A list of records: a dataset for each field, in a group of this name, or in the group of the
-/// record that has the list if `name` is empty. `label` names it in errors.
+/// A list of records, stored as one dataset for each field in the group `name`, or, if `name` is
+/// empty, in the group of the record that has the list. `label` names the list in errors.
 template <class Member>
 struct Table {
   const char* name;
@@ -70,7 +71,8 @@ struct Table {
   int since;
 };
 
-/// One dataset for a member of list entries: the entries of all rows' lists, one after another.
+/// One dataset for a member of the entries of lists. It holds the lists of all rows, one after
+/// another.
 template <class List, class Member>
 struct Each {
   const char* name;
@@ -89,8 +91,9 @@ struct Lists {
   std::tuple<Eaches...> each;
 };
 
-/// A list of equally long lists in each row, such as plays by rank: their number, where the values
-/// of each row begin, and all values.
+/// A list of equally long lists in each row, such as times by play and rank. Three datasets hold
+/// the number of lists in each row, the positions where the values of each row begin, and all
+/// values.
 template <class Member>
 struct Plays {
   const char *count, *begin, *value;
@@ -98,8 +101,9 @@ struct Plays {
   About count_about, begin_about, value_about;
 };
 
-/// A map in each row of a table: a group with one dataset for each key that some row has. A text
-/// that is empty and a number that is NaN are absent. `unit_of` gives the unit of a key.
+/// A map in each row of a table, stored as a group with one dataset for each key that some row has.
+/// An empty text or a NaN means that the row does not have the key. `unit_of` gives the unit of a
+/// key.
 template <class Member>
 struct Keys {
   const char* name;
@@ -108,7 +112,8 @@ struct Keys {
   std::string_view description;
 };
 
-/// An optional value with its interval in each row: three datasets, with NaN where it is absent.
+/// An optional value with its interval in each row, stored as three datasets with NaN where it is
+/// absent.
 template <class Member>
 struct Interval {
   const char *value, *lower, *upper;
@@ -116,7 +121,7 @@ struct Interval {
   About about;
 };
 
-/// Turns pointers to members into functions.
+/// Turns a pointer to a member into a function (see path()); returns a function unchanged.
 template <class Member>
 constexpr auto reach(Member member) {
   if constexpr (std::is_member_object_pointer_v<Member>) {
@@ -152,7 +157,7 @@ constexpr auto table(const char* name, Member member, std::string_view label, in
   return Table<decltype(reach(member))>{name, reach(member), label, since};
 }
 
-/// An entry of a list that is itself the value.
+/// A function for lists of plain values: it returns the entry itself.
 inline constexpr auto itself = [](auto& entry) -> auto& { return entry; };
 
 template <class List, class Member>

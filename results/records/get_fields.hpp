@@ -25,8 +25,8 @@
 /// missing or out of range.
 namespace isoscale::results {
 
-/// Returns stored codes as our codes. A file may number its enumerators differently, so codes are
-/// translated by their names.
+/// Translates the codes of a file into those of this program by the names of the enumerators, since
+/// a file may number them differently.
 inline std::vector<std::uint8_t> translated(const char* name, std::vector<std::uint8_t> codes,
                                             const std::vector<std::string>& theirs,
                                             const std::vector<std::string>& ours) {
@@ -71,7 +71,8 @@ class RowsToFill {
     require(rows_.size() == count, fmt::format("the columns of {} differ in length", label_));
     return rows_;
   }
-  /// Requires that parts of `total` elements begin at `begin`, in order, one for each row.
+  /// Returns the rows for a dataset of `total` elements in which those of row i begin at begin[i].
+  /// Throws base::Error unless the rows' parts are in order and cover the dataset.
   std::vector<Row>& of(const char* name, const std::vector<std::uint64_t>& begin,
                        std::size_t total) {
     require(!begin.empty() && begin.front() == 0 && begin.back() == total &&
@@ -186,7 +187,7 @@ void get_column(const Source& from, RowsToFill<Row>& rows, const Interval<Member
   }
 }
 
-/// Reads the rows of a table; `minor` is that of the schema version that it was written with.
+/// Reads the rows of a table; `minor` is the minor schema version with which it was written.
 template <class Row, class Source>
 std::vector<Row> get_rows(const Source& from, int minor, std::string_view label) {
   RowsToFill<Row> rows{label};
@@ -259,7 +260,7 @@ void get_field(const Source& from, Record& record, const Table<Member>& field, i
   }
 }
 
-/// Reads the fields of one record, by default all of them; those that a file of the minor schema
+/// Reads the fields of one record, by default all of them; fields that a file of this minor schema
 /// version does not have keep their values.
 template <class Source, class Record, class Fields = decltype(fields_of<Record>)>
 void get_record(const Source& from, Record& record, int minor,

@@ -14,7 +14,8 @@
 #include "results/records/run_data.hpp"
 
 /// The layout of a run file: the fields of each record. SCHEMA.md describes the same for readers;
-/// change both and the version together. A field that a later minor version added says so last.
+/// change both and the version together. If a later minor version added a field, this version is
+/// the field's last argument.
 namespace isoscale::results {
 
 inline constexpr std::string_view format_name = "isoscale-run";
@@ -23,9 +24,9 @@ inline constexpr std::string_view part_format_name = "isoscale-run-part";
 /// Returns the name of a point's group under /points.
 [[nodiscard]] std::string point_group_name(int index);
 
-/// Returns the unit of a rank's number by its key, by the first of these rules that fits: Hz if it
-/// contains _clock, W if _power, B if it contains memory_ or ends in _cache, s if it ends in
-/// _seconds, else "1".
+/// Returns the unit of a numeric fact of a rank, by the first rule that fits its key: Hz if the key
+/// contains _clock, W if it contains _power, B if it contains memory_ or ends in _cache, s if it
+/// ends in _seconds, else "1".
 [[nodiscard]] std::string_view unit_of_fact(std::string_view key);
 
 /// Returns the unit of a row's number by its key: B for bytes and keys that end in _bytes, FLOP for

@@ -26,7 +26,7 @@ struct StoredOutline {
 };
 
 /// The ops of all outlines of a point. Waits and transfers are in the order of their ops; each op
-/// has the number of its own. Each shape of matrix multiplication is there once.
+/// has the numbers of its waits and transfers. Each shape of matrix multiplication is stored once.
 struct StoredOps {
   std::vector<std::uint32_t> outline_of_rank{};
   std::vector<StoredOutline> outlines{};
@@ -43,7 +43,7 @@ struct StoredOps {
 /// The trace of one rank and step. Rows of one timeline are adjacent.
 struct StoredTrace {
   std::uint32_t timeline = 0, rank = 0;
-  timeline::StepTrace trace{};  ///< its rank is not set
+  timeline::StepTrace trace{};  ///< its own rank is not set
 };
 
 [[nodiscard]] std::vector<StoredTrace> to_stored(const std::vector<timeline::Timeline>& timelines);

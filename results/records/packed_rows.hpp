@@ -17,7 +17,7 @@
 /// and nothing is checked.
 namespace isoscale::results {
 
-/// The bytes of datasets, one after another: the number of elements, then the elements.
+/// The bytes of datasets, one after another. Each has its number of elements, then the elements.
 class PackedFields {
  public:
   PackedFields() = default;
@@ -74,7 +74,7 @@ class PackedFields {
   }
 
   std::vector<std::byte> bytes_;
-  mutable std::size_t at_ = 0;  ///< of the next dataset to be read
+  mutable std::size_t at_ = 0;  ///< position of the next dataset to be read
 };
 
 template <class Row>

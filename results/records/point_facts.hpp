@@ -15,15 +15,16 @@
 #include "mesh/mesh.hpp"
 #include "results/records/run_data.hpp"
 
-/// Facts about a point that need no report: its labels, MPI's ranks, and the nodes of the ranks.
+/// Finds facts about a point in its record and its run: its labels, the MPI ranks of its ranks, and
+/// their nodes.
 namespace isoscale::results {
 
-/// Labels of points whose times are not those of the machine: ranks that share cores or a GPU, and
-/// injected faults.
+/// Labels of points whose times do not represent the machine, since ranks shared cores or a GPU, or
+/// faults were injected.
 inline constexpr std::array<std::string_view, 3> unsound_labels{"oversubscribed", "shared-gpu",
                                                                 "injected"};
 
-/// True if ranks of the point shared cores or a GPU: its time says nothing about scaling.
+/// True if ranks of the point shared cores or a GPU, so that its time says nothing about scaling.
 [[nodiscard]] inline bool shares_hardware(const std::vector<std::string>& labels) {
   return std::ranges::any_of(labels, [](const std::string& label) {
     return label == "oversubscribed" || label == "shared-gpu";
@@ -53,14 +54,15 @@ inline constexpr std::size_t fewest_steps = 6;
   return found;
 }
 
-/// Returns MPI's rank in the launch, which reports show, for a rank of the point; `rank` itself
-/// where the file does not have it.
+/// Returns the MPI rank in the launch, which reports show, of a rank of the point; `rank` itself if
+/// the file does not store it.
 inline int world_rank(const PointData& point, int rank) {
   const auto at = static_cast<std::size_t>(rank);
   return at < point.world_rank.size() ? point.world_rank[at] : rank;
 }
 
-/// Returns MPI's ranks for `ranks`, any container of ranks of the point, in the same order.
+/// Returns the MPI ranks in the launch of `ranks`, any container of ranks of the point, in the same
+/// order.
 template <class Ranks>
 std::vector<int> world_ranks(const PointData& point, const Ranks& ranks) {
   std::vector<int> result;
@@ -84,7 +86,7 @@ struct NodeUse {
   int nodes = 0;
   int fewest = 0, most = 0;  ///< least and most ranks of the point on one of its nodes
   int most_of_launch = 0;    ///< most ranks of the launch on any node
-  bool fills_node = false;   ///< it is on one node and has all ranks of the launch there
+  bool fills_node = false;   ///< the point has all ranks of the launch on its one node
   std::map<mesh::Axis, mesh::Reach> axes{};  ///< axes of more than one rank
 
   bool operator==(const NodeUse&) const = default;
@@ -93,8 +95,8 @@ struct NodeUse {
 /// Returns the distribution of a point's ranks; absent where the node of some rank is not known.
 [[nodiscard]] std::optional<NodeUse> node_use(const RunData& run, const PointData& point);
 
-/// Returns all choices of GEMM algorithms of a run, each shape once, by the first point that chose
-/// for it. Throws base::UsageError that begins with `file` when there are none.
+/// Returns the GEMM algorithms that a run chose, one for each shape, from the first point that has
+/// the shape. Throws base::UsageError, which begins with `file`, when there are none.
 [[nodiscard]] std::vector<GemmChoice> choices_of_run(const RunData& run, const std::string& file);
 
 }  // namespace isoscale::results

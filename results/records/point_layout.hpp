@@ -125,7 +125,7 @@ inline constexpr auto fields_by_rank = std::tuple{
           "applied to the traces",
           3)};
 
-/// All of a point but its ops and traces (op_records.hpp).
+/// All fields of a point except its ops and traces (op_records.hpp).
 template <>
 inline constexpr auto fields_of<PointData> = std::tuple_cat(
     point_facts, fields_by_rank,

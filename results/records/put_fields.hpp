@@ -19,9 +19,10 @@
 #include "results/records/layout.hpp"
 #include "results/records/stored_values.hpp"
 
-/// Writes records by their lists of fields (fields.hpp). The functions are templates of where the
-/// fields go: to a group of an HDF5 file (hdf5.hpp), an estimate of its size (Room), a JSON object
-/// or packed bytes. These have the functions of hdf5::Group that the fields of their records need.
+/// Writes records by their lists of fields (fields.hpp). The functions are templates over the
+/// destination: a group of an HDF5 file (hdf5.hpp), an estimate of its size (Room), a JSON object
+/// or packed bytes. A destination has the functions of hdf5::Group that the fields of its records
+/// need.
 namespace isoscale::results {
 
 template <class Value, class Sink>
@@ -128,8 +129,8 @@ void put_column(Sink& into, const std::vector<Row>& rows, const Interval<Member>
   put_values<double>(into, field.upper, upper, bound);
 }
 
-/// Writes a dataset for each field of the rows. `ranks` is the number of columns of those that have
-/// one for each rank.
+/// Writes a dataset for each field of the rows. `ranks` is the number of columns of the datasets
+/// that have one column for each rank.
 template <class Sink, class Row>
 void put_rows(Sink& into, const std::vector<Row>& rows, std::size_t ranks = 0) {
   for_each_field(fields_of<Row>, [&](const auto& field) { put_column(into, rows, field, ranks); });
@@ -187,15 +188,15 @@ void put_field(Sink& into, const Record& record, const Table<Member>& field, std
   put_rows(group, field.member(record), ranks);
 }
 
-/// Writes the fields of one record, by default all of them. `ranks` as in put_rows().
+/// Writes the fields of one record, by default all of them. `ranks` is the same as in put_rows().
 template <class Sink, class Record, class Fields = decltype(fields_of<Record>)>
 void put_record(Sink& into, const Record& record, std::size_t ranks = 0,
                 const Fields& fields = fields_of<Record>) {
   for_each_field(fields, [&](const auto& field) { put_field(into, record, field, ranks); });
 }
 
-/// The estimate of a file's size: an upper limit on the bytes of records, with a generous estimate
-/// for the structure.
+/// Estimates a file's size as an upper limit on the bytes of records, with a generous estimate for
+/// the structure.
 class Room {
  public:
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }

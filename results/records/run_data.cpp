@@ -132,8 +132,8 @@ void check_solo(const PointData& point, const SoloTimes& solo) {
   }
 }
 
-/// Throws if the numbers of the interim analyses are out of range: a reader integrates over each of
-/// them, so there must not be too many.
+/// Throws if the numbers of the interim analyses are out of range: a reader integrates over each
+/// analysis, so there must not be too many.
 void check_looks(const Looks& looks) {
   constexpr int most = 1000;
   constexpr double fastest = 1000;

@@ -74,7 +74,8 @@ struct RowData {
   bool operator==(const RowData&) const = default;
 };
 
-/// These return a text or number of a row; "" and absent where the row has none.
+/// These functions return a text or a number of a row by its key; "" or absent if the row does not
+/// have it.
 [[nodiscard]] std::string text_of(const RowData& row, const std::string& key);
 [[nodiscard]] std::optional<double> number_of(const RowData& row, const std::string& key);
 
@@ -92,8 +93,8 @@ struct DeviceSeries {
 };
 
 /// The op times of one traced step on each rank of the point, summed by kind, in seconds. They are
-/// kept even where spans are not: for all traced steps that count, or for 512 of them, spread
-/// evenly, if there are more.
+/// kept even for steps whose spans are not: for all traced steps that count, or, if there are more
+/// than 512, for 512 of them, spread evenly.
 struct OpSums {
   std::uint32_t step = 0;  ///< number among all steps of the point
   std::vector<double> gemm{}, other_compute{}, copies{}, communication{};  ///< by rank
@@ -101,8 +102,8 @@ struct OpSums {
   bool operator==(const OpSums&) const = default;
 };
 
-/// The time of each op of a rank's step without communication: the same step played without its
-/// communication, on all ranks at once. Median over plays.
+/// The time of each op of a rank's step when the same step is played without its communication, on
+/// all ranks at once; the median over plays.
 struct SoloTimes {
   int rank = 0;                          ///< of the point
   std::vector<units::Nanoseconds> op{};  ///< by op of the rank's outline; 0 for communication
@@ -113,9 +114,9 @@ struct SoloTimes {
 /// The interim analyses that the measuring loop made of its samples; the interval is corrected for
 /// them.
 struct Looks {
-  int planned = 1;    ///< most that the loop would have made
-  int made = 1;       ///< number until the loop stopped
-  double growth = 1;  ///< factor on the samples from one to the next
+  int planned = 1;    ///< most analyses that the loop would have made
+  int made = 1;       ///< number of analyses until the loop stopped
+  double growth = 1;  ///< ratio of the samples from one analysis to the next
 
   bool operator==(const Looks&) const = default;
 };
@@ -124,7 +125,8 @@ struct Looks {
 struct Soak {
   std::uint64_t replays = 0;
   double seconds = 0;
-  /// A text for each of the first differing replays: the first rank that differed, and in what.
+  /// A text for each of the first differing replays: the first rank that differed, and the data in
+  /// which it did.
   std::vector<std::string> differing{};
 
   bool operator==(const Soak&) const = default;
@@ -222,13 +224,13 @@ struct RunData {
   std::vector<RankFacts> rank_facts;
   std::optional<PreflightData> preflight{};  ///< absent in files before 1.4
   std::vector<PointData> points;
-  /// Fitted to the rows of the points; absent where nothing was fitted, or before the run's end.
+  /// The fits to the rows of the points; absent if nothing was fitted, or before the run's end.
   std::optional<CalibrationData> calibration{};
 };
 
-/// Throws base::Error when a point is inconsistent: lists per rank or per step with another length,
-/// traces of ops or ranks that do not exist, rows with ranks that do not exist or with plays of
-/// another width. A valid point can be analysed without further checks.
+/// Throws base::Error when a point is inconsistent: a list per rank or per step has the wrong
+/// length, traces have ops or ranks that do not exist, or rows have ranks that do not exist or
+/// plays of the wrong width. A valid point can be analysed without further checks.
 void validate(const PointData& point);
 /// Throws base::Error unless the sizes of a curve's samples rise and their fitted times are
 /// positive.

@@ -16,7 +16,7 @@
 #include "mesh/mesh.hpp"
 #include "units/quantity.hpp"
 
-/// The form in which values of records are stored.
+/// Converts values of records to the form in which they are stored, and back.
 namespace isoscale::results {
 
 inline void require(bool holds, std::string_view what) {  // NOLINT: the condition is boolean

@@ -81,7 +81,7 @@ void remove_unnamed_parts(const fs::path& run_file, const std::optional<std::str
   }
 }
 
-/// Returns an unused name for the part of a point: part_path, or that with -2, -3, ...
+/// Returns an unused name for the part of a point: part_path(), or the same with -2, -3, ... added.
 fs::path new_part_path(const fs::path& run_file, int index) {
   fs::path path = part_path(run_file, index);
   for (int number = 2; identity_of(path); ++number) {
@@ -122,7 +122,7 @@ void change_file(const TemporaryFile& file, hdf5::File (*open)(const fs::path&),
   });
 }
 
-/// Writes a new file to a temporary one: its marks, then what `fill` adds.
+/// Creates an HDF5 file in a temporary file, with its marks and the content that `fill` adds.
 template <class Fill>
 void create_file(const TemporaryFile& file, std::string_view format, Fill&& fill) {
   change_file(file, hdf5::File::create, [&](hdf5::Group& root) {

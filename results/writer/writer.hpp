@@ -18,7 +18,7 @@
 
 namespace isoscale::results {
 
-/// The size of the run file from which points are written to part files.
+/// The size of the run file above which further points are written to part files.
 inline constexpr units::Bytes default_part_limit{std::uint64_t{256} << 20U};
 
 /// Writes a run file point by point (SCHEMA.md). The file with the final name is always complete
@@ -28,10 +28,10 @@ inline constexpr units::Bytes default_part_limit{std::uint64_t{256} << 20U};
 /// If another writer has nevertheless replaced the file, it is left alone, and the commit throws.
 class RunWriter {
  public:
-  /// Writes the header for a test, so that a file system that cannot hold it is detected before
-  /// measuring. `path` has passed check_output with the same `if_exists`. The points, the end and
-  /// the completeness of `header` are ignored. Throws base::Error, or base::UsageError when another
-  /// launch is writing the file.
+  /// Writes the header to a temporary file as a test, so that a file system that cannot hold it is
+  /// detected before measuring. `path` must have passed check_output() with the same `if_exists`.
+  /// The points, the end and the completeness of `header` are ignored. Throws base::Error, or
+  /// base::UsageError when another launch is writing the file.
   RunWriter(const std::filesystem::path& path, RunData header, settings::IfExists if_exists,
             units::Bytes part_limit = default_part_limit);
 
@@ -74,7 +74,8 @@ class RunWriter {
   [[nodiscard]] RunSummary with(const PointData& point,
                                 std::optional<std::string> part_file = {}) const;
   void publish(TemporaryFile& file);
-  /// Returns how to take the name; throws base::Error when another writer has taken it.
+  /// Returns the way to give a file its final name; throws base::Error when another writer has
+  /// taken the name.
   [[nodiscard]] Publish way_to_publish() const;
   /// Writes the point, which takes up to `room` bytes, to a part file.
   void commit_as_part(const PointData& point, std::uint64_t room);

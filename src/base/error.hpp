@@ -17,8 +17,8 @@ enum class ExitCode : int {
   hang = 4,        ///< a hang or time-out was detected
 };
 
-/// The base of this program's exceptions: a sentence for a person (what is wrong, where, what to
-/// do) and the place in the source where it was found.
+/// The base class of this program's exceptions. Its message is a sentence for a person (what is
+/// wrong, where, what to do); where() is the place in the source that found the error.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message,

@@ -31,9 +31,9 @@ std::uint64_t addresses_in_use() {
   return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// Lowers a limit of this process to `value`; a limit that is lower already stays. The hard limit
-/// is one above the soft limit: if both were equal, a process that uses up its CPU time would be
-/// killed by SIGKILL, which does not tell that time was the reason.
+/// Lowers a limit of this process to `value`; a limit that is already lower stays unchanged. The
+/// hard limit is one above the soft limit: if both were equal, a process that uses up its CPU time
+/// would be killed by SIGKILL, which does not tell that time was the reason.
 void limit(__rlimit_resource resource, std::uint64_t value) {
   struct rlimit now {};
   if (getrlimit(resource, &now) != 0) return;
@@ -51,8 +51,9 @@ void take_limits(const Limits& limits) {
   }
 }
 
-/// Answers under limits in a forked copy of this process. It resets the signal handlers, since an
-/// inherited one would act as if it ran in the original process.
+/// Runs in the forked copy of this process: computes the answer under limits and sends it into the
+/// pipe. It resets the signal handlers, since an inherited one would act as if it ran in the
+/// original process.
 [[noreturn]] void answer_limited(int pipe, const Limits& limits,
                                  const std::function<std::string()>& answer) noexcept {
   for (const int signal :

@@ -32,7 +32,7 @@ struct Pipe {
 [[nodiscard]] Pipe make_pipe();
 /// Writes all bytes; returns false if the reading end has been closed.
 bool send_all(int pipe, std::string_view bytes);
-/// Waits until the process has ended and says how: "signal 11", "exit status 1".
+/// Waits until the process has ended and returns how it ended: "signal 11", "exit status 1".
 [[nodiscard]] std::string end_of(pid_t process);
 
 /// Returns the number of cores that this process may run on; at least 1.

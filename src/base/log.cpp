@@ -28,8 +28,8 @@ std::string shown(std::string_view line) {
   return text;
 }
 
-/// Writes a part of the text and returns its length; 0 if standard error cannot be written, a
-/// failure that cannot be reported anywhere.
+/// Writes a part of the text and returns the length of that part; 0 if standard error cannot be
+/// written to, which cannot be reported anywhere.
 std::size_t write_some(std::string_view text) {
   while (true) {
     const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());

@@ -14,12 +14,12 @@
 #include <string_view>
 #include <vector>
 
-/// Prepares texts for people: escapes foreign ones, corrects misspelt names, counts nouns, lists
-/// items.
+/// Prepares texts for people: escapes text from outside, corrects misspelt names, writes counts
+/// with their nouns, lists items.
 namespace isoscale::base {
 
-/// A character in UTF-8: the number of bytes it takes, and its code point; the first byte and no
-/// code point if the bytes are not UTF-8.
+/// A character in UTF-8: the number of bytes it takes, and its code point. If the bytes are not
+/// UTF-8, it is the first byte alone, without a code point.
 struct Character {
   std::size_t bytes = 1;
   std::optional<std::uint32_t> code;
@@ -27,9 +27,9 @@ struct Character {
 /// Returns the character at the start of a text, which must not be empty.
 [[nodiscard]] Character next_character(std::string_view text);
 
-/// Returns foreign text in a form fit for a terminal: control characters, bidirectional overrides
-/// and bytes that are not UTF-8 are escaped as \xNN or \u{N}. It takes at most `longest` characters
-/// of the input and ends in "..." if it was cut.
+/// Returns text from outside in a form that is safe for a terminal: control characters,
+/// bidirectional overrides and bytes that are not UTF-8 are escaped as \xNN or \u{N}. It takes at
+/// most `longest` characters of the input and ends in "..." if it was cut.
 [[nodiscard]] std::string printable(std::string_view text, std::size_t longest = 80);
 /// Returns printable(text) in single quotes.
 [[nodiscard]] std::string quoted(std::string_view text);
@@ -64,13 +64,13 @@ struct Character {
 
 constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
 
-/// Returns counts with their noun: "1 rank", "2, 4, 8 ranks"; of more than `most` counts only so
-/// many: "2, 4 and 3 more ranks".
+/// Returns counts with their noun: "1 rank", "2, 4, 8 ranks". If there are more than `most` counts,
+/// only the first `most` are listed: "2, 4 and 3 more ranks".
 [[nodiscard]] std::string counted(std::span<const int> counts, std::string_view noun,
                                   std::size_t most = no_limit);
 
-/// Returns the items between commas: "a, b, c"; of more than `most` only so many: "a, b and 5
-/// more".
+/// Returns the items separated by commas: "a, b, c". If there are more than `most` items, only the
+/// first `most` are listed: "a, b and 5 more".
 template <class Items>
 [[nodiscard]] std::string listed(const Items& items, std::size_t most = no_limit) {
   std::string text;
@@ -99,8 +99,8 @@ struct Range {
 /// Returns the arguments as a user would type them into a shell. An argument that is not plain text
 /// is written in ASCII as $'...'.
 [[nodiscard]] std::string shell_quoted(std::span<const std::string> arguments);
-/// Splits a line that shell_quoted() returned into its arguments. It cannot read those written as
-/// $'...'.
+/// Splits a line that shell_quoted() returned into its arguments. It cannot read arguments written
+/// as $'...'.
 [[nodiscard]] std::vector<std::string> shell_words(std::string_view line);
 
 }  // namespace isoscale::base

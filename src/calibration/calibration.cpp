@@ -46,9 +46,9 @@ bool same_kind(const GemmRate& a, std::string_view dtype, std::string_view cache
 
 constexpr double same = 1e-9;  ///< a smaller distance counts as none
 
-/// Returns the rate of the nearest shape, or the geometric mean if several are equally near. To
-/// predict `but` from others, shapes at distance 0 from it are left out: (m, k) and (k, m) have
-/// distance 0 and would predict each other.
+/// Returns the rate of the nearest shape, or the geometric mean if several are equally near. If
+/// `but` is given, `shape` is predicted from other shapes: `but` itself and all shapes at distance
+/// 0 are left out, since (m, k) and (k, m) have distance 0 and would predict each other.
 std::optional<double> nearest_rate(std::span<const GemmRate> gemms, const GemmRate& shape,
                                    const GemmRate* but) {
   double least = std::numeric_limits<double>::infinity();
@@ -71,8 +71,8 @@ std::optional<double> nearest_rate(std::span<const GemmRate> gemms, const GemmRa
   return std::exp(log_sum / count);
 }
 
-/// Returns the cache state whose shapes give a type's ceiling: cold if there are such, since the
-/// operands of most programs come from memory.
+/// Returns the cache state of the shapes that give the error of a type's ceiling: cold if there are
+/// cold shapes, since the operands of most programs come from memory.
 std::string deciding_cache(std::span<const GemmRate> gemms, std::string_view dtype) {
   const bool cold =
       std::ranges::any_of(gemms, [&](const GemmRate& at) { return same_kind(at, dtype, "cold"); });
@@ -81,7 +81,7 @@ std::string deciding_cache(std::span<const GemmRate> gemms, std::string_view dty
   return any == gemms.end() ? "" : any->cache;
 }
 
-/// The properties that tell curves apart.
+/// The properties that identify a curve.
 struct Key {
   std::string op, dtype, link_class, implementation;
   int members = 0, nodes = 0;
@@ -94,7 +94,7 @@ constexpr std::size_t all_groups = 0, one_group = 1, of_labelled_point = 2;
 
 struct Samples {
   std::array<std::vector<SizeTime>, 4> by_preference;
-  std::string labels;  ///< of the labelled points
+  std::string labels;  ///< of the points with unsound labels
 };
 
 struct Rates {
@@ -106,8 +106,8 @@ bool counts(const RowData& row) {
   return row.status == results::PointStatus::ok && row.wrong.value_or(0) == 0;
 }
 
-/// Returns the labels of a point by which its times are not those of the machine
-/// ("oversubscribed"); "" if it has none.
+/// Returns the labels by which a point's times do not represent the machine ("oversubscribed"); ""
+/// if it has none.
 std::string labels_of(const PointData& point) {
   return base::listed(results::unsound(point.labels));
 }
@@ -122,8 +122,9 @@ bool is_plain(const RowData& row) {
          is("algorithm", {"library"}) && is("protocol", {"library"});
 }
 
-/// Returns the ranks that a row's collective ran among: the first group along its axis, or all
-/// ranks of the point for the world.
+/// Returns the ranks that a row's collective ran among: the row's ranks if it ran in a single
+/// group, else the first group along its axis, or, without an axis, the row's ranks or all ranks of
+/// the point.
 std::vector<int> group_of(const PointData& point, const RowData& row) {
   if (!row.ranks.empty() && text_of(row, "groups") == "one") return row.ranks;
   const std::string name = text_of(row, "axis");

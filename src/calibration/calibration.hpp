@@ -14,25 +14,27 @@
 /// the rows of a run.
 namespace isoscale::calibration {
 
-/// One measured point of a curve of time against size. Curves are used as measured, without a
-/// formula: a latency and one bandwidth are off published curves by up to 43% where protocols
-/// change.
+/// One measured point of a curve of time against size. Curves interpolate the measured points and
+/// use no formula: a latency and one bandwidth differ from published curves by up to 43% where
+/// protocols change.
 struct SizeTime {
   double bytes = 0, time = 0;  ///< seconds of one call
 };
 
-/// Fits a curve to samples, which may hold several of one size and in any order; those without a
-/// finite time above 0 are left out. Everything but the curve's names is set.
-///   curve      medians per size, made monotone in log time. Between sizes it is straight in log
-///              time over log size; or in time over size, if that at least halves the error, as
-///              where sizes are far apart and latency and bandwidth alone make the curve
+/// Fits a curve to samples in any order, several of which may have the same size. Samples without a
+/// finite time above 0 are left out. The fields that identify the curve, and its labels, are not
+/// set. It sets:
+///   samples    the median of each size, and as `fitted` these medians made monotone in log time
+///   form       between sizes, log time is linear in log size; or time is linear in size, if that
+///              at least halves the error, as where sizes are far apart and time is a latency plus
+///              bytes / bandwidth
 ///   latency    from the small sizes, up to 1.5 times the time of the smallest: the centre
-///              (Hodges-Lehmann) of their times less the part that grows with size (Theil-Sen)
+///              (Hodges-Lehmann) of their times minus the part that grows with size (Theil-Sen)
 ///   bandwidth  from the sizes within a factor of 64 of the largest that take at least 4 times the
 ///              latency: the centre of size / (time - latency). If the intercept of a line through
-///              them is off the latency by more than 5% of the smallest of their times, it replaces
-///              the latency
-///   error      promised_error of the interior sizes, each predicted by the curve without it
+///              these sizes differs from the latency by more than 5% of the time of the smallest of
+///              them, the intercept replaces the latency
+///   error      promised_error() of the interior sizes, each predicted by a curve fitted without it
 [[nodiscard]] results::CalibrationCurve fit_curve(std::vector<SizeTime> samples);
 
 /// Returns the seconds that the curve gives for `bytes`. Above its sizes the curve continues at its
@@ -40,11 +42,12 @@ struct SizeTime {
 /// largest size if there is no bandwidth.
 [[nodiscard]] std::optional<double> predict(const results::CalibrationCurve& curve, double bytes);
 
-/// Returns how time grows with the number of ranks in a group: one entry for each set of curves
-/// that differ in nothing else (except the number of nodes) and have several rank counts, in the
-/// order of their first curves. Latency is fitted against log2 n and against n, by least squares of
-/// relative errors; from three counts on, the law with the smaller error is named. With two counts
-/// both fit exactly: the law is "" and base and slope are those of log2 n.
+/// Returns the growth of time with the number of ranks in a group. There is one entry for each set
+/// of curves that differ only in the numbers of ranks and nodes and that have at least two rank
+/// counts, in the order of the first curve of each set. Latency is fitted against log2 n and
+/// against n, by least squares of relative errors; if at least three latencies are known, `law`
+/// names the fit with the smaller error. Two latencies fit both exactly: `law` is "", and base and
+/// slope are those of log2 n.
 [[nodiscard]] std::vector<results::CalibrationGrowth> growth_of(
     std::span<const results::CalibrationCurve> curves);
 
@@ -54,20 +57,20 @@ struct SizeTime {
 /// True for the name of a collective, "barrier" and "sendrecv" included.
 [[nodiscard]] bool is_collective(std::string_view op);
 
-/// Fits curves and rates to the rows of a run. Used are rows that are ok and not known to be wrong;
-/// those of points whose ranks share cores or GPUs only where there are no others. Of collectives,
-/// only sums (or calls without a reduction) with the library's own choice of algorithm and with
-/// unregistered buffers are used. If both were measured, all_reduce in place is preferred, the
-/// others out of place, and all groups at once over one group alone. Pairs of ranks give latency
-/// and bandwidth, as the op "p2p" with 2 members, by the median over a class of links.
+/// Fits curves and rates to the rows of a run. It uses rows that are ok and not known to be wrong;
+/// rows of points with unsound labels (point_facts.hpp) count only where there are no others. Rows
+/// of collectives are used only if they sum or have no reduction, let the library choose the
+/// algorithm, and do not register buffers. If both ways were measured, all_reduce in place, other
+/// collectives out of place, and all groups at once are preferred. The op "p2p" with 2 members
+/// holds pairs of ranks: the median over all pairs of a class of links.
 [[nodiscard]] results::CalibrationData calibrate(const results::RunData& run);
 
 /// Returns the calibration that is stored with a run, or fits one if there is none. If the run has
-/// GEMM rows that can be used, the ceilings are computed again from these, since the stored ones
+/// GEMM rows that can be used, the ceilings are computed again from them, since the stored ceilings
 /// may follow an older rule.
 [[nodiscard]] results::CalibrationData calibration_of(const results::RunData& run);
 
-/// Counts the nodes that these ranks of a point are on; 0 = not known.
+/// Returns the number of nodes that these ranks of a point are on; 0 = not known.
 [[nodiscard]] int nodes_of(const results::RunData& run, const results::PointData& point,
                            const std::vector<int>& ranks);
 
@@ -75,9 +78,9 @@ struct SizeTime {
 /// shapes.
 void add_held_out(std::vector<results::GemmRate>& gemms);
 
-/// Returns the ceiling of each element type: the best of `rows`, each the median of one measured
-/// row, warm or cold. Rows of labelled points count only where there are no others. The error comes
-/// from `held_out` of the shapes `gemms`.
+/// Returns the ceiling of each element type: the highest rate among `rows`, whose entries are the
+/// medians of single measured rows, warm or cold. Rows of points with unsound labels count only
+/// where there are no others. The error comes from `held_out` of the shapes `gemms`.
 [[nodiscard]] std::vector<results::GemmCeiling> ceilings_of(
     std::span<const results::GemmRate> rows, std::span<const results::GemmRate> gemms);
 

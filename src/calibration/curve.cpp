@@ -64,8 +64,8 @@ double interpolated(std::span<const SizeTime> sizes, std::span<const double> log
   return logs[at - 1] + (logs[at] - logs[at - 1]) * (log_size(bytes) - left) / width;
 }
 
-/// Returns for each interior size the log of predicted over measured time, predicted by the curve
-/// without that size.
+/// Returns, for each interior size, the log of predicted over measured time; the prediction comes
+/// from the curve of the other sizes.
 std::vector<double> held_out_errors(const std::vector<SizeTime>& sizes, Form form) {
   std::vector<double> errors;
   for (std::size_t at = 1; at + 1 < sizes.size(); ++at) {
@@ -89,7 +89,7 @@ Fitted fitted(const statistics::Located& at) {
 
 std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
   constexpr double flat = 1.5;  // times the time of the smallest size; slower sizes are not flat
-  constexpr double widest_share = 0.1;  // most of a single size's time that its bytes may take
+  constexpr double widest_share = 0.1;  // largest part of a size's time that grows with bytes
   constexpr double span_of_plateau = 4;
   const auto end = std::ranges::find_if(
       samples, [&](const CurveSample& at) { return at.fitted > flat * samples.front().fitted; });
@@ -107,7 +107,7 @@ std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
   }
   // A slope below 0 is noise: more bytes do not take less time.
   const double slope = line ? std::max(line->slope, 0.0) : 0;
-  // Larger sizes are left out: they would all be shifted alike by an error of the slope.
+  // Larger sizes are left out, since an error of the slope would shift them all in one direction.
   constexpr double little = 0.2;
   std::vector<double> left;
   for (const CurveSample& at : plateau) {
@@ -130,8 +130,8 @@ double fixed_part(std::span<const CurveSample> large, const statistics::Line& li
 
 std::optional<Fitted> bandwidth_of(std::span<const CurveSample> samples, double latency) {
   constexpr double range = 64;             // sizes below largest / range are left out
-  constexpr double bound_by_bytes = 4;     // times the latency
-  constexpr double least_log_slope = 0.7;  // less: time is not yet in proportion to size
+  constexpr double bound_by_bytes = 4;     // in latencies: least time of a used size
+  constexpr double least_log_slope = 0.7;  // below: time is not yet proportional to size
   const double largest = samples.back().bytes;
   const auto begin = std::ranges::find_if(samples, [&](const CurveSample& at) {
     return at.bytes > 0 && at.bytes * range >= largest && at.fitted >= bound_by_bytes * latency;
@@ -175,7 +175,7 @@ std::optional<double> beyond(const CalibrationCurve& curve, double bytes) {
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-/// A law of growth fitted to latencies by ranks, with the weights 1 / latency^2.
+/// A law of growth, fitted to latency against ranks with the weights 1 / latency^2.
 struct LawFit {
   statistics::Line line{};
   double error = 0;  ///< sum of squared relative residuals

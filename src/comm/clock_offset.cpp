@@ -18,21 +18,22 @@ namespace {
 
 using units::Nanoseconds;
 
-/// The most that the rates of two clocks can differ: Linux corrects each by 500 ppm at most
-/// (MAXFREQ of timex.h).
+/// The largest possible difference between the rates of two clocks: Linux corrects each by at most
+/// 500 ppm (MAXFREQ of timex.h).
 constexpr double steepest_drift = 1e-3;
-/// The assumed change of the rate between two clocks over minutes, due to their crystals and to
-/// NTP's corrections once it has settled. Round trips before and after a measurement cannot show
-/// it.
+/// The assumed change in the relative rate of two clocks over minutes, caused by their crystals and
+/// by NTP's corrections once NTP has settled. Round trips before and after a measurement cannot
+/// show this change.
 constexpr double wander = 1e-7;
-constexpr std::int64_t longest_kept = 2;  // times the shortest delay; slower trips are dropped
+constexpr std::int64_t longest_kept = 2;  // times the shortest trip; longer trips are dropped
 
 Nanoseconds delay(const RoundTrip& trip) { return trip.received - trip.sent; }
 Nanoseconds middle(const RoundTrip& trip) { return trip.sent + delay(trip) / 2; }
 Nanoseconds rounded(double nanoseconds) { return Nanoseconds{std::llround(nanoseconds)}; }
 double number(Nanoseconds time) { return static_cast<double>(time.value()); }
 
-/// Bounds of the offset when this rank's clock shows `at`, in nanoseconds above a base.
+/// The bounds of the offset when this rank's clock shows `at`, in nanoseconds relative to a base
+/// offset.
 struct Bounds {
   Nanoseconds at;
   double low = 0, high = 0;
@@ -54,8 +55,8 @@ Bounds bounds_of(std::span<const RoundTrip> trips, Nanoseconds base) {
     result.high = std::min(result.high, number(trip.received - trip.remote - base) + slack);
   }
   if (result.low <= result.high) return result;
-  // Steady clocks cannot give contradicting bounds, so one of the clocks was set. The best trip
-  // then gives the offset, and the size of the contradiction its uncertainty.
+  // The bounds contradict each other, which is impossible for steady clocks, so one of the clocks
+  // was set. The shortest trip then gives the bounds, widened by the size of the contradiction.
   const double doubt = result.low - result.high;
   return {.at = result.at,
           .low = number(best.sent - best.remote - base) - doubt,
@@ -65,8 +66,8 @@ Bounds bounds_of(std::span<const RoundTrip> trips, Nanoseconds base) {
 constexpr int clock_tag = 2;
 constexpr int rounds = 20;
 
-/// Collective: numbers the clocks in order of first appearance, by rank; the result is the same on
-/// all ranks.
+/// Collective: returns the number of each rank's clock. Clocks are numbered in the order in which
+/// they first appear by rank; the result is the same on all ranks.
 std::vector<int> clock_of_rank(const Communicator& communicator, const std::string& identity) {
   std::vector<int> clocks(static_cast<std::size_t>(communicator.size()));
   const std::vector<std::string> identities = communicator.gather(identity);
@@ -90,12 +91,13 @@ Nanoseconds ClockFit::to_rank_0(Nanoseconds own) const {
 
 ClockFit fit_clock(std::span<const RoundTrip> before, std::span<const RoundTrip> after,
                    Nanoseconds reference) {
-  // Offsets may be years; what remains without this base fits into a double to the nanosecond.
+  // Offsets may be as large as years. After this base is subtracted, a double holds the rest to the
+  // nanosecond.
   const Nanoseconds base = before.front().sent - before.front().remote;
   const Bounds first = bounds_of(before, base), last = bounds_of(after, base);
   const double apart = std::max(number(last.at - first.at), 1.0);
   const double drift = (last.centre() - first.centre()) / apart;
-  const double rounding = 2;  // nanoseconds: rounding of the offset, and of what to_rank_0() adds
+  const double rounding = 2;  // nanoseconds: rounding of the offset and in to_rank_0()
   return {.reference = reference,
           .offset = base + rounded(first.centre() + drift * number(reference - first.at)),
           .drift = drift,
@@ -111,7 +113,7 @@ std::string clock_identity() {
   std::string boot;
   std::getline(std::ifstream{"/proc/sys/kernel/random/boot_id"}, boot);
   if (boot.empty()) return {};
-  std::error_code failure;  // kernels before 5.6 have no time namespaces: all have one clock
+  std::error_code failure;  // before Linux 5.6 all processes share one clock
   const auto space = std::filesystem::read_symlink("/proc/self/ns/time", failure);
   return boot + " " + (failure ? std::string{} : space.string());
 }
@@ -121,7 +123,7 @@ ClockSync::ClockSync(const Communicator& communicator, std::optional<ClockFault>
   const int rank = communicator.rank();
   const std::string own = fault ? fmt::format("misread by rank {}", rank) : clock_identity();
   const std::vector<int> clocks = clock_of_rank(communicator, own);
-  int seen = 0;  // clocks so far, numbered in order of first appearance; the first is rank 0's
+  int seen = 0;  // highest number of a clock so far; rank 0's clock has number 0
   for (std::size_t other = 0; other < clocks.size(); ++other) {
     if (clocks[other] <= seen) continue;
     seen = clocks[other];
@@ -146,8 +148,8 @@ units::Nanoseconds ClockSync::shown(units::Nanoseconds time) const {
 
 std::vector<RoundTrip> ClockSync::round_trips() const {
   if (!has_own_clock_) {
-    // Answers one rank at a time; the first trip of a rank that waits for its turn is long and is
-    // dropped by the fit.
+    // Rank 0 answers one rank at a time. The first trip of a rank that waits for its turn is long,
+    // so the fit drops it.
     if (communicator_.rank() == 0) {
       for (const int rank : askers_) answer(rank);
     }
@@ -171,7 +173,7 @@ RoundTrip ClockSync::ask() const {
   return trip;
 }
 
-/// Rank 0's part: answers each question of `rank` with the time at which it saw the question.
+/// Runs on rank 0: answers each question of `rank` with the time at which rank 0 received it.
 void ClockSync::answer(int rank) const {
   for (int round = 0; round < rounds; ++round) {
     check(MPI_Recv(nullptr, 0, MPI_BYTE, rank, clock_tag, communicator_.get(), MPI_STATUS_IGNORE));

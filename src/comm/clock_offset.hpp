@@ -10,20 +10,21 @@
 #include "comm/communicator.hpp"
 #include "units/quantity.hpp"
 
-/// Fits the offset and drift of each rank's clock against rank 0's to round trips of messages,
-/// which are made before and after a measurement.
+/// Estimates the offset and drift of each rank's clock relative to rank 0's clock from round trips
+/// of messages before and after a measurement.
 namespace isoscale::comm {
 
-/// A question to rank 0 and its answer, with the times of both clocks.
+/// One round trip of a message to rank 0 and back, with the times that both clocks showed.
 struct RoundTrip {
   units::Nanoseconds sent{}, received{};  ///< this rank's clock
   units::Nanoseconds remote{};            ///< rank 0's clock, read at some time in between
 };
 
-/// This rank's clock minus rank 0's, as a straight line over this rank's clock.
+/// The difference between this rank's clock and rank 0's clock, as a linear function of this rank's
+/// time.
 struct ClockFit {
   units::Nanoseconds reference{};  ///< a time on this rank's clock
-  units::Nanoseconds offset{};     ///< at `reference`
+  units::Nanoseconds offset{};     ///< difference of the clocks at `reference`
   double drift = 0;                ///< seconds of offset per second of this rank's clock
   units::Nanoseconds error{};      ///< bound on the line's error between the fitted round trips
 
@@ -31,47 +32,47 @@ struct ClockFit {
   [[nodiscard]] units::Nanoseconds to_rank_0(units::Nanoseconds own) const;
 };
 
-/// Fits the line to round trips before and after the period to be aligned; neither may be empty.
-/// Each trip bounds the offset from both sides, however its time was split between the two
-/// directions: [sent - remote, received - remote]. Of the trips before, and of those after, only
-/// the ones of up to twice the shortest delay are kept: a longer one waited somewhere, says little,
-/// and may be so far from the others that drift matters. The error is half of the interval that all
-/// kept bounds allow, so at most half of the shortest trip, plus what a changing rate may add
-/// between the two sets of trips.
+/// Fits the line to round trips made before and after a measurement; neither set may be empty. Each
+/// trip proves that the offset lies in [sent - remote, received - remote], however its time was
+/// split between the two directions. Of each set, trips longer than twice the shortest are dropped:
+/// they waited somewhere, so their bounds are wide, and may be so far from the others in time that
+/// drift matters. The error is half the width of the interval that all kept bounds allow (at most
+/// half of the shortest trip), plus an allowance for a change of the drift between the two sets.
 [[nodiscard]] ClockFit fit_clock(std::span<const RoundTrip> before,
                                  std::span<const RoundTrip> after, units::Nanoseconds reference);
 
-/// An error that a clock is given on purpose, to test the fit.
+/// An artificial error of a rank's clock, which is injected to test the fit.
 struct ClockFault {
   units::Nanoseconds offset{};  ///< the clock is ahead by this much
-  double drift = 0;             ///< and gains this many seconds per second
+  double drift = 0;             ///< the clock gains this many seconds per second
 };
 
-/// Returns the time that a clock with a fault shows at `time`; the fault's offset holds at `since`.
+/// Returns the time that a clock with this fault shows when the correct time is `time`. The fault's
+/// offset is exact at `since`; its drift counts from then on.
 [[nodiscard]] units::Nanoseconds misread(const ClockFault& fault, units::Nanoseconds since,
                                          units::Nanoseconds time);
 
-/// Names the kernel and the time namespace that this process' steady clock belongs to; "" if the
-/// system does not tell.
+/// Returns a text that is the same for all processes that share a steady clock, since they run on
+/// one kernel and in one time namespace; "" if the system does not tell.
 [[nodiscard]] std::string clock_identity();
 
-/// Measures how the clocks of the ranks run against rank 0's during a measurement: construct it
-/// before, call fit() after. Ranks of one kernel share a clock, so one rank of each kernel makes
-/// the round trips for all of them; the ranks that share rank 0's kernel have offset 0 without any.
-/// Rank 0 answers one kernel after the other: 20 round trips of some 10 us each, which is 0.2 ms
-/// per node before and again after, 0.4 s for 2048 nodes.
+/// Compares the ranks' clocks with rank 0's clock over a measurement: construct it before the
+/// measurement and call fit() after it. Ranks on one kernel share a clock, so one rank per kernel
+/// makes the round trips for all of them; ranks on rank 0's kernel have offset 0 and need none.
+/// Rank 0 answers one kernel after the other, with 20 round trips of about 10 us each. This takes
+/// 0.2 ms per node, or 0.4 s for 2048 nodes, before the measurement and again after it.
 class ClockSync {
  public:
-  /// Collective: makes the round trips before the measurement. With a fault, this rank counts as
-  /// having a clock of its own, which is misread as the fault says from now on. `communicator` must
-  /// outlive this object.
+  /// Collective: makes the round trips before the measurement. If `fault` is given, this rank is
+  /// treated as if it had a clock of its own, to which the fault applies from now on.
+  /// `communicator` must outlive this object.
   explicit ClockSync(const Communicator& communicator, std::optional<ClockFault> fault = {});
 
   /// Collective: makes the round trips after the measurement and returns the fit of this rank's
-  /// clock, which holds from the end of the constructor on.
+  /// clock, which is valid from the time when the constructor returned.
   [[nodiscard]] ClockFit fit() const;
 
-  /// Returns the time that this rank's clock, with its fault, showed at `time`, a value of now().
+  /// Returns the time that this rank's clock, fault included, showed when now() returned `time`.
   [[nodiscard]] units::Nanoseconds shown(units::Nanoseconds time) const;
 
  private:
@@ -82,7 +83,7 @@ class ClockSync {
   const Communicator& communicator_;
   std::optional<ClockFault> fault_;
   units::Nanoseconds since_;    ///< the time when the fault began
-  std::vector<int> askers_;     ///< one rank of each kernel, without rank 0's kernel
+  std::vector<int> askers_;     ///< the rank that makes the round trips of each kernel but rank 0's
   bool has_own_clock_ = false;  ///< this rank's clock is not rank 0's
   Communicator kernel_;         ///< the ranks that share this clock
   std::vector<RoundTrip> before_;

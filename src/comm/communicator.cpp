@@ -15,7 +15,7 @@
 namespace isoscale::comm {
 namespace {
 
-/// Counts a collective call while it runs.
+/// Counts a collective call as begun when constructed and as ended when destroyed.
 class Calling {
  public:
   explicit Calling(CallCount* calls) : calls_(calls) {
@@ -66,7 +66,7 @@ void receive(MPI_Comm communicator, std::span<std::byte> part, int source) {
   }
 }
 
-/// Precedes each text in a buffer of several: it gives the text's rank and length.
+/// The header that precedes each text in a buffer of several texts.
 struct RecordHead {
   std::int64_t rank = 0;
   std::uint64_t bytes = 0;
@@ -265,8 +265,8 @@ std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::by
 
 std::vector<std::string> Communicator::gather(std::string_view text, int root) const {
   const Calling calling{calls_.get()};
-  // A binomial tree over the ranks counted from the root: in round k, the odd multiples of 2^k send
-  // all that they hold to the rank 2^k below.
+  // This is a binomial tree over ranks numbered from the root. In round k, each rank whose number
+  // is an odd multiple of 2^k sends all texts that it has to the rank 2^k below.
   const int place = (rank_ - root + size_) % size_;
   std::vector<std::byte> held = record_of(rank_, text);
   for (int distance = 1; distance < size_; distance *= 2) {
@@ -282,7 +282,7 @@ std::vector<std::string> Communicator::gather(std::string_view text, int root) c
 }
 
 Vote all_ok(const Communicator& communicator, std::string_view problem) {
-  // The lowest rank with a problem gives the reason; `size` stands for none.
+  // The lowest rank with a problem gives the reason; the value size() means that no rank has one.
   const int own = problem.empty() ? communicator.size() : communicator.rank();
   const int speaker = static_cast<int>(communicator.all_min(own));
   if (speaker == communicator.size()) return {};
@@ -293,7 +293,8 @@ Vote all_ok(const Communicator& communicator, std::string_view problem) {
 }
 
 std::vector<int> node_of_rank(const Communicator& communicator) {
-  // Ranks of a node keep their order, so the node's first rank identifies it.
+  // split_node() keeps the order of ranks, so the first rank of each node is its lowest, which
+  // identifies the node.
   const std::int64_t leader =
       communicator.split_node().broadcast(std::int64_t{communicator.rank()});
   std::map<std::int64_t, int> number;

@@ -32,14 +32,14 @@ struct CommunicatorTraits {
 /// Counts the collective calls that communicators make. Any thread may read the counts.
 struct CallCount {
   std::atomic<std::uint64_t> begun{0}, ended{0};
-  std::atomic<std::uint64_t> others{0};  ///< ended calls of other libraries, same ranks
+  std::atomic<std::uint64_t> others{0};  ///< completed calls of other libraries on these ranks
 };
 
-/// The largest message that is sent; larger data is cut into blocks, since MPI counts are int and a
-/// receiver that is behind must not have to hold more.
+/// The largest message. Larger data is sent in blocks, since MPI counts are int, and since blocks
+/// bound the memory that a slow receiver needs for messages that have arrived.
 inline constexpr std::size_t block_bytes = std::size_t{64} << 20;
 
-/// Returns `data` cut into consecutive blocks of at most block_bytes; no block if it is empty.
+/// Returns `data` cut into consecutive blocks of at most block_bytes; no blocks if `data` is empty.
 template <class T>
 [[nodiscard]] std::vector<std::span<T>> blocks(std::span<T> data) {
   constexpr std::size_t most = block_bytes / sizeof(T);
@@ -50,8 +50,8 @@ template <class T>
   return parts;
 }
 
-/// A communicator of this program's own, with MPI_ERRORS_RETURN set; move-only. All of its ranks
-/// must make its collective calls in the same order.
+/// Owns an MPI communicator with MPI_ERRORS_RETURN set; move-only. All of its ranks must make its
+/// collective calls in the same order.
 class Communicator {
  public:
   Communicator() = default;
@@ -62,13 +62,14 @@ class Communicator {
   [[nodiscard]] MPI_Comm get() const { return handle_.get(); }
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(handle_); }
 
-  /// Puts the ranks of one colour together, ordered by key. A rank with a colour < 0 gets an empty
-  /// communicator.
+  /// Collective: returns the communicator of the ranks that pass the same colour, ordered by key. A
+  /// rank with a colour < 0 gets an empty communicator.
   [[nodiscard]] Communicator split(int colour, int key) const;
   [[nodiscard]] Communicator duplicate() const;
   /// Returns the communicator of the ranks that share memory with this one (one node).
   [[nodiscard]] Communicator split_node() const;
-  /// Counts collective calls from now on, including those of communicators made from this one.
+  /// Counts collective calls in `calls` from now on, including calls on communicators made from
+  /// this one.
   void count_calls(std::shared_ptr<CallCount> calls) { calls_ = std::move(calls); }
   /// Counts a collective that another library has completed among these ranks.
   void count_other() const {
@@ -94,8 +95,8 @@ class Communicator {
   [[nodiscard]] double all_min(double value) const;
   [[nodiscard]] double all_sum(double value) const;
   void all_max(std::span<double> values) const;  ///< element by element, in place
-  /// Returns every rank's bytes at root, by rank; empty on other ranks. A part may exceed 2 GiB: it
-  /// is sent in bounded blocks.
+  /// Returns the bytes of all ranks on root, indexed by rank; returns an empty vector on other
+  /// ranks. A part may exceed 2 GiB, since it is sent in blocks.
   [[nodiscard]] std::vector<std::vector<std::byte>> gather(std::span<const std::byte> part,
                                                            int root = 0) const;
   /// Gathers small texts at root in the same way, but along a tree: no rank sends or receives more
@@ -122,8 +123,8 @@ struct Vote {
 /// `problem`.
 [[nodiscard]] Vote all_ok(const Communicator& communicator, std::string_view problem);
 
-/// Returns the index of each rank's node, 0-based, in order of first appearance. Collective; the
-/// result is the same on all ranks.
+/// Collective: returns the number of each rank's node. Nodes are numbered from 0 in the order in
+/// which they first appear by rank; the result is the same on all ranks.
 [[nodiscard]] std::vector<int> node_of_rank(const Communicator& communicator);
 
 }  // namespace isoscale::comm

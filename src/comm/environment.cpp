@@ -18,8 +18,8 @@
 namespace isoscale::comm {
 namespace {
 
-/// Returns the first line with one space for each run of white space: MPICH puts tabs between
-/// columns.
+/// Returns the first line of a text with one space for each run of white space, since MPICH puts
+/// tabs between columns.
 std::string first_line(std::string_view text) {
   std::istringstream words{std::string{text.substr(0, text.find('\n'))}};
   std::string line;
@@ -30,7 +30,7 @@ std::string first_line(std::string_view text) {
 std::string sentence(int code, const std::source_location& where) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0, initialized = 0, finalized = 0;
-  // Open MPI ends a process that calls this before MPI has started or after it has ended.
+  // Open MPI ends a process that calls MPI_Error_string before MPI_Init or after MPI_Finalize.
   const bool may_ask = MPI_Initialized(&initialized) == MPI_SUCCESS && initialized != 0 &&
                        MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0;
   if (!may_ask || MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) length = 0;
@@ -52,15 +52,15 @@ Environment::~Environment() {
 
 void Environment::abort_job(int exit_code) noexcept {
   MPI_Abort(MPI_COMM_WORLD, exit_code);
-  std::_Exit(exit_code);  // MPI_Abort returned: there is no caller to report to
+  std::_Exit(exit_code);  // reached only if MPI_Abort returns
 }
 
 std::string Environment::library_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
   check(MPI_Get_library_version(text.data(), &length));
-  // Stops at the end of the text: Open MPI counts the terminating zero in the length, and files do
-  // not keep it.
+  // The text is read up to its terminating zero: Open MPI counts the zero in the length, and the
+  // run file does not store it.
   return first_line(text.data());
 }
 

@@ -12,11 +12,11 @@
 /// Turns errors into sentences and reports them to all ranks.
 namespace isoscale::comm {
 
-/// Describes an error in a sentence. If memory ran out, of which the exception gives no details,
-/// the sentence says how much this process holds and how much is free.
+/// Returns a sentence that describes an error. For std::bad_alloc, which has no details, the
+/// sentence says how much memory this process holds and how much is free.
 [[nodiscard]] std::string problem_of(const std::exception& error);
 
-/// Calls `work` and describes what it throws; "" if it throws nothing.
+/// Calls `work` and returns a description of the exception that it throws; "" if it throws none.
 template <class Work>
 [[nodiscard]] std::string problem_in(const Work& work) {
   try {

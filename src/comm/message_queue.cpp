@@ -23,7 +23,8 @@ bool threads_may_talk() {
 
 void MessageQueue::send(int to, int tag, std::span<const std::byte> bytes,
                         units::Seconds patience) const {
-  // Sends a copy: if the message is never taken, MPI must not read the caller's bytes any more.
+  // MPI sends a copy: if the send does not complete, MPI may still read the bytes after this
+  // function has thrown.
   auto copy = std::make_unique<std::vector<std::byte>>(bytes.begin(), bytes.end());
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Isend(copy->data(), static_cast<int>(copy->size()), MPI_BYTE, to, tag, own_.get(),
@@ -61,7 +62,7 @@ void MessageQueue::abandon() noexcept {
   try {
     forget_taken();
   } catch (const base::Error&) {
-    // A message whose test fails counts as not yet taken.
+    // A message whose MPI_Test fails is kept, as if its send had not completed.
   }
   own_.abandon();
   for (Posted& posted : posted_) static_cast<void>(posted.bytes.release());  // MPI may read them

@@ -20,22 +20,23 @@ struct Message {
   std::vector<std::byte> bytes{};
 };
 
-/// Queues of small messages between the ranks of a communicator, for messages whose time and order
-/// are not known beforehand; they use a duplicate of that communicator. Messages of one `tag` (a
-/// small number of 0 or more) between two ranks keep their order. Where threads_may_talk(), several
-/// threads of a rank may send and take at once, each with tags of its own.
+/// Queues of small messages between the ranks of a communicator, for receivers that do not know
+/// when or in which order messages come. They use a duplicate of the communicator. Messages with
+/// the same `tag` (a small number of 0 or more) between two ranks keep their order. If
+/// threads_may_talk() is true, several threads of a rank may send and take at once, each with tags
+/// of its own.
 class MessageQueue {
  public:
   /// Collective: duplicates the communicator.
   explicit MessageQueue(const Communicator& base) : own_(base.duplicate()) {}
 
-  /// Sends a message and waits until MPI has passed it on; it is enough that the receiver calls
-  /// take() now and then. A rank may send to itself. Throws base::Error if the message has not been
-  /// passed on after `patience`; it may then still be in flight, and the communicator must be
-  /// abandoned.
+  /// Sends a message and waits until MPI has completed the send, for which the receiver must call
+  /// take() from time to time. A rank may send to itself. Throws base::Error if the send has not
+  /// completed after `patience`; the message may then still be in flight, and the communicator must
+  /// be abandoned.
   void send(int to, int tag, std::span<const std::byte> bytes, units::Seconds patience) const;
-  /// Sends without ever waiting, for receivers that may be gone: the message is kept until it has
-  /// been taken. Only one thread may call it.
+  /// Sends a message without waiting, for receivers that may no longer run. The object keeps the
+  /// message until MPI has completed the send. Only one thread may call post().
   void post(int to, int tag, std::span<const std::byte> bytes);
   /// Returns the oldest message with the tag, if there is one; does not wait.
   [[nodiscard]] std::optional<Message> take(int tag) const;
@@ -53,7 +54,7 @@ class MessageQueue {
   void forget_taken();
 
   Communicator own_;
-  std::vector<Posted> posted_;  ///< messages that may not have been taken yet
+  std::vector<Posted> posted_;  ///< messages whose sends may not have completed
 };
 
 }  // namespace isoscale::comm

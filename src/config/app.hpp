@@ -20,7 +20,7 @@
 
 namespace isoscale::config {
 
-// The parser of the command line is written in these terms of settings throughout.
+// The files of the command-line parser use these names of isoscale::settings without the namespace.
 using settings::Arity;
 using settings::assemble;
 using settings::find_option;
@@ -67,7 +67,7 @@ inline constexpr std::array<std::string_view, 5> check_options{"device", "blas-t
 CLI::Option* add(CLI::App& command, const std::string& flags, std::string_view value,
                  std::string_view help, std::string_view default_text);
 
-/// These functions add the commands of which `analysis_arguments.cpp` has the options.
+/// These functions add the commands whose options are in `analysis_arguments.cpp`.
 void add_report(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_predict(CLI::App& app);
@@ -75,11 +75,12 @@ void add_predict(CLI::App& app);
 enum class Shell : std::uint8_t { bash, zsh };
 [[nodiscard]] std::string_view name(Shell shell);
 
-/// Returns a script that teaches `shell` to complete the commands and options of `app`. Scripts of
-/// both shells hold the same table of what CLI11 knows, with rows of COMMAND|WORD|VALUES|HELP.
-/// COMMAND is empty for the program itself; WORD is an option, a command, or an argument's place
-/// from 1. VALUES has words and patterns of file names, "tiny *.toml": with a comma in front if
-/// several may be given, "-" if there is no value, and empty if only the user can know it.
+/// Returns a script that teaches `shell` to complete the commands and options of `app`. The scripts
+/// for both shells hold the same table of all that CLI11 knows, with rows of
+/// COMMAND|WORD|VALUES|HELP. COMMAND is empty for the program itself. WORD is an option, a command,
+/// or the position of an argument, from 1. VALUES lists words and patterns, "tiny *.toml". It
+/// begins with a comma if several values may be given, is "-" if there is no value, and is empty if
+/// the program cannot know the values.
 [[nodiscard]] std::string completion_script(Shell shell, const CLI::App& app,
                                             std::span<const workloads::Workload> known);
 

@@ -24,7 +24,7 @@ namespace {
 
 using Known = std::span<const workloads::Workload>;
 
-/// Returns the text of --help. Where CLI11 leaves several empty lines in a row, one remains.
+/// Returns the text of --help. Replaces several empty lines in a row, which CLI11 leaves, by one.
 PrintCommand help_text(const CLI::App& app) {
   std::string text = app.help();
   for (auto at = text.find("\n\n\n"); at != std::string::npos; at = text.find("\n\n\n", at)) {

@@ -17,7 +17,7 @@
 
 namespace isoscale::config {
 
-// Commands are read into settings, which are written without their namespace in this folder.
+// The files in this folder use these names of isoscale::settings without the namespace.
 using settings::CheckCommand;
 using settings::CompareCommand;
 using settings::Experiment;

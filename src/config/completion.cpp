@@ -15,7 +15,8 @@ namespace {
 
 using Known = std::span<const workloads::Workload>;
 
-// bash and zsh both run this function, which the table ends.
+// The beginning of the shell function that searches the table, for bash and zsh. The table itself
+// follows, and then the end of the function.
 constexpr std::string_view search = R"(_isoscale_search() {
   # Sets 'found' to options or commands, each as word:help, and 'values' to other words and files;
   # $1 is the command, $2 the word before, $3 the place of this word after the command.
@@ -89,7 +90,7 @@ bool is_word(std::string_view text) {
   return !text.empty() && text.find_first_not_of(letters) == std::string_view::npos;
 }
 
-/// Returns the values that the program knows of the option or argument called `what`.
+/// Returns the values that the program knows for the option or argument called `what`.
 std::vector<std::string> names_for(std::string_view what, Known known) {
   if (what == "--model") return workloads::model_names();
   std::vector<std::string> names;
@@ -111,7 +112,7 @@ std::vector<std::string> names_for(std::string_view what, Known known) {
   return names;
 }
 
-/// Returns the words and patterns of files that a placeholder stands for, after `names`.
+/// Returns `names`, followed by the words and patterns of files that a placeholder stands for.
 std::string values_of_placeholder(std::string_view placeholder, std::vector<std::string> names) {
   for (const auto& part : std::views::split(placeholder, '|')) {
     const std::string_view whole{part.begin(), part.end()};

@@ -21,55 +21,58 @@
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
-/// Plays programs on a device. The interface is narrow on purpose: a back end is a folder with
-/// classes derived from Session and Executor.
+/// Defines how programs are played on a device. A back end is a folder with classes derived from
+/// Session and Executor.
 namespace isoscale::executor {
 
-/// With `on`, a play records a span for each op, which costs a little; otherwise only its start and
-/// end.
+/// Determines if a play records a span (start and end) for each op, which costs a little time, or
+/// only its own start and end.
 enum class Trace : std::uint8_t { off, on };
 
-/// Determines if a play's time includes the host's launching of the first ops. counted: it does.
-/// hidden: a GPU begins once the host has issued ops ahead of it and all ranks with which the
-/// section has collectives are there. The host executor launches nothing and ignores this.
+/// Determines if the time of a play includes the time that the host needs to launch the first ops.
+/// counted: it does. hidden: the GPU starts only after the host has launched the first ops and all
+/// ranks with which the section has collectives are ready. The host executor launches nothing and
+/// ignores this.
 enum class Launches : std::uint8_t { counted, hidden };
 
 struct PlayTime {
-  /// By this rank's steady clock. If launches were hidden, only the difference has a meaning.
+  /// Times of this rank's steady clock. If launches were hidden, only their difference has a
+  /// meaning.
   units::Nanoseconds begin, end;
-  /// True if launches should be hidden but the first ops were not launched in time: the play's time
-  /// includes launches.
+  /// True if launches were to be hidden but the first ops were not launched in time, so that the
+  /// play's time includes launches.
   bool is_late = false;
 };
 
-/// A request to play a section in `times` passes. Streams are free when the first pass begins and
-/// have drained when the last has ended; between passes a rank waits only for the order of its own
-/// streams. A traced play makes a single pass.
+/// A request to play a section `times` times in a row; each time is a pass. All streams are idle
+/// when the first pass begins and when the last pass has ended. A pass begins when this rank's
+/// streams have ended the previous one; it does not wait for other ranks. A traced play makes a
+/// single pass.
 struct Play {
   program::Section section = program::Section::step;
   Trace trace = Trace::off;
   std::uint32_t times = 1;
-  /// The time after which the play ends with TimedOut: on the host the longest wait for the
-  /// messages of one exchange, on a GPU the longest duration of the play; 0 = no limit.
+  /// The time after which the play throws TimedOut; 0 = no limit. On the host it limits the wait
+  /// for the messages of one exchange, on a GPU the duration of the play.
   units::Seconds timeout{};
   Launches launches = Launches::counted;  ///< a traced play always counts them
 };
 
-/// An executor, its library or this machine cannot do what was asked for. A point is then not
-/// failed but skipped, with this reason.
+/// Thrown if an executor, its library or this machine does not support a request. The point is then
+/// skipped with this reason and does not count as failed.
 class Unsupported : public base::Error {
  public:
   using Error::Error;
 };
 
-/// A communicator was never ready, and no rank of the point has another problem. Ranks may be stuck
-/// in it, so the job must end.
+/// Thrown if a communicator did not become ready in time and no rank of the point has another
+/// problem. Ranks may be stuck in the communicator, so the job must end.
 class NeverReady : public base::Error {
  public:
   using Error::Error;
 };
 
-/// A peer did not answer in time. No session of the point can play again.
+/// Thrown if a peer did not answer in time. No session of the point can play again.
 class TimedOut : public base::Error {
  public:
   using Error::Error;
@@ -83,7 +86,7 @@ struct GemmChoice {
   std::string shape{};      ///< sizes, types, layout and library: equal texts mean the same problem
   std::string algorithm{};  ///< the library's own opaque description, in hexadecimal
   units::Bytes workspace{};  ///< workspace that the algorithm needs
-  units::Seconds time{};     ///< of one call when it was chosen; 0 if it was given
+  units::Seconds time{};     ///< of one call when it was timed; 0 if the algorithm was given
   int candidates = 0;        ///< number of algorithms that were timed; 0 if it was given
   std::string arithmetic{};  ///< in a session's facts: "tensor cores, tf32 inputs, f32 sums"
 };
@@ -93,12 +96,13 @@ struct CommunicatorFacts {
   std::string name{};  ///< "world", "tp on compute", "pp, even links"
   int ranks = 0;
   units::Seconds creation{};
-  std::optional<units::Seconds> first_call{};  ///< it connects; absent: no call is made
+  std::optional<units::Seconds> first_call{};  ///< NCCL connects in it; absent: no call is made
 };
 
-/// The decisions of an executor when it prepared a session; they are stored in the run file.
+/// The decisions that an executor made when it prepared a session, and the memory and time that it
+/// needed. They are stored in the run file.
 struct SessionFacts {
-  bool folded = false;                        ///< all streams played in program order on one
+  bool folded = false;                        ///< all streams are merged into one, in program order
   std::string folded_reason;                  ///< "" when not folded
   int blas_threads = 0;                       ///< 0 = does not apply
   units::Bytes memory;                        ///< storage taken, workspace included
@@ -109,40 +113,41 @@ struct SessionFacts {
   std::vector<CommunicatorFacts> communicators = {};
 };
 
-/// The progress of a session during a play, for other threads.
+/// The progress of a session during a play, which other threads may read.
 struct Whereabouts {
   program::Section section = program::Section::step;
-  std::uint64_t plays = 0;  ///< passes over sections that have begun
+  std::uint64_t plays = 0;  ///< number of passes that have begun, over all sections
   bool playing = false;
   /// For each lane (stream), the op that is known to have begun last, or no_op. Empty: not known.
   std::vector<std::uint32_t> begun{};
-  /// For each lane, the first op that cannot have begun, unless it is the one after `begun`.
+  /// For each lane, the first op after `begun` that is known not to have begun; any ops between the
+  /// two may have begun. Empty: no op after `begun` has begun.
   std::vector<std::uint32_t> next{};
 
   static constexpr std::uint32_t no_op = UINT32_MAX;
   bool operator==(const Whereabouts&) const = default;
 };
 
-/// A play has ended because another stream of the session failed.
+/// Thrown in a stream that ends its play because another stream of the session failed.
 class Stopped : public base::Error {
  public:
   using Error::Error;
 };
 
-/// One rank's program, ready to play: storage is allocated, communicators are made.
+/// One rank's program, ready to play: its storage is allocated and its communicators are made.
 class Session {
  public:
   virtual ~Session() = default;
 
-  /// Plays a section, from the time when streams are free until all have drained, on the calling
-  /// thread (and on threads of the session). Every rank of the point must play the same sections in
-  /// the same order, equally often. May throw TimedOut, Stopped or another base::Error.
+  /// Plays a section on the calling thread (and on threads of the session). All streams are idle
+  /// when the play begins and when it has ended. Every rank of the point must play the same
+  /// sections in the same order, equally often. May throw TimedOut, Stopped or another base::Error.
   virtual PlayTime play(const Play& what) = 0;
   PlayTime play(program::Section section, Trace trace) {
     return play(Play{.section = section, .trace = trace});
   }
-  /// Returns the spans of the last play with Trace::on, in program order, by this rank's steady
-  /// clock.
+  /// Returns the spans of the last play with Trace::on, in program order, in times of this rank's
+  /// steady clock.
   [[nodiscard]] virtual std::span<const timeline::Span> spans() const = 0;
   /// Returns the time that the library itself expects the communication of a section to take, one
   /// call after the other; nullopt if it does not tell. Every rank of the point must ask for the
@@ -151,15 +156,15 @@ class Session {
     return std::nullopt;
   }
   /// Returns the library's own names for the arithmetic of a section's multiplications, such as
-  /// "tensor cores, tf32 inputs, f32 sums", joined with "; "; "" if it does not tell or nothing is
-  /// multiplied.
+  /// "tensor cores, tf32 inputs, f32 sums", joined with "; ". Returns "" if the library does not
+  /// tell or the section multiplies nothing.
   [[nodiscard]] virtual std::string arithmetic(program::Section /*section*/) const { return ""; }
-  /// These copy raw elements out of or into a slice; no play may be running.
+  /// read() and write() copy raw elements out of and into a slice; no play may be running.
   virtual void read(const program::Slice& slice, std::span<std::byte> into) = 0;
   virtual void write(const program::Slice& slice, std::span<const std::byte> from) = 0;
   [[nodiscard]] virtual const SessionFacts& facts() const = 0;
-  /// Gives up a session in which other ranks may be stuck. It cannot play again; its communicators
-  /// and memory, which messages in flight may use, are dropped without being freed.
+  /// Gives up a session in which other ranks may be stuck; it cannot play again. Its communicators
+  /// and memory are not freed, since messages in flight may use them.
   virtual void abandon() noexcept = 0;
 
   /// Returns the session's progress; nullopt if the executor does not tell. Any thread may call
@@ -167,7 +172,7 @@ class Session {
   [[nodiscard]] virtual std::optional<Whereabouts> whereabouts() const { return std::nullopt; }
 };
 
-/// The ranks that share the free memory that a rank sees.
+/// Tells which ranks share the free memory that a rank reports.
 enum class MemoryPool : std::uint8_t {
   rank,  ///< only that rank: a GPU
   node,  ///< all ranks of its node
@@ -182,7 +187,7 @@ struct Description {
   MemoryPool memory_pool = MemoryPool::rank;
   int cores = 0;               ///< cores this rank is bound to
   int compute_capability = 0;  ///< of a GPU: 90 = 9.0; 0 = unknown, or no GPU
-  bool shared_device = false;  ///< some ranks share a GPU: times mean nothing
+  bool shared_device = false;  ///< some ranks share a GPU, so times have no meaning
   /// The reason why programs with Transport::symmetric cannot be played, as far as it is known
   /// before a program is prepared; "" if there is none.
   std::string symmetric_problem{};
@@ -197,9 +202,9 @@ class Executor {
   [[nodiscard]] virtual const Description& describe() const = 0;
   /// Makes a session; collective over `point`, whose ranks are in mesh order. `set` holds every
   /// rank's program, so that all ranks make the same communicators in the same order. Throws
-  /// base::Error (for example out of memory, with the need and the free memory), Unsupported and
-  /// NeverReady among others; the caller agrees with the other ranks before it plays. A session
-  /// must end before its executor does.
+  /// Unsupported, NeverReady or another base::Error (for example if memory is too small, with the
+  /// needed and the free amount). Some ranks may throw while others do not, so the caller agrees
+  /// with the other ranks before it plays. A session must end before its executor does.
   [[nodiscard]] virtual std::unique_ptr<Session> prepare(const program::ProgramSet& set,
                                                          const comm::Communicator& point,
                                                          const SessionOptions& options) = 0;

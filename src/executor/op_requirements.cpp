@@ -38,7 +38,7 @@ void require_exponent(const program::Fill& op, DType type) {
                                 program::name(type), op.exponent, least, most));
 }
 
-/// Throws base::Error if elements that an op picks lie where it writes others.
+/// Throws base::Error if an operand that the op writes overlaps another operand.
 template <class Op>
 void require_apart(const Arguments<Op>& call) {
   program::for_each_operand(call.op, [&](const auto& a, std::size_t number_a) {
@@ -54,7 +54,7 @@ void require_apart(const Arguments<Op>& call) {
   });
 }
 
-/// Throws base::Error if a slice that the op uses has another number of elements.
+/// Throws base::Error if the op uses the slice and the slice does not have `count` elements.
 void require_count(const program::Slice& slice, std::uint64_t count, const char* name) {
   if (slice.buffer == program::no_buffer || slice.count == count) return;
   throw base::Error(fmt::format("{} has {} elements; it should have {}", name, slice.count, count));

@@ -15,10 +15,11 @@
 #include "program/op.hpp"
 #include "program/operands.hpp"
 
-/// The demands of both executors on ops, errors that name the op, and the looking up of operands.
+/// Checks that ops meet the demands of both executors, adds the op's name to errors, and looks up
+/// operands.
 namespace isoscale::executor {
 
-/// Returns for example "op 17, gemm (forward, layer 3, microbatch 1)".
+/// Returns a description such as "op 17, gemm (forward, layer 3, microbatch 1)".
 [[nodiscard]] std::string describe(const program::Op& op, std::uint32_t index);
 
 /// Returns the result of `work`. If it throws base::Error, the error is thrown again with the op's
@@ -38,19 +39,19 @@ auto naming(const program::Op& op, std::uint32_t index, const Work& work) {
   return {.origin = program::fill_origin(op.key), .range = op.range, .one_in = op.one_in};
 }
 
-/// An operand's name and type, and what its type must be.
+/// An operand's name, the types that the op allows for it, and its type.
 struct TypedOperand {
   const char* name = "";
   program::Elements elements = program::Elements::any;
   program::DType type = program::DType::f32;
 };
-/// Returns the common type of an op's operands. Throws base::Error if operands differ in type, or
-/// one has another type than its table demands.
+/// Returns the common type of an op's operands. Throws base::Error if operands that must have the
+/// same type differ, or if an operand has a type that the op does not allow.
 [[nodiscard]] program::DType common_type(program::OpKind kind,
                                          const std::vector<TypedOperand>& operands);
 
-// These throw base::Error if an op has values that its type cannot represent, or operands whose
-// sizes or places do not fit together. Other kinds of ops have no such demands.
+// require_possible() throws base::Error if an op has values that its type cannot represent, or
+// operands whose sizes or positions do not fit together. Other kinds of ops have no such demands.
 void require_possible(const Arguments<program::Fill>& call);
 void require_possible(const Arguments<program::Add>& call);
 void require_possible(const Arguments<program::Update>& call);
@@ -70,9 +71,10 @@ void require_complete(const Op& op) {
       fmt::format("{} op: {} has no buffer", program::name(program::kind_of(op)), missing));
 }
 
-/// Returns an op with the places of its operands; a Fill with the global index where this rank's
-/// shard begins as its base. Calls accept(operand, slice), which throws base::Error if the device
-/// cannot use the operand. Throws base::Error also if the op is malformed.
+/// Returns an op with the addresses of its operands. For a Fill, the base of its shard becomes the
+/// global index at which this rank's shard begins. Calls accept(operand, slice), which throws
+/// base::Error if the device cannot use the operand. Also throws base::Error if the op is
+/// malformed.
 template <class Op, class Accept>
 [[nodiscard]] Arguments<Op> arguments_of(const Resolver& resolver, const Op& op,
                                          const Accept& accept) {

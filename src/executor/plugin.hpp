@@ -19,19 +19,19 @@ namespace isoscale::executor {
 
 /// The options of the CUDA executor.
 struct CudaOptions {
-  std::string gpu_bind{settings::automatic_gpu_bind};  ///< as --gpu-bind gives it
+  std::string gpu_bind{settings::automatic_gpu_bind};  ///< the value of --gpu-bind
   settings::ShareGpu share = settings::ShareGpu::no;
   settings::Graph graph = settings::Graph::off;
   settings::Nvtx nvtx = settings::Nvtx::off;
   units::Seconds communicator_timeout{120};  ///< for making one communicator; 0: no limit
-  /// The assumed time that marking the begin of an op takes on a stream. Marks are so far apart
-  /// that together they cost a step little; 0: every op is marked. Absent: no op is marked.
+  /// The assumed time that a stream needs to mark the start of an op in host memory. Ops are marked
+  /// so rarely that marks cost a step little. 0: every op is marked; absent: no op is marked.
   std::optional<units::Seconds> mark_cost{1e-6};
   std::vector<GemmChoice> known_algorithms;  ///< used instead of timing the candidates
 };
 
-/// The functions that a plugin gives to the core. The first member must stay first: it is compared
-/// before any other member is used.
+/// The functions that a plugin provides to the core. `fingerprint` must stay the first member,
+/// since the core compares it before it uses any other member.
 struct PluginTable {
   const char* fingerprint;
   /// Returns the reason why this machine cannot play on the device, in one sentence with the fix;
@@ -62,7 +62,8 @@ struct PluginSearch {
   std::string problem;  ///< one sentence with the fix; "" if there is a plugin
 };
 
-/// Opens the first file named `file_name` in `folders` that exists, and checks its fingerprint.
+/// Opens the first file that exists under the name `file_name` in `folders`, and checks its
+/// fingerprint.
 [[nodiscard]] PluginSearch open_plugin(std::string_view file_name,
                                        const std::vector<std::filesystem::path>& folders);
 /// Opens libisoscale_cuda.so beside the program, or else in ../lib.

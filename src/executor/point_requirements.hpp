@@ -13,7 +13,8 @@
 #include "executor/executor.hpp"
 #include "program/program.hpp"
 
-/// The demands of a point's programs and options on a device: communicators, transports, placement.
+/// Determines which communicators, transports and memory placement a point's programs and options
+/// require of a device.
 namespace isoscale::executor {
 
 /// Calls visit(op, payload) for each op of one kind in a program, setup first.
@@ -25,7 +26,8 @@ void for_each_op(const program::RankProgram& program, const Visit& visit) {
     }
   }
 }
-/// Like for_each_op, for the ops that use Transport::symmetric; for Collective and Exchange.
+/// Calls visit(op, payload) for each op of one kind, Collective or Exchange, that uses
+/// Transport::symmetric.
 template <class Kind, class Visit>
 void for_each_symmetric(const program::RankProgram& program, const Visit& visit) {
   for_each_op<Kind>(program, [&](const program::Op& op, const Kind& payload) {
@@ -39,7 +41,7 @@ struct CommunicationNeeds {
   /// The (axes, stream) of collectives, sorted. Each has a communicator of its own, so that two
   /// streams never use the same one for collectives.
   std::vector<std::pair<mesh::AxisSet, program::StreamId>> collectives;
-  /// The axes of exchanges, each with the offsets of its messages as their senders see them,
+  /// The axes of exchanges. Each has the offsets from the sender to the receiver of its messages,
   /// ascending.
   std::map<mesh::Axis, std::vector<std::int32_t>> exchanges;
 };
@@ -53,13 +55,13 @@ struct CommunicationNeeds {
 /// outside Space::symmetric.
 void require_transports(const program::ProgramSet& set, const Description& device);
 
-/// Throws Unsupported if `options` choose an algorithm or protocol of collectives, or registered
-/// memory; `name` is the device, for the message.
+/// Throws Unsupported if `options` choose an algorithm or protocol for collectives, or ask for
+/// registered memory. The message names the device by `name`.
 void require_usual_communication(const SessionOptions& options, std::string_view name);
-/// Throws Unsupported if `options` have faults; `name` is the device, for the message.
+/// Throws Unsupported if `options` inject faults. The message names the device by `name`.
 void require_no_faults(const SessionOptions& options, std::string_view name);
-/// Calls `work` with host memory taken from the NUMA node that the options name, if they name one.
-/// Throws Unsupported if memory cannot be taken from there.
+/// Calls `work`. If the options name a NUMA node, host memory that `work` allocates comes from this
+/// node; throws Unsupported if it cannot.
 void on_numa_node(const SessionOptions& options, const std::function<void()>& work);
 
 }  // namespace isoscale::executor

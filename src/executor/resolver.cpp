@@ -154,7 +154,8 @@ std::size_t Resolver::element_size(const program::Slice& slice) const {
 }
 
 StridedCopy merged(StridedCopy copy) {
-  // Rows that follow each other without gaps on both sides become one row; so do matrices.
+  // Rows that are contiguous on both sides are merged into one row; contiguous matrices are then
+  // merged in the same way.
   if (copy.rows == 1 || (copy.src_row == copy.row_bytes && copy.dst_row == copy.row_bytes)) {
     copy.row_bytes *= copy.rows;
     copy.rows = copy.batch;

@@ -10,7 +10,7 @@
 #include "program/operands.hpp"
 #include "program/program.hpp"
 
-/// Maps the slices of a program, and so the operands of its ops, to the addresses of one rank.
+/// Finds the memory addresses on one rank of the slices that the ops of a program use.
 namespace isoscale::executor {
 
 using ArenaPointers = std::array<std::byte*, program::space_count>;
@@ -60,7 +60,8 @@ struct MatrixAt : OperandAt {
   std::uint64_t row_stride = 0, batch_stride = 0;  ///< elements
 };
 
-/// Tells if an Adam update advances its powers: the first update of a play that uses them does.
+/// Tells if an Adam update advances its powers (beta1^t and beta2^t in memory) from t - 1 to t. In
+/// each play, only the first update that uses the same powers does.
 enum class Powers : std::uint8_t { advance, keep };
 
 /// The arguments that an op needs on one rank besides its operands.
@@ -70,19 +71,20 @@ template <>
 struct FurtherArguments<program::Update> {
   Powers powers = Powers::keep;
 };
-/// Only on a GPU: a word of device memory that only this op uses, for the largest magnitude.
+/// Used only on a GPU: `largest` is a word of device memory that only this op uses, in which it
+/// finds the largest magnitude.
 template <>
 struct FurtherArguments<program::Cast> {
   unsigned* largest = nullptr;
 };
-/// Only on a GPU: a copy of Rows::from in device memory.
+/// Used only on a GPU: `from` is a copy of Rows::from in device memory.
 template <>
 struct FurtherArguments<program::Rows> {
   const std::uint32_t* from = nullptr;
 };
 
-/// An op with everything looked up that it needs on one rank: `call[&Norm::x]` is the place of an
-/// operand, a MatrixAt if it is a matrix.
+/// An op with all addresses and types that it needs on one rank. `call[&Norm::x]` returns the place
+/// of an operand, as a MatrixAt if the operand is a matrix.
 template <class Op>
 struct Arguments : FurtherArguments<Op> {
   Op op{};
@@ -107,14 +109,14 @@ struct Arguments : FurtherArguments<Op> {
   }
 };
 
-/// A copy of batch x rows pieces of row_bytes each; strides in bytes.
+/// A copy of `batch` x `rows` pieces of `row_bytes` each. All strides are in bytes.
 struct StridedCopy {
   const std::byte* src = nullptr;
   std::byte* dst = nullptr;
   std::size_t row_bytes = 0, rows = 0, batch = 0;
   std::size_t src_row = 0, src_batch = 0, dst_row = 0, dst_batch = 0;
 };
-/// Returns the same copy with as few and as long pieces as its strides allow.
+/// Returns the same copy with adjacent pieces merged as far as its strides allow.
 [[nodiscard]] StridedCopy merged(StridedCopy copy);
 /// Returns the copy that an op makes. Throws base::Error if the two sides differ in type or lie
 /// outside their slices.
@@ -129,10 +131,10 @@ struct CollectiveData {
   std::size_t element = 1;       ///< bytes
   std::byte* send = nullptr;     ///< null if this rank sends nothing
   std::byte* receive = nullptr;  ///< null if this rank receives nothing
-  /// Elements: of the whole for all_reduce, reduce and broadcast, of one member's part for other
-  /// kinds; 0 for a barrier and an uneven all_to_all.
+  /// The number of elements: of the whole data for all_reduce, reduce and broadcast; of one
+  /// member's part for other kinds; 0 for a barrier and an uneven all_to_all.
   std::uint64_t count = 0;
-  /// Elements of an all_to_all to all members, and from all members.
+  /// The number of elements that an all_to_all sends to all members and receives from all members.
   std::uint64_t sent = 0, received = 0;
 
   [[nodiscard]] std::byte* part(std::byte* base, std::uint64_t member) const {

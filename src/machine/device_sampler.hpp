@@ -22,7 +22,7 @@ namespace isoscale::machine {
 
 class NvmlLibrary;
 
-/// One quantity of one device. Only differences have a meaning for a counter, which only grows.
+/// One quantity of one device. A counter only grows, and only its differences have a meaning.
 struct Channel {
   std::string device;    ///< "cpu", "package 0", "mlx5_0 port 1", "gpu 0"
   std::string quantity;  ///< "clock", "energy", "temperature", "sent_bytes", ...
@@ -38,7 +38,7 @@ struct Source {
   std::function<void(std::span<double> values)> read;
 };
 
-/// The roots of a system's files; tests use a tree of their own.
+/// The folders of sysfs and procfs; tests use folders of their own.
 struct FileTree {
   std::filesystem::path sys = "/sys", proc = "/proc";
 };
@@ -47,27 +47,27 @@ struct FileTree {
 // may see no sysfs, a virtual machine has no energy counters, and on many systems only root may
 // read the energy counters of real machines.
 
-/// Returns "clock" and "clock_min" in Hz: the mean and the least over `cpus` of scaling_cur_freq,
-/// or of "cpu MHz" in /proc/cpuinfo if there is no cpufreq. Of more than 16 CPUs, only every n-th
-/// is read. Empty `cpus` means all.
+/// Returns a source of "clock" and "clock_min" in Hz: the mean and the least over `cpus` of
+/// scaling_cur_freq, or of "cpu MHz" in /proc/cpuinfo if there is no cpufreq. If more than 16 CPUs
+/// have cpufreq, only every n-th is read. Empty `cpus` means all.
 [[nodiscard]] std::vector<Source> cpu_clock_sources(const FileTree& tree,
                                                     const std::vector<int>& cpus);
-/// Returns "throttle_count", a counter: how often the cores of `cpus` were slowed down because of
-/// their temperature, from core_throttle_count of their CPUs (Intel).
+/// Returns a source of "throttle_count", a counter: how often the cores of `cpus` were slowed down
+/// because of their temperature, from core_throttle_count of their CPUs (Intel).
 [[nodiscard]] std::vector<Source> cpu_throttle_sources(const FileTree& tree,
                                                        const std::vector<int>& cpus);
-/// Returns "busy_time", a counter in seconds from /proc/stat: the mean over `cpus` of the time that
-/// was not idle, waiting for input or stolen. Empty `cpus` means all.
+/// Returns a source of "busy_time", a counter in seconds from /proc/stat: the mean over `cpus` of
+/// the time that was not idle, waiting for input or stolen. Empty `cpus` means all.
 [[nodiscard]] std::vector<Source> cpu_busy_sources(const FileTree& tree,
                                                    const std::vector<int>& cpus);
-/// Returns "energy", a counter in joules since the first reading, of packages and of memory that is
-/// not part of a package (RAPL: powercap/intel-rapl:*; AMD's has the same name). The counter
-/// continues to grow when the hardware's register wraps around.
+/// Returns sources of "energy", a counter in joules since the first reading, for CPU packages and
+/// for memory that a package's counter does not include (RAPL: powercap/intel-rapl:*, on AMD too).
+/// The counter continues to grow when the hardware's register wraps around.
 [[nodiscard]] std::vector<Source> energy_sources(const FileTree& tree);
-/// Returns "temperature" in kelvin of CPU packages: from hwmon's coretemp, k10temp and zenpower,
-/// else from thermal zones of packages.
+/// Returns sources of "temperature" in kelvin for CPU packages: from hwmon's coretemp, k10temp and
+/// zenpower, else from thermal zones of packages.
 [[nodiscard]] std::vector<Source> temperature_sources(const FileTree& tree);
-/// Returns counters of active InfiniBand and RoCE ports ("sent_bytes", "received_bytes",
+/// Returns sources of counters of active InfiniBand and RoCE ports ("sent_bytes", "received_bytes",
 /// "symbol_errors", "link_downed") and of physical Ethernet devices that are up ("sent_bytes",
 /// "received_bytes", "send_errors", "receive_errors").
 [[nodiscard]] std::vector<Source> network_sources(const FileTree& tree);
@@ -88,8 +88,8 @@ struct SampledSeries {
   std::vector<double> value;             ///< one for each time
 };
 
-/// A bounded store of samples of some channels. When a new sample would make more than `most`, it
-/// drops every second one, but never the first.
+/// Stores at most `most` samples of some channels. When a new sample would exceed this limit, the
+/// store drops every second sample, but keeps the first and the newest.
 class SampleStore {
  public:
   /// `most` must be at least 2.
@@ -135,7 +135,7 @@ class DeviceSampler {
   std::vector<Channel> channels_;  ///< of all sources, in order, then the sampler's own
   units::Seconds interval_;
   SampleStore store_;
-  std::mutex mutex_;  ///< only for waking up: while the thread runs, only it uses the store
+  std::mutex mutex_;  ///< only for `wake_`: while the thread runs, no other uses the store
   std::condition_variable_any wake_;
   std::jthread thread_;  ///< last member: it must end before the members that it uses
 };

@@ -66,8 +66,8 @@ std::optional<std::string> cpu_model_of(const Topology& topology) {
   return std::nullopt;
 }
 
-/// Returns the CPUs that the process may run on: its binding within what it is allowed. Null if
-/// unknown.
+/// Returns the CPUs that the process may run on: those that it is bound to and also allowed to use.
+/// Null if unknown.
 Bitmap binding_of(const Topology& topology) {
   Bitmap set{hwloc_bitmap_alloc()};
   if (!set || hwloc_get_cpubind(topology.get(), set.get(), HWLOC_CPUBIND_PROCESS) != 0) return {};

@@ -11,7 +11,8 @@
 
 namespace isoscale::machine {
 
-/// Facts of one rank's machine and of its place on it. Unknown facts are absent.
+/// The facts of one rank's machine, and of the CPUs that the rank may use there. Unknown facts are
+/// absent.
 struct MachineFacts {
   std::string host;
   std::optional<std::string> cpu_model;

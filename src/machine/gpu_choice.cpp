@@ -29,8 +29,8 @@ std::string upper(std::string_view text) {
   return result;
 }
 
-/// Returns a PCI id in one form; ids come with a domain of 4 or 8 digits or without one:
-/// "0000:1B:00.0", "1b:00.0".
+/// Returns a PCI bus id in one form for comparisons. Ids come with a domain of 4 or 8 digits or
+/// without one: "0000:1B:00.0", "1b:00.0".
 std::string canonical_pci(std::string_view id) {
   std::string text = upper(id);
   if (std::ranges::count(text, ':') == 1) text.insert(0, "0:");
@@ -179,7 +179,8 @@ std::optional<std::string> driver_problem(int driver_version, int runtime_versio
   }
   const int driver_major = driver_version / thousand, runtime_major = runtime_version / thousand;
   if (driver_major >= runtime_major) return std::nullopt;
-  // The oldest driver branch of each major version (NVIDIA, CUDA Compatibility).
+  // These are the oldest driver branches that support each major version (NVIDIA, CUDA
+  // Compatibility).
   const std::string_view branch = runtime_major == 13   ? " (branch 580 or newer)"
                                   : runtime_major == 12 ? " (branch 525 or newer)"
                                                         : "";

@@ -11,11 +11,12 @@
 #include "settings/run_config.hpp"
 #include "units/quantity.hpp"
 
-/// Chooses the GPU of a rank, or finds the reason against using it, with pure functions over what
-/// CUDA and MPI report. Every refusal is one sentence with the fix.
+/// Chooses the GPU of a rank, or explains why none can be used, with pure functions of the facts
+/// that CUDA and MPI report. Every error message is one sentence that includes the fix.
 namespace isoscale::machine {
 
-/// A GPU as this rank's CUDA runtime numbers it, after CUDA_VISIBLE_DEVICES.
+/// A GPU that is visible to this rank; `index` is its number in the rank's CUDA runtime, which
+/// applies CUDA_VISIBLE_DEVICES.
 struct VisibleGpu {
   int index = 0;
   std::string uuid, pci_bus_id, name;
@@ -23,8 +24,8 @@ struct VisibleGpu {
   units::Bytes memory;
 };
 
-/// The facts that the choice depends on. The ranks of a node are indexed by their local rank, the
-/// rank in the shared-memory split.
+/// The facts that the choice depends on. The ranks of a node are indexed by their local rank, which
+/// is their rank in the communicator of the node (MPI_COMM_TYPE_SHARED).
 struct GpuView {
   std::vector<VisibleGpu> visible;  ///< to this rank, by index
   int local_rank = 0;
@@ -33,11 +34,12 @@ struct GpuView {
   std::optional<std::string> visible_devices;  ///< CUDA_VISIBLE_DEVICES of this rank
 };
 
-/// Returns the index of the GPU that the rank takes. `bind` is the value of --gpu-bind. If every
-/// rank of the node sees the same GPUs, the local rank is the index; if each sees only one, the
-/// rank takes that. Throws base::UsageError if no GPU is visible, if `bind` does not name a visible
-/// GPU for each rank, or, unless `share` is yes, if ranks see different GPUs but not one each, or
-/// if there are fewer GPUs than ranks.
+/// Returns the index of the GPU that the rank takes. `bind` is the value of --gpu-bind. If it
+/// leaves the choice to Isoscale, the index is the local rank where all ranks of the node see the
+/// same GPUs; where each rank sees a single GPU, the rank takes it. Throws base::UsageError if no
+/// GPU is visible, or if `bind` does not name a visible GPU for each rank. Unless `share` is yes,
+/// it also throws if ranks see different sets of GPUs (other than one GPU each), or if there are
+/// fewer GPUs than ranks.
 [[nodiscard]] int choose_gpu(const GpuView& view, const std::string& bind,
                              settings::ShareGpu share);
 
@@ -52,17 +54,17 @@ struct GpuUse {
 void refuse_shared_gpus(std::span<const GpuUse> uses, const std::string& host,
                         settings::ShareGpu share);
 
-/// Returns the precisions that cuBLASLt multiplies in on a GPU of this compute capability: f16 from
-/// 5.3, bf16 and tf32 from 8.0, fp8 from 8.9 (CUDA C++ Programming Guide, arithmetic by compute
-/// capability; cuBLAS documentation of cublasLtMatmul).
+/// Returns the precisions in which cuBLASLt can multiply on a GPU of this compute capability: f64
+/// and f32 on every GPU, f16 from 5.3, bf16 and tf32 from 8.0, fp8 from 8.9 (CUDA C++ Programming
+/// Guide, arithmetic by compute capability; cuBLAS documentation of cublasLtMatmul).
 [[nodiscard]] std::vector<program::Precision> precisions_of(int major, int minor);
 
-/// Returns the reason why the driver is too old for the runtime; nullopt if it is not. Both are
-/// versions as CUDA encodes them (13000 = 13.0; driver 0 = none). A driver of the runtime's major
-/// version is new enough (CUDA's minor version compatibility).
+/// Returns the reason why the driver is too old for the runtime; nullopt if it is new enough. Both
+/// are versions as CUDA encodes them (13000 = 13.0; driver 0 = none). A driver of the runtime's
+/// major version is new enough (CUDA's minor version compatibility).
 [[nodiscard]] std::optional<std::string> driver_problem(int driver_version, int runtime_version);
-/// Returns the reason why this NCCL (22707 = 2.27.7) is too old; nullopt if it is not.
-/// ncclCommSplit came with 2.18.
+/// Returns the reason why this version of NCCL (22707 = 2.27.7) is too old; nullopt if it is new
+/// enough. Isoscale needs ncclCommSplit, which came with 2.18.
 [[nodiscard]] std::optional<std::string> nccl_problem(int version);
 
 }  // namespace isoscale::machine

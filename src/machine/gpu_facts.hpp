@@ -13,7 +13,7 @@
 
 namespace isoscale::machine {
 
-/// The facts of a device on the PCI bus: its link, with widths in lanes, and its place.
+/// The facts of a device on the PCI bus: its PCIe link, with widths in lanes, and its place.
 struct PciFacts {
   std::optional<int> pcie_generation, pcie_generation_max, pcie_width, pcie_width_max;
   std::optional<int> numa_node;
@@ -29,7 +29,7 @@ struct GpuFacts : PciFacts {
   std::optional<std::string> compute_mode;                 ///< "default", "exclusive process", ...
   std::optional<double> memory, memory_used;               ///< B; used by all processes
   std::optional<double> sm_clock, sm_clock_max;            ///< Hz
-  std::optional<double> sm_clock_application;              ///< Hz, as clocks were locked or set
+  std::optional<double> sm_clock_application;              ///< Hz, as users set or locked it
   std::optional<double> memory_clock, memory_clock_max;    ///< Hz
   std::optional<double> power_limit, power_limit_default;  ///< W
   std::optional<bool> ecc, mig, persistence;
@@ -37,13 +37,14 @@ struct GpuFacts : PciFacts {
   std::optional<int> nvlinks_inactive;  ///< links that are down or off
   /// PCI bus ids at the other ends of the active links, GPUs or switches, each once, ascending.
   std::optional<std::vector<std::string>> nvlink_peers;
-  /// The NVLink domain of several nodes that the GPU belongs to: cluster in hexadecimal, ".",
-  /// clique. GPUs with equal texts are joined by NVLink. Absent if there is none.
+  /// The NVLink domain across nodes that the GPU belongs to: the cluster's id in hexadecimal, ".",
+  /// and the number of the clique. NVLink joins GPUs with equal texts. Absent if there is no such
+  /// domain.
   std::optional<std::string> fabric;
-  // The following facts are for preflight alone, see collect_facts.hpp there.
+  // Only preflight uses the following facts (preflight/collect_facts.hpp).
   std::optional<std::string> fabric_state;  ///< "not supported", "not started", "in progress",
                                             ///< "completed", or "failed: CODE"
-  /// "software power cap", "hardware slowdown", ...; not idle
+  /// The reasons why clocks are reduced now, without "idle": "software power cap", ...
   std::optional<std::vector<std::string>> throttle_reasons;
   std::optional<std::int64_t> ecc_uncorrected;  ///< since the driver was loaded
   std::optional<std::int64_t> remapped_rows;    ///< after uncorrectable errors
@@ -54,12 +55,12 @@ struct GpuFacts : PciFacts {
 };
 
 /// Returns the facts of the GPU (or the MIG instance) with this UUID, "GPU-..." as CUDA and
-/// nvidia-smi show it. nullopt if NVML cannot be asked or does not know it.
+/// nvidia-smi show it. nullopt if NVML cannot be asked or does not know the UUID.
 [[nodiscard]] std::optional<GpuFacts> gpu_facts(const NvmlLibrary& library, std::string_view uuid);
 [[nodiscard]] GpuFacts gpu_facts(const nvml::Functions& nvml, nvml::Device device);
 
-// These return what a run file stores of the facts of a rank, by key; SCHEMA.md of the results
-// lists the keys.
+// These functions return the facts of a GPU that a run file stores for a rank, by key; SCHEMA.md of
+// the results lists the keys.
 [[nodiscard]] std::map<std::string, std::string> gpu_facts_text(const GpuFacts& facts);
 [[nodiscard]] std::map<std::string, double> gpu_facts_number(const GpuFacts& facts);
 

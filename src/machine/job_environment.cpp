@@ -17,7 +17,7 @@
 namespace isoscale::machine {
 namespace {
 
-// Only variables of these names are read: no token, key or password is among them.
+// Only variables with the names below are read. None of them holds a token, key or password.
 
 /// Variables that set the number of threads and their binding.
 constexpr std::array thread_names = std::to_array<std::string_view>(
@@ -40,7 +40,7 @@ constexpr std::array job_names = std::to_array<std::string_view>(
      "MPI_LOCALNRANKS"});
 /// Variables that set how libraries and devices work.
 constexpr std::array library_names = std::to_array<std::string_view>(
-    {// MPI: Open MPI, MPICH and what derives from it
+    {// MPI: Open MPI, MPICH and libraries derived from it
      "OMPI_MCA_pml", "OMPI_MCA_btl", "OMPI_MCA_osc", "OMPI_MCA_mtl", "OMPI_MCA_coll",
      "OMPI_MCA_coll_hcoll_enable", "OMPI_MCA_coll_tuned_use_dynamic_rules",
      "OMPI_MCA_rmaps_base_mapping_policy", "OMPI_MCA_rmaps_base_oversubscribe",
@@ -114,16 +114,17 @@ std::string sentence(std::string_view evidence, std::string_view fix) {
       evidence, fix);
 }
 
-/// The share of the time left that a run may plan with; MPI needs the rest to start and to end.
+/// The share of the job's remaining time that a suggested budget uses; MPI needs the rest to start
+/// and to end.
 constexpr double usable = 0.9;
 
-/// Returns the seconds of "3600" or "01:00:00".
+/// Returns the seconds that a text like "3600" or "01:00:00" gives; nullopt for other texts.
 std::optional<std::int64_t> duration(std::string_view text) {
   std::int64_t sum = 0;
   while (true) {
     const auto colon = text.find(':');
     const auto part = whole_number(text.substr(0, colon));
-    // A number beyond a century is no duration, and could overflow the sum.
+    // More than a century of seconds is no plausible duration, and could overflow the sum.
     if (!part || *part > 3'200'000'000 || sum > 3'200'000'000) return std::nullopt;
     sum = 60 * sum + *part;
     if (colon == std::string_view::npos) return sum;
@@ -131,7 +132,7 @@ std::optional<std::int64_t> duration(std::string_view text) {
   }
 }
 
-/// Returns a budget as one would type it: in whole minutes, or in seconds if it is below ten
+/// Returns a value of --budget that fits this time: in whole minutes, or in seconds below ten
 /// minutes.
 std::string budget_text(units::Seconds left) {
   const auto seconds = static_cast<std::int64_t>(usable * left.value());

@@ -20,8 +20,9 @@ namespace isoscale::machine {
 using Lookup = std::function<std::optional<std::string>(std::string_view)>;
 [[nodiscard]] Lookup process_environment();
 
-/// Returns the variables that a run file keeps, in list order; only those that are set. They come
-/// from an explicit list of names, never from a prefix: a scheduler's token is a secret.
+/// Returns the variables that a run file keeps, in list order; only those that are set. Their names
+/// are an explicit list, never a prefix, which could also match secrets such as a scheduler's
+/// token.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> recorded_environment(
     const Lookup& environment);
 /// Returns the part of the recorded variables that sets how threads, MPI, networks and devices
@@ -32,10 +33,10 @@ using Lookup = std::function<std::optional<std::string>(std::string_view)>;
 /// names. Returns those that are set and whole numbers.
 [[nodiscard]] std::map<std::string, std::int64_t> launcher_numbers(const Lookup& environment);
 
-/// Finds out if a job's processes were started without MPI's wiring, so that each takes itself for
-/// the only one. Returns the reason to stop as a sentence with the fix, or nullopt. It is found if
-/// world = 1 and (OMPI_COMM_WORLD_SIZE or PMI_SIZE > 1, or neither is set and SLURM_STEP_NUM_TASKS
-/// > 1 or SLURM_PROCID > 0).
+/// Returns the reason to stop, as a sentence with the fix, if a job's processes were started
+/// without the means to find each other, so that MPI counts one rank in each; else nullopt. This is
+/// the case if world = 1 and (OMPI_COMM_WORLD_SIZE or PMI_SIZE > 1, or neither is set and
+/// SLURM_STEP_NUM_TASKS > 1 or SLURM_PROCID > 0).
 [[nodiscard]] std::optional<std::string> singleton_problem(int world, const Lookup& environment);
 
 /// True if this process prints messages for all processes of the launch, before MPI has started or
@@ -55,13 +56,13 @@ struct TimeLimit {
 };
 
 /// Reads the time limit that the scheduler gives the job's processes: SLURM_JOB_END_TIME (seconds
-/// since 1970), else PBS_WALLTIME (seconds or HH:MM:SS, of the whole job, since its begin is
-/// unknown). `now` is in seconds since 1970. A limit that has passed leaves 0; absent if no
-/// variable is set and readable.
+/// since 1970), else PBS_WALLTIME (seconds or HH:MM:SS; the limit of the whole job, since the time
+/// of its start is unknown). `now` is in seconds since 1970. A limit that has passed leaves 0;
+/// absent if no variable is set and readable.
 [[nodiscard]] std::optional<TimeLimit> time_limit(const Lookup& environment, std::int64_t now);
 
-/// Returns the warning at the start of a run that is expected to take longer than its job may. If
-/// the time left is known, the warning suggests a --budget that fits. Absent if the run fits, or no
+/// Returns a warning if a run is expected to take longer than the scheduler allows its job. If the
+/// time left is known, the warning suggests a --budget that fits. Absent if the run fits, or no
 /// limit is known.
 [[nodiscard]] std::optional<std::string> time_limit_warning(const std::optional<TimeLimit>& limit,
                                                             units::Seconds expected);

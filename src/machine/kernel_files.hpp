@@ -16,8 +16,8 @@
 /// A value that cannot be read is absent.
 namespace isoscale::machine {
 
-/// A function that returns the content of a file; nullopt if it cannot be read. read_file is the
-/// real one.
+/// A function that returns the content of a file; nullopt if it cannot be read. read_file() reads
+/// real files; tests pass other functions.
 using ReadFile = std::function<std::optional<std::string>(const std::string& path)>;
 [[nodiscard]] std::optional<std::string> read_file(const std::string& path);
 
@@ -37,15 +37,15 @@ using ReadFile = std::function<std::optional<std::string>(const std::string& pat
                                                         std::string_view key);
 
 /// Returns the number of CPUs, possibly fractional, that the CPU quotas of the process allow: the
-/// lowest quota divided by its period among its control groups; nullopt if there is none.
+/// lowest ratio of quota to period among its control groups; nullopt if there is no quota.
 [[nodiscard]] std::optional<double> cpu_limit(const ReadFile& read);
 
 /// Returns the memory that the process may still take before a limit of its control groups stops
-/// it: the least of limit minus use, where page cache that can be dropped does not count as used.
-/// nullopt if there is no limit.
+/// it: the least difference between limit and use, where page cache that can be dropped does not
+/// count as used. nullopt if there is no limit.
 [[nodiscard]] std::optional<units::Bytes> memory_left(const ReadFile& read);
-/// Returns the memory that processes of this node may still take: the lesser of what the kernel
-/// calls available and memory_left. nullopt if neither is known.
+/// Returns the memory that processes of this node may still take: the lesser of the kernel's
+/// MemAvailable and memory_left(). nullopt if neither is known.
 [[nodiscard]] std::optional<units::Bytes> memory_available(const ReadFile& read);
 
 }  // namespace isoscale::machine

@@ -33,7 +33,7 @@ void NvmlLibrary::initialise() {
   initialised_ = functions_.init != nullptr && functions_.init() == nvml::success;
 }
 
-/// The UUID of a MIG instance begins otherwise in NVML than in CUDA, so both forms are tried.
+/// Tries both forms of the UUID, since that of a MIG instance begins differently in NVML and CUDA.
 std::optional<nvml::Device> nvml::find_device(const Functions& nvml, std::string_view uuid) {
   constexpr std::string_view whole = "GPU-", instance = "MIG-";
   if (const auto device = ask<Device>(nvml.handle_by_uuid, std::string{uuid}.c_str())) {

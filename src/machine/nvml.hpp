@@ -11,21 +11,21 @@
 
 #include "base/handle.hpp"
 
-/// The NVIDIA Management Library, opened at run time: it comes with the driver, and its absence is
-/// no error.
+/// Opens the NVIDIA Management Library (NVML) at run time, since it comes with the driver, and
+/// machines without a driver must work too.
 namespace isoscale::machine {
 
 /// Returns the address of a library's function by its name; nullptr if it has none.
 using FindSymbol = std::function<void*(const char* name)>;
 
-/// The part of NVML's C interface that is used, declared as in its reference manual. Enumerations
-/// are int there, and every function returns 0 for success.
+/// The part of NVML's C interface that Isoscale uses, declared as in NVML's reference manual,
+/// except that enumerations are int. Every function returns 0 for success.
 namespace nvml {
 
 using Device = void*;
 constexpr int success = 0;
 constexpr int not_supported = 3;
-constexpr int no_permission = 4, operating_system = 17;  ///< withheld by a control group
+constexpr int no_permission = 4, operating_system = 17;  ///< a control group withholds the GPU
 constexpr int insufficient_size = 7;
 constexpr int graphics_clock = 0, sm_clock = 1, memory_clock = 2;
 constexpr unsigned most_links = 18;
@@ -87,12 +87,12 @@ struct FieldValue {
 };
 constexpr unsigned nvlink_sent = 138, nvlink_received = 139;  ///< data in KiB, since the driver's
                                                               ///< start
-constexpr unsigned all_links = ~0U;                           ///< as a scope: their sum
+constexpr unsigned all_links = ~0U;                           ///< as a scope: the sum of all
 constexpr int unsigned_long_long = 3;                         ///< nvmlValueType_t
 
 /// Finds a function of the library by its name, or by the name that older drivers have for it.
 struct FindFunction {
-  /// An address that takes the type of the pointer that it is assigned to; null if there is none.
+  /// An address that converts to any pointer to a function; null if the library lacks the function.
   struct Address {
     void* value;
     template <class Function>
@@ -165,7 +165,8 @@ struct Functions {
   int (*p2p_status)(Device, Device, int capability, int* status) = find("nvmlDeviceGetP2PStatus");
 };
 
-/// Calls a function of the library that fills `result`; nullopt if it is missing or fails.
+/// Returns the value that a function of the library writes to its last argument; nullopt if the
+/// function is missing or fails.
 template <class Result, class Function, class... Arguments>
 [[nodiscard]] std::optional<Result> ask(Function* function, Arguments... arguments) {
   Result result{};
@@ -173,10 +174,11 @@ template <class Result, class Function, class... Arguments>
   return result;
 }
 
-/// Calls a function of the library that fills a text; nullopt if it is missing or fails.
+/// Returns the text that a function of the library writes; nullopt if the function is missing or
+/// fails.
 template <class Function, class... Arguments>
 [[nodiscard]] std::optional<std::string> ask_text(Function* function, Arguments... arguments) {
-  constexpr std::size_t longest = 96;  // of all texts that NVML returns
+  constexpr std::size_t longest = 96;  // no text of NVML is longer
   std::array<char, longest> text{};
   if (function == nullptr ||
       function(arguments..., text.data(), static_cast<unsigned>(text.size())) != nvml::success) {
@@ -206,13 +208,13 @@ template <class Function, class... Arguments>
 
 }  // namespace nvml
 
-/// NVML, initialised as long as this object exists. It has no functions if there is no library or
-/// no driver.
+/// Keeps NVML initialised while the object exists. The object has no functions if there is no
+/// library or no driver.
 class NvmlLibrary {
  public:
   /// Opens the library of this machine.
   [[nodiscard]] static NvmlLibrary open();
-  /// Takes any set of functions, for tests.
+  /// Uses the functions that `find` returns; for tests.
   explicit NvmlLibrary(const FindSymbol& find);
   ~NvmlLibrary();
   NvmlLibrary(const NvmlLibrary&) = delete;

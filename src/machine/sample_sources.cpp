@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-constexpr std::size_t most_clocks = 16;  ///< limited, since a reading may interrupt its CPU
+constexpr std::size_t most_clocks = 16;  ///< limited, since reading a clock may interrupt the CPU
 
 bool wanted(const std::vector<int>& cpus, int cpu) {
   return cpus.empty() || std::ranges::find(cpus, cpu) != cpus.end();
@@ -69,7 +69,7 @@ std::vector<Channel> clock_channels() {
           {.device = "cpu", .quantity = "clock_min", .unit = "Hz"}};
 }
 
-/// Returns the files of this name of the CPUs that have one; of many CPUs, only every n-th is
+/// Returns the file `name` of each CPU that has one. If there are many CPUs, only every n-th is
 /// tried.
 std::vector<fs::path> cpu_files(const FileTree& tree, const std::vector<int>& cpus,
                                 const char* name) {
@@ -90,8 +90,8 @@ std::vector<fs::path> cpu_files(const FileTree& tree, const std::vector<int>& cp
   return files;
 }
 
-/// Returns the mean over the wanted CPUs of the seconds that they were busy since the system began;
-/// NaN if unknown.
+/// Returns the mean over the wanted CPUs of the seconds that they were busy since the system
+/// started; NaN if unknown.
 double busy_time(std::string_view stat, const std::vector<int>& cpus) {
   // The fields are user nice system idle iowait irq softirq steal; guests' time is part of user's.
   constexpr std::size_t fields = 7, idle = 3, waiting = 4;
@@ -136,8 +136,8 @@ class WrappingCounter {
   double sum_ = 0;
 };
 
-/// Returns the device of a zone: "package 0" for "package-0". Memory takes its number from the
-/// package's zone that contains it.
+/// Returns the name of the device that a RAPL zone measures: "package 0" for "package-0". Memory
+/// gets the number of the package whose zone contains its own.
 std::optional<std::string> energy_device(const fs::path& zone, const std::string& name) {
   constexpr std::string_view package = "package-", memory = "dram";
   if (name.starts_with(package)) return "package " + name.substr(package.size());
@@ -156,7 +156,7 @@ Source temperature_source(std::string device, fs::path file) {
           }};
 }
 
-/// Returns the temperature sensors of packages that drivers of CPUs provide.
+/// Returns sources for the temperature sensors of packages that CPU drivers provide.
 std::vector<Source> hwmon_sources(const FileTree& tree) {
   constexpr std::string_view package = "Package id ";
   std::vector<Source> sources;
@@ -210,7 +210,8 @@ constexpr Counter ethernet_counters[]{{"tx_bytes", "sent_bytes", "B", 1},
                                       {"tx_errors", "send_errors", "1", 1},
                                       {"rx_errors", "receive_errors", "1", 1}};
 
-/// Adds one source with those of the counters in a folder that can be read; none if there are none.
+/// Adds one source with those `counters` that can be read in the folder; adds no source if none
+/// can.
 void add_counters(std::vector<Source>& sources, const std::string& device, const fs::path& folder,
                   std::span<const Counter> counters) {
   Source source;

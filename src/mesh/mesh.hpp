@@ -19,8 +19,8 @@ inline constexpr std::size_t axis_count = all_axes.size();
 
 [[nodiscard]] std::string_view name(Axis axis);
 
-/// A set of axes; the ranks of a group differ only along its axes. Ordered by value, so usable as a
-/// key.
+/// A set of axes, which defines groups of ranks that differ only along these axes. Sets can be
+/// compared, so they can be keys of a map.
 class AxisSet {
  public:
   constexpr AxisSet() = default;
@@ -82,7 +82,7 @@ struct Coordinates {
 };
 
 [[nodiscard]] std::string to_string(
-    const Shape& shape);  ///< "dp=2,tp=2"; axes of 1 left out; "1" if all are
+    const Shape& shape);  ///< "dp=2,tp=2", without axes of extent 1; "1" for one rank
 
 /// Returns the difference in rank between neighbours along `axis`.
 [[nodiscard]] int stride(const Shape& shape, Axis axis);
@@ -91,7 +91,7 @@ struct Coordinates {
 /// Returns the rank that is `offset` steps along `axis` from `rank`, wrapping around.
 [[nodiscard]] int neighbour(const Shape& shape, int rank, Axis axis, int offset);
 
-/// Returns those of `axes` that have more than one rank.
+/// Returns the axes in `axes` along which the mesh has more than one rank.
 [[nodiscard]] AxisSet varying(const Shape& shape, AxisSet axes);
 
 [[nodiscard]] int group_size(const Shape& shape, AxisSet axes);
@@ -117,8 +117,8 @@ enum class Placement : std::uint8_t { packed, spread };
                                      int count);
 
 /// The way that the groups along an axis lie on nodes: alone = the axis has one rank, so nothing is
-/// sent along it; intra_node = every group is on one node; inter_node = no group is; mixed = some
-/// groups are and some are not.
+/// sent along it; intra_node = every group lies on one node; inter_node = every group spans several
+/// nodes; mixed = some groups lie on one node and others span several.
 enum class Reach : std::uint8_t { alone, intra_node, inter_node, mixed };
 /// Returns "alone", "intra-node", "inter-node" or "mixed".
 [[nodiscard]] std::string_view name(Reach reach);
@@ -127,8 +127,8 @@ enum class Reach : std::uint8_t { alone, intra_node, inter_node, mixed };
 /// std::invalid_argument unless every rank has a node.
 [[nodiscard]] Reach reach(const Shape& shape, Axis axis, std::span<const int> node_of_rank);
 
-/// Names the reach of all axes that have more than one rank: "tp intra-node, dp inter-node"; "" if
-/// no axis has.
+/// Returns the reach of each axis that has more than one rank: "tp intra-node, dp inter-node"; ""
+/// if there is no such axis.
 [[nodiscard]] std::string reach_text(const Shape& shape, std::span<const int> node_of_rank);
 
 }  // namespace isoscale::mesh

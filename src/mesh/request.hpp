@@ -30,8 +30,8 @@ struct Constraint {
   std::string what;
 };
 
-/// The error that a requested mesh does not fit; it holds the nearest mesh that works, if there is
-/// one.
+/// The error for a requested mesh that does not fit the ranks or the model. It holds the nearest
+/// mesh that works, if there is one.
 class MeshError : public base::UsageError {
  public:
   /// `why` is the reason; `advice` tells the user what to do.
@@ -54,9 +54,9 @@ struct Allowed {
   std::function<bool(const Shape&)> accepts{};  ///< tests a suggested mesh; null: any is accepted
 };
 
-/// Completes the request for `ranks` ranks: a dp that is not named takes the ranks that are left,
-/// other axes that are not named are 1. Throws MeshError when the product is not `ranks`, an axis
-/// is not allowed or an extent does not divide the number of its limit; the message gives the
+/// Completes the request for `ranks` ranks: if dp is not named, it takes the ranks that are left;
+/// other axes that are not named get extent 1. Throws MeshError when the product is not `ranks`, an
+/// axis is not allowed or an extent does not divide the number of its limit; the message gives the
 /// numbers and the nearest mesh that works (fewest axes changed, then smallest total change in log2
 /// of the extents).
 [[nodiscard]] Shape resolve(const Request& request, int ranks, std::span<const Constraint> limits,

@@ -44,8 +44,7 @@ void require_known(const std::vector<std::string>& names) {
   }
 }
 
-/// Joins results that differ only in the host. The joined result takes the place of the first of
-/// them.
+/// Joins results that differ only in the host. The joined result takes the place of the first one.
 Results with_all_hosts(const Results& results) {
   Results joined;
   std::vector<std::vector<std::string>> hosts;

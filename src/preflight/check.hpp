@@ -9,7 +9,7 @@
 
 #include "preflight/check_result.hpp"
 
-/// Preflight judges a job with pure functions over its facts.
+/// Judges the setup of a job before it measures, with pure functions of the job's facts.
 namespace isoscale::preflight {
 
 struct JobFacts;
@@ -21,9 +21,9 @@ struct Check {
 /// Returns all checks, in the order of a report.
 [[nodiscard]] std::span<const Check> all_checks();
 
-/// Runs every check. Results that differ only in the host become one with all hosts. Stops named in
-/// `allowed` are marked and do not stop the run. Throws base::UsageError for a name that no check
-/// has.
+/// Runs every check. Results that differ only in the host are joined into one that names all hosts.
+/// Stops of the checks named in `allowed` are marked as allowed and do not stop the run. Throws
+/// base::UsageError for a name that no check has.
 [[nodiscard]] std::vector<CheckResult> check_job(const JobFacts& job,
                                                  const std::vector<std::string>& allowed);
 

@@ -8,11 +8,12 @@
 #include <string>
 #include <string_view>
 
-/// The result of a check as run files and reports have it. It depends on no rule.
+/// The result of a preflight check, as run files and reports contain it.
 namespace isoscale::preflight {
 
-/// ok: checked and fine. not_checked: there was no source to check, which is never "ok". warning:
-/// the run measures all the same, but at a cost. stop: the results would not be what they seem.
+/// ok: the facts were known and nothing is wrong. not_checked: no source had the facts. warning:
+/// the run measures, but the problem may affect its results. stop: the run does not measure, since
+/// its results would be misleading.
 enum class Verdict : std::uint8_t { ok, not_checked, warning, stop };
 inline constexpr std::array all_verdicts{Verdict::ok, Verdict::not_checked, Verdict::warning,
                                          Verdict::stop};

@@ -31,14 +31,14 @@ struct FactSources {
   }
 };
 
-/// Collects the facts of this node; one rank of each node calls it. `machine` holds the facts known
-/// already. The caller sets the node's index.
+/// Collects the facts of this node; one rank of each node calls it. `machine` holds the facts that
+/// are already known. The caller sets the node's index.
 [[nodiscard]] CheckedNode collect_node(const FactSources& sources,
                                        const machine::MachineFacts& machine);
 
 /// Returns the facts of a rank's GPU, for which NVML is asked on the rank itself: the rank that
-/// calls collect_node() may not see this GPU. Absent if NVML does not know it. Xids are not filled
-/// in.
+/// calls collect_node() may not see this GPU. Absent if NVML does not know the GPU. Xids (error
+/// codes of the driver) are not filled in.
 [[nodiscard]] std::optional<GpuFacts> collect_gpu(const FactSources& sources,
                                                   std::string_view uuid);
 /// Returns the UUIDs of the GPUs that this process may use, which can be fewer than the node has if
@@ -55,7 +55,8 @@ struct FactSources {
 
 namespace nvml = machine::nvml;
 
-/// The GPUs of a node: first those of NVML by its index, then those that only the PCI bus shows.
+/// The GPUs of a node: first those that NVML lists, by its index, then those that only the PCI bus
+/// shows.
 struct FoundGpus {
   std::optional<std::vector<GpuFacts>> gpus;  ///< absent: no source could be asked
   std::vector<nvml::Device> handles;          ///< of NVML's GPUs, which come first in `gpus`
@@ -75,14 +76,15 @@ struct FoundGpus {
 // The functions below read facts about PCI functions, and about the path between two of them, as
 // the kernel shows them (pci.cpp).
 
-/// Returns the facts of a function; a fact is absent if the kernel has no file for it. `function`
-/// is its folder in sysfs, or a link to it.
+/// Returns the facts of a PCI function; a fact is absent if the kernel has no file for it.
+/// `function` is its folder in sysfs, or a link to it.
 [[nodiscard]] machine::PciFacts pci_facts(const std::filesystem::path& function);
 
 /// Converts NVML's "00000000:1B:00.0" to the form of sysfs: "0000:1b:00.0".
 [[nodiscard]] std::string sysfs_bus_id(std::string_view bus_id);
 
-/// Returns the generation with this speed: 5 for "32.0 GT/s PCIe"; nullopt if there is none.
+/// Returns the PCIe generation that has this speed: 5 for "32.0 GT/s PCIe"; nullopt if there is
+/// none.
 [[nodiscard]] std::optional<int> pcie_generation(std::string_view speed);
 
 /// Returns the closest element that the paths of two functions share: "one switch", "several
@@ -99,13 +101,13 @@ struct FoundGpus {
     const std::filesystem::path& root);
 
 /// True if a function's configuration space (all 4096 bytes) belongs to a switch's downstream port
-/// that redirects peer traffic to the root complex: P2P Request or Completion Redirect of its
-/// Access Control Services (PCI Express Base Specification, 7.7.11). nullopt if the configuration
-/// is shorter, as the kernel gives it without privileges.
+/// that redirects peer traffic to the root complex: its Access Control Services have P2P Request
+/// Redirect or P2P Completion Redirect on (PCI Express Base Specification, 7.7.11). nullopt if the
+/// configuration is shorter, since the kernel shows unprivileged users only its beginning.
 [[nodiscard]] std::optional<bool> redirects_peers(std::string_view configuration);
 
-/// True if redirects_peers() is true for any bridge above these functions. nullopt if none
-/// redirects but one is unknown, or if there is no bridge above them.
+/// True if redirects_peers() is true for any bridge above these functions. nullopt if none is known
+/// to redirect and at least one is unknown, or if there is no bridge above them.
 [[nodiscard]] std::optional<bool> bridges_redirect_peers(
     std::span<const std::filesystem::path> functions);
 
@@ -132,15 +134,15 @@ struct FoundGpus {
 [[nodiscard]] std::optional<std::map<std::string, int>> energy_preferences(
     const std::filesystem::path& root);
 
-/// True if an IOMMU translates the addresses that devices access. It looks at the groups of
-/// `functions` (folders of PCI functions), or at all groups if none of these is in one.
+/// True if an IOMMU translates the addresses that devices access. The IOMMU groups of `functions`
+/// (folders of PCI functions) decide, or all groups if none of the functions is in a group.
 [[nodiscard]] std::optional<bool> iommu_translates(
     const std::filesystem::path& root, const std::vector<std::filesystem::path>& functions);
 
 /// True if one of these kernel modules is loaded.
 [[nodiscard]] std::optional<bool> has_module(const std::filesystem::path& root,
                                              std::initializer_list<std::string_view> names);
-/// True if GPU memory can be exported as dma-buf: that needs Linux 5.12 and NVIDIA's open kernel
+/// True if GPU memory can be exported as dma-buf, which needs Linux 5.12 and NVIDIA's open kernel
 /// modules (NVIDIA, CUDA Driver API, CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED; GPUDirect RDMA manual).
 [[nodiscard]] std::optional<bool> has_dmabuf(const std::filesystem::path& root);
 

@@ -20,7 +20,7 @@
 #include "units/quantity.hpp"
 
 /// Lists the fields of a struct of facts by name, once for both writing and reading them as JSON.
-/// It stands in the struct's namespace.
+/// The macro must be used in the struct's namespace.
 #define ISOSCALE_FACTS(Type, ...)                                                \
   template <class Struct, class Act>                                             \
     requires std::same_as<std::remove_const_t<Struct>, Type>                     \
@@ -29,8 +29,8 @@
   }
 #define ISOSCALE_ACT_ON_FACT(member) act(#member, facts.member);
 
-/// Writes structs of facts as JSON, and reads them: a field whose fact is absent, or has its
-/// default value, is left out.
+/// Writes structs of facts as JSON, and reads them. A field is left out if its fact is absent or
+/// has its default value.
 namespace isoscale::preflight {
 
 template <class T>
@@ -43,7 +43,8 @@ constexpr bool is_optional_fact<std::optional<T>> = true;
 template <class T>
 nlohmann::json json_of(const std::vector<T>& values);
 
-/// Writes a value; null means absent. Fields that have their default value are left out.
+/// Returns a value as JSON; null means that the value is absent. Fields that have their default
+/// value are left out.
 template <class T>
 nlohmann::json json_of(const T& value) {
   using nlohmann::json;
@@ -93,8 +94,8 @@ void read_facts(std::vector<T>& values, const nlohmann::json& from);
 template <class T>
 void read_facts(std::map<std::string, T>& values, const nlohmann::json& from);
 
-/// Reads a value that json_of() wrote. Throws base::Error or json::exception if it has another
-/// type, or does not fit into it.
+/// Reads a value that json_of() wrote. Throws base::Error or json::exception if the JSON has
+/// another type or its number is out of range.
 template <class T>
 void read_facts(T& value, const nlohmann::json& from) {
   if constexpr (Facts<T>) {
@@ -107,7 +108,7 @@ void read_facts(T& value, const nlohmann::json& from) {
   } else if constexpr (std::is_same_v<T, units::Bytes>) {
     value = T{from.get<std::uint64_t>()};
   } else {
-    // The library itself would convert any number to an integer.
+    // The JSON library itself would convert any number to an integer.
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
       expect_fact(is_integer<T>(from), "a whole number of its type");
     }

@@ -126,7 +126,7 @@ void ask_all(FoundGpus& found, const Functions& nvml) {
   }
 }
 
-/// Adds the facts of sysfs. What NVML said about the link is kept.
+/// Adds the facts from sysfs, but keeps those about the link that NVML gave.
 void add_pci(GpuFacts& gpu, machine::PciFacts facts) {
   for (const auto fact :
        {&machine::PciFacts::pcie_generation, &machine::PciFacts::pcie_generation_max,

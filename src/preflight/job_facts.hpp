@@ -11,10 +11,9 @@
 
 #include "machine/gpu_facts.hpp"
 
-/// The facts that preflight judges before a job measures: those of its nodes and ranks, as they
-/// were found. If a source is absent, its field is absent. Bytes, hertz, watts and bits per second
-/// are plain numbers here, since the facts are sent and recorded as JSON, with the field names used
-/// here.
+/// The facts about a job's nodes and ranks that preflight judges before the job measures. A fact
+/// without a source is absent. Bytes, hertz, watts and bits per second are plain numbers, since the
+/// facts are sent and recorded as JSON, under the names of these fields.
 namespace isoscale::preflight {
 
 using machine::GpuFacts;
@@ -37,7 +36,7 @@ struct CheckedPort : machine::PciFacts {
   int port = 1;
   std::optional<std::string> link_layer;                   ///< "InfiniBand", "Ethernet"
   std::optional<std::string> state, physical_state;        ///< "ACTIVE", "LinkUp"
-  std::optional<double> rate;                              ///< bit/s as it runs
+  std::optional<double> rate;                              ///< bit/s at present
   std::optional<std::int64_t> link_downed, symbol_errors;  ///< counts since the last reset
 };
 
@@ -56,20 +55,21 @@ struct CheckedNode {
   std::optional<std::map<std::string, int>> energy_preferences;
   std::optional<bool> iommu_translates;  ///< an IOMMU is on and not in passthrough
   std::optional<bool> acs;  ///< access control redirects peer traffic on a bridge above a GPU
-  std::optional<bool> nvidia_peermem, gdrcopy, dmabuf;   ///< what GPUDirect RDMA needs: modules
-                                                         ///< loaded, kernel able
+  std::optional<bool> nvidia_peermem, gdrcopy, dmabuf;   ///< for GPUDirect RDMA: modules are
+                                                         ///< loaded, dma-buf is supported
   std::optional<std::vector<std::string>> nccl_plugins;  ///< libraries found: "libnccl-net.so"
-  std::optional<std::vector<GpuFacts>> gpus;             ///< absent: nothing could be asked
-  std::optional<int> gpus_lost;  ///< GPUs that NVML counts but cannot reach, though permitted
+  std::optional<std::vector<GpuFacts>> gpus;             ///< absent: no source was available
+  std::optional<int> gpus_lost;  ///< permitted GPUs that NVML counts but cannot reach
   std::vector<CheckedPeers> peers;
   std::optional<std::vector<CheckedPort>> ports;  ///< empty: the node has no such adapter
 };
 
-/// The result of exchanging data with one other rank in the sniff test, while all ranks exchange in
-/// pairs. The other rank is on the same node, or in the same place of another node.
+/// The result of exchanging data with one other rank in the sniff test, a short measurement before
+/// the run in which all ranks exchange data in pairs. The other rank is on the same node, or has
+/// the same place on another node.
 struct CheckedNeighbour {
   int rank = 0;
-  std::optional<double> bandwidth;  ///< B/s in each direction at once; absent: it did not answer
+  std::optional<double> bandwidth;  ///< B/s in each direction at once; absent: no answer
 };
 
 struct CheckedRank {
@@ -94,16 +94,16 @@ struct CheckedRank {
   /// The launcher's own numbers: "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS",
   /// "SLURM_STEP_NUM_TASKS", "SLURM_JOB_NUM_NODES", ... as numbers.
   std::map<std::string, std::int64_t> launcher;
-  // Results of the sniff test; absent and empty if it was not made.
+  // These are the results of the sniff test; they are absent and empty if there was no test.
   std::optional<double> gemm_rate;  ///< FLOP/s
   std::vector<CheckedNeighbour> neighbours;
 };
 
 struct JobFacts {
   std::string device;                         ///< of the job: "host" or "cuda"
-  bool share_gpu = false;                     ///< several ranks on one GPU are wanted
+  bool share_gpu = false;                     ///< --share-gpu allows several ranks on one GPU
   int world = 1;                              ///< ranks as MPI counts them
-  std::optional<std::string> device_problem;  ///< why that device cannot be used; leads to a stop
+  std::optional<std::string> device_problem;  ///< why the device cannot be used: a stop
   std::optional<std::string> device_reason;   ///< why --device auto chose it
   std::optional<std::string> sniff_skipped;   ///< why there was no sniff test
   std::vector<CheckedNode> nodes;             ///< by index
@@ -112,14 +112,14 @@ struct JobFacts {
 
 /// Writes facts as JSON: fields by name, without those that are absent or have their default.
 [[nodiscard]] std::string to_json(const JobFacts& facts);
-/// Reads facts from JSON, which another rank of the same program wrote. Throws base::Error if it is
-/// no JSON, or if a value has another type or does not fit into it.
+/// Reads facts from JSON, which another rank of the same program wrote. Throws base::Error if the
+/// text is no JSON, or if a value has the wrong type or is out of range.
 [[nodiscard]] JobFacts job_facts_from_json(std::string_view json);
 
-/// Joins the facts of ranks into one job: ranks by number, each once; nodes by index, each from the
-/// first part that has it. Later parts about the same node add GPUs that the first part did not see
-/// or knew only from the PCI bus, and the NVLinks between them. Facts about the job itself come
-/// from the first part.
+/// Joins the facts that ranks collected into those of one job. Each rank and each node appears
+/// once, in the order of its number; a node is taken from the first part that has it. Later parts
+/// about the same node add GPUs that the first part did not see or knew only from the PCI bus, and
+/// the NVLinks between them. Facts about the job itself come from the first part.
 [[nodiscard]] JobFacts merge(std::vector<JobFacts> parts);
 
 }  // namespace isoscale::preflight

@@ -112,8 +112,8 @@ std::vector<JobGpu> job_gpus(const JobFacts& job) {
       if (const auto found = ranks.find(gpu.uuid); found != ranks.end()) one.ranks = found->second;
       any_taken = any_taken || !one.ranks.empty();
     }
-    // If ranks report their GPUs, a GPU that no rank took may belong to another job. If none does,
-    // a GPU without a UUID, which NVML does not list, may.
+    // If ranks report their GPUs, a GPU that no rank took may belong to another job. If no rank of
+    // the node does, a GPU without a UUID (which NVML does not list) may belong to another job.
     const auto is_foreign = [&](const JobGpu& one) {
       return any_taken ? one.ranks.empty() : one.gpu->uuid.empty();
     };

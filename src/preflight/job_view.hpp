@@ -14,7 +14,7 @@
 
 #include "preflight/job_facts.hpp"
 
-/// Views of a job's facts from which rules judge: GPUs, ports and ranks by node, environment
+/// Returns a job's facts in the forms that rules need: GPUs, ports and ranks by node, environment
 /// variables, and the adapters near a GPU. The time of every function is linear in ranks and
 /// devices.
 namespace isoscale::preflight {
@@ -32,7 +32,7 @@ struct JobGpu {
   int index = 0;  ///< in CheckedNode::gpus
   std::vector<const CheckedRank*> ranks;
 
-  /// Returns the host and "GPU 3 (0000:5d:00.0)".
+  /// Returns the host, and the device as "GPU 3 (0000:5d:00.0)".
   [[nodiscard]] Place place() const;
 };
 /// Returns the GPUs of the job; none if it runs on the host.
@@ -43,21 +43,21 @@ struct JobGpu {
 /// True if NVLink-C2C joins the GPU with its CPU (Grace). Its PCIe link then carries no relevant
 /// traffic.
 [[nodiscard]] bool is_joined_by_c2c(const GpuFacts& gpu);
-/// Returns "mlx5_2 port 1".
+/// Returns the name of a port: "mlx5_2 port 1".
 [[nodiscard]] std::string port_text(const CheckedPort& port);
 /// True if the port's state is ACTIVE.
 [[nodiscard]] bool is_up(const CheckedPort& port);
 [[nodiscard]] bool has_up_port(const CheckedNode& node);
 
-/// Returns "74.5 GiB".
+/// Returns a number of bytes as text: "74.5 GiB".
 [[nodiscard]] std::string bytes_text(double bytes);
-/// Returns "200 Gbit/s".
+/// Returns a rate in bit/s as text: "200 Gbit/s".
 [[nodiscard]] std::string bit_rate_text(double rate);
-/// Returns "c1", "c1, c2 and c3" or "c1, c2 and 30 more".
+/// Returns names as one text: "c1", "c1, c2 and c3" or "c1, c2 and 30 more".
 [[nodiscard]] std::string listed(std::span<const std::string> names);
 
-/// Returns the most common of some values, the first of equally common ones; absent if there are
-/// none.
+/// Returns the most common value, the first of several equally common ones; absent if there are no
+/// values.
 template <class T>
 [[nodiscard]] std::optional<T> most_common(std::span<const T> values) {
   std::map<T, std::size_t> counts;
@@ -94,15 +94,16 @@ struct NodeRanks {
 /// True if the job has ranks on more than one node.
 [[nodiscard]] bool has_several_nodes(const JobFacts& job);
 
-/// Returns those of the variables that are set on the first rank: "NCCL_ALGO=Ring, NCCL_PROTO=LL".
+/// Returns those of `variables` that are set on the first rank, with their values: "NCCL_ALGO=Ring,
+/// NCCL_PROTO=LL".
 [[nodiscard]] std::string settings_of_first(const JobFacts& job,
                                             const std::vector<std::string>& variables);
 
 /// The effect of NCCL_IB_HCA on a port: the list excludes the port, allows it, or names its adapter
 /// in full, which means that the port is expected to work.
 enum class Naming : std::uint8_t { left_out, usable, named };
-/// Returns the effect of a value of NCCL_IB_HCA on the port. As in NCCL, "^" excludes the names,
-/// "=" asks for whole names, else names are prefixes; "mlx5_0:1" is a port.
+/// Returns the effect of a value of NCCL_IB_HCA on the port. As in NCCL, a leading "^" excludes the
+/// listed names, "=" requires whole names (else names are prefixes), and "mlx5_0:1" names a port.
 [[nodiscard]] Naming naming_of(std::string_view list, const CheckedPort& port);
 /// Returns the entries of a value of NCCL_IB_HCA that match no port of the node.
 [[nodiscard]] std::vector<std::string> unknown_adapters(std::string_view list,

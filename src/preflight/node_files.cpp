@@ -87,7 +87,7 @@ bool passthrough_asked(const fs::path& root) {
 
 constexpr std::string_view adapters_folder = "sys/class/infiniband";
 
-/// Returns "ACTIVE" for "4: ACTIVE".
+/// Returns the state of a port from its file: "ACTIVE" for "4: ACTIVE".
 std::optional<std::string> state_in(const fs::path& file) {
   std::optional<std::string> line = line_in(file);
   if (!line) return std::nullopt;
@@ -96,7 +96,7 @@ std::optional<std::string> state_in(const fs::path& file) {
   return line;
 }
 
-/// Returns 400e9 for "400 Gb/sec (4X NDR)".
+/// Returns the rate of a port in bit/s from its file: 400e9 for "400 Gb/sec (4X NDR)".
 std::optional<double> rate_in(const fs::path& file) {
   constexpr double giga = 1e9;
   const std::optional<std::string> line = line_in(file);
@@ -138,7 +138,8 @@ Descriptor open_to_read(const fs::path& file) {
   return Descriptor{open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
 }
 
-/// Reads what is available without waiting. From /dev/kmsg each read returns one message.
+/// Reads the bytes that a file has now, without waiting for more. Each read from /dev/kmsg returns
+/// one message.
 std::string read_now(const Descriptor& file) {
   std::array<char, 8192> message{};  // the longest message of the kernel
   std::string text;
@@ -239,8 +240,8 @@ std::optional<bool> iommu_translates(const fs::path& root, const std::vector<fs:
     return std::ranges::any_of(types,
                                [](const std::string& type) { return type.starts_with("DMA"); });
   }
-  // Kernels before 5.11 do not show the type of a group. The IOMMU is then known to be inactive
-  // only if there is none, or if passthrough was asked for.
+  // Kernels before 5.11 do not show the type of a group. In that case it is only certain that no
+  // addresses are translated if there is no IOMMU, or if passthrough was asked for.
   const fs::path units = root / "sys/class/iommu";
   const bool none = is_folder(units) && base::entries_of(units).empty();
   return none || passthrough_asked(root) ? std::optional{false} : std::nullopt;
@@ -274,7 +275,7 @@ fs::path below(const fs::path& root, const fs::path& file) {
 }
 
 std::optional<std::vector<CheckedPort>> find_ports(const fs::path& root) {
-  // Only if sys/class itself is missing are the ports unknown. If it exists without the folder of
+  // The ports are unknown only if sys/class itself is missing. If it exists without the folder of
   // adapters, the kernel lacks the subsystem, and the node has no port.
   if (!is_folder(root / "sys/class")) return std::nullopt;
   std::vector<CheckedPort> ports;

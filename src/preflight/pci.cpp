@@ -61,7 +61,7 @@ std::optional<std::string> path_of(const fs::path& function) {
   return text.substr(at);
 }
 
-/// True for "0000:16:00.0".
+/// True for the name of a PCI function: "0000:16:00.0".
 bool is_bus_id(std::string_view name) {
   return name.find(':') != std::string_view::npos && name.find('.') != std::string_view::npos;
 }

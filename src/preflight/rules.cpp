@@ -10,8 +10,8 @@
 namespace isoscale::preflight {
 namespace {
 
-/// Goes through the subjects of a rule. Its operators also fill in the texts that rules about the
-/// same subject share.
+/// Applies a rule to each of its subjects. The operators also set the texts that all rules about
+/// one kind of subject share.
 class Judging {
  public:
   Judging(Findings& findings, const JobFacts& job) : findings_(findings), job_(job) {}
@@ -74,7 +74,7 @@ class Judging {
   }
 
  private:
-  /// Sets texts that the rule's row left empty.
+  /// Sets the texts that the rule's row left empty.
   void set_unknown(std::string_view unknown, std::string_view how) const {
     if (findings_.otherwise.unknown.empty()) findings_.otherwise.unknown = unknown;
     if (findings_.otherwise.how.empty()) findings_.otherwise.how = how;
@@ -143,7 +143,8 @@ Results judge(const Rule& rule, const JobFacts& job) {
                           .how = std::string{rule.how}};
     std::visit(Judging{findings, job}, rule.judge);
   } else {
-    // A job on GPUs cannot be told to compute with BLAS for the sake of a check.
+    // A job on the host is told how to run the check on GPUs. A job on GPUs is not told to run on
+    // the host only to have its BLAS checked.
     const bool can_be_checked = rule.scope.device == on_gpus.device;
     findings.otherwise = {.fine = {},
                           .unknown = std::string{rule.scope.unknown},

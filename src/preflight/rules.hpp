@@ -19,8 +19,9 @@
 #include "preflight/check.hpp"
 #include "preflight/job_view.hpp"
 
-/// Checks are rows of tables: the facts that a rule judges, its verdict, and its texts. One judge
-/// (rules.cpp) goes through the subjects of every rule and writes the results.
+/// Checks are rows of tables. A row has a rule that judges facts, its verdict, and its texts.
+/// judge() (rules.cpp) applies a rule to each of its subjects, such as GPUs, and writes the
+/// results.
 namespace isoscale::preflight {
 
 using Results = std::vector<CheckResult>;
@@ -31,15 +32,15 @@ struct Answer {
 
   std::string wrong{};  ///< a clause that says what is wrong; "" = nothing is
   Fact fact = Fact::known;
-  std::string_view cost{}, fix{};    ///< instead of the rule's; "" = the rule's
-  std::optional<Verdict> verdict{};  ///< instead of the rule's
+  std::string_view cost{}, fix{};    ///< they replace the rule's unless ""
+  std::optional<Verdict> verdict{};  ///< replaces the rule's
 };
 inline const Answer nothing_wrong{};
 inline const Answer not_known{.fact = Answer::Fact::unknown};
 /// The rule does not apply to the subject, which counts neither as known nor as unknown.
 inline const Answer not_concerned{.fact = Answer::Fact::not_concerned};
 
-/// Returns the answer that something is wrong, which the clause says.
+/// Returns the answer that something is wrong; the clause says what is wrong.
 template <class... Values>
 [[nodiscard]] Answer wrong(fmt::format_string<Values...> clause, Values&&... values) {
   return {.wrong = fmt::format(clause, std::forward<Values>(values)...)};
@@ -83,7 +84,7 @@ class Findings {
 // A rule judges one of these subjects at a time, or the job as a whole. Ranks of a node with the
 // same answer give one result.
 using JudgeGpu = Answer (*)(const JobGpu& gpu, const JobFacts& job);
-/// Judges all GPUs of the job, which it gets.
+/// Judges all GPUs of the job in one call.
 using JudgeGpus = void (*)(Findings& findings, std::span<const JobGpu> gpus, const JobFacts& job);
 using JudgeNode = Answer (*)(const CheckedNode& node, const JobFacts& job);
 using JudgeNodeRanks = Answer (*)(const NodeRanks& node, const JobFacts& job);
@@ -132,7 +133,7 @@ constexpr Scope on_gpus{"cuda", "the job runs on the host"};
 constexpr Scope with_nccl{"cuda", "the job does not use NCCL"};
 constexpr Scope with_blas{"host", "the job does not compute with BLAS"};
 
-/// The way to know what only NVML tells.
+/// The advice for checks that lack facts which only NVML reports.
 constexpr std::string_view how_on_gpus = "run with --device cuda where NVML answers";
 
 /// A row of the tables of checks. It gives one result for each host and device where something is
@@ -141,9 +142,10 @@ struct Rule {
   std::string_view name{};
   std::string_view about{};  ///< one clause for people: what it checks
   Judge judge{};
-  Verdict verdict = Verdict::warning;  ///< of what is wrong
+  Verdict verdict = Verdict::warning;  ///< if something is wrong
   std::string_view cost{}, fix{};      ///< as in CheckResult
-  // Texts of Otherwise. A rule about GPUs, nodes or ranks may leave `unknown` and `how` empty.
+  // These texts are those of Otherwise. A rule about GPUs, nodes or ranks may leave `unknown` and
+  // `how` empty; judge() then sets them.
   std::string_view fine{}, unknown{}, how{};
   Scope scope{};
 };
@@ -151,11 +153,11 @@ struct Rule {
 /// Applies a rule to the facts of a job.
 [[nodiscard]] Results judge(const Rule& rule, const JobFacts& job);
 
-/// Judges every rank, and adds one finding for each node and answer. The device of the place names
-/// the ranks with that answer: "every rank" if all ranks of the node have it.
+/// Judges every rank, and adds one finding for all ranks of a node that have the same answer. The
+/// `device` of the finding names these ranks: "every rank" if they are all ranks of the node.
 void judge_ranks(Findings& findings, const JobFacts& job,
                  const std::function<Answer(const CheckedRank&, const NodeRanks&)>& judge_one);
-/// Adds a finding for each node and each value there that hurts.
+/// Adds a finding for each variable whose value hurts performance, once for each node and value.
 void find_bad_settings(Findings& findings, const JobFacts& job, BadSettings settings);
 
 /// A value that should equal the others of its kind.
@@ -165,12 +167,12 @@ struct Observed {
   std::string kind{};  ///< values of one kind are compared
 };
 /// Adds a finding for each value that differs from the most common value of its kind (the first of
-/// equally common ones): "driver 550.54.15, elsewhere 560.35.03". `difference` has the texts of
-/// these findings. Returns the first known value, "" if there is none.
+/// equally common ones): "driver 550.54.15, elsewhere 560.35.03". `difference` has the cost, fix
+/// and verdict of these findings. Returns the first known value; "" if there is none.
 std::string find_differences(Findings& findings, std::span<const Observed> observed,
                              std::string_view quantity, const Answer& difference = {});
-/// Compares a fact, as text, among the GPUs of each model, and says so if nothing is wrong, unless
-/// something else is to be said. Returns the first known text, "" if there is none.
+/// Compares a fact, as text, among the GPUs of each model. Sets the text `fine` of the findings
+/// unless it is already set. Returns the first known text, "" if there is none.
 std::string compare_gpus(Findings& findings, std::span<const JobGpu> gpus,
                          const Compare<GpuFacts>& compare, const Answer& difference = {});
 

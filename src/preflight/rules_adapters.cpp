@@ -47,8 +47,9 @@ void judge_gpu_nic(Findings& findings, const JobFacts& job) {
   }
 }
 
-/// Returns the adapter of each GPU, "GPU0-mlx5_0 GPU1-mlx5_1": of its nearest adapters, the one
-/// that the fewest earlier GPUs have. nullopt if the nearest adapters of a GPU are unknown.
+/// Returns the adapter chosen for each GPU as text, "GPU0-mlx5_0 GPU1-mlx5_1": among the adapters
+/// nearest to the GPU, the one chosen for the fewest earlier GPUs. nullopt if the nearest adapters
+/// of a GPU are unknown.
 std::optional<std::string> rail_map(std::span<const JobGpu> gpus) {
   std::map<std::string, int> users;
   std::vector<std::string> rails;
@@ -173,8 +174,9 @@ bool works(const CheckedPort& port) {
   return is_up(port) && (!port.physical_state || *port.physical_state == "LinkUp");
 }
 
-/// The number of ports with the same name on all nodes: those whose state is known, and those that
-/// work. A port that is down on all nodes is often meant to be, such as that of a storage adapter.
+/// Counts over the ports that have the same name on all nodes: those whose state is known, and
+/// those that work. A port that is down on all nodes is often unused on purpose, such as that of a
+/// storage adapter.
 struct SamePorts {
   std::size_t known = 0, working = 0;
 };
@@ -229,8 +231,9 @@ void judge_state(Findings& findings, const JobFacts& job) {
 }
 
 /// Returns the group of ports whose rates are compared with this port's: the ports of the same name
-/// on all nodes, or, if only one node has it, the ports of the node that are nearest to GPUs. ""
-/// means that it is not compared, since the adapters of a node may serve different purposes.
+/// on all nodes, or, if only one node has that name, the ports of the node that are nearest to
+/// GPUs. "" means that the rate is not compared, since the adapters of a node may serve different
+/// purposes.
 std::string like_of(const JobPort& one, const PortsByName& by_name, const GpusByNode& gpus) {
   const auto same = by_name.find(port_text(*one.port));
   if (same != by_name.end() && same->second.known > 1) return same->first;
@@ -278,7 +281,7 @@ void judge_rate(Findings& findings, const JobFacts& job) {
 }
 
 /// Warns of ports whose error count is above 10 and above four times the median of the job's ports:
-/// they have a fault of cable, transceiver or port. A few errors are normal after maintenance and
+/// their cable, transceiver or hardware is faulty. A few errors are normal after maintenance and
 /// while links train.
 void judge_errors(Findings& findings, const JobFacts& job) {
   constexpr double fewest = 10, times_median = 4;

@@ -67,8 +67,8 @@ constexpr auto debug_settings = std::to_array<BadSetting>(
         return lower(value) == "trace" || lower(value) == "info";
       }}});
 
-/// Lists the variables that force a choice of NCCL, such as its algorithm. Experiments set them on
-/// purpose, so this is no warning, but they explain results.
+/// Lists the variables that override a choice of NCCL, such as its algorithm. They help to explain
+/// results, but are no reason to warn, since experiments set them on purpose.
 void judge_choices(Findings& findings, const JobFacts& job) {
   const std::string forced =
       settings_of_first(job, {"NCCL_ALGO", "NCCL_PROTO", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS",
@@ -108,7 +108,7 @@ void judge_interfaces(Findings& findings, const JobFacts& job) {
 }
 
 /// True if a library is the plugin that NCCL_NET_PLUGIN names: NAME itself, or libnccl-net-NAME.so.
-/// The check nccl-files finds out whether a path exists.
+/// If the variable holds a path, the check nccl-files tests that the path exists.
 bool is_plugin(std::string_view wanted, std::string_view library) {
   return library.starts_with(wanted) ||
          library.starts_with(fmt::format("libnccl-net-{}.so", wanted));
@@ -133,7 +133,7 @@ std::string plugin_fault(const CheckedRank& rank, const std::vector<std::string>
 }
 
 void judge_plugins(Findings& findings, const JobFacts& job) {
-  findings.otherwise.how = {};  // this is known on GPUs, or nowhere
+  findings.otherwise.how = {};  // the job runs on GPUs already, so the row's advice is no help
   std::vector<Observed> observed;
   for (const CheckedNode& node : job.nodes) {
     Observed& one = observed.emplace_back(Observed{.place = {.host = node.host}, .value = {}});

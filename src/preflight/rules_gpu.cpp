@@ -134,8 +134,8 @@ Answer judge_compute_mode(const JobGpu& one, const JobFacts&) {
   return wrong("compute mode '{}' with {}", mode, base::counted(one.ranks.size(), "rank"));
 }
 
-/// Warns if clocks are limited before there is any load. Clocks that somebody set are left to the
-/// check application-clock.
+/// Warns if clocks are limited before there is any load. Clocks that a user or administrator set
+/// are judged by the check application-clock instead.
 void judge_throttle(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
   constexpr std::array<std::string_view, 3> settings{"application clock settings",
                                                      "display clock settings", "sync boost"};

@@ -55,8 +55,9 @@ void judge_device(Findings& findings, const JobFacts& job) {
 }
 
 /// Warns or stops if the launcher started more processes than MPI counts ranks. For a Slurm step,
-/// the number of tasks of that step counts. The allocation's SLURM_NTASKS is used only if no other
-/// variable gives a number; a smaller job within the allocation may be intended.
+/// this is the number of its tasks. The allocation's SLURM_NTASKS is used only if no other variable
+/// gives a number, and leads only to a warning, since a smaller job within the allocation may be
+/// intended.
 void judge_world_size(Findings& findings, const JobFacts& job) {
   constexpr std::array<std::string_view, 4> names{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
                                                   "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"};
@@ -89,7 +90,7 @@ void judge_ranks_per_node(Findings& findings, const JobFacts& job) {
 }
 
 /// Returns the number of GPUs on a node that NVML lists or that ranks took; nullopt if unknown.
-/// GPUs that only sysfs shows are taken to belong to other jobs.
+/// GPUs that only sysfs shows are assumed to belong to other jobs.
 std::optional<std::size_t> visible_gpus(const NodeRanks& node) {
   if (node.facts == nullptr || !node.facts->gpus) return std::nullopt;
   std::set<std::string> taken;
@@ -110,7 +111,7 @@ std::optional<std::size_t> visible_gpus(const NodeRanks& node) {
 void judge_gpus_per_node(Findings& findings, const JobFacts& job) {
   findings.otherwise.unknown = job.device_problem ? "the device cannot be had" : no_gpus(job);
   for (const NodeRanks& node : nodes_of_ranks(job)) {
-    if (job.device != "cuda" || job.device_problem) break;  // reported as the problem already
+    if (job.device != "cuda" || job.device_problem) break;  // the check device reports it
     const std::optional<std::size_t> gpus = visible_gpus(node);
     if (!findings.knows(gpus) || *gpus == node.ranks.size()) continue;
     Answer answer =
@@ -142,9 +143,9 @@ void judge_duplicate_gpu(Findings& findings, const JobFacts& job) {
   }
 }
 
-/// Returns how many of the GPUs in `taken`, those of all ranks of its node, this rank may use.
-/// nullopt if unknown: an instance of a partitioned GPU is not listed, even for the rank that took
-/// it.
+/// Returns how many GPUs in `taken`, which holds the GPUs of all ranks of the node, this rank may
+/// use. nullopt if unknown, as for an instance of a partitioned GPU, which is not listed even for
+/// the rank that took it.
 std::optional<std::size_t> reachable(const CheckedRank& rank, const std::set<std::string>& taken) {
   if (!rank.gpu || !rank.visible_gpus) return std::nullopt;
   const std::set<std::string> visible{rank.visible_gpus->begin(), rank.visible_gpus->end()};

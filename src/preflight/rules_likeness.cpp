@@ -22,7 +22,7 @@ Text bytes(const std::optional<double>& value) {
   return value && *value >= 0 ? std::optional{bytes_text(*value)} : std::nullopt;
 }
 
-/// Compares one GPU of each node: all GPUs of a node have the same driver.
+/// Compares one GPU of each node, since all GPUs of a node have the same driver.
 void judge_driver(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
   std::vector<Observed> observed;
   const CheckedNode* last = nullptr;
@@ -101,8 +101,9 @@ Text cpu_text(const CheckedNode& node) {
 }
 
 /// Warns if a node has over 2% less memory than the others. Firmware may reserve up to 2% more on
-/// some nodes, and a missing memory module costs more than that. Of an even number of nodes, the
-/// upper of the two middle sizes counts as usual, since too little memory is the fault to find.
+/// some nodes, and a missing memory module costs more than that. If the number of nodes is even,
+/// the larger of the two middle sizes counts as usual, since the fault to find is too little
+/// memory.
 void judge_node_memory(Findings& findings, const JobFacts& job) {
   constexpr double tolerance = 0.02;
   std::vector<double> sizes;

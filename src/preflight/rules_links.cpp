@@ -33,8 +33,8 @@ struct Pair {
   }
 };
 
-/// Returns the pairs of GPUs on one node that the job uses and whose link is known, by node. Pairs
-/// of the job's GPUs that are missing here count as unknown: one of the GPUs could not be queried.
+/// Returns the pairs of GPUs on one node that the job uses and whose link is known, by node. The
+/// job's other pairs on a node count as unknown, since one of their GPUs could not be queried.
 std::vector<Pair> job_pairs(Findings& findings, const JobFacts& job) {
   findings.otherwise.unknown = no_pairs(job);
   std::map<const CheckedNode*, std::set<int>> gpus;
@@ -116,8 +116,8 @@ Answer judge_fabric(const JobGpu& one, const JobFacts&) {
 
 std::string cluster_of(const std::string& fabric) { return fabric.substr(0, fabric.rfind('.')); }
 
-/// True if one NVLink domain that spans nodes could hold all these GPUs: up to 72 of GB200 or GB300
-/// (NVL72). The size of other domains is unknown.
+/// True if one NVLink domain that spans nodes could hold all these GPUs, which it can for up to 72
+/// GPUs of GB200 or GB300 (NVL72). The size of other domains is unknown.
 bool fits_one_domain(std::span<const JobGpu> gpus) {
   constexpr std::size_t most_gpus = 72;
   return gpus.size() <= most_gpus && std::ranges::all_of(gpus, [](const JobGpu& one) {

@@ -62,7 +62,7 @@ void judge_blas_threads(Findings& findings, const JobFacts& job) {
     if (node.facts == nullptr || !findings.knows(node.facts->cores)) continue;
     int threads = 0;
     for (const CheckedRank* rank : node.ranks) threads += rank->blas_threads;
-    // With one thread for each rank, the check shared-cores warns instead.
+    // If each rank has one thread, the check shared-cores warns instead.
     const bool is_one_each = threads <= static_cast<int>(node.ranks.size());
     if (threads <= *node.facts->cores || is_one_each) continue;
     findings.add({.host = node.host()},
@@ -76,12 +76,12 @@ void judge_blas_threads(Findings& findings, const JobFacts& job) {
   });
 }
 
-/// Warns if the CPU quota is below the number of threads that are always busy: on the host all BLAS
-/// threads of all ranks, else one for each rank.
+/// Warns if the CPU quota is below the number of threads that are always busy: all BLAS threads of
+/// all ranks if the job runs on the host, else one thread for each rank.
 Answer judge_quota(const NodeRanks& node, const JobFacts& job) {
   if (node.facts == nullptr) return not_concerned;
-  // Without a quota there is none, or it could not be read. It counts as known if other facts of
-  // the node are.
+  // The quota is absent if there is none, or if it could not be read. Its absence counts as known
+  // if other facts of the node are known.
   if (!node.facts->cpu_quota) return node.facts->cores ? nothing_wrong : not_concerned;
   int busy = 0;
   for (const CheckedRank* rank : node.ranks) {

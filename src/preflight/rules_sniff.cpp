@@ -13,26 +13,27 @@
 #include "units/text.hpp"
 
 /// These rules judge the sniff test: they compare the compute rate of each rank, and the bandwidth
-/// of each pair of ranks, with those of the same kind.
+/// of each pair of ranks, with others of the same kind.
 namespace isoscale::preflight {
 namespace {
 
 using enum Verdict;
 
-constexpr std::size_t fewest_alike = 4;  ///< fewer values have no majority to differ from
+constexpr std::size_t fewest_alike = 4;  ///< fewer values have no clear majority
 
 /// The median of the values of one kind, and the limit below which a value is slow.
 struct Threshold {
   double median = 0, limit = 0;
 };
-/// The least margins below the median, as a share of it. GPUs of one model vary by 8% on average
-/// (Sinha et al., "Not All GPUs Are Created Equal", SC 2022), which is 4% to either side; CPUs
-/// share caches, memory and power with others, and links share switches.
+/// The smallest margins below the median at which a value is slow, as a share of the median. GPUs
+/// of one model vary by 8% on average (Sinha et al., "Not All GPUs Are Created Equal", SC 2022),
+/// which is 4% to either side; CPUs share caches, memory and power with others, and links share
+/// switches.
 constexpr double least_gpu_gemm = 0.05, least_cpu_gemm = 0.10, least_bandwidth = 0.10;
 
 /// Returns the limit for values of one kind. It is three standard deviations below their median;
 /// the deviation is estimated from the median absolute deviation (times 1.4826 for normal noise).
-/// The margin is at least the share `least` of the median, since very even values have nearly no
+/// The margin is at least the share `least` of the median, since nearly equal values have almost no
 /// deviation.
 Threshold threshold_of(const std::vector<double>& values, double least) {
   constexpr double deviations = 3, normal = 1.4826;
@@ -81,7 +82,7 @@ void find_slow(Findings& findings, const JobFacts& job, const std::vector<Measur
   }
 }
 
-/// Finds ranks, their hosts and GPUs, and the kinds of values that are compared.
+/// Looks up ranks, their hosts and GPUs, and names the kinds of values that are compared.
 class Ranks {
  public:
   explicit Ranks(const JobFacts& job) : job_(job) {
@@ -174,8 +175,8 @@ void judge_bandwidth(Findings& findings, const JobFacts& job) {
     for (const CheckedNeighbour& other : rank.neighbours) {
       auto& least =
           pairs.try_emplace(std::minmax(rank.rank, other.rank), other.bandwidth).first->second;
-      // If one of the two ranks had no answer, which is the least of all, the pair has no
-      // bandwidth.
+      // An absent bandwidth, which means that a rank got no answer, compares as the least, so the
+      // pair has none either.
       least = std::min(least, other.bandwidth);
     }
   }

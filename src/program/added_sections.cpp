@@ -83,8 +83,8 @@ void separate(ProgramSet& set, int rank) {
   program = static_cast<std::uint32_t>(set.programs.size() - 1);
 }
 
-/// Returns a slice as rows without gaps: as one row, or as several where the length would not fit
-/// into 32 bits.
+/// Returns a slice as one row without gaps, or as several rows if its length would not fit into 32
+/// bits.
 std::vector<Output> rows_of(const Slice& slice) {
   constexpr std::uint64_t most = std::uint64_t{1} << 30U;
   std::vector<Output> rows;
@@ -111,7 +111,8 @@ std::vector<Output> checkable(const RankProgram& program, const Op& op) {
   return result;
 }
 
-/// Returns an op without payload and waits on the same stream as `op`, to be placed after it.
+/// Returns an op to insert after `op`: it has the same stream and place, but no payload and no
+/// waits.
 Op behind(const Op& op) { return {.payload = {}, .place = op.place, .stream = op.stream}; }
 
 /// Returns the step with checksums. An op that waited for another op now also waits for the
@@ -171,8 +172,8 @@ Buffer kept(Buffer buffer) {
   return buffer;
 }
 
-/// Returns the elements of a buffer as rows, of each of which add_weight_check takes a checksum;
-/// none if the buffer holds no weights.
+/// Returns the elements of a buffer as the rows whose checksums add_weight_check takes; none if the
+/// buffer holds no weights.
 std::vector<Output> weight_rows(const RankProgram& program, BufferId id) {
   const Buffer& buffer = program.buffers[id];
   if (buffer.role != Role::weight || !has_checksum(buffer)) return {};

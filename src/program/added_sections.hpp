@@ -10,8 +10,8 @@
 #include "program/operands.hpp"
 #include "program/program.hpp"
 
-/// Adds sections to finished programs: steps with checksums, copies of the buffers that a step
-/// changes, and a step without communication.
+/// Adds sections to finished programs: a step with checksums, checksums of the weights, sections
+/// that save and restore the buffers that a step changes, and a step without communication.
 namespace isoscale::program {
 
 /// The checksums that a section computes on each rank of one program.
@@ -28,14 +28,14 @@ struct CheckedSection {
   std::vector<Sums> sums{};  ///< one for each program of the set
 };
 
-/// True unless the buffer is in pageable memory, which kernels cannot reach: no checksums are taken
-/// of it.
+/// True if checksums of the buffer can be taken: it is not in pageable memory, which kernels cannot
+/// reach.
 [[nodiscard]] bool has_checksum(const Buffer& buffer);
 
 /// Appends a copy of the step that takes a checksum of each output right after its op, before any
-/// other op may overwrite it. If `flipping` is given, bits may be flipped on that rank, which gets
-/// a program of its own: its `flips` must be written before the section is played, with zeros for
-/// no flip.
+/// other op may overwrite it. If `flipping` names a rank, that rank gets a program of its own in
+/// which bits can be flipped. The buffer Sums::flips of that program must be written before the
+/// section is played; zeros flip nothing.
 [[nodiscard]] CheckedSection add_checked_step(ProgramSet& set,
                                               std::optional<int> flipping = std::nullopt);
 
@@ -46,22 +46,23 @@ struct CheckedSection {
 struct Replay {
   Section save = Section::step, restore = Section::step;
 };
-/// Appends the two sections. They need as much memory again as these buffers have.
+/// Appends the two sections. They need memory for a copy of each of these buffers.
 [[nodiscard]] Replay add_replay(ProgramSet& set);
 
 /// Sections that a run adds to the programs of a point with steps.
 enum class AddedSections : std::uint8_t {
   checks,             ///< add_checked_step and add_weight_check
-  checks_and_replay,  ///< and add_replay
+  checks_and_replay,  ///< also add_replay
 };
-/// Returns the bytes of each arena that a program with its added sections would have, by space. It
-/// does not add the sections: a plan needs only the sizes.
+/// Returns the bytes of each arena that a program with its added sections would have, by space. The
+/// function does not add the sections, since a plan needs only the sizes.
 [[nodiscard]] std::array<std::uint64_t, space_count> arenas_with(AddedSections added,
                                                                  const RankProgram& program,
                                                                  const mesh::Shape& mesh);
 
 /// Returns the step's ops that do not communicate, in the same order on the same streams. An op
-/// that waited for communication waits for the ops before which that communication could not begin.
+/// that waited for communication waits instead for the ops that had to finish before that
+/// communication could begin.
 [[nodiscard]] Program without_communication(const Program& step);
 
 /// Appends without_communication() of the first step to every program and returns its section. It

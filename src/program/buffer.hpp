@@ -52,8 +52,8 @@ struct Buffer {
 };
 
 /// `count` consecutive elements of a buffer. On a rank with coordinate c along `axis` the slice
-/// begins at offset + c * step, so that ranks which differ only in where their shard begins share
-/// one program.
+/// begins at offset + c * step, so that ranks whose programs differ only in the offsets of their
+/// shards share one program.
 struct Slice {
   BufferId buffer = no_buffer;
   mesh::Axis axis = mesh::Axis::tp;
@@ -70,8 +70,8 @@ static_assert(sizeof(Slice) == 32, "programs hold some ten of these per op");
 /// The place of a rank's local elements in the tensor that all ranks hold together. Local element
 /// (i, j, k), at i*local[0] + j*local[1] + k*local[2] of its slice, is global element base +
 /// i*global[0] + j*global[1] + k*global[2] + sum over axes of coordinate * steps[axis]. Fill draws
-/// values by global index, and verification compares by it, so every mesh of one model has the same
-/// data.
+/// values by global index, and verification compares elements by global index, so every mesh of one
+/// model has the same data.
 struct Shard {
   std::array<std::uint64_t, 3> extents{1, 1, 1};
   std::array<std::uint64_t, 3> local{0, 0, 0};

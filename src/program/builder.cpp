@@ -106,7 +106,8 @@ struct Builder::State {
     buffers[id].placed_in = section;
     buffers[id].history = BufferHistory{buffer.count, block.birth};
   }
-  /// Returns the ops that have finished before an op, given what it needs and its stream's past.
+  /// Returns the ops that have finished before an op. `need` has the ops that must finish before
+  /// it, and `past` those that have finished when the previous op of its stream has finished.
   [[nodiscard]] Clock known_before(const Clock& need, const Clock& past) const {
     Clock known = past;
     const auto count = static_cast<StreamId>(program.streams.size());
@@ -115,7 +116,7 @@ struct Builder::State {
     }
     return known;
   }
-  /// Adds a wait for each needed op that neither the stream's past nor another wait implies.
+  /// Adds a wait for each op of `need`, unless `past` or another wait implies it.
   void add_waits(Op& op, const Clock& need, const Clock& past) {
     const auto total = static_cast<StreamId>(program.streams.size());
     const auto open = [&](StreamId stream) {
@@ -176,8 +177,8 @@ BufferId Builder::allocate(Buffer buffer) {
 void Builder::release(BufferId id) {
   BufferState& state = state_->buffers.at(id);
   const Buffer& buffer = state_->program.buffers[id];
-  // Storage that an earlier section wrote is not reused, since a step that is played again reads it
-  // again.
+  // Storage that an earlier section wrote is not reused, since a step that is played again reads
+  // that storage again.
   if (state.stage == Stage::placed && state.placed_in == state_->section) {
     state_->arenas[static_cast<std::size_t>(buffer.space)].give_back(
         buffer.offset, bytes_of(buffer), state.history.users());

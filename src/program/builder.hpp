@@ -22,8 +22,8 @@ class Builder {
  public:
   explicit Builder(const mesh::Shape& mesh);
   /// Moves the buffers numbered in `symmetric` (sorted; numbers in order of allocation) from
-  /// Space::device to Space::symmetric. For writing a program a second time, when it is known which
-  /// buffers take part in communication.
+  /// Space::device to Space::symmetric. It is used to write a program a second time, when it is
+  /// known which buffers take part in communication.
   Builder(const mesh::Shape& mesh, std::vector<BufferId> symmetric);
   ~Builder();
   Builder(const Builder&) = delete;
@@ -41,9 +41,9 @@ class Builder {
   /// because steps are played again.
   void release(BufferId id);
 
-  /// Adds the ops emitted from now on to this section. Sections come in order, setup first; each
-  /// has ended, with its streams drained, when the next begins. With several steps, each may read
-  /// only data that was written in setup or in the same step.
+  /// Starts a section, to which the ops emitted from now on belong. Sections come in order, setup
+  /// first; each has ended, with its streams drained, when the next begins. With several steps,
+  /// each may read only data that was written in setup or in the same step.
   void begin(Section section);
   /// Sets the place in the model (phase, layer, microbatch) of the ops emitted from now on.
   void at(Place place);
@@ -55,7 +55,7 @@ class Builder {
   /// Returns the finished program; the builder cannot be used afterwards.
   [[nodiscard]] RankProgram finish();
 
-  // These give authors of workloads views of whole buffers.
+  // These functions give authors of workloads views of whole buffers.
   [[nodiscard]] Slice whole(BufferId buffer) const;
   [[nodiscard]] const Buffer& buffer(BufferId buffer) const;
 

@@ -34,7 +34,8 @@ struct Stretch {
   std::array<std::optional<Toucher>, max_streams> readers;
 };
 
-/// The storage of one space as stretches of bytes, each with the same last accesses.
+/// Divides the storage of one space into stretches; all bytes of a stretch have the same last
+/// accesses.
 class StorageState {
  public:
   explicit StorageState(std::uint64_t bytes) {
@@ -42,7 +43,7 @@ class StorageState {
   }
 
   /// Calls visit(stretch) for the stretches that cover bytes begin to end - 1, after splitting
-  /// those that reach beyond.
+  /// stretches that reach beyond this range.
   template <class Visit>
   void for_each(std::uint64_t begin, std::uint64_t end, const Visit& visit) {
     split(begin);

@@ -19,7 +19,8 @@ struct Life {
   std::uint32_t first = never, last = 0;
 };
 
-/// Returns for each buffer if setup leaves it to the steps; it is then live from the first step on.
+/// Returns, for each buffer, true if both setup and a step use it; such a buffer is live throughout
+/// each step.
 std::vector<bool> kept_by_setup(const RankProgram& program) {
   std::vector<bool> in_setup(program.buffers.size()), kept(program.buffers.size());
   for (const Op& op : program.setup.ops) {
@@ -51,8 +52,8 @@ std::vector<Life> lives(const Program& step, const std::vector<bool>& kept) {
   return result;
 }
 
-/// Raises the peaks in `result` to those of the live buffers of a step that is played in program
-/// order.
+/// Raises the peaks in `result` where the live buffers of a step, played in program order, exceed
+/// them.
 void account_memory(const RankProgram& program, const Program& step, const std::vector<bool>& kept,
                     Facts& result) {
   const std::vector<Life> life = lives(step, kept);

@@ -21,8 +21,8 @@ namespace isoscale::program {
   return word ^ (word >> 31);
 }
 
-/// Returns the first counter of a key; computed once per Fill. Keys 0, 1, 2, ... have unrelated
-/// streams.
+/// Returns the counter at which the random numbers of a key start; it is computed once per Fill.
+/// Keys 0, 1, 2, ... give unrelated random numbers.
 [[nodiscard]] constexpr std::uint64_t fill_origin(std::uint64_t key) {
   return scatter_bits(key + 0x9e3779b97f4a7c15ULL);
 }
@@ -36,7 +36,7 @@ struct FillGrid {
 
 /// Draws an integer in -range ... range, each with the same probability to within 2^-24. Only one
 /// in `one_in` elements is drawn, the others are 0. One half of a random word decides if the
-/// element is drawn, the other half, which is unrelated to the first, its value.
+/// element is drawn; the other half, which is independent of the first, decides its value.
 [[nodiscard]] constexpr int fill_integer(const FillGrid& grid, std::uint64_t global_index) {
   const std::uint64_t word = scatter_bits(grid.origin + global_index * 0x9e3779b97f4a7c15ULL);
   const std::uint64_t low = word & 0xffffffffULL, high = word >> 32;
@@ -45,8 +45,8 @@ struct FillGrid {
   return static_cast<int>((high * values) >> 32) - grid.range;
 }
 
-/// Returns integer * scale in T, a type that is computed in. Integer types wrap modulo 2^bits;
-/// their scale must be at least 1 and at most 2^56.
+/// Returns integer * scale in T, the type in which an executor computes. Integer types wrap modulo
+/// 2^bits; their scale must be at least 1 and at most 2^56.
 template <class T>
 [[nodiscard]] constexpr T fill_value(int integer, double scale) {
   if constexpr (std::is_integral_v<T>) {
@@ -56,14 +56,15 @@ template <class T>
   }
 }
 
-/// Draws a number like those of trained data: sign and significand have random bits, and the
-/// exponent is distributed as that of a standard normal; where |x| of a normal is below 1/32, the
-/// number is in 1/32 ... 1/16. `scale` must be a power of two, so that the product is exact. T is a
-/// type that is computed in: float or double.
+/// Draws a number that resembles the data of a training run: its sign and significand are random
+/// bits, and its exponent is distributed as in a standard normal distribution, except that absolute
+/// values below 1/32 are replaced by values in 1/32 ... 1/16. `scale` must be a power of two, so
+/// that the product is exact. T is the type in which an executor computes: float or double.
 template <class T>
 [[nodiscard]] constexpr T fill_normal(const FillGrid& grid, std::uint64_t global_index,
                                       double scale) {
-  // 2048 times the probability that |x| of a standard normal is at least 2, 1, 1/2, ... 1/16.
+  // Each entry is 2048 times the probability that |x| of a standard normal is at least 2, 1, 1/2,
+  // ... 1/16.
   constexpr std::uint64_t at_least[] = {93, 650, 1264, 1644, 1844, 1946};
   constexpr int drawn = 52, used = std::numeric_limits<T>::digits - 1;
   const std::uint64_t word = scatter_bits(grid.origin + global_index * 0x9e3779b97f4a7c15ULL);
@@ -76,8 +77,8 @@ template <class T>
   return (word >> drawn & 1) != 0 ? -significand * size : significand * size;
 }
 
-/// Returns a constant in T, a type that is computed in, for a fill or as a factor. For integer
-/// types it must be a whole number within +-2^62 and wraps modulo 2^bits.
+/// Converts a constant (a fill's value or a factor) to T, the type in which an executor computes.
+/// For integer types the constant must be a whole number within +-2^62, and it wraps modulo 2^bits.
 template <class T>
 [[nodiscard]] constexpr T constant_as(double value) {
   if constexpr (std::is_integral_v<T>) {
@@ -95,10 +96,10 @@ template <class T>
   return power;
 }
 
-/// Returns an element's term of a checksum, by the element's bits and its index among the op's
-/// elements in row-major order. The checksum is the sum of all terms modulo 2^64, which does not
-/// depend on the order in which threads add. One changed element always changes the sum; several
-/// changed elements leave it the same with a chance of 2^-64.
+/// Returns the term that an element adds to a checksum. It depends on the element's bits and on its
+/// index among the op's elements in row-major order. The checksum is the sum of all terms modulo
+/// 2^64, which does not depend on the order in which threads add. One changed element always
+/// changes the sum; several changed elements leave it the same with a chance of 2^-64.
 [[nodiscard]] constexpr std::uint64_t checksum_term(std::uint64_t bits, std::uint64_t index) {
   return scatter_bits(bits ^ scatter_bits(index + 0x9e3779b97f4a7c15ULL));
 }

@@ -11,11 +11,12 @@
 #include "program/operands.hpp"
 #include "program/program.hpp"
 
-/// The order of ops: which ops must finish before an op, and which are known to have finished
-/// before it.
+/// Determines the order of ops: which ops must finish before an op, and which are known to have
+/// finished before it.
 namespace isoscale::program {
 
-/// A vector clock: for each stream, the number of its first ops that are known to have finished.
+/// A vector clock: for each stream, the number n such that its first n ops are known to have
+/// finished.
 struct Clock {
   std::array<std::uint32_t, max_streams> done{};
 
@@ -36,8 +37,8 @@ struct Clock {
   }
 };
 
-/// Returns for each op the ops that are known to have finished before it, from stream order and
-/// waits alone. Throws base::Error for an op that waits for one that is issued later.
+/// Returns for each op the ops that are known to have finished before it, derived only from stream
+/// order and waits. Throws base::Error if an op waits for an op that is issued later.
 [[nodiscard]] std::vector<Clock> clocks_before(const Program& program);
 
 /// The last writers, and the readers since then, of each part of a placed buffer.
@@ -50,7 +51,7 @@ class BufferHistory {
 
   /// Adds to `need` the ops that must finish before an access.
   void require(const Access& access, Clock& need) const;
-  /// Notes that the access was made by the op number `count`, from 1 on, of `stream`.
+  /// Notes that the access was made by op number `count` of `stream`, counted from 1.
   void note(const Access& access, StreamId stream, std::uint32_t count);
   /// False if some element that the access reads was never written.
   [[nodiscard]] bool written(const Access& access) const;
@@ -63,7 +64,7 @@ class BufferHistory {
   struct Segment {
     std::uint64_t begin = 0, end = 0;
     bool written = false;
-    Clock writers;  ///< one op; several if they are the last users before this buffer
+    Clock writers;  ///< one op, or the last users of the storage before this buffer
     Clock readers;
   };
   [[nodiscard]] std::size_t find(std::uint64_t element) const;

@@ -10,12 +10,12 @@
 
 #include "program/buffer.hpp"
 
-/// The floating types of 16 and 8 bits, and tf32, as plain constexpr functions that executors,
-/// verification and tests share. All rounding is to nearest even.
+/// Converts between f64 or f32 and the floating types of 16 and 8 bits and tf32, by plain constexpr
+/// functions that executors, verification and tests share. All rounding is to nearest even.
 namespace isoscale::program {
 
-/// A binary floating type of at most 16 bits: sign, exponent, mantissa. The codes below are without
-/// the sign bit.
+/// A binary floating type of at most 16 bits: sign, exponent, mantissa. The codes (bit patterns) in
+/// its members have no sign bit.
 struct NarrowFormat {
   int bits = 0, mantissa_bits = 0, bias = 0;
   std::uint16_t largest = 0;   ///< largest finite code
@@ -98,7 +98,8 @@ inline constexpr NarrowFormat e5m2_format{
   const std::uint64_t kept =
       round_shift(mantissa | (std::uint64_t{1} << 52U),
                   double_mantissa - format.mantissa_bits + (shared - exponent));
-  // The leading 1 of a normal value adds to the exponent; so does a carry of the rounding.
+  // The leading 1 of a normal value adds 1 to the exponent field, and a carry from rounding does
+  // too.
   const auto above = static_cast<std::uint64_t>(shared - least);
   if (above > std::uint64_t{format.largest} >> static_cast<unsigned>(format.mantissa_bits)) {
     return with_sign(format.overflow);
@@ -142,8 +143,8 @@ inline constexpr NarrowFormat e5m2_format{
 
 /// Returns the scale of CastScale::amax: 2^floor(log2(target / largest)), its exponent kept within
 /// -126 ... 126 so that the scale and its inverse are normal f32 numbers; 1 if `largest` is 0 or
-/// not finite. Executors may compute the quotient in f32 or in f64: for targets of few digits both
-/// have the same exponent.
+/// not finite. Executors may compute the quotient in f32 or in f64: for targets with few
+/// significant bits, both quotients have the same exponent.
 [[nodiscard]] inline double amax_scale(double target, double largest) {
   if (!(largest > 0) || !std::isfinite(largest)) return 1;
   constexpr int most = 126;

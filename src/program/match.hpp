@@ -215,8 +215,8 @@ class Matcher {
     return true;
   }
 
-  /// Joins the lanes of a rank that has finished its play, and begins its next play. Returns false
-  /// if the rank has not finished its play, or has finished all plays.
+  /// If all lanes of a rank have finished the current play, ends that play and begins the next.
+  /// Returns false if a lane has not finished, or if the rank had already finished all plays.
   bool finish_play(int rank) {
     RankState& state = ranks_[index(rank)];
     if (state.finished) return false;

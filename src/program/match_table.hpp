@@ -11,13 +11,13 @@
 
 namespace isoscale::program {
 
-/// The streams on which ops are played: the program's own, or a single one for all ops in program
-/// order.
+/// The streams on which ops are played: the streams of the program, or a single stream for all ops
+/// in program order.
 enum class Folding : std::uint8_t { as_streamed, folded };
 
 enum class Rendezvous : std::uint8_t { none, group, peers };
 
-/// An op at which a rank could not go on, for the message of a deadlock.
+/// An op that a rank could not complete, for the error message of a deadlock.
 struct StuckOp {
   int rank = 0;
   std::uint32_t op = 0;

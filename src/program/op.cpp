@@ -52,7 +52,7 @@ OpKind kind_of(OpPointer op) {
                                static_cast<int>((*collective)->kind));
   }
   if (std::holds_alternative<const Gemm*>(op)) return OpKind::gemm;
-  // From Exchange on, kinds have the order of the alternatives.
+  // From Exchange on, OpKind lists the kinds in the order of Payload's alternatives.
   static_assert(std::is_same_v<std::variant_alternative_t<2, Payload>, Exchange>);
   static_assert(std::variant_size_v<Payload> - 2 ==
                 op_kind_count - static_cast<std::size_t>(OpKind::exchange));

@@ -16,24 +16,26 @@ namespace isoscale::program {
 
 enum class Transpose : std::uint8_t { no, yes };
 
-/// A row-major matrix, or `batch` of them: row r of matrix b begins at element slice.first + b *
-/// batch_stride + r * row_stride. The slice spans all elements that are touched.
+/// A row-major matrix, or a batch of matrices: row r of matrix b begins at element slice.first + b
+/// * batch_stride + r * row_stride. The slice covers all elements that an op touches.
 struct Matrix {
   Slice slice{};
   std::uint64_t row_stride = 0;    ///< elements
   std::uint64_t batch_stride = 0;  ///< elements; 0 = the same matrix for every b
 };
 
-/// The arithmetic of a GEMM; `native` is the operands' own type with accumulation in at least f32.
+/// The arithmetic of a GEMM; `native` multiplies in the operands' own type and accumulates in at
+/// least f32.
 enum class ComputeMode : std::uint8_t { native, tf32 };
 
-/// How products of fp8 operands are summed up. split: partial sums are repeatedly added in f32.
-/// fast: all sums stay in the tensor cores, which keep some 14 bits.
+/// The way in which products of fp8 operands are summed. split: the tensor cores compute partial
+/// sums, which are added to an f32 accumulator. fast: all sums stay in the tensor cores, whose
+/// accumulators keep about 14 bits.
 enum class Accumulation : std::uint8_t { split, fast };
 
 /// D = alpha * op(A) * op(B) + beta * C, `batch` times; op(A) is m x k, op(B) k x n, C and D m x n,
-/// all row-major. With beta 0, C is not read. C may be D. C has D's type; D may be wider than A and
-/// B. If a descale has a buffer, one f32 element, its value multiplies alpha.
+/// all row-major. If beta is 0, C is not read. C may be the same matrix as D. C has D's type; D may
+/// be wider than A and B. If a descale has a buffer, one f32 element, its value multiplies alpha.
 struct Gemm {
   std::uint32_t m = 0, n = 0, k = 0, batch = 1;
   Transpose transpose_a = Transpose::no, transpose_b = Transpose::no;
@@ -44,8 +46,8 @@ struct Gemm {
   BufferId descale_a = no_buffer, descale_b = no_buffer;
 };
 
-/// How messages and collectives are carried. nccl: by the library's send, receive and collectives
-/// (MPI's on the host). symmetric: by kernels that read and write the peers' buffers of
+/// The software that carries out messages and collectives. nccl: the library's send, receive and
+/// collectives (MPI's on the host). symmetric: kernels that read and write the peers' buffers in
 /// Space::symmetric, which all ranks of a group have mapped.
 enum class Transport : std::uint8_t { nccl, symmetric };
 [[nodiscard]] std::string_view name(Transport transport);
@@ -63,12 +65,12 @@ enum class CollectiveKind : std::uint8_t {
 };
 enum class Reduction : std::uint8_t { sum, min, max };
 
-/// One collective over the group that varies along `axes`. `send` and `receive` are this rank's
-/// parts. They have equal sizes for all_reduce, broadcast and reduce (which are in place if both
-/// are the same slice) and for all_to_all; receive = group size x send for all_gather, and for
-/// gather at the root; send = group size x receive for reduce_scatter, and for scatter at the root.
-/// An all_to_all with counts (elements to and from each member, packed in member order) is the
-/// uneven form. `root` is a position in the group.
+/// One collective over the group of ranks that differ only along `axes`. `send` and `receive` are
+/// this rank's buffers. They have equal sizes for all_reduce, broadcast and reduce (which are in
+/// place if both are the same slice) and for all_to_all; receive = group size x send for
+/// all_gather, and for gather at the root; send = group size x receive for reduce_scatter, and for
+/// scatter at the root. An all_to_all is uneven if it has counts: the numbers of elements to and
+/// from each member, which are packed in member order. `root` is a position in the group.
 struct Collective {
   CollectiveKind kind = CollectiveKind::all_reduce;
   Reduction reduction = Reduction::sum;
@@ -102,15 +104,17 @@ struct Copy {
   Matrix src{}, dst{};
 };
 
-/// dst = a + scale * b, over rows x columns; the product may or may not be rounded before it is
-/// added. dst may be an operand. Integers wrap, and their scale is a whole number.
+/// Computes dst = a + scale * b, over rows x columns; the product may or may not be rounded before
+/// it is added. dst may be the same matrix as a or b. Integers wrap, and their scale is a whole
+/// number.
 struct Add {
   std::uint32_t rows = 0, columns = 0;
   Matrix a{}, b{}, dst{};
   double scale = 1;
 };
 
-/// Returns a copy of consecutive elements, fewer than 2^32, and a sum of such, as ops on one row.
+/// row_copy() and row_sum() return the op that copies or adds fewer than 2^32 consecutive elements,
+/// as an op on one row.
 [[nodiscard]] inline Copy row_copy(const Slice& from, const Slice& to) {
   return {.rows = 1,
           .columns = static_cast<std::uint32_t>(from.count),
@@ -127,9 +131,9 @@ struct Add {
           .scale = scale};
 }
 
-/// The scaling of a cast. fixed: by `scale`. amax: by 2^floor(log2(target / max|src|)), so that the
-/// largest element comes close to `target` (program/low_precision.hpp has the exact rule); by 1
-/// when max|src| is 0 or not finite.
+/// The factor by which a cast multiplies. fixed: `scale`. amax: 2^floor(log2(target / max|src|)),
+/// so that the largest element comes close to `target` (program/low_precision.hpp has the exact
+/// rule), but 1 when max|src| is 0 or not finite.
 enum class CastScale : std::uint8_t { fixed, amax };
 
 /// Casts src (rows x columns) to dst (rows x columns) and to `transposed` (columns x rows), either
@@ -150,12 +154,12 @@ enum class FillSource : std::uint8_t { random, normal, constant };
 
 /// Fills the elements of a shard, of any type, from one of three sources. random: a value on a grid
 /// that is exact in bf16, an integer in -range ... range times 2^exponent, drawn from (key, global
-/// index), so that the same element gets the same value on every mesh and executor. normal: drawn
-/// in the same way, a number with all the digits of its type and the exponents of a normal
-/// distribution of deviation 2^exponent, for types that are not integers: multiplying such numbers
-/// takes as much power as multiplying a trainer's. constant: `value`. Integer types take whole
-/// numbers, modulo 2^bits. With a small range and few elements that are not 0, sums over many ranks
-/// stay exact in types of few digits.
+/// index), so that the same element gets the same value on every mesh and executor. normal, for
+/// floating-point types only: a number drawn in the same way, with random bits in its whole
+/// significand and an exponent distributed as in a normal distribution with standard deviation
+/// 2^exponent; multiplying such numbers takes as much power as multiplying the data of a real
+/// training run. constant: `value`. Integer types take whole numbers, modulo 2^bits. With a small
+/// range and few elements that are not 0, sums over many ranks stay exact in types of few digits.
 struct Fill {
   Slice dst{};
   Shard shard{};
@@ -173,7 +177,7 @@ enum class Optimizer : std::uint8_t { sgd, adam };
 /// sgd:  w -= rate * g.
 /// adam: Kingma & Ba, arXiv 1412.6980, algorithm 1; `powers` holds (beta1^t, beta2^t), starts at
 ///       (1, 1), and is multiplied by (beta1, beta2) once per play.
-/// w is `master` if there is one (`weight` then receives it rounded), else `weight`.
+/// w is `master` if it has a buffer (`weight` then receives the rounded w), else `weight`.
 struct Update {
   Optimizer optimizer = Optimizer::sgd;
   Slice weight{}, master{}, gradient{}, moment1{}, moment2{}, powers{};
@@ -182,9 +186,9 @@ struct Update {
 };
 
 /// Advice about the pages of managed memory, which are in host memory or in device memory. A
-/// prefetch moves pages there, in stream order; other advice takes effect when it is issued.
-/// read_mostly: both sides keep copies; prefer: pages stay on the named side when the other side
-/// touches them.
+/// prefetch moves pages to the named memory, in stream order; other advice takes effect when it is
+/// issued. read_mostly: both sides keep copies; prefer: pages stay on the named side when the other
+/// side touches them.
 enum class Advice : std::uint8_t {
   prefetch_device,
   prefetch_host,
@@ -205,7 +209,7 @@ struct Advise {
 /// Root-mean-square norm of each row (Zhang & Sennrich, arXiv 1910.07467), without learned gains: y
 /// = s / sqrt(mean(s^2) + epsilon), where s = x, or s = x + addend, which is then also written to
 /// `sum`. `inverse` receives 1 / sqrt(...) of each row, in f64 if x is f64, else in f32. y may be
-/// s.
+/// the same matrix as s.
 struct Norm {
   std::uint32_t rows = 0, columns = 0;
   Matrix x{}, addend{}, sum{}, y{};
@@ -213,8 +217,9 @@ struct Norm {
   double epsilon = 1e-5;
 };
 
-/// dx = inverse * (dy - y * mean(dy * y)) + addend, row by row, where y = s * inverse of the
-/// preceding Norm; without a buffer the addend is 0. dx may be dy or addend.
+/// Computes dx = inverse * (dy - y * mean(dy * y)) + addend, row by row, where y = s * inverse of
+/// the preceding Norm. An addend without a buffer counts as 0. dx may be the same matrix as dy or
+/// addend.
 struct NormGradient {
   std::uint32_t rows = 0, columns = 0;
   Matrix dy{}, s{}, addend{}, dx{};
@@ -225,37 +230,41 @@ struct NormGradient {
 /// x / (1 + exp(-x)) (Shazeer, arXiv 2002.05202).
 enum class ActivationKind : std::uint8_t { gelu, swiglu };
 
-/// y = f(x), or f(x, up), element by element over rows x columns. y may be an operand.
+/// Computes y = f(x), or f(x, up), element by element over rows x columns. y may be the same matrix
+/// as x or up.
 struct Activation {
   ActivationKind kind = ActivationKind::gelu;
   std::uint32_t rows = 0, columns = 0;
   Matrix x{}, up{}, y{};
 };
 
-/// dx = dy * df/dx and, for swiglu, dup = dy * df/dup. dx may be dy or x, dup may be up.
+/// Computes dx = dy * df/dx and, for swiglu, dup = dy * df/dup. dx may be the same matrix as dy or
+/// x, and dup the same as up.
 struct ActivationGradient {
   ActivationKind kind = ActivationKind::gelu;
   std::uint32_t rows = 0, columns = 0;
   Matrix dy{}, x{}, up{}, dx{}, dup{};
 };
 
-/// y = exp(x - max) / sum(exp(x - max)) over each of batch x rows rows of `columns`. y may be x.
+/// Computes y = exp(x - max) / sum(exp(x - max)) for each row of `columns` elements; there are
+/// batch x rows rows. y may be the same matrix as x.
 struct Softmax {
   std::uint32_t rows = 0, columns = 0, batch = 1;
   Matrix x{}, y{};
 };
 
-/// dx = y * (dy - sum(dy * y)), row by row. dx may be dy or y.
+/// Computes dx = y * (dy - sum(dy * y)), row by row. dx may be the same matrix as dy or y.
 struct SoftmaxGradient {
   std::uint32_t rows = 0, columns = 0, batch = 1;
   Matrix y{}, dy{}, dx{};
 };
 
 /// Selects, from each `block` consecutive elements of src (the last block may be short), the `keep`
-/// elements of largest magnitude, the first of equal ones. It writes their values and their places
-/// (indices in src, as i32) in ascending order of place, `keep` for each block; where a short block
-/// has fewer elements, the place is -1 and the value 0. In src, selected elements become 0 and the
-/// others stay: error feedback adds this rest to the next step (Stich et al., arXiv 1809.07599).
+/// elements of largest magnitude (of equal ones, the first). It writes their values and their
+/// places (indices in src, as i32) in ascending order of place, `keep` for each block; where a
+/// short block has fewer elements, the place is -1 and the value 0. In src, selected elements
+/// become 0 and the others stay: error feedback adds this rest to the next step (Stich et al.,
+/// arXiv 1809.07599).
 struct Select {
   std::uint32_t block = 0, keep = 0;
   Slice src{}, values{}, places{};
@@ -266,17 +275,17 @@ struct Select {
   return (elements + block - 1) / block;
 }
 
-/// dst = the sum of `parts` lists as Select writes them, which follow one another in values and
-/// places; elements that no list names become 0. Lists are added in order, so that equal lists give
-/// equal bits.
+/// Sets dst to the sum of `parts` lists in the format that Select writes, which follow one another
+/// in values and places. Elements whose places are in no list become 0. The lists are added in
+/// order, so that equal lists give results with equal bits.
 struct Spread {
   std::uint32_t block = 0, keep = 0, parts = 1;
   Slice values{}, places{}, dst{};
 };
 
-/// Row i of dst = scale * the sum of the `each` rows of src whose numbers are in from[i * each
-/// ...], added in order; no_row stands for a row of zeros. It dispatches tokens to experts and
-/// combines the results.
+/// Sets row i of dst to scale times the sum of `each` rows of src, added in order. Their row
+/// numbers are from[i * each] to from[(i + 1) * each - 1], where no_row stands for a row of zeros.
+/// Mixture-of-experts layers use this op to dispatch tokens to experts and to combine the results.
 struct Rows {
   static constexpr std::uint32_t no_row = ~std::uint32_t{0};
   std::uint32_t rows = 0, columns = 0, each = 1;
@@ -300,8 +309,8 @@ using Payload = std::variant<Gemm, Collective, Exchange, Copy, Add, Cast, Fill, 
                              Norm, NormGradient, Activation, ActivationGradient, Softmax,
                              SoftmaxGradient, Select, Spread, Rows, Checksum>;
 
-/// The kind of an op, for tables and cost models: each collective has a kind of its own, other ops
-/// have that of their payload.
+/// The kind of an op, for tables and cost models: each CollectiveKind has a kind of its own, and
+/// each other type of payload has one kind.
 enum class OpKind : std::uint8_t {
   gemm,
   all_reduce,
@@ -365,8 +374,8 @@ inline constexpr std::size_t op_kind_count = op_kind_names.size();
 }
 template <class... Ops>
 std::variant<const Ops*...> pointer_to_one_of(const std::variant<Ops...>& payload);
-/// Points to an op of any kind. Functions that only read an op take it so, because a Payload would
-/// be a copy of it, and an op may have long lists.
+/// Points to an op of any kind. Functions that only read an op take this pointer rather than a
+/// Payload, which would be a copy of the op and its possibly long lists.
 using OpPointer = decltype(pointer_to_one_of(Payload{}));
 [[nodiscard]] inline OpPointer pointer_to(const Payload& payload) {
   return std::visit([](const auto& op) { return OpPointer{&op}; }, payload);
@@ -377,7 +386,7 @@ template <class Op>
 }
 
 [[nodiscard]] OpKind kind_of(OpPointer op);
-/// Returns the kind of a Payload, or of an op by itself.
+/// Returns the kind of a Payload, or of an op outside a Payload.
 template <class Op>
 [[nodiscard]] OpKind kind_of(const Op& op) {
   return kind_of(pointer_to(op));
@@ -404,7 +413,7 @@ struct Wait {
   std::uint32_t count = 0;
 };
 
-/// The place of an op in the model; -1 = no particular one.
+/// The place of an op in the model; -1 if it belongs to no particular layer or microbatch.
 struct Place {
   Phase phase = Phase::setup;
   std::int32_t layer = -1;

@@ -19,8 +19,8 @@ std::uint64_t matrix_elements(const Matrix& matrix, const Extents& extents) {
   return extents.rows * extents.columns * (is_shared ? 1 : extents.batch);
 }
 
-/// Returns the number of elements of the rows that are read, each time that `from` names them, and
-/// of the rows that are written; `from` itself is small compared with them.
+/// Returns the number of elements that the op reads and writes. A source row counts as often as
+/// `from` names it; `from` itself is not counted because it is small compared with the rows.
 std::uint64_t moved_elements(const Rows& op) {
   const auto named =
       op.from.size() - static_cast<std::size_t>(std::ranges::count(op.from, Rows::no_row));
@@ -85,7 +85,8 @@ Mistake mistake_of(const Cast& op) {
   return std::nullopt;
 }
 
-/// Returns the reason if `parts` lists over `elements` elements are malformed.
+/// Returns the reason why `parts` lists of elements selected from `elements` elements are
+/// malformed; absent if they are well formed.
 Mistake lists_mistake(std::uint64_t elements, std::uint32_t block, std::uint32_t keep,
                       std::uint32_t parts, const Slice& values, const Slice& places) {
   if (block == 0 || keep == 0 || keep > block) {

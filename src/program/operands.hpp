@@ -15,17 +15,17 @@
 #include "program/buffer.hpp"
 #include "program/op.hpp"
 
-/// The operands of ops: a table for each op kind, and what follows from it: the elements that an op
-/// reads and writes, the number of their bytes, and checks that they fit together. The executors
-/// look up the places of operands by the same tables.
+/// Lists the operands of each op kind in a table, and derives from the table which elements an op
+/// reads and writes, how many bytes they have, and if the operands fit together. The executors use
+/// the same tables to find operands in memory.
 namespace isoscale::program {
 
 struct RankProgram;
 
 enum class Mode : std::uint8_t { read, write };
 
-/// An access to the elements begin ... end-1 of a buffer; for a slice that moves with a coordinate,
-/// to all elements that it may touch on any rank.
+/// An access to the elements begin ... end-1 of a buffer. If the slice begins at different offsets
+/// on different ranks (Slice::step), the range covers the elements of all ranks.
 struct Access {
   BufferId buffer = no_buffer;
   std::uint64_t begin = 0, end = 0;
@@ -40,8 +40,8 @@ struct Access {
           .mode = mode};
 }
 
-/// Returns the slice of the single element of `buffer`, which holds a scale; a slice without a
-/// buffer for no_buffer.
+/// Returns the slice of the single element of `buffer`, which holds a scale; for no_buffer, returns
+/// a slice without a buffer.
 [[nodiscard]] inline Slice scalar(BufferId buffer) {
   return {.buffer = buffer, .offset = 0, .count = 1};
 }
@@ -50,8 +50,8 @@ struct Extents {
   std::uint64_t rows = 0, columns = 0, batch = 1;
 };
 
-/// The type that the elements of an operand have. common: that of all operands with this rule;
-/// wide: f64 if the common type is f64, else f32.
+/// The rule for the element type of an operand. any: every type is allowed; common: all operands of
+/// the op with this rule have the same type; wide: f64 if that common type is f64, else f32.
 enum class Elements : std::uint8_t { any, common, wide, f32, i32, i64 };
 
 /// A row of an operand table.
@@ -61,7 +61,7 @@ struct Operand {
   Member Op::*member;  ///< a Matrix, a Slice, or the BufferId of a single element
   Mode mode;
   Elements elements;
-  Extents (*extents)(const Op&) = nullptr;  ///< of a matrix; null: those of a slice
+  Extents (*extents)(const Op&) = nullptr;  ///< null if not a matrix, or if not known
   bool (*condition)(const Op&) = nullptr;   ///< null: the op uses the operand if it has a buffer
   bool is_optional = false;                 ///< the op may have no buffer for the operand
 
@@ -77,7 +77,7 @@ struct Operand {
   [[nodiscard]] constexpr bool is_used(const Op& op) const {
     return slice(op).buffer != no_buffer && (condition == nullptr || condition(op));
   }
-  /// True if the op cannot do without the operand, but has no buffer for it.
+  /// True if the op needs the operand but has no buffer for it.
   [[nodiscard]] constexpr bool is_missing(const Op& op) const {
     return !is_optional && slice(op).buffer == no_buffer && (condition == nullptr || condition(op));
   }
@@ -90,7 +90,7 @@ struct Operand {
     return {name, member, mode, elements, extents, other, is_optional};
   }
 };
-/// Returns the same row for an operand that the op may be without.
+/// Returns the same row, but for an operand that is optional.
 template <class Op, class Member>
 constexpr Operand<Op, Member> optional(Operand<Op, Member> row) {
   row.is_optional = true;
@@ -121,9 +121,10 @@ constexpr Operand<Op, Member> writes(const char* name, Member Op::*member,
   return operand(name, member, Mode::write, elements);
 }
 
-// The table of each op kind, reads before writes; errors name operands as it does. An operand that
-// is read and written has a row of writes, which conflicts with all that a read conflicts with. The
-// source of Select and of Checksum has two rows, so that its bytes count twice if it is written.
+// Each operand_table() returns the table of one op kind, with reads before writes; error messages
+// use its names. An operand that an op both reads and writes has only a row of writes, since a
+// write conflicts with every access that a read conflicts with. The sources of Select and Checksum
+// have two rows instead, so that their bytes count twice if they are written.
 
 constexpr auto operand_table(const Gemm* /*op*/) {
   constexpr auto product = [](const Gemm& op) -> Extents { return {op.m, op.n, op.batch}; };
@@ -142,7 +143,8 @@ constexpr auto operand_table(const Gemm* /*op*/) {
                     optional(reads("the scale of B", &Gemm::descale_b, Elements::f32)),
                     writes("D", &Gemm::d, Elements::any).sized(product)};
 }
-/// The kind of a collective and the rank decide which of its operands it needs: see resolve().
+/// The kind of a collective and the rank decide which of its operands it needs: see the executors'
+/// resolve().
 constexpr auto operand_table(const Collective* /*op*/) {
   return std::tuple{optional(reads("what is sent", &Collective::send)),
                     optional(writes("what is received", &Collective::receive))};
@@ -156,7 +158,7 @@ constexpr auto operand_table(const Add* /*op*/) {
   return std::tuple{reads("the first addend", &Add::a), reads("the second addend", &Add::b),
                     writes("the sum", &Add::dst)};
 }
-/// It needs one of both destinations: see mistake().
+/// A cast needs at least one of its two destinations: see mistake().
 constexpr auto operand_table(const Cast* /*op*/) {
   return std::tuple{reads("the source", &Cast::src, Elements::any),
                     optional(writes("the destination", &Cast::dst, Elements::any)),
@@ -193,7 +195,7 @@ constexpr auto operand_table(const NormGradient* /*op*/) {
                     reads("the inverse", &NormGradient::inverse, Elements::wide),
                     writes("dx", &NormGradient::dx)};
 }
-/// The kind decides if there is a second operand: see mistake().
+/// The kind of activation decides if there is a second operand: see mistake().
 constexpr auto operand_table(const Activation* /*op*/) {
   return std::tuple{reads("x", &Activation::x), optional(reads("up", &Activation::up)),
                     writes("y", &Activation::y)};
@@ -220,7 +222,7 @@ constexpr auto operand_table(const Spread* /*op*/) {
                     reads("the places", &Spread::places, Elements::i32),
                     writes("the destination", &Spread::dst)};
 }
-/// The number of rows of the source is not known, only that of its slice.
+/// The op does not give the number of rows of its source, so the table has no extents for it.
 constexpr auto operand_table(const Rows* /*op*/) {
   return std::tuple{reads("the source", &Rows::src).sized(nullptr),
                     writes("the destination", &Rows::dst)};
@@ -270,7 +272,7 @@ template <class Op>
   return found;
 }
 
-/// Returns the number of the first operand that is this member of its op.
+/// Returns the number, in the table, of the first operand that is stored in this member of its op.
 template <class Op, class Member>
 [[nodiscard]] constexpr std::size_t operand_number(Member Op::*member) {
   std::size_t found = operand_count<Op>;
@@ -321,13 +323,14 @@ struct Output {
   Extents extents{};
 };
 
-/// Returns what an op writes; nothing for a Fill that leaves gaps between its elements.
+/// Returns the matrices that an op writes; none for a Fill that leaves gaps between its elements.
 [[nodiscard]] std::vector<Output> outputs_of(const Payload& payload);
 
-/// Returns the reason if an op by itself is malformed: a matrix reaches beyond its slice, operands
-/// do not fit together, or extents or indices are wrong. Absent if it is well formed.
+/// Returns the reason why an op is malformed, judged without its program: a matrix reaches beyond
+/// its slice, operands do not fit together, or extents or indices are wrong. Absent if the op is
+/// well formed.
 [[nodiscard]] std::optional<std::string> mistake(OpPointer op);
-/// Returns the mistake of a Payload, or of an op by itself.
+/// Returns the mistake of a Payload, or of an op outside a Payload.
 template <class Op>
 [[nodiscard]] std::optional<std::string> mistake(const Op& op) {
   return mistake(pointer_to(op));

@@ -42,8 +42,8 @@ struct OutlineOp {
                             ///< PERFORMANCE.md: the total for gathers and scatters); exchange: the
                             ///< larger direction; else bytes read + written
   mesh::AxisSet axes;       ///< group of a collective; axes of an exchange's peers
-  /// Reduction, element type and root of a collective as one number, which its members must agree
-  /// on; 0 = not known (an outline that was read from a file).
+  /// The reduction, element type and root of a collective, encoded as one number that must be the
+  /// same for all members; 0 = not known (an outline that was read from a file).
   std::uint32_t signature = 0;
   bool uneven = false;  ///< an all_to_all with counts: members may move different sizes
   GemmShape gemm{};
@@ -51,8 +51,8 @@ struct OutlineOp {
   std::uint32_t transfer_begin = 0, transfer_count = 0;  ///< into Outline::transfers
 };
 
-/// True if an op passes messages between pipeline stages, whose schedule has a bubble; exchanges
-/// along other axes have none. An exchange whose axes are not known counts as one between stages.
+/// True if an op exchanges messages between pipeline stages; exchanges along other axes have no
+/// pipeline bubble. An exchange whose axes are not known counts as one between stages.
 [[nodiscard]] inline bool between_stages(const OutlineOp& op) {
   return op.kind == OpKind::exchange && (op.axes.empty() || op.axes.contains(mesh::Axis::pp));
 }

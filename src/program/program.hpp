@@ -15,7 +15,7 @@
 #include "program/op.hpp"
 
 namespace isoscale::program {
-/// A straight list of ops on streams, in the order of issue. It never branches.
+/// A list of ops on streams, in the order of issue, without branches.
 struct Program {
   std::vector<Op> ops;
   std::vector<Wait> waits;
@@ -31,7 +31,8 @@ enum class Section : std::uint32_t { setup, step };
   return static_cast<Section>(1 + static_cast<std::uint32_t>(i));
 }
 
-/// Elements on which all meshes of one model must agree: an output, a gradient, an updated weight.
+/// Elements that must have the same values on all meshes of one model, for example of an output, a
+/// gradient or an updated weight.
 struct Observable {
   std::string name;  ///< of the global tensor, "layer3.qkv.gradient"
   Slice slice;
@@ -98,8 +99,8 @@ struct Faults {
   double gemm_factor = 1;  ///< every GEMM takes this many times as long
   double gemm_rate = 0;    ///< FLOP/s at which GEMMs wait instead of multiplying; 0 = they multiply
   std::vector<SlowLink> slow_links = {};  ///< those that end at this rank
-  /// The mean share by which compute ops are lengthened; each op draws from an exponential
-  /// distribution.
+  /// The mean of the share by which compute ops are lengthened; the share of each op is drawn from
+  /// an exponential distribution.
   double jitter = 0;
   std::uint64_t seed = 0;  ///< of the jitter
   Stuck stuck = Stuck::no;
@@ -112,8 +113,8 @@ struct Faults {
   bool operator==(const Faults&) const = default;
 };
 
-/// The registration of buffers for communication. local: each rank registers the memory that it
-/// communicates from with the library in advance.
+/// The registration of buffers with the communication library. local: each rank registers in
+/// advance the memory from which it communicates.
 enum class Registration : std::uint8_t { none, local };
 [[nodiscard]] constexpr std::string_view name(Registration registration) {
   return registration == Registration::local ? "local" : "none";
@@ -121,8 +122,8 @@ enum class Registration : std::uint8_t { none, local };
 
 /// Requests for one session; an executor that cannot fulfil one throws.
 struct SessionOptions {
-  std::string collective_algorithm{};  ///< that the library must use; "" = its own choice
-  std::string collective_protocol{};   ///< that the library must use; "" = its own choice
+  std::string collective_algorithm{};  ///< the library must use it; "" = the library's choice
+  std::string collective_protocol{};   ///< the library must use it; "" = the library's choice
   Registration registration = Registration::none;
   std::optional<int> numa_node{};  ///< node of host memory; absent: the system's choice
   Faults faults{};                 ///< of this rank

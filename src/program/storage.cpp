@@ -14,15 +14,18 @@
 namespace isoscale::program {
 namespace {
 
-/// Arenas larger than the peak of bytes in use by no more than this factor are not repacked.
+/// An arena is repacked only if it is larger than the peak of bytes in use by more than this
+/// factor.
 constexpr double good_enough = 1.02;
-/// With more buffers than this, comparing all pairs would take longer than some tens of
-/// milliseconds.
+/// repack() compares all pairs of buffers only up to this number of buffers; more would take longer
+/// than some tens of milliseconds.
 constexpr std::size_t most_compared = 4096;
-/// Buffers are dropped once per this many placed ones, since dropping checks all placed buffers.
+/// Buffers are dropped only once per this many placements, because dropping checks all placed
+/// buffers.
 constexpr std::size_t places_between_drops = 32;
 
-/// The time for which a buffer needs its storage, as far as the order of ops is known.
+/// The period for which a buffer needs its storage, in terms of the ops that must come before and
+/// after its use.
 struct Lifetime {
   BufferId buffer = no_buffer;
   std::uint64_t bytes = 0;                          ///< Arena::footprint
@@ -52,8 +55,8 @@ class Packer {
   explicit Packer(const std::vector<Lifetime>& lifetimes)
       : lives_(lifetimes), result_{.offsets = std::vector<std::uint64_t>(lifetimes.size())} {}
 
-  /// Places the largest buffers first, and of equally large ones those that are used last. Compares
-  /// each buffer with all others.
+  /// Places buffers in descending order of size; of equally large ones, that with the latest last
+  /// use comes first. Each buffer is compared with all others.
   [[nodiscard]] Packing by_size() {
     for (const std::size_t i : ordered([&](const Lifetime& life) {
            return std::tuple{life.bytes, life.last_op};
@@ -91,8 +94,8 @@ class Packer {
   }
 
  private:
-  /// A placed buffer. `first_op` and `last_op` are copied from `life`, since they alone decide most
-  /// comparisons.
+  /// A placed buffer. `first_op` and `last_op` are copied from `life`, since most comparisons need
+  /// only these two numbers.
   struct Placed {
     std::uint64_t offset = 0, end = 0;
     std::size_t first_op = 0, last_op = 0;
@@ -315,8 +318,9 @@ void repack(RankProgram& program, const std::vector<bool>& released) {
   std::vector<Lifetime> lives = lifetimes(program, released);
   const std::array<std::uint64_t, space_count> peak = peaks(program, lives);
   bool has_clocks = false;
-  // Symmetric buffers may be moved too: peers reach them at their own rank's offsets, but the
-  // programs of such peers have the same ops and buffers, so they get the same places.
+  // Symmetric buffers may be moved too. A rank accesses a peer's buffer at the offset that its own
+  // buffer has; this stays right, because such peers have programs with the same ops and buffers,
+  // which are packed in the same way.
   for (std::size_t space = 0; space < space_count; ++space) {
     std::uint64_t& bytes = program.arena_bytes[space];
     if (static_cast<double>(bytes) <= good_enough * static_cast<double>(peak[space])) continue;

@@ -11,9 +11,9 @@
 
 namespace isoscale::program {
 
-/// The storage of one space. It gives out blocks, and gives a freed block out again only to an op
-/// that is known to come after the block's last users. (Otherwise reuse would make a stream wait
-/// for another that it could run beside, and could close a circle of waits between ranks.)
+/// Allocates blocks of storage in one memory space. A freed block is reused only for an op that is
+/// known to come after the block's last users. (Otherwise reuse would make a stream wait for
+/// another stream that it could run beside, and could cause a deadlock between ranks.)
 class Arena {
  public:
   struct Block {
@@ -51,9 +51,9 @@ class Arena {
   [[nodiscard]] Stretch tightest(std::uint64_t bytes, const Clock& known) const;
   [[nodiscard]] Block cut(const Stretch& stretch, std::uint64_t bytes);
   [[nodiscard]] Block append(std::uint64_t bytes, const Clock& known);
-  /// Joins block i + 1 to block i if they are neighbours and the last users of one finished after
-  /// those of the other on every stream; otherwise the joined block would be harder to reuse than
-  /// either.
+  /// Joins free block i + 1 to block i if they are adjacent and, on every stream, the last users of
+  /// one block come no earlier than those of the other. Otherwise the joined block would be harder
+  /// to reuse than either block.
   void merge(std::size_t i);
 
   std::vector<Free> free_;  ///< by offset

@@ -19,7 +19,7 @@ namespace isoscale::runner {
 
 struct Services;
 
-/// The data sheet that a dry run assumes if its plan asks too much of a host without GPUs.
+/// The data sheet that a dry run assumes if this host has no GPUs and could not run the plan.
 inline constexpr std::string_view assumed_sheet = "h100-ndr";
 
 /// A machine that a data sheet describes. A dry run is planned for it and takes step times from it.
@@ -27,7 +27,7 @@ struct PricedMachine {
   std::string name;                    ///< "H100 SXM, NDR"
   int node_ranks = 1;                  ///< ranks on a node
   std::optional<units::Bytes> memory;  ///< of a rank; absent if the sheet does not say
-  double half_precision_rate = 0;      ///< Site::half_precision_rate
+  double half_precision_rate = 0;      ///< see Site::half_precision_rate
   /// Returns the time of a step with `node_ranks` ranks on each node. Throws base::UsageError if
   /// the sheet lacks a number that the step needs.
   std::function<units::Seconds(const workloads::Workload&, const workloads::Request&,
@@ -35,26 +35,26 @@ struct PricedMachine {
       step;
 };
 
-/// Returns why this host could not run the plan, "bf16 is beyond the host device"; absent if it
-/// could. `plan` must have been made without a memory limit.
+/// Returns why this host could not run the plan, "bf16 is beyond the host device"; absent if the
+/// host could run it. `plan` must have been made without a memory limit.
 [[nodiscard]] std::optional<std::string> beyond_host(const settings::RunConfig& config);
 [[nodiscard]] std::optional<std::string> beyond_host(const plan::Plan& plan, const plan::Site& site,
                                                      units::Bytes memory);
 
 /// Returns the machine as a site of at least `ranks` ranks. The number of ranks on a node is
-/// --ranks-per-node, or else that of the data sheet.
+/// --ranks-per-node or, without this option, the number in the data sheet.
 [[nodiscard]] plan::Site site_of(const PricedMachine& machine, const settings::RunConfig& config,
                                  int ranks);
 
 /// Sets Load::step of each point that has a step and is not skipped. Throws base::UsageError if
-/// PricedMachine::step does; the message then names the point.
+/// PricedMachine::step throws it; the message then names the point.
 void price(const PricedMachine& machine, const settings::RunConfig& config, plan::Plan& plan);
 
 /// Returns the plan as a table for people: points, mesh, nodes, loop and total time, memory, FLOP,
-/// bytes sent along each set of axes, and how far each axis reaches. "?" stands for an unknown
-/// value, and a point that does not fit into memory is marked. Times are estimates for `device`,
-/// see schedule.hpp. With a budget, the points that would not fit into it have no times and are
-/// listed below.
+/// bytes sent along each set of axes, and whether each axis crosses nodes. "?" stands for an
+/// unknown value, and a point that does not fit into memory is marked. Times are estimates for
+/// `device`, see schedule.hpp. With a budget, the points that would not fit into it have no times
+/// and are listed below the table.
 [[nodiscard]] std::string describe(const plan::Plan& plan, const settings::RunConfig& config,
                                    std::string_view device);
 

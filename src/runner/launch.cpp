@@ -45,7 +45,7 @@ std::string outcome_text(const results::PointData& data) {
 
 /// Returns the data of a point that is not measured for lack of time; `reason` becomes its reason.
 results::PointData left_out(const plan::PlannedPoint& point, std::string_view reason) {
-  results::PointData data = describe_point(point);  // its mesh is as planned
+  results::PointData data = describe_point(point);  // with the planned mesh
   data.status = results::PointStatus::skipped;
   data.reason = reason;
   return data;
@@ -89,10 +89,10 @@ base::ExitCode Launch::measure() {
   return exit_code();
 }
 
-/// Collective: returns the exit code of a launch that has come to its end.
+/// Collective: returns the exit code of a launch that has ended.
 base::ExitCode Launch::exit_code() const {
   const bool is_moved = file_ && !file_->moved().empty();
-  const bool is_whole = failed_ == 0 && left_hung_.empty() && !is_moved;  // only rank 0 knows it
+  const bool is_whole = failed_ == 0 && left_hung_.empty() && !is_moved;  // right on rank 0 only
   return setting_.world.broadcast(std::int64_t{is_whole ? 1 : 0}) == 1 ? base::ExitCode::done
                                                                        : base::ExitCode::failed;
 }
@@ -103,8 +103,8 @@ std::unique_lock<std::timed_mutex> Launch::hold_file() const {
   return std::unique_lock{setting_.services.supervisor.file_mutex()};
 }
 
-/// Writes a point, and returns the point as written. If memory is too short to write it, it is
-/// written as failed.
+/// Writes a point to the run file, and returns the point as written. If writing it fails for lack
+/// of memory, the point is written as failed.
 results::PointData Launch::commit(results::PointData data) {
   const auto lock = hold_file();
   try {
@@ -143,8 +143,8 @@ std::map<int, units::Seconds> Launch::planned_times() const {
   return times;
 }
 
-/// Collective: returns the next turn, the same on every rank. Rank 0 chooses it, since only its
-/// clock counts and only it knows which points are wanted.
+/// Collective: returns the next turn, the same on every rank. Rank 0 chooses the turn, since only
+/// its clock counts and only rank 0 knows which points are wanted.
 std::optional<plan::Turn> Launch::agreed_next() {
   const comm::Communicator& world = setting_.world;
   watch::Supervisor& supervisor = setting_.services.supervisor;

@@ -59,7 +59,7 @@ class Launch {
   /// Returns the time when the budget is used up; absent without a budget.
   [[nodiscard]] std::optional<units::Nanoseconds> deadline() const;
   /// Prepares the run file and determines which points are wanted. Returns false on every rank if
-  /// the run to resume lacks nothing.
+  /// the run to resume lacks no point.
   bool opened();
   void create();
   bool reopen();                                                            ///< in resume.cpp
@@ -84,9 +84,9 @@ class Launch {
   plan::Site site_;
   plan::Plan plan_;
   std::filesystem::path path_;
-  std::set<int> wanted_;     ///< points to measure; only rank 0's are right
-  std::set<int> retried_;    ///< those of them that failed before; used on rank 0 only
-  std::set<int> left_hung_;  ///< points that hung and stay as they are; used on rank 0 only
+  std::set<int> wanted_;     ///< points to measure, by index; right on rank 0 only
+  std::set<int> retried_;    ///< wanted points that failed in the earlier run; used on rank 0 only
+  std::set<int> left_hung_;  ///< points that hung and are not measured again; used on rank 0 only
   std::optional<watch::Progress> progress_;
   std::optional<plan::Schedule> schedule_;
   std::optional<plan::Turn>

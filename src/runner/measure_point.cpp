@@ -34,7 +34,7 @@ namespace {
 using results::PointData;
 using results::PointStatus;
 
-constexpr std::size_t most_soak_findings = 1000;  // the most that a run file keeps
+constexpr std::size_t most_soak_findings = 1000;  // limit on the findings in a run file
 
 std::string standing_text(const measure::Standing& at) {
   const std::string text =
@@ -79,7 +79,7 @@ class PointRun {
   /// and its status on all of these ranks.
   void run() {
     struct Section {
-      std::string_view doing;  ///< shown as progress; "" = the section shows its own
+      std::string_view doing;  ///< shown as progress; "" if the section shows its own
       bool is_wanted;
       bool (PointRun::*play)();  ///< returns false if the point ends with this section
     };
@@ -109,7 +109,7 @@ class PointRun {
     return measure::traced_ranks(set_.mesh, context_.config.trace_ranks);
   }
 
-  /// Returns what this rank samples: nothing if it plays a copy of the point.
+  /// Returns the devices that this rank samples: none if it plays a copy of the point.
   [[nodiscard]] measure::SamplingDuty duty() const {
     if (!ranks_.in_point()) return {};
     return measure::sampling_duty(sub_world_.rank(), point_.world_ranks, context_.site.node_of_rank,
@@ -117,7 +117,7 @@ class PointRun {
   }
 
   /// Like PointRanks::agreed(), for a verdict on which the ranks of each copy already agree. The
-  /// reason for the failure is the rank's own verdict if that is bad, else the verdict of a copy.
+  /// reason for the failure is this rank's own verdict if that is bad, else the verdict of a copy.
   bool agreed(const measure::Verdict& verdict) {
     const comm::Vote vote = comm::all_ok(active_, verdict.ok ? "" : verdict.detail);
     if (!vote.ok) {
@@ -164,8 +164,8 @@ class PointRun {
           fmt::format("; replicas were dealt {} microbatches by measured speed",
                       fmt::join(workloads::stack::distribution_of(request_).microbatches, ", "));
     }
-    // The twin's algorithms are kept, too: a later run with --gemm-algorithms then has to choose
-    // none.
+    // The twin's algorithms are kept, too, so that a later run with --gemm-algorithms finds all
+    // algorithms that it needs.
     if (ranks_.in_point()) measure::collect_gemm_choices(sub_world_, twin.gemm_choices, data_);
     return agreed(twin);
   }
@@ -274,16 +274,16 @@ class PointRun {
     return true;
   }
 
-  /// On shared cores, the step without communication is not played. All ranks would compute at the
-  /// same time, so its ops would take longer than in the real step, where waiting ranks leave the
+  /// On shared cores, the step without communication is not played: all ranks would compute at the
+  /// same time, so its ops would take longer than in the real step, where ranks that wait leave the
   /// cores to others.
   [[nodiscard]] bool can_play_solo() const {
     return context_.effort.trace_steps > 0 &&
            std::ranges::find(data_.labels, "oversubscribed") == data_.labels.end();
   }
 
-  /// Plays the step without communication, as the last part of the point: it computes wrong
-  /// results, which nothing may use.
+  /// Plays the step without communication. This must be the last part of the point, since such a
+  /// step computes wrong results, which nothing may use.
   bool play_solo() {
     const double step = active_.all_max(last_step_.value());
     const std::vector<units::Nanoseconds> times =
@@ -330,7 +330,7 @@ PointData run_point(const plan::PlannedPoint& point, const measure::PointContext
   data.started = base::utc_now();
   {
     const plan::RankRole role = roles[static_cast<std::size_t>(context.world.rank())];
-    PointRun run{point, context, role, data};  // all ranks of the world make its communicators
+    PointRun run{point, context, role, data};  // collective over the world, since it splits `world`
     if (role.replica >= 0) run.run();
     const watch::Activity::Idle idle{context.progress.activity()};
     context.world.quiet_barrier();

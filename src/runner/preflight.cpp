@@ -32,7 +32,8 @@ using preflight::JobFacts;
 std::unique_ptr<executor::Executor> make_host(const settings::RunConfig& config,
                                               const comm::Environment& environment,
                                               const comm::Communicator& world) {
-  // The executor would fold the streams without a message, but the user has asked for threads.
+  // Without this error, the executor would silently play all streams on one thread, although the
+  // user asked for threads.
   if (config.host_streams == settings::HostStreams::threads &&
       environment.thread_level() < MPI_THREAD_MULTIPLE) {
     throw base::UsageError(
@@ -77,14 +78,14 @@ std::unique_ptr<executor::Executor> make_cuda(const settings::RunConfig& config,
                                 .graph = config.graph,
                                 .nvtx = config.nvtx,
                                 .known_algorithms = known_algorithms(config, world)};
-  if (config.timeout <= units::Seconds{}) options.mark_cost.reset();  // nobody watches for hangs
-  // This limit is reached before the supervisor reports a hang, which then names the communicator.
+  if (config.timeout <= units::Seconds{}) options.mark_cost.reset();  // hangs are not detected
+  // The executor gives up first, so that the report of the hang names the communicator.
   constexpr double before_hang = 0.9;
   options.communicator_timeout = before_hang * config.timeout;
   return plugin.table->make(options, world);
 }
 
-/// The CUDA plugin, and whether all ranks can use it (if not, why not).
+/// The CUDA plugin, and the result of the vote on whether all ranks can use it.
 struct Gpus {
   executor::PluginSearch search;
   comm::Vote usable;  ///< the same on every rank
@@ -95,7 +96,7 @@ Gpus look_for_gpus(const comm::Communicator& world) {
   return {.search = std::move(search), .usable = comm::all_ok(world, problem)};
 }
 
-/// Returns the versions of all software that the rank uses.
+/// Returns the versions of all software that this rank uses.
 std::map<std::string, std::string> versions_of(const executor::Executor* executor) {
   const base::BuildInfo& build = base::build_info();
   std::map<std::string, std::string> versions{{"isoscale", std::string{build.version}},
@@ -150,7 +151,7 @@ JobFacts own_facts(const PreflightWish& wish, const comm::Communicator& world,
 
 /// Returns why there is no sniff test, which compares ranks; "" if there is one.
 std::string reason_not_to_sniff(const PreflightWish& wish, const std::vector<int>& node_of_rank) {
-  constexpr std::size_t fewest = 4;  // fewer have no majority to differ from
+  constexpr std::size_t fewest = 4;  // with fewer ranks there is no majority to compare with
   if (wish.executor == nullptr) return "no device was found to run on";
   if (wish.config.share_gpu == settings::ShareGpu::yes) return "ranks share GPUs";
   if (node_of_rank.size() < fewest) {

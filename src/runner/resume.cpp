@@ -199,8 +199,9 @@ std::string resumption_warning(const RunData& earlier, const RunData& now,
   return text;
 }
 
-/// Returns the point that ended a job, as failed, if the run file lacks it: rank 0 was silent, and
-/// another rank wrote the findings beside the file. Absent otherwise.
+/// Returns the point that hung and ended the earlier job, as a failed point, if the run file lacks
+/// it. This happens when rank 0 did not answer, so that another rank wrote the findings to a file
+/// beside the run file. Absent otherwise.
 std::optional<PointData> Launch::unrecorded_hang() const {
   const auto hang = watch::read_hang_file(path_, earlier_->created);
   if (!hang || std::cmp_greater_equal(hang->point, plan_.points.size())) return std::nullopt;
@@ -210,8 +211,8 @@ std::optional<PointData> Launch::unrecorded_hang() const {
   return as_failed(hang->point, std::string{watch::hang_prefix} + hang->sentence);
 }
 
-/// Opens the run to resume. Returns false if it lacks nothing. Otherwise this launch continues with
-/// the header of that run, and a warning in it says which points come from which launch.
+/// Opens the run to resume. Returns false if that run lacks no point. Otherwise this launch
+/// continues with its header, and a warning in the header says which points come from which launch.
 bool Launch::reopen() {
   const std::string file = path_.string();
   require_no_differences(file, differences(*earlier_, header_));
@@ -240,7 +241,7 @@ bool Launch::reopen() {
   if (!wanted_.empty()) {
     earlier_->warnings.push_back(resumption_warning(*earlier_, header_, wanted_));
     for (const preflight::CheckResult& result : header_.preflight->results) {
-      // The file's own preflight data are those of the first launch, so this launch's stops are
+      // The preflight data in the file are those of the first launch, so this launch's stops are
       // noted as warnings.
       if (result.allowed) earlier_->warnings.push_back("resumed with " + to_sentence(result));
     }

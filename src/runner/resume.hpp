@@ -15,10 +15,10 @@
 namespace isoscale::runner {
 
 /// The points of a plan for which an earlier run has no result, by index. A point that was skipped
-/// for another reason than lack of time is in none of these: it would be skipped again.
+/// for another reason than lack of time is in none of these sets, since it would be skipped again.
 struct Missing {
   std::set<int> never_begun{}, failed{};
-  std::set<int> hung{};  ///< ended a job: it may end the next one, too
+  std::set<int> hung{};  ///< points that hung and ended their job; they may end the next one, too
 
   bool operator==(const Missing&) const = default;
 };

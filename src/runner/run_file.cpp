@@ -208,8 +208,8 @@ PointData describe_point(const plan::PlannedPoint& point) {
   for (const workloads::OptionSpec& spec : point.workload->options) {
     if (options.has(spec.key)) data.options[std::string{spec.key}] = options.text(spec.key);
   }
-  // Steps that use no model get no shape of a model: weak scaling would change it from point to
-  // point, so that points would differ in numbers that mean nothing.
+  // Points whose steps use no model get no model shape: weak scaling would change the shape from
+  // point to point, so that these points would seem to differ.
   if (point.workload->is_bench() || plan::uses_model(point))
     data.model_shape = shape_of(request.model);
   data.seed = request.seed;

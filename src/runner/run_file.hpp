@@ -57,8 +57,8 @@ struct RankSoftware {
                                            std::span<const machine::MachineFacts> facts,
                                            std::span<const RankSoftware> software);
 
-/// Returns what is known about a point before it is measured. For a skipped point that is
-/// everything.
+/// Returns the part of a point's data that is known before it is measured. For a skipped point this
+/// is all of its data.
 [[nodiscard]] results::PointData describe_point(const plan::PlannedPoint& point);
 
 /// The file that a launch writes, on rank 0 only. If the file cannot be written any more (its file

@@ -83,9 +83,9 @@ void refuse_conflicts(const Layer& file, const Layer& command_line) {
   }
 }
 
-/// Returns the value of `option` in the layer that decides what is measured: the command line if it
-/// names a suite, a workload or experiments, else the file. nullptr if neither names any, or the
-/// layer does not give this option.
+/// Returns the value of `option` in the layer that decides what is measured. This is the command
+/// line if it names a suite, a workload or experiments, else the file if it names one of these.
+/// nullptr if neither does, or if the layer does not give this option.
 const Given* chosen(std::string_view option, const Layer& file, const Layer& command_line) {
   for (const Layer* const layer : {&command_line, &file}) {
     const bool chooses = layer->shared.find("suite") != nullptr ||
@@ -201,8 +201,8 @@ void refuse_foreign_axes(const Experiment& experiment, const Workload& workload,
   }
 }
 
-/// Throws base::UsageError for an option that has no meaning for this device, without --soak or
-/// without --dry-run.
+/// Throws base::UsageError for an option that has no effect on this device, and for one that needs
+/// --soak or --dry-run if that is not given.
 void refuse_idle_options(const RunConfig& run) {
   const std::string of_gpus = gpu_options_given(run), slowing = slowing_injections(run.injections);
   if (run.device == Device::host && !of_gpus.empty()) {

@@ -56,7 +56,7 @@ struct FlippedBits {
 using program::SlowLink;
 
 struct Injection {
-  std::string text;  ///< as given
+  std::string text;  ///< the user's text
   std::variant<SlowRank, SlowLink, Jitter, ClockError, Delay, StuckRank, FlippedBits> what;
 
   bool operator==(const Injection&) const = default;

@@ -68,11 +68,11 @@ using R = RunConfig;
 using Q = workloads::Request;
 
 constexpr int most_blas_threads = 4096;
-constexpr int most_ranks = 1 << 24;  ///< ranks of a curve; ranks whose spans are kept
+constexpr int most_ranks = 1 << 24;  ///< for ranks of a curve and ranks whose spans are kept
 constexpr int most_ranks_per_node = 4096;
 constexpr int most_trace_steps = 1000;
 
-/// Reads the enumerator of this name.
+/// Parses the name of one of `choices`.
 template <auto... choices>
 constexpr auto any_of = [](In text) { return parse_choice(text, {choices...}); };
 template <int least, int most>
@@ -105,7 +105,7 @@ constexpr RunOption row(RunOption option) {
   return option;
 }
 
-/// The row of a flag, which changes a member from its first enumerator to `on`.
+/// Returns the row of a flag, which changes a member from its first enumerator to `on`.
 template <auto member, auto on>
 constexpr RunOption flag(std::string_view name, Group group, std::string_view help) {
   constexpr auto parse = [](In text) { return parse_flag(text) ? on : decltype(on){}; };

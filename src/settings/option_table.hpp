@@ -18,7 +18,7 @@ enum class Group : std::uint8_t { basic, what, where, how_long, looking, file };
 [[nodiscard]] std::string_view name(Group group);
 
 /// The number of values that an option takes. flag: none on the command line. once: one. list:
-/// several with commas between. repeated: KEY=VALUE of a workload, may be given several times.
+/// several with commas between. repeated: one KEY=VALUE of a workload each time it is given.
 /// repeated_list: a list that grows each time it is given.
 enum class Arity : std::uint8_t { flag, once, list, repeated, repeated_list };
 

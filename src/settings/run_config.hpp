@@ -59,7 +59,7 @@ enum class Mode : std::uint8_t { measure, dry_run };
 /// experiments.
 struct Experiment {
   std::string workload;
-  workloads::Request base;  ///< at the mesh of one rank; options validated, as given
+  workloads::Request base;  ///< for the mesh of one rank; options are checked, and as given
   mesh::Request mesh;       ///< axes the user named; empty = the workload's natural mesh
   workloads::Scaling scaling = workloads::Scaling::strong;
   mesh::Placement placement = mesh::Placement::packed;
@@ -73,7 +73,7 @@ struct Experiment {
 struct GpuWork {
   std::vector<workloads::Model> models;  ///< the largest first
   program::Precision precision = program::Precision::bf16;
-  workloads::Options options{};   ///< for the workloads that know them
+  workloads::Options options{};   ///< for the workloads that have these options
   units::Seconds longest_step{};  ///< limit for the step of one rank alone
 
   bool operator==(const GpuWork&) const = default;
@@ -82,7 +82,7 @@ struct GpuWork {
 struct RunConfig {
   std::vector<Experiment> experiments;
   Device device = Device::automatic;
-  std::vector<int> ranks;  ///< as the user named them, ascending; empty = as rank_counts says
+  std::vector<int> ranks;  ///< named by the user, ascending; empty = chosen by rank_counts
   RankCounts rank_counts = RankCounts::doubling;
   std::optional<int> ranks_per_node;  ///< on each node that a dry run plans
   FillIdle fill = FillIdle::idle;
@@ -91,7 +91,7 @@ struct RunConfig {
   ShareGpu share_gpu = ShareGpu::no;
   Mode mode = Mode::measure;
   Verbosity verbosity = Verbosity::normal;
-  std::string gpu_bind{automatic_gpu_bind};  ///< or one GPU per local rank, see parse_gpu_bind()
+  std::string gpu_bind{automatic_gpu_bind};  ///< "auto", or GPUs by local rank: parse_gpu_bind()
 
   double precision = 0.01;               ///< stop at this relative half-width of the interval
   units::Seconds max_time{30};           ///< per point
@@ -104,7 +104,7 @@ struct RunConfig {
   Nvtx nvtx = Nvtx::off;
   IfExists if_exists = IfExists::refuse;  ///< of `output`
   std::vector<Injection> injections;      ///< faults put in on purpose
-  std::filesystem::path gemm_algorithms;  ///< run file whose algorithms are used; empty = choose
+  std::filesystem::path gemm_algorithms;  ///< run file whose algorithms are used; "" = choose anew
 
   std::filesystem::path output;        ///< empty = isoscale-<workloads>-<host>-<UTC time>.h5 here
   std::filesystem::path fallback_dir;  ///< where the run file continues; empty = TMPDIR, else /tmp
@@ -114,8 +114,8 @@ struct RunConfig {
   /// `verbosity` have an effect.
   std::filesystem::path resume;
   Retry retry = Retry::failed;
-  std::string on;  ///< data sheet that prices a dry run, a name or a file; "" = the device's rates
-  std::string command_line;  ///< as typed, shell-quoted
+  std::string on;  ///< data sheet for the times of a dry run, a name or a file; "" = usual rates
+  std::string command_line;  ///< the command line that was typed, shell-quoted
   std::string suite;         ///< name of the suite, "" when none
   /// Set if a suite has work for GPUs and the user chose no model, element type or option. The
   /// runner replaces it by experiments before a run begins, so to_toml() does not write it.
@@ -147,14 +147,14 @@ struct ReportCommand {
 };
 
 struct CompareCommand {
-  std::vector<std::vector<std::filesystem::path>> sides;  ///< two or more; launches of each
+  std::vector<std::vector<std::filesystem::path>> sides;  ///< two or more, each with its run files
   std::vector<std::string> names{};  ///< one for each side; empty = named by file or machine
   Format format = Format::text;
   std::optional<int> baseline;   ///< rank count; absent = first point that is ok on all sides
   bool whole_node = false;       ///< take the first point that fills a node instead
   std::optional<double> gate;    ///< loss of throughput, 0.05 = 5%, above which to fail
   bool strict = false;           ///< fail also if the gate cannot decide
-  bool anyway = false;           ///< compare even if settings differ, and mark it
+  bool anyway = false;           ///< compare even if settings differ, and say so in the result
   std::filesystem::path html{};  ///< where the comparison is written as a page; empty = nowhere
   IfExists if_exists = IfExists::refuse;
 };
@@ -163,12 +163,12 @@ struct PredictCommand {
   std::filesystem::path source;  ///< a run file, or a data sheet: a name or a .toml file
   std::vector<std::filesystem::path> launches;  ///< further runs of the same experiment
   std::vector<int> ranks;                       ///< ascending, at least one
-  std::string workload;  ///< "" = that of the run's first curve; for a sheet hybrid
+  std::string workload;  ///< "" = that of the run's first curve; hybrid for a sheet
   std::optional<workloads::Model> model;  ///< absent = that of the run
   std::string model_source{};             ///< the value of --model; "" = not given
   std::string network{};                  ///< sheet or run that replaces the network; "" = none
-  std::optional<program::Precision> precision;  ///< absent = that of the run; for a sheet bf16
-  std::optional<workloads::Scaling> scaling;    ///< absent = that of the run; for a sheet strong
+  std::optional<program::Precision> precision;  ///< absent = that of the run; bf16 for a sheet
+  std::optional<workloads::Scaling> scaling;    ///< absent = that of the run; strong for a sheet
   mesh::Request mesh;  ///< axes that the user named; empty = the run's, or the natural mesh
   bool best = false;   ///< search for the fastest mesh and options
   /// Workload options, and what-if changes of the machine: key and value in the order given.
@@ -197,8 +197,8 @@ struct PredictCommand {
                                   std::span<const workloads::Workload> known);
 
 /// Returns the configuration of a run that --resume continues. Most settings come from `toml`, the
-/// configuration in the run file; the file's path, what is tried again, the budget, the allowed
-/// checks and the verbosity come from `asked`. Throws base::UsageError if `toml` cannot be read.
+/// configuration in the run file; the path of this file, `retry`, the budget, the allowed checks
+/// and the verbosity come from `asked`. Throws base::UsageError if `toml` cannot be read.
 [[nodiscard]] RunConfig resumed(const RunConfig& asked, std::string_view toml);
 
 }  // namespace isoscale::settings

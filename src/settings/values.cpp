@@ -29,7 +29,7 @@ std::optional<std::uint64_t> whole_number(std::string_view text) {
 constexpr std::string_view decimal = "0123456789";
 constexpr std::string_view hexadecimal = "0123456789abcdefABCDEF";
 
-/// True if the text consists of one to `most` of these characters.
+/// True if the text consists of one to `most` characters, all of them in `characters`.
 bool consists_of(std::string_view text, std::string_view characters, std::size_t most) {
   return !text.empty() && text.size() <= most &&
          text.find_first_not_of(characters) == std::string_view::npos;
@@ -47,7 +47,7 @@ bool is_uuid(std::string_view text) {
          consists_of(rest, "0123456789abcdefABCDEF-", longest);
 }
 
-/// True for [domain:]bus:device.function.
+/// True if the text has the form [domain:]bus:device.function.
 bool is_pci_bus_id(std::string_view text) {
   constexpr std::size_t domain_digits = 8, bus_digits = 2;
   const auto dot = text.rfind('.');

@@ -27,7 +27,7 @@ namespace isoscale::settings {
 
 /// Throws base::UsageError: "'TEXT' WHY".
 [[noreturn]] void refuse_value(std::string_view text, std::string_view why);
-/// Throws if a text cannot be a value of any option, because it is empty, too long or no plain
+/// Throws if a text cannot be a value of any option because it is empty, too long, or not plain
 /// text.
 void require_sane(std::string_view text);
 
@@ -54,8 +54,8 @@ void require_sane(std::string_view text);
 /// Reads "true" or "false".
 [[nodiscard]] bool parse_flag(std::string_view text);
 
-/// Calls parse(text) for a sane text, and puts `place`, "--model" or "exp.toml:3: model", before
-/// the message of an error that it throws.
+/// Calls parse(text) if require_sane(text) does not throw. The message of an error from either
+/// begins with `place`, "--model" or "exp.toml:3: model".
 template <class Parse>
 auto with_place(std::string_view place, std::string_view text, Parse parse) {
   try {
@@ -68,7 +68,7 @@ auto with_place(std::string_view place, std::string_view text, Parse parse) {
   }
 }
 
-/// Returns the enumerator among `choices` whose name is `text`.
+/// Returns the enumerator whose name is `text`, among `choices`.
 template <class Enum>
 [[nodiscard]] Enum parse_choice(std::string_view text, std::initializer_list<Enum> choices) {
   std::vector<std::string_view> names;

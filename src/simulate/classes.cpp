@@ -17,7 +17,7 @@
 namespace isoscale::simulate {
 namespace {
 
-/// Returns for each coordinate of `axis` the first coordinate that is like it. Two coordinates are
+/// Returns, for each coordinate of `axis`, the first coordinate that is alike. Two coordinates are
 /// alike if ranks that differ in nothing else have the same kind.
 std::vector<int> first_alike(const std::vector<std::uint64_t>& kind, const mesh::Shape& shape,
                              mesh::Axis axis) {
@@ -36,8 +36,8 @@ std::vector<int> first_alike(const std::vector<std::uint64_t>& kind, const mesh:
 }
 
 /// Returns for each coordinate the number of its representative: representatives are numbered 0, 1,
-/// ... in order. `first` is the result of first_alike(), which has the representative of each
-/// coordinate.
+/// ... in ascending order. `first` holds the representative of each coordinate, as first_alike()
+/// returns it.
 std::vector<int> kept_numbers(const std::vector<int>& first) {
   std::vector<int> number(first.size());
   int kept = 0;
@@ -47,7 +47,7 @@ std::vector<int> kept_numbers(const std::vector<int>& first) {
   return number;
 }
 
-/// The axes of all groups, and the axes and offsets of all messages, that any of the programs has.
+/// The axes of all groups, and the axes and offsets of all messages, in any of the programs.
 struct Ways {
   std::set<mesh::AxisSet> groups;
   std::set<std::pair<mesh::Axis, int>> messages;  ///< axis and offset of sent messages
@@ -141,9 +141,9 @@ timeline::Timeline step_of(const program::OutlineSet& set, const Costs& costs, c
   return timeline;
 }
 
-/// Returns the times at which a rank ran ops that compute, or ops that communicate. With
-/// `from_arrival`, an op counts only from the last arrival on, since a rank that waits moves no
-/// data.
+/// Returns the times at which a rank ran ops that compute, or ops that communicate. If
+/// `from_arrival` is true, an op counts only from the arrival of its last partner on, since a rank
+/// that waits moves no data.
 IntervalSet busy(const program::Outline& outline, const timeline::StepTrace& trace,
                  const std::vector<Nanoseconds>& costs, bool (*is_kind)(program::OpKind),
                  bool from_arrival) {
@@ -166,8 +166,8 @@ Nanoseconds time_beside(const IntervalSet& others, Interval mine) {
   return beside;
 }
 
-/// Returns a table of times for each class: `costs`, stretched because ops of the other kind
-/// (compute or communication) ran beside each op in `timeline`, which was played with the costs
+/// Returns a table of op times for each class: `costs`, lengthened where an op overlapped ops of
+/// the other kind (compute or communication) in `timeline`, which was played with the costs
 /// `played`. While the other kind runs, an op progresses at 1/f of its speed, where f is its factor
 /// in `overlap`. So b seconds of work take b / (1 - s (1 - 1/f)) if the other kind runs for a share
 /// s of this time.
@@ -281,8 +281,8 @@ Classes classes_of(const program::ProgramSet& set, program::Section section) {
 Costs class_costs(const Classes& classes, const program::ProgramSet& set, program::Section section,
                   const Machine& machine, const Layout& layout) {
   const std::vector<std::uint32_t> places = place_numbers(classes.outline, set.mesh, layout);
-  // For each class, by the numbers of place_numbers(): the first rank with this number, which
-  // represents all ranks of the class with the same number.
+  // Maps, for each class, a number of place_numbers() to the first rank of the class that has this
+  // number; it represents all ranks of the class with the same number.
   std::vector<std::map<std::uint32_t, int>> standing_for(classes.rank.size());
   for (int rank = 0; rank < set.mesh.size(); ++rank) {
     standing_for[classes.class_of_rank[at(rank)]].try_emplace(places[at(rank)], rank);

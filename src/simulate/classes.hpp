@@ -13,27 +13,28 @@
 
 namespace isoscale::simulate {
 
-/// A mesh with one rank for all ranks that are alike.
+/// A mesh in which one rank represents all ranks of the whole mesh that are alike.
 struct ReducedMesh {
   mesh::Shape mesh;
   mesh::AxisSet kept;                ///< axes whose coordinates are not all alike
   std::vector<int> rank;             ///< by rank of this mesh: a rank that it represents
   std::vector<std::uint32_t> place;  ///< by rank of the whole mesh: the one that represents it
 };
-/// Keeps one of each set of alike coordinates of an axis: coordinates are alike if ranks that
-/// differ only in them have the same `kind`. `may_merge` is asked for each axis with alike
-/// coordinates, together with the number of those that would be kept.
+/// Merges alike coordinates of each axis into one. Two coordinates are alike if ranks that differ
+/// only in this coordinate have the same `kind`. The coordinates of an axis are merged only if
+/// `may_merge`, called with the axis and the number of coordinates that would be left, returns
+/// true.
 [[nodiscard]] ReducedMesh reduced(const mesh::Shape& shape, std::vector<std::uint64_t> kind,
                                   const std::function<bool(mesh::Axis, int kept)>& may_merge);
 /// Returns the axes along which messages are sent.
 [[nodiscard]] mesh::AxisSet axes_of_messages(const program::OutlineSet& set);
 
-/// The classes of ranks that play the same program among like partners: a mesh with one rank of
-/// each class represents the whole mesh. Coordinates of an axis are alike when ranks that differ in
-/// nothing else have the same program; exchanging such coordinates changes nothing, so one of these
-/// ranks represents the others, which play at the same times. An axis whose coordinates are all
-/// alike is removed: its collectives and messages, which a rank then has with itself, keep their
-/// time. An axis with messages along it keeps all coordinates or none.
+/// The classes of ranks that play the same program with partners of the same classes: a mesh with
+/// one rank of each class represents the whole mesh. Coordinates of an axis are alike when ranks
+/// that differ in nothing else have the same program; exchanging such coordinates changes nothing,
+/// so one of these ranks represents the others, which play at the same times. An axis whose
+/// coordinates are all alike is removed: its collectives and messages, which a rank then has with
+/// itself, keep their time. An axis with messages along it keeps all its coordinates or is removed.
 struct Classes {
   mesh::AxisSet kept;           ///< axes whose coordinates are not all alike
   program::OutlineSet outline;  ///< on the mesh of the classes; sizes and axes as in the whole mesh
@@ -45,7 +46,7 @@ struct Classes {
 
 /// Returns the times that the ops of each class take on a machine. If the groups of a class's ranks
 /// lie differently on the nodes, each op takes the longest of its times on these ranks. Classes
-/// with the same program and the same places share a table.
+/// with the same program and the same places on the nodes share a table.
 [[nodiscard]] Costs class_costs(const Classes& classes, const program::ProgramSet& set,
                                 program::Section section, const Machine& machine,
                                 const Layout& layout);
@@ -54,14 +55,14 @@ struct Classes {
 struct ClassStep {
   double seconds = 0;             ///< from one step to the next
   timeline::Timeline timeline{};  ///< of this step; spans only if they were recorded
-  /// The times that the ops took: the given costs, stretched by overlap. If stretched, there is one
-  /// table for each class.
+  /// The times that the ops took: the given costs, lengthened by overlap. If they were lengthened,
+  /// there is one table for each class.
   Costs costs{};
   /// The relative change of `seconds` in the last round of stretching by overlap.
   double error = 0;
 };
-/// Plays steps of the classes until they are steady and returns one. Unless the factors of
-/// `overlap` are 1, ops are stretched while compute and communication run beside each other, in
+/// Plays steps of the classes until they are steady and returns one. If a factor of `overlap` is
+/// not 1, ops take longer while compute and communication overlap; their times are corrected in
 /// rounds until the step's time hardly changes.
 [[nodiscard]] ClassStep play_classes(const Classes& classes, const Costs& costs,
                                      const Overlap& overlap, Record record);

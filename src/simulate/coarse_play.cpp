@@ -16,8 +16,8 @@
 namespace isoscale::simulate {
 namespace {
 
-/// Plays coarse programs as program::Matcher plays programs, but whole groups and chains of
-/// collectives at once instead of rank by rank and op by op.
+/// Plays coarse programs by the rules of program::Matcher, but advances a whole group through a
+/// chain of collectives at once, instead of rank by rank and op by op.
 class Play {
  public:
   Play(const CoarseSet& set, const CoarseOptions& options)
@@ -178,7 +178,7 @@ class Play {
     group.push_back(who);
     while (group.size() == members) {
       play_links(group);
-      // Members with links left stay: they already wait at their next link.
+      // Members with links left stay in the group: they already wait at their next link.
       std::erase_if(group, [&](const Arrival& member) {
         const CoarseOp& chain = op_at(member);
         Lane& state = lane(member);
@@ -191,7 +191,7 @@ class Play {
     return !lane(who).posted;
   }
 
-  /// Plays links until the first member of the group has none left in its chain.
+  /// Plays links until some member of the group has no links left in its chain.
   void play_links(const std::vector<Arrival>& group) {
     std::uint32_t count = ~0U;
     bool alike = true;
@@ -296,8 +296,8 @@ class Play {
     return true;
   }
 
-  /// Joins the lanes of a rank that has finished its play, and begins its next play. Returns false
-  /// if the rank has not finished its play, or has finished all plays.
+  /// If all lanes of a rank have finished the current play, ends that play and begins the next.
+  /// Returns false if a lane has not finished, or if the rank had already finished all plays.
   bool finish_play(int rank) {
     RankState& state = ranks_[at(rank)];
     if (state.play == options_.plays) return false;

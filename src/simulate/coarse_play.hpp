@@ -14,7 +14,7 @@
 /// ranks.
 namespace isoscale::simulate {
 
-/// Consecutive ops of a lane that no other rank or lane waits for, in nanoseconds.
+/// The total times, in nanoseconds, of consecutive ops of a lane between two meetings.
 struct Work {
   double compute = 0;  ///< multiplied by the rank's factor
   double fixed = 0;    ///< copies, and communication of a rank with itself
@@ -48,7 +48,7 @@ struct CoarseWait {
 struct CoarseMessage {
   bool sends = false;
   std::uint32_t box = 0;  ///< number of its axis and offset, as the receiver sees them
-  int stride = 1, extent = 1, offset = 0;  ///< of the partner
+  int stride = 1, extent = 1, offset = 0;  ///< of the axis; steps to the partner
 
   /// Returns the rank at the offset, wrapping around.
   [[nodiscard]] int partner_of(int rank) const {
@@ -113,8 +113,9 @@ struct CoarseStep {
   double begin = 0, end = 0;
 };
 
-/// Plays programs like simulate(); without noise, steps begin and end at the same times as there,
-/// to the nanosecond. Returns steps by [play][rank]. Throws base::Error when the programs deadlock.
+/// Plays programs by the rules of simulate(). Without noise, steps begin and end at the same times
+/// as in simulate(), to the nanosecond. Returns steps by [play][rank]. Throws base::Error when the
+/// programs deadlock.
 [[nodiscard]] std::vector<std::vector<CoarseStep>> play_coarse(const CoarseSet& set,
                                                                const CoarseOptions& options);
 
@@ -123,9 +124,10 @@ struct CoarseSteady {
   double period = 0;             ///< nanoseconds
   std::vector<CoarseStep> step;  ///< by rank; times from the first rank's start
 };
-/// Repeats a play without noise until it takes the same time on every rank, as every later play
-/// then does, and returns that play. If there is none after several plays, the period is a mean
-/// over the later ones. `factor` multiplies each rank's compute; empty = 1.
+/// Repeats plays without noise until a play takes the same time on every rank, and returns that
+/// play; every later play would take this time too. If no such play comes within a number of plays,
+/// the period is the mean over the later half of them. `factor` multiplies each rank's compute;
+/// empty = 1.
 [[nodiscard]] CoarseSteady settle(const CoarseSet& set, const std::vector<double>& factor = {});
 
 }  // namespace isoscale::simulate

@@ -42,8 +42,8 @@ class Coarsener {
   }
 
  private:
-  /// The part of a lane that is not complete: the work since the last meeting, and the chain to
-  /// which collectives are added until a meeting of another kind ends it.
+  /// The unfinished end of a lane: the work since the last meeting, and the chain to which
+  /// collectives are added until another kind of meeting ends the chain.
   struct Open {
     Work work{};
     double squares = 0;
@@ -71,15 +71,15 @@ class Coarsener {
         add_collective(lane, op, cost);
       }
       if (awaited_[i]) close(lane);
-      // An op without a coarse op of its own ends with the coarse op that contains it. If another
-      // op waits for it, that coarse op was closed just above.
+      // An op that gets no coarse op of its own ends with the coarse op that contains it. If
+      // another op waits for this op, the containing coarse op was closed just above.
       ends_in_[i] = static_cast<std::uint32_t>(result_.lanes[lane].size());
     }
     close(lane);
   }
 
-  /// True if the op communicates with no other rank: its axes have one coordinate here, and
-  /// messages of a rank to itself match within the op.
+  /// True if the op communicates with no other rank: its axes have one coordinate in this mesh, and
+  /// the messages that a rank sends to itself match within the op.
   [[nodiscard]] bool is_alone(const program::OutlineOp& op) const {
     if (op.kind != program::OpKind::exchange) return mesh::group_size(set_.mesh, op.axes) == 1;
     std::map<std::pair<mesh::Axis, int>, int> open;
@@ -111,7 +111,7 @@ class Coarsener {
   CoarseOp& append(std::uint32_t lane, CoarseKind kind) {
     CoarseOp& op = result_.lanes[lane].emplace_back(CoarseOp{.kind = kind});
     if (open_.waiting != ~0U) {
-      // For now these are indices into the outline's waits; add_waits() converts them.
+      // Until add_waits() converts them, wait_first and wait_count refer to the outline's waits.
       op.wait_first = outline_.ops[open_.waiting].wait_begin;
       op.wait_count = outline_.ops[open_.waiting].wait_count;
       open_.waiting = ~0U;
@@ -215,7 +215,8 @@ CoarseSet coarsen(const mesh::Shape& mesh, const std::vector<program::Outline>& 
     }
     set.program_of_rank.push_back(entry->second);
   }
-  // Programs with fewer lanes than others get empty ones, so that every rank has the same number.
+  // Programs with fewer lanes than others get empty lanes, so that every rank has the same number
+  // of lanes.
   for (CoarseProgram& program : set.programs) program.lanes.resize(set.lanes);
   set.boxes = static_cast<std::uint32_t>(boxes.size());
   return set;

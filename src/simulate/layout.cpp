@@ -17,9 +17,9 @@ void require_nodes(const mesh::Shape& shape, const Layout& layout) {
                                           layout.node_of_rank.size(), shape.size()));
 }
 
-/// Returns the place of the groups along `axes` without listing members; absent if the groups may
-/// lie differently. All groups lie alike if ranks are packed and every axis lies inside nodes, lies
-/// across nodes, or fills a node and continues on others.
+/// Returns the place of the groups along `axes` without listing members; absent if the places of
+/// the groups may differ. All groups have the same place if ranks are packed and every axis lies
+/// inside nodes, lies across nodes, or fills a node and continues on others.
 std::optional<GroupPlace> regular_place(const mesh::Shape& shape, const Layout& layout,
                                         mesh::AxisSet axes) {
   if (layout.node_ranks == 0) return std::nullopt;

@@ -28,8 +28,9 @@ struct GroupPlace {
   int members = 1;
   int nodes = 1;
   int node_members = 1;  ///< largest number of members on one node
-  /// The largest number of groups along the same axes on any one node of this group; they share the
-  /// node's ports. For a group on several nodes, only groups on several nodes are counted.
+  /// The largest number of groups along the same axes that have members on one node of this group,
+  /// and so share the node's ports. For a group on several nodes, only groups on several nodes are
+  /// counted.
   int sharing = 1;
   bool operator==(const GroupPlace&) const = default;
 };
@@ -44,9 +45,9 @@ struct GroupPlace {
 
 /// Returns the place of a message from `rank` to the rank `offset` steps along `axis`: 2 members,
 /// or 1 if it is a message to itself. `sharing` is counted as if every rank sent such a message.
-/// For a message between nodes it is the number that leave the sender's node or the number that
-/// reach the receiver's, whichever is larger; for a message inside a node, the number that stay
-/// inside.
+/// For a message between nodes it is the number of messages that leave the sender's node or that
+/// reach the receiver's node, whichever is larger; for a message inside a node, it is the number of
+/// messages inside this node.
 [[nodiscard]] GroupPlace place_of_message(const mesh::Shape& shape, const Layout& layout, int rank,
                                           mesh::Axis axis, int offset);
 /// Returns place_of_message() for every rank of the mesh, in a time proportional to its ranks.

@@ -12,19 +12,19 @@
 
 #include "program/op.hpp"
 
-/// The abilities of a machine as numbers, from a data sheet or from measurements, for cost models.
-/// SI units: seconds, bytes, bytes/s, FLOP/s.
+/// Describes the performance of a machine by numbers from a data sheet or from measurements, for
+/// cost models. SI units: seconds, bytes, bytes/s, FLOP/s.
 namespace isoscale::simulate {
 
-/// An entry of a list of the shares of a peak that work of different sizes reaches. The list is
-/// ascending in size; between entries the share is straight over the logarithm of size, beyond them
-/// it is that of the nearest entry.
+/// The share of a peak rate that work of one size reaches, as an entry of a list that is ascending
+/// in size. Between two entries the share is interpolated linearly over the logarithm of size;
+/// beyond the first and last entry, the share of that entry holds.
 struct ReachedShare {
   double size = 0, share = 0;
   bool operator==(const ReachedShare&) const = default;
 };
 
-/// Returns the share that work of `size` reaches; 1 without a list.
+/// Returns the share of the peak that work of `size` reaches; 1 if the list is empty.
 [[nodiscard]] inline double reached_share(std::span<const ReachedShare> list, double size) {
   if (list.empty()) return 1;
   const auto above =
@@ -51,17 +51,17 @@ struct Processor {
   int units = 0;                        ///< multiprocessors that run tiles; 0 = not known
   int tile_rows = 0, tile_columns = 0;  ///< of a GEMM's output; 0 = not known
   double tile_depth = 0;                ///< extra steps in k for the start and the end of a tile
-  /// The share of the peak that a fused kernel for attention reaches (FlashAttention); FLOP are
-  /// those of the whole products, although a causal mask leaves half of them out. Such a kernel
+  /// The share of the peak that a fused attention kernel (FlashAttention) reaches; its FLOP are
+  /// counted for the whole products, although a causal mask leaves out half of them. Such a kernel
   /// never writes the scores to memory. 0 = the products and the softmax are ops of their own.
   double fused_attention = 0;
   double launch = 0;  ///< seconds from the end of an op to the start of the next
   bool operator==(const Processor&) const = default;
 };
 
-/// For a kind of op, the bytes that a machine's software moves divided by the bytes of the op's
-/// operands: software has kernels of its own that a program does not show, for example dropout with
-/// its mask.
+/// The bytes that a machine's software moves for a kind of op, divided by the bytes of the op's
+/// operands. The ratio is above 1 if the software also runs kernels that are not in the program,
+/// for example dropout with its mask.
 struct Traffic {
   program::OpKind kind = program::OpKind::copy;
   double times = 1;
@@ -73,8 +73,8 @@ struct DeviceMemory {
   double bandwidth = 0;                 ///< bytes/s, read + written
   std::vector<ReachedShare> reached{};  ///< by bytes of one op
   std::vector<Traffic> traffic{};       ///< kinds without an entry move the bytes of their operands
-  /// If a GEMM adds to its result in place, some software multiplies first and adds in an op of its
-  /// own. The value is the bytes that this op moves divided by those of reading and writing the
+  /// If a GEMM adds to its result in place, some software multiplies first and adds in a separate
+  /// op. The value is the bytes that this op moves, divided by the bytes of reading and writing the
   /// result once; 0 = the GEMM does the addition itself.
   double accumulate = 0;
   bool operator==(const DeviceMemory&) const = default;
@@ -83,13 +83,13 @@ struct DeviceMemory {
 /// The link from one rank to others, in one direction.
 struct Link {
   double bandwidth = 0;  ///< bytes/s of the wire
-  double reached = 1;    ///< share of it that large messages get
+  double reached = 1;    ///< share of the bandwidth that large messages get
   double latency = 0;    ///< seconds of one hop
   bool operator==(const Link&) const = default;
 };
 
-/// A way in which a library sends the data of a collective: flags sent beside the data lower the
-/// latency and cost bandwidth.
+/// A way in which a library sends the data of a collective (as NCCL's LL, LL128 and Simple):
+/// protocols that send flags along with the data have lower latency and less bandwidth.
 struct Protocol {
   std::string name;
   double hop_inside = 1, hop_across = 1;  ///< factors on the latency of a link
@@ -104,8 +104,8 @@ struct Protocol {
 enum class Algorithm : std::uint8_t { ring, tree, multicast, hierarchical };
 
 /// The share of the bandwidth of large messages that a collective reaches, by the bytes of one
-/// member's part (all bytes over the members): small parts reach less, since a pipeline of chunks
-/// takes time to fill.
+/// member's part (all bytes divided by the number of members). Small parts reach a lower share,
+/// since a pipeline of chunks takes time to fill.
 struct PartShare {
   program::OpKind kind = program::OpKind::all_reduce;
   Algorithm algorithm = Algorithm::ring;
@@ -153,20 +153,21 @@ struct SizeSeconds {
   double bytes = 0, seconds = 0;
 };
 
-/// The law by which communication slows with the size of its group, for sizes that were not
-/// measured. logarithmic: with the logarithm of the size (trees). proportional: in proportion to
-/// the size (rings). fitted names neither of them; the members of this type say what it means
-/// there.
+/// The law by which the time of communication grows with the size of its group, for sizes that were
+/// not measured. logarithmic: with the logarithm of the size (trees). proportional: in proportion
+/// to the size (rings). fitted: neither is prescribed; each member of this type documents which law
+/// then holds.
 enum class GrowthLaw : std::uint8_t { fitted, logarithmic, proportional };
 
-/// How data moves over the wires as a group grows. parts: parts of a message, as in rings and
-/// halvings. whole: whole messages, from level to level of a tree (Thakur, Rabenseifner and Gropp,
-/// IJHPCA 19 (2005) 49). whole_at_once: each rank of the tree sends whole messages to all ranks
-/// below it at once, so that these share its wire.
+/// The way in which a collective moves data over the wires. parts: ranks send parts of a message,
+/// as in rings and recursive halving. whole: ranks send whole messages from level to level of a
+/// tree (Thakur, Rabenseifner and Gropp, IJHPCA 19 (2005) 49). whole_at_once: each rank of a tree
+/// sends whole messages to all ranks below it at once, so that these transfers share the rank's
+/// wire.
 enum class Moved : std::uint8_t { parts, whole, whole_at_once };
 
-/// The axes on which a curve is straight between its sizes: log time over log size, or time over
-/// size.
+/// The interpolation of a curve between its measured sizes: linear in log time over log size, or in
+/// time over size.
 enum class Straight : std::uint8_t { in_logs, in_bytes };
 
 /// The measured times of one kind of communication against size, in groups of one shape.
@@ -179,10 +180,10 @@ struct TimedCommunication {
       bandwidth{};   ///< seconds, bytes/s of algbw towards infinite size
   double error = 0;  ///< relative error of a time between measured sizes
   Straight between = Straight::in_logs;
-  /// The law that fits the measured groups of this kind clearly better than the other law does,
-  /// among groups inside one node or among groups over several nodes. `fitted` if neither is
-  /// clearly better, or if there are fewer than three groups; then the law is that of the usual
-  /// algorithms.
+  /// The growth law that fits the measured groups of this kind clearly better than the other law
+  /// does; groups inside one node and groups over several nodes are fitted separately. `fitted` if
+  /// neither is clearly better, or if there are fewer than three groups; then the law of the usual
+  /// algorithms holds.
   GrowthLaw law = GrowthLaw::fitted;
 };
 
@@ -192,16 +193,16 @@ struct Measured {
   std::vector<TimedLocal> locals{};
   std::vector<TimedCommunication> communication{};
   GrowthLaw growth = GrowthLaw::fitted;  ///< law for all kinds; `fitted` = each kind's own
-  /// How data is assumed to move where the measured groups do not show it. It should not be `parts`
-  /// if the library may move whole messages too.
+  /// The way in which data is assumed to move if the measured groups do not show it. It should not
+  /// be `parts` if the library may move whole messages too.
   Moved untold = Moved::parts;
   [[nodiscard]] bool empty() const {
     return gemms.empty() && locals.empty() && communication.empty();
   }
 };
 
-/// The factors by which compute ops take longer while communication runs beside them, and
-/// communication while compute does; 1 = no longer.
+/// The factors by which ops slow down during overlap: compute ops while communication runs beside
+/// them, and communication while compute ops run; 1 = no slowdown.
 struct Overlap {
   double compute = 1, communication = 1;
   bool operator==(const Overlap&) const = default;
@@ -214,7 +215,8 @@ struct Noise {
   double node = 0;  ///< of a node's compute in one step, common to its ranks
   /// Measured deviations of a rank's compute in one step, ascending, around 0; empty = normal.
   std::vector<double> draws{};
-  /// Measured constant factors of ranks around 1, which are the same in every step; empty = none.
+  /// Measured factors on the compute time of ranks, around 1, which stay the same in every step;
+  /// empty = none.
   std::vector<double> standing{};
   double launch = 0;  ///< standard deviation of a step time from launch to launch
   [[nodiscard]] bool any() const {

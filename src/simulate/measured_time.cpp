@@ -83,8 +83,9 @@ double wire_bandwidth(const GroupFamily& family, Moved moved) {
   return factor * best;
 }
 
-/// The time that a group takes beyond the time of the wires: `x` is the group's size n under the
-/// growth law (n or log2 n), `y` the seconds, and `weight` its weight in the fit.
+/// The time that a group takes beyond the time of the wires, as a point for a fit: `x` is the
+/// group's size n under the growth law (n or log2 n), `y` the seconds, and `weight` its weight in
+/// the fit.
 using Excess = statistics::WeightedPoint;
 
 struct Excesses {
@@ -98,8 +99,8 @@ struct Excesses {
 };
 
 /// Returns the excess at size 1. For groups on one node, where this is a single rank, it is 0. For
-/// groups across nodes it is the time of the members on one node for the smallest message, but at
-/// most `first`; 0 if that time was not measured.
+/// groups across nodes, where size 1 is a group on one node, it is the time of that group for the
+/// smallest message, but at most `first`; 0 if that time was not measured.
 double excess_of_one(const GroupFamily& family, double first) {
   if (family.on_one_node == nullptr || family.on_one_node->samples.empty()) return 0;
   return std::min(first, family.on_one_node->samples.front().seconds);
@@ -125,8 +126,8 @@ Excesses excesses_of(const GroupFamily& family, GrowthLaw law, Moved moved, doub
   return result;
 }
 
-/// Returns the slope of the excess over the growth law: by weighted least squares, of the line
-/// through both if there are two, 0 if there are fewer.
+/// Returns the slope of the excess over the growth law: by weighted least squares for three points
+/// or more, of the line through both for two points, and 0 for fewer.
 double slope_of(const std::vector<Excess>& excesses) {
   if (excesses.size() < 2) return 0;
   if (excesses.size() == 2) {
@@ -136,7 +137,7 @@ double slope_of(const std::vector<Excess>& excesses) {
 }
 
 /// Returns the excess at `law`, interpolated linearly between measured groups. Beyond the largest
-/// group it follows the fitted slope, but never falls, since no group is faster for being larger.
+/// group it follows the fitted slope, but never decreases, since larger groups are not faster.
 double excess_at(const std::vector<Excess>& excesses, double law) {
   const auto above = std::ranges::lower_bound(excesses, law, {}, &Excess::x);
   if (above == excesses.end()) {
@@ -162,7 +163,8 @@ double misses(const GroupFamily& family, GrowthLaw law, Moved moved) {
   return sum;
 }
 
-/// Squared distances below this count as this: 1 / same is the largest weight of a shape.
+/// Smaller squared distances are replaced by this one, so that the largest weight of a shape is 1 /
+/// same.
 constexpr double same = 1e-9;
 
 struct Nearby {
@@ -252,15 +254,16 @@ std::optional<double> of_kind(const Measured& measured, OpKind kind, double byte
   return grown_seconds(family, growth, size, place.members, contended(largest, place, bytes));
 }
 
-/// Kinds that replace one that was not measured: its time is the sum of theirs, times `share`.
+/// Measured kinds that replace a kind that was not measured: its time is the sum of their times,
+/// multiplied by `share`.
 struct StandIn {
   std::vector<OpKind> kinds;
   double share = 1;
 };
 
-/// Returns replacements in order of preference. An all_reduce takes the time of a reduce_scatter
-/// and an all_gather, each of which takes half of it; collectives that move the same bytes over the
-/// same wires take the same time.
+/// Returns the kinds from which the time of `kind` can be derived, in order of preference. An
+/// all_reduce takes the time of a reduce_scatter plus an all_gather, which each take half of that
+/// time; collectives that move the same bytes over the same wires take the same time.
 std::vector<StandIn> stand_ins(OpKind kind) {
   switch (kind) {
     case OpKind::all_reduce:

@@ -174,8 +174,8 @@ OwnDeviation::OwnDeviation(const Noise& noise, double further) {
     const double x = low_ + step_ * i;
     double sum = 0;
     for (const double deviation : standing) {
-      // The tolerance makes a factor count as below the bound if it is above the grid's point only
-      // because of rounding.
+      // The tolerance makes a deviation count as below the bound if only rounding places it above
+      // the grid's point.
       const double chance = chance_own_below(noise, further, x - deviation + step_ * 1e-6);
       sum += chance > 0 ? std::max(std::log(chance), never) : never;
     }

@@ -9,8 +9,8 @@
 
 #include "simulate/machine.hpp"
 
-/// The noise of compute: the standard normal distribution, draws that depend on nothing but their
-/// key, and the deviation of a rank's compute in a step from its mean, relative to the mean.
+/// The noise of compute: the standard normal distribution, draws that depend only on their key, and
+/// the deviation of a rank's compute in a step from its mean, relative to the mean.
 namespace isoscale::simulate {
 
 /// Returns P(Z <= x).
@@ -19,8 +19,8 @@ namespace isoscale::simulate {
 /// approximation and one step of Halley's method.
 [[nodiscard]] double normal_quantile(double p);
 
-/// Returns a standard normal draw made from 64 random bits, quickly: the quantile of one of 65536
-/// equal parts of the distribution, scaled to variance 1.
+/// Returns a standard normal draw made from 64 random bits, by a fast method: it is the quantile of
+/// one of 65536 equal parts of the distribution, scaled to variance 1.
 [[nodiscard]] double quick_normal(std::uint64_t bits);
 
 /// The mean and variance of the largest of several draws.
@@ -28,8 +28,8 @@ struct Largest {
   double mean = 0, variance = 1;
 };
 /// Returns the mean and variance of the largest of `count` independent standard normal draws,
-/// integrated numerically, within 1e-6. `count` is the exponent of the distribution function; it
-/// must be at least 1 but need not be whole.
+/// integrated numerically, within 1e-6. `count` must be at least 1 but need not be whole: it is
+/// used as the exponent of the distribution function.
 [[nodiscard]] Largest largest_normal(double count);
 
 /// Returns 64 bits that look random, from a key; splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
@@ -44,16 +44,16 @@ struct Largest {
   return (static_cast<double>(mixed(key) >> 11U) + 0.5) * 0x1p-53;
 }
 
-/// Draws deviations that depend on nothing but seed, rank, node and step. Ranks take the measured
-/// constant deviations in turn, so that each is used equally often; the seed decides in which order
-/// ranks beyond the measured ones take them.
+/// Draws deviations that depend only on seed, rank, node and step. Ranks take the measured constant
+/// deviations in turn, so that each is used equally often; the seed decides in which order ranks
+/// beyond the measured ones take them.
 class DeviationDraws {
  public:
   DeviationDraws(const Noise& noise, std::uint64_t seed) : noise_(noise), seed_(seed) {}
 
   [[nodiscard]] double standing(int rank) const;
-  /// Returns the sum of the rank's constant deviation, its node's in this step and its own in this
-  /// step; at least -1.
+  /// Returns the sum of three deviations: the rank's constant one, its node's in this step, and the
+  /// rank's own in this step; at least -1.
   [[nodiscard]] double operator()(int rank, int node, int step) const;
 
  private:
@@ -61,14 +61,14 @@ class DeviationDraws {
   std::uint64_t seed_;
 };
 
-/// Returns the quantile of the ascending `draws`, straight between them and constant beyond; 0 < p
-/// < 1.
+/// Returns the quantile of the ascending `draws`, interpolated linearly between them and constant
+/// beyond; 0 < p < 1.
 [[nodiscard]] double quantile(const std::vector<double>& draws, double p);
 
 /// The distribution of a rank's deviation without the part that its node shares: the sum of its
-/// constant deviation and its own in a step. Constant deviations are the measured ones, each used
-/// equally often. So for many ranks the logarithm of the probability that all stay below x is their
-/// number times log_below(x).
+/// constant deviation and its own in a step. The measured constant deviations are assumed to be
+/// equally frequent among ranks, so the logarithm of the probability that all of n ranks stay below
+/// x is n * log_below(x) for large n.
 class OwnDeviation {
  public:
   /// `further` is the standard deviation of a further, normal deviation of a rank's compute.
@@ -85,8 +85,8 @@ class OwnDeviation {
 };
 
 /// Returns the logarithm of the probability that all ranks of a node stay below a bound.
-/// `log_below(d)` is this logarithm if the node's deviation is d; the result is averaged over d,
-/// which is normal with standard deviation `node`.
+/// `log_below(d)` is this logarithm if the node's deviation is d; the probability is averaged over
+/// d, which is normal with standard deviation `node`.
 template <class LogBelow>
 [[nodiscard]] double log_node_below(double node, const LogBelow& log_below) {
   if (node == 0) return log_below(0.0);

@@ -62,7 +62,7 @@ int whole_rank(const mesh::Shape& mesh, int rank, const mesh::Coordinates& place
 
 using Table = std::vector<units::Nanoseconds>;
 
-/// Returns the stream that computes most.
+/// Returns the stream whose compute ops take the most time.
 program::StreamId main_stream(const program::Outline& outline, const Table& table) {
   std::array<std::int64_t, program::max_streams> compute{};
   for (std::size_t i = 0; i < outline.ops.size(); ++i) {
@@ -74,16 +74,17 @@ program::StreamId main_stream(const program::Outline& outline, const Table& tabl
                                         compute.begin());
 }
 
-/// Finds for each axis the longest stretch of computation on the main stream without a meeting
-/// (communication with other ranks) along the axis, as a share of all computation. The end of a
-/// step and the beginning of the next are one stretch.
+/// Finds, for each axis, the longest stretch of computation on the main stream without a meeting
+/// (communication with other ranks) along the axis, as a share of all computation. The computation
+/// after the last meeting of a step and before the first of the next step is one stretch.
 class Stretches {
  public:
   Stretches(const program::Outline& outline, const Table& table)
       : outline_(outline), main_(main_stream(outline, table)), meetings_(outline.streams.size()) {
     for (std::size_t i = 0; i < outline.ops.size(); ++i) {
       const program::OutlineOp& op = outline.ops[i];
-      // Ops that an op of the main stream waits for come earlier in the program, so they are known.
+      // Ops that an op of the main stream waits for come earlier in the program, so their meetings
+      // are already counted.
       auto& here = meetings_[op.stream];
       here.push_back(here.empty() ? std::array<std::uint32_t, mesh::axis_count>{} : here.back());
       for (const mesh::Axis axis : mesh::all_axes) {
@@ -138,8 +139,8 @@ struct Kind {
   std::vector<std::size_t> classes;
   double ranks = 0;  ///< of the whole mesh
   /// The time of a step in which one rank of the kind deviates by d and all others by their typical
-  /// deviation: `at` + slope * (d - from) nanoseconds, where d is so large that the others wait for
-  /// the rank.
+  /// deviation: `at` + slope * (d - from) nanoseconds. This holds if d is so large that the other
+  /// ranks wait for this one.
   double from = 0, at = 0, slope = 0;
 };
 
@@ -211,9 +212,10 @@ class Delay {
   };
 
   /// Plays one replica together with the ranks along the tight axes, once with and once without the
-  /// noise of ops, and returns the difference: other deviations of ranks hide some of that noise.
-  /// If a group is too large, only a part of it is played, and the mean delay is scaled by how much
-  /// larger the expected largest draw is for the whole group.
+  /// noise of ops, and returns the difference. Both plays include the other deviations of ranks,
+  /// since these hide some of the ops' noise. If a group is too large, only a part of it is played,
+  /// and the mean delay is multiplied by the ratio of the expected largest draws in the whole group
+  /// and in the part.
   [[nodiscard]] OpDelay op_delay() const {
     constexpr int most_ranks = 256;
     mesh::Shape shape = classes_.outline.mesh;
@@ -275,8 +277,8 @@ class Delay {
     return moments_of(below, lowest(own), highest(own));
   }
 
-  /// The bounds of a rank's deviation: those of its own part, widened by 7 standard deviations of
-  /// its node's.
+  /// lowest() and highest() return bounds of a rank's deviation: the bounds of its own part,
+  /// widened by 7 standard deviations of its node's part.
   [[nodiscard]] double lowest(const OwnDeviation& own) const { return own.low() - 7 * noise_.node; }
   [[nodiscard]] double highest(const OwnDeviation& own) const {
     return own.high() + 7 * noise_.node;
@@ -298,10 +300,10 @@ class Delay {
     return {.mean = mean, .variance = std::max(0.0, square - mean * mean)};
   }
 
-  /// Plays steps in which one rank of each kind is slowed, by as much as ranks ever deviate and by
-  /// twice as much, to measure how the step responds. Returns the standard deviation of a step, in
-  /// nanoseconds, that comes from ranks which are not the slowest but lie on its path: in a
-  /// pipeline, the stages that a microbatch passes before and after the slowest.
+  /// For each kind, plays steps in which one rank is slowed by the largest possible deviation and
+  /// by twice as much, to find how the step's time responds. Returns the standard deviation of a
+  /// step, in nanoseconds, that comes from ranks which are not the slowest but lie on the critical
+  /// path: in a pipeline, the stages that a microbatch passes before and after the slowest stage.
   double respond(Kinds& kinds, const Largest& typical, const OwnDeviation& own) const {
     constexpr std::size_t most_kinds = 64;
     const double usual = std::max(0.0, 1 + typical.mean);
@@ -322,8 +324,8 @@ class Delay {
       most = std::max(most, kind.slope);
       slow_at = std::max(slow_at, kind.at);
     }
-    // With more than most_kinds kinds, only one in `every` consecutive kinds was played; the others
-    // take the result of the last played kind before them.
+    // If there are more than most_kinds kinds, only one in `every` consecutive kinds was played;
+    // each other kind takes the result of the last played kind before it.
     for (std::size_t k = 0; k < kinds.all.size(); ++k) {
       const Kind& seen = kinds.all[k - k % every];
       kinds.all[k].from = seen.from;
@@ -337,7 +339,7 @@ class Delay {
     return passed * std::sqrt(typical.variance / static_cast<double>(factor.size() - 1));
   }
 
-  /// Returns the mean number of replicas on a node; these deviate together.
+  /// Returns the mean number of replicas on a node; replicas on the same node deviate together.
   [[nodiscard]] double replicas_on_node() const {
     std::set<std::pair<int, int>> pairs;
     std::set<int> nodes;
@@ -351,7 +353,7 @@ class Delay {
 
   /// Returns the mean of the longest of all replicas' steps, in nanoseconds. `spread` is the
   /// standard deviation of a step that comes from the noise of single ops, and from ranks that lie
-  /// on the step's path but are not the slowest.
+  /// on the step's critical path but are not the slowest.
   double mean_of_largest(const Kinds& kinds, const OwnDeviation& own, double spread) const {
     const double replicas = mesh::group_size(set_.mesh, loose_);
     const double together = replicas_on_node(), blocks = replicas / together;
@@ -362,7 +364,7 @@ class Delay {
       high = std::max(high, kind.at + kind.slope * (highest(own) - kind.from));
     }
     if (high == 0) return noiseless_;
-    // Without this, the range would be empty if ranks deviate only by their ops.
+    // The range is widened because it would be empty if only single ops deviate.
     low -= 1e-6 * noiseless_;
     high += 1e-6 * noiseless_;
     const auto block_below = [&](double time) { return log_all_below(kinds, own, time) / blocks; };
@@ -399,7 +401,7 @@ class Delay {
     return sum;
   }
 
-  /// Returns exp(log_below) at points with equal distances from `low` to `high`.
+  /// Returns exp(log_below) at equally spaced points from `low` to `high`.
   template <class LogBelow>
   static std::vector<double> chances(const LogBelow& log_below, double low, double high) {
     constexpr int parts = 800;
@@ -410,8 +412,9 @@ class Delay {
     return chance;
   }
 
-  /// Returns the distribution function `chance`, given at equal distances from `low` to `high`, at
-  /// x after a normal deviation of standard deviation `width` is added.
+  /// Returns the value at x of a distribution function after a normal deviation with standard
+  /// deviation `width` is added. `chance` is the function before that, at equally spaced points
+  /// from `low` to `high`.
   static double smoothed(const std::vector<double>& chance, double low, double high, double x,
                          double width) {
     constexpr int parts = 48;
@@ -442,7 +445,7 @@ class Delay {
   const Layout& layout_;
   CoarseSet coarse_;
   double noiseless_ = 0;
-  mesh::AxisSet tight_, loose_;  ///< of the axes that classes do not have
+  mesh::AxisSet tight_, loose_;  ///< parts of the axes that classes_ removed
 };
 
 }  // namespace

@@ -12,8 +12,8 @@
 #include "simulate/machine.hpp"
 #include "simulate/simulate.hpp"
 
-/// Computes how much noise delays a step: by playing every rank, or by a formula from how ranks
-/// wait for each other.
+/// Computes how much noise delays a step: by playing every rank, or by a formula that considers
+/// which ranks wait for each other.
 namespace isoscale::simulate {
 
 struct EachRankOptions {
@@ -23,21 +23,22 @@ struct EachRankOptions {
 
 /// Plays the whole mesh with the costs of its classes, and returns the seconds of the slowest rank
 /// in each step. Each rank's compute is multiplied by draws from the machine's noise: a constant
-/// factor of the rank, and for each step a factor of its node and one of its own.
+/// factor of the rank and, for each step, a factor of its node and another factor of the rank.
 [[nodiscard]] std::vector<double> play_each_rank(const program::ProgramSet& set,
                                                  const Classes& classes, const Costs& class_costs,
                                                  const Noise& noise, const Layout& layout,
                                                  EachRankOptions options = {});
 
-/// Returns the time that the noise of all ranks adds to a step of the classes with these costs, in
-/// seconds, without playing each rank: the expected largest of as many draws as there are ranks
-/// that wait for each other, which the meetings in the program determine.
+/// Returns the time, in seconds, that the noise of all ranks adds to a step of the classes with
+/// these costs. Instead of playing each rank, it computes the expected largest deviation among the
+/// ranks that wait for each other; the communication in the programs shows which ranks these are.
 [[nodiscard]] double expected_delay(const program::ProgramSet& set, const Classes& classes,
                                     const Costs& costs, const Noise& noise, const Layout& layout);
 
 /// Returns the axes along which ranks wait for each other all through a step, not just at its end:
-/// in the program of every class, the longest stretch of computation without a meeting along the
-/// axis (or a wait for one on another stream) is at most half of the step's computation.
+/// in the program of every class, the longest stretch of computation without communication along
+/// the axis (and without a wait for such communication on another stream) is at most half of the
+/// step's computation.
 [[nodiscard]] mesh::AxisSet tight_axes(const mesh::Shape& mesh, const program::OutlineSet& classes,
                                        const Costs& costs);
 

@@ -47,7 +47,7 @@ using program::OpKind;
                   machine.name.empty() ? "the machine" : machine.name, what));
 }
 
-/// Returns the type whose rate counts: both types of fp8 have one rate.
+/// Returns the type under which a machine lists the rate: both types of fp8 have the rate of e4m3.
 DType rate_type(DType type) { return type == DType::e5m2 ? DType::e4m3 : type; }
 
 double times_of(const DeviceMemory& memory, OpKind kind) {
@@ -73,19 +73,19 @@ double launch_of(const Machine& machine) {
   return machine.processor ? machine.processor->launch : 0;
 }
 
-/// Returns the seconds before communication begins: launches are part of a data sheet's latencies,
-/// but not of measured times.
+/// Returns the seconds to add before communication begins: the time of a launch is part of a data
+/// sheet's latencies, but not of measured times.
 double gap_of(const Machine& machine) { return machine.measured.empty() ? 0 : launch_of(machine); }
 
-/// Returns the seconds for reading and writing `bytes` in all of device memory, whose bandwidth
-/// must be known.
+/// Returns the seconds in which device memory, whose bandwidth must be known, moves `bytes` (read
+/// and written bytes together).
 double memory_seconds(const Machine& machine, double bytes) {
   const DeviceMemory& memory = *machine.memory;
   return bytes / (memory.bandwidth * reached_share(memory.reached, bytes));
 }
 
-/// Returns the bytes that an update moves. Its states are read and written, so they count twice
-/// although each is a single operand.
+/// Returns the bytes that an update moves. The master weight and the moments are read and written,
+/// so they count twice although each is a single operand.
 std::uint64_t moved_by(const program::RankProgram& program, const program::Update& op) {
   const auto bytes = [&](const program::Slice& slice) {
     return program::slice_bytes(program, slice);
@@ -151,8 +151,9 @@ class ProgramTimes {
     });
   }
 
-  /// True if the machine computes this GEMM in a fused kernel for attention: it is a product for
-  /// each head, so one of its extents is the head's size.
+  /// True if the machine computes this GEMM in a fused attention kernel. A GEMM counts as part of
+  /// attention if it is batched (one product for each head) and one of its extents is small enough
+  /// to be the head size.
   [[nodiscard]] bool fuses(const program::Gemm& gemm) const {
     constexpr std::uint32_t largest_head = 256;
     return fuses_attention() && gemm.batch > 1 &&
@@ -236,8 +237,8 @@ class ProgramTimes {
     return gap_of(machine_) + std::ranges::max(ways);
   }
 
-  /// Returns the seconds of the addition after a GEMM for which the software has an op of its own;
-  /// 0 if it has none.
+  /// Returns the seconds of the separate op in which the software adds a GEMM's product to its
+  /// result; 0 if the software has no such op.
   [[nodiscard]] double sum_seconds(double bytes) const {
     if (bytes == 0 || !machine_.memory || machine_.memory->accumulate == 0) return 0;
     return launch_of(machine_) + memory_seconds(machine_, machine_.memory->accumulate * bytes);

@@ -18,9 +18,9 @@ namespace isoscale::simulate {
 /// machine does not give the rate of that type.
 [[nodiscard]] double gemm_seconds(const Machine& machine, const program::Gemm& gemm,
                                   program::DType type, double bytes);
-/// Returns the seconds of an op that neither multiplies nor communicates. `bytes` are those of its
-/// operands, by which measurements are looked up; `moved` are those that it moves, to which a data
-/// sheet's bandwidth applies.
+/// Returns the seconds of an op that neither multiplies nor communicates. `bytes` are the bytes of
+/// its operands, by which measurements are looked up; `moved` are the bytes that it reads and
+/// writes, to which a data sheet's bandwidth applies.
 [[nodiscard]] double local_seconds(const Machine& machine, program::OpKind kind, double bytes,
                                    double moved);
 /// Returns the seconds of a collective of `bytes` (as OutlineOp::bytes counts them), from the
@@ -30,7 +30,7 @@ namespace isoscale::simulate {
 /// Returns the seconds of one message.
 [[nodiscard]] double message_seconds(const Machine& machine, double bytes, const GroupPlace& place);
 
-/// Returns the time of each op of a program's section, as `rank` plays it; that of communication
+/// Returns the time that each op of a program's section takes on `rank`; the time of communication
 /// counts from the last arrival.
 [[nodiscard]] std::vector<units::Nanoseconds> op_times(const Machine& machine,
                                                        const program::RankProgram& program,
@@ -38,9 +38,10 @@ namespace isoscale::simulate {
                                                        const mesh::Shape& shape,
                                                        const Layout& layout, int rank);
 
-// The following computes times from a data sheet (sheet_time.cpp): of matrix multiplication from
-// its processor, and of communication from its network. The algorithms of communication, and their
-// latencies in hops, are those of NCCL's tuning model (NVIDIA/nccl, src/graph/tuning.cc).
+// The following functions (sheet_time.cpp) compute times from a data sheet: times of matrix
+// multiplication from its processor, and times of communication from its network. The algorithms of
+// communication, and their latencies in hops, are those of NCCL's tuning model (NVIDIA/nccl,
+// src/graph/tuning.cc).
 
 struct GemmShape {
   double m = 0, n = 0, k = 0, batch = 1;
@@ -48,9 +49,9 @@ struct GemmShape {
 };
 
 /// Returns the seconds of a multiplication without memory traffic and launch. If the sizes of tiles
-/// and the number of multiprocessors are known, these compute the tiles of the output in waves, the
-/// last of which may be partial. The size and shape of the tiles and the number of parts into which
-/// k is split are those that take the least time.
+/// and the number of multiprocessors are known, the multiprocessors compute the tiles of the output
+/// in waves, the last of which may be partial. The size and shape of the tiles and the number of
+/// parts into which k is split are those that take the least time.
 [[nodiscard]] double multiply_seconds(const Processor& processor, const MatrixRate& rate,
                                       const GemmShape& shape);
 
@@ -61,8 +62,8 @@ struct CollectiveEstimate {
   const Protocol* protocol = nullptr;  ///< one of the network's; null if the network names none
 };
 
-/// Returns the time for `bytes`, as OutlineOp::bytes counts them: the least over all algorithms and
-/// protocols of the network.
+/// Returns the time of a collective of `bytes` (as OutlineOp::bytes counts them): the least over
+/// all algorithms and protocols of the network.
 [[nodiscard]] CollectiveEstimate network_collective(const Network& network, program::OpKind kind,
                                                     double bytes, const GroupPlace& place);
 /// Returns the seconds of a message between two ranks.

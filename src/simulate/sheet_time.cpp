@@ -21,8 +21,9 @@ struct Tile {
   [[nodiscard]] double intensity() const { return rows * columns / (rows + columns); }
 };
 
-/// The cost of loading at intensity 1, over that of multiplying. A small tile loads more elements
-/// per product; loads overlap with the products but still slow them.
+/// The cost of loading the operands of a tile at intensity 1, relative to the cost of multiplying.
+/// A small tile loads more elements per product; loads overlap with the products but still slow
+/// them.
 constexpr double load_cost = 20;
 
 /// Returns the rate of a tile relative to that of the largest tile.
@@ -98,8 +99,9 @@ class Estimator {
   [[nodiscard]] double inside_bandwidth() const {
     return network_.inside.bandwidth * network_.inside.reached;
   }
-  /// Returns the bandwidth that a group gets from a node's ports: that of its members' own ports,
-  /// or its share of all ports if the groups along the same axes need more than the node has.
+  /// Returns the bandwidth that a group gets from a node's ports: the bandwidth of its members' own
+  /// ports, or of its share of all ports if the groups along the same axes need more ports than the
+  /// node has.
   [[nodiscard]] double node_bandwidth() const {
     const double ports = std::max(1.0, network_.ports_per_rank * network_.node_ranks);
     const double own = std::max(1.0, network_.ports_per_rank * place_.node_members);
@@ -123,7 +125,8 @@ class Estimator {
     if (nodes_ > 1) bandwidth = std::min(bandwidth, node_bandwidth());
     bandwidth *= protocol.share;
     if (protocol.most > 0) bandwidth = std::min(bandwidth, protocol.most);
-    // A protocol with flags sends no large chunks whose pipeline would have to fill.
+    // A protocol with flags sends small chunks, whose pipeline fills at once, so part_share() does
+    // not apply.
     return protocol.share < 1 ? bandwidth : bandwidth * part_share(algorithm);
   }
   [[nodiscard]] double inside_hop(const Protocol& protocol) const {
@@ -145,8 +148,8 @@ class Estimator {
            passes * bytes_ / chain_bandwidth(Algorithm::ring, protocol);
   }
 
-  /// Returns the seconds by two trees, each with half of the bytes, which go up and down (Sanders,
-  /// Speck & Träff, 2009), over chains inside the nodes.
+  /// Returns the seconds by two trees, each of which carries half of the bytes up and down
+  /// (Sanders, Speck & Träff, 2009), over chains inside the nodes.
   [[nodiscard]] std::optional<double> tree(const Protocol& protocol) const {
     const bool both_ways = kind_ == OpKind::all_reduce || kind_ == OpKind::barrier;
     if (!both_ways && kind_ != OpKind::broadcast && kind_ != OpKind::reduce) return std::nullopt;
@@ -155,8 +158,8 @@ class Estimator {
         (place_.node_members - 1) * inside_hop(protocol) + hops_of(nodes_) * across_hop(protocol);
     const double latency = ways * hops;
     const double wire = ways * bytes_ / (tree_share * chain_bandwidth(Algorithm::tree, protocol));
-    // The chunks have the best size: larger ones take longer to fill the tree, while smaller ones
-    // pay more latencies.
+    // The formula assumes chunks of the best size: larger ones take longer to fill the tree, while
+    // smaller ones pay more latencies.
     return network_.start + latency + wire + 2 * std::sqrt(latency * wire);
   }
 
@@ -215,7 +218,8 @@ double multiply_seconds(const Processor& processor, const MatrixRate& rate,
                          Tile{side / 2, side / 2}};
   double least = std::numeric_limits<double>::infinity();
   for (const Tile& tile : tiles) {
-    // Splitting k pays where there are few tiles: the parts are computed separately and added up.
+    // Splitting k saves time if there are few tiles: the parts are computed separately and added
+    // up.
     for (double splits = 1; splits <= 16 && shape.k / splits >= 512; splits *= 2) {
       least = std::min(
           least, tiled_seconds(processor, shape, tile, splits, flops * tile_rate(tile, largest)));

@@ -12,8 +12,8 @@
 /// Plays the programs of all ranks against costs instead of hardware; a pure function.
 namespace isoscale::simulate {
 
-/// The time of each op on each rank: tables[table_of_rank[r]][op]. For communication it counts from
-/// the last arrival to the end.
+/// The time of each op on each rank: tables[table_of_rank[r]][op]. The time of communication counts
+/// from the arrival of the last partner to the end.
 struct Costs {
   std::vector<std::vector<units::Nanoseconds>> tables;
   std::vector<std::uint32_t> table_of_rank;

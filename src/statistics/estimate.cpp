@@ -25,7 +25,8 @@ double median_of_sorted(std::span<const double> sorted) {
 /// Returns the number of samples outside the interval at each end: the largest d such that the (d +
 /// 1)th smallest and the (d + 1)th largest of n samples enclose the median with at least this
 /// confidence. Their coverage is 1 - 2 P(Binomial(n, 1/2) <= d), for any distribution of the
-/// samples. Absent if not even all samples are enough.
+/// samples. Absent if even the interval from the smallest to the largest sample has less
+/// confidence.
 std::optional<std::size_t> outside_interval(std::size_t n, double confidence) {
   const auto count = static_cast<double>(n);
   // Below half - 6 sqrt(n), which is 12 standard deviations, the tail is under 1e-30.
@@ -190,7 +191,8 @@ std::optional<Estimate> estimate(std::span<const double> samples, double confide
   std::ranges::sort(sorted);
   const auto outside = outside_interval(sorted.size(), confidence);
   if (!outside) return result;
-  // Median and interval must be of the same quantity: of the block means, if there are blocks.
+  // The median and the interval must describe the same quantity, which is the block means if there
+  // are blocks.
   result.median = median_of_sorted(sorted);
   result.lower = sorted[*outside];
   result.upper = sorted[sorted.size() - 1 - *outside];
@@ -208,7 +210,7 @@ std::optional<double> relative_half_width(std::span<const double> samples, doubl
 }
 
 double nominal_confidence(int planned, double growth) {
-  // With a smaller growth, the fixed steps of the integration would be too coarse.
+  // For a smaller growth, the fixed steps of the integration would be too coarse.
   constexpr double least_growth = 1.02;
   if (planned <= 1 || !(growth >= least_growth)) return plain_confidence;
   const double correlation = std::sqrt(1 / growth);

@@ -11,7 +11,8 @@
 /// never 0.
 namespace isoscale::statistics {
 
-/// The confidence of an interval that is computed once, not repeatedly while measuring.
+/// The confidence of an interval that is computed once; nominal_confidence() is for intervals that
+/// are computed repeatedly while measuring.
 inline constexpr double plain_confidence = 0.95;
 
 struct Estimate {
@@ -26,18 +27,18 @@ struct Estimate {
 [[nodiscard]] std::optional<double> median(std::span<const double> samples);
 /// Returns the lag-1 autocorrelation; absent below 8 samples or without variance.
 [[nodiscard]] std::optional<double> autocorrelation(std::span<const double> samples);
-/// Returns the number of samples per block from which the means of blocks show no correlation: 1
-/// when the lag-1 autocorrelation of the samples themselves stays within the 95% bound of
-/// independent ones.
+/// Returns the number of samples per block that is large enough that the means of blocks show no
+/// correlation; 1 if the lag-1 autocorrelation of the samples themselves is within the 95% bound
+/// for independent samples.
 [[nodiscard]] std::size_t block_length(std::span<const double> samples);
 /// Returns the means of consecutive blocks of `length` samples; the rest at the end is left out.
 [[nodiscard]] std::vector<double> block_means(std::span<const double> samples, std::size_t length);
 /// Returns the median with its interval from order statistics, whose ranks follow from binomial(n,
-/// 1/2). The interval needs n >= 6, and more where `confidence`, 0 < confidence < 1, is above 1 -
-/// 2^-5. If samples correlate, they are first averaged in blocks of block_length samples, and
+/// 1/2). The interval needs n >= 6, and more samples if `confidence` (0 < confidence < 1) is above
+/// 1 - 2^-5. If samples correlate, they are first averaged in blocks of block_length samples, and
 /// median and interval are those of the block means; if there are too few blocks, there is no
-/// interval and the median is that of all samples. Absent for no samples and for NaN or infinite
-/// ones.
+/// interval and the median is that of all samples. Absent if there are no samples, or if one is NaN
+/// or infinite.
 [[nodiscard]] std::optional<Estimate> estimate(std::span<const double> samples,
                                                double confidence = plain_confidence);
 /// Returns (upper - lower) / 2 / median of an estimate; absent without an interval.
@@ -46,23 +47,23 @@ struct Estimate {
 [[nodiscard]] std::optional<double> relative_half_width(std::span<const double> samples,
                                                         double confidence);
 
-/// Returns the confidence of each interval when measuring looks at the interval up to `planned`
-/// times and may stop at any look: the true median then lies in all intervals, and so in the last
-/// one, with 95% (Pocock's constant boundary: Biometrika 64, 1977). From one look to the next the
-/// number of samples grows by the factor `growth` >= 1; the standardised statistics of the median
-/// are then a stationary Gaussian chain with correlation sqrt(1 / growth), whose probability to
-/// stay within the boundary is integrated look by look (Armitage, McPherson, Rowe: J. R. Stat. Soc.
-/// A 132, 1969). Returns 0.95 for one look, and for a `growth` below 1.02, as looks at the same
-/// samples are one look.
+/// Returns the confidence that each interval needs if a measurement looks at the interval up to
+/// `planned` times and may stop at any look: the true median then lies in all intervals, and so in
+/// the last one, with a probability of 95% (Pocock's constant boundary: Biometrika 64, 1977). From
+/// one look to the next the number of samples grows by the factor `growth` >= 1; the standardised
+/// statistics of the median are then a stationary Gaussian chain with correlation sqrt(1 / growth),
+/// whose probability to stay within the boundary is integrated look by look (Armitage, McPherson,
+/// Rowe: J. R. Stat. Soc. A 132, 1969). Returns 0.95 for one look, and for a `growth` below 1.02,
+/// because looks at nearly the same samples count as one look.
 [[nodiscard]] double nominal_confidence(int planned, double growth);
 
 /// Returns the median over launches of their median times; `samples` is the number of launches.
-/// Launches are independent; the steps inside one are not, because they share its placement, its
-/// buffers and its neighbours on the network. From 3 launches on, the interval is the 95%
-/// t-interval for the centre of their logarithms (Georges, Buytaert, Eeckhout: Statistically
-/// rigorous Java performance evaluation, OOPSLA 2007, on few starts of a program; logarithms
-/// because times are positive and launches differ by factors). Absent without launches, and unless
-/// all are finite and > 0.
+/// Launches are independent. The steps inside one launch are not, because they share the launch's
+/// placement, its buffers and its neighbours on the network. From 3 launches on, the interval is
+/// the 95% t-interval for the centre of their logarithms (Georges, Buytaert, Eeckhout:
+/// Statistically rigorous Java performance evaluation, OOPSLA 2007, on few starts of a program;
+/// logarithms because times are positive and launches differ by factors). Absent if there are no
+/// launches, or if a median is not finite or not above 0.
 [[nodiscard]] std::optional<Estimate> over_launches(std::span<const double> medians);
 
 /// Returns (maximum - minimum) / median over launches; absent below 2.

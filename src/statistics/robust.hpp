@@ -10,7 +10,8 @@
 /// Samples are assumed to be independent.
 namespace isoscale::statistics {
 
-/// A value with its 95% interval; the bounds are absent if there are too few samples for one.
+/// A value with its 95% interval; the bounds are absent if there are too few samples for an
+/// interval.
 struct Located {
   double value = 0;
   std::optional<double> lower{}, upper{};
@@ -22,8 +23,8 @@ struct Located {
 
 /// Returns the sample of nearest rank ceil(q n), 0 < q < 1, with the interval between the order
 /// statistics whose ranks enclose it by the binomial(n, q) distribution. Absent if fewer than one
-/// sample is expected beyond it, n (1 - q) < 1 (p99: below 100), and for samples that are not
-/// finite.
+/// sample is expected beyond the quantile, n (1 - q) < 1 (for p99, below 100 samples), or if a
+/// sample is not finite.
 [[nodiscard]] std::optional<Located> quantile(std::span<const double> samples, double q);
 
 /// Returns the Hodges-Lehmann estimate, which is the median of all pairs' means, with the interval
@@ -38,12 +39,12 @@ struct Line {
   double slope = 0, intercept = 0;
 };
 /// Fits a line by Theil-Sen: the slope is the median of all pairs' slopes, weighted by the pair's
-/// distance in x over its larger y, which is how precisely a pair gives the slope under relative
-/// noise; the intercept is the median of y - slope x, weighted by 1/y. All y must be > 0. Absent
-/// below 2 different x.
+/// distance in x over its larger y (under relative noise, a pair with a larger weight gives the
+/// slope more precisely); the intercept is the median of y - slope x, weighted by 1/y. All y must
+/// be > 0. Absent below 2 different x.
 [[nodiscard]] std::optional<Line> robust_line(std::span<const Point2> points);
 
-/// A line by least squares, with what the errors of its slope follow from.
+/// A line by least squares, with the sums from which the error of its slope is computed.
 struct WeightedLine : Line {
   double weights = 0;  ///< sum of all weights
   double spread = 0;   ///< weighted sum of the squared distances of x from their mean
@@ -51,18 +52,18 @@ struct WeightedLine : Line {
 struct WeightedPoint {
   double x = 0, y = 0, weight = 1;
 };
-/// Fits a line by weighted least squares; its slope is 0 if all x are equal. At least one weight is
-/// above 0.
+/// Fits a line by weighted least squares; its slope is 0 if all x are equal. At least one weight
+/// must be above 0.
 [[nodiscard]] WeightedLine weighted_line(std::span<const WeightedPoint> points);
 
-/// Returns the closest values (least squares) that never fall, by the pool-adjacent-violators
-/// algorithm.
+/// Returns the non-decreasing values that are closest to `values` (least squares), by the
+/// pool-adjacent-violators algorithm.
 [[nodiscard]] std::vector<double> isotonic(std::span<const double> values);
 
-/// Returns the half-width within which the next prediction's error will lie with 95%, judged by n
-/// errors of held-out predictions: their absolute error of rank ceil(0.95 (n + 1)), or the largest
-/// if n is below 19 (split-conformal prediction; the probability is then n / (n + 1)). Absent below
-/// 3 errors.
+/// Returns the bound below which the next prediction's absolute error lies with a probability of
+/// 95%, judged by n errors of held-out predictions. It is the absolute error of rank ceil(0.95 (n +
+/// 1)), or the largest if n is below 19 (split-conformal prediction; the probability is then n / (n
+/// + 1)). Absent below 3 errors.
 [[nodiscard]] std::optional<double> promised_error(std::span<const double> errors);
 
 }  // namespace isoscale::statistics

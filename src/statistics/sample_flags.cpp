@@ -82,15 +82,15 @@ Hull hull(std::span<const Step> part, double Step::*y, double side) {
   return result;
 }
 
-/// The modal part, in which the next round of the search runs, as indices of jumps, and the
-/// distance of the hulls in it.
+/// The part of a distribution that contains the mode, as indices of jumps, in which the next round
+/// of the search runs; `distance` is the largest distance of the hulls.
 struct Modal {
   std::size_t begin = 0, end = 0;
   double distance = 0;
 };
 
-/// Returns the part around the largest distance of the hulls, which is at a corner of one of them:
-/// the part reaches from there to the nearest corner of the other.
+/// Finds the largest distance between the hulls, which is always at a corner of one hull, and
+/// returns the part from this corner to the nearest corner of the other hull.
 Modal modal_part(const Hull& minorant, const Hull& majorant) {
   Modal modal{.begin = 0, .end = minorant.at.size() - 1, .distance = -1};
   for (const std::size_t corner : minorant.touches) {
@@ -189,7 +189,7 @@ std::optional<double> dip(std::span<const double> samples) {
   const std::vector<Step> steps = distribution(sorted);
   if (steps.size() == 1) return 0.0;
   std::span<const Step> part = steps;
-  // Twice the dip of the best distribution whose mode lies in `part`.
+  // `twice` is twice the dip of the closest distribution whose mode lies in `part`.
   double twice = 1 / static_cast<double>(sorted.size());
   while (part.size() > 1) {
     const Hull minorant = hull(part, &Step::foot, 1);

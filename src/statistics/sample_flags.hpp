@@ -24,7 +24,7 @@ namespace isoscale::statistics {
 [[nodiscard]] double scaled_deviation(std::span<const double> samples);
 
 /// The division of samples into two groups with the least sum of absolute deviations from their own
-/// medians (by which a sample far from all others does not become a group of its own).
+/// medians (which keep a single sample far from all others from becoming a group of its own).
 struct TwoGroups {
   double low = 0, high = 0;                ///< medians
   double spread_low = 0, spread_high = 0;  ///< scaled median absolute deviations
@@ -37,8 +37,8 @@ struct TwoGroups {
 /// value.
 [[nodiscard]] std::optional<TwoGroups> two_groups(std::span<const double> samples);
 
-/// Samples further from the median than 5 scaled median absolute deviations; if there are two
-/// groups, both are those of the nearer group.
+/// Samples further from the median than 5 scaled median absolute deviations. If there are two
+/// groups, each sample is compared with the median and the deviation of its nearer group.
 struct Outliers {
   std::size_t count = 0;
   double furthest = 0;  ///< relative to the median; 1.5 = half as long again
@@ -55,8 +55,8 @@ struct SampleFlags {
 /// Judges samples in the order taken; their unit does not matter. They are bimodal if all of this
 /// holds: sqrt(n) times the dip is above 0.65 (a uniform distribution, the worst with one mode,
 /// exceeds it in less than 1% of cases), the groups' medians are more than 1% apart, the smaller
-/// group has at least 5% of the samples, and Ashman's D is above 2. The flags are empty below 8
-/// samples and for values that are not finite or not above 0.
+/// group has at least 5% of the samples, and Ashman's D is above 2. The flags are empty if there
+/// are fewer than 8 samples, or if a value is not finite or not above 0.
 [[nodiscard]] SampleFlags sample_flags(std::span<const double> samples);
 
 }  // namespace isoscale::statistics

@@ -10,9 +10,9 @@
 
 #include "statistics/robust.hpp"
 
-/// Student's t distribution, and its use for comparing the means of few independent samples whose
-/// spreads may differ (B. L. Welch: The generalization of Student's problem when several different
-/// population variances are involved, Biometrika 34, 1947).
+/// Computes Student's t distribution, and uses it to compare the means of few independent samples
+/// whose spreads may differ (B. L. Welch: The generalization of Student's problem when several
+/// different population variances are involved, Biometrika 34, 1947).
 namespace isoscale::statistics {
 
 /// Returns the 97.5% quantile of Student's t by degrees of freedom (1 or more): from a table up to
@@ -37,7 +37,8 @@ struct Mean {
   double freedom = 1;   ///< degrees of freedom of the variance
 };
 
-/// Returns the mean of independent samples; absent below 2 and unless all are finite.
+/// Returns the mean of independent samples; absent if there are fewer than 2 or if one is not
+/// finite.
 [[nodiscard]] std::optional<Mean> mean_of(std::span<const double> samples);
 
 /// Returns `to` minus `from`, two independent means. The degrees of freedom are (v1 + v2)^2 / (v1^2

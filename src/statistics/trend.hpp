@@ -22,8 +22,8 @@ struct ChangePoint {
 
 /// Returns the index of the first sample after the last change of level; 0 = no change. A change
 /// counts if its probability is below 1% and the medians before and after it differ by more than
-/// `smallest`, relative to the one after. The samples after each change found are searched again.
-/// In fewer than 16 samples no change is found.
+/// `smallest`, as a share of the median after it. The samples after each change found are searched
+/// again. In fewer than 16 samples no change is found.
 [[nodiscard]] std::size_t last_change(std::span<const double> samples, double smallest);
 
 struct Trend {
@@ -33,9 +33,10 @@ struct Trend {
 
 /// Returns the trend of the means of blocks: its probability by the Mann-Kendall test (Mann 1945,
 /// Kendall 1975; normal approximation with the correction for ties), its change by the Theil-Sen
-/// slope. There are at most 256 blocks, long enough that the samples, less the slope, do not
-/// correlate from block to block (trend-free, after Yue et al.: Hydrol. Process. 16, 2002). Absent
-/// below 8 blocks, for samples that are not finite and for a median that is not above 0.
+/// slope. There are at most 256 blocks, which are long enough that, after the slope is subtracted
+/// from the samples, the means of blocks do not correlate (trend-free, after Yue et al.: Hydrol.
+/// Process. 16, 2002). Absent below 8 blocks, for samples that are not finite and for a median that
+/// is not above 0.
 [[nodiscard]] std::optional<Trend> trend(std::span<const double> samples);
 
 }  // namespace isoscale::statistics

@@ -7,8 +7,8 @@
 
 #include "units/quantity.hpp"
 
-/// The timeline, which is the only result that measurement passes on, and the arithmetic on its
-/// times.
+/// Defines the timeline, which is the only result that a measurement passes on, and the arithmetic
+/// on its times.
 namespace isoscale::timeline {
 
 /// The time at which op number `op` of a program ran on one rank.
@@ -48,8 +48,8 @@ using IntervalSet = std::vector<Interval>;
 [[nodiscard]] units::Nanoseconds total(const IntervalSet& set);
 
 /// Returns the median of the durations (at least one) and changes their order. For an even number
-/// it is the mean of the middle two: taking the larger one would make sums of medians exceed sums
-/// of means.
+/// of durations it is the mean of the middle two, because taking the larger of the two would make
+/// sums of medians exceed sums of means.
 [[nodiscard]] units::Nanoseconds median(std::vector<units::Nanoseconds>& durations);
 
 }  // namespace isoscale::timeline

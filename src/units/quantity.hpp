@@ -55,8 +55,8 @@ using FlopsPerSecond = Quantity<struct FlopsPerSecondTag, double>;
 [[nodiscard]] constexpr Seconds to_seconds(Nanoseconds time) {
   return Seconds{static_cast<double>(time.value()) * 1e-9};
 }
-/// Rounds to the nearest nanosecond. Beyond 2^63 ns, some 292 years, it returns the largest value
-/// of that sign; for NaN it returns 0.
+/// Rounds to the nearest nanosecond. Times beyond 2^63 ns (some 292 years) give the largest
+/// representable time of the same sign; NaN gives 0.
 [[nodiscard]] constexpr Nanoseconds to_nanoseconds(Seconds time) {
   using Limits = std::numeric_limits<std::int64_t>;
   const double rounded = time.value() * 1e9 + (time.value() < 0 ? -0.5 : 0.5);

@@ -11,10 +11,10 @@
 /// nowhere else.
 namespace isoscale::units {
 
-/// Reads "64MiB", "25 MB" or "4096" (bytes). Accepts kB MB GB TB (10^3) and KiB MiB GiB TiB (2^10),
-/// B and no unit. Throws std::invalid_argument, not base::Error, with a sentence for a person when
-/// the text has no meaning, is ambiguous ("64M", "64K", "64g"), negative, a fraction of a byte, or
-/// 2^63 or more.
+/// Reads "64MiB", "25 MB" or "4096" (bytes). Accepts the units kB, MB, GB, TB (10^3), KiB, MiB,
+/// GiB, TiB (2^10) and B, or no unit. Throws std::invalid_argument, not base::Error, with a
+/// sentence for a person when the text has no meaning, is ambiguous ("64M", "64K", "64g"),
+/// negative, a fraction of a byte, or 2^63 or more.
 [[nodiscard]] Bytes parse_bytes(std::string_view text);
 /// Reads "30s", "250ms", "25m", "2h" or "10us"; a bare number is seconds. Throws
 /// std::invalid_argument for any other text.

@@ -30,7 +30,7 @@ constexpr std::array<std::pair<std::string_view, CollectiveKind>, 5> operations{
      {"broadcast", CollectiveKind::broadcast},
      {"reduce", CollectiveKind::reduce}}};
 
-/// The options; their table says what each of them means.
+/// Holds the parsed options, which option_table() describes.
 struct Values {
   std::vector<std::string> op, algorithms, protocols, registration;
   std::string sizes, small_sizes, types, in_place, rotate;

@@ -9,21 +9,21 @@
 
 #include "workloads/api/workload.hpp"
 
-/// Measures what a library of collectives could choose: each of its algorithms and protocols, in a
-/// session of its own, beside the library's own choice. Small messages are also measured from
+/// Measures each algorithm and protocol that a library of collectives can choose, in a session of
+/// its own, and the library's own choice for comparison. Small messages are also measured from
 /// memory that is registered before use, and from memory that is not.
 namespace isoscale::workloads::algorithms {
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 [[nodiscard]] BenchHooks hooks();
 
-/// The memory that a session communicates from. none: plain memory. local: each rank registers its
-/// own. symmetric: windows with the same layout on all ranks.
+/// The memory from which a session communicates. none: unregistered memory. local: memory that each
+/// rank registers by itself. symmetric: registered windows with the same layout on all ranks.
 enum class Registered : std::uint8_t { none, local, symmetric };
 [[nodiscard]] std::string_view name(Registered registered);
 
-/// The choice of one session, and what it measures: `measured` are options of the collectives
-/// benchmark.
+/// The algorithm, protocol and memory of one session. `measured` are the options of the collectives
+/// benchmark that the session runs.
 struct Choice {
   std::string algorithm{}, protocol{};  ///< "" = the library's own choice
   Registered registered = Registered::none;

@@ -9,9 +9,10 @@
 
 #include "program/op.hpp"
 
-/// These tables say which of NCCL's algorithms and protocols exist for which collective. They are
-/// pure data, so that a plan can be made without NCCL. Only NCCL can tell, when a communicator is
-/// used, if a machine has what an algorithm needs (NVLink SHARP, a CollNet network, several nodes).
+/// These tables say which of NCCL's algorithms and protocols exist for which collective. They
+/// contain only data, so that a run can be planned on a machine without NCCL. Only NCCL can tell,
+/// when a communicator is used, if a machine has the hardware that an algorithm needs (NVLink
+/// SHARP, a CollNet network, several nodes).
 ///
 /// Sources: NCCL user guide, environment variables NCCL_ALGO and NCCL_PROTO; NCCL 2.28,
 /// src/graph/tuning.cc, where a pair that does not exist is given no bandwidth.
@@ -20,7 +21,7 @@ namespace isoscale::workloads {
 struct CollectiveAlgorithm {
   std::string_view name;       ///< in options and rows
   std::string_view nccl_name;  ///< in NCCL_ALGO
-  std::uint16_t kinds;         ///< bit k is set if it exists for program::CollectiveKind k
+  std::uint16_t kinds;         ///< bit k is set if NCCL has it for program::CollectiveKind k
   bool every_protocol;         ///< false: it exists with `simple` only
 
   [[nodiscard]] constexpr bool does(program::CollectiveKind kind) const {

@@ -15,8 +15,8 @@
 /// says what would fit.
 namespace isoscale::workloads {
 
-/// The error of an option whose number does not fit. The numbers that it suggests are accepted with
-/// the other options unchanged.
+/// Reports an option whose number does not fit the rest of the request. The numbers that the error
+/// suggests are accepted with the other options unchanged.
 class NumberError : public base::UsageError {
  public:
   NumberError(const std::string& why, std::string key, std::vector<long long> suggested);
@@ -33,11 +33,11 @@ class NumberError : public base::UsageError {
 [[nodiscard]] std::vector<long long> nearest_accepted(
     long long number, const std::function<bool(long long)>& accepts);
 
-/// Returns the extents of tp and pp that all meshes of a curve share if the user names no mesh, so
-/// that only dp grows along the curve. They are taken from the smallest rank count at which most
-/// axes are in use; tp is at most `node_ranks`, the fewest ranks on a node (0: unknown). Empty for
-/// workloads that do not combine dp with other axes: they have a natural mesh for each count.
-/// `counts` ascend.
+/// Returns the extents of tp and pp that all meshes of a curve (points with ascending rank counts)
+/// share if the user names no mesh, so that only dp grows along the curve. They are taken from the
+/// smallest rank count at which most axes are in use; tp is at most `node_ranks`, the fewest ranks
+/// on a node (0: unknown). The result is empty for workloads that do not combine dp with other
+/// axes, which use their natural mesh for each count. `counts` ascend.
 [[nodiscard]] mesh::Request curve_mesh(const Workload& workload, std::span<const int> counts,
                                        int node_ranks);
 
@@ -47,7 +47,7 @@ class NumberError : public base::UsageError {
                                              const mesh::Request& wanted, int ranks,
                                              Scaling scaling);
 
-/// Returns the request of a point on `ranks` ranks. Its mesh is `wanted` or, if that is empty, the
+/// Returns the request for a run on `ranks` ranks. Its mesh is `wanted` or, if that is empty, the
 /// workload's natural mesh. Throws NumberError, mesh::MeshError or another base::UsageError; a
 /// mesh, rank count or workload that the error suggests works with the same options.
 [[nodiscard]] Request fit(const Workload& workload, const Request& base,

@@ -19,8 +19,8 @@ namespace isoscale::workloads {
 
 namespace {
 
-/// One key of a model file. `fallback` tells people which value is used if the file has none.
-/// complete() computes values that follow from other keys.
+/// One key of a model file. `fallback` documents the value that is used if the file lacks the key.
+/// complete() computes defaults that follow from other keys.
 struct Field {
   std::string_view key;
   std::variant<std::string Model::*, int Model::*, bool Model::*, double Model::*> member;
@@ -157,7 +157,7 @@ std::string name_from(std::string_view origin) {
   return name.empty() ? "unnamed" : name;
 }
 
-/// Sets values that follow from others, if the table does not have them.
+/// Computes the values that the table lacks and that follow from other values.
 void complete(const toml::table& table, std::string_view origin, Model& model) {
   const auto has = [&](std::string_view key) { return table.contains(key); };
   if (!has("name")) model.name = name_from(origin);
@@ -168,8 +168,8 @@ void complete(const toml::table& table, std::string_view origin, Model& model) {
   if (!has("vocabulary")) model.vocabulary = usual_vocabulary;
 }
 
-/// Adds to the problems: values that contradict each other, and a name that is unfit for tables and
-/// file names.
+/// Adds problems for values that contradict each other, and for a name that cannot be used in
+/// tables and file names.
 void find_impossible(const toml::table& table, const Model& model, const std::string& where,
                      std::vector<std::string>& problems) {
   const auto refuse = [&](std::string_view why) {
@@ -280,7 +280,7 @@ double parameter_count(const Model& model) {
   const double key_value = 2.0 * model.kv_heads * model.head_size;
   const double up = (model.gated_mlp ? 2.0 : 1.0) * model.ffn;
 
-  // Each term is a projection: its inputs times its outputs.
+  // Each term counts the weights of one projection: its inputs times its outputs.
   double layer = h * (query + key_value) + query * h + h * up + model.ffn * h;
   // Models with a gated MLP (the Llama family) have no biases, and their norms have one vector.
   // Other models (GPT) have one bias per output, and their norms have two vectors.

@@ -22,14 +22,14 @@
 
 namespace isoscale::workloads {
 
-/// Returns the error of a request that has no meaning or cannot be built; `text` says what is wrong
-/// and what to do.
+/// Returns the error for a request that has no meaning or cannot be built. `text` says what is
+/// wrong and how to correct it.
 template <class... Values>
 [[nodiscard]] base::UsageError usage_error(fmt::format_string<Values...> text, Values&&... values) {
   return base::UsageError{fmt::format(text, std::forward<Values>(values)...)};
 }
 
-/// Returns the number that the whole text says; absent if it says none.
+/// Returns the number that the whole of `text` represents; absent if `text` is not a number.
 template <class Number>
 [[nodiscard]] std::optional<Number> number_in(std::string_view text) {
   Number number{};
@@ -41,8 +41,8 @@ template <class Number>
 // Each workload has one table of its options, which is used by --help, `list options`, validation,
 // the experiment file, the run file and the documentation.
 
-/// list: several of the choices, with commas between. text: any value; the workload checks it when
-/// a point is planned.
+/// list: several of the choices, separated by commas. text: any value; the workload checks it when
+/// a run is planned.
 enum class OptionType : unsigned char { choice, integer, bytes, list, text };
 
 struct OptionSpec {
@@ -53,8 +53,8 @@ struct OptionSpec {
   std::vector<std::string_view> choices = {};  ///< for a choice or a list
   long long minimum = 0, maximum = 0;          ///< of integers and bytes; maximum 0 = no limit
   std::string_view help{};
-  /// Stores a valid value in the member of the workload's typed options that the row describes. The
-  /// functions of namespace option set it; typed_options() needs it.
+  /// Stores a valid value in the member of the workload's typed options that belongs to this row.
+  /// The functions of namespace option set this pointer, and typed_options() calls it.
   void (*store)(const OptionSpec& spec, std::string_view value, void* options) = nullptr;
 };
 
@@ -64,8 +64,8 @@ using Options = std::map<std::string, std::string, std::less<>>;
 /// Throws base::UsageError if `value` is not valid for `spec`. The message has the key, the value
 /// and the values that are accepted.
 void validate(const OptionSpec& spec, std::string_view value);
-/// Throws base::UsageError for a key that `workload` does not have (with the nearest one), and for
-/// an invalid value.
+/// Throws base::UsageError for an invalid value, and for a key that `workload` does not have; the
+/// message then suggests the nearest key.
 void validate(std::string_view workload, std::span<const OptionSpec> table, const Options& given);
 /// Returns the options for a device ("host", "cuda"). On a GPU, an option that is not given is set
 /// to its default for GPUs, if it has one.
@@ -88,9 +88,10 @@ class OptionReader {
   const Options& given_;
 };
 
-/// Returns the typed options of a workload: of each row of its table the given value, or else the
-/// default. The values must have been validated. A member keeps its initial value if its option is
-/// not given and has no default. Throws std::logic_error if a row has no member.
+/// Returns the typed options of a workload. For each row of its table they have the given value or,
+/// if none is given, the default. The values must have been validated. A member keeps its initial
+/// value if its option is not given and has no default. Throws std::logic_error if a row has no
+/// `store`.
 template <class Typed>
 [[nodiscard]] Typed typed_options(std::span<const OptionSpec> table, const Options& given) {
   Typed result;
@@ -103,7 +104,7 @@ template <class Typed>
   return result;
 }
 
-// The functions below read options of micro-benchmarks that are lists.
+// The functions below read options of micro-benchmarks whose values are lists.
 
 /// Returns the parts of a list such as "a,b,c". Throws base::UsageError with `key` if a part is
 /// empty or occurs twice.
@@ -117,8 +118,8 @@ template <class Typed>
 /// The functions of this namespace make the rows of option tables. Their template argument is the
 /// member of the workload's typed options in which a value is stored. The member's type says how
 /// the text of the value is read. An enumeration has its enumerators in the order of the choices,
-/// and a bool is true for "on". A number is read as one, with the unit of a size; a vector of
-/// strings gets the parts of a list; and a string gets the text itself.
+/// and a bool is true for "on". A number is read from the text, which may have a unit if it is a
+/// size. A vector of strings gets the parts of a list, and a string gets the text itself.
 namespace option {
 
 /// The range of a number; maximum 0 = no limit.
@@ -126,7 +127,8 @@ struct Range {
   long long minimum = 0, maximum = 0;
 };
 
-/// Returns the number that a valid value stands for, and the place of a value among the choices.
+/// These functions return the number that a valid value stands for, and the index of a value among
+/// the option's choices.
 [[nodiscard]] std::uint64_t number_of(const OptionSpec& spec, std::string_view value);
 [[nodiscard]] std::size_t place_of(const OptionSpec& spec, std::string_view value);
 

@@ -13,10 +13,10 @@
 
 namespace isoscale::workloads {
 
-/// A TOML file of the source tree. It is built into the library, so that the program needs no
-/// files.
+/// A TOML file of the source tree, whose text is built into the library, so that the program reads
+/// no such file at run time.
 struct Preset {
-  std::string_view name;  ///< of the file, without .toml
+  std::string_view name;  ///< name of the file, without .toml
   std::string_view toml;
 };
 
@@ -27,7 +27,7 @@ struct Preset {
 /// Parses TOML. Throws base::UsageError "ORIGIN:LINE: ..." if `text` is not valid.
 [[nodiscard]] toml::table parse_toml(std::string_view text, std::string_view origin);
 
-/// Returns "ORIGIN:LINE", or "ORIGIN" for a node without a place.
+/// Returns "ORIGIN:LINE", or "ORIGIN" if the region has no line.
 [[nodiscard]] std::string place_of(std::string_view origin, const toml::source_region& region);
 
 /// Returns `text` as a TOML string in quotes, on one line.
@@ -40,8 +40,8 @@ struct Preset {
 /// Reads a model from a parsed table; `origin` names the file in errors. See parse_model().
 [[nodiscard]] Model read_model(const toml::table& table, std::string_view origin);
 
-/// Writes the keys of a model with their values, one on each line. parse_model() returns the same
-/// model from this.
+/// Returns a TOML text with the keys of a model and their values, one on each line. parse_model()
+/// turns this text into the same model again.
 [[nodiscard]] std::string to_toml(const Model& model);
 
 }  // namespace isoscale::workloads

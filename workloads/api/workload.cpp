@@ -10,7 +10,8 @@ namespace {
 
 using program::DType;
 
-/// Larger than the L2 cache of any GPU known so far (B200: 126 MB).
+/// The L2 size assumed for a GPU whose L2 size is unknown; no GPU so far has a larger one (B200:
+/// 126 MB).
 constexpr units::Bytes largest_cache{std::uint64_t{128} << 20U};
 
 constexpr std::array every_type{DType::f64,  DType::f32, DType::f16, DType::bf16, DType::e4m3,

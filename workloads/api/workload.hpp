@@ -22,14 +22,14 @@
 
 namespace isoscale::workloads {
 
-/// The transformer after which a stack of GEMMs is modelled; it gives the sizes.
+/// The transformer whose sizes a workload's stack of GEMMs has.
 struct Model {
   std::string name;
   std::string source;      ///< where the numbers were published
   int hidden = 0;          ///< h
   int ffn = 0;             ///< width of the MLP between its two projections
   int heads = 0;           ///< a, query heads
-  int kv_heads = 0;        ///< key and value heads; as many as `heads` without grouping
+  int kv_heads = 0;        ///< key and value heads; equals `heads` without grouped queries
   int head_size = 0;       ///< d
   bool gated_mlp = false;  ///< the MLP has two up-projections (gate and up)
   int layers = 0;
@@ -38,9 +38,9 @@ struct Model {
   bool tied_embedding = true;       ///< output projection and embedding share weights
   bool learned_positions = false;   ///< a position table of sequence x hidden
   double published_parameters = 0;  ///< number stated by the source; 0 = none
-  /// Samples of a training step. The source gives tokens, which are rounded to samples, to the
-  /// nearest multiple of 256; 0 = none published. Predictions from a data sheet use it by default;
-  /// runs have another default.
+  /// Samples of a training step; 0 = none published. The source gives tokens, which are converted
+  /// to samples and rounded to the nearest multiple of 256. Predictions from a data sheet use this
+  /// batch by default; runs have another default.
   int batch = 0;
 
   bool operator==(const Model&) const = default;
@@ -52,8 +52,8 @@ struct Model {
 /// Throws base::UsageError for an unknown name (with the nearest one). For a file, one error lists
 /// all missing and unknown keys and impossible numbers.
 [[nodiscard]] Model load_model(std::string_view name_or_path);
-/// Parses one model. `origin` names the file in errors; the model gets its stem as name if the text
-/// has none.
+/// Parses one model. `origin` names the file in errors; if the text names no model, the stem of
+/// `origin` becomes the name.
 [[nodiscard]] Model parse_model(std::string_view toml, std::string_view origin);
 
 /// The description of one key of a model file, as in `isoscale list keys model`.
@@ -68,36 +68,39 @@ struct ModelKey {
 /// no biases, and norms of one vector (Llama).
 [[nodiscard]] double parameter_count(const Model& model);
 
-// A micro-benchmark consists of programs, which have a step for each timed case, and of rows, which
-// say what the times of these steps mean.
+// A micro-benchmark consists of programs, which have a step for each timed case, and of result
+// rows, which say what these times measure. A play runs a step once or several times in a row
+// (passes), and is timed as a whole.
 
-/// A result row before it has times: what was measured, as texts ("op" = "all_reduce"), and its
-/// sizes and places, as numbers ("bytes" = 1024).
+/// A result row without its times. `text` says what was measured ("op" = "all_reduce"), and
+/// `number` gives sizes and places ("bytes" = 1024).
 struct RowSpec {
   std::map<std::string, std::string> text{};
   std::map<std::string, double> number{};
-  std::vector<int> ranks{};  ///< ranks of the point that take part; empty = all
-  /// If set, the row is about this stream alone while other streams are busy, too. Its times come
-  /// from traced plays: from the stream's first start to its last end.
+  std::vector<int> ranks{};  ///< ranks that take part; empty = all
+  /// If set, the row has the times of this stream alone, although other streams are busy, too.
+  /// These times come from traced plays, and last from the start of the stream's first op to the
+  /// end of its last op.
   std::optional<program::StreamId> stream{};
-  /// If set, two ranks of the row did not answer each other (Request::silent_pairs), so the row is
-  /// not played.
+  /// If set, these two ranks of the row did not answer each other (Request::silent_pairs), so the
+  /// row is not measured.
   std::optional<std::pair<int, int>> silent{};
 };
 
-/// The time when a case's restore section is played. once: before all of its plays. every_play:
-/// before each of them, because a play overwrites its own input.
+/// Says when a case's restore section is played. once: before the first play of the case.
+/// every_play: before each play, because a play overwrites its own input.
 enum class Restore : std::uint8_t { never, once, every_play };
 
-/// yes: the spans of a traced pass, cut in order into equal parts, are those of its calls.
+/// Says whether the spans (timed ops) of a traced pass can be assigned to its calls. yes: the pass
+/// has the same number of spans for each call, in the order of the calls.
 enum class CallsAreSpans : std::uint8_t { no, yes };
 
 /// Says whether a play may have several passes. It may not if a pass overwrites its own input, or
 /// if each pass must be timed by itself.
 enum class Repeat : std::uint8_t { allowed, never };
 
-/// Says whether the time to launch work on a GPU is part of the result. It is if a whole model is
-/// played, as a user would play it; it is not for single calls.
+/// Says whether the time to launch work on a GPU is part of the result. It is part of the result if
+/// a whole model is played, as a user would run it, but not if single calls are measured.
 enum class LaunchCost : std::uint8_t { excluded, included };
 
 /// The demands of a device on the plays of a micro-benchmark, so that times are not dominated by
@@ -107,12 +110,13 @@ struct PlayBounds {
   /// A play is long enough if it reaches one of these two; a Case may demand more.
   units::Seconds least_time{0};
   std::uint64_t least_calls = 0;
-  /// The host may take longer to launch a call shorter than this than the call itself takes. So a
-  /// play has at most `most_short_calls` of them, which are all launched before it begins.
+  /// If a call is shorter than `short_call`, the host may need more time to launch it than the call
+  /// takes. So a play has at most `most_short_calls` such calls, all of which are launched before
+  /// the play begins.
   units::Seconds short_call{0};
   std::uint64_t most_short_calls = UINT64_MAX;
-  /// Data that must not be in a cache is spread over at least this much memory, whose parts are
-  /// used in turn.
+  /// Calls whose data must not be in a cache use different parts of memory in turn. Together these
+  /// parts have at least this size.
   units::Bytes cold{0};
 
   bool operator==(const PlayBounds&) const = default;
@@ -135,8 +139,8 @@ struct Case {
   /// The number of passes that makes a play long enough on the host, or a smaller number if these
   /// would take too long.
   std::uint64_t most_times = 1;
-  /// If true, the executor is asked for its library's estimate of the section: the number
-  /// "estimate" of the case's rows, in seconds per call.
+  /// If true, the executor asks its library to estimate the section's time. The case's rows report
+  /// it as the number "estimate", in seconds per call.
   bool wants_estimate = false;
   std::size_t row_begin = 0, row_end = 0;  ///< the case's range in Bench::rows
   CallsAreSpans calls_are_spans = CallsAreSpans::yes;
@@ -157,10 +161,10 @@ struct Bench {
 
 /// Memory of one rank that must hold known values after a case was played. Element i of `slice`
 /// must be the reduction, over the ranks in `sources`, of element first + i of their patterns; with
-/// a single source it is that element itself. See exact_data.hpp.
+/// a single source, it must be that source's element itself. See exact_data.hpp.
 struct Expectation {
   program::Slice slice{};
-  std::vector<int> sources{};  ///< ranks of the point
+  std::vector<int> sources{};  ///< ranks of the mesh
   program::Reduction reduction = program::Reduction::sum;
   std::uint64_t first = 0;
 };
@@ -196,14 +200,15 @@ struct Request;
 /// Facts of the machine on which a benchmark may depend. They are known when a run is planned.
 struct Machine {
   std::string_view device;    ///< "host", "cuda"
-  int numa_nodes = 1;         ///< of the node with the fewest
-  units::Bytes gpu_cache{0};  ///< L2 of the GPU with the largest; 0 = unknown
+  int numa_nodes = 1;         ///< number on the node that has the fewest
+  units::Bytes gpu_cache{0};  ///< largest L2 of any GPU; 0 = unknown
 };
 [[nodiscard]] PlayBounds play_bounds(const Machine& machine);
 
-/// The functions that make up a micro-benchmark. They are pure, like those of Workload.
+/// The functions that make up a micro-benchmark. They are pure functions, like the members of
+/// Workload.
 struct BenchHooks {
-  /// Returns the number of sessions, which follow one another.
+  /// Returns the number of sessions ("batches"), which run one after another.
   int (*batches)(const Request& request) = nullptr;
   /// Returns the session number `batch`. Throws base::UsageError for options that exclude each
   /// other or do not fit the mesh.
@@ -216,14 +221,14 @@ struct BenchHooks {
   /// Returns the types of buffers, which the executor must support. Null: the types follow from the
   /// precision.
   std::vector<program::DType> (*types)(const Request& request) = nullptr;
-  /// Returns the request of a point with the options that depend on the machine filled in. Null: no
-  /// option does.
+  /// Returns `request` with the options filled in that depend on the machine. Null: no option
+  /// depends on the machine.
   Request (*on_machine)(const Request& request, const Machine& machine) = nullptr;
-  std::string_view only_on{};  ///< the only device that it runs on; "" = any
+  std::string_view only_on{};  ///< the only device on which it runs; "" = any
   /// Returns true if the benchmark depends on the model. Null: it never does.
   bool (*uses_model)(const Request& request) = nullptr;
-  /// Returns how long ranks wait for a message. After that the pair has failed, and the other pairs
-  /// are still measured. Null: they wait for ever.
+  /// Returns how long ranks wait for a message before the pair counts as failed. The other pairs
+  /// are still measured. Null: ranks wait for ever.
   units::Seconds (*timeout)(const Request& request) = nullptr;
   /// Returns the least median bandwidth that each pair must reach in each direction; absent if none
   /// is demanded. Null: no request demands one.
@@ -238,12 +243,12 @@ struct BenchHooks {
 enum class Scaling : std::uint8_t { strong, weak };
 [[nodiscard]] std::string_view name(Scaling scaling);
 
-/// observables: a program keeps its results until the end of a step, for verification to read.
-/// nothing: it frees them as soon as possible.
+/// observables: a program keeps its results until the end of a step, so that verification can read
+/// them. nothing: a program frees its results as soon as possible.
 enum class Keep : std::uint8_t { nothing, observables };
 
-/// Everything from which a program is built. Once a point has been planned, `options` has values
-/// for all of batch, microbatch and microbatches.
+/// Everything from which a program is built. Once a run has been planned, `options` has values for
+/// batch, microbatch and microbatches.
 struct Request {
   Model model{};
   mesh::Shape mesh{};
@@ -251,7 +256,8 @@ struct Request {
   Options options{};
   std::uint64_t seed = 1;
   Keep keep = Keep::nothing;
-  /// The work per token, relative to that on the base mesh; weak scaling lets it grow.
+  /// The work per token, relative to the work per token on the base mesh; it grows under weak
+  /// scaling.
   double growth = 1;
   /// For micro-benchmarks, the node of each rank; empty if unknown, which is treated as one node.
   std::vector<int> node_of_rank{};
@@ -267,8 +273,9 @@ struct Request {
   bool operator==(const Request&) const = default;
 };
 
-/// The content of a workload's points. steps: steps with equal work. rows: the cases of a
-/// micro-benchmark, with result rows. requests: requests that arrive while the point plays.
+/// Says what a workload runs on a given number of ranks. steps: steps with equal work. rows: the
+/// cases of a micro-benchmark, with result rows. requests: inference requests that arrive during
+/// the run.
 enum class Kind : std::uint8_t { steps, rows, requests };
 
 /// Says whether a workload uses the sizes of Request::model. For a micro-benchmark,
@@ -285,17 +292,17 @@ struct Workload {
   mesh::Request (*natural_mesh)(int ranks);
   /// Returns the numbers that axes of the mesh must divide.
   std::vector<mesh::Constraint> (*limits)(const Request& base, Scaling scaling);
-  /// Returns the request of a point on `mesh`, made from the request on the base mesh (all axes 1).
-  /// It fills in batch, microbatch and microbatches. Under weak scaling the batch grows with dp,
-  /// heads and FFN width with tp, and layers with pp. Throws base::UsageError, with the numbers, if
-  /// the batch cannot be divided.
+  /// Returns the request for `mesh`, made from the request for the base mesh (all axes 1). The
+  /// function fills in batch, microbatch and microbatches. Under weak scaling the batch grows with
+  /// dp, heads and FFN width with tp, and layers with pp. Throws base::UsageError, with the
+  /// numbers, if the batch cannot be divided.
   Request (*scale)(const Request& base, const mesh::Shape& mesh, Scaling scaling);
   /// Builds the programs of all ranks. Throws base::UsageError for options that exclude each other
   /// or do not fit the mesh.
   program::ProgramSet (*build)(const Request& request);
   /// Returns a small version of the request for verification. It has the same mesh, code, schedule
-  /// and options; sizes and bucket thresholds are reduced by the same proportion, and its programs
-  /// keep their results (observables).
+  /// and options; sizes and bucket thresholds are reduced by the same factor, and its programs keep
+  /// their results (observables).
   Request (*twin)(const Request& request);
   /// Returns the request with which a single rank computes, in f64, the same outputs, gradients and
   /// weights as the whole mesh of `twin`.
@@ -306,7 +313,7 @@ struct Workload {
   std::string_view throughput_unit;
   Kind kind = Kind::steps;
   /// The functions of a workload with rows instead of steps. In such a workload work_per_step is
-  /// null; build, twin and reference are null, too, unless a twin verifies it.
+  /// null; build, twin and reference are null, too, unless a twin verifies the workload.
   BenchHooks bench{};
   /// For a workload with steps: its use of the model.
   ModelUse model_use = ModelUse::shapes_all;

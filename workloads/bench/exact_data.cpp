@@ -85,8 +85,8 @@ std::int64_t combine(std::int64_t a, std::int64_t b, Reduction reduction) {
   }
 }
 
-/// The period of the rows of A and of the columns of B. Both are primes, so that no two tiles of a
-/// kernel are equal.
+/// The rows of op(A) and the columns of op(B) repeat after these numbers of rows and columns. Both
+/// numbers are primes, so that no two tiles of a kernel are equal.
 constexpr std::uint32_t rows_that_differ = 31, columns_that_differ = 29;
 
 constexpr std::uint64_t key_of_a = 0xa11ce, key_of_b = 0xb0b;
@@ -109,14 +109,16 @@ PatternGrid grid_of(const ProductTypes& types, std::uint32_t depth) {
                                  exact_integers(types.b).value_or(widest)});
   if (range >= 1) return {.range = static_cast<std::int32_t>(range)};
   // Values are drawn from -1, 0 and 1, so two thirds of the drawn ones are not zero. `one_in` is
-  // such that the number of products that are not zero is an eighth of the limit on average. The
-  // tail beyond the limit is that of pattern_grid().
+  // chosen so that, on average, the number of products that are not zero is an eighth of the limit.
+  // This is the mean of pattern_grid() for limits of 64 or more, so the limit is exceeded with a
+  // probability below 1e-13.
   const double one_in = 2.0 / 3.0 * std::sqrt(8 * static_cast<double>(depth) / limit);
   return {.range = 1, .one_in = static_cast<std::uint32_t>(std::ceil(one_in))};
 }
 
-/// One operand: `extent` rows of op(A) or columns of op(B) with `depth` elements each, which repeat
-/// after `period`. In memory they follow one another, or lie side by side.
+/// One operand: `extent` rows of op(A) or columns of op(B) with `depth` elements each. They repeat
+/// after `period` rows or columns. In memory each row or column is contiguous; with `side_by_side`,
+/// its elements are `extent` apart.
 struct Operand {
   program::Slice slice;
   std::uint64_t extent, period, depth, batch;

@@ -63,7 +63,8 @@ struct PatternGrid {
 // integers that are drawn so that their products add up exactly in any order. The rows of op(A) and
 // the columns of op(B) repeat, so that a small table has all values of D.
 
-/// Fills memory that has no result yet; no result has this value.
+/// Memory is filled with this value before results are written; results are integers, so none has
+/// it.
 inline constexpr double never_an_integer = 0.5;
 
 struct ProductTypes {

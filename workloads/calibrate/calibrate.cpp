@@ -10,7 +10,7 @@
 namespace isoscale::workloads::calibrate {
 namespace {
 
-/// The options; their table says what each of them means.
+/// Holds the parsed options, which option_table() describes.
 struct Values {
   std::string sizes, shapes, largest, rotate, axis;
 };
@@ -25,8 +25,8 @@ Values values_of(const Request& request) {
 constexpr std::string_view in_place = "all_reduce";
 constexpr std::string_view out_of_place = "reduce_scatter,all_gather,sendrecv";
 
-/// The sessions, in this order. A single rank has only the first, since it has no other to
-/// communicate with.
+/// The sessions, in this order. A single rank has only the first session, since it has no other
+/// rank to communicate with.
 enum class Part : std::uint8_t { multiplications, sums, collectives };
 
 Part part_of(int batch) { return static_cast<Part>(batch); }

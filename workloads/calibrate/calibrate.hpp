@@ -6,7 +6,8 @@
 
 #include "workloads/api/workload.hpp"
 
-/// A calibration: it consists of parts of other micro-benchmarks.
+/// Measures the curves and rates from which a machine's speed is fitted. The cases are those of the
+/// workloads gemm and collectives.
 namespace isoscale::workloads::calibrate {
 
 [[nodiscard]] std::span<const OptionSpec> option_table();

@@ -52,7 +52,7 @@ constexpr std::uint64_t bytes_of_play = std::uint64_t{64} << 20U;
 
 constexpr std::uint64_t most_calls = 1024, most_ops = 256;
 
-/// The options; their table says what each of them means.
+/// Holds the parsed options, which option_table() describes.
 struct Values {
   std::vector<std::string> op, reduction, implementation;
   std::string sizes, types, in_place, axis, groups;
@@ -116,7 +116,8 @@ bool exists(Implementation implementation, Operation operation, Place place,
   }
 }
 
-/// Sets the size as nccl-tests would round it; `count` is 0 if the rounded size is empty.
+/// Sets the size of a case as nccl-tests would round it. `count` becomes 0 if the rounded size is
+/// 0.
 void realise(CollectiveCase& one, std::uint64_t asked, int members) {
   const std::uint64_t element = program::element_size(one.type);
   if (!row_of(one.operation).has_parts) {

@@ -20,7 +20,7 @@ using program::Slice;
 
 constexpr program::StreamId stream = 0;
 
-/// The receive buffer is filled with this value before a call; no pattern has it.
+/// The receive buffer is filled with this value before a call; no pattern contains it.
 constexpr double poison = -128;
 
 /// The largest mesh on which textbook algorithms are played, since each rank then has a program of
@@ -33,10 +33,10 @@ struct Buffers {
   BufferId source = program::no_buffer, work = program::no_buffer, scratch = program::no_buffer;
 };
 
-/// The ranks that play one program.
+/// The role of a rank in its group. Ranks with the same role share a program.
 struct Player {
   bool takes_part = true;  ///< false for ranks outside the communicating group
-  int place = 0;           ///< in its group, if the program is for one place only
+  int place = 0;           ///< in the group; 0 if programs do not depend on it
 
   auto operator<=>(const Player&) const = default;
 };

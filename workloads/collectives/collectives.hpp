@@ -16,8 +16,8 @@
 
 namespace isoscale::workloads::collectives {
 
-// Measures collective operations of many sizes, and checks each result bit for bit. The cases are
-// all combinations of the options' values.
+// Measures collective operations of many sizes, and checks each result bit for bit. There is one
+// case for each combination of the options' values.
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 
@@ -41,7 +41,7 @@ struct OperationRow {
   std::string_view name;
   std::optional<program::CollectiveKind> kind{};  ///< absent for sendrecv, which is an exchange
   bool reduces = false;
-  bool has_parts = false;  ///< one for each rank; nccl-tests then counts the elements of a part
+  bool has_parts = false;  ///< one per rank; nccl-tests then counts elements of a part
   bool has_root = false;
 };
 [[nodiscard]] const OperationRow& row_of(Operation operation);
@@ -101,7 +101,8 @@ struct TextbookCall {
 };
 
 /// Returns the number of scratch elements that a call needs: half of them for incoming data, half
-/// for partial sums. `whole` is the larger of what a rank sends and what it receives.
+/// for partial sums. `whole` is the number of elements that a rank sends or receives, whichever is
+/// larger.
 [[nodiscard]] constexpr std::uint64_t scratch_room(std::uint64_t whole) { return 2 * whole; }
 
 /// Emits the ops of the call. Sources: ring: Patarasuk and Yuan, J. Parallel Distrib. Comput. 69

@@ -92,7 +92,7 @@ class TextbookWriter {
     if (!scatters) ring_gather();
   }
 
-  /// Sends partial sums around the ring; rank i then has the complete sum of part i.
+  /// Sends partial sums around the ring. Afterwards rank i has the complete sum of part i.
   void ring_scatter(const Slice& result) {
     Slice outgoing = part(call_.send, wrapped(call_.me - 1));
     for (int step = 0; step < call_.members - 1; ++step) {

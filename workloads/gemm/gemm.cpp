@@ -35,7 +35,7 @@ constexpr std::array<std::uint32_t, 7> search_depths{256, 512, 1024, 2048, 4096,
 constexpr std::array<std::array<std::uint32_t, 3>, 2> published{
     {{1024, 10240, 5120}, {2048, 2048, 13312}}};
 
-/// The options; their table says what each of them means.
+/// Holds the parsed options, which option_table() describes.
 struct Values {
   std::string shapes, cache;
   std::uint32_t largest = 0;
@@ -198,12 +198,12 @@ class Lister {
 constexpr program::StreamId stream = 0;
 constexpr std::uint64_t most_sets = 4096, least_sets = 2;
 
-/// The most FLOP in one pass through the sets, once the sets have as much memory as the device
-/// demands. A multiplication that takes this long on a CPU does not wait for memory.
+/// The most FLOP in one pass through the sets of operands, unless caches demand more sets. So much
+/// work takes a CPU so long that it does not wait for memory.
 constexpr double flop_of_pass = 4e9;
 
-/// The FLOP that one play should have, unless that needs too many calls. A CPU core takes a few
-/// milliseconds or more for it.
+/// The FLOP that one play should have, unless that needs too many calls. A CPU core takes at least
+/// a few milliseconds for this work.
 constexpr double flop_of_play = 2e9;
 
 constexpr double most_calls = 1024;

@@ -37,22 +37,23 @@ struct Shape {
 };
 
 /// Returns each shape once, ordered by origin and then by FLOP. Throws base::UsageError for an
-/// invalid list, a shape that fp8 cannot have, or a model that cannot be divided over the mesh.
+/// invalid list, a shape that fp8 GEMMs do not support, or a model that cannot be divided over the
+/// mesh.
 [[nodiscard]] std::vector<Shape> shapes_of(const Request& request);
 
 [[nodiscard]] BenchHooks hooks();
 [[nodiscard]] Bench build(const Request& request, int batch);
 
-/// Memory for the multiplications of several shapes: each set has random operands and a result. A
-/// shape has `sets` sets.
+/// Memory for the multiplications of several shapes. Each shape has `sets` sets, and each set has
+/// random operands and a result.
 class Operands {
  public:
   explicit Operands(program::Builder& builder) : builder_(builder) {}
 
   /// Reserves memory for a shape. Must be called for every shape before fill().
   void reserve(const Shape& shape, std::uint64_t sets);
-  /// Emits the fills for rate measurements, as part of setup. The numbers use all digits of their
-  /// type.
+  /// Emits the fills for rate measurements, as part of setup. The operands are random numbers that
+  /// use all digits of their type.
   void fill();
   /// Returns the multiplication of a shape in one of its sets.
   [[nodiscard]] program::Gemm multiplication(const Shape& shape, std::uint64_t set) const;

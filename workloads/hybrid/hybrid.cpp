@@ -24,8 +24,8 @@ mesh::Coordinates along(mesh::Coordinates at, mesh::AxisSet axes) {
   return at;
 }
 
-/// Returns the value of an option if it was given, else "". Workloads without these options have no
-/// default for them.
+/// Returns the value of an option if it was given, else "". Some workloads do not have these
+/// options.
 std::string given(const Request& request, std::string_view key) {
   const auto found = request.options.find(key);
   return found == request.options.end() ? std::string{} : found->second;

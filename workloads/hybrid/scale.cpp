@@ -31,8 +31,8 @@ namespace {
 constexpr long long default_microbatch = 4;
 constexpr long long default_microbatches = 16;
 
-/// The largest number of layers x microbatches in a stage. With about 20 ops each, the program then
-/// takes a few GB.
+/// The largest number of layers x microbatches in a stage. With about 20 ops for each layer and
+/// microbatch, the program of such a stage takes a few GB.
 constexpr long long most_layer_passes = 250'000;
 
 /// A batch on the base mesh, split into microbatches: batch = microbatch * microbatches.
@@ -56,9 +56,9 @@ Given given_of(const Request& base) {
           .microbatches = given(options.microbatches)};
 }
 
-/// Splits the batch over `replicas` replicas: each replica gets fewer microbatches, and smaller
-/// ones only if there would be less than one. If the batch cannot be divided, `problem` gets the
-/// reason.
+/// Splits the batch over `replicas` replicas: each replica gets fewer microbatches of the same
+/// size. Microbatches become smaller only if a replica would get less than one. If the batch cannot
+/// be divided, `problem` gets the reason.
 BatchPlan split(const Given& given, long long replicas, std::string_view replicas_text,
                 std::string& problem) {
   BatchPlan plan{.microbatch = given.microbatch.value_or(
@@ -114,7 +114,7 @@ BatchPlan batch_plan(const Request& base, long long replicas, std::string_view r
   const BatchPlan plan = split(given, replicas, replicas_text, problem);
   if (problem.empty()) return plan;
   if (given.microbatch && given.microbatches) {
-    // The numbers are suggested without the batch, which follows from the other two.
+    // The suggestions ignore the given batch, since it follows from microbatch and microbatches.
     Given two = given;
     two.batch.reset();
     const std::string more = given.batch ? "; leave batch out" : "";
@@ -125,9 +125,9 @@ BatchPlan batch_plan(const Request& base, long long replicas, std::string_view r
   throw NumberError(problem, "batch", suggested(given, &Given::batch, batch, replicas));
 }
 
-/// Returns the limit for fp8, in which each rank's part of a width must be a multiple of 16: tp
-/// must then divide the width over that unit. A width that is not a multiple even on one rank keeps
-/// its limit; scale() throws for it, with the numbers.
+/// Returns a limit of tp for fp8, where the columns on each rank must be a multiple of 16. The
+/// limit counts elements of `columns_of_each` columns, so tp must divide limit / unit. If the width
+/// is no such multiple even on one rank, its limit is unchanged, and scale() throws an error.
 mesh::Constraint aligned(mesh::Constraint limit, int columns_of_each) {
   const int unit = stack::fp8_multiple / std::gcd(stack::fp8_multiple, columns_of_each);
   if (unit == 1 || limit.number % unit != 0) return limit;
@@ -149,8 +149,8 @@ std::vector<mesh::Constraint> width_limits(const Request& base, Scaling scaling)
   const stack::TrainingOptions options = stack::options_of(base);
   const Model& model = base.model;
   const bool gathers = options.tp_output == stack::TpOutput::gather;
-  // Under weak scaling all widths but the hidden size grow with tp, and the layers with pp, so they
-  // can always be divided.
+  // Under weak scaling all widths but the hidden size grow with tp, and the layers with pp, so tp
+  // and pp can always divide them.
   if (scaling == Scaling::weak && !gathers) return {};
   const mesh::Constraint hidden{mesh::Axis::tp, model.hidden, "hidden"};
   const bool fp8 = stack::types_of(base.precision).casts_operands();
@@ -172,8 +172,8 @@ std::vector<mesh::Constraint> width_limits(const Request& base, Scaling scaling)
 long long experts_of(const Request& request) { return stack::options_of(request).experts; }
 
 /// Returns the factor by which the work per token grows if the sequence becomes cp times as long.
-/// Attention multiplies each token with every other, twice (scores and context); all other work per
-/// token stays the same.
+/// Attention multiplies each token with every other token twice (scores and context); all other
+/// work per token stays the same.
 double growth_with_sequence(const Model& model, int cp) {
   const double hidden = model.hidden, heads = static_cast<double>(model.heads) * model.head_size;
   const double kv = static_cast<double>(model.kv_heads) * model.head_size;
@@ -227,8 +227,8 @@ std::size_t bucket_count(const Request& request, std::uint64_t bucket) {
   return stack::buckets_of(stack::parameters_of(geometry), bucket, element).size();
 }
 
-/// Returns the bucket size with which the small model has as many buckets as `wanted`, or as near
-/// as possible. Each bucket has whole tensors.
+/// Returns a bucket size with which the small model has `wanted` buckets, or the nearest possible
+/// number of them. A tensor is never split over buckets.
 std::uint64_t small_bucket(const Request& small, std::size_t wanted) {
   const stack::Geometry geometry{small, {.pp = small.mesh.pp - 1}};
   const auto element = stack::state_plan_of(small).element;
@@ -236,7 +236,8 @@ std::uint64_t small_bucket(const Request& small, std::size_t wanted) {
   const std::uint64_t total = (parameters.back().offset + parameters.back().count()) * element;
   std::uint64_t best = total;
   std::size_t best_distance = std::numeric_limits<std::size_t>::max();
-  // Only sums of consecutive tensors are tried, since the buckets change at no other size.
+  // Only the sums of the sizes of consecutive tensors are tried, since no other bucket size changes
+  // the buckets.
   for (std::size_t first = 0; first < parameters.size(); ++first) {
     for (std::size_t last = first; last < parameters.size(); ++last) {
       const std::uint64_t size =
@@ -272,7 +273,7 @@ std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
 Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
   Request result = base;
   result.mesh = mesh;
-  // This is checked before the batch: if ep has no experts, no batch helps.
+  // This is checked before the batch: if there are no experts to split over ep, no batch is valid.
   if (experts_of(base) == 0 && mesh.ep > 1) stack::require_experts(result);
   BatchPlan plan;
   if (scaling == Scaling::weak) {

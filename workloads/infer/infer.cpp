@@ -30,7 +30,7 @@ constexpr std::uint64_t most_rows = std::uint64_t{1} << 31U;  // rows of one GEM
 
 constexpr long long most_tokens = 1 << 24;
 
-/// The options; their table says what each of them means.
+/// Holds the parsed options, which option_table() describes.
 struct Values {
   std::uint64_t prompt = 0;  ///< 0 = not given
   std::uint64_t output = 0;
@@ -66,8 +66,7 @@ Model small_model(const Model& real, const mesh::Shape& mesh) {
 
 constexpr std::size_t prefill_step = 0, decode_step = 1;
 
-/// The number of passes in a play: so many that the beginning and the end of the play take little
-/// of its time.
+/// The number of passes in a play, large enough that its beginning and end take little of its time.
 constexpr std::uint64_t passes = 16;
 
 Room room_of(const Setting& setting, std::uint64_t batch) {
@@ -137,8 +136,7 @@ Bench bench_of(const Request& request, int index) {
   decode.number["position"] = static_cast<double>(window.position);
   decode.number["tokens"] = static_cast<double>(window.tokens);
   bench.rows = {std::move(prefill), std::move(decode)};
-  // If prompts followed one another at once, they would overlap in the stages, so each prompt is
-  // played alone.
+  // With several pipeline stages, consecutive prompts would overlap, so each prompt is timed alone.
   bench.cases = {{.section = program::step_section(prefill_step),
                   .most_times = request.mesh.pp > 1 ? 1 : passes,
                   .row_begin = 0,

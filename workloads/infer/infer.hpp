@@ -28,7 +28,7 @@ struct Setting {
 
 /// The consecutive tokens that one play of decode generates. A token's work grows linearly with the
 /// number of tokens before it, so the mean over tokens in the middle of the output equals the mean
-/// over all.
+/// over all tokens.
 struct Window {
   std::uint64_t position = 0;  ///< tokens in the cache before the first token
   std::uint64_t tokens = 0;
@@ -46,13 +46,13 @@ inline constexpr std::uint64_t most_decoded = 16;
 /// base::UsageError for a precision in which inference cannot compute, and for GEMMs with more than
 /// 2^31 rows.
 [[nodiscard]] Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling);
-/// Returns a twin with narrow layers and a short prompt. Of the batch sizes, it has the one that is
-/// cut into the most groups.
+/// Returns a twin with narrow layers and a short prompt. Its only batch size is the one that is cut
+/// into the most groups.
 [[nodiscard]] Request twin(const Request& request);
 [[nodiscard]] Request reference(const Request& twin);
 
 /// Returns the hooks of the result rows: for each batch size a row for "prefill", whose time is the
-/// time to the first token, and one for "decode", whose time is that of one output token. Each
+/// time to the first token, and one for "decode", whose time is the time per output token. Each
 /// batch size has a session of its own.
 [[nodiscard]] BenchHooks hooks();
 

@@ -24,12 +24,13 @@ using program::Transpose;
 using stack::extent;
 using stack::Tensor;
 
-/// The most bytes of scores that exist at the same time, since the scores of a long prompt grow
-/// with the square of its length.
+/// The most bytes of attention scores that exist at the same time. The limit is needed because the
+/// scores of a prompt grow with the square of its length.
 constexpr std::uint64_t most_score_bytes = std::uint64_t{256} << 20U;
 
-/// Returns a matrix of each of `heads` with the rows of a pass. The heads are `head_step` apart,
-/// and the positions of one head `row_step`. With one position, all heads are rows of one matrix.
+/// Returns one matrix for each of `heads` heads, whose rows are the positions of a pass. `layout`
+/// has the distance between heads as batch_stride, and that between positions as row_stride. If the
+/// pass has one position, all heads are rows of one matrix.
 Matrix rows_of_heads(const program::Slice& in, const Pass& pass, std::uint64_t heads,
                      stack::Layout layout) {
   const bool is_single = pass.positions == 1;
@@ -212,8 +213,8 @@ void Layers::attend(int layer, const Pass& pass, std::uint64_t sample, std::uint
   const std::uint64_t heads = samples * g_.kv_heads, length = pass.length();
   const std::uint64_t square = pass.positions * length;
   // With one position, the queries of all heads of a group are consecutive rows, so one product
-  // covers them. With several, there is a product for the j-th query heads of all key-value heads,
-  // for each j.
+  // covers them. With several positions, there is one product for each j, which covers the j-th
+  // query heads of all key-value heads.
   const bool is_single = pass.positions == 1;
   const std::uint64_t products = is_single ? 1 : g_.grouped;
   const std::uint64_t rows = is_single ? g_.grouped : pass.positions;

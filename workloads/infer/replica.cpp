@@ -21,7 +21,7 @@ using program::Exchange;
 using program::Slice;
 using stack::dense;
 
-/// Returns the request in the form in which training's Geometry reads it: a microbatch is the
+/// Returns the request in the form in which training's Geometry reads it: a microbatch has the
 /// samples of one group.
 Request as_stack(const Request& request, const Room& room) {
   Request result = request;
@@ -72,8 +72,8 @@ Replica::Replica(program::Builder& builder, const Request& request, const mesh::
 }
 
 /// Fills the inputs. Prompts are stored as [group][position][sample] with the groups of a full
-/// batch, and tokens as [token][sample]. Values depend only on sample and position, so they are the
-/// same on every mesh.
+/// batch, and tokens as [token][sample]. The inputs depend only on sample and position, so they are
+/// the same on every mesh.
 void Replica::fill_inputs(const Request& request) {
   prompts_ = builder_.allocate({.dtype = types_.compute,
                                 .role = program::Role::input,
@@ -160,7 +160,7 @@ void Replica::hand_back(std::uint64_t batch) {
 }
 
 Replica::Product Replica::answer(BufferId output, const Pass& pass, const Step& step) {
-  // The rows of the last position; with a single position these are all rows.
+  // This slice has the rows of the last position, which are all rows if there is a single position.
   const Slice last{.buffer = output,
                    .offset = (pass.rows() - pass.samples) * g_.hidden,
                    .count = pass.samples * g_.hidden};
@@ -201,8 +201,9 @@ void Replica::drop(const Product& product) {
 
 // Tokens are decoded one after another on a ring of stages. At tick k, stage s computes token (k -
 // s - g) / pp of group g = (k - s) mod pp, if there is such a group. There are at most as many
-// groups as stages, so a stage never has more than one at a time. If there are as many, a stage
-// always has one, except while the first groups enter the ring and the last ones leave it.
+// groups as stages, so a stage never has more than one at a time. If there are as many groups as
+// stages, a stage always has a group, except while the first groups enter the ring and the last
+// ones leave it.
 
 void Replica::decode(std::uint64_t batch, std::uint64_t position, std::uint64_t tokens) {
   require(batch, room_.samples, "samples");
@@ -251,8 +252,8 @@ void Replica::shift(const std::optional<Product>& made,
     exchange.transfers.push_back(
         {.direction = direction, .axis = mesh::Axis::pp, .offset = offset, .slice = slice});
   };
-  // The offset to the next stage is counted backwards around the ring, while messages of prefill,
-  // which are on other streams, count forwards. So the two cannot be confused.
+  // The offset to the next stage is counted backwards around the ring. Messages of prefill, which
+  // are on other streams, count it forwards, so the two kinds of messages cannot be confused.
   const std::int32_t to_next = 1 - g_.stages;
   if (made) add(program::Direction::send, to_next, made->sent);
   if (samples_to_come) {

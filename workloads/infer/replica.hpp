@@ -83,10 +83,10 @@ class Cache {
 
 /// Writes the forward ops of one stage's layers on the compute stream:
 ///   Y = g * attention(X) * Wo + X,   Z = g * inner(Y * Wup) * Wdown + Y
-/// as in training (stack::LayerWriter), except that attention reads keys and values from the cache,
-/// after the pass has put its own there. There is no softmax or mask: every token of a pass attends
-/// to the whole length; scores are scaled by 1/sqrt(d), context by 1/sqrt(length). Under tp partial
-/// sums are all-reduced, twice a layer.
+/// The ops are those of training (stack::LayerWriter), except that attention reads keys and values
+/// from the cache, in which the pass has first stored its own. There is no softmax or mask: every
+/// token of a pass attends to the whole length. Scores are scaled by 1/sqrt(d), and the context by
+/// 1/sqrt(length). Under tp, partial sums are all-reduced twice in each layer.
 class Layers : public stack::OpWriter {
  public:
   Layers(program::Builder& builder, const stack::Geometry& geometry, const stack::Types& types,
@@ -107,8 +107,8 @@ class Layers : public stack::OpWriter {
   void attend(int layer, const Pass& pass, std::uint64_t sample, std::uint64_t samples,
               program::BufferId qkv, program::BufferId context);
   [[nodiscard]] program::BufferId inner(int layer, const Pass& pass, program::BufferId middle);
-  /// Computes X [rows, inputs] * W in a new buffer [rows, outputs]; `form` may scale it and add a
-  /// matrix.
+  /// Computes X [rows, inputs] * W in a new buffer [rows, outputs]; `form` may scale the product
+  /// and add a matrix to it.
   [[nodiscard]] program::BufferId multiply(const program::Matrix& x, const program::Slice& weight,
                                            std::uint64_t rows, std::uint64_t inputs,
                                            std::uint64_t outputs, program::Gemm form = {});
@@ -131,8 +131,8 @@ struct Room {
   std::uint64_t decoded = 1;    ///< tokens that one call of decode() generates
 };
 
-/// Writes one program for each stage. The ranks of a stage share it: they differ only in where
-/// their shards begin.
+/// Writes one program for each stage. The ranks of a stage share its program, since they differ
+/// only in where their shards begin.
 template <class Write>
 [[nodiscard]] program::ProgramSet by_stage(const Request& request, const Write& write) {
   return shared_programs(
@@ -141,21 +141,23 @@ template <class Write>
 }
 
 /// Writes the programs of one rank of a replica. A replica is a tp x pp mesh that answers a batch
-/// of samples; there are others along dp. Weights, cache and inputs are buffers that the setup
-/// section fills. prefill() and decode() write into the builder's current section. They may be
-/// called any number of times, for any sizes within the room. After each call the cache holds what
-/// a model's would, so a decode may follow a prefill in the same section.
+/// of samples; there is one replica for each coordinate along dp. Weights, cache and inputs are
+/// buffers that the setup section fills. prefill() and decode() write into the builder's current
+/// section. They may be called any number of times, for any sizes within the room. Each call leaves
+/// in the cache what a real model would have stored, so a decode may follow a prefill in the same
+/// section.
 ///
 /// Stages work on groups_of(batch, pp) groups of samples at the same time. Prefill ends when the
 /// first stage has received the first tokens of the last group. The first stage begins a group's
 /// next token when it has received the previous one. A token is sent as one element for each
-/// sample, taken from the last stage's answer. The first stage does not use its value, but
-/// continues with the embedding of a token that is drawn from the seed.
+/// sample, taken from the last stage's answer. The first stage does not use the value of that
+/// element, but continues with the embedding of a token that is drawn from the seed.
 ///
-/// Only model, mesh, precision, seed, keep and the option vocabulary of the request matter.
+/// The class reads only model, mesh, precision, seed, keep and the option vocabulary of the
+/// request.
 class Replica {
  public:
-  /// Allocates the buffers, and fills them in the setup section, in which `builder` must be.
+  /// Allocates the buffers and writes their fills; `builder` must be in the setup section.
   Replica(program::Builder& builder, const Request& request, const mesh::Coordinates& at,
           const Room& room);
   Replica(const Replica&) = delete;
@@ -178,12 +180,12 @@ class Replica {
 
  private:
   /// The result of a stage for a group, and the slice that is sent to the next stage: the whole
-  /// result, or, on the last stage, one element for each sample, which stands for the token.
+  /// result, or, on the last stage, one element for each sample, which represents the token.
   struct Product {
     program::BufferId buffer = program::no_buffer;
     program::Slice sent{};
   };
-  /// The place of an answer's elements among those of all samples and tokens.
+  /// Identifies the elements of an answer among those of all samples and tokens.
   struct Step {
     const char* name = "";
     std::uint64_t batch = 1, token = 0, tokens = 1;
@@ -216,7 +218,7 @@ class Replica {
   Layers layers_;
   program::BufferId prompts_ = program::no_buffer, tokens_ = program::no_buffer;
   std::vector<Product> answers_;                 ///< of prefill, until their tokens are sent back
-  program::BufferId held_ = program::no_buffer;  ///< of decode: the next group's input, as received
+  program::BufferId held_ = program::no_buffer;  ///< decode: the received input of the next group
 };
 
 }  // namespace isoscale::workloads::infer

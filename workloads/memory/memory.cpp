@@ -60,7 +60,7 @@ std::vector<std::string_view> option_names() {
 
 constexpr std::uint64_t element = 4;  // f32
 
-/// The options; their table says what each of them means.
+/// Holds the parsed options, which option_table() describes.
 struct Values {
   std::vector<std::string> kinds;
   std::string sizes, together, numa;
@@ -176,8 +176,8 @@ class Writer {
     return layout_.slice(row_of(one.kind).to, Part::target, one.count);
   }
 
-  /// Prepares a case. Managed memory is moved to the host, and its advice is removed, which would
-  /// otherwise still be in effect.
+  /// Prepares a case. Managed memory is moved to the host. Advice from an earlier case is removed,
+  /// since it would still be in effect.
   void make_ready(const MemoryCase& one) {
     if (!is_managed(one.kind)) return builder_.emit(stream, constant_fill(target(one), poison));
     for (const Advice advice :

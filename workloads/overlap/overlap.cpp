@@ -24,7 +24,7 @@ constexpr program::StreamId compute = 0;
 /// The number of passes in a play, large enough that its beginning and end take little of its time.
 constexpr std::uint64_t passes = 16;
 
-/// The options; their table says what each of them means.
+/// Holds the parsed options, which option_table() describes.
 struct Values {
   std::string op, shapes, sizes;
   std::uint64_t multiplications = 1;
@@ -79,7 +79,7 @@ Plan plan_of(const Request& request) {
   return plan;
 }
 
-/// These buffers are allocated first, so they have these numbers.
+/// These two buffers are allocated first, so their numbers are 0 and 1.
 constexpr BufferId source = 0, target = 1;
 
 /// Writes the programs. Each pair of multiplications and a collective has three sections: the
@@ -110,7 +110,7 @@ class Writer {
       begin(3 * i + 1);
       communicate(pair);
       begin(3 * i + 2);
-      // The collective is issued first, since it computes less and waits more.
+      // The collective is launched first, since it computes less and waits more.
       communicate(pair);
       multiply(pair);
     }

@@ -25,16 +25,16 @@ constexpr program::BufferId source = 0, work = 1;
 
 constexpr program::StreamId stream = 0;
 
-/// One timed section. For `Kind::bandwidth` each round has two: the lower rank of each pair sends,
-/// or the higher one (`back`).
+/// One timed section. For `Kind::bandwidth` each round has two of them: in one the lower rank of
+/// each pair sends, in the other (`back`) the higher rank sends.
 struct Timed {
   Kind kind = Kind::latency;
   bool back = false;
   Round pairs{};  ///< pairs that play at the same time; empty for all_to_all
 };
 
-/// The part of one rank in a timed section: it rests, or it exchanges data with the rank whose
-/// number is `hop` higher (modulo the number of ranks).
+/// The role of one rank in a timed section. The rank rests, or it exchanges data with the rank
+/// whose number is `hop` higher (modulo the number of ranks), or with all ranks.
 struct Part {
   enum class Role : std::uint8_t { rests, low, high, of_all } role = Role::rests;
   int hop = 0;
@@ -130,8 +130,8 @@ class Writer {
     }
   }
 
-  // Sender and receiver give a link the same name: by how much the receiver's rank is higher, which
-  // is at least 1.
+  // Sender and receiver identify a message by the same distance, at least 1: the receiver's rank
+  // minus the sender's, modulo the number of ranks. The offset is its negative on the receiver.
   void add_send(std::uint64_t offset, std::uint64_t bytes, const Part& part,
                 std::vector<Transfer>& transfers) const {
     transfers.push_back({.direction = Direction::send,
@@ -181,7 +181,7 @@ class Writer {
   program::Builder builder_;
 };
 
-/// Writes the programs of all ranks. Ranks with the same parts in all sections share a program.
+/// Writes the programs of all ranks. Ranks with the same roles in all sections share a program.
 program::ProgramSet write_all(const Request& request, const Setting& setting,
                               const std::vector<Timed>& list) {
   const auto parts_of = [&](int rank) {
@@ -194,7 +194,7 @@ program::ProgramSet write_all(const Request& request, const Setting& setting,
   });
 }
 
-/// Returns a row. It names the transport if this is not the default.
+/// Returns a row, which names the transport if it is not the default.
 RowSpec row_of(const Setting& setting, Kind kind, std::uint64_t bytes) {
   RowSpec row{.text = {{"op", "p2p"}, {"kind", std::string{name(kind)}}},
               .number = {{"bytes", static_cast<double>(bytes)}}};
@@ -248,8 +248,8 @@ Case case_of(const Setting& setting, const Timed& timed, std::size_t index) {
           .restore = program::step_section(is_ping_pong ? 0 : 1),
           .calls = calls,
           .most_times = passes,
-          // A ping-pong's spans include the wait for the way there and back, and several messages
-          // share their spans, so no span is that of one call.
+          // A ping-pong's spans include the wait for the reply. In other cases one span covers
+          // several messages. So no span belongs to a single call.
           .calls_are_spans = CallsAreSpans::no};
 }
 

@@ -15,9 +15,9 @@
 namespace isoscale::workloads::p2p {
 
 // Measures latency and bandwidth of messages between pairs of ranks, and checks the messages bit
-// for bit. Pairs are arranged in rounds by pure functions.
+// for bit. Pairs that do not share a rank are measured at the same time, in rounds.
 
-/// Two ranks of a point, low < high.
+/// Two ranks that communicate, low < high.
 struct Pair {
   int low = 0, high = 0;
 
@@ -26,22 +26,23 @@ struct Pair {
 /// Pairs that communicate at the same time; no rank is in two of them.
 using Round = std::vector<Pair>;
 
-/// Returns all pairs, each once, in ranks - 1 rounds, by the circle method of tournaments. If the
-/// number of ranks is odd, there are `ranks` rounds, and another rank rests in each.
+/// Returns all pairs, each once, in ranks - 1 rounds, by the circle method of round-robin
+/// tournaments. If the number of ranks is odd, there are `ranks` rounds, and a different rank rests
+/// in each.
 [[nodiscard]] std::vector<Round> all_pairs(int ranks);
 
 /// Returns the pairs (r, r + 1) and the pair of the last and the first rank, in two rounds, or in
 /// three if the number of ranks is odd.
 [[nodiscard]] std::vector<Round> neighbours(int ranks);
 
-/// Returns `count` rounds of all_pairs(), drawn by `seed`, in their order; if the number of ranks
-/// is odd, one more; and all rounds if there are no more. Each rank then meets `count` or count + 1
+/// Returns `count` rounds of all_pairs(), or count + 1 if the number of ranks is odd, but at most
+/// all of them. They are drawn by `seed` and keep their order. Each rank meets `count` or count + 1
 /// other ranks.
 [[nodiscard]] std::vector<Round> sample(int ranks, int count, std::uint64_t seed);
 
 /// Returns all pairs, each once, in rounds in which no two pairs have ranks on the same node. So a
-/// link that the ranks of a node share is measured with one user at a time. node_of_rank[r] is the
-/// node of rank r.
+/// network link that the ranks of a node share carries one pair's messages at a time.
+/// node_of_rank[r] is the node of rank r.
 [[nodiscard]] std::vector<Round> isolated(std::span<const int> node_of_rank);
 
 /// Returns the pairs (r, r + ranks / 2), all of which communicate across the middle. If the number
@@ -60,7 +61,7 @@ inline constexpr std::uint64_t latency_bytes = 8;
 struct Setting {
   mesh::Axis axis = mesh::Axis::dp;  ///< the axis that has all ranks
   int ranks = 2;
-  std::vector<Kind> pair_kinds{};  ///< in each round of pairs, in this order
+  std::vector<Kind> pair_kinds{};  ///< kinds that each round of pairs measures, in order
   bool bisects = false, all_to_all = false;
   std::uint64_t bytes = 0;     ///< of a message
   std::uint64_t messages = 1;  ///< messages on their way at the same time

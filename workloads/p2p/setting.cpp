@@ -21,7 +21,7 @@ namespace isoscale::workloads::p2p {
 
 namespace {
 
-/// The options; their table says what each of them means.
+/// Holds the parsed options, which option_table() describes.
 struct Values {
   std::vector<std::string> kinds;
   std::uint64_t size = 0;
@@ -45,8 +45,8 @@ constexpr std::array kind_names{std::string_view{"latency"}, std::string_view{"b
                                 std::string_view{"bidirectional"}, std::string_view{"bisection"},
                                 std::string_view{"all_to_all"}};
 
-/// The number of bytes on their way in one direction, large enough that starting a message costs no
-/// bandwidth.
+/// The number of bytes that are on their way in one direction at any time. It is so large that the
+/// latency of a message costs no bandwidth.
 constexpr std::uint64_t bytes_under_way = std::uint64_t{32} << 20U;
 
 constexpr std::uint64_t most_messages = 64;
@@ -108,7 +108,7 @@ void add_transport(const Request& request, Setting& setting) {
         "kinds=all_to_all is a collective, and transport=symmetric has puts alone; leave it out "
         "of kinds, or use transport=nccl");
   }
-  setting.all_to_all = false;  // it is left out of the default if impossible
+  setting.all_to_all = false;  // all_to_all is only in the default if it is possible
 }
 
 mesh::Axis only_axis(const mesh::Shape& shape) {
@@ -128,8 +128,8 @@ mesh::Axis only_axis(const mesh::Shape& shape) {
 
 std::vector<Round> all_pairs(int ranks) {
   if (ranks < 2) return {};
-  // The circle method: one seat stays fixed and the others move on by one. If the number of ranks
-  // is odd, the fixed seat is empty.
+  // In the circle method one rank keeps its seat, and the others move on by one seat in each round.
+  // If the number of ranks is odd, the fixed seat is empty, and the rank opposite it rests.
   const int seats = ranks + ranks % 2;
   std::vector<Round> rounds(static_cast<std::size_t>(seats) - 1);
   for (int round = 0; round < seats - 1; ++round) {
@@ -156,8 +156,8 @@ std::vector<Round> neighbours(int ranks) {
 
 std::vector<Round> sample(int ranks, int count, std::uint64_t seed) {
   std::vector<Round> rounds = all_pairs(ranks);
-  // If the number of ranks is odd, another rank rests in each round, and one more round gives ranks
-  // that rested the pair that they missed.
+  // If the number of ranks is odd, a different rank rests in each round. One more round makes up
+  // for the pairs that these ranks miss.
   const auto wanted = static_cast<std::size_t>(count) + static_cast<std::size_t>(ranks % 2);
   // Each round draws a number, and the rounds with the smallest numbers are taken, so that a seed
   // gives the same rounds on every machine.
@@ -190,8 +190,8 @@ std::vector<Round> isolated(std::span<const int> node_of_rank) {
     }
     add_to_rounds(within, 0, rounds);
   }
-  // Nodes meet in pairs, arranged like ranks in all_pairs(). While two nodes meet, their ranks play
-  // one pair at a time.
+  // all_pairs() arranges nodes in pairs, as it does with ranks. The ranks of a pair of nodes are
+  // measured one pair at a time.
   for (const Round& meetings : all_pairs(static_cast<int>(nodes.size()))) {
     const std::size_t first = rounds.size();
     for (const Pair& meeting : meetings) {

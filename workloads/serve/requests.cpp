@@ -80,8 +80,8 @@ void Dispatch::answered(std::size_t replica, double work) {
   State& state = state_.at(replica);
   if (state.requests == 0) throw base::Error("a replica has answered more than it was given");
   --state.requests;
-  // Sums of different numbers leave rounding errors. So the work of an idle replica is set to
-  // exactly 0, and idle replicas are equal.
+  // Adding and subtracting leaves rounding errors. So the work of an idle replica is set to exactly
+  // 0, and all idle replicas compare equal.
   state.work = state.requests == 0 ? 0 : state.work - work;
 }
 

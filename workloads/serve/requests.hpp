@@ -9,8 +9,8 @@
 
 namespace isoscale::workloads::serve {
 
-// Requests: their arrival times and answer lengths are drawn before anything is played. A policy
-// assigns them to replicas, and a ledger checks that each is answered exactly once.
+// The arrival times and answer lengths of requests are drawn before the first one is sent. A policy
+// assigns requests to replicas, and a ledger checks that each is answered exactly once.
 
 /// The arrival process. poisson: requests arrive one by one, independently. bursty: several arrive
 /// at the same moment; bursts are independent of each other.
@@ -34,13 +34,14 @@ struct Arrivals {
 /// equally likely.
 enum class Lengths : std::uint8_t { fixed, uniform };
 
-/// Returns the number of tokens of each of `count` answers. It depends only on the arguments.
+/// Returns the number of tokens of each of `count` answers. The numbers depend only on the
+/// arguments.
 [[nodiscard]] std::vector<std::uint64_t> answer_lengths(Lengths lengths, std::uint64_t output,
                                                         std::uint64_t count, std::uint64_t seed);
 
-/// The rule that chooses a replica. round_robin: one after another. shortest_queue: the one with
-/// the fewest unanswered requests. least_loaded: the one with the least unanswered work. Of several
-/// equal ones, the next in turn.
+/// The rule that chooses a replica. round_robin: replicas take turns. shortest_queue: the replica
+/// with the fewest unanswered requests. least_loaded: the replica with the least unanswered work.
+/// If several are equal, the next one in turn is chosen.
 enum class Policy : std::uint8_t { round_robin, least_loaded, shortest_queue };
 
 class Dispatch {

@@ -23,15 +23,15 @@ constexpr long long most_tokens = 1 << 24, most_batch = 4096, most_requests = 1'
 
 constexpr std::uint64_t most_sections = 65536;  // of prefill and decode, for all batch sizes
 
-/// Reads a number above 0. Throws base::UsageError for any other text; its message ends with
-/// `others`.
+/// Reads a number above 0. Throws base::UsageError for any other text; the error's message ends
+/// with `others`.
 double parse_number(std::string_view key, std::string_view text, std::string_view others) {
   const auto number = number_in<double>(text);
   if (number && std::isfinite(*number) && *number > 0) return *number;
   throw usage_error("{}: {} must be a number above 0{}", key, base::quoted(text), others);
 }
 
-/// The options; their table says what each of them means.
+/// Holds the parsed options, which option_table() describes.
 struct Values {
   std::string rate, slo;
   Process arrivals{};
@@ -49,8 +49,7 @@ Values values_of(const Request& request) {
   return typed_options<Values>(option_table(), request.options);
 }
 
-/// Returns the request of the workload `infer` at the largest batch size, which is the work of one
-/// replica.
+/// Returns a request for the workload `infer`, in which each replica answers the largest batch.
 Request as_infer(const Request& request) {
   const Setting setting = setting_of(request);
   Request result = request;
@@ -61,7 +60,7 @@ Request as_infer(const Request& request) {
   return result;
 }
 
-/// Returns the programs of a replica. The ranks of a stage share a program.
+/// Returns the programs of a replica. The ranks of a pipeline stage share a program.
 program::ProgramSet programs_of(const Request& request) {
   const Setting setting = setting_of(request);
   const std::vector<std::uint64_t> sizes = sizes_of(setting.max_batch);

@@ -39,7 +39,7 @@ struct Setting {
 [[nodiscard]] Setting setting_of(const Request& request);
 
 /// Returns the batch sizes that have programs: powers of two below `max_batch`, and `max_batch`. A
-/// batch is played with the smallest size that holds it.
+/// batch of requests is answered by the programs of the smallest size that holds it.
 [[nodiscard]] std::vector<std::uint64_t> sizes_of(std::uint64_t max_batch);
 
 // The functions below are called through the registry; see workloads/api/workload.hpp.

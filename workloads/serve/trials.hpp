@@ -11,9 +11,9 @@
 namespace isoscale::workloads::serve {
 
 // A trial plays requests at one rate. The functions below summarise the requests of a trial, and
-// search for the highest rate that can be sustained. All are pure.
+// search for the highest rate that can be sustained. All of them are pure functions.
 
-/// The times of one request, in seconds after the begin of the trial, on the dispatcher's clock.
+/// The times of one request, in seconds since the trial began, on the dispatcher's clock.
 struct Outcome {
   double arrival = 0;     ///< arrival time as drawn
   double dispatched = 0;  ///< when it was sent to its replica
@@ -28,28 +28,28 @@ struct Outcome {
   [[nodiscard]] double latency() const { return finished - arrival; }
 };
 
-/// The use of a replica from the begin of a trial to its last answer.
+/// The use of a replica from the beginning of a trial to the trial's last answer.
 struct ReplicaUse {
   std::uint64_t requests = 0, batches = 0;
   double busy = 0;         ///< seconds in which it played a batch
   double utilisation = 0;  ///< busy over the trial's time
 };
 
-/// Quantiles of samples: the smallest sample that is not exceeded by the given percentage of
-/// samples. Those of too few samples are absent: the 90th percentile below 10 requests, the 99th
-/// below 100.
+/// Quantiles of samples. A percentile is the smallest sample that at least the given percentage of
+/// samples do not exceed. The 90th percentile is absent for fewer than 10 samples, the 99th for
+/// fewer than 100.
 struct Quantiles {
   std::optional<double> median{}, p90{}, p99{}, max{};
 };
 [[nodiscard]] Quantiles quantiles_of(std::vector<double> values);
 
 struct Summary {
-  double time = 0;       ///< seconds from the begin to the last answer
+  double time = 0;       ///< seconds from the beginning to the last answer
   double offered = 0;    ///< requests per second until the last arrival
   double achieved = 0;   ///< answers per second over `time`
   Quantiles latency{};   ///< from arrival to last token
   Quantiles ttft{};      ///< from arrival to first token
-  Quantiles queueing{};  ///< from arrival to the begin of the batch
+  Quantiles queueing{};  ///< from arrival to the beginning of the batch
   Quantiles tpot{};      ///< between two tokens, of answers with two or more
   std::vector<ReplicaUse> replicas{};
   double imbalance = 1;       ///< busy time of the busiest replica over the mean
@@ -67,15 +67,16 @@ struct Summary {
 
 /// The largest backlog_growth of a sustained rate: one request in 20 piles up.
 inline constexpr double most_growth = 0.05;
-/// True if a trial's rate could not be sustained. That is the case if its backlog grew by more than
-/// most_growth and by more requests than the replicas take at a time, or if there is an `slo` and
-/// more than one request in 100 took longer than `slo` seconds.
+/// True if a trial's rate could not be sustained: if its backlog grew by more than most_growth and
+/// by more requests than all replicas can take at a time, or if there is an `slo` and more than one
+/// request in 100 took longer than `slo` seconds.
 [[nodiscard]] bool is_saturated(const Summary& summary, std::span<const Outcome> outcomes,
                                 std::optional<double> slo);
 
-/// Searches the highest rate that a system sustains. Doubles the rate until one is not sustained,
-/// or halves it until one is. Then tries the geometric mean of the highest sustained and the lowest
-/// other rate, until these are within 5% of each other.
+/// Searches for the highest rate that a system sustains. The search doubles the rate until one is
+/// not sustained, or halves it until one is sustained. It then tries the geometric mean of the
+/// highest sustained and the lowest unsustained rate, until they are within 5% of each other or
+/// `most_trials` rates were tried.
 class RateSearch {
  public:
   explicit RateSearch(double first) : next_(first) {}

@@ -7,9 +7,10 @@
 namespace isoscale::workloads::stack {
 namespace {
 
-/// Returns the factor that scales the context. With a softmax it is 1, since rows add up to 1.
-/// Without a softmax, a sum of s products of scores and values has variance s, plus s^2 / hidden
-/// because all keys and values are products of inputs with the same weights.
+/// Returns the factor that scales the context. With a softmax the factor is 1, since each row of
+/// its results adds up to 1. Without a softmax, a sum of s products of scores and values has
+/// variance s, plus s^2 / hidden because all keys and values are products of inputs with the same
+/// weights.
 double context_scale(const Geometry& g) {
   const auto s = static_cast<double>(g.whole_sequence);
   return g.elementwise ? 1 : 1 / std::sqrt(s + s * s / static_cast<double>(g.hidden));
@@ -114,7 +115,7 @@ void Attention::multiply(const Matrix& rows, const Matrix& others, double scale,
 void Attention::weigh(const Matrix& scores, const Matrix& rows, double scale, int block,
                       const Matrix& result) {
   const std::uint32_t s = extent(g_.sequence), d = extent(g_.head_size);
-  const Matrix sum = g_.cp > 1 ? result : Matrix{};  // one block alone is no sum
+  const Matrix sum = g_.cp > 1 ? result : Matrix{};  // a single block needs no addend
   emit({.m = s,
         .n = d,
         .k = s,
@@ -200,8 +201,9 @@ void Attention::backward(const Backward& of) {
   for (std::uint64_t j = 0; j < g_.grouped; ++j) through_scores(j);
 }
 
-/// Writes backward on the ring of cp. The gradient of each block goes around the ring, and each
-/// rank adds its contribution. The rank's own block comes last, since its sum ends here.
+/// Writes the backward pass on the ring of cp. The gradient of each block is sent around the ring,
+/// and each rank adds its contribution. The gradient of the rank's own block is completed last,
+/// since it ends its way around the ring on this rank.
 void Attention::backward_on_ring(const Backward& of) {
   const Rows contexts = [&](std::uint64_t j) { return context_of(of.d_context, j); };
   const Rows queries = [&](std::uint64_t j) { return query(of.qkv, j); };
@@ -210,7 +212,7 @@ void Attention::backward_on_ring(const Backward& of) {
     if (i > 0) {
       arrived_values = pass_gradient(of.scores, i, contexts, context_scale(g_), arrived_values);
     }
-    for (std::uint64_t j = 0; j < g_.grouped; ++j) {  // hides sending the sum
+    for (std::uint64_t j = 0; j < g_.grouped; ++j) {  // hides the transfer of the sum
       multiply(contexts(j), values, context_scale(g_), scores_of(of.d_scores, i, j));
     }
   });
@@ -223,7 +225,7 @@ void Attention::backward_on_ring(const Backward& of) {
       weigh(scores_of(of.d_scores, i, j), keys, score_scale(g_), i, query(of.d_qkv, j));
     }
     if (i > 0) return;
-    // The sum for values has arrived during the products above.
+    // The summed gradient of the values has arrived during the products above.
     block_gradient(of.scores, 0, contexts, context_scale(g_), arrived_values,
                    own(of.d_qkv, Part::value));
     builder_.release(arrived_values);

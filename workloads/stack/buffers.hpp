@@ -13,8 +13,8 @@
 
 namespace isoscale::workloads::stack {
 
-/// Converts an extent to the type of op extents. The extents of a Geometry have been checked to
-/// fit.
+/// Converts an extent to the 32-bit type of op extents. It has been checked that all extents of a
+/// Geometry fit.
 inline std::uint32_t extent(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
 
 /// The layout of matrices in a slice: the first one begins at `offset`, its rows are `row_stride`
@@ -70,8 +70,8 @@ struct Layout {
 }
 
 /// Cuts `count` elements into pieces that fit into an op, whose extents have 32 bits, and calls
-/// visit(columns, piece) for each. piece(slice) returns that piece of a slice as a matrix of one
-/// row.
+/// visit(columns, piece) for each. piece(slice) returns the current piece of any slice as a matrix
+/// of one row.
 template <class Visit>
 void for_each_piece(std::uint64_t count, const Visit& visit) {
   constexpr std::uint64_t most = std::uint64_t{1} << 31U;
@@ -121,8 +121,8 @@ inline void fill_flat(Builder& builder, const Slice& dst, double value) {
                        .value = value});
 }
 
-/// Writes a collective over the groups along `axes`. `send` and `receive` are the same slice if it
-/// works in place.
+/// Writes a collective over the groups along `axes`. `send` and `receive` are the same slice if the
+/// collective works in place.
 inline void communicate(Builder& builder, StreamId stream, CollectiveKind kind, mesh::AxisSet axes,
                         const Slice& send, const Slice& receive) {
   builder.emit(stream, Collective{.kind = kind, .axes = axes, .send = send, .receive = receive});
@@ -170,7 +170,8 @@ class OpWriter {
                                        .row_stride = g_.up_parts * g_.ffn,
                                        .offset = part * g_.ffn});
   }
-  /// Writes inner = gate + up, which replaces the gated product, since it moves the same bytes.
+  /// Writes inner = gate + up. The sum stands in for the gated product of a real model, since it
+  /// moves the same bytes.
   void add_gate(std::uint64_t rows, BufferId up, BufferId inner) {
     builder_.emit(0, Add{.rows = extent(rows),
                          .columns = extent(g_.ffn),

@@ -126,7 +126,7 @@ BufferId ExpertWriter::bring(const Dispatch& way, BufferId tokens, double scale,
     }
     return moved(from, 1, scale, tokens, role, microbatch);
   }
-  // Nothing is sent if all experts were full before this rank's part of the sequence.
+  // No row is sent if all experts were full before this rank's part of the sequence.
   const BufferId sent =
       way.sent_from.empty()
           ? no_buffer
@@ -201,7 +201,7 @@ BufferId ExpertWriter::exchanged(const std::vector<std::uint64_t>& sent,
   const std::uint64_t count =
       std::accumulate(op.receive_counts.begin(), op.receive_counts.end(), std::uint64_t{0});
   const BufferId dst = count == 0 ? no_buffer : new_buffer(count, role, microbatch);
-  // A member without rows takes part with zero elements, for which any buffer will do.
+  // A rank without rows takes part in the collective with zero elements of an arbitrary buffer.
   op.send = parameters_.weight(0, Tensor::up, 0);
   op.send.count = 0;
   if (src != no_buffer) op.send = builder_.whole(src);

@@ -17,10 +17,10 @@
 
 namespace isoscale::workloads::stack {
 
-// Routing: the experts of each token are drawn when a program is built. They depend only on seed,
-// layer, sample and position, so routing is the same on every mesh.
+// The experts of each token are drawn when a program is built. They depend only on seed, layer,
+// sample and position, so routing is the same on every mesh.
 
-/// Stands in the place of an expert that was full. The token is not sent to it ("dropped").
+/// Stands in the place of an expert that was full, to which the token is not sent ("dropped").
 inline constexpr std::uint32_t no_expert = ~std::uint32_t{0};
 
 struct Routing {
@@ -29,16 +29,17 @@ struct Routing {
   /// The most tokens of one sample that an expert accepts; 0 = no limit.
   std::uint64_t capacity = 0;
   std::uint64_t sequence = 0;  ///< positions of a sample
-  double exponent = 0;  ///< of Zipf's law: the r-th expert of a layer is drawn as 1/r^exponent; 0 =
-                        ///< distributed evenly
+  /// The exponent of Zipf's law: the r-th most popular expert of a layer is drawn with a
+  /// probability proportional to 1/r^exponent; 0 = tokens are distributed evenly.
+  double exponent = 0;
   std::uint64_t seed = 0;
 
   [[nodiscard]] bool has_experts() const { return experts > 0; }
 };
 [[nodiscard]] Routing routing_of(const Request& request);
 
-/// Returns the factor of a capacity: 1.25 for "1.25" or "125%", 0 for "none" and "0". Throws
-/// base::UsageError for any other text.
+/// Returns the capacity factor that a text gives: 1.25 for "1.25" or "125%", 0 for "none" and "0".
+/// Throws base::UsageError for any other text.
 [[nodiscard]] double capacity_factor(std::string_view text);
 
 /// Returns `topk` different experts for each position of a sample. If an expert is full, no_expert
@@ -57,7 +58,7 @@ struct RouteStats {
 [[nodiscard]] RouteStats route_stats(const Request& request);
 
 /// The paths of a microbatch's tokens to the experts of one layer and back, on one rank. Rows are
-/// tokens in the order of Geometry. A row is sent once for each of its experts, unless that is
+/// tokens in the order of Geometry. A row is sent once to each of its experts, unless the expert is
 /// full.
 struct Dispatch {
   /// For each row that is sent, its index in the activation. Rows are sorted by expert, then by
@@ -81,31 +82,31 @@ struct Dispatch {
 };
 
 /// Returns the dispatch of a microbatch. `layer` is its number in the whole model. The geometry
-/// must be that of this rank's coordinates along cp, ep and dp.
+/// must be made for this rank's coordinates along cp, ep and dp.
 [[nodiscard]] Dispatch dispatch(const Routing& routing, const Geometry& geometry, ExpertBatch batch,
                                 int layer, int microbatch);
 
-/// Writes a layer of experts, which replaces the MLP if the model has experts (Shazeer et al.,
-/// arXiv 1701.06538; Lepikhin et al., arXiv 2006.16668), on the compute stream:
+/// Writes, on the compute stream, a layer of experts, which replaces the MLP if the model has
+/// experts (Shazeer et al., arXiv 1701.06538; Lepikhin et al., arXiv 2006.16668):
 ///   Z = g / topk * sum over the experts e of a token (inner(Y * Wup_e) * Wdown_e) + Y.
 /// Rows are sent to the ranks of their experts along ep and back. Each expert's width is split over
-/// tp as the MLP's is: whole activations are summed over tp, after rows have come back.
+/// tp like that of an MLP, and activations are summed over tp after rows have come back.
 class ExpertWriter : public OpWriter {
  public:
   using GradientDone = std::function<void(const Slice&)>;
-  /// Accepts a function that writes ops, which may run after the layer's input gradients; see
-  /// LayerWriter.
+  /// Accepts a function that writes ops, and calls it now or after the layer's input gradients; see
+  /// LayerWriter::after_weight_gradients().
   using Later = std::function<void(std::function<void()>)>;
 
   ExpertWriter(Builder& builder, const Geometry& geometry, const Types& types,
                const Parameters& parameters, const Request& request, GradientDone gradient_done);
 
   [[nodiscard]] bool has_experts() const { return routing_.has_experts(); }
-  /// Computes Z from Y [tokens, h], in a new buffer of role `output_role`. Y is not needed
+  /// Computes Z from Y [tokens, h], in a new buffer of role `output_role`. Y may be released
   /// afterwards.
   [[nodiscard]] BufferId forward(int layer, int microbatch, BufferId input, Role output_role);
-  /// Computes dY from dZ [tokens, h], in a new buffer. dZ is not needed afterwards, not even for
-  /// weight gradients.
+  /// Computes dY from dZ [tokens, h], in a new buffer. dZ may be released afterwards, since weight
+  /// gradients do not read it either.
   [[nodiscard]] BufferId backward(int layer, int microbatch, BufferId gradient, const Later& later);
 
  private:
@@ -147,8 +148,8 @@ class ExpertWriter : public OpWriter {
   /// Writes y = alpha * x * W (or W^T) for every expert.
   void multiply(const Dispatch& way, const Weights& weights, Transpose transpose, double alpha,
                 BufferId x, BufferId y);
-  /// Writes W += alpha * x^T * dy for every expert, or W = alpha * x^T * dy if no row has
-  /// contributed to W before.
+  /// Writes dW += alpha * x^T * dy for every expert, or dW = alpha * x^T * dy if no row has
+  /// contributed to dW before.
   void accumulate(const Dispatch& way, int layer, Tensor tensor, int microbatch, double alpha,
                   BufferId x, BufferId dy);
 

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// The pair of GEMMs that tensor parallelism splits. The first GEMM is column-parallel. The second
-// one is row-parallel with an all-reduce (Shoeybi et al., arXiv 1909.08053, section 3), or
-// column-parallel with all-gathers of its input and output.
+// This file writes the pair of GEMMs that tensor parallelism splits. The first GEMM is
+// column-parallel. The second one is row-parallel with an all-reduce (Shoeybi et al., arXiv
+// 1909.08053, section 3), or column-parallel with all-gathers of its input and output.
 
 #include <optional>
 
@@ -99,7 +99,7 @@ BufferId LayerWriter::second_backward_by_rows(int layer, const Linear& linear, B
 }
 
 LinearWriter::Operand LayerWriter::second_gradient(const Linear& linear, BufferId d_out) {
-  if (g_.sequence_parallel) {  // the layer casts, so it reads its own copy
+  if (g_.sequence_parallel) {  // the GEMMs read a cast copy of the gathered rows
     const GatheredRows rows = rows_.gather(d_out);
     const LinearWriter::Operand cast =
         linear_.gradient(linear, dense(rows.pieces.front().slice, g_.tokens, linear.outputs));
@@ -125,8 +125,8 @@ BufferId LayerWriter::first_backward(const First& first, const LinearWriter::Ope
                                      const Residual& residual, InputGradient order) {
   const auto& [layer, microbatch, linear, in] = first;
   const bool by_rows = g_.sequence_parallel && linear.operands == Operands::stored;
-  // Forward kept only this rank's rows, so all rows are gathered again, while the input gradient is
-  // computed or when the weight gradient is written.
+  // Forward kept only this rank's rows, so all rows are gathered again: during the input gradient
+  // or, if the weight gradient is put off, just before it.
   std::optional<GatheredRows> all;
   if (by_rows && !puts_off_) all = rows_.gather(in);
   const auto weights = [=, this] {
@@ -324,9 +324,10 @@ RowSum TensorRows::reduce_scatter(const Product& product, BufferId out, BufferId
 }
 
 RowSum TensorRows::reduce_ring(const Product& product, BufferId out, BufferId residual) {
-  // The sum of a rank's rows begins on the next rank, goes around the ring, and ends on the rank
-  // itself. So blocks are multiplied in the order in which gather_ring() received them, except that
-  // the rank's own block, which was first there, comes last.
+  // The partial sum of a rank's rows starts on the next rank, is sent around the ring, and is
+  // completed on the rank itself. So blocks are multiplied in the order in which gather_ring()
+  // received them, except that the rank's own block, which comes first in gather_ring(), comes last
+  // here.
   const std::uint64_t rows = g_.shard_tokens;
   BufferId arrived = no_buffer;
   for (std::uint64_t first = rows; first < g_.tokens; first += rows) {

@@ -41,7 +41,8 @@ std::optional<Partition> parse_partition(std::string_view text) {
   return Partition{.kind = Partition::Kind::skewed, .skew = *skew};
 }
 
-/// A replica's number of microbatches must be a multiple of `unit`, and at least `least`.
+/// The schedule needs a number of microbatches on each replica that is a multiple of `unit` and at
+/// least `least`.
 struct Turns {
   int unit = 1, least = 1;
 };
@@ -52,7 +53,7 @@ Turns turns_of(const TrainingOptions& options, int stages) {
   return {.unit = 1, .least = options.schedule == Schedule::zb_h1 ? 2 : 1};
 }
 
-/// Returns the speed of each replica, that of its slowest rank.
+/// Returns the speed of each replica, which is the speed of its slowest rank.
 std::vector<double> speed_of_replica(const Request& request) {
   std::vector<double> speeds(static_cast<std::size_t>(request.mesh.dp), HUGE_VAL);
   for (int rank = 0; rank < request.mesh.size(); ++rank) {
@@ -169,8 +170,8 @@ Types types_of(Precision precision) {
       break;
   }
   // Only linear layers multiply in fp8. Attention's products and the vocabulary projection use
-  // bf16, as in NVIDIA's Transformer Engine, since the errors of fp8 would cost more than the time
-  // of bf16.
+  // bf16, as in NVIDIA's Transformer Engine, where the loss of accuracy in fp8 would outweigh the
+  // time that it saves.
   return {DType::bf16, DType::f32, ComputeMode::native, DType::e4m3, DType::e5m2};
 }
 
@@ -230,7 +231,7 @@ Distribution distribution_of(const Request& request) {
   Distribution distribution{.microbatches =
                                 std::vector<int>(static_cast<std::size_t>(request.mesh.dp), each)};
   const bool is_equal = partition.kind == Partition::Kind::equal;
-  // For microbatches that the schedule cannot use, an error is thrown elsewhere.
+  // If the schedule cannot use this number of microbatches, another check throws an error.
   if (is_equal || each % turns.unit != 0 || each < turns.least) return distribution;
   distribution.microbatches =
       distribute_by_weight(each / turns.unit * request.mesh.dp, weights_of(partition, request),
@@ -254,7 +255,7 @@ void require_partition(const Request& scaled) {
   if (partition.kind == Partition::Kind::equal || dp == 1) return;
   const Turns turns = turns_of(options, scaled.mesh.pp);
   const auto each = static_cast<int>(options.microbatches);
-  // The smallest exact share must be at least the minimum of a replica.
+  // The smallest exact share must be at least the minimum number of microbatches of a replica.
   const double sum = partition.skew + dp - 1, smallest = std::min(partition.skew, 1.0);
   const bool is_skewed = partition.kind == Partition::Kind::skewed;
   const double needed = is_skewed ? turns.least * sum / smallest / dp : turns.least + turns.unit;

@@ -12,7 +12,7 @@
 
 namespace isoscale::workloads::stack {
 
-// The stack is written in these terms of programs throughout.
+// All files of the stack use these names of namespace program.
 using program::Add;
 using program::Advice;
 using program::Advise;
@@ -51,8 +51,8 @@ struct LayerRange {
 };
 
 /// The sizes of one rank's part of the model: its pipeline stage, and its shard of that stage.
-/// Matrices are row-major. A row is a token, and tokens are ordered [sequence][sample], so that
-/// batch and heads together have one stride.
+/// Matrices are row-major. A row is a token, and tokens are ordered [sequence][sample], so that one
+/// stride is enough to step through samples and heads.
 struct Geometry {
   Geometry(const Request& request, const mesh::Coordinates& at);
 
@@ -64,8 +64,7 @@ struct Geometry {
   std::uint64_t microbatch;      ///< b, samples
   int microbatches;              ///< m, of this replica
   int all_microbatches;          ///< of all replicas along dp
-  /// The number of microbatches of the batch before the first one of a replica is base + step x
-  /// coordinate along dp.
+  /// The index of a replica's first microbatch in the batch is base + step x coordinate along dp.
   int microbatch_base, microbatch_step;
   std::uint64_t tokens;        ///< s * b: rows that a layer's GEMMs read and write
   bool sequence_parallel;      ///< between the pairs of GEMMs, a rank has 1/tp of the rows
@@ -86,7 +85,7 @@ struct Geometry {
   int local_experts;         ///< experts of a layer on this rank; 0 = a dense MLP
   double residual_gain;      ///< g = 0.5 / layers of the model: keeps a linear stack bounded
   TpOutput tp_output;
-  bool elementwise;  ///< there are norms, softmax and activations
+  bool elementwise;  ///< layers have norms, softmax and activations
   Recompute recompute;
   bool hand_over_scattered;  ///< each rank of tp sends only its rows to the next stage
 
@@ -97,8 +96,8 @@ struct Geometry {
   [[nodiscard]] bool first_stage() const { return stage == 0; }
   [[nodiscard]] bool last_stage() const { return stage == stages - 1; }
   [[nodiscard]] bool gathers() const { return tp > 1 && tp_output == TpOutput::gather; }
-  /// True if each rank of tp sends only its rows to the next stage, and these must then be
-  /// gathered. Under sequence_parallel each rank has no other rows anyway.
+  /// True if each rank of tp sends only its rows to the next stage, which must then gather them.
+  /// Under sequence_parallel nothing is gathered, since each rank needs only its own rows.
   [[nodiscard]] bool scatters_hand_over() const {
     return tp > 1 && hand_over_scattered && !sequence_parallel;
   }
@@ -109,9 +108,10 @@ struct Geometry {
   [[nodiscard]] bool streams_tp() const { return sequence_parallel || chunks > 1; }
 };
 
-/// Element types: `compute` of weights and activations; `accumulate` of gradients, masters and
-/// moments; `operand` and `gradient_operand` of what the GEMMs of linear layers read, in forward
-/// and of gradients. `forward` and `backward` say how products are added up.
+/// The element types. `compute`: of weights and activations. `accumulate`: of gradients, master
+/// weights and moments. `operand`: of weights and activations as the GEMMs of linear layers read
+/// them. `gradient_operand`: of gradients as these GEMMs read them. `forward` and `backward` say
+/// how the GEMMs add up products.
 struct Types {
   DType compute, accumulate;
   program::ComputeMode mode;
@@ -122,7 +122,8 @@ struct Types {
   [[nodiscard]] bool casts_operands() const { return operand != compute; }
 };
 [[nodiscard]] Types types_of(Precision precision);
-/// Like types_of() above, with the accumulation of fp8 products from the option fp8_accumulate.
+/// Returns the types of the function above, with the accumulation that the option fp8_accumulate
+/// selects for fp8 products.
 [[nodiscard]] Types types_of(Precision precision, Fp8Accumulate accumulate);
 
 // The functions below distribute the microbatches of a step over the replicas along dp.
@@ -134,9 +135,10 @@ struct Distribution {
   /// Returns the number of microbatches of all replicas before this one. Samples are numbered
   /// replica by replica.
   [[nodiscard]] int first(int replica) const;
-  /// Returns the first of the replicas that share a program with this one. These are consecutive
-  /// and have the same number of microbatches. A replica shares no program if its samples could
-  /// then not be numbered as base + step x coordinate with a base of at least 0.
+  /// Returns the first of the replicas that share a program with this one. Replicas that share a
+  /// program are consecutive and have the same number of microbatches. A replica has a program of
+  /// its own if a shared program could not number its samples as base + step x coordinate with a
+  /// base of at least 0.
   [[nodiscard]] int alike(int replica) const;
 };
 
@@ -150,7 +152,7 @@ struct Distribution {
 /// Returns how the option `partition` distributes microbatches x dp over the replicas, in multiples
 /// of pp if the schedule needs that. Without measured speeds, "proportional" gives equal parts.
 [[nodiscard]] Distribution distribution_of(const Request& request);
-/// Returns Distribution::alike() of each replica, by its coordinate along dp.
+/// Returns the result of Distribution::alike() for each replica, by coordinate along dp.
 [[nodiscard]] std::vector<int> alike_replicas(const Request& request);
 
 /// Throws base::UsageError, with the numbers and the nearest valid ones, if `partition` is invalid

@@ -29,8 +29,8 @@ BucketReduction::BucketReduction(Builder& builder, const Geometry& geometry, con
       type_(types_of(request.precision).accumulate),
       travel_type_(travel_type(request)),
       mesh_(request.mesh) {
-  // A sum over many tokens would exceed the range of f16, so data in a narrow type is scaled to
-  // about the mean over tokens, between half of it and twice. The scale is a power of two, so no
+  // A sum over many tokens would exceed the range of f16, so gradients are divided by about the
+  // number of tokens before they are cast to a narrow type. The scale is a power of two, so no
   // digit is lost.
   const double tokens = static_cast<double>(geometry.tokens) * geometry.all_microbatches *
                         (geometry.replicas / request.mesh.dp);
@@ -63,7 +63,7 @@ void BucketReduction::all_reduce_narrow(StreamId stream, const Slice& bucket, me
                                     .scale = scale});
   };
   // The first cast is on backward's stream, which has just written the bucket. The second cast
-  // waits for the reduction, so it is on another stream, and backward need not wait.
+  // waits for the reduction, so it is on another stream, where backward does not wait for it.
   cast(0, bucket, travels, scale_);
   communicate(builder_, stream, CollectiveKind::all_reduce, axes, travels, travels);
   cast(stream, travels, bucket, 1 / scale_);

@@ -31,11 +31,12 @@ struct TopK {
 
 /// Replaces the gradients of one bucket on each replica by their sum over all replicas. They are
 /// summed in the type in which gradients are accumulated, or in a narrow type. With compression,
-/// only the largest are sent, and the rest is added to later ones (error feedback).
+/// only the largest elements are sent, and the others are added to the gradients of the next step
+/// (error feedback).
 class BucketReduction {
  public:
-  /// `gradients` is the flat buffer of which all buckets are slices. With compression a buffer of
-  /// the same size is allocated for gradients that have not been sent yet, and cleared in the setup
+  /// All buckets are slices of the flat buffer `gradients`. With compression, a buffer of the same
+  /// size is allocated for gradients that have not been sent yet, and is cleared in the setup
   /// section.
   BucketReduction(Builder& builder, const Geometry& geometry, const Request& request,
                   BufferId gradients);
@@ -65,7 +66,8 @@ struct GradientTarget {
 /// Sums the gradients of a stage over its replicas, bucket by bucket, while later backward passes
 /// run or after all of them. With zero=1 each rank gets only its part of the sum. With zero=2|3 a
 /// bucket has the whole gradients of one microbatch until it is complete; then each rank adds its
-/// part of the sum to that of earlier microbatches. With strategy=funnel nothing is done here.
+/// part of the sum to its part for earlier microbatches. With strategy=funnel this class does
+/// nothing.
 class Gradients {
  public:
   Gradients(Builder& builder, const Geometry& geometry, const Parameters& parameters,
@@ -75,7 +77,7 @@ class Gradients {
   /// Parameters::gradient().
   [[nodiscard]] GradientTarget target(const Slice& gradient, int microbatch);
   /// Notes that the gradient of this weight has been written for a microbatch, and reduces its
-  /// bucket if that is complete.
+  /// bucket if the bucket is complete.
   void done(const Slice& gradient, int microbatch);
   /// Reduces the remaining buckets. Called after all backward passes have been written.
   void finish();
@@ -83,9 +85,9 @@ class Gradients {
  private:
   void reduce(const Bucket& bucket);
   void reduce_scatter(const Slice& whole, const Slice& part);
-  /// Sums a part over the replicas that differ in axes other than dp.
+  /// Sums a part of a bucket over the replicas that differ along axes other than dp.
   void reduce_part(const Slice& part);
-  /// Adds this rank's part of a microbatch's bucket, summed over dp, to that of earlier
+  /// Sums a microbatch's bucket over dp, and adds this rank's part of it to the sum of earlier
   /// microbatches.
   void accumulate(const Bucket& bucket, BufferId whole, int microbatch);
   [[nodiscard]] std::size_t number(const Bucket& bucket) const;
@@ -107,19 +109,19 @@ struct WeightUse {
   std::size_t action = 0;  ///< number of its action; an action's passes are consecutive
 };
 
-/// Makes the weights of a layer available before each pass that reads them, and releases them
-/// afterwards. Weights that stay on the device are always available. Sharded ones (zero=3) are
-/// gathered over dp, bucket by bucket. Those in host memory (offload=weights) are copied to the
-/// device, layer by layer, or advised to move there if the memory is managed. This is done
-/// `prefetch` buckets or layers ahead, on a stream of its own.
+/// Makes the whole weights of a layer available on the device before each pass that reads them, and
+/// releases them afterwards. Weights that stay on the device are always available. Sharded ones
+/// (zero=3) are gathered over dp, bucket by bucket. Those in host memory (offload=weights) are
+/// copied to the device, layer by layer, or advised to move there if the memory is managed. This is
+/// done `prefetch` buckets or layers ahead, on a stream of its own.
 class Weights {
  public:
   static constexpr int vocabulary = Parameters::vocabulary;
 
   Weights(Builder& builder, const Geometry& geometry, const Parameters& parameters);
 
-  /// Fetches the weights that the next use needs and that are not on the device yet, and those of
-  /// the following uses. Must be called before each use, with its layer.
+  /// Fetches the weights of the next use, and the weights of the following uses, unless they are on
+  /// the device already. Must be called before each use, with its layer.
   void before(int layer);
   /// Must be called after the ops of each use have been written.
   void after();
@@ -130,7 +132,8 @@ class Weights {
   [[nodiscard]] Slice of(int layer, Tensor tensor) const;
 
  private:
-  /// A time during which a unit is on the device. It covers consecutive uses in one action.
+  /// An interval in which a unit (a bucket or a layer) is on the device. It covers consecutive uses
+  /// in one action.
   struct Stay {
     std::size_t unit = 0, first_use = 0, last_use = 0;
     BufferId slot = no_buffer;
@@ -145,8 +148,8 @@ class Weights {
   const Parameters& parameters_;
   bool resident_;
   std::vector<WeightUse> uses_;
-  std::vector<Range> units_;       ///< each is fetched as a whole
-  std::vector<Stay> stays_;        ///< in the order of their begin
+  std::vector<Range> units_;       ///< buckets or layers, each fetched as a whole
+  std::vector<Stay> stays_;        ///< in the order in which they begin
   std::vector<std::size_t> here_;  ///< stays that have begun but not ended
   Slots slots_;
   StreamId stream_ = 0;
@@ -165,8 +168,8 @@ class Updates {
   void write(double tokens);
 
  private:
-  /// The slices that an update reads and writes. They are in slots if the states are kept
-  /// elsewhere.
+  /// The slices that an update reads and writes. Offloaded states and weights are copied to slots
+  /// for the update.
   struct Bundle {
     Update update{};
     Slice whole_weight{};  ///< the whole bucket; the update's weight is this rank's part

@@ -96,7 +96,7 @@ BufferId LayerWriter::backward(int layer, int microbatch, BufferId gradient,
   return attention_part_backward(state, layer, microbatch, d_middle, order);
 }
 
-/// Computes dY from dZ, by way of the gradient of inner.
+/// Computes dY from dZ. The gradient of `inner` is an intermediate result.
 BufferId LayerWriter::mlp_backward(LayerState& state, int layer, int microbatch,
                                    const Residual& gradient) {
   if (experts_.has_experts()) {
@@ -128,7 +128,7 @@ BufferId LayerWriter::mlp_backward(LayerState& state, int layer, int microbatch,
   return d_middle;
 }
 
-/// Computes dX from dY, by way of the gradients of context and QKV.
+/// Computes dX from dY. The gradients of context and QKV are intermediate results.
 BufferId LayerWriter::attention_part_backward(LayerState& state, int layer, int microbatch,
                                               BufferId d_middle, InputGradient order) {
   const Saved saved = saved_for_backward();
@@ -256,12 +256,12 @@ Linear LayerWriter::with_gradient(const Linear& linear, int microbatch) {
   return result;
 }
 
-// The functions below compute again in backward what forward does not keep (Korthikanti et al.,
-// arXiv 2205.05198).
+// The functions below recompute in backward the activations that forward does not keep (Korthikanti
+// et al., arXiv 2205.05198).
 
 bool LayerWriter::recomputes_inner() const {
-  // If the activation's output is gathered over tp, it is kept, since it would have to be gathered
-  // again.
+  // An activation's output that was gathered over tp is kept, since recomputation would have to
+  // gather it again.
   return g_.recompute == Recompute::selective && g_.elementwise && !g_.gathers();
 }
 
@@ -274,7 +274,7 @@ Saved LayerWriter::saved_by_forward() const {
 }
 
 Saved LayerWriter::saved_for_backward() const {
-  const bool as_stored = !types_.casts_operands();  // else casts are kept, not this
+  const bool as_stored = !types_.casts_operands();  // otherwise cast copies are kept instead
   return {.states = true,
           .linear_inputs = as_stored,
           .scores = true,
@@ -291,9 +291,9 @@ void LayerWriter::recompute_inner(LayerState& state, int layer, int microbatch) 
   release_if(!saved.inner, state.inner);
 }
 
-// Norms and activations. They are bound by memory: each op reads and writes its operands
-// once, in place where possible. The residual is added by the GEMM before a norm, and its gradient
-// by the norm's gradient.
+// Norms and activations. They are bound by memory bandwidth, so each op reads and writes its
+// operands once, in place where possible. The GEMM before a norm adds the residual, and the norm's
+// gradient adds the gradient of the residual.
 
 namespace {
 

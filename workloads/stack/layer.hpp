@@ -19,10 +19,10 @@ namespace isoscale::workloads::stack {
 /// The buffers that a layer keeps from forward to backward, for one microbatch.
 struct LayerState {
   BufferId input, qkv, scores, context, middle, inner;
-  /// The inputs of the QKV GEMM and of the up GEMM. With norms they are the results of the norms,
-  /// else the same as `input` and `middle`.
+  /// The inputs of the QKV GEMM and of the up GEMM. With norms these are the results of the norms;
+  /// without norms they equal `input` and `middle`.
   BufferId attention_input, mlp_input;
-  BufferId attention_inverse, mlp_inverse;  ///< what the gradients of the norms need
+  BufferId attention_inverse, mlp_inverse;  ///< written by norms for their gradients
   BufferId up;                              ///< the input of the activation
 };
 
@@ -31,22 +31,23 @@ struct Saved {
   bool states;         ///< QKV, inputs and inverses of norms, inputs of activations, cast operands
   bool linear_inputs;  ///< inputs of linear layers, as their GEMMs read them
   bool scores;
-  bool inner;       ///< input of the down GEMM, as it reads it
+  bool inner;       ///< input of the down GEMM, not cast
   bool inner_copy;  ///< the cast copy of `inner`
 };
 
-/// The place of the input gradient, before or after the weight gradient of QKV. first: an
-/// all-reduce of it can be hidden. last: for the first layer of a stage, whose message to the
-/// previous stage then leaves when backward ends, and not one GEMM earlier.
+/// Says whether the input gradient is computed before or after the weight gradient of QKV. first:
+/// the weight gradient can hide an all-reduce of the input gradient. last: for the first layer of a
+/// stage, so that the message to the previous stage is sent when backward ends, and not one GEMM
+/// earlier.
 enum class InputGradient : std::uint8_t { first, last };
 
 /// Writes the ops of one layer on the compute stream:
 ///   Y = g * attention(X) * Wo + X,   Z = g * inner(Y * Wup) * Wdown + Y
-/// with scores scaled by 1/sqrt(d), context by 1/sqrt(s + s^2/hidden), and no softmax, norm or
-/// activation; with elementwise work
+/// Scores are scaled by 1/sqrt(d), context by 1/sqrt(s + s^2/hidden), and there is no softmax, norm
+/// or activation. With elementwise work the layer is
 ///   Y = g * attention(norm(X)) * Wo + X,   Z = g * inner(norm(Y) * Wup) * Wdown + Y
-/// where attention takes the softmax of its scores and inner is gelu, or swiglu of gated MLPs.
-/// Under tp with partial sums the residual enters as 1/tp on each rank.
+/// where attention applies a softmax to its scores, and inner is gelu, or swiglu in gated MLPs. If
+/// partial sums are added up over tp, each rank adds 1/tp of the residual to its partial sum.
 class LayerWriter : public OpWriter {
  public:
   LayerWriter(Builder& builder, const Geometry& geometry, const Types& types,
@@ -55,8 +56,8 @@ class LayerWriter : public OpWriter {
 
   /// Computes Z from X [shard_tokens, h], in a new buffer of role `output_role`.
   [[nodiscard]] BufferId forward(int layer, int microbatch, BufferId input, Role output_role);
-  /// If `later` is true, backward() computes no weight gradients, and keeps what weight_gradients()
-  /// needs for them.
+  /// If `later` is true, backward() computes no weight gradients, and keeps the data from which
+  /// weight_gradients() computes them.
   void put_off_weight_gradients(bool later) { puts_off_ = later; }
   /// Writes the weight gradients that backward() has put off.
   void weight_gradients(int layer, int microbatch);
@@ -66,7 +67,8 @@ class LayerWriter : public OpWriter {
 
   /// Says whether the gradient that is passed to backward() is released after its last use.
   enum class Ownership : std::uint8_t { released, kept };
-  /// Computes dX from dZ [shard_tokens, h], in a new buffer. Releases what forward kept, except X.
+  /// Computes dX from dZ [shard_tokens, h], in a new buffer. Releases the buffers that forward
+  /// kept, except X.
   [[nodiscard]] BufferId backward(int layer, int microbatch, BufferId gradient,
                                   Ownership gradient_ownership, InputGradient order);
   [[nodiscard]] BufferId input_of(int layer, int microbatch) const;
@@ -86,7 +88,7 @@ class LayerWriter : public OpWriter {
   [[nodiscard]] Linear linear(int layer, Tensor tensor) const;
   [[nodiscard]] Linear vocabulary() const;
 
-  /// Computes Z, and the rest of `state`, from X; releases what `saved` does not name.
+  /// Computes Z, and the rest of `state`, from X. Releases all buffers that `saved` does not name.
   [[nodiscard]] BufferId layer_forward(LayerState& state, int layer, int microbatch,
                                        Role output_role, const Saved& saved);
   void attention_forward(LayerState& state, int layer, int microbatch, const Saved& saved);
@@ -96,20 +98,20 @@ class LayerWriter : public OpWriter {
   void inner_forward(LayerState& state, int layer, int microbatch, const Saved& saved);
   [[nodiscard]] BufferId inner_gradient(const LayerState& state, BufferId d_inner);
 
-  // Elementwise work. Returns the norm of x, and stores in `inverse` what its gradient needs
-  // besides x. Without norms it returns x itself.
+  // The functions below write elementwise work. norm() returns the norm of x, and stores in
+  // `inverse` the data that its gradient needs besides x. Without norms it returns x itself.
   [[nodiscard]] BufferId norm(BufferId x, BufferId& inverse, int microbatch, const Saved& saved);
   /// Turns the gradient of a norm's result into the gradient of x, in place, and adds `bypass`, the
   /// gradient that did not pass the norm.
   void norm_gradient(BufferId gradient, BufferId x, BufferId inverse, BufferId bypass);
   /// Computes the activation from [tokens, parts * ffn], in a new buffer [tokens, ffn].
   [[nodiscard]] BufferId activation(BufferId up, Role role, int microbatch);
-  /// Writes the result in place of one argument, and releases the other.
+  /// Overwrites one argument with the result, and releases the other.
   [[nodiscard]] BufferId activation_gradient(BufferId up, BufferId gradient);
 
-  // The functions below handle what backward computes again.
+  // The functions below handle recomputation in backward.
   [[nodiscard]] Saved saved_by_forward() const;
-  /// Returns what backward can read once it has computed again what forward did not keep.
+  /// Returns the data that backward can read after recomputation.
   [[nodiscard]] Saved saved_for_backward() const;
   void recompute_inner(LayerState& state, int layer, int microbatch);
   /// True if forward keeps everything but the activation's output.
@@ -126,11 +128,11 @@ class LayerWriter : public OpWriter {
   /// second GEMM of a pair.
   [[nodiscard]] BufferId second_backward(int layer, const Linear& linear, BufferId in,
                                          BufferId d_out, int microbatch);
-  /// Does the same block by block, as rows arrive from other ranks.
+  /// Computes the same as second_backward(), but block by block, as rows arrive from other ranks.
   [[nodiscard]] BufferId second_backward_by_rows(int layer, const Linear& linear, BufferId in,
                                                  BufferId d_out, int microbatch);
-  /// Returns the gradient of the second GEMM's output, in the form in which its two products read
-  /// it.
+  /// Returns the gradient of the second GEMM's output in the form (cast or not) in which the
+  /// products for dX and dW read it.
   [[nodiscard]] LinearWriter::Operand second_gradient(const Linear& linear, BufferId d_out);
   /// Computes the gradient of the second GEMM's input (this rank's columns).
   [[nodiscard]] BufferId second_input_gradient(const Linear& linear,
@@ -149,12 +151,13 @@ class LayerWriter : public OpWriter {
   /// GEMM of a pair.
   [[nodiscard]] BufferId first_backward(const First& first, const LinearWriter::Operand& d_out,
                                         const Residual& residual, InputGradient order);
-  /// The input x of the norm before a pair, and what the norm stored for its gradient.
+  /// The input x of the norm before a pair of GEMMs, and the data that the norm stored for its
+  /// gradient.
   struct Normed {
     BufferId x, inverse;
   };
   /// Calls first_backward(), and computes the gradient of the norm before the pair, if there is
-  /// one. The second of these, or the only one, adds `bypass`.
+  /// one. The gradient of the norm adds `bypass`; without a norm, first_backward() adds it.
   [[nodiscard]] BufferId normed_backward(const First& first, const LinearWriter::Operand& d_out,
                                          const Residual& bypass, InputGradient order,
                                          const Normed& normed);
@@ -185,9 +188,10 @@ class LayerWriter : public OpWriter {
     return saved ? InputCopy::kept : InputCopy::dropped;
   }
 
-  /// The order of the columns of all ranks of tp: one rank's after another's, or side by side.
+  /// The order of the columns of all ranks of tp in a buffer. by_rank: the matrices of the ranks
+  /// follow one another. side_by_side: each row has the columns of all ranks.
   enum class Order : std::uint8_t { by_rank, side_by_side };
-  /// Returns [tokens, columns] of each rank of tp from a buffer with those of all.
+  /// Returns views of the [tokens, columns] of each rank of tp in a buffer with those of all ranks.
   [[nodiscard]] Matrix columns_of_ranks(BufferId buffer, std::uint64_t columns, Order order) const;
   /// Gathers [tokens, columns] from each rank of tp into [tokens, tp * columns] on all of them.
   /// Releases `part`.

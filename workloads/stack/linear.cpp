@@ -66,8 +66,8 @@ LinearWriter::Operand LinearWriter::weight(const Linear& linear) {
   if (linear.operands == Operands::stored) return {.plain = stored};
   const auto known = weights_.find(linear.weight.offset);
   if (known != weights_.end()) return known->second;
-  // The weight is cast only once for all microbatches, in the first forward pass of a step, before
-  // anything else.
+  // The weight is cast once for all microbatches: in the first forward pass of a step, before its
+  // GEMM.
   const Place place = builder_.place();
   builder_.at({.phase = place.phase, .layer = place.layer, .microbatch = -1});
   const Operand operand =

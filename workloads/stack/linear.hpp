@@ -15,8 +15,7 @@
 
 namespace isoscale::workloads::stack {
 
-/// The form in which the GEMMs of a linear layer read their operands: as they are stored, or cast
-/// to fp8.
+/// Says how the GEMMs of a linear layer read their operands: as they are stored, or cast to fp8.
 enum class Operands : std::uint8_t { stored, cast };
 
 /// Rows, columns and row strides of fp8 operands must be multiples of this number (cuBLASLt).
@@ -46,11 +45,12 @@ struct Addend {
 /// Writes the three GEMMs of linear layers on the compute stream.
 ///
 /// Cast operands follow NVIDIA's Transformer Engine: e4m3 forward, e5m2 for gradients, one scale
-/// per tensor and rank, measured as it is cast. cuBLASLt multiplies fp8 only when both operands are
-/// contiguous along k, so every operand that two GEMMs read is written twice, plain and transposed:
+/// per tensor and rank, which is measured when the tensor is cast. cuBLASLt multiplies fp8 only
+/// when both operands are contiguous along k, so every operand that two GEMMs read is written
+/// twice, plain and transposed:
 ///   Y = X * (W^T)^T,   dX = dY * W^T,   dW = X^T * (dY^T)^T,
-/// where the operands in brackets are stored so and the outer transpose is the GEMM's. A weight is
-/// cast once a step. Of X, only the transposed copy is kept for backward.
+/// where the operands in brackets are stored transposed, and the GEMM does the outer transpose. A
+/// weight is cast once a step. Of X, only the transposed copy is kept for backward.
 class LinearWriter : public OpWriter {
  public:
   using OpWriter::OpWriter;
@@ -65,7 +65,7 @@ class LinearWriter : public OpWriter {
   void forward(const Linear& linear, int microbatch, const Matrix& x, const Matrix& y,
                const Addend& addend, InputCopy input_copy = InputCopy::kept);
   /// Keeps the copy of the input that backward reads, if forward dropped it. Does nothing if
-  /// operands are read as they are stored, since backward then reads x itself.
+  /// operands are not cast, since backward then reads x itself.
   void keep_input(const Linear& linear, int microbatch, const Matrix& x);
   /// Returns dY in the form in which both products below read it. It must be released after them.
   [[nodiscard]] Operand gradient(const Linear& linear, const Matrix& dy);
@@ -77,7 +77,7 @@ class LinearWriter : public OpWriter {
   /// released.
   void weight_gradient(const Linear& linear, int microbatch, const Matrix& x, const Operand& dy);
 
-  // These functions return the products above, for any number of rows and of operands that are not
+  // These functions return the products above for any number of rows and for operands that are not
   // cast: Y = gain * X * W + addend, dX = gain * dY * W^T + addend, and dW = gain * X^T * dY + beta
   // * dW. emit_rows() writes such a product of only some rows; it throws std::logic_error if the
   // layer casts its operands, because a cast has one scale for a whole tensor.
@@ -101,7 +101,7 @@ class LinearWriter : public OpWriter {
   void release(const Matrix& copy);
 
   std::map<std::uint64_t, Operand> weights_;  ///< casts of this step, by offset of the weight
-  std::map<std::pair<std::uint64_t, int>, Operand> inputs_;  ///< and by microbatch
+  std::map<std::pair<std::uint64_t, int>, Operand> inputs_;  ///< by offset and microbatch
 };
 
 /// Consecutive rows of the activation that the GEMMs of a pair read and write: `slice` has the rows
@@ -131,17 +131,17 @@ struct Positions {
   std::uint64_t first = 0, count = 0;
 };
 
-/// Returns the positions of a rank's part of the sequence, in the order that they have between the
-/// two GEMMs of a pair. With sequence_parallel they are ordered as they arrive. In chunks that is
-/// [chunk][rank]; on a ring, the rank's own positions come first, then those of the ranks before
-/// it. They are not put in order, since no product of the stack depends on their order.
+/// Returns the positions of a rank's part of the sequence, in their order between the two GEMMs of
+/// a pair. With sequence_parallel this is the order in which they arrive: in chunks, [chunk][rank];
+/// on a ring, first the rank's own positions, then those of the ranks before it. They are not
+/// sorted, since no product of the stack depends on their order.
 [[nodiscard]] std::vector<Positions> inner_positions(const Geometry& geometry);
 
-/// Gathers the rows of sequence parallelism before a pair of GEMMs, and sums and scatters them
-/// after it (Korthikanti et al., arXiv 2205.05198, section 4.2.2). Rows are sent in parts, so that
-/// one part is sent while another is multiplied. A part is one of `chunks` collectives, or one step
-/// of a ring (Wang et al., ASPLOS 2023, "Overlap communication with dependent computation via
-/// decomposition").
+/// Gathers the rows of all ranks before a pair of GEMMs, and sums and scatters them after it, for
+/// sequence parallelism (Korthikanti et al., arXiv 2205.05198, section 4.2.2). Rows are sent in
+/// parts, so that one part is sent while another is multiplied. A part is one of `chunks`
+/// collectives, or one step of a ring (Wang et al., ASPLOS 2023, "Overlap communication with
+/// dependent computation via decomposition").
 class TensorRows : public OpWriter {
  public:
   using OpWriter::OpWriter;
@@ -172,13 +172,13 @@ class TensorRows : public OpWriter {
   void add(BufferId into, BufferId addend);
 };
 
-/// Attention of a rank's queries to the keys and values of the whole sequence, of which every rank
-/// of the cp axis has a part. Blocks of keys, and then of values, go around the ring of ranks under
-/// the GEMMs of the blocks that have arrived (Liu et al., arXiv 2310.01889). A block is the keys,
-/// or the values, of one rank, [s][sample][head][d]. The i-th block on a rank is that of the rank i
-/// before it, so that one program serves the ring. A row of scores has all blocks side by side,
-/// [block] [s], so that ops on whole rows find them contiguous; no sum depends on their order.
-/// Without cp there is one block, which is read where it lies in QKV.
+/// Writes attention of a rank's queries to the keys and values of the whole sequence, of which
+/// every rank of the cp axis has a part. Blocks of keys, and then of values, are sent around the
+/// ring of ranks while GEMMs use the blocks that have arrived (Liu et al., arXiv 2310.01889). A
+/// block has the keys, or the values, of one rank, [s][sample][head][d]. Block i on rank r comes
+/// from rank r - i, so that all ranks can share one program. A row of scores has all blocks side by
+/// side, [block] [s], so that ops on whole rows find them contiguous; no sum depends on their
+/// order. Without cp there is one block, which is read from QKV without a copy.
 ///
 /// A batch of products covers all pairs of sample and key-value head, with one stride. The `j`-th
 /// query heads of all key-value heads form one batch.
@@ -213,7 +213,8 @@ class Attention : public OpWriter {
   [[nodiscard]] BufferId pack(BufferId qkv, Part part);
   /// Sends a block to the next rank, and returns the block that comes from the previous rank.
   [[nodiscard]] BufferId pass_on(BufferId block);
-  /// Calls visit(i, matrix) with each block. The next block is on its way while one is used.
+  /// Calls visit(i, matrix) with each block. While one block is used, the next one is being
+  /// received.
   template <class Visit>
   void for_each_block(BufferId qkv, Part part, const Visit& visit);
 
@@ -233,8 +234,8 @@ class Attention : public OpWriter {
   /// Writes result = scale * scores * rows, summed over the blocks.
   void weigh(const Matrix& scores, const Matrix& rows, double scale, int block,
              const Matrix& result);
-  /// Writes gradient += scale * scores^T * rows for query head j. If there is a gradient in
-  /// `arrived`, the sum over query heads begins with it.
+  /// Writes gradient += scale * scores^T * rows for query head j. If `arrived` is a buffer, the sum
+  /// over query heads begins with the gradient in it.
   void add_gradient(const Matrix& scores, const Matrix& rows, double scale, std::uint64_t j,
                     BufferId arrived, const Matrix& gradient);
   /// Writes the sum of add_gradient() over all query heads.

@@ -19,7 +19,7 @@ namespace isoscale::workloads::stack {
 
 namespace {
 
-/// An option, and its value that is compatible with all other options.
+/// An option, and the value of it that is compatible with all other options.
 struct Setting {
   std::string_view key, neutral;
 };

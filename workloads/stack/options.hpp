@@ -21,18 +21,20 @@ enum class Strategy : std::uint8_t { ddp, funnel };
 enum class GradientType : std::uint8_t { same, bf16, f16 };
 enum class Compression : std::uint8_t { none, topk };
 
-/// The states that are kept in host memory until they are needed, and the kind of that memory.
+/// These enumerations name the data that is kept in host memory until it is needed, and the kind of
+/// that memory.
 enum class Offload : std::uint8_t { none, weights, optimizer };
 enum class OffloadMemory : std::uint8_t { pinned, managed };
 
 enum class TpOutput : std::uint8_t {
   reduce,  ///< the second GEMM of a pair is row-parallel; partial sums are all-reduced
-  gather,  ///< it is column-parallel; its input and output are all-gathered
+  gather,  ///< that GEMM is column-parallel; its input and output are all-gathered
 };
 
 enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zb_h1 };
 
-/// Activations sent between stages: each rank of tp sends all of it, or only its own rows.
+/// Says how an activation is sent between stages: each rank of tp sends the whole activation, or
+/// only its own rows.
 enum class HandOverForm : std::uint8_t { whole, scattered };
 
 /// The activations that backward computes again instead of keeping them (Korthikanti et al., arXiv
@@ -43,7 +45,8 @@ enum class Recompute : std::uint8_t {
   full,       ///< all but the inputs of layers
 };
 
-/// How GPUs add fp8 products; by_pass: fast forward and split in gradients.
+/// Says how GPUs add fp8 products (see program::Accumulation). by_pass: fast in forward, split in
+/// gradients.
 enum class Fp8Accumulate : std::uint8_t { by_pass, fast, split };
 
 /// The way in which the experts of a rank multiply. exact: one GEMM for each expert, with the rows
@@ -52,7 +55,7 @@ enum class ExpertBatch : std::uint8_t { exact, padded };
 
 enum class ExpertPlacement : std::uint8_t { packed, spread };
 
-/// The options of training workloads; their table says what each of them means.
+/// Holds the parsed options of training workloads, which option_table() describes.
 struct TrainingOptions {
   long long batch = 0, microbatch = 0, microbatches = 0;  ///< 0 = not given
   program::Space input{};
@@ -107,25 +110,25 @@ template <auto member>
 // The functions below check combinations of options. Those called require_... throw
 // base::UsageError, with the numbers and the nearest values that work.
 
-/// Completes the options of a request on its mesh: strategy=funnel overlaps nothing, so `overlap`
-/// is set accordingly.
+/// Completes the options of a request on its mesh: sets `overlap` to off with strategy=funnel,
+/// which overlaps nothing, unless it is given.
 void complete_data_options(Request& scaled);
 /// Throws base::UsageError for options about replicas that exclude each other, and for a partition
 /// with too few microbatches.
 void require_data(const Request& scaled);
 /// Adapts compression to a twin: blocks become as small as its tensors, and all their elements are
-/// sent, so that the result equals that of a single rank.
+/// sent, so that the twin has the same result as a single rank.
 void shrink_data_options(Request& twin);
 /// Removes the options about replicas from the request of the single rank with which a twin is
 /// compared.
 void forget_data_options(Request& one);
 
-/// Throws base::UsageError for options about tensor parallelism that exclude each other, and if tp
-/// or chunks do not divide the rows of a rank.
+/// Throws base::UsageError if options about tensor parallelism exclude each other, or if tp or
+/// chunks do not divide the rows of a rank.
 void require_tensor(const Request& scaled);
 
-/// Throws base::UsageError for options about where weights, gradients and optimizer states are
-/// kept, if they exclude each other or another option.
+/// Throws base::UsageError if options about where weights, gradients and optimizer states are kept
+/// exclude each other or another option.
 void require_states(const Request& scaled);
 
 /// Throws base::UsageError for options about experts that do not fit ep or another option.
@@ -141,8 +144,7 @@ void require_experts(const Request& scaled);
 /// Returns, for each coordinate along dp, the first replica with the same program. Replicas may
 /// share a program even if program_axes() contains dp.
 [[nodiscard]] std::vector<int> replica_programs(const Request& request);
-/// Builds the setup and the step of the ranks whose coordinates along program_axes() are those of
-/// `at`.
+/// Builds the setup and the step of the ranks that have the coordinates `at` along program_axes().
 [[nodiscard]] program::RankProgram build_stage(const Request& request, const mesh::Coordinates& at);
 
 }  // namespace isoscale::workloads::stack

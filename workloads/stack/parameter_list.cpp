@@ -61,7 +61,7 @@ Parameter parameter(const Geometry& g, int layer, Tensor tensor, std::string_vie
   return second(named("down"), g, g.ffn);
 }
 
-/// Adds the matrices of this rank's experts: those of a tensor are consecutive for all experts.
+/// Adds the matrices of this rank's experts: the same tensor of all experts is consecutive.
 void add_experts(const Geometry& g, int layer, std::vector<Parameter>& result) {
   for (const Tensor tensor : {Tensor::down, Tensor::up}) {
     for (int e = 0; e < g.local_experts; ++e) {

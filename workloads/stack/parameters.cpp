@@ -24,10 +24,10 @@ constexpr double verification_epsilon = 100;
 /// such small updates.
 double timed_rate(const Model& model) { return 1e-3 / model.hidden; }
 
-/// Returns a learning rate at which updates change the largest weights by a few percent. That is
-/// far more than the rounding of f32 masters, and so little that the second step does not amplify
-/// the rounding of the first. The rate grows with the number of layers because gradients scale with
-/// the residual gain, 0.5 / layers.
+/// Returns a learning rate at which updates change the largest weights by a few percent. Such a
+/// change is far above the rounding of f32 masters, but so small that the second step does not
+/// amplify the rounding of the first. The rate grows with the number of layers because gradients
+/// scale with the residual gain, 0.5 / layers.
 double verification_rate(const Model& model) { return std::min(0.5, 0.005 * model.layers); }
 
 }  // namespace
@@ -67,7 +67,7 @@ std::uint64_t fill_key(std::uint64_t seed, std::string_view tensor) {
 }
 
 Fill random_fill(const Slice& dst, const Shard& shard, std::uint64_t key, double deviation) {
-  // Integers that are uniform on -r ... r have the variance r (r + 1) / 3.
+  // Integers that are distributed evenly over -r ... r have the variance r (r + 1) / 3.
   constexpr double most = 127;
   const int exponent =
       static_cast<int>(std::ceil(std::log2(deviation / std::sqrt(most * (most + 1) / 3))));

@@ -17,12 +17,12 @@
 
 namespace isoscale::workloads::stack {
 
-/// The way in which a rank keeps what belongs to its parameters: options zero, reduce_bucket,
-/// gather_bucket, prefetch, offload and offload_memory.
+/// Says how a rank keeps its weights, gradients and optimizer states, as given by the options zero,
+/// reduce_bucket, gather_bucket, prefetch, offload and offload_memory.
 ///
 /// zero is the stage of ZeRO (Rajbhandari et al., arXiv 1910.02054, section 5) over dp: 1 shards
 /// masters and moments, 2 gradients too, 3 weights too. With one replica along dp nothing can be
-/// sharded, and it is 0.
+/// sharded, so `zero` is 0.
 struct StatePlan {
   int zero = 0;
   std::uint64_t shards = 1;        ///< dp if something is sharded, else 1
@@ -36,7 +36,7 @@ struct StatePlan {
   [[nodiscard]] bool shards_gradients() const { return zero >= 2; }
   [[nodiscard]] bool shards_weights() const { return zero == 3; }
   [[nodiscard]] bool is_managed() const { return host == Space::managed; }
-  /// These functions return the memory of the weights, and of the optimizer's states.
+  /// Returns the kind of memory in which weights or optimizer states are kept.
   [[nodiscard]] Space space_of(Offload what) const {
     return offload == what ? host : Space::device;
   }
@@ -61,24 +61,25 @@ struct Parameter {
   std::uint64_t fan_in = 0;  ///< of the global tensor
   bool of_expert = false;    ///< differs along ep, so its gradient is not summed over ep
   /// The name of the observed tensor that contains this one; "" if this one is observed by itself.
-  /// `observed_base` is the offset of this one in that tensor. For example, the same tensor of all
-  /// experts of a layer is observed as one: a single expert may get no token, and its weights would
+  /// `observed_base` is its offset in that tensor. For example, the same tensor of all experts of a
+  /// layer is observed as one tensor, since a single expert may get no token, and its weights would
   /// then not change.
   std::string observed_in{};
   std::uint64_t observed_base = 0;
   [[nodiscard]] std::uint64_t count() const { return rows * columns; }
 };
 
-/// Consecutive parameters that are reduced and updated together. Each is in one bucket as a whole.
+/// Consecutive parameters that are reduced and updated together. A parameter is never split over
+/// buckets.
 struct Bucket {
   std::uint64_t offset = 0, count = 0;  ///< range in the flat buffers
   std::size_t last = 0;                 ///< index of its last parameter
   std::uint64_t padding = 0;            ///< elements at the end that belong to no parameter
-  bool of_expert = false;               ///< true if all its parameters are those of experts
+  bool of_expert = false;               ///< true if all its parameters belong to experts
 };
 
 /// Returns the parameters of one stage on one rank, in the order in which backward computes their
-/// gradients. Those of experts come after all others.
+/// gradients. The parameters of experts come after all others.
 [[nodiscard]] std::vector<Parameter> parameters_of(const Geometry& geometry);
 /// Returns the buckets of some parameters. A bucket ends with the parameter that fills it to at
 /// least `bucket` bytes; each element counts `element` bytes.
@@ -112,11 +113,11 @@ class Parameters {
   /// Allocates the buffers; in the setup section, fills them from the seed.
   Parameters(Builder& builder, const Geometry& geometry, const Request& request);
 
-  /// Stands for the output projection in the place of a layer.
+  /// Names the output projection where a layer number is expected.
   static constexpr int vocabulary = -1;
   /// These functions return a slice of the buffer of all weights, or of all gradients, of a stage:
-  /// that of a layer's tensor, or of its expert number `expert` on this rank. If there is no such
-  /// buffer, the slice has no_buffer, and its offset identifies the parameter.
+  /// the slice of a layer's tensor, or of that tensor in expert number `expert` on this rank. If
+  /// there is no such buffer, the slice has no_buffer, and its offset identifies the parameter.
   [[nodiscard]] Slice weight(int layer_of_stage, Tensor tensor, int expert = 0) const;
   [[nodiscard]] Slice gradient(int layer_of_stage, Tensor tensor, int expert = 0) const;
 
@@ -138,11 +139,11 @@ class Parameters {
     return flat(states_.weights, bucket.offset, bucket.count);
   }
 
-  /// Returns this rank's part of a bucket in `buffer`, one of the flat buffers. If that is not
-  /// sharded, the part is the whole bucket.
+  /// Returns this rank's part of a bucket in `buffer`, one of the flat buffers. If the buffer is
+  /// not sharded, the part is the whole bucket.
   [[nodiscard]] Slice part(BufferId buffer, const Bucket& bucket) const;
-  /// Returns the update op of a bucket, still without its slices. Gradients are sums over `tokens`
-  /// tokens.
+  /// Returns the update op of a bucket, without the slices that it reads and writes. Gradients are
+  /// sums over `tokens` tokens.
   [[nodiscard]] Update update(std::size_t bucket, double tokens) const;
   /// Makes gradients and weights observables. Sharded ones are gathered first.
   void observe(Builder& builder) const;
@@ -161,7 +162,7 @@ class Parameters {
   /// Draws each bucket into `scratch`, and keeps only this rank's part of it in `into`. `scratch`
   /// must have room for all buckets, or at least for the largest.
   void draw_parts(Builder& builder, std::uint64_t seed, BufferId into, BufferId scratch) const;
-  /// Like the function above, with scratch memory that is allocated here.
+  /// Does the same as the function above, with scratch memory that it allocates.
   void draw_parts(Builder& builder, std::uint64_t seed, BufferId into) const;
   void gather_observed(Builder& builder, BufferId from, BufferId to) const;
 
@@ -170,9 +171,9 @@ class Parameters {
   bool has_master_type_;
   int layers_, experts_;  ///< of this rank
   program::Optimizer optimizer_;
-  /// Adam divides by sqrt(v) + epsilon. Under verification epsilon is far above any gradient, so
-  /// that updates are smooth. Otherwise the sign of a gradient near 0, and thus rounding, would
-  /// decide an update.
+  /// Adam divides by sqrt(v) + epsilon. Under verification epsilon is far above any gradient. With
+  /// a small epsilon the update for a gradient near 0 would depend only on its sign, and thus on
+  /// rounding.
   double epsilon_;
   double rate_;
   std::vector<Parameter> parameters_;

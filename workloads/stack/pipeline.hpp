@@ -15,7 +15,8 @@
 
 namespace isoscale::workloads::stack {
 
-/// One kind of work on a microbatch. Backward is a single pass, or it is split into its two halves.
+/// One kind of work on a microbatch. A backward pass is a single action, or is split into
+/// input_gradient and weight_gradient.
 enum class Pass : std::uint8_t { forward, backward, input_gradient, weight_gradient };
 
 /// A pass of one microbatch through one chunk of a stage's layers.
@@ -51,9 +52,9 @@ struct ScheduleRow {
   /// Returns the actions of a stage, in order. Each pass of a chunk takes microbatches in their
   /// order.
   std::vector<Action> (*actions)(const Pipeline& pipeline, int stage);
-  /// Returns the idle time of each stage in a step, which lasts from the first stage's start to the
-  /// last one's end. It assumes that stages have equal work, that messages take no time, and that
-  /// there are at least as many microbatches as stages.
+  /// Returns the idle time of each stage in a step. The step lasts from the first start to the last
+  /// end of any stage. The result assumes that stages have equal work, that messages take no time,
+  /// and that there are at least as many microbatches as stages.
   double (*bubble)(const Pipeline& pipeline, const PassTimes& times);
   /// Returns the largest number of microbatches in flight on a stage. A microbatch counts once for
   /// each chunk in which it is in flight.
@@ -62,21 +63,22 @@ struct ScheduleRow {
 
 /// Returns the table of schedules:
 /// gpipe: all forward, then all backward (Huang et al., arXiv 1811.06965).
-/// 1f1b: min(p - 1 - s, m) forward, then one of each in turn, then the rest backward (Narayanan et
-/// al., arXiv 2104.04473, section 2.2.1).
-/// interleaved: the same over v chunks, microbatches in turns of p (section 2.2.2 there).
+/// 1f1b: min(p - 1 - s, m) forward, then forward and backward in turn, then the rest backward
+/// (Narayanan et al., arXiv 2104.04473, section 2.2.1).
+/// interleaved: 1f1b over v chunks, with microbatches in groups of p (section 2.2.2 there).
 /// zb-h1: 1f1b whose weight gradients come s microbatches late on stage s, so that input gradients
 /// are sent early and the late weight gradients fill the end (Qi et al., arXiv 2401.10241, section
 /// 2.3).
 [[nodiscard]] std::span<const ScheduleRow> schedule_table();
 [[nodiscard]] const ScheduleRow& row_of(Schedule schedule);
 
-/// Returns the idle time over the working time of stages. It assumes that each half of backward
-/// takes as long as forward.
+/// Returns the ratio of the stages' idle time to their working time. The ratio assumes that each
+/// half of backward takes as long as forward.
 [[nodiscard]] double ideal_bubble(const Pipeline& pipeline);
 
 /// The messages between a stage and a neighbour at one moment. The result of the action `made` is
-/// sent, and the input of the action `awaited` is received, both in one exchange on both sides.
+/// sent, and the input of the action `awaited` is received, and each of the two stages does both in
+/// one exchange.
 struct HandOver {
   int offset = 1;                ///< +1: next stage (after the last, the first), -1: previous stage
   std::optional<Action> made{};  ///< of this stage
@@ -87,10 +89,10 @@ struct HandOver {
 using StageStep = std::variant<Action, HandOver>;
 
 /// Returns the actions and the messages of a stage, in order. A message is received when the stage
-/// that needs it is free for it. The order on all stages follows from one simulated clock, so that
-/// stages never wait for each other in a circle, whether streams run concurrently or one op after
-/// another. On this clock a forward pass through n layers takes n, and so does each half of a
-/// backward pass.
+/// that needs it is free to start the action that reads it. The order on all stages follows from
+/// one simulated clock, so that stages never wait for each other in a circle, whether streams run
+/// concurrently or one op after another. On this clock a forward pass through n layers takes n
+/// units of time, and so does each half of a backward pass.
 [[nodiscard]] std::vector<StageStep> steps_of(const Pipeline& pipeline, int stage);
 
 /// Returns the pipeline of a request. With a single stage it has one chunk and no messages.
@@ -99,11 +101,11 @@ using StageStep = std::variant<Action, HandOver>;
 /// Returns the numbers that pp must divide.
 [[nodiscard]] std::vector<mesh::Constraint> pipeline_limits(const Request& base);
 /// Throws base::UsageError, with the numbers and the nearest ones that work, if the schedule does
-/// not fit the number of microbatches, or the number of stages that of layers.
+/// not fit the number of microbatches, or the number of stages does not fit the number of layers.
 void require_pipeline(const Request& scaled);
 
 /// These functions return the option stage_layers of a twin, and its number of layers. A stage has
-/// at most two layers. Stages are uneven if the real ones are.
+/// at most two layers. The twin's stages are uneven if the real stages are.
 [[nodiscard]] std::string small_stage_layers(const Request& request);
 [[nodiscard]] int small_layers(const Request& request);
 

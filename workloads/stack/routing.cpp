@@ -65,12 +65,12 @@ std::vector<std::uint32_t> distribute_evenly(const Routing& routing, Draws draws
   return experts;
 }
 
-/// Draws experts by popularity. Those of a token are all different.
+/// Draws experts by popularity. The experts of a token are all different.
 class Popularity {
  public:
   Popularity(const Routing& routing, int layer) {
     Draws draws{key_of(routing, layer, ~std::uint64_t{0})};
-    expert_of_rank_ = shuffled(routing.experts, draws);  // each layer has other popular experts
+    expert_of_rank_ = shuffled(routing.experts, draws);  // layers have different popular experts
     double sum = 0;
     for (std::uint32_t r = 0; r < routing.experts; ++r) {
       sum += std::pow(r + 1.0, -routing.exponent);
@@ -102,8 +102,8 @@ class Popularity {
   [[nodiscard]] double weight(std::uint32_t rank) const {
     return rank == 0 ? sums_[0] : sums_[rank] - sums_[rank - 1];
   }
-  /// Draws a rank that is not in `taken`, in one step. Its probabilities are those of drawing until
-  /// a free rank comes.
+  /// Draws a popularity rank that is not in `taken`. The probabilities are the same as if ranks
+  /// were drawn repeatedly until one is not in `taken`.
   [[nodiscard]] std::uint32_t other_than(const std::vector<std::uint32_t>& taken,
                                          Draws& draws) const {
     const auto is_free = [&](std::uint32_t rank) { return std::ranges::count(taken, rank) == 0; };
@@ -272,8 +272,8 @@ RouteStats route_stats(const Request& request) {
   const std::uint64_t local = routing.experts / ep;
   std::uint64_t multiplied = 0, most = 0;
   for (int layer = 0; layer < request.model.layers; ++layer) {
-    // Samples are numbered [dp][ep][microbatch]. Rows stay within their dp coordinate, so the
-    // counts begin anew for each.
+    // Samples are numbered [dp][ep][microbatch]. Rows are not sent to other dp coordinates, so the
+    // counts begin anew for each coordinate.
     std::vector<std::uint64_t> rows(ep);
     for (std::uint64_t sample = 0; sample < samples; ++sample) {
       if (sample % (of_rank * ep) == 0) std::ranges::fill(rows, 0);

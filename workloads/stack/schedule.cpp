@@ -14,8 +14,9 @@ namespace isoscale::workloads::stack {
 
 namespace {
 
-/// Calls the passes of a schedule: `ahead` forward passes, then one forward and one backward pass
-/// in turn, then the remaining backward passes. forward(i) and backward(i) are pass number i.
+/// Calls the functions for the passes of a schedule in order: `ahead` forward passes, then one
+/// forward and one backward pass in turn, then the remaining backward passes. forward(i) and
+/// backward(i) are pass number i.
 template <class Forward, class Backward>
 void in_turn(int ahead, int total, const Forward& forward, const Backward& backward) {
   for (int i = 0; i < ahead; ++i) forward(i);
@@ -55,7 +56,7 @@ int interleaved_ahead(const Pipeline& pipeline, int stage) {
 std::vector<Action> interleaved(const Pipeline& pipeline, int stage) {
   const int p = pipeline.stages, v = pipeline.chunks;
   // Pass number i: the first p microbatches go through the first chunk, then through the next one,
-  // and so on; then the next p microbatches do.
+  // and so on; then the next p microbatches go the same way.
   const auto place = [&](int i) {
     return Action{Pass::forward, i / (p * v) * p + i % p, i % (p * v) / p};
   };
@@ -126,7 +127,7 @@ using Time = std::int64_t;
 struct Timed {
   Action action;
   Time start = 0;
-  std::optional<Action> source{};  ///< an action of the previous stage, or in backward of the next
+  std::optional<Action> source{};  ///< on the previous stage; in backward on the next stage
 };
 
 /// Simulates the actions of all stages on one clock, and keeps those of one stage and its
@@ -199,16 +200,17 @@ class Clock {
   }
 
   const Pipeline& pipeline_;
-  std::vector<Time> ends_;  ///< first those of forward, then those of backward
+  std::vector<Time> ends_;  ///< of all forward actions, then of all backward actions
   std::vector<std::vector<Timed>> stages_;
   std::vector<bool> is_kept_;
 };
 
-/// An action or a message of a stage, with its time. At the same time messages come before actions.
-/// Messages are ordered by the pair of stages, so that the order is the same on both sides.
+/// An action or a message of a stage, with its time. If times are equal, messages come before
+/// actions. Messages are ordered by the pair of stages, so that the order is the same on both
+/// sides.
 struct Moment {
   Time time = 0;
-  int link = 0;  ///< of a message: the stage before its link; of an action: `stages`
+  int link = 0;  ///< message: the stage before its link; action: the number of stages
   StageStep step;
 };
 
@@ -240,7 +242,7 @@ std::vector<StageStep> steps_of(const Pipeline& pipeline, int stage) {
     moments.push_back({timed.start, forward ? (stage + p - 1) % p : stage,
                        HandOver{.offset = offset, .awaited = timed.action}});
   }
-  // Messages of this stage whose receivers are its neighbours.
+  // This loop adds the messages that this stage sends to its neighbours.
   if (p > 1) {
     for (const int offset : {-1, +1}) {
       for (const Timed& timed : clock.of((stage + p + offset) % p)) {

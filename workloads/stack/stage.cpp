@@ -42,8 +42,8 @@ bool travels(const Exchange& exchange) {
   });
 }
 
-/// Switches all communication that can use symmetric memory to it, and returns the buffers that it
-/// touches, sorted.
+/// Makes all communication that can use symmetric memory use it. Returns the buffers that this
+/// communication reads and writes, sorted.
 std::vector<BufferId> set_symmetric(program::RankProgram& program) {
   std::vector<BufferId> touched;
   const auto set = [&](program::Program& section) {
@@ -70,7 +70,7 @@ std::vector<BufferId> set_symmetric(program::RankProgram& program) {
 /// Returns the program that `write` writes, with the option `transport` applied. With
 /// transport=symmetric, collectives over tp that have a symmetric kernel and messages over tp and
 /// between stages use Transport::symmetric, and every buffer that they touch is in
-/// Space::symmetric. The ops and the data that they send are the same as without it.
+/// Space::symmetric. The option changes neither the ops nor the data that they send.
 program::RankProgram with_transport(const Request& request, const ProgramWriter& write) {
   program::RankProgram program = write({});
   const TrainingOptions options = options_of(request);
@@ -114,7 +114,7 @@ class StageWriter {
     }
     weights_.finish();
     gradients_.finish();
-    // Ranks along cp and ep have different parts of the same samples.
+    // Ranks along cp and ep have different tokens, so these are counted, too.
     const double tokens =
         static_cast<double>(g_.tokens) * g_.all_microbatches * (g_.replicas / request_.mesh.dp);
     funnel_.reduce(parameters_);
@@ -219,15 +219,16 @@ class StageWriter {
       layers_.weight_gradients(layer, action.microbatch);
     }
   }
+  /// True if the action is in the first of the model's virtual stages.
   [[nodiscard]] bool is_first(const Action& action) const {
     return g_.pipeline.virtual_stage(g_.stage, action.chunk) == 0;
-  }  ///< of the model's virtual stages
+  }
   [[nodiscard]] bool is_last(const Action& action) const {
     return g_.pipeline.virtual_stage(g_.stage, action.chunk) + 1 == g_.pipeline.virtual_stages();
   }
   void observe_output(int microbatch, BufferId output) {
-    // The indices of a global element are (sample, position, column). Samples are numbered
-    // [dp][microbatch][in microbatch].
+    // The indices of a global element are (sample, position, column). See sample_shard() for the
+    // numbering of samples.
     if (g_.vocabulary == 0) {
       builder_.observe("output", builder_.whole(output),
                        sample_shard(g_, microbatch, g_.hidden, g_.hidden));
@@ -246,7 +247,7 @@ class StageWriter {
   void release_unless_kept(BufferId buffer) {
     if (request_.keep == Keep::nothing) builder_.release(buffer);
   }
-  /// Releases the input of a layer unless something still reads it.
+  /// Releases the input of a layer, or returns it to Inputs if it is an input of the model.
   void release_input(int layer, int microbatch) {
     const BufferId input = layers_.input_of(layer, microbatch);
     if (layer == 0 && g_.first_stage()) {
@@ -277,7 +278,7 @@ class StageWriter {
 mesh::AxisSet program_axes(const Request& request) {
   const TrainingOptions options = options_of(request);
   // On a ring every rank multiplies its own rows first, so the rows of the logits, which
-  // verification reads, have a different order on each rank.
+  // verification reads, are in a different order on each rank.
   const bool reads_rotated =
       options.ring && options.vocabulary && request.keep == Keep::observables;
   if (options.experts > 0) {  // routing depends on the samples

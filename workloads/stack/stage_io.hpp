@@ -23,15 +23,15 @@ namespace isoscale::workloads::stack {
 /// larger than `columns`.
 [[nodiscard]] Shard sample_shard(const Geometry& geometry, int microbatch, std::uint64_t columns,
                                  std::uint64_t whole);
-/// Like sample_shard(), for some positions of this rank's part of the sequence, which all ranks of
-/// tp have.
+/// Returns the same as sample_shard(), but for some positions of this rank's part of the sequence,
+/// which all ranks of tp have.
 [[nodiscard]] Shard position_shard(const Geometry& geometry, int microbatch, std::uint64_t columns,
                                    std::uint64_t whole, const Positions& positions);
 
-/// The inputs of the first stage. They are on the device for the whole run, or each microbatch is
-/// copied there from host memory, one microbatch ahead of its use, on a stream of its own. With
-/// strategy=funnel the first replica has the inputs of all replicas, and scatters those of each
-/// microbatch just before its use.
+/// Provides the inputs of the first stage. They are on the device for the whole run, or each
+/// microbatch is copied to the device from host memory, one microbatch ahead of its use, on a
+/// stream of its own. With strategy=funnel the first replica has the inputs of all replicas, and
+/// scatters those of each microbatch just before its use.
 class Inputs : public OpWriter {
  public:
   /// Allocates the inputs, and fills them in the setup section. Does nothing on later stages.
@@ -91,8 +91,9 @@ class HandOvers : public OpWriter {
 /// Trains replicas like torch.nn.DataParallel (see its documentation; Li et al., arXiv 2006.15704,
 /// compare with it). The first replica gathers all outputs and scatters their gradients. After
 /// backward it sums the weight gradients of all replicas, updates the weights, and broadcasts them.
-/// All ops are on the compute stream, so nothing overlaps. For each coordinate along tp and pp this
-/// is done separately. The inputs are scattered by the class Inputs.
+/// All ops are on the compute stream, so nothing overlaps. Ranks communicate only with ranks of
+/// other replicas that have the same coordinates along tp and pp. The inputs are scattered by the
+/// class Inputs.
 class Funnel : public OpWriter {
  public:
   Funnel(Builder& builder, const Geometry& geometry, const Types& types, const Request& request);

@@ -73,7 +73,8 @@ Weights::Weights(Builder& builder, const Geometry& geometry, const Parameters& p
       slots_(builder, {}, 1) {
   if (resident_) return;
   const StatePlan& plan = parameters.plan();
-  // There are few streams, so copies share the stream of the inputs, which come over the same link.
+  // The number of streams is limited, so copies share the stream of the inputs, which use the same
+  // link.
   if (plan.overlaps) stream_ = builder_.stream(plan.shards_weights() ? "states" : "input");
   uses_ = weight_uses(geometry);
   cut_units(geometry);

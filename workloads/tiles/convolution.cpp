@@ -26,8 +26,8 @@ constexpr program::StreamId compute = 0;
 /// All axes along which a mesh of tiles may have several ranks.
 constexpr mesh::AxisSet everyone{mesh::Axis::tp, mesh::Axis::cp, mesh::Axis::dp};
 
-/// Under verification, an epsilon far above any gradient makes Adam's steps smooth. Otherwise the
-/// sign of a gradient near 0, and thus rounding, would decide a step.
+/// Under verification, Adam's epsilon is far above any gradient. With a small epsilon the step for
+/// a gradient near 0 would depend only on its sign, and thus on rounding.
 constexpr double verification_epsilon = 100;
 
 /// Returns an update op without its slices. Under verification its rate changes the largest weights
@@ -61,7 +61,7 @@ void Convolution::backward(BufferId d_out, const Slice& kernel, BufferId d_in) c
 void Convolution::convolve(const Region& region, BufferId in, const Slice& kernel, BufferId out,
                            Adjoint adjoint) const {
   const std::uint64_t row = region.row + g_.halo, column = region.column + g_.halo;
-  // The sum begins with the pixels themselves, which are the residual.
+  // The sum begins with the input pixels, which are the residual.
   if (!types_.has_master()) {
     return add_taps(region, in, kernel, adjoint,
                     {pixels(in, region, row, column), pixels(out, region, row, column)});

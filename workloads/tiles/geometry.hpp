@@ -29,7 +29,7 @@ enum class Boundary : std::uint8_t {
   fixed,     ///< zeros
 };
 
-/// The options; their table says what each of them means.
+/// Holds the parsed options, which option_table() describes.
 struct Values {
   std::string image{};
   std::uint64_t channels = 0, kernel = 0, batch = 0, bucket = 0;
@@ -98,11 +98,12 @@ struct Geometry {
 
 /// Returns a rank's coordinates along the axes where programs differ, and 0 along the others. With
 /// a fixed boundary the coordinate along an axis is 0 for the first tile, 1 for all tiles in the
-/// middle, and that of the last tile for the last one.
+/// middle, and its own coordinate for the last tile.
 [[nodiscard]] mesh::Coordinates program_at(const Request& request, const mesh::Coordinates& at);
 
-/// Writes convolutions as products with views of a tile and its halo, one product for each tap of
-/// the kernel. No pixels are copied to make matrices. All ops are on the compute stream.
+/// Writes convolutions as matrix products with views of a tile and its halo, one product for each
+/// tap (pixel) of the kernel. No pixels are copied to make matrices. All ops are on the compute
+/// stream.
 class Convolution {
  public:
   Convolution(program::Builder& builder, const Geometry& geometry, const stack::Types& types)

@@ -25,7 +25,7 @@ using program::Transfer;
 
 constexpr program::StreamId on_compute = 0;
 
-/// The time when the halo columns beside a tile's own rows may change. early: at once. late: only
+/// Says when the halo columns beside a tile's own rows may be written. early: at once. late: only
 /// after the ops that read the tile between begin() and end().
 enum class Columns : std::uint8_t { early, late };
 
@@ -81,8 +81,8 @@ class Halo {
                                                 .count = g_.tile.columns * g_.pixel()}});
       }
     };
-    // If the same rank is above and below, messages are matched by their order: what it sends
-    // upwards first is received from below first.
+    // If the same rank is above and below, messages are matched by their order. That rank sends its
+    // upward message first, so this rank receives from below first.
     if (g_.above) add(Direction::send, -1, g_.halo);
     if (g_.below) add(Direction::send, +1, g_.tile.rows);
     if (g_.below) add(Direction::receive, +1, g_.halo + g_.tile.rows);

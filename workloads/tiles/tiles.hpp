@@ -35,8 +35,8 @@ namespace isoscale::workloads::tiles {
 
 /// Builds a stack of convolutions of image tiles: Y = X + g * conv(X) in each layer, without
 /// activations, and with the loss 1/2 |Y|^2 of the last layer. All ranks share one program. With a
-/// fixed boundary there is one for each position of a tile in the image (corner, edge or inside),
-/// at most nine.
+/// fixed boundary there is one program for each position of a tile in the image (corner, edge or
+/// inside), at most nine.
 [[nodiscard]] program::ProgramSet build(const Request& request);
 
 }  // namespace isoscale::workloads::tiles

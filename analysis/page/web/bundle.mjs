@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 //
-// node bundle.mjs PACKAGES PAGE.html: one page out of src/, script and style within it. PACKAGES is
-// a folder with node_modules.
+// `node bundle.mjs PACKAGES PAGE.html` makes one page, with its script and style, from src/.
+// PACKAGES is a folder with node_modules.
 import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -12,8 +12,8 @@ const [packages, target] = process.argv.slice(2);
 const sources = path.join(path.dirname(fileURLToPath(import.meta.url)), "src");
 const esbuild = createRequire(path.resolve(packages, "package.json"))("esbuild");
 
-// The terms under which the page may have what others wrote. ECharts' sources say so in comments
-// that a bundler drops; its licence's whole text is at the address.
+// Returns the licence notices of the other projects whose code the page contains. The notice of
+// ECharts is added here, since the bundler drops its comments; it links to the full licence.
 async function notices() {
   const text = (name) => readFile(path.join(path.resolve(packages, "node_modules"), name), "utf8");
   const parts = [
@@ -43,7 +43,7 @@ async function bundled(entry, banner = {}) {
 
 const template = await readFile(path.join(sources, "page.html"), "utf8");
 const style = await bundled("style.css");
-// A script must not contain what ends it.
+// A script must not contain "</script", which would end it.
 const bundle = await bundled("main.js", { js: await notices() });
 const script = bundle.replaceAll("</script", "<\\/script");
 await writeFile(

@@ -14,7 +14,8 @@ LinkKind link_kind(const mesh::Shape& mesh, int rank, mesh::Axis axis, std::int3
   const int extent = mesh[axis];
   const int distance = std::abs(offset);
   const int here = mesh::coordinates(mesh, rank)[axis];
-  // A link begins at the rank from which the other one is +distance away.
+  // A link begins at the rank from which the other rank lies `distance` steps in positive
+  // direction.
   const int begin = offset >= 0 ? here : ((here + offset) % extent + extent) % extent;
   return {.axis = axis, .distance = distance, .parity = distance == 0 ? 0 : begin / distance % 2};
 }
@@ -51,7 +52,8 @@ std::set<MessageKind> messages_of(const program::RankProgram& program) {
   return messages;
 }
 
-/// The kinds of messages of each Exchange op of a program that has messages along an axis.
+/// The Exchange ops of a program that have messages along an axis: their streams, and for each op
+/// the kinds of its messages.
 struct AxisExchanges {
   std::set<program::StreamId> streams;
   std::vector<std::set<MessageKind>> ops;

@@ -91,7 +91,7 @@ Communicators::Communicators(const program::ProgramSet& set, const comm::Communi
                                mesh::group_index(mesh_, rank_, one.axes), one.name, limit_));
     made(one.name, all_.back().size());
   }
-  world.close();  // not used for calls, and NCCL keeps buffers for it
+  world.close();  // no call uses it, and NCCL keeps buffers for it
 }
 
 bool Communicators::suit(const program::ProgramSet& set, const comm::Communicator& point) const {
@@ -226,9 +226,9 @@ void Communicators::close() {
 }
 
 void Communicators::abort() noexcept {
-  // All aborts run together where NCCL allows it: an abort waits for its communicator's streams,
-  // where kernels of another communicator may come first that end only when that one is aborted
-  // too.
+  // All aborts run at the same time if NCCL supports this. An abort waits for its communicator's
+  // streams; on these, a kernel of another communicator may be stuck that ends only when its own
+  // communicator is aborted.
   begin_joint_abort();
   for (NcclCommunicator& communicator : all_) communicator.abort();
   end_joint_abort();

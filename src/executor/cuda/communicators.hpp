@@ -18,14 +18,14 @@
 /// used.
 namespace isoscale::executor::cuda {
 
-/// The kind of a link. A link joins two ranks that are `distance` apart along an axis; the links of
-/// a rank are of two kinds that alternate along the axis. If an axis has messages on several
-/// streams, each kind has a communicator of its own, so that the exchanges of a pipeline stage with
-/// the previous stage and with the next one wait only for their own peer.
+/// The kind of a link. A link joins two ranks that are `distance` apart along an axis. A rank's
+/// links along an axis are of two kinds (parity 0 and 1), which alternate. If an axis has messages
+/// on several streams, each kind has its own communicator, so that a pipeline stage's exchange with
+/// the previous stage does not wait for its exchange with the next stage.
 struct LinkKind {
   mesh::Axis axis = mesh::Axis::pp;
   int distance = 1;
-  int parity = 0;  ///< of the coordinate where the link begins, in units of distance
+  int parity = 0;  ///< (coordinate of the link's begin / distance) modulo 2
 
   auto operator<=>(const LinkKind&) const = default;
 };
@@ -34,8 +34,8 @@ struct LinkKind {
 [[nodiscard]] LinkKind link_kind(const mesh::Shape& mesh, int rank, mesh::Axis axis,
                                  std::int32_t offset);
 
-/// Returns the transfers of `rank` in an exchange, ordered by link. Both ranks of a link have the
-/// same order, by which the messages of two links between the same ranks can be told apart.
+/// Returns the transfers of `rank` in an exchange, ordered by link. The order is the same on both
+/// ranks of a link, so that messages match even if two links join the same two ranks.
 [[nodiscard]] std::vector<program::Transfer> transfers_by_link(const mesh::Shape& mesh, int rank,
                                                                const program::Exchange& exchange);
 
@@ -43,11 +43,11 @@ struct LinkKind {
 struct CommunicatorPlan {
   std::vector<std::pair<mesh::AxisSet, program::StreamId>> collectives;
   std::vector<LinkKind> links;
-  /// The axes for which one communicator carries all messages, so that NCCL starts one kernel for
-  /// all that an op sends and receives; kernels of several communicators on one stream would run
-  /// one after the other. For this, a single stream must have all the messages. In addition, either
-  /// no two links join the same two ranks, or the ops of all ranks correspond, so that the order of
-  /// messages tells the links apart.
+  /// The axes for which one communicator carries all messages. NCCL then starts one kernel for all
+  /// messages of an op; kernels of several communicators on one stream would run one after the
+  /// other. This requires that a single stream has all the messages, and either that no two links
+  /// join the same two ranks, or that the ops of all ranks correspond, so that messages of
+  /// different links match by their order.
   mesh::AxisSet joined{};
 
   /// Returns the kind of the communicator that carries the messages of a link.
@@ -58,10 +58,10 @@ struct CommunicatorPlan {
 };
 [[nodiscard]] CommunicatorPlan communicator_plan(const program::ProgramSet& set);
 
-/// The first calls on communicators, which make NCCL connect everything that a program will use:
+/// The first calls on communicators, in which NCCL makes all connections that a program will use:
 /// the largest collective of each communicator, kind, type and reduction, and the largest message
-/// of each pair of ranks. NCCL connects an algorithm, and allocates its buffers, when a call first
-/// uses it.
+/// of each pair of ranks. NCCL connects an algorithm and allocates its buffers only when a call
+/// first uses the algorithm.
 struct FirstCalls {
   std::vector<CollectiveCall> collectives;       ///< in order of their first use in the program
   std::map<ncclComm_t, ExchangeCall> exchanges;  ///< one per communicator
@@ -70,17 +70,17 @@ struct FirstCalls {
 /// The NCCL communicators of one rank.
 class Communicators {
  public:
-  /// Collective over `point`: makes the communicators, and none at all if none is needed. Each one
-  /// that is made is counted by `point`. Throws NcclError when making one takes longer than `limit`
-  /// (0: no limit).
+  /// Collective over `point`: makes the communicators that `set` needs, if any. `point` counts each
+  /// of them as a collective call of another library. Throws NeverReady if making one takes longer
+  /// than `limit` (0: no limit).
   Communicators(const program::ProgramSet& set, const comm::Communicator& point,
                 units::Seconds limit);
 
-  /// True if these communicators can serve `set`: they join the same ranks in the same mesh, none
-  /// has failed, and no others are needed.
+  /// True if these communicators can be used for `set`: the ranks and the mesh are the same, no
+  /// communicator has failed, and `set` needs no others.
   [[nodiscard]] bool suit(const program::ProgramSet& set, const comm::Communicator& point) const;
-  /// Takes the plan of `set`, which they must suit, and closes the communicators that it does not
-  /// need.
+  /// Takes over the communicator plan of `set` and closes communicators that `set` does not need.
+  /// Requires that suit() is true.
   void hand_over(const program::ProgramSet& set);
 
   [[nodiscard]] ncclComm_t collective(mesh::AxisSet axes, program::StreamId stream) const;
@@ -90,8 +90,8 @@ class Communicators {
   [[nodiscard]] std::size_t link_number(const LinkKind& kind) const;
   [[nodiscard]] std::size_t link_count() const { return plan_.links.size(); }
   /// Collective over `point`: makes the first calls, one communicator after another. Throws
-  /// NcclError when the calls of a communicator take longer than the limit; waits inside NCCL while
-  /// it connects cannot be limited.
+  /// NeverReady if the calls on a communicator take longer than the limit; waits inside NCCL while
+  /// it connects are not limited.
   void connect(const comm::Communicator& point, const FirstCalls& calls);
   /// Returns the communicators that carry the programs' communication, in the order in which all
   /// ranks made them.
@@ -122,13 +122,13 @@ class Communicators {
 };
 
 /// Keeps the communicators of the last session for the next one, since making them takes seconds at
-/// 64 ranks and more. The next session uses them if it is on the same ranks and mesh and needs no
-/// others. Otherwise they are aborted: the next session may be on other ranks, and only an abort
-/// waits for no other rank.
+/// 64 ranks and more. The next session uses them if it has the same ranks and mesh and needs no
+/// others. Otherwise they are aborted, not closed: the next session may have other ranks, and an
+/// abort does not wait for any other rank.
 class KeptCommunicators {
  public:
-  /// Collective over `point`: returns the kept communicators, or new ones. Throws as the
-  /// constructor of Communicators does.
+  /// Collective over `point`: returns the kept communicators, or new ones. Throws the same errors
+  /// as the constructor of Communicators.
   [[nodiscard]] std::unique_ptr<Communicators> take(const program::ProgramSet& set,
                                                     const comm::Communicator& point,
                                                     units::Seconds limit);
@@ -140,8 +140,8 @@ class KeptCommunicators {
 
 /// A barrier on the GPUs of ranks that have collectives in a section: an all_reduce of one word on
 /// each communicator that any rank uses for these collectives. Ranks leave it within microseconds
-/// of each other, while after a barrier on the hosts they would differ by the time of the hosts'
-/// further work. There is no barrier for exchanges: it would connect ranks that have no link
+/// of each other; after a barrier on the hosts they would differ by the time that each host needs
+/// for its next launches. Exchanges have no barrier: it would connect ranks that have no link
 /// otherwise, and one link that hangs would stop the others too.
 class DeviceBarrier {
  public:

@@ -41,7 +41,7 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-/// Returns the texts of all ranks of the node, on every rank.
+/// Returns on every rank the texts of all ranks of its node.
 std::vector<std::string> all_gather(const comm::Communicator& node, const std::string& text) {
   std::string lines;
   for (const std::string& line : node.gather(text)) lines += line + '\n';
@@ -51,8 +51,8 @@ std::vector<std::string> all_gather(const comm::Communicator& node, const std::s
   return result;
 }
 
-/// Sets variables that NCCL reads at its first use, if GPUs are shared. NCCL_HOSTID is always set;
-/// for the others, the user's values stay.
+/// If GPUs are shared, sets environment variables that NCCL reads at its first use. NCCL_HOSTID is
+/// always overwritten; the others keep a value that the user has set.
 void set_environment(const ChosenGpu& chosen, const std::string& own_host) {
   if (!chosen.is_shared) return;
   ::setenv("NCCL_HOSTID", own_host.c_str(), 1);

@@ -17,8 +17,8 @@
 /// The GPU of a rank, and the executor that plays on it.
 namespace isoscale::executor::cuda {
 
-/// Runs `work`. If it throws on any rank, all ranks throw: Error; Unsupported if no rank threw
-/// anything else; NeverReady if no rank threw anything but these two.
+/// Collective over `point`: runs `work`. If `work` throws on any rank, all ranks throw: Unsupported
+/// if all errors are Unsupported, NeverReady if all are Unsupported or NeverReady, otherwise Error.
 template <class Error = base::AgreedError, class Work>
 void agreed(const comm::Communicator& point, const Work& work) {
   std::string problem;
@@ -43,14 +43,14 @@ void agreed(const comm::Communicator& point, const Work& work) {
   }
 }
 
-/// The versions as CUDA and NCCL encode them, known before anything is played; driver 0 = none.
+/// The versions of the driver, the CUDA runtime and NCCL, in the encoding of each; driver 0 = none.
 struct Versions {
   int driver = 0, runtime = 0, nccl = 0;
 };
 [[nodiscard]] Versions versions();
 
-/// Returns the reason why this machine cannot play on a GPU: no driver, an old one, an old NCCL, or
-/// no GPU. "" if it can.
+/// Returns the reason why this machine cannot play on a GPU: no driver, an old driver, an old NCCL,
+/// or no GPU. Returns "" if it can.
 [[nodiscard]] std::string device_problem();
 
 /// Returns the GPUs that the CUDA runtime shows to this process.

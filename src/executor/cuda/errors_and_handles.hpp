@@ -13,8 +13,8 @@
 #include "base/error.hpp"
 #include "base/handle.hpp"
 
-/// check(), through which every call of a CUDA library goes and which throws with the library's own
-/// message, and owners of the objects that the libraries create.
+/// Provides check(), which tests the result of every call of a CUDA library and throws with the
+/// library's own message, and handles that own the objects of these libraries.
 namespace isoscale::executor::cuda {
 
 class CudaError : public base::Error {
@@ -29,7 +29,7 @@ class NcclError : public base::Error {
  public:
   using Error::Error;
 };
-/// NCCL refuses a request; nothing is wrong with the machine.
+/// Thrown if NCCL refuses a request, which does not mean that the machine has a fault.
 class NcclRefusal : public NcclError {
  public:
   using NcclError::NcclError;
@@ -42,8 +42,8 @@ void check(cublasStatus_t status, std::source_location where = std::source_locat
 /// Counts ncclInProgress as success: the call continues in the background.
 void check(ncclResult_t result, std::source_location where = std::source_location::current());
 
-/// Logs that something could not be released. It is no failure if CUDA is already shut down because
-/// the process ends, or if NCCL continues in the background.
+/// Logs that `what` could not be released. A result does not count as a failure if CUDA is already
+/// shut down because the process ends, or if NCCL continues in the background.
 void log_release(const char* what, cudaError_t status) noexcept;
 void log_release(const char* what, cublasStatus_t status) noexcept;
 void log_release(const char* what, ncclResult_t result) noexcept;
@@ -76,7 +76,7 @@ using MatmulPreference =
   return static_cast<std::uint32_t*>(memory.get());
 }
 
-/// Drops what handles own without releasing it: kernels may still use it.
+/// Drops the objects of handles without releasing them, since kernels may still use them.
 template <class... Handles>
 void abandon_all(Handles&... handles) noexcept {
   (static_cast<void>(handles.release()), ...);
@@ -86,7 +86,7 @@ void abandon_all(Handles&... handles) noexcept {
 enum class Priority : std::uint8_t { normal, high };
 [[nodiscard]] Stream make_stream(Priority priority);
 
-/// With timing, an event stores the time when it happened; without timing it costs less.
+/// Tells if an event stores the time when it happens; an event without timing costs less.
 enum class Timing : std::uint8_t { off, on };
 [[nodiscard]] Event make_event(Timing timing);
 

@@ -61,13 +61,13 @@ bool chooses(const SessionOptions& options) {
 }
 
 /// Sets, for its lifetime, the environment variables that tell NCCL which algorithm and protocol to
-/// use; the destructor restores the user's values. NCCL reads the variables when a communicator is
-/// made and, for its messages, when it is used. They belong to the whole process, so no other
-/// thread may read or write the environment at the same time.
+/// use; the destructor restores the user's values. NCCL reads the variables when it makes a
+/// communicator and again when the communicator is first used for messages. They belong to the
+/// whole process, so no other thread may read or write the environment at the same time.
 class CollectiveChoice {
  public:
   /// Throws Unsupported if the options name an unknown algorithm or protocol, or one that NCCL
-  /// would silently not use for some collective of `set`.
+  /// would silently ignore for some collective of `programs`.
   CollectiveChoice(const SessionOptions& options, const program::ProgramSet& programs) {
     const workloads::CollectiveAlgorithm* algorithm = nullptr;
     if (!options.collective_algorithm.empty()) {
@@ -106,8 +106,8 @@ class CollectiveChoice {
   std::vector<std::pair<const char*, std::optional<std::string>>> before_;
 };
 
-/// Runs `work`. If NCCL refuses an algorithm or protocol that the options chose, throws
-/// Unsupported, since that is no failure of the point.
+/// Runs `work`. Throws Unsupported if NCCL refuses an algorithm or protocol that the options chose,
+/// since the point then has not failed.
 template <class Work>
 void as_chosen(const SessionOptions& options, const Work& work) {
   try {
@@ -122,7 +122,8 @@ void as_chosen(const SessionOptions& options, const Work& work) {
   }
 }
 
-/// True if a program gives advice, which needs a GPU and a system that move pages on their own.
+/// True if a program gives advice about managed memory, which needs a GPU and a system that migrate
+/// pages on their own.
 bool gives_advice(const program::RankProgram& program) {
   bool found = false;
   for_each_op<program::Advise>(program, [&](const auto&, const auto&) { found = true; });
@@ -136,8 +137,8 @@ bool moves_pages() {
   return value != 0;
 }
 
-/// Returns the size of all arenas. The symmetric arena is as large as that of the rank that needs
-/// most, and has room for the channels of puts.
+/// Returns the size of all arenas. The symmetric arena has the size that the rank with the largest
+/// need requires, and includes the channels of puts.
 units::Bytes storage_of(const program::RankProgram& program, const Memory& memory) {
   constexpr auto symmetric = static_cast<std::size_t>(program::Space::symmetric);
   units::Bytes bytes{memory.arenas.symmetric().bytes};
@@ -188,11 +189,11 @@ class CudaExecutor final : public Executor {
     std::unique_ptr<Memory> memory;
     std::unique_ptr<Communicators> communicators;
     Registrations registrations;
-    std::optional<CollectiveChoice> choice;  // until the first calls: NCCL reads it again in them
+    std::optional<CollectiveChoice> choice;  // kept until the first calls, as NCCL reads it there
     agreed(point, [&] { choice.emplace(options, set); });
-    // Communicators are not kept if the options chose an algorithm or protocol, which a
-    // communicator would keep, nor if GPUs are shared, where an idle rank would hold memory of a
-    // GPU that others measure on.
+    // Communicators are not kept for the next session in two cases: if the options chose an
+    // algorithm or protocol, which the communicators would go on to use; and if ranks share GPUs,
+    // since an idle rank would hold memory of a GPU on which others measure.
     const bool keeps = !chooses(options) && !chosen_.is_shared;
     const units::Nanoseconds before = comm::now();
     agreed(point, [&] {
@@ -299,7 +300,7 @@ class CudaExecutor final : public Executor {
   ChosenGpu chosen_;
   Description description_;
   GemmChoices choices_;
-  KeptCommunicators kept_;  // declared first, since it must outlive every session
+  KeptCommunicators kept_;  // sessions use it, so it must outlive every session
   int said_ = 0;
 };
 

@@ -12,7 +12,7 @@
 #include "executor/resolver.hpp"
 #include "program/op.hpp"
 
-/// Matrix multiplications as cuBLASLt sees them.
+/// Describes matrix multiplications in the terms of cuBLASLt.
 namespace isoscale::executor::cuda {
 
 /// An operand of a GEMM as cuBLASLt sees it: column-major, so that a row-major matrix appears as
@@ -30,12 +30,13 @@ struct Operand {
   [[nodiscard]] std::uint64_t extent(std::uint64_t batch) const;
 };
 
-/// The matrix C in D = alpha * A * B + beta * C. none: it is not read; in_place: it is D; distinct:
-/// it is another matrix.
+/// Tells which matrix is C in D = alpha * A * B + beta * C. none: C is not read; in_place: C is D;
+/// distinct: C is a matrix other than D.
 enum class Addend : std::uint8_t { none, in_place, distinct };
 
-/// A GEMM as cuBLASLt computes it. A program's row-major D = op(A) * op(B) is column-major D^T =
-/// op(B)^T * op(A)^T: `first` is the program's B, `second` its A, and m and n are swapped.
+/// A GEMM as cuBLASLt computes it. A program's row-major D = op(A) * op(B) is the column-major D^T
+/// = op(B)^T * op(A)^T. Therefore `first` is the program's B, `second` is its A, and m and n are
+/// swapped.
 struct GemmProblem {
   std::uint64_t m = 0, n = 0, k = 0, batch = 1;  ///< column-major: D is m x n
   cublasOperation_t transpose_first = CUBLAS_OP_N, transpose_second = CUBLAS_OP_N;
@@ -47,13 +48,13 @@ struct GemmProblem {
   float *descale_first = nullptr, *descale_second = nullptr;  ///< on the device; fp8 only
 
   [[nodiscard]] bool is_fp8() const;
-  /// Returns as text everything that the choice of an algorithm depends on: equal texts mean the
-  /// same problem. `library` names GPU and cuBLASLt.
+  /// Returns a text with everything that the choice of an algorithm depends on; problems with equal
+  /// texts can use the same algorithm. `library` names the GPU and the version of cuBLASLt.
   [[nodiscard]] std::string key(const std::string& library) const;
 };
 
-/// Returns the problem of a GEMM. Throws base::Error if cuBLASLt has no such GEMM, or an operand is
-/// not in GPU memory.
+/// Returns the problem that cuBLASLt solves for a GEMM. Throws base::Error if cuBLASLt does not
+/// support the GEMM, or if an operand is not in GPU memory.
 [[nodiscard]] GemmProblem gemm_problem(const Resolver& resolver, const program::Gemm& op);
 
 [[nodiscard]] cudaDataType_t cuda_type(program::DType type);
@@ -78,8 +79,8 @@ class GemmPlan {
   MatrixLayout first_, second_, c_, d_;
 };
 
-/// Throws base::Error, which names the shape, if the library cannot multiply it with the algorithm,
-/// for example because the algorithm was given by the user and comes from another version.
+/// Throws base::Error, which names the shape, if the library cannot run the algorithm on this
+/// problem, for example because the user gave an algorithm of another version.
 void require_algorithm(cublasLtHandle_t library, const GemmPlan& plan,
                        const cublasLtMatmulAlgo_t& algorithm, const std::string& shape);
 

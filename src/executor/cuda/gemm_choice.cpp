@@ -24,16 +24,16 @@ namespace {
 constexpr std::size_t words = sizeof(cublasLtMatmulAlgo_t::data) / sizeof(std::uint64_t);
 constexpr std::size_t word_digits = 16;
 
-/// The workspace that cuBLAS itself uses on Hopper.
+/// The limit of the workspace; cuBLAS itself uses this size on Hopper.
 constexpr std::size_t most_workspace = std::size_t{32} << 20U;
 constexpr int most_candidates = 16;
-// The following are seconds of work. An idle GPU runs at a low clock and needs a while to raise it;
-// a busy one lowers it again when it reaches its power limit.
+// The following times are in seconds. They are long because an idle GPU runs at a low clock and
+// needs a while to raise it, and a busy GPU lowers it again when it reaches its power limit.
 constexpr double warm_up_seconds = 100e-3;
-constexpr double batch_seconds = 1e-3;  // of calls between two events
+constexpr double batch_seconds = 1e-3;  // a batch of calls between two events
 constexpr double turn_seconds = 7e-3;   // one algorithm's turn in a round
 constexpr double final_seconds = 50e-3;
-constexpr double least_batch = 1e-5;  // a batch counts as at least this, so that loops end
+constexpr double least_batch = 1e-5;  // lower bound for a batch's measured time, so that loops end
 constexpr int rounds = 3;
 constexpr std::size_t finalists = 3;
 constexpr int most_calls = 1000;  // in a batch
@@ -71,13 +71,13 @@ std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t library
   return found;
 }
 
-/// Fills an operand with numbers that have random bits in all digits: zeros, and numbers of few
-/// digits, would draw less power and run faster.
+/// Fills an operand with numbers that have random bits in all digits, since zeros and numbers of
+/// few digits would draw less power and run faster.
 void randomize(const Operand& operand, std::uint64_t batch, std::uint64_t key,
                cudaStream_t stream) {
   const std::uint64_t count = operand.extent(batch);
   Arguments<program::Fill> call;
-  call.op = {.dst = {.buffer = 0, .count = count},  // any buffer: the address below counts
+  call.op = {.dst = {.buffer = 0, .count = count},  // any buffer, since the address is set below
              .shard = {.extents = {1, 1, count}, .local = {0, 0, 1}, .global = {0, 0, 1}},
              .source = program::FillSource::normal,
              .key = key};
@@ -121,7 +121,7 @@ bool starts(Candidate& candidate, const Stopwatch& stopwatch) {
     candidate.once = stopwatch.time(candidate.call, 1);
     return true;
   } catch (const CublasError&) {
-    static_cast<void>(cudaGetLastError());  // else the next kernel would be blamed
+    static_cast<void>(cudaGetLastError());  // else the next launch would report it
     return false;
   }
 }
@@ -221,8 +221,8 @@ CublasLt make_library() {
   return CublasLt{handle};
 }
 
-/// Returns the problems that some rank of `point` has not decided yet, each with the lowest such
-/// rank.
+/// Returns the problems that ranks of `point` have not decided yet, each with the lowest rank that
+/// has not decided it.
 std::map<std::string, int> owners(const std::map<std::string, const GemmProblem*>& mine,
                                   const comm::Communicator& point) {
   std::string shapes;

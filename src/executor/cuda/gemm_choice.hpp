@@ -24,8 +24,8 @@ namespace isoscale::executor::cuda {
 /// sums", or "FMA, f32 inputs, f32 sums" if tf32 is allowed and not used; "" if it reports nothing.
 [[nodiscard]] std::string arithmetic_of(const cublasLtMatmulAlgo_t& algorithm);
 
-/// Converts choices to lines of text, for other ranks, and back. Throws base::Error if the text is
-/// invalid.
+/// Converts choices to lines of text, which can be sent to other ranks, and back. Throws
+/// base::Error if the text is invalid.
 [[nodiscard]] std::string to_lines(std::span<const GemmChoice> choices);
 [[nodiscard]] std::vector<GemmChoice> choices_of(std::string_view lines);
 

@@ -42,10 +42,10 @@ void* allocate(units::Bytes bytes, const char* kind, const Allocate& function) {
   return memory;
 }
 
-constexpr std::uint64_t window_alignment = 4096;  // of windows, and so of their sizes
+constexpr std::uint64_t window_alignment = 4096;  // required of windows and their sizes
 
-/// Returns the size of the symmetric arena for the buffers of programs, which is the largest need
-/// of any rank; the same on all ranks.
+/// Returns the size of the symmetric arena for the programs' buffers: the largest need of any rank,
+/// so that it is the same on all ranks.
 std::uint64_t symmetric_bytes(const program::ProgramSet& set) {
   std::uint64_t bytes = 0;
   for (const program::RankProgram& program : set.programs) {
@@ -160,7 +160,7 @@ Memory::Memory(const program::ProgramSet& set, int rank, Registration registrati
 
 Registrations::Registrations(const program::ProgramSet& set, const Communicators& communicators,
                              const Arenas& arenas, Registration registration)
-    : Registrations() {  // if what follows throws, the destructor undoes it
+    : Registrations() {  // if the body throws, the destructor undoes it
   try {
     add_windows(communicators.touching(set, program::Space::symmetric), arenas.symmetric());
     if (registration == Registration::local) {
@@ -214,7 +214,8 @@ NcclWindow Registrations::window(ncclComm_t communicator) const {
 }
 
 void Registrations::close() {
-  // Each entry leaves the list first, so that it is not tried again if undoing it fails.
+  // Each entry is removed from the list before it is undone, so that a failed one is not tried
+  // again.
   const auto undo = [](auto& entries, const auto& remove) {
     while (!entries.empty()) {
       const auto [communicator, handle] = entries.back();

@@ -22,8 +22,8 @@
 /// The memory of one rank: arenas, slices in them, and their registration with NCCL.
 namespace isoscale::executor::cuda {
 
-/// Returns zeroed device memory. Throws base::Error, with the need and the free memory, if there is
-/// too little.
+/// Returns zeroed device memory. If there is too little, throws base::Error with the needed and the
+/// free amount.
 [[nodiscard]] DeviceMemory allocate_device(units::Bytes bytes);
 
 /// A piece of memory and its size.
@@ -32,12 +32,12 @@ struct Area {
   std::size_t bytes = 0;
 };
 
-/// The arenas of one rank's program, one per space. NCCL allocates the symmetric arena, as windows
-/// require, and the device arena if it is to be registered.
+/// The storage of one rank's program: one contiguous arena for each memory space. NCCL allocates
+/// the symmetric arena, since windows require this, and the device arena if it is to be registered.
 class Arenas {
  public:
-  /// Throws base::Error, with the need and the free memory, if there is too little, and Unsupported
-  /// for memory that this NCCL cannot allocate.
+  /// Throws base::Error, with the needed and the free amount, if there is too little memory, and
+  /// Unsupported for memory that this NCCL cannot allocate.
   Arenas(const std::array<std::uint64_t, program::space_count>& bytes, Registration registration);
 
   [[nodiscard]] Area symmetric() const { return symmetric_area_; }
@@ -69,8 +69,9 @@ class Arenas {
   base::Handle<FreeTraits> pageable_;
 };
 
-/// The storage of one rank's program, and the addresses of its slices. The symmetric arena is
-/// extended by `behind` bytes for the executor's own use, at the same offset on all ranks.
+/// The storage of one rank's program, and the addresses of its slices. The symmetric arena has
+/// `behind` more bytes after the programs' buffers for the executor's own use, at the same offset
+/// on all ranks.
 struct Memory {
   Memory(const program::ProgramSet& set, int rank, Registration registration,
          units::Bytes behind = units::Bytes{0});

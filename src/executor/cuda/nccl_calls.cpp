@@ -34,7 +34,7 @@ void require_sound(ncclComm_t communicator, const std::string& name, const char*
 }
 
 /// Polls `communicator` until its calls in the background are done; throws NeverReady after `limit`
-/// (0: never).
+/// (0: no limit).
 void wait_for(ncclComm_t communicator, const std::string& name, units::Seconds limit) {
   const units::Nanoseconds end = comm::now() + units::to_nanoseconds(limit);
   while (true) {
@@ -54,7 +54,7 @@ void wait_for(ncclComm_t communicator, const std::string& name, units::Seconds l
 
 using program::CollectiveKind;
 
-/// A collective that is made of messages; a rank also sends messages to itself.
+/// Does a collective by sends and receives; a rank also sends messages to itself.
 class Messages {
  public:
   Messages(const CollectiveCall& call, cudaStream_t stream) : call_(call), stream_(stream) {}
@@ -144,11 +144,12 @@ NcclCommunicator NcclCommunicator::split(int colour, int key, const std::string&
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 1;
   set_name(config, result.name());
-  // NCCL writes the new communicator to `place` in the background, even after a failure, so this
-  // memory must then not be freed.
+  // NCCL may write the new communicator to `place` in the background even after a failure, so this
+  // memory is not freed then.
   auto place = std::make_unique<ncclComm_t>(nullptr);
   try {
-    // The call is settled on the parent: the new communicator does not exist before that.
+    // settle() polls the parent, since the new communicator does not exist before the split is
+    // done.
     settle(ncclCommSplit(get(), colour, key, place.get(), &config), limit);
   } catch (...) {
     static_cast<void>(place.release());
@@ -201,7 +202,8 @@ std::optional<units::Seconds> NcclGroup::end_estimated() {
 }
 
 void NcclCommunicator::AbortTraits::free(type communicator) noexcept {
-  // This aborts instead of destroying, which may wait for peers that never answer.
+  // The communicator is aborted, not destroyed, since ncclCommDestroy may wait for peers that never
+  // answer.
   log_release("a communicator", ncclCommAbort(communicator));
 }
 

@@ -20,17 +20,17 @@
 /// One communicator of NCCL, and the calls that are made on it.
 namespace isoscale::executor::cuda {
 
-/// One NCCL communicator; move-only. It is made without blocking and with a limit on time, so that
-/// a peer that never comes causes an error and not a hang.
+/// Owns one NCCL communicator; move-only. It is made by non-blocking calls with a time limit, so
+/// that a missing peer causes an error and not a hang.
 ///
-/// The communicators that carry a program's communication are blocking ones: since NCCL 2.24 each
-/// call on a non-blocking communicator starts a thread of its own, which would be measured as a
-/// launch gap that no trainer has. They are split from the communicator of all ranks, which is not
-/// blocking.
+/// The communicators that carry a program's communication are blocking: since NCCL 2.24 each call
+/// on a non-blocking communicator starts a new thread, which would be measured as a launch gap that
+/// training programs do not have. They are split from a non-blocking communicator of all ranks.
 class NcclCommunicator {
  public:
   NcclCommunicator() = default;
-  /// Collective over `point`: makes a communicator of its ranks. Throws NcclError.
+  /// Collective over `point`: makes a communicator of its ranks. Throws NcclError, or NeverReady if
+  /// this takes longer than `limit`.
   static NcclCommunicator world(const comm::Communicator& point, units::Seconds limit);
   /// Collective over this communicator: makes one for the ranks of each colour, ordered by key.
   [[nodiscard]] NcclCommunicator split(int colour, int key, const std::string& name,
@@ -42,7 +42,8 @@ class NcclCommunicator {
 
   /// Throws NcclError, with the name of the communicator, if it has failed in the background.
   void poll() const;
-  /// Waits until a call that may continue in the background has finished. Throws NcclError.
+  /// Waits until a call that may continue in the background has finished. Throws NcclError, or
+  /// NeverReady if this takes longer than `limit`.
   void settle(ncclResult_t result, units::Seconds limit) const;
   /// Closes the communicator; its streams must have drained.
   void close();
@@ -79,7 +80,8 @@ class NcclGroup {
   enum class State : std::uint8_t { open, ended } state_ = State::open;
 };
 
-/// A collective with everything looked up. Where NCCL has no such call, it is a group of messages.
+/// A collective that is ready to start. If NCCL has no call for its kind, it is done by a group of
+/// sends and receives.
 struct CollectiveCall {
   program::CollectiveKind kind = program::CollectiveKind::barrier;
   CollectiveData data;

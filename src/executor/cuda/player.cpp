@@ -66,7 +66,8 @@ cudaEvent_t EventPool::at(std::size_t index) {
 StreamPlayer::StreamPlayer(const program::RankProgram& program, Marking marking) {
   const std::size_t count = std::max<std::size_t>(1, program.streams.size());
   for (std::size_t stream = 0; stream < count; ++stream) {
-    // Stream 0 has normal priority: it computes, and its communication has nothing to overtake.
+    // Stream 0 has normal priority: it also computes, and its communication runs in order with
+    // that.
     const bool is_urgent = stream > 0 && communicates(program, stream);
     streams_.push_back(make_stream(is_urgent ? Priority::high : Priority::normal));
   }

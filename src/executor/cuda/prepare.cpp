@@ -108,7 +108,8 @@ class Preparer {
   }
 
  private:
-  /// True if the op uses pageable memory: CUDA may copy a part of it while the copy is issued.
+  /// True if the op uses pageable memory. A graph cannot capture such an op, since CUDA may copy a
+  /// part of the memory while the copy is issued.
   [[nodiscard]] bool touches_pageable(const program::Op& op) const {
     bool found = false;
     program::for_each_slice(op.payload, [&](const program::Slice& slice, program::Mode) {

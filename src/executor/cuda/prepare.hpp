@@ -18,7 +18,7 @@
 #include "executor/cuda/memory.hpp"
 #include "executor/cuda/symmetric_transport.hpp"
 
-/// Prepares programs and their ops: everything that they need is looked up.
+/// Prepares programs for playing: finds the addresses, communicators and algorithms that ops need.
 namespace isoscale::executor::cuda {
 
 // The functions that prepare one op throw base::Error if the device cannot play it.
@@ -26,13 +26,14 @@ namespace isoscale::executor::cuda {
 /// Starts kernels or copies on a stream; throws CudaError if it cannot.
 using Launch = std::function<void(cudaStream_t)>;
 
-/// An op that is ready to start. The kinds that are inspected after they are prepared have a call
-/// of their own.
+/// An op that is ready to start. GEMMs and communication have types of their own, since their calls
+/// are inspected after they are prepared; all other ops are a Launch.
 using Call = std::variant<Launch, GemmCall, CollectiveCall, ExchangeCall, PutCall>;
 /// Starts an op on a stream.
 void launch(const Call& call, cudaStream_t stream);
 
-/// `barrier` is a byte of device memory that a barrier reduces.
+/// Returns the call of a collective. `barrier` is a byte of device memory that a collective of kind
+/// barrier reduces.
 [[nodiscard]] CollectiveCall collective_call(const Resolver& resolver,
                                              const program::Collective& op, ncclComm_t communicator,
                                              void* barrier);
@@ -60,10 +61,10 @@ inline constexpr std::uint32_t no_event = ~std::uint32_t{0};
 struct PreparedOp {
   Call call;
   program::StreamId stream = 0;
-  std::uint32_t done = no_event;  ///< event after the op, for which ops on other streams wait
+  std::uint32_t done = no_event;  ///< event after the op that ops on other streams wait for
   std::uint32_t wait_begin = 0;   ///< into PreparedSection::waits
   std::uint8_t wait_count = 0;
-  bool is_marked = false;  ///< its start is marked in the stream
+  bool is_marked = false;  ///< a mark of its start is written in the stream
 };
 
 /// The NVTX range in which an op is issued.
@@ -79,7 +80,7 @@ struct PreparedSection {
   std::vector<program::StreamId> streams;  ///< used streams, ascending
   std::uint32_t event_count = 0;
   std::vector<OpRange> ranges;  ///< by op, for profilers; empty: none
-  bool can_be_captured = true;  ///< false with advice or copies of pageable memory
+  bool can_be_captured = true;  ///< false if ops give advice or use pageable memory
   bool has_marks = false;
 };
 
@@ -91,7 +92,7 @@ struct Scratch {
   DeviceMemory largest;  ///< one word for each cast that finds a largest value
   DeviceMemory barrier;  ///< the word that the barrier collective reduces
   DeviceMemory indices;  ///< tables of the Rows ops of all sections, one after the other
-  units::Bytes bytes;    ///< all of it
+  units::Bytes bytes;    ///< size of all scratch memory
 
   /// Drops all memory without freeing it: kernels may still use it, and freeing would wait for
   /// them.
@@ -103,7 +104,7 @@ struct Scratch {
 [[nodiscard]] std::vector<GemmProblem> gemm_problems(const Resolver& resolver,
                                                      const program::RankProgram& program);
 
-/// One rank's program with everything looked up.
+/// One rank's program, ready to be issued.
 struct PreparedProgram {
   std::vector<PreparedSection> sections;  ///< by program::Section
   Scratch scratch;
@@ -120,8 +121,8 @@ struct PreparedProgram {
                                       const Communicators& communicators, const Puts& puts,
                                       const GemmChoices& choices);
 
-/// Returns the first calls on each communicator. All ranks of a communicator make corresponding
-/// ones, since their ops correspond.
+/// Returns the first calls on each communicator. The first calls of all ranks of a communicator
+/// correspond, since their ops do.
 [[nodiscard]] FirstCalls first_calls(const PreparedProgram& program);
 
 }  // namespace isoscale::executor::cuda

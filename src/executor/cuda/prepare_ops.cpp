@@ -58,7 +58,7 @@ struct AdviseCall {
   int device = 0;
 };
 
-// CUDA 13 names places by locations; earlier versions by device numbers.
+// CUDA 13 names memory places by cudaMemLocation; earlier versions name them by device numbers.
 #if CUDART_VERSION >= 13000
 using Place = cudaMemLocation;
 Place on_gpu(int device) { return {.type = cudaMemLocationTypeDevice, .id = device}; }
@@ -102,10 +102,10 @@ void give(const AdviseCall& call, cudaStream_t stream) {
 template <class Op>
 Arguments<Op> arguments(const Resolver& resolver, const Op& op) {
   return arguments_of(resolver, op, [&](const TypedOperand& operand, const program::Slice& slice) {
-    if (std::is_same_v<Op, program::Fill>) return;  // those of host memory go through staging
+    if (std::is_same_v<Op, program::Fill>) return;  // fills of host memory use staging
     if constexpr (std::is_same_v<Op, program::Checksum>) {
-      // The elements that are summed up may lie in pinned memory, although kernels reach it slowly,
-      // since checksums are not timed.
+      // A checksum may read pinned memory, although kernels reach it slowly, since checksums are
+      // not timed.
       const bool is_source = operand.elements == program::Elements::common;
       if (is_source && resolver.space(slice) == program::Space::pinned) return;
     }
@@ -153,8 +153,8 @@ class LocalOp {
     call.largest = further_.largest;
     return kernel(std::move(call));
   }
-  /// In host memory, the kernel fills GPU memory, which is then copied, so that elements are the
-  /// same as in a fill of GPU memory.
+  /// For a fill of host memory, the kernel fills staging memory on the GPU, which is then copied,
+  /// so that elements are the same as in a fill of GPU memory.
   Launch operator()(const program::Fill& op) const {
     Arguments<program::Fill> call = arguments(resolver_, op);
     const std::size_t bytes = host_fill_bytes(resolver_, op).value();
@@ -177,7 +177,7 @@ class LocalOp {
   Launch operator()(const program::Rows& op) const {
     Arguments<program::Rows> call = arguments(resolver_, op);
     call.from = further_.from;
-    call.op.from = std::vector<std::uint32_t>{};  // frees it: kernels read that in device memory
+    call.op.from = std::vector<std::uint32_t>{};  // freed, as kernels read a copy on the GPU
     return kernel(std::move(call));
   }
   Launch operator()(const program::Advise& op) const {
@@ -253,10 +253,10 @@ CollectiveCall collective_call(const Resolver& resolver, const program::Collecti
 
 ExchangeCall exchange_call(const Resolver& resolver, const program::Exchange& op,
                            const Communicators& communicators) {
-  // The messages are ordered by link. A group starts one kernel per communicator, in NCCL's own
-  // order or in that of the calls; the order must be the same on all ranks, or ranks could wait for
-  // each other around a ring. The messages of two ranks on one communicator are matched by their
-  // order.
+  // The messages are ordered by link for two reasons. A group starts one kernel per communicator,
+  // in NCCL's own order or in the order of the calls. This order must be the same on all ranks, or
+  // ranks could wait for each other in a cycle. Messages between two ranks on one communicator are
+  // also matched by their order.
   ExchangeCall call;
   for (const program::Transfer& transfer :
        transfers_by_link(resolver.mesh(), resolver.rank(), op)) {

@@ -41,7 +41,7 @@ std::vector<std::uint32_t> next_marked(const PreparedSection& section,
 CudaSession::CudaSession(SessionParts parts) : parts_(std::move(parts)) {}
 
 CudaSession::~CudaSession() {
-  // The graphs go first: communicators cannot be closed while a graph uses them.
+  // The graphs are destroyed first: communicators cannot be closed while a graph uses them.
   graphs_.clear();
   if (failed_) {
     // Kernels may wait for peers for ever, so the objects that they use must outlive this one.
@@ -88,9 +88,9 @@ PlayTime CudaSession::play(const Play& what) {
 PlayTime CudaSession::play_checked(const Play& what) {
   const PreparedSection& prepared = parts_.program.section(what.section);
   const bool is_traced = what.trace == Trace::on;
-  // The first play of a section is issued without graph and gate. In it libraries load kernels and
-  // make connections. A capture may forbid that, and it may wait for a stream that the gate holds
-  // back.
+  // The first play of a section uses neither graph nor gate, since libraries load kernels and make
+  // connections in it. A capture may forbid that, and loading may wait for a stream that the gate
+  // holds back.
   const bool is_first = !played_.contains(what.section);
   const bool replays = parts_.graph == settings::Graph::on && prepared.can_be_captured &&
                        what.section != program::Section::setup && !is_first;
@@ -107,13 +107,13 @@ PlayTime CudaSession::play_checked(const Play& what) {
   Gate* const gate = hides && !is_first ? &*gate_ : nullptr;
   const units::Nanoseconds before = comm::now();
   if (gate != nullptr) gate->close(stream);
-  // The barrier is enqueued behind the gate: all GPUs leave the barrier at the same time, whereas
-  // the hosts enqueue it one after another.
+  // The barrier is enqueued behind the gate because all GPUs leave it at the same time, whereas the
+  // hosts enqueue it one after another.
   if (hides) parts_.barrier.enter(what.section, stream);
   check(cudaEventRecord(begin_.get(), stream));
   units::Nanoseconds anchor = before;
   if (is_traced) {
-    // The stream is free, so the event happened between `before` and the next clock reading.
+    // The stream is idle, so the event happened between `before` and the next clock reading.
     wait_for(begin_.get(), units::Seconds{});
     anchor = before + (comm::now() - before) / 2;
   }
@@ -210,7 +210,7 @@ std::optional<units::Seconds> CudaSession::estimate(program::Section section) {
     if (std::holds_alternative<PutCall>(op.call)) return std::nullopt;
     const auto* const call = std::get_if<CollectiveCall>(&op.call);
     if (call == nullptr) continue;
-    // NCCL estimates no messages.
+    // NCCL has no estimates for sends and receives.
     if (is_made_of_messages(call->kind)) return std::nullopt;
     NcclGroup group;
     launch(*call, parts_.player.main());

@@ -44,8 +44,8 @@ class Range {
 /// Returns the NVTX ranges of a section's ops.
 [[nodiscard]] std::vector<OpRange> ranges_of(const program::Program& section);
 
-/// The NVTX ranges of a section while it is issued: one for each op, within one for consecutive ops
-/// of the same phase.
+/// The NVTX ranges of a section while it is issued: one range for each op, nested in one range for
+/// each run of consecutive ops of the same phase.
 class SectionRanges {
  public:
   /// Makes no ranges if `ops` is empty. `ops` must outlive this object.
@@ -60,10 +60,10 @@ class SectionRanges {
   std::optional<Range> phase_;
 };
 
-/// How events are recorded: plainly, or as nodes of the graph that is being captured.
+/// Tells if events are recorded plainly, or as nodes of the graph that is being captured.
 enum class EventMode : std::uint8_t { plain, captured };
 
-/// Events that are made at first use and used again in every play.
+/// Events that are made at first use and reused in every play.
 class EventPool {
  public:
   explicit EventPool(Timing timing) : timing_(timing) {}
@@ -77,17 +77,18 @@ class EventPool {
 /// The streams of one rank; one thread issues a section on them in program order.
 class StreamPlayer {
  public:
-  /// Tells if ops are marked in streams when they begin.
+  /// Tells if streams write to host memory which op they begin; see Marks.
   enum class Marking : std::uint8_t { off, on };
   /// Makes one stream for each stream of the program; those that communicate get a high priority,
   /// except stream 0.
   StreamPlayer(const program::RankProgram& program, Marking marking);
 
-  /// Tells if each op is recorded between two events.
+  /// Tells if timing events are recorded before and after each op.
   enum class Tracing : std::uint8_t { off, on };
-  /// Issues a section between a start and an end on stream 0: all streams begin after the start and
-  /// have drained before the end. If traced, each op is between two events, the first of which is
-  /// recorded once the stream's waits are over. `gate`, if given, counts the launched ops.
+  /// Issues a section. All streams wait for stream 0 before their first op, and stream 0 waits for
+  /// all streams after their last op. If traced, each op lies between two timing events, of which
+  /// the first is recorded after the op's waits for other streams. `gate`, if given, counts the
+  /// launched ops.
   void issue(const PreparedSection& section, Tracing tracing, EventMode mode, Gate* gate = nullptr);
 
   /// Captures the work of issue() as a graph.
@@ -115,7 +116,7 @@ class StreamPlayer {
 struct SessionParts {
   std::unique_ptr<Memory> memory;
   std::unique_ptr<Communicators> communicators;
-  KeptCommunicators* keeper = nullptr;  ///< gets the communicators in the end; null: closed
+  KeptCommunicators* keeper = nullptr;  ///< takes the communicators at the end; null: closed
   Registrations registrations;
   Puts puts;
   DeviceBarrier barrier;
@@ -134,13 +135,13 @@ class CudaSession final : public Session {
   CudaSession& operator=(const CudaSession&) = delete;
 
   using Session::play;
-  /// Measures the time between two events on the GPU. The first happens when play() is called,
-  /// since the streams are free. If launches are hidden, it happens after the first ops have been
-  /// launched behind it in the stream and all ranks with which the section has collectives have
-  /// reached it.
+  /// Measures the time between two events on the GPU. If launches are counted, the first event
+  /// happens as soon as play() is called, since the streams are idle. If they are hidden, it
+  /// happens after the host has launched the first ops behind it in the stream and all ranks with
+  /// which the section has collectives have reached it.
   PlayTime play(const Play& what) override;
   [[nodiscard]] std::span<const timeline::Span> spans() const override { return spans_; }
-  /// Asks NCCL by ncclGroupSimulateEnd, with each op in a group of its own.
+  /// Adds the times that ncclGroupSimulateEnd returns for ops, with each op in a group of its own.
   [[nodiscard]] std::optional<units::Seconds> estimate(program::Section section) override;
   [[nodiscard]] std::string arithmetic(program::Section section) const override;
   void read(const program::Slice& slice, std::span<std::byte> into) override;
@@ -154,7 +155,7 @@ class CudaSession final : public Session {
   [[nodiscard]] PlayTime play_checked(const Play& what);
   /// Issues all passes: each replays `graph`, or issues the section op by op if `graph` is null.
   void issue(const Play& what, const PreparedSection& section, cudaGraphExec_t graph, Gate* gate);
-  /// Returns the captured graph of a section, captured when it is first needed.
+  /// Returns the graph of a section, which is captured when it is first needed.
   [[nodiscard]] cudaGraphExec_t graph_of(program::Section section, Trace trace);
   /// Waits until `event` has happened, and polls the communicators meanwhile. Throws NcclError or
   /// CudaError on a failure, and TimedOut if the event has not happened after `timeout` (0 = no
@@ -163,7 +164,7 @@ class CudaSession final : public Session {
 
   SessionParts parts_;
   Event begin_ = make_event(Timing::on), end_ = make_event(Timing::on);
-  /// The captured graphs of steps. The first play of a step is not captured.
+  /// The captured graphs of sections. The first play of a section is not captured.
   std::map<std::pair<program::Section, Trace>, ExecutableGraph> graphs_;
   std::optional<Gate> gate_;  ///< made when a play first needs it
   std::set<program::Section> played_;
@@ -172,7 +173,7 @@ class CudaSession final : public Session {
   bool failed_ = false;
   // Other threads read these to see the session's progress.
   std::atomic<program::Section> section_{program::Section::step};
-  std::atomic<std::uint64_t> passes_{0};  ///< before the current play
+  std::atomic<std::uint64_t> passes_{0};  ///< passes made before the current play
   std::atomic<bool> playing_{false};
 };
 

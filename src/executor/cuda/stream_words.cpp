@@ -15,8 +15,8 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// The type of the driver's functions for both kinds of call; null if this driver does not have
-/// one.
+/// The type of both functions of the driver; a null pointer means that this driver lacks the
+/// function.
 using WordCall = CUresult (*)(CUstream, CUdeviceptr, cuuint32_t, unsigned);
 
 WordCall find(const char* name) {
@@ -42,11 +42,12 @@ int call(WordCall function, cudaStream_t stream, const std::uint32_t* word, std:
 
 constexpr double most_share = 0.005;
 
-/// Rates that no known GPU exceeds: 8-bit GEMMs as measured on a GB200, its memory, and the sum of
-/// both directions of its links (NVIDIA, Blackwell architecture technical brief).
+/// Rates that no known GPU exceeds: the rate of 8-bit GEMMs as measured on a GB200, the bandwidth
+/// of its memory, and the sum of both directions of its links (NVIDIA, Blackwell architecture
+/// technical brief).
 constexpr double most_flop_per_second = 3.6e15, most_memory = 8e12, most_link = 1.8e12;
 
-/// Returns a lower bound of the op's time on any GPU, in seconds.
+/// Returns a lower bound for the op's time on any GPU, in seconds.
 double shortest(const program::OutlineOp& op) {
   const auto bytes = static_cast<double>(op.bytes);
   if (program::communicates(op.kind)) return bytes / most_link;
@@ -65,7 +66,7 @@ std::uint32_t read(std::uint32_t& word) {
 
 int write_in_stream(cudaStream_t stream, const std::uint32_t* to, std::uint32_t value) {
   static const WordCall write = find("cuStreamWriteValue32");
-  // No other memory is read after the word, so no system-wide fence is needed.
+  // The host reads no other memory after it has seen the word, so no system-wide fence is needed.
   return call(write, stream, to, value, CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER);
 }
 
@@ -135,8 +136,8 @@ void Gate::watch(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     is_watched_ = false;
     if (!changed_.wait(lock, stop, [&] { return state_ == State::closed; })) return;
-    // The wait lasts until the deadline even if the gate opens sooner: plays follow each other at
-    // once, and waking this thread in each of them would cost time.
+    // The wait lasts until the deadline even if the gate opens sooner: plays follow each other
+    // immediately, and waking this thread in each play would cost time.
     is_watched_ = true;
     changed_.wait_until(lock, stop, deadline_, [] { return false; });
     if (state_ != State::closed || std::chrono::steady_clock::now() < deadline_) continue;
@@ -153,8 +154,8 @@ std::vector<bool> choose_marks(const program::Outline& section, units::Seconds c
     is_used[op.stream] = true;
   }
   const double apart = cost.value() / most_share;
-  // These marks are always written: that of the pass and, for each stream, one that no op has begun
-  // and one for its first op.
+  // Some marks are always written: one for the pass and, for each stream, one that says that no op
+  // has begun and one for its first op.
   const auto always = 1 + 2 * static_cast<double>(std::ranges::count(is_used, true));
   if (always * apart > *std::ranges::max_element(takes)) return {};
   std::vector<bool> marked;

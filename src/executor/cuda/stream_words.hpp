@@ -27,7 +27,7 @@ namespace isoscale::executor::cuda {
 /// memory need not be visible then.
 [[nodiscard]] int write_in_stream(cudaStream_t stream, const std::uint32_t* to,
                                   std::uint32_t value);
-/// Makes the stream wait until the word `at` is `value` or greater, modulo 2^32.
+/// Makes the stream wait until the word at `at` is `value` or greater, modulo 2^32.
 [[nodiscard]] int wait_in_stream(cudaStream_t stream, const std::uint32_t* at, std::uint32_t value);
 
 /// Holds a stream back until the host has launched the first ops behind it, so that the timed part
@@ -40,7 +40,7 @@ class Gate {
   static constexpr std::uint32_t most_ops = 64;  ///< far fewer than fit into a queue of launches
   static constexpr std::chrono::milliseconds patience{100};
 
-  /// `main` must be free. If the driver cannot make a stream wait, the gate does nothing, after one
+  /// `main` must be idle. If the driver cannot make a stream wait, the gate does nothing, after one
   /// warning in the process.
   explicit Gate(cudaStream_t main);
   ~Gate();  ///< opens it
@@ -49,7 +49,7 @@ class Gate {
 
   /// Makes `stream` wait here until the gate is opened.
   void close(cudaStream_t stream);
-  /// Counts an op launched behind the gate; the one that makes most_ops opens it.
+  /// Counts an op launched behind the gate, and opens the gate when the count reaches most_ops.
   void launched();
   void open() noexcept;
   /// True if the gate's thread opened it after the last close(). The gate must be open.
@@ -79,24 +79,24 @@ class Gate {
 // op a GPU hangs.
 
 /// Chooses the ops of a section that mark their start; `cost` is the time that a mark takes on its
-/// stream. Marks are so far apart that together they take at most 0.5% of the shortest time in
-/// which any GPU can do the section. The first op of every stream is marked. If even this takes too
-/// long, no op is marked and the result is empty.
+/// stream. Marks are so far apart that together they take at most 0.5% of a lower bound of the
+/// section's time on any GPU. The first op of every stream is marked. If even these marks would
+/// take more, no op is marked and the result is empty.
 [[nodiscard]] std::vector<bool> choose_marks(const program::Outline& section, units::Seconds cost);
 
 /// Words in host memory that the streams of one rank write. Any thread may read them.
 class Marks {
  public:
   Marks() = default;  ///< writes nothing
-  /// Makes the words for this many streams; `main` is one of them and must be free. If the driver
+  /// Makes the words for this many streams; `main` is one of them and must be idle. If the driver
   /// cannot write words in streams, nothing is ever written, after one warning in the process.
   Marks(std::size_t streams, cudaStream_t main);
 
   [[nodiscard]] explicit operator bool() const { return words_ != nullptr; }
 
-  /// Marks on `main` that pass number `number` over a section begins.
+  /// Writes a mark on `main`: pass number `number` over a section begins.
   void pass(std::uint64_t number, cudaStream_t main) const;
-  /// Marks on `main`, before `streams` begin, that none of their ops has begun.
+  /// Writes a mark on `main`, before `streams` begin: none of their ops has begun.
   void clear(std::span<const program::StreamId> streams, cudaStream_t main) const;
   void begins(std::uint32_t op, program::StreamId stream, cudaStream_t handle) const;
 

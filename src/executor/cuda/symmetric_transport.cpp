@@ -33,8 +33,8 @@ void require_kernel(const Collective& collective, program::DType type) {
                                 program::name(program::kind_of(collective)), program::name(type)));
 }
 
-/// Returns the places in the symmetric arena that symmetric kernels of a rank reach on its peers,
-/// which must be the same on all ranks.
+/// Returns the offsets and steps in the symmetric arena at which a rank's symmetric collectives
+/// access the memory of peers. They must be the same on all ranks.
 std::vector<std::uint64_t> reached(const program::RankProgram& program, mesh::AxisSet axes) {
   std::vector<std::uint64_t> addresses;
   for_each_symmetric<Collective>(
@@ -51,8 +51,8 @@ std::vector<std::uint64_t> reached(const program::RankProgram& program, mesh::Ax
   return addresses;
 }
 
-/// Throws Unsupported unless all ranks of a group have the buffers that peers reach at the same
-/// places, since a kernel reaches a peer's buffer at its own rank's place.
+/// Throws Unsupported unless the buffers that peers access have the same offsets on all ranks of a
+/// group, since a kernel uses its own rank's offsets for the buffers of peers.
 void require_alike(const program::ProgramSet& set, mesh::AxisSet axes) {
   std::map<int, std::uint32_t> first;                      // program of the first rank, by group
   std::set<std::pair<std::uint32_t, std::uint32_t>> meet;  // different programs in one group
@@ -71,11 +71,13 @@ void require_alike(const program::ProgramSet& set, mesh::AxisSet axes) {
   }
 }
 
-/// A GPU has room for this many blocks that wait, in addition to other work.
+/// The largest number of messages that an exchange may send. Each has at least one thread block
+/// that waits for the receiver; a GPU has room for this many in addition to other work.
 constexpr std::uint32_t most_sends = 64;
-/// The largest number of blocks that write at the same time, over all messages of an exchange.
+/// The largest number of thread blocks that write at the same time, over all messages of an
+/// exchange.
 constexpr std::uint32_t most_blocks = 64;
-/// A message gets one block for this many bytes; with fewer bytes another block would not pay.
+/// A message gets one thread block for each of this many bytes; more blocks would not be faster.
 constexpr std::uint64_t bytes_of_block = std::uint64_t{64} << 10U;
 
 int widest_group(const mesh::Shape& mesh) {
@@ -84,7 +86,7 @@ int widest_group(const mesh::Shape& mesh) {
   return widest;
 }
 
-/// One direction of the messages between two ranks: link, peer in its group, direction.
+/// The messages between two ranks on one link in one direction: link, peer in its group, direction.
 using Lane = std::tuple<std::size_t, int, program::Direction>;
 
 /// Converts the transfers of one rank's exchanges to messages for kernels.
@@ -127,7 +129,7 @@ class Planner {
     done += sent.size() + 1;
   }
 
-  std::vector<PutMessage> messages{};  ///< those of all calls, one after the other
+  std::vector<PutMessage> messages{};  ///< messages of all calls, one call after the other
   std::vector<std::pair<const program::Exchange*, PutCall>> calls{};
   std::size_t done = 0;  ///< number of words in PutCall::done of all calls
 
@@ -159,8 +161,8 @@ class Planner {
             .peer_channel = channel(link, me)};
   }
 
-  /// Returns the offset in the window of the channel for messages with rank `other` of a link's
-  /// group; it is the same on all ranks.
+  /// Returns the offset in the window of the channel for messages to and from rank `other` of a
+  /// link's group; the offset is the same on all ranks.
   [[nodiscard]] std::uint64_t channel(std::size_t link, int other) const {
     return memory_.symmetric_end +
            (link * group_room_ + static_cast<std::size_t>(other)) * sizeof(PutChannel);

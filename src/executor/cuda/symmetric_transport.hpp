@@ -9,13 +9,13 @@
 #include "executor/cuda/kernels/put.hpp"
 #include "executor/cuda/memory.hpp"
 
-/// Transport::symmetric: checks if it can be used, and the messages that kernels write into the
-/// windows of peers.
+/// Implements Transport::symmetric: checks if it can be used, and prepares the messages that
+/// kernels write into the windows of peers.
 namespace isoscale::executor::cuda {
 
-/// Throws Unsupported unless the GPUs of every communicator that carries symmetric memory map each
-/// other's windows. Collective over these communicators. Must be called before windows are made,
-/// since a window that is not mapped looks like any other.
+/// Throws Unsupported unless the GPUs of every communicator that carries symmetric memory can map
+/// each other's windows. Collective over these communicators. Must be called before windows are
+/// made, since a window that is not mapped cannot be told from one that is.
 void require_windows(const program::ProgramSet& set, const Communicators& communicators);
 
 /// Throws Unsupported if NCCL lacks a symmetric kernel for a collective of `set` with
@@ -24,8 +24,8 @@ void require_windows(const program::ProgramSet& set, const Communicators& commun
 void require_symmetric(const program::ProgramSet& set, const Communicators& communicators);
 
 /// The exchanges of one rank's program that use Transport::symmetric: the arguments of their
-/// kernels, and the flag that ends their waits. The PutChannels, one for each link and rank of its
-/// group, lie after the programs' buffers in the symmetric arena.
+/// kernels, and the flag that makes waiting kernels end. The PutChannels lie after the programs'
+/// buffers in the symmetric arena, one for each link and each rank of the link's group.
 class Puts {
  public:
   Puts() = default;

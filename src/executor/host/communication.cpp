@@ -13,7 +13,7 @@
 namespace isoscale::executor::host {
 namespace {
 
-/// Like comm::check, but for a call on several messages: throws with the error of the message that
+/// Checks the result of a call on several messages; throws with the error of the message that
 /// failed.
 void check_all(int code, const std::vector<MPI_Status>& statuses) {
   if (code == MPI_ERR_IN_STATUS) {
@@ -24,7 +24,7 @@ void check_all(int code, const std::vector<MPI_Status>& statuses) {
   comm::check(code);
 }
 
-/// Throws TimedOut if an exchange takes too long. The clock is read only every 64th time, so a
+/// Throws TimedOut if an exchange takes too long. It reads the clock only at every 64th poll, so a
 /// quick exchange never reads it.
 class Patience {
  public:
@@ -58,7 +58,7 @@ class Patience {
 
 using program::CollectiveKind;
 
-/// Makes the call; if `r` is not null, only begins it.
+/// Makes the blocking call if `r` is null, else begins the non-blocking one.
 int make(const MpiCall& c, MPI_Request* r) {
   const auto [kind, comm, type, op, root, count, send, receive] = c;
   switch (kind) {
@@ -121,8 +121,8 @@ void run(const ExchangeCall& call, Player& player) {
     comm::check(MPI_Isend(m.data, m.count, m.type, m.peer, m.tag, m.communicator, request++));
   }
   Patience patience{call, player};
-  // MPI_Waitall is not used: with several threads, that of Open MPI 4.1 does not return when a
-  // message fails.
+  // MPI_Waitall is not used: with several threads, MPI_Waitall of Open MPI 4.1 does not return when
+  // a message fails.
   climb(player.waiting, player.stopped, [&] {
     int done = 0;
     check_all(

@@ -14,7 +14,7 @@
 #include "executor/resolver.hpp"
 #include "program/op.hpp"
 
-/// Ops that communicate, as calls of MPI.
+/// Plays ops that communicate by calls of MPI.
 namespace isoscale::executor::host {
 
 struct Player;
@@ -46,8 +46,8 @@ struct MpiCall {
   void* receive = nullptr;     ///< may be MPI_IN_PLACE
 };
 
-/// A collective. Data that MPI cannot handle in place is copied before or after the calls; what is
-/// too large for an MPI call is sent as messages.
+/// A collective that is ready to play. Data that MPI cannot handle in place is copied before or
+/// after the calls; data that is too large for an MPI call is sent as messages.
 struct CollectiveCall {
   std::optional<StridedCopy> before;
   std::vector<MpiCall> calls;
@@ -56,9 +56,10 @@ struct CollectiveCall {
 };
 void run(const CollectiveCall& call, Player& player);
 
-/// Makes the calls of a collective. `stream` is the stream of the op in the program, folded or not:
-/// it selects the communicator. `staging` is the memory of staging_bytes() for that stream; `own`
-/// makes the reductions that MPI does not have. Throws base::Error if the host cannot play the op.
+/// Returns the MPI calls of a collective. `stream` is the op's stream in the program, even if
+/// streams are folded; it selects the communicator. `staging` is memory of staging_bytes() for that
+/// stream; `own` provides the reductions that MPI lacks. Throws base::Error if the host cannot play
+/// the op.
 [[nodiscard]] CollectiveCall collective_call(const Resolver& resolver,
                                              const program::Collective& op,
                                              program::StreamId stream,
@@ -66,8 +67,8 @@ void run(const CollectiveCall& call, Player& player);
                                              std::uint64_t elements_per_call,
                                              std::span<std::byte> staging, OwnReductions& own);
 
-/// Appends messages of at most `elements_per_call` elements, `count` in total; one message if
-/// `count` is 0.
+/// Splits a message of `count` elements into messages of at most `elements_per_call` elements and
+/// appends them; appends one message if `count` is 0.
 void append_messages(std::vector<Message>& messages, Message whole, std::uint64_t count,
                      std::size_t element_size, std::uint64_t elements_per_call);
 

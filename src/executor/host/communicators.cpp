@@ -48,8 +48,8 @@ void reduce(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
   }
 }
 
-/// Adds bytes modulo 256, signed or not, or sets each unsigned byte to the lesser or the greater of
-/// the two.
+/// Adds bytes, signed or unsigned, modulo 256, or sets each unsigned byte to the minimum or the
+/// maximum of the two.
 template <Reduction reduction>
 void reduce_bytes(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
   const auto* const a = static_cast<const std::uint8_t*>(from);
@@ -123,8 +123,8 @@ MPI_Op OwnReductions::operation(Reduction reduction, DType type) {
 MPI_Op mpi_operation(program::Reduction reduction, DType type, OwnReductions& own) {
   const bool is_sum = reduction == program::Reduction::sum;
   const bool is_short_float = type == DType::f16 || type == DType::bf16;
-  // f16 and bf16 can be reduced even if the host refuses to compute in them: gradients may be
-  // communicated in them.
+  // f16 and bf16 are reduced although the host does not compute in them, since gradients may be
+  // communicated in these types.
   if (type == DType::u8 || (type == DType::i8 && is_sum) || is_short_float) {
     return own.operation(reduction, type);
   }

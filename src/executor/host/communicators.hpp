@@ -20,16 +20,17 @@ namespace isoscale::executor::host {
 /// The communicators of one rank.
 class Communicators {
  public:
-  /// Collective over `point`: makes the communicator of each need, in the same order on all ranks.
+  /// Collective over `point`: makes the communicators that `needs` lists, in the same order on all
+  /// ranks.
   Communicators(CommunicationNeeds needs, const mesh::Shape& mesh, const comm::Communicator& point);
 
   [[nodiscard]] MPI_Comm collective(mesh::AxisSet axes, program::StreamId stream) const;
   [[nodiscard]] MPI_Comm exchange(mesh::Axis axis) const;
 
-  /// Returns the tag of message number `sequence` of a link in a play. Links along one axis that
-  /// may join the same two ranks (+1 and -1 in a group of two) have different tags. Tags are at
-  /// most 32767, the most that MPI guarantees to allow; they repeat after thousands of messages,
-  /// whose order MPI keeps.
+  /// Returns the tag of a link's message number `sequence` in a play. Links along one axis that may
+  /// join the same two ranks (+1 and -1 in a group of two) have different tags. Tags are at most
+  /// 32767, the largest that every MPI allows; they repeat after thousands of messages, whose order
+  /// MPI keeps.
   [[nodiscard]] int tag(mesh::Axis axis, std::int32_t sender_offset, std::uint64_t sequence) const;
 
   /// Drops all communicators without freeing them, since peers may be stuck in them.
@@ -47,11 +48,11 @@ struct OperationTraits {
   static void free(type operation) noexcept;
 };
 
-/// Reductions that MPI lacks or does wrongly. f16 and bf16 are sent as 16-bit integers and added in
-/// f32, with each sum rounded to the type, as NCCL does. 8-bit integers are added here, since sums
-/// must wrap as in NCCL: Open MPI 4.1 saturates them in vector instructions and wraps only the
-/// remaining elements. Minimum and maximum of unsigned bytes are here, since MPICH 4.0 compares
-/// them as if they were signed.
+/// Reductions that MPI lacks or computes in another way than NCCL. f16 and bf16 are sent as 16-bit
+/// integers and added in f32; each sum is rounded to the type, as in NCCL. Sums of 8-bit integers
+/// must wrap as in NCCL, but Open MPI 4.1 saturates them in vector instructions and wraps only the
+/// remaining elements. Minimum and maximum of unsigned bytes are included since MPICH 4.0 compares
+/// the bytes as if they were signed.
 class OwnReductions {
  public:
   /// Returns the operation, which is made when first needed and exists as long as this object.

@@ -45,8 +45,8 @@ void multiply(const GemmCall& g, const double* a, const double* b, double* d) {
               g.row_stride_a, b, g.row_stride_b, g.beta, d, g.row_stride_d);
 }
 
-/// Multiplies one matrix after the other: OpenBLAS 0.3.21 has no batched GEMM, and on a CPU those
-/// of other libraries do the same.
+/// Multiplies one matrix after the other: OpenBLAS 0.3.21 has no batched GEMM, and the batched
+/// GEMMs of other libraries do the same on a CPU.
 template <class T>
 void multiply_batch(const GemmCall& g) {
   const auto* a = reinterpret_cast<const T*>(g.a);
@@ -60,8 +60,8 @@ void multiply_batch(const GemmCall& g) {
   }
 }
 
-/// Returns a stride for BLAS. BLAS takes int, and demands a row stride of at least a row even if
-/// there is only one row.
+/// Returns the row stride of a matrix for BLAS, which takes an int and demands at least the length
+/// of a row even if there is only one row.
 int blas_stride(const program::Matrix& matrix, std::uint64_t rows, std::uint64_t columns) {
   const std::uint64_t stride =
       rows <= 1 ? std::max<std::uint64_t>({matrix.row_stride, columns, 1}) : matrix.row_stride;
@@ -111,8 +111,8 @@ void add_onto_both(T* dst, std::size_t count, T scale) {
   for (std::size_t i = 0; i < count; ++i) dst[i] = static_cast<T>(dst[i] + scale * dst[i]);
 }
 
-/// dst may be either operand, or both; each case has a loop of its own, so that the compiler can
-/// vectorise it.
+/// dst may be the same as one or both operands. Each case has a loop of its own, so that the
+/// compiler can vectorise it.
 template <class T>
 void add(const Arguments<Add>& call) {
   const MatrixAt at_a = call[&Add::a], at_b = call[&Add::b], at_dst = call[&Add::dst];
@@ -177,8 +177,8 @@ void fill(const Arguments<Fill>& call) {
   });
 }
 
-/// Writes random values in a narrow type, each rounded once: f32 holds them exactly before that.
-/// There are at most 255 values, so each is encoded only once.
+/// Writes random values in a narrow type. Each is exact in f32 and is then rounded once. There are
+/// at most 255 values, so each is encoded only once.
 template <class Code>
 void fill_narrow(const Arguments<Fill>& call, const program::NarrowFormat& format) {
   const program::FillGrid grid = grid_of(call.op);
@@ -206,8 +206,8 @@ void fill_narrow(const Arguments<Fill>& call, const program::NarrowFormat& forma
       call, [&](std::uint64_t index) { return code_of(program::fill_integer(grid, index)); });
 }
 
-/// The destination of an updated w, which was computed in State: w itself and, if w is a master
-/// copy, the rounded weight.
+/// The destination of an updated w, which is computed in type State. It stores w and, if w is a
+/// master copy, also the rounded weight.
 template <class State, class Weight>
 struct Target {
   State* __restrict__ w;

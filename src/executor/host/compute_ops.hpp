@@ -10,17 +10,17 @@
 #include "executor/resolver.hpp"
 #include "program/op.hpp"
 
-/// Ops that compute or copy on the host. All that they need has been looked up: run() calls BLAS or
-/// a loop. Unless something else is said, elements are f64 or f32.
+/// Plays ops that compute or copy on the host: run() calls BLAS or a loop with addresses that have
+/// been looked up. Unless a comment says otherwise, elements are f64 or f32.
 namespace isoscale::executor::host {
 
 /// True if the host computes ops of this kind on elements of this type.
 [[nodiscard]] bool computes(program::OpKind kind, program::DType type);
-/// Throws base::Error, which names the operand, if an op of this kind computes with it, but the
-/// host does not in its type.
+/// Throws base::Error, which names the operand, if ops of this kind compute with the operand and
+/// the host cannot compute in its type.
 void require_computed(program::OpKind kind, const TypedOperand& operand);
 
-/// A matrix multiplication as BLAS takes it. Strides in elements.
+/// The arguments of a matrix multiplication by BLAS. Strides are in elements.
 struct GemmCall {
   program::DType type = program::DType::f32;  ///< f32 or f64
   program::Transpose transpose_a = program::Transpose::no, transpose_b = program::Transpose::no;
@@ -31,17 +31,17 @@ struct GemmCall {
   double alpha = 1, beta = 0;
   const std::byte *a = nullptr, *b = nullptr;
   std::byte* d = nullptr;
-  std::optional<StridedCopy> c_to_d;  ///< BLAS has no C that is not D
+  std::optional<StridedCopy> c_to_d;  ///< done first if C is not D, as BLAS has no separate C
 };
 /// Throws base::Error if the host cannot do the multiplication.
 [[nodiscard]] GemmCall gemm_call(const Resolver& resolver, const program::Gemm& op);
 void run(const GemmCall& call);
-/// Sets D to 0, for a GEMM that a delay replaces and that would not add to D: later ops must not
-/// read what storage held before, which need not be a number.
+/// Sets D to 0, for a GEMM that is replaced by a delay and does not add to D: later ops must not
+/// read the old content of D, which may be NaN.
 void clear_product(const GemmCall& call);
 
 void run(const StridedCopy& call);
-/// Adds integers of all types, too.
+/// Also adds integers of all types.
 void run(const Arguments<program::Add>& call);
 /// Casts between any floating types, with a fixed scale and without a transposed copy.
 void run(const Arguments<program::Cast>& call);

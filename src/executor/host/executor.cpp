@@ -219,8 +219,8 @@ class HostExecutor final : public Executor {
                                                  const SessionOptions& options) override {
     require_usual_communication(options, "host");
     require_transports(set, description_);
-    // Collective calls come before anything that may throw on one rank only, so that no other rank
-    // waits for it.
+    // The collective calls come first: if this rank alone threw before them, other ranks would wait
+    // for it in them.
     const units::Nanoseconds before = comm::now();
     Communicators communicators{communication_needs(set), set.mesh, point};
     const units::Seconds creation = units::to_seconds(comm::now() - before);
@@ -260,7 +260,8 @@ class HostExecutor final : public Executor {
   }
 
  private:
-  /// Returns the reason why streams are folded into one; "" if each has a thread.
+  /// Returns the reason why all streams are played on one thread; "" if each stream has its own
+  /// thread.
   [[nodiscard]] std::string reason_to_fold(std::size_t streams) const {
     if (streams <= 1) return {};
     if (options_.streams == HostStreams::folded) return "asked for";
@@ -273,12 +274,12 @@ class HostExecutor final : public Executor {
     }
     return {};
   }
-  /// Collective: returns how all ranks wait, which must be the same for all: if one member begins a
-  /// non-blocking collective and another blocks in the same one, MPI sees two different
+  /// Collective: returns how all ranks wait. It must be the same on all ranks: if one member begins
+  /// a non-blocking collective and another calls the blocking one, MPI sees two different
   /// collectives. Waiting inside MPI is best for a thread with a core of its own. It is also best
   /// for the only thread of a rank, since MPI itself yields the core if it knows that ranks share
-  /// it. Delays instead of multiplications are meant for ranks that share cores without MPI knowing
-  /// it: their threads sleep to leave the cores to each other.
+  /// it. Faults that replace multiplications by delays are meant for ranks that share cores without
+  /// MPI knowing it; their threads sleep to leave the cores to each other.
   [[nodiscard]] Waiting waiting_of_all(std::size_t threads, const program::Faults& faults,
                                        const comm::Communicator& point) const {
     const bool has_cores = threads <= 1 || description_.cores >= static_cast<int>(threads);

@@ -48,12 +48,13 @@ units::Nanoseconds Slowing::extra(units::Nanoseconds took) {
 
 void pass_time(SlowedKind kind, units::Nanoseconds until) {
   if (kind == SlowedKind::delay) {
-    // By default the kernel may end a sleep up to 50 us late, to wake several threads at once.
+    // By default the kernel may end a sleep up to 50 us late, to wake several threads at once. This
+    // call reduces the delay to 1 ns.
     static_cast<void>(::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL));
     constexpr std::int64_t second = 1'000'000'000;
     const timespec deadline{.tv_sec = until.value() / second, .tv_nsec = until.value() % second};
-    // This clock is that of now(). If a signal ends the sleep early, the loop below waits for the
-    // rest.
+    // CLOCK_MONOTONIC is the clock that now() reads. If a signal ends the sleep early, the loop
+    // below waits for the rest.
     static_cast<void>(::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, nullptr));
   }
   while (comm::now() < until) {
@@ -106,8 +107,9 @@ double OpSlower::link_factor(const program::Op& op) const {
   return factor;
 }
 
-/// Returns the LeastTime of ops that do the same as `op`, with the same partners, in the same lane:
-/// the one that waited least for its partners shows the time that all of them need.
+/// Returns the LeastTime of ops of the same lane that communicate as much data with the same
+/// partners as `op`. The op that waited least for its partners shows the time that all of them
+/// need.
 LeastTime& OpSlower::least_of(const program::Op& op, std::size_t lane) {
   std::vector<std::uint64_t> key{lane, static_cast<std::uint64_t>(program::kind_of(op.payload))};
   if (const auto* const collective = std::get_if<program::Collective>(&op.payload)) {
@@ -132,7 +134,7 @@ Call stuck(Call call, program::Stuck how, int rank) {
     if (how == program::Stuck::fails) {
       throw base::Error(fmt::format("stuck={}:throw was injected", rank));
     }
-    const volatile bool always = true;  // loops without a check for an interrupt
+    const volatile bool always = true;  // keeps the compiler from removing the endless loop
     while (always) {
     }
   };

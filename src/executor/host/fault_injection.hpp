@@ -14,32 +14,32 @@
 #include "program/program.hpp"
 #include "units/quantity.hpp"
 
-/// Faults on the host: ops that are lengthened on purpose, or never end.
+/// Injects faults on the host: lengthens ops, or makes them fail or never end.
 namespace isoscale::executor::host {
 
-/// How an op is slowed. compute: its core is kept busy; communication: the core is left to others;
-/// delay: the thread sleeps instead of doing the op's work.
+/// Tells how an op is slowed. compute: the thread keeps its core busy; communication: the thread
+/// leaves the core to others; delay: the thread sleeps instead of doing the op's work.
 enum class SlowedKind : std::uint8_t { compute, communication, delay };
 
-/// How one op is slowed; only the thread of its lane uses this object.
+/// Determines by how much one op is slowed. Only the thread of the op's lane uses this object.
 class Slowing {
  public:
-  /// Makes compute take `factor` times as long, plus a random share of its time that is drawn anew
-  /// in each play: exponentially distributed, `jitter` on average. `origin` is the start of the
-  /// random numbers; no other op may have the same.
+  /// Slows a compute op to `factor` times its duration, plus a random share of its duration that is
+  /// drawn in each play from an exponential distribution with mean `jitter`. `origin` seeds the
+  /// random numbers and must differ between ops.
   [[nodiscard]] static Slowing compute(double factor, double jitter, std::uint64_t origin) {
     return {SlowedKind::compute, factor, jitter, origin};
   }
-  /// Makes communication longer by factor - 1 times the shortest time of similar ops so far. Any
-  /// time beyond that was a wait for a partner, which a slow link does not lengthen; if it did, two
-  /// ranks would answer each other's delays with longer ones, without end. The first of similar ops
-  /// is not lengthened: it is not known yet how much of it was a wait for partners to start.
-  /// `least` must outlive this object.
+  /// Lengthens a communication op by factor - 1 times the shortest duration of similar ops so far.
+  /// The time beyond the shortest duration was a wait for a partner, which a slow link does not
+  /// lengthen; if it did, two ranks would increase each other's delays without end. The first of
+  /// similar ops is not lengthened, since it is not yet known how much of its time was a wait for
+  /// partners to start. `least` must outlive this object.
   [[nodiscard]] static Slowing communication(double factor, LeastTime& least) {
     return {SlowedKind::communication, factor, 0, 0, &least};
   }
-  /// Replaces work by a delay of `time`, which `factor` and `jitter` lengthen as they lengthen
-  /// compute.
+  /// Replaces an op's work by a delay of `time`, which is lengthened by `factor` and `jitter` like
+  /// the duration of a compute op.
   [[nodiscard]] static Slowing delay(units::Nanoseconds time, double factor, double jitter,
                                      std::uint64_t origin) {
     return {SlowedKind::delay, factor, jitter, origin, nullptr, time};
@@ -67,11 +67,11 @@ class Slowing {
   units::Nanoseconds time_;  ///< delay only
 };
 
-/// Decides if and how faults slow the ops of one section.
+/// Determines if and how faults slow the ops of one section.
 class OpSlower {
  public:
-  /// `faults` are those of `rank`. All references must outlive this object; `least_times` must also
-  /// outlive the calls.
+  /// `faults` are the faults of `rank`. All references must outlive this object; `least_times` must
+  /// also outlive the calls.
   OpSlower(const program::Faults& faults, const mesh::Shape& mesh, int rank,
            LeastTimes& least_times)
       : faults_(faults), mesh_(mesh), rank_(rank), least_times_(least_times) {}
@@ -88,12 +88,12 @@ class OpSlower {
   const mesh::Shape& mesh_;
   int rank_;
   LeastTimes& least_times_;
-  /// For each key, which says what ops with comparable times have in common, an index into
-  /// least_times_.
+  /// Maps a key to an index into least_times_. Communication ops with the same key have comparable
+  /// durations.
   std::map<std::vector<std::uint64_t>, std::size_t> alike_;
 };
 
-/// Waits until the time `until`, by computing, yielding the core or sleeping.
+/// Waits until the clock shows `until`, by computing, yielding the core or sleeping.
 void pass_time(SlowedKind kind, units::Nanoseconds until);
 
 /// Returns a call that plays an op slowed down.
@@ -103,8 +103,8 @@ void pass_time(SlowedKind kind, units::Nanoseconds until);
 /// stays as it is; otherwise D is set to 0.
 [[nodiscard]] Call without_product(const GemmCall& gemm);
 
-/// Returns a call that never returns, or throws, in its third play; `rank` of the world is named in
-/// the message.
+/// Returns a call that in its third play either never returns or throws, as `how` selects. The
+/// message names `rank`, which is a rank of MPI_COMM_WORLD.
 [[nodiscard]] Call stuck(Call call, program::Stuck how, int rank);
 
 }  // namespace isoscale::executor::host

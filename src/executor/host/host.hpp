@@ -25,8 +25,8 @@ inline constexpr std::uint64_t max_elements_per_call = std::numeric_limits<int>:
 struct HostOptions {
   int blas_threads = 1;
   HostStreams streams = HostStreams::automatic;
-  /// The number of ranks on this rank's node, by which memory and cores are divided if ranks are
-  /// not bound.
+  /// The number of ranks on this rank's node. Memory and cores are divided by it if ranks are not
+  /// bound.
   int ranks_on_node = 1;
   /// The MPI_THREAD_* level that MPI granted; below MULTIPLE, streams are folded.
   int thread_level = MPI_THREAD_MULTIPLE;
@@ -34,20 +34,19 @@ struct HostOptions {
   std::uint64_t elements_per_call = max_elements_per_call;
 };
 
-/// Makes the executor that uses BLAS and MPI on this rank's cores. It is built always and is the
-/// reference for other executors. It computes in f64 and f32. It also casts to and from f16 and
-/// bf16, and reduces them, since data may be communicated in them even if nothing is computed in
-/// them.
+/// Makes the executor that uses BLAS and MPI on this rank's cores. It is part of every build and is
+/// the reference for other executors. It computes in f64 and f32. It only casts and reduces f16 and
+/// bf16, since data may be communicated in these types although no op computes in them.
 [[nodiscard]] std::unique_ptr<Executor> make_host_executor(const HostOptions& options);
 
 }  // namespace isoscale::executor
 
 namespace isoscale::executor::host {
 
-/// Returns for each stream the bytes that the host needs in addition to a program's arenas, to copy
-/// data aside where MPI cannot work in place. The calls of a stream follow each other and share one
-/// piece of memory, as large as any of them needs in any section. `elements_per_call` is the most
-/// elements in one MPI call.
+/// Returns for each stream the size of the staging memory that the host needs in addition to a
+/// program's arenas, for copies of data that MPI cannot handle in place. The calls of a stream run
+/// one after the other and share one piece of memory, which is as large as the largest need of any
+/// of them. `elements_per_call` is the most elements in one MPI call.
 [[nodiscard]] std::array<units::Bytes, program::max_streams> staging_bytes(
     const program::RankProgram& program, const mesh::Shape& mesh, std::uint64_t elements_per_call);
 

@@ -19,7 +19,8 @@ namespace {
 using program::ActivationKind;
 using program::DType;
 
-/// The rows of a matrix of T, counted over a whole batch; null if the op does not have the matrix.
+/// Returns the rows of a matrix of T, numbered over the whole batch; null if the op does not have
+/// the matrix.
 template <class T>
 class RowsOf {
  public:
@@ -86,7 +87,7 @@ void play(const Arguments<program::NormGradient>& call) {
   for (std::size_t row = 0; row < call.op.rows; ++row) {
     const T *const dys = dy(row), *const ss = s(row), *const more = addend(row);
     const T inverse = inverses[row];
-    // mean(dy * y) * y = mean(dy * s) * inverse^2 * s
+    // y is s * inverse, so mean(dy * y) * y = mean(dy * s) * inverse^2 * s.
     const T dot = sum_of<T>(columns, [=](std::size_t i) { return dys[i] * ss[i]; });
     const T factor = dot / static_cast<T>(columns) * inverse * inverse;
     T* const to = dx(row);
@@ -140,7 +141,7 @@ void play(const Arguments<program::ActivationGradient>& call) {
         dxs[i] = from * (distribution(at) + at * density(at));
         continue;
       }
-      const T gate = logistic(at), other = ups[i];  // before dx or dup overwrite them
+      const T gate = logistic(at), other = ups[i];  // read before dx or dup overwrite them
       dxs[i] = from * other * gate * (1 + at * (1 - gate));
       dups[i] = from * at * gate;
     }

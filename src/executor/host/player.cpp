@@ -13,8 +13,8 @@
 namespace isoscale::executor::host {
 namespace {
 
-/// Plays an op and reads the clock before and after it: if an op's start were taken from the end of
-/// the one before, it would include the time that the thread loses between the two.
+/// Plays an op and reads the clock before and after it. If the end of the previous op were taken as
+/// the start, the span would include the time that the thread loses between the two ops.
 void play_traced(const PreparedOp& op, Player& player, Spans spans) {
   const units::Nanoseconds start = comm::now();
   op.call(player);
@@ -81,7 +81,7 @@ void StreamThreads::play(const PreparedSection& section, Spans spans) {
   const std::uint32_t epoch = epoch_.fetch_add(1, std::memory_order_release) + 1;
   epoch_.notify_all();
   play_lane_safely(0);
-  // Waits even after a failure: no thread may use the section any more when this returns.
+  // This waits even after a failure, since no thread may use the section after play() has returned.
   for (std::size_t lane = 1; lane < workers_.size(); ++lane) {
     climb(between_lanes_, nullptr,
           [&] { return workers_[lane].finished.load(std::memory_order_acquire) == epoch; });
@@ -109,7 +109,7 @@ void StreamThreads::serve(std::size_t lane) {
 }
 
 /// Waits for the next play; returns false if there are no more. The thread polls for a while before
-/// it sleeps, since plays follow each other at once.
+/// it sleeps, since the next play usually follows immediately.
 bool StreamThreads::wait_for_play(std::uint32_t epoch) {
   constexpr std::chrono::milliseconds patience{1};
   const auto tired = std::chrono::steady_clock::now() + patience;

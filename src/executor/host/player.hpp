@@ -22,14 +22,14 @@
 /// Threads that play the lanes of a section, and the ways in which they wait.
 namespace isoscale::executor::host {
 
-/// How a thread waits for its messages. blocking: inside MPI's blocking calls, which is quickest if
-/// the thread has a core of its own. ladder: by polling less and less often, which lets other
-/// threads of the core run. asleep: by sleeping between few polls, for many ranks on one core.
+/// Tells how a thread waits for its messages. blocking: inside MPI's blocking calls, which is
+/// quickest if the thread has a core of its own. ladder: by polling less and less often, so that
+/// other threads can use the core. asleep: by sleeping between polls, for many ranks on one core.
 enum class Waiting : std::uint8_t { blocking, ladder, asleep };
 
-/// Returns how long to sleep between two polls when `waited` has passed since the wait began. With
-/// asleep, it is a share of that time: waits end late only by a small part, and ranks that wait
-/// leave the core to those that have work.
+/// Returns how long to sleep until the next poll when the wait has lasted `waited` so far. With
+/// asleep, it is a fraction of `waited`: a wait then ends late by only a small part of its length,
+/// and ranks that wait leave the core to ranks that have work.
 [[nodiscard]] inline std::chrono::nanoseconds nap_after(Waiting waiting,
                                                         std::chrono::nanoseconds waited) {
   constexpr std::chrono::microseconds ladder_nap{20}, shortest{100}, longest{1000};
@@ -38,10 +38,10 @@ enum class Waiting : std::uint8_t { blocking, ladder, asleep };
   return std::clamp<std::chrono::nanoseconds>(waited / share, shortest, longest);
 }
 
-/// Waits until done() is true. It first polls a few times at once, then yields the core between
+/// Waits until done() is true. It first polls a few times in a row, then yields the core between
 /// polls. With ladder, it sleeps between polls after about a millisecond: short sleeps from the
 /// start would cost more than most waits last. With asleep, it sleeps between polls from the start.
-/// Throws Stopped once `stopped` is set, which may be null.
+/// Throws Stopped when the flag `stopped` becomes true; the pointer may be null.
 template <class Done>
 void climb(Waiting waiting, const std::atomic<bool>* stopped, const Done& done) {
   using Clock = std::chrono::steady_clock;
@@ -80,18 +80,19 @@ struct Player {
 
 struct PreparedSection;
 
-/// The spans that a traced play records, each op at its index; empty if the play is not traced.
+/// The spans that a traced play records, with the span of each op at its index; empty if the play
+/// is not traced.
 using Spans = std::span<timeline::Span>;
 
 /// Plays a section whose ops are all in one lane on the calling thread, in program order.
 void play_inline(const PreparedSection& section, Player& player, Spans spans);
 
 /// Plays sections with one thread per lane: lane 0 on the calling thread, the others on threads
-/// that exist as long as this object. All threads see what the caller wrote before play(); after
-/// play(), the caller sees what they wrote.
+/// that exist as long as this object. All threads see memory that the caller wrote before play(),
+/// and the caller sees memory that they wrote once play() has returned.
 class StreamThreads {
  public:
-  /// Lane 0 waits for messages as `waiting` says, the other lanes as Waiting::ladder.
+  /// Lane 0 uses `waiting` when it waits for messages, the other lanes use Waiting::ladder.
   StreamThreads(std::size_t lanes, Waiting waiting);
   ~StreamThreads();
   StreamThreads(const StreamThreads&) = delete;
@@ -119,7 +120,7 @@ class StreamThreads {
   struct alignas(128) Worker {
     Player player;
     std::exception_ptr failure;              ///< error of the last play
-    std::atomic<std::uint32_t> finished{0};  ///< number of the last play that it finished
+    std::atomic<std::uint32_t> finished{0};  ///< number of the last play that this lane finished
     std::thread thread;
   };
 
@@ -136,7 +137,8 @@ class StreamThreads {
   std::atomic<bool> stopped_{false};
   std::atomic<bool> closing_{false};
 
-  // The current play: written before `epoch_` is increased, read after its new value was seen.
+  // These members describe the current play. They are written before `epoch_` is increased and read
+  // after its new value has been seen.
   const PreparedSection* section_ = nullptr;
   Spans spans_;
   std::atomic<std::uint32_t> epoch_{0};

@@ -18,8 +18,8 @@
 namespace isoscale::executor::host {
 namespace {
 
-/// Numbers the messages of each link in program order, which gives the same numbers on both of its
-/// ranks.
+/// Numbers the messages of each link in program order, so that both ranks of a link number them
+/// alike.
 class LinkSequence {
  public:
   std::uint64_t next(mesh::Axis axis, std::int32_t sender_offset, program::Direction direction) {
@@ -30,7 +30,7 @@ class LinkSequence {
   std::map<std::tuple<mesh::Axis, std::int32_t, program::Direction>, std::uint64_t> next_;
 };
 
-/// Looks up the operands of an op, whose elements the host must compute.
+/// Looks up the operands of an op. Throws base::Error if the host cannot compute in their types.
 template <class Op>
 Arguments<Op> arguments(const Resolver& resolver, const Op& op) {
   return arguments_of(resolver, op, [&](const TypedOperand& operand, const program::Slice&) {
@@ -45,8 +45,8 @@ class LocalOp {
 
   Call operator()(const program::Gemm& op) const { return running(gemm_call(resolver_, op)); }
   Call operator()(const program::Copy& op) const { return running(strided_copy(resolver_, op)); }
-  /// Only checks that the slice lies within its buffer: the host has one kind of memory, so there
-  /// is nothing to advise.
+  /// Checks that the slice lies within its buffer and otherwise ignores the advice, since the host
+  /// has only one kind of memory.
   Call operator()(const program::Advise& op) const {
     static_cast<void>(resolver_.address(op.slice));
     return [](Player& /*player*/) {};

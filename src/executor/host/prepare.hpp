@@ -18,13 +18,13 @@
 #include "program/program.hpp"
 #include "units/quantity.hpp"
 
-/// Prepares the ops of a section: everything that they need is looked up.
+/// Prepares the ops of a section: looks up the addresses and MPI objects that they need.
 namespace isoscale::executor::host {
 
 struct Player;
 
-/// An op that is ready to play. A call may change its own state; only the thread of its lane makes
-/// it.
+/// An op that is ready to play. A call may change its own state, so only the thread of its lane may
+/// make it.
 using Call = std::function<void(Player&)>;
 
 /// Prepares an op that does not communicate. `powers` tells if an Adam update advances its powers.
@@ -32,10 +32,10 @@ using Call = std::function<void(Player&)>;
 [[nodiscard]] Call prepare_local(const Resolver& resolver, const program::Payload& op,
                                  Powers powers = Powers::keep);
 
-/// The shortest time so far of the similar communication ops of a lane.
+/// The shortest duration so far of similar communication ops of a lane.
 struct LeastTime {
   units::Nanoseconds time{std::numeric_limits<std::int64_t>::max()};
-  std::uint64_t plays = 0;  ///< number of times of which `time` is the least
+  std::uint64_t plays = 0;  ///< number of durations that were compared
 };
 /// One entry for each group of similar communication ops. Calls point to the entries, so they must
 /// not move.

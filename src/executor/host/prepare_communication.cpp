@@ -15,7 +15,7 @@ namespace {
 using program::Collective;
 using program::CollectiveKind;
 
-/// True if MPI is MPICH 4.0, which takes MPI_IN_PLACE for an address when the root of a reduction
+/// True if MPI_IN_PLACE would crash: MPICH 4.0 treats it as an address when the root of a reduction
 /// is not rank 0.
 bool crashes_in_place(CollectiveKind kind, std::int32_t root) {
   return kind == CollectiveKind::reduce && root != 0 &&
@@ -101,8 +101,8 @@ class CollectivePreparer {
     return staging_.data();
   }
 
-  /// Adds calls of at most `limit_` elements for `count` elements; an address that is null stays
-  /// null.
+  /// Adds the calls for `count` elements, each of at most `limit_` elements; a null address stays
+  /// null in all of them.
   void add_calls(MpiCall call, const std::byte* from, std::byte* to, std::uint64_t count) {
     if (from != nullptr && from == to && crashes_in_place(base_.kind, base_.root)) {
       std::byte* const aside = staging(count);
@@ -207,8 +207,8 @@ class CollectivePreparer {
     add_call(part, data_.send == data_.receive ? MPI_IN_PLACE : data_.send, data_.receive);
   }
 
-  /// Sends uneven parts as messages: no member knows if another's parts are too large for MPI's
-  /// counts, and inside MPI they are messages too.
+  /// Sends uneven parts as messages: a member does not know if another member's parts are too large
+  /// for MPI's counts, and MPI itself would send them as messages.
   void all_to_all_messages(const std::vector<std::uint64_t>& send_counts,
                            const std::vector<std::uint64_t>& receive_counts) {
     std::byte* from = data_.send;

@@ -36,8 +36,7 @@ int cores_of_rank(int allowed, int on_node, int ranks_on_node, std::optional<dou
   const int ranks = std::max(1, ranks_on_node);
   const int share = std::max(1, on_node / ranks);
   const int cores = allowed > share ? allowed / ranks : allowed;
-  // A quota may be larger than any machine, so it is limited to `cores` before it is converted to
-  // int.
+  // A quota may exceed the range of int, so it is limited to `cores` before it is converted.
   const double granted = quota ? std::floor(*quota / ranks) : cores;
   return std::max(1, static_cast<int>(std::min<double>(cores, granted)));
 }
@@ -45,7 +44,7 @@ int cores_of_rank(int allowed, int on_node, int ranks_on_node, std::optional<dou
 int cores_of_this_rank(int ranks_on_node) {
   const int on_node = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   cpu_set_t mask;
-  // The call fails on machines with more CPUs than the mask holds; then all of the node's are
+  // The call fails on machines with more CPUs than the mask holds; all CPUs of the node are then
   // taken.
   const int allowed = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : on_node;
   return cores_of_rank(allowed, on_node, ranks_on_node, machine::cpu_limit(machine::read_file));

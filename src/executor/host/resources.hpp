@@ -14,8 +14,8 @@
 /// The resources of a rank on its node: BLAS threads, cores and memory.
 namespace isoscale::executor::host {
 
-// These functions are not in the BLAS standard; each library has a source for them, selected by
-// CMake.
+// The BLAS standard does not have these functions. There is one source file for each BLAS library,
+// which CMake selects.
 
 /// Sets the number of threads that a BLAS call of this process uses. Returns the number in force; 0
 /// if the library does not tell.
@@ -26,18 +26,18 @@ int set_blas_threads(int threads);
 /// The vector instructions of a CPU.
 enum class Vectors : std::uint8_t { unknown, avx2, avx512 };
 /// Returns a warning for the user if OpenBLAS multiplies with old kernels (`core`, for example
-/// "Prescott") on a CPU that has `vectors`, as it does on a CPU that is newer than the library. ""
-/// if there is nothing to warn of.
+/// "Prescott") although the CPU has the instructions `vectors`. This happens if the CPU is newer
+/// than the library. Returns "" if there is no reason to warn.
 [[nodiscard]] std::string kernel_warning(std::string_view core, Vectors vectors);
 /// Returns the warning for this process; "" if there is none, or if the library does not name its
 /// kernels.
 [[nodiscard]] std::string blas_warning();
 
-/// Returns the number of logical CPUs for this rank. It is the number that the rank may run on; if
-/// that is more than its share of the node's CPUs, the rank is not bound and shares them with the
-/// node's other ranks. It is also limited to the rank's share of `quota`, the CPUs' worth of time
-/// that a control group leaves to the node's ranks. The result is at least 1, even if the rank has
-/// less than one CPU.
+/// Returns the number of logical CPUs for this rank, at least 1. It is `allowed`, the number of
+/// CPUs on which the rank may run. If that is more than the rank's share of the node's CPUs, the
+/// rank is not bound, so `allowed` is divided by the number of ranks on the node. The result is
+/// also limited to the rank's share of `quota`, the number of CPUs whose time a control group
+/// grants to the node's ranks.
 [[nodiscard]] int cores_of_rank(int allowed, int on_node, int ranks_on_node,
                                 std::optional<double> quota);
 
@@ -60,8 +60,8 @@ struct MappingTraits {
 using Storage = base::Handle<MappingTraits>;
 
 /// Maps `bytes` of memory and touches every page on the calling thread, so that pages lie on its
-/// NUMA node and no play has page faults. Empty for 0 bytes. Throws base::Error with the need and
-/// the free memory if there is too little.
+/// NUMA node and no play has page faults. Returns empty storage for 0 bytes. If there is too little
+/// memory, throws base::Error with the needed and the free amount.
 [[nodiscard]] Storage allocate(units::Bytes bytes);
 
 }  // namespace isoscale::executor::host

@@ -20,7 +20,7 @@ namespace {
 
 using mesh::Axis;
 
-/// The extent of each axis within the part of the mesh whose spans are kept, by Axis.
+/// The number of coordinates of each axis, by Axis, in the part of the mesh whose spans are kept.
 using Extents = std::array<int, mesh::axis_count>;
 
 int& extent(Extents& extents, Axis axis) { return extents[static_cast<std::size_t>(axis)]; }
@@ -38,7 +38,7 @@ Extents kept(const mesh::Shape& shape, int most) {
   return extents;
 }
 
-/// Collective: returns the values of every rank at rank 0, by rank.
+/// Collective: returns on rank 0 the values of all ranks, by rank.
 template <class Value>
 std::vector<std::vector<Value>> gather_values(const comm::Communicator& point,
                                               std::span<const Value> mine) {
@@ -51,7 +51,7 @@ std::vector<std::vector<Value>> gather_values(const comm::Communicator& point,
   return all;
 }
 
-/// Collective: returns the records of every rank at rank 0, by rank.
+/// Collective: returns on rank 0 the records of all ranks, by rank.
 template <class Row>
 std::vector<std::vector<Row>> gather_rows(const comm::Communicator& point,
                                           const std::vector<Row>& mine) {

@@ -22,19 +22,19 @@
 namespace isoscale::runner::measure {
 
 /// Returns the ranks of a point whose spans are kept, ascending: all ranks if there are at most
-/// `most`, else a part of the mesh that has the first coordinates of each axis. dp is reduced
-/// first, since its ranks do the same work, then ep, cp and tp; pp is reduced last, since each
-/// stage plays a program of its own. `most` must be at least 1, and at least one rank is returned.
+/// `most`, else the ranks that have the first coordinates along each axis. dp is reduced first,
+/// since its ranks do the same work, then ep, cp and tp; pp is reduced last, since each stage plays
+/// a program of its own. `most` must be at least 1, and at least one rank is returned.
 [[nodiscard]] std::vector<int> traced_ranks(const mesh::Shape& shape, int most);
 
-/// Collective over the point: stores in `data` on rank 0 what one session of the point reports
-/// about its communicators and chosen algorithms. They are added to those of earlier sessions.
+/// Collective over the point: stores in `data` on rank 0 the facts about communicators and chosen
+/// algorithms that one session of the point reports. Facts of earlier sessions are kept.
 void collect_session(const comm::Communicator& point, const executor::SessionFacts& session,
                      results::PointData& data);
 
 /// Collective over the point: stores in `data` on rank 0 the facts of the session, the step times
 /// of every rank, and the spans of the ranks in `traced` (ascending), converted to the clock of
-/// rank 0. `clock` is the fit of this rank's clock, with which the traces in `record` were taken.
+/// rank 0. The traces in `record` are on this rank's clock, which `clock` converts.
 void collect(const comm::Communicator& point, const Record& record, const comm::ClockFit& clock,
              const executor::SessionFacts& session, std::span<const int> traced,
              results::PointData& data);
@@ -51,19 +51,19 @@ void collect_gemm_choices(const comm::Communicator& point,
 
 /// The devices that one rank of a point samples while it is measured.
 struct SamplingDuty {
-  bool node = false;             ///< CPUs, energy, temperature and network of its node
+  bool node = false;             ///< samples CPUs, energy, temperature and network of the node
   std::vector<int> cpus = {};    ///< logical CPUs of all ranks of the point on that node
   std::string gpu_uuid = {};     ///< its own GPU; "" = none
-  std::size_t most_samples = 2;  ///< of each series, at most
+  std::size_t most_samples = 2;  ///< limit on the samples of each series
 
   bool operator==(const SamplingDuty&) const = default;
 };
 
-/// Returns what rank `rank` of a point samples. `world_ranks` are the ranks of the point, and
-/// `gpu_uuid` names this rank's own GPU. On each node the lowest rank of the point samples the
-/// node's devices, and each rank samples its GPU. A series has at most 600 samples, fewer if the
-/// point has more than 128 ranks, so that rank 0 can hold all of them. `facts` and `node_of_rank`
-/// are by world rank. Pure.
+/// Returns the devices that rank `rank` of a point samples. `world_ranks` are the ranks of the
+/// point, and `gpu_uuid` names this rank's own GPU. On each node the lowest rank of the point
+/// samples the node's devices, and each rank samples its GPU. A series has at most 600 samples,
+/// fewer if the point has more than 128 ranks, so that rank 0 can hold all of them. `facts` and
+/// `node_of_rank` are by world rank. Pure.
 [[nodiscard]] SamplingDuty sampling_duty(int rank, std::span<const int> world_ranks,
                                          std::span<const int> node_of_rank,
                                          std::span<const machine::MachineFacts> facts,

@@ -18,7 +18,7 @@ OpClass class_of(program::OpKind kind) {
   return OpClass::other_compute;
 }
 
-constexpr std::size_t least_kept = 2;  // last steps of a traced block to keep, at least
+constexpr std::size_t least_kept = 2;  // at least so many last steps of a traced block are kept
 
 /// Plays the blocks of the loop on one rank. After each block all ranks have the same elapsed time
 /// and the same step times, those of the slowest rank, so StepLoop gives them the same next block.
@@ -68,7 +68,7 @@ class StepPlayer {
       if (record_.traced.empty()) record_.begin = time.begin;
       record_.end = time.end;
       record_.traced.push_back(is_traced ? 1 : 0);
-      record_.dropped.push_back(i == 0 && !is_warm_up ? 1 : 0);  // warm-up never counts
+      record_.dropped.push_back(i == 0 && !is_warm_up ? 1 : 0);  // warm-up steps never count anyway
       if (!is_traced || i == 0) continue;
       const auto number = static_cast<std::uint32_t>(record_.step_times.size() + i);
       record_.op_sums.push_back(sum_up(number, session_.spans(), classes_));
@@ -90,8 +90,8 @@ class StepPlayer {
     }
   }
 
-  /// Keeps the spans of the step that was just played. If too many steps are kept, some are dropped
-  /// again.
+  /// Keeps the spans of the step that was just played. If this makes too many kept steps, drops
+  /// some of them.
   void keep(std::uint32_t number, const executor::PlayTime& time) {
     const auto spans = session_.spans();
     record_.traces.push_back({.rank = 0,

@@ -45,10 +45,10 @@ struct StepSums {
 /// The state of the loop between two blocks of steps.
 struct Standing {
   std::size_t steps = 0;
-  std::size_t traced = 0;   ///< of `steps`
-  std::size_t counted = 0;  ///< of `steps`, those that count for the step time
+  std::size_t traced = 0;   ///< number of `steps` that were traced
+  std::size_t counted = 0;  ///< number of `steps` that count for the step time
   units::Seconds elapsed;
-  std::optional<double> half_width;  ///< relative, of the interval at the last look
+  std::optional<double> half_width;  ///< relative, of the interval at the last look, see StopRule
 };
 /// Called on every rank between blocks.
 using OnBlock = std::function<void(const Standing&)>;
@@ -58,25 +58,26 @@ inline constexpr std::size_t most_op_sums = 512;
 
 /// The record of all steps of a point on one rank.
 struct Record {
-  std::vector<double> step_times;  ///< this rank's, seconds, all steps
+  std::vector<double> step_times;  ///< seconds of each step on this rank
   std::vector<std::uint8_t> traced, dropped;
   std::size_t warm_up_steps = 0;
-  units::Nanoseconds begin, end;  ///< of the first and the last step, this rank's clock
+  units::Nanoseconds begin, end;  ///< of the first and the last step, on this rank's clock
   std::string warm_up_rule;       ///< the rule that ended warm-up
   std::string stopped_because;    ///< "precision" or "max-time"
   results::Looks looks;
-  std::vector<timeline::StepTrace> traces;  ///< kept steps, this rank's clock, rank unset
-  std::vector<StepSums> op_sums;            ///< of traced steps that count, see most_op_sums
+  std::vector<timeline::StepTrace> traces;  ///< kept steps, on this rank's clock; rank not set
+  std::vector<StepSums> op_sums;            ///< of traced steps that count, at most most_op_sums
 };
 
 /// in_point: the rank belongs to the point, and its times count. replica: it plays in a copy of the
 /// point, and its times do not count.
 enum class Share : std::uint8_t { in_point, replica };
 
-/// Collective over `active`, the ranks of the point and of its replicas. All ranks play the same
-/// number of steps, in the blocks that StepLoop gives, and agree after each block whether to
-/// continue. `step` is this rank's program of the session, whose setup must have been played. The
-/// spans of up to Effort::trace_steps traced steps are kept, spread evenly over the loop.
+/// Collective over `active`, the ranks of the point and of its replicas: plays steps until the step
+/// time is precise enough, and returns this rank's record. All ranks play the same number of steps,
+/// in the blocks that StepLoop gives, and agree after each block whether to continue. `step` is
+/// this rank's program of the session, whose setup must have been played. The spans of up to
+/// Effort::trace_steps traced steps are kept, spread evenly over the loop.
 [[nodiscard]] Record measure(executor::Session& session, const program::Program& step,
                              const comm::Communicator& active, Share share,
                              const plan::Effort& effort, const OnBlock& on_block);

@@ -31,7 +31,8 @@ struct PointContext {
   executor::Executor& executor;
   plan::Effort effort;
   watch::Progress& progress;  ///< prints on world rank 0 only
-  /// By world rank; only on world rank 0. If it is empty, links are not classified.
+  /// Facts of all ranks by world rank, on world rank 0. If there are none, links are not
+  /// classified.
   std::span<const results::RankFacts> rank_facts{};
 
   /// Returns the UUID of this rank's GPU; "" if it has none.
@@ -47,15 +48,15 @@ struct PointRanks {
 
   [[nodiscard]] bool in_point() const { return share == Share::in_point; }
 
-  /// A session, or the reason why the executor cannot play the programs, the same on all ranks.
-  /// Neither if the point has failed.
+  /// Either a session, or the reason why the executor cannot play the programs, the same on all
+  /// ranks. If the point has failed, both are empty.
   struct Prepared {
     std::unique_ptr<executor::Session> session{};
     std::string unsupported{};
   };
 
-  /// Collective over `active`: fails the point if any rank has a problem. Returns true if there is
-  /// none, the same on all ranks.
+  /// Collective over `active`: fails the point if any rank has a problem. Returns true on all ranks
+  /// if no rank has one.
   [[nodiscard]] bool agreed(const std::string& problem, results::PointData& data) const;
   /// Collective over `active`: prepares a session of `ranks`. Any problem but an unsupported
   /// program fails the point.

@@ -87,8 +87,8 @@ std::optional<std::size_t> first_unlike(const std::vector<Sum>& sums,
   return low;
 }
 
-/// Returns a clause about which ranks hold other bits than the majority; without a majority, it
-/// names all ranks. `values` are what the MPI ranks `ranks` hold.
+/// Returns a clause that names the ranks whose bits differ from those of the majority, or all ranks
+/// if there is no majority. `values[i]` is the value that MPI rank `ranks[i]` holds.
 std::string holders_text(const std::vector<std::int64_t>& values, std::vector<int> ranks) {
   std::map<std::int64_t, std::vector<int>> holders;
   for (std::size_t i = 0; i < values.size(); ++i) holders[values[i]].push_back(ranks[i]);
@@ -109,7 +109,7 @@ std::string holders_text(const std::vector<std::int64_t>& values, std::vector<in
                      base::ranges_text(most->second));
 }
 
-/// Returns the axes along which all ranks hold the same weights: dp and cp, but only cp if the step
+/// Returns the axes along which all ranks hold the same weights: dp and cp, or only cp if the step
 /// gathers weights that are partitioned along dp.
 mesh::AxisSet replica_axes(const program::RankProgram& program) {
   const bool gathers_parts = std::ranges::any_of(program.step().ops, [&](const program::Op& op) {
@@ -205,8 +205,8 @@ class ReplayComparison {
                    const comm::Communicator& point)
       : set_(set), places_(places), point_(point) {}
 
-  /// Collective: compares the sums of the next replay. Returns the ranks on which it differed
-  /// first; absent if it did not differ.
+  /// Collective: compares the sums of the next replay with the reference. Returns the ranks on
+  /// which they differed first; absent if they do not differ.
   std::optional<Differing> next(std::vector<Sum> sums) {
     if (reference_.empty()) reference_ = sums;
     const std::int64_t first = first_difference(reference_, sums);
@@ -226,7 +226,7 @@ class ReplayComparison {
   }
 
  private:
-  /// Returns the first op, in program order, of which an output differs; `alike` if there is none.
+  /// Returns the first op, in program order, whose output differs; `alike` if there is none.
   [[nodiscard]] std::int64_t first_difference(const std::vector<Sum>& a,
                                               const std::vector<Sum>& b) const {
     const auto at = std::ranges::mismatch(a, b).in1 - a.begin();
@@ -291,7 +291,7 @@ class ReplayComparison {
   const program::ProgramSet& set_;
   const program::Sums& places_;
   const comm::Communicator& point_;
-  std::vector<Sum> reference_, other_;  ///< `other_` differed; neither is confirmed yet
+  std::vector<Sum> reference_, other_;  ///< `other_` differed from it; neither is confirmed
   bool is_compared_ = false, is_confirmed_ = false;
   std::vector<std::int64_t> ends_;  ///< when the ops of the step end in UnitTimes
 };

@@ -32,8 +32,7 @@ struct Sum {
 class StepCheck {
  public:
   /// Adds the sections of the check to the programs. They must not have been prepared yet, and must
-  /// outlive the check. `flipping` is the rank of the point on which play() may flip bits; absent:
-  /// none.
+  /// outlive the check. `flipping` is the rank of the point on which play() may flip bits, if any.
   explicit StepCheck(program::ProgramSet& set, std::optional<int> flipping = std::nullopt);
 
   /// Collective over the point: plays a step with a checksum of each output. If a collective gives
@@ -45,7 +44,7 @@ class StepCheck {
 
   /// The bits to flip in one element before checksum number `checksum` is computed.
   struct Flip {
-    std::size_t checksum = 0;  ///< its number
+    std::size_t checksum = 0;  ///< index of the checksum
     std::uint64_t element = 0, mask = 0;
   };
   /// Plays the step with its checksums and returns them. `flip` takes effect only on the rank where
@@ -102,8 +101,9 @@ class Soak {
   /// flipped, every second replay flips a random bit of an op's result there.
   Soak(program::ProgramSet& set, const StepCheck& check, std::uint64_t seed);
 
-  /// Collective over the point: replays the step, and returns the same result on all ranks. The
-  /// state is afterwards as it was before. `on_replay` is called on every rank after each replay.
+  /// Collective over the point: replays the step, and returns the same result on all ranks. After
+  /// the soak, the state of the programs is the same as before. `on_replay` is called on every rank
+  /// after each replay.
   [[nodiscard]] SoakResult run(executor::Session& session, const comm::Communicator& point,
                                const SoakEnd& end,
                                const std::function<void(const SoakResult&)>& on_replay);

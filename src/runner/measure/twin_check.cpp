@@ -41,8 +41,8 @@ std::vector<double> read_slice(executor::Session& session, const program::RankPr
   return to_doubles(raw, type);
 }
 
-/// Calls visit(observable, name, local elements) for each observable, and for its change since
-/// setup if setup writes it.
+/// Calls visit(observable, name, local elements) for each observable. If setup writes the
+/// observable, calls visit again for its change since setup.
 template <class Visit>
 void for_each_tensor(executor::Session& session, const program::RankProgram& program,
                      const Initial& initial, const Visit& visit) {
@@ -93,8 +93,8 @@ void broadcast(Tensors& tensors, const comm::Communicator& point) {
   for (auto& [name, values] : tensors) point.broadcast(std::as_writable_bytes(std::span{values}));
 }
 
-/// Collective: returns the name of a tensor of which no rank holds some element; "" if there is
-/// none.
+/// Collective: returns the name of a tensor that has an element which no rank holds; "" if every
+/// element is held.
 std::string missing_tensor(const program::RankProgram& program, const mesh::Coordinates& at,
                            const Tensors& reference, const comm::Communicator& point) {
   std::map<std::string_view, std::size_t> first;  // index of the tensor's first element in `held`

@@ -23,7 +23,7 @@ namespace isoscale::runner::measure {
 /// The outcome of a check.
 struct Verdict {
   bool ok = false;
-  std::string detail;  ///< what was compared and the result, or the error and its place
+  std::string detail;  ///< the comparison and its result, or the error and its place
   /// The largest Difference::relative of all ranks; absent if no twin was compared.
   std::optional<double> difference{};
   /// The reason why the executor cannot play the programs, the same on all ranks; "" if it can.

@@ -17,13 +17,13 @@ namespace {
 
 using workloads::pattern_period;
 
-constexpr double plays_wanted = 20;  // the budget should have time for so many plays
+constexpr double plays_wanted = 20;  // number of plays for which the budget should suffice
 constexpr std::size_t least_plays = 6, most_plays = 200;
 constexpr std::size_t calls_traced = 256;   // enough for a 99th percentile
-constexpr double most_traced = 0.3;         // of the budget, for traced passes, at most
-constexpr double longest_wait = 4;          // the first six plays may take so many budgets
-constexpr double cheap = 0.1;               // or so many seconds, if that is more
-constexpr std::uint64_t most_repeats = 20;  // of late plays, for one case
+constexpr double most_traced = 0.3;         // largest share of the budget for traced passes
+constexpr double longest_wait = 4;          // budgets that the first six plays may take
+constexpr double cheap = 0.1;               // seconds that the first six plays may always take
+constexpr std::uint64_t most_repeats = 20;  // limit on repeats of late plays in one case
 
 class CasePlayer {
  public:
@@ -116,8 +116,8 @@ class CasePlayer {
     return values[0];
   }
 
-  /// Makes an untraced play, and repeats it if the play was late on some rank, since its time would
-  /// be wrong. After `most_repeats` repeats in a case, late plays are kept.
+  /// Makes an untraced play, and repeats it if the play was late on some rank (see PlayTime), since
+  /// its time would be wrong. After `most_repeats` repeats in a case, late plays are kept.
   Times timed_play(std::uint64_t times) {
     while (true) {
       const double mine = play_once(executor::Trace::off, times);
@@ -136,7 +136,7 @@ class CasePlayer {
   void warm_up() {
     pass_ = agree(play_once(executor::Trace::off, 1));
     record_.first_call = pass_ / static_cast<double>(case_.calls);
-    // A first pass is slow because of connections or of the work itself, so a second one is timed,
+    // The first pass may be slow only because connections are set up, so a second one is timed,
     // unless the first took more than four budgets.
     if (pass_ < longest_wait * budget_) pass_ = timed_play(1).slowest;
     pass_ = std::max(pass_, 1e-9);
@@ -154,8 +154,8 @@ class CasePlayer {
   [[nodiscard]] bool finished() const {
     if (slowest_.size() >= most_plays) return true;
     const bool is_late = elapsed_ >= budget_;
-    // Six plays are needed for an interval. They may take several budgets, so that a play that was
-    // held up is seldom the only one.
+    // Six plays are needed for an interval. They may take several budgets: otherwise one disturbed
+    // play could use up the budget, and its time would be the only one.
     if (slowest_.size() < least_plays) {
       const double quickest = *std::ranges::min_element(slowest_);
       return elapsed_ + quickest >= std::max(longest_wait * budget_, cheap);
@@ -233,7 +233,7 @@ class CasePlayer {
   units::Nanoseconds begin_;
   double elapsed_ = 0;
   bool has_timed_out_ = false;  ///< on this rank
-  bool is_late_ = false;        ///< the last play was late on this rank; after agree(), on any
+  bool is_late_ = false;        ///< true if the last play was late here; after agree(), on any rank
   double pass_ = 0;             ///< seconds of one pass on the slowest rank
   std::vector<double> slowest_;
   CaseRecord record_;

@@ -38,18 +38,18 @@ enum class CaseEnd : std::uint8_t {
 /// One rank's record of a case.
 struct CaseRecord {
   CaseEnd end = CaseEnd::complete;  ///< unless complete, the other members have no meaning
-  double first_call = 0;            ///< seconds of a call in the very first pass, slowest rank
+  double first_call = 0;            ///< seconds of one call in the first pass, on the slowest rank
   std::uint64_t times = 1;          ///< passes in each play
-  std::vector<double> plays{};      ///< this rank's, seconds
+  std::vector<double> plays{};      ///< seconds of each play on this rank
   /// The number of plays that were late on some rank (see PlayTime) and were repeated, and the
-  /// number of late plays that are kept in `plays`, since too many had been repeated before.
+  /// number of late plays that are kept in `plays` because too many had already been repeated.
   std::uint64_t repeated_plays = 0, late_plays = 0;
-  std::vector<double> call_times{};  ///< of single calls in traced passes, seconds, slowest rank
+  std::vector<double> call_times{};  ///< seconds of each call in traced passes, on the slowest rank
   /// Seconds on this rank, by stream and traced pass: from the stream's first start to its last
   /// end.
   std::vector<std::vector<double>> stream_times{};
   std::optional<units::Seconds> estimate{};   ///< time of one pass, from the executor's library
-  std::string arithmetic{};                   ///< the arithmetic that this library multiplies with
+  std::string arithmetic{};                   ///< arithmetic in which this library multiplies
   std::vector<machine::SampledSeries> gpu{};  ///< of this rank's GPU, during the plays
 };
 
@@ -58,23 +58,23 @@ struct CaseRecord {
 [[nodiscard]] std::uint64_t passes_of_play(const workloads::Case& one, units::Seconds pass,
                                            const CaseLimits& limits);
 
-/// apart: the case has rows for single streams, so it is traced as often as it is played. joined:
-/// it has none.
+/// apart: the case has rows for single streams, so as many passes are traced as plays are timed.
+/// joined: it has no such rows.
 enum class Streams : std::uint8_t { joined, apart };
 
 /// The input of play_case() on this rank.
 struct CasePlay {
   executor::Session& session;  ///< its setup has been played
   const workloads::Case& one;
-  const program::Program& section;  ///< the one that is timed
+  const program::Program& section;  ///< the section that is timed
   Streams streams = Streams::joined;
   std::vector<machine::Source> gpu{};  ///< sampled during the timed plays
 };
 
 /// Collective over `active`: plays a case and returns this rank's record of it. Each play starts
-/// from a barrier. All ranks make the same number of plays: at least six, unless these take several
-/// times the budget, and then until the interval of the slowest rank's times is as narrow as
-/// `effort` asks, or the budget is used up. A few traced passes follow, which give the times of
+/// from a barrier. All ranks make the same number of plays: at least six, unless six would take
+/// several times the budget. More plays follow until the interval of the slowest rank's times is as
+/// narrow as `effort` asks, or the budget is used up. A few traced passes then give the times of
 /// single calls. If a rank times out, the case ends on all ranks, and the session must be
 /// abandoned.
 [[nodiscard]] CaseRecord play_case(const CasePlay& what, const comm::Communicator& active,

@@ -99,7 +99,7 @@ class BenchRun {
                                [](const auto& row) { return row.silent.has_value(); });
   }
 
-  /// Decides what follows after a case has timed out. If the ranks that waited belong to pairs,
+  /// Decides how to continue after a case has timed out. If the ranks that waited belong to pairs,
   /// these pairs are skipped from now on, and the result is true: the case can be played again.
   /// Otherwise the case has failed as a whole, and the result is false.
   bool take_note(const Case& one, CaseEnd end) {
@@ -146,8 +146,8 @@ class BenchRun {
   }
 
   /// Returns the time for one case: the point's remaining time divided by the number of remaining
-  /// cases, but at least a fifth of an equal share. Each later batch is assumed to have as many
-  /// cases as this one.
+  /// cases, but at least a fifth of the case's equal share of the point's total time. Each later
+  /// batch is assumed to have as many cases as this one.
   [[nodiscard]] units::Seconds budget(std::size_t next_case) const {
     const double spent = ranks_.active.all_max(units::to_seconds(comm::now() - begin_).value());
     const double total = context_.effort.max_time.value();
@@ -182,7 +182,7 @@ class BenchRun {
   }
 
   /// Compares the results of a case, and returns the number of wrong elements on this rank; absent
-  /// if it has nothing to compare.
+  /// if this rank has nothing to compare.
   std::optional<std::uint64_t> compared(std::size_t index, Expectations& expectations) {
     const Case& one = bench_.cases[index];
     const std::vector<workloads::Expectation> expected =
@@ -291,7 +291,7 @@ class BenchRun {
   const workloads::BenchHooks& hooks_;
   const measure::PointRanks& ranks_;
   results::PointData& data_;
-  workloads::Request request_;  ///< the point's request, with the pairs that did not answer
+  workloads::Request request_;  ///< the point's request, and the pairs that did not answer
   RankNames names_;             ///< by rank within the point
   units::Seconds timeout_{};
   units::Nanoseconds begin_;

@@ -19,13 +19,13 @@
 namespace isoscale::runner::microbench {
 namespace {
 
-constexpr units::Seconds stretch{0.2};  ///< of one play, roughly
-constexpr int sniff_plays = 3;          ///< the fastest counts, since disturbances only slow a play
+constexpr units::Seconds stretch{0.2};  ///< approximate length of one play
+constexpr int sniff_plays = 3;          ///< the fastest counts, since disturbances only slow plays
 constexpr std::uint32_t most_passes = 1024;
 constexpr units::Seconds answer_time{10};  ///< after this time a message counts as lost
 
-/// The sizes of the sniff test, ascending. A larger size shows better what a device can do; it is
-/// left out if the size before it shows that it would take too long.
+/// The sizes of the sniff test, ascending. A larger size comes closer to a device's best rate. It
+/// is left out if the time of the next smaller size shows that it would take too long.
 struct Sizes {
   program::DType dtype{};               ///< of the multiplications
   std::vector<std::uint64_t> gemms;     ///< m = n = k
@@ -112,8 +112,8 @@ class PhasePlayer {
   std::unique_ptr<executor::Session> session_;
 };
 
-/// Returns the seconds of a warm pass. It is played after setup and one more pass, which connect
-/// ranks and map pages.
+/// Returns the seconds of a warm pass. It follows setup and a first pass, in which ranks connect
+/// and pages are mapped.
 std::optional<double> first_pass(PhasePlayer& player) {
   static_cast<void>(player.play(program::Section::setup, 1));
   static_cast<void>(player.play(program::Section::step, 1));
@@ -140,17 +140,18 @@ class Sniffer {
   Sniffer(executor::Executor& executor, const comm::Communicator& world)
       : executor_(executor), world_(world) {}
 
-  /// Returns this rank's work per second at the largest of `sizes` that takes little enough time.
-  /// The ranks in `ranks` play the program `program_of(size)`, which does `work_of(size)` units of
-  /// work. nullopt if this rank sits out or gets no answer.
+  /// Returns this rank's work per second at the largest of `sizes` whose pass is expected to be
+  /// shorter than `stretch`, or at the smallest size. The ranks in `ranks` play the program
+  /// `program_of(size)`, which does `work_of(size)` units of work. nullopt if this rank sits out or
+  /// gets no answer.
   template <class ProgramOf, class WorkOf>
   std::optional<double> rate(const std::vector<std::uint64_t>& sizes, const ProgramOf& program_of,
                              const WorkOf& work_of, const comm::Communicator& ranks) {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       PhasePlayer player{prepared(program_of(sizes[i]), ranks)};
       if (problem_) return std::nullopt;
-      // All ranks of the world agree on the next size, even those whose partner does not answer, so
-      // that no rank waits for them.
+      // Every rank of the world takes part in choosing the next size, even if its partner does not
+      // answer, so that no other rank waits for it in vain.
       const std::optional<double> first = first_pass(player);
       const double slowest = world_.all_max(first.value_or(ranks ? answer_time.value() : 0));
       const bool has_next = i + 1 < sizes.size();
@@ -200,7 +201,7 @@ program::Matrix filled(program::Builder& builder, program::DType type, std::uint
   return {.slice = builder.whole(buffer), .row_stride = columns, .batch_stride = each};
 }
 
-/// Returns a program that computes only this product, with matrices of its own.
+/// Returns a program that consists of the multiplication `gemm` alone, with matrices of its own.
 program::RankProgram lone_product(const program::Gemm& gemm, const program::RankProgram& of,
                                   const mesh::Shape& mesh) {
   program::Builder builder{mesh};

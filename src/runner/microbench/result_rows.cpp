@@ -28,7 +28,7 @@ using results::RowData;
 
 constexpr double nothing_compared = -1, not_reported = -1;
 
-/// Returns the ranks of a row; without a list of ranks, all `all` ranks of the point.
+/// Returns the ranks of a row. A row without a list of ranks has all `all` ranks of the point.
 std::vector<std::size_t> ranks_of(const workloads::RowSpec& spec, std::size_t all) {
   std::vector<std::size_t> ranks{spec.ranks.begin(), spec.ranks.end()};
   if (!ranks.empty()) return ranks;
@@ -42,7 +42,7 @@ const std::vector<double>& times_of(const workloads::RowSpec& spec, const RankRe
   return *spec.stream < report.stream_times.size() ? report.stream_times[*spec.stream] : none;
 }
 
-/// Stores the clocks and throttle reasons of the GPUs of a row's ranks in the row.
+/// Stores in a row the clocks and throttle reasons of the GPUs of the row's ranks.
 void note_gpus(std::span<const std::size_t> ranks, std::span<const RankReport> reports,
                RowData& row) {
   std::vector<double> clocks;

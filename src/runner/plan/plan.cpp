@@ -40,7 +40,7 @@ std::vector<Count> counts_of(const settings::RunConfig& config, const Site& site
           fmt::format("--ranks {}: only {} started; start more (mpirun -np {} ...) or name fewer",
                       ranks, base::counted(site.ranks, "rank"), ranks));
     }
-    // For a suite, a rank count that some of its workloads cannot use is no mistake of the user.
+    // In a suite, a rank count that some workloads cannot use is not a mistake of the user.
     counts.push_back({ranks, config.suite.empty() ? Origin::named : Origin::chosen});
   }
   if (!counts.empty()) return counts;
@@ -189,7 +189,7 @@ PlannedPoint plan_point(const settings::Experiment& experiment, const mesh::Requ
 /// The share of the free memory that a program may use; libraries need the rest.
 constexpr double usable_share = 0.95;
 
-/// Returns the free memory of the GPU with the least; absent if that of any GPU is unknown.
+/// Returns the free memory of the GPU with the least; absent if that of some GPU is unknown.
 std::optional<units::Bytes> least_memory(const Site& site) {
   std::optional<units::Bytes> least;
   for (const auto& bytes : site.memory_free) {

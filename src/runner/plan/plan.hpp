@@ -45,8 +45,8 @@ struct PlannedPoint {
   int ranks = 1;
   workloads::Request request;    ///< at the point's mesh
   std::vector<int> world_ranks;  ///< in mesh order
-  std::optional<int> nodes = 1;  ///< that these ranks are on; absent: unknown
-  std::string skip_reason;       ///< why the point is not measured; "" if it is
+  std::optional<int> nodes = 1;  ///< number of nodes that these ranks are on; absent if unknown
+  std::string skip_reason;       ///< why the point is not measured; "" if it is measured
   std::string misfit{};  ///< needed and free memory, if it does not fit: "661 GiB of 23.5 GiB"
   // The following facts of the programs are for --dry-run. They are absent if the point was skipped
   // before its programs were built.
@@ -56,11 +56,11 @@ struct PlannedPoint {
   /// most.
   units::Bytes host_memory_per_rank{0};
   std::optional<units::Bytes> sent_per_step{};  ///< by all ranks, see program::Traffic::sent
-  std::vector<AxesTraffic> sent_by_axes{};      ///< the same for each set of axes, ascending
+  std::vector<AxesTraffic> sent_by_axes{};      ///< sent_per_step for each set of axes, ascending
   Load load{};
   std::string reach{};                    ///< mesh::reach_text(), or "?" if nodes are unknown
   std::vector<std::string> notes{};       ///< further remarks for the plan, a sentence each
-  std::vector<std::string> injections{};  ///< texts of those that affect the point
+  std::vector<std::string> injections{};  ///< texts of the injections that affect the point
 };
 
 /// True if the point's work depends on a model.
@@ -70,13 +70,13 @@ struct Plan {
   std::vector<PlannedPoint> points;
 };
 
-/// Returns the points in the order in which they are measured. A rank count that the program chose
-/// and that does not fit a workload gives a point that is skipped. Throws base::UsageError for such
-/// a count if the user named it, for a precision that the executor lacks, for more ranks than the
-/// world has, if no point would be left to measure, and if a point needs more memory than is free
-/// on a node; all ranks that play there count, replicas included. If the free memory is not that of
-/// the plan's nodes but only of this machine, a point that does not fit is marked and stays in the
-/// plan. `config` must outlive the plan.
+/// Returns the points in the order in which they are measured. If a workload cannot use a rank
+/// count, the point is skipped if the program chose the count; if the user named it,
+/// base::UsageError is thrown. base::UsageError is also thrown for a precision that the executor
+/// lacks, for more ranks than the world has, if no point is left to measure, and if the ranks that
+/// play on a node, replicas included, need more memory than is free there. If the free memory is
+/// known only for this machine and not for the plan's nodes, a point that does not fit is marked
+/// and stays in the plan. `config` must outlive the plan.
 [[nodiscard]] Plan make_plan(const settings::RunConfig& config, const Site& site);
 
 /// Returns the facts of each program, not of each rank: index them with
@@ -91,8 +91,8 @@ void add_program_needs(PlannedPoint& point, const settings::RunConfig& config, c
 
 /// The role of one rank of the world while a point is measured.
 struct RankRole {
-  int replica = -1;  ///< 0: in the point; above: in a copy of it; -1: sleeps
-  int position = 0;  ///< in the point or copy, in mesh order
+  int replica = -1;  ///< 0: plays the point; above 0: plays a copy of it; -1: sleeps
+  int position = 0;  ///< rank within the point or copy, in mesh order
 };
 
 /// Returns the role of each world rank. With FillIdle::replicas the ranks outside the point play
@@ -102,13 +102,14 @@ struct RankRole {
                                                settings::FillIdle fill,
                                                const std::vector<int>& node_of_rank);
 
-/// Returns `asked` with the suite's work for GPUs (settings::GpuWork) instead of its model, type
-/// and options, if the site has GPUs and the suite has such work; else `asked` as it is. The second
-/// value is a line that says which model was chosen and why, "" if none was. The chosen model is
-/// the first one of which a dp program fits into the memory of one GPU, and whose step on one GPU,
-/// with a batch of one sample for every rank, is short enough at Site::half_precision_rate; else it
-/// is the last model. The batch is then the largest power of two whose step is short enough. If the
-/// GPUs lack bf16, f16 is used. The result is the same on every rank.
+/// If the site has GPUs and the suite has work for GPUs (settings::GpuWork), returns `asked` with
+/// this work instead of its model, type and options; else returns `asked` unchanged. The second
+/// value is a line that names the chosen model and the reason; "" if none was chosen. The chosen
+/// model is the first that meets two conditions, or else the last: a dp program of it fits into the
+/// memory of one GPU, and a step on one GPU, with a batch of at least one sample for every rank,
+/// takes at most GpuWork::longest_step at Site::half_precision_rate. The batch is then the largest
+/// power of two with such a step. If the GPUs lack bf16, f16 is used. The result is the same on
+/// every rank.
 [[nodiscard]] std::pair<settings::RunConfig, std::string> with_gpu_work(
     const settings::RunConfig& asked, const Site& site);
 

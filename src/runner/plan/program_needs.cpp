@@ -95,10 +95,10 @@ units::Bytes offloaded(const program::RankProgram& program) {
 }
 
 /// Returns the plan's remark on a point that shards or offloads weights and optimizer states:
-/// "zero=2 keeps 1.2 GiB of 4.8 GiB of states a rank"; "" if the point does neither. It is about
-/// the rank that would have the most states without sharding. The first number comes from the facts
-/// of its program, the second from the formula for zero=0. `facts` has one entry for each program
-/// of the set.
+/// "zero=2 keeps 1.2 GiB of 4.8 GiB of states a rank"; "" if the point does neither. The numbers
+/// are those of the rank that would have the most states without sharding: the first comes from the
+/// facts of its program, the second from the formula for zero=0. `facts` has one entry for each
+/// program of the set.
 std::string state_note(const workloads::Workload& workload, const workloads::Request& request,
                        const program::ProgramSet& set, std::span<const program::Facts> facts) {
   const auto key = [](const workloads::OptionSpec& spec) { return spec.key == "zero"; };
@@ -129,8 +129,8 @@ std::string state_note(const workloads::Workload& workload, const workloads::Req
 }
 
 /// Throws base::UsageError if the ranks that play the point, copies included, need more memory than
-/// their node (or the device of one of them) has free. If the free memory is that of this machine
-/// and not of the plan's nodes, it sets PlannedPoint::misfit and does not throw.
+/// is free on their node or their device. If the free memory is known only for this machine and not
+/// for the plan's nodes, sets PlannedPoint::misfit instead of throwing.
 void require_memory(PlannedPoint& point, const std::vector<units::Bytes>& need_of_position,
                     settings::FillIdle fill, const Site& site) {
   struct Need {
@@ -183,8 +183,8 @@ void add_injections(std::span<const settings::Injection> injections, const progr
   point.injections = std::move(texts);
 }
 
-/// Adds the bytes that one rank sends to the point's traffic. Of a set of axes, only those along
-/// which the point has more than one rank are named.
+/// Adds the bytes that one rank sends to the point's traffic. In each set of axes, only the axes
+/// along which the point has more than one rank are named.
 void add_traffic(const program::Facts& facts, PlannedPoint& point) {
   for (const program::Traffic& entry : facts.traffic) {
     const mesh::AxisSet axes = mesh::varying(point.request.mesh, entry.axes);

@@ -20,13 +20,13 @@ using program::Precision;
 constexpr double traced_plays_share = 0.3;            // of a case's budget, see play_case()
 constexpr double case_seconds = 0.01;                 // seconds to prepare and compare a case
 constexpr int warm_plays = 2, fewest_case_plays = 6;  // plays of a case, see play_case()
-// The shares of --max-time that the timed plays of all cases take, at least and at most. The first
-// applies if six short plays make each case precise enough, the second if six plays of some cases
-// take longer than their share.
+// The least and the largest share of --max-time that the timed plays of all cases are assumed to
+// take: the least if six short plays make each case precise enough, the largest if six plays of
+// some cases take longer than their part of the time.
 constexpr double quick_share = 0.3, slow_share = 0.5;
 constexpr int checked_steps = 2;  // one before the loop and one after it, see StepCheck
-/// The half-width of the interval of a median of normally distributed values, for one sample and
-/// standard deviation 1, at the confidence of 99.5% that several looks demand.
+/// The half-width of the interval of the median of n normally distributed values, in units of their
+/// standard deviation / sqrt(n). 2.81 is for the confidence of 99.5% that several looks demand.
 constexpr double units_of_median = 2.81 * 1.2533;
 constexpr std::size_t most_steps = 100'000;  // the most that loop_time() simulates
 
@@ -36,7 +36,7 @@ struct Rates {
   double fill;             ///< bytes of its memory that a rank fills, per second
   double communicator;     ///< seconds to create one
   double twin;             ///< seconds to build and compare it
-  double per_rank = 0.02;  ///< seconds to add to both for each rank of the point
+  double per_rank = 0.02;  ///< seconds for each rank of the point, added to both times above
 };
 
 Rates rates_of(std::string_view device) {
@@ -61,9 +61,9 @@ double flops_of(std::string_view device, Precision precision, int blas_threads) 
   return 10e12;
 }
 
-constexpr std::size_t ends = 2;  // points: the smallest count and the largest
+constexpr std::size_t ends = 2;  // points with the smallest and the largest rank count
 
-/// The points of an experiment that are measured, and how many of them have had their turn.
+/// The points of an experiment that are measured, and how many of them are already in the order.
 struct Curve {
   const settings::Experiment* experiment = nullptr;
   std::vector<int> points;  ///< in the order of ends_then_middles()
@@ -98,9 +98,9 @@ bool scales(const Curve& curve) {
 constexpr double share_of_end = 0.02;
 
 /// Returns the loop time to give to all of `points` so that together they take no longer than
-/// `left`. A point's own loop is this time, limited to between its least and its most. Time beyond
-/// the least loops thus lengthens the shortest loops first. If the least loops already take as long
-/// as `left` or longer, no loop is lengthened.
+/// `left`. A point's loop takes this time, but never less than its `least` or more than its `most`.
+/// Time beyond the least loops thus lengthens the shortest loops first. If the least loops already
+/// take as long as `left` or longer, no loop is lengthened.
 units::Seconds common_loop(std::span<const PointTime> points, units::Seconds left) {
   std::vector<units::Seconds> levels;
   for (const PointTime& point : points) levels.insert(levels.end(), {point.least, point.most});
@@ -112,7 +112,7 @@ units::Seconds common_loop(std::span<const PointTime> points, units::Seconds lef
     }
     return sum;
   };
-  // The cost grows with the level, linearly between two levels.
+  // The cost grows with the level, linearly between two neighbouring levels.
   units::Seconds low = levels.front();
   if (cost(low) >= left) return low;
   for (const units::Seconds high : levels) {
@@ -126,8 +126,8 @@ units::Seconds common_loop(std::span<const PointTime> points, units::Seconds lef
   return levels.back();
 }
 
-/// Returns the time of a point relative to its estimate. If the loop ended early, it is only known
-/// that the least loop took no longer than the measured time, so the result is at most 1.
+/// Returns the measured time of a point divided by its estimate. If the loop ended early, the
+/// measured time is only an upper limit for the least loop, so the result is at most 1.
 double pace(const PointTime& thought, units::Seconds loop, units::Seconds time) {
   const units::Seconds whole = total(thought, loop);
   if (time >= whole) return time / whole;
@@ -316,7 +316,7 @@ std::optional<Turn> Schedule::next(units::Seconds elapsed) const {
   const units::Seconds left = (1 - share_of_end) * *config_->budget - elapsed;
   const auto portion = next_portion(times, left);
   if (!portion) return std::nullopt;
-  units::Seconds spare = left;  // once every point has had what is asked for
+  units::Seconds spare = left;  // time left after the longest loops of all points
   for (const PointTime& time : times) spare -= total(time, time.most);
   return Turn{.index = waiting[portion->at],
               .loop = std::min(portion->loop, asked),

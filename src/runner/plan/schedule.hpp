@@ -28,9 +28,9 @@ inline constexpr double assumed_scatter = 0.03;
 
 struct PointTime {
   units::Seconds set_up{}, verification{};
-  units::Seconds after{};  ///< the step without communication, after the loop
+  units::Seconds after{};  ///< time of the step without communication, which follows the loop
   /// The times of three loops, ascending: the shortest possible one (with the fewest steps, or the
-  /// fewest plays of all cases), the expected one, and the longest one that is asked for.
+  /// fewest plays of all cases), the expected one, and the longest one that may be measured.
   units::Seconds least{}, likely{}, most{};
   /// The factor by which traced plays of a micro-benchmark's cases lengthen its loop.
   double stretch = 1;
@@ -40,8 +40,8 @@ struct PointTime {
 
 /// Returns the time of the whole point if its loop takes `loop`.
 [[nodiscard]] units::Seconds total(const PointTime& time, units::Seconds loop);
-/// Returns the expected time of a point if similar points took `factor` times as long as expected.
-/// The longest loop becomes `max_time`, or the expected loop if that is longer.
+/// Returns the expected time of a point after similar points took `factor` times as long as
+/// expected. The longest loop becomes `max_time`, or the expected loop if that is longer.
 [[nodiscard]] PointTime at_pace(const PointTime& time, double factor, units::Seconds max_time);
 
 /// Estimates how long a loop lasts if its steps take `step` on average with a scatter of
@@ -90,9 +90,9 @@ struct Portion {
 };
 
 /// Returns the first point that gets a share of the time `left`, and its loop; absent if no point
-/// fits. Points are admitted in the order given as long as each fits with its shortest loop; a
-/// later point that is short enough is still admitted. The remaining time is then added to the
-/// loops, which become equally long, but none longer than was asked for.
+/// fits. Points are admitted in the given order if they fit with their shortest loop. If one does
+/// not fit, later points that are short enough are still admitted. The remaining time is then added
+/// to the loops, which become equally long, but none longer than was asked for.
 [[nodiscard]] std::optional<Portion> next_portion(std::span<const PointTime> points,
                                                   units::Seconds left);
 
@@ -100,7 +100,7 @@ struct Portion {
 struct Turn {
   int index = 0;          ///< of the point in the plan
   units::Seconds loop{};  ///< the time that its loop should take
-  units::Seconds most{};  ///< the time that it may take as long as there is no interval
+  units::Seconds most{};  ///< limit of the loop as long as there is no interval
 };
 
 /// Gives out the points of a plan one after another. Without a budget they come in the order of the
@@ -155,7 +155,7 @@ class Schedule {
                                                            std::string_view device);
 
 /// Returns the warning for a run that has no time for any point of its curves; `waiting` holds the
-/// points that were left out. Absent if one was measured, or if the plan has no curve.
+/// points that were left out. Absent if such a point was measured, or if the plan has no curve.
 [[nodiscard]] std::optional<std::string> no_curve_warning(const Plan& plan,
                                                           const std::set<int>& waiting,
                                                           units::Seconds budget);

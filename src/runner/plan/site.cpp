@@ -30,8 +30,8 @@ bool can_spread(const std::vector<const machine::MachineFacts*>& ranks) {
   return machine::count_with_own_core(bound) == bound.size();
 }
 
-/// Collective: returns the least value among the ranks of each node, by node; absent for a node on
-/// which a rank has no value.
+/// Collective: returns the least value among the ranks of each node, by node; absent for a node if
+/// one of its ranks has no value.
 std::vector<std::optional<units::Bytes>> least_of_node(const comm::Communicator& world,
                                                        std::optional<units::Bytes> mine,
                                                        std::span<const int> node_of_rank) {

@@ -32,16 +32,16 @@ struct Site {
   std::vector<int> node_of_rank{0};
   std::vector<program::Precision> precisions;  ///< that the executor supports
   std::string device;                          ///< "host"
-  /// The least free memory that a rank of each node finds in its pool, by node; absent if unknown.
-  /// May be empty.
+  /// For each node, the least free memory that one of its ranks finds in its pool; absent if
+  /// unknown. The vector may be empty.
   std::vector<std::optional<units::Bytes>> memory_free;
   executor::MemoryPool memory_pool = executor::MemoryPool::node;
   MemoryOf memory_of = MemoryOf::these_nodes;
   /// The FLOP/s that the slowest GPU is expected to reach in bf16 or f16; 0 if there is no GPU.
   double half_precision_rate = 0;
   std::string symmetric_problem{};  ///< see executor::Description; "" if none is known
-  int numa_nodes = 1;               ///< of the node with the fewest
-  units::Bytes gpu_cache{0};        ///< L2 of the GPU with the largest; 0 = unknown
+  int numa_nodes = 1;               ///< NUMA nodes of the node with the fewest
+  units::Bytes gpu_cache{0};        ///< largest L2 cache of all GPUs; 0 = unknown
   /// True if ranks of the launch share cores.
   bool oversubscribed = false;
   Nodes nodes = Nodes::known;
@@ -50,10 +50,10 @@ struct Site {
 /// Collective: returns the facts of every rank, by rank. All ranks get all facts.
 [[nodiscard]] std::vector<machine::MachineFacts> gather_facts(const comm::Communicator& world);
 
-/// True if some of these ranks must share a core: they cannot all have one of the physical cores
-/// that they are bound to, or a node has fewer physical cores, or fewer CPUs allowed by a control
-/// group, than ranks. Unknown facts are ignored. `ranks` are indices into `facts` and
-/// `node_of_rank`.
+/// True if some of these ranks must share a core: they cannot each have a core of their own among
+/// the physical cores that they are bound to, or a node has fewer physical cores, or fewer CPUs
+/// allowed by a control group, than ranks. Unknown facts are ignored. `ranks` are indices into
+/// `facts` and `node_of_rank`.
 [[nodiscard]] bool share_cores(std::span<const int> ranks,
                                std::span<const machine::MachineFacts> facts,
                                std::span<const int> node_of_rank);

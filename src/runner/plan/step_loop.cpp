@@ -16,9 +16,9 @@ namespace {
 
 constexpr int most_looks = 40;  // 1.5^40 samples are never reached
 
-/// Returns the number of looks to plan for: the first one, one for each growth of the samples up to
-/// `most`, one more if steps turn out shorter than expected, and one when time is up. If time is up
-/// before there are `first` samples, there is only the last one.
+/// Returns the number of looks to plan for: the first look, one for each growth of the number of
+/// samples up to `most`, one more in case steps are shorter than expected, and one when time is up.
+/// If time is up before there are `first` samples, only that last look is planned.
 int looks_until(double first, double most) {
   if (most < first) return 1;
   const double ratio = std::max(1.0, most / first);
@@ -28,10 +28,10 @@ int looks_until(double first, double most) {
 
 constexpr std::size_t least_steps = 3;
 constexpr std::size_t steps_to_tell = 16;  // with fewer steps, no change can be detected
-constexpr double least_share = 0.1;    // of max_time, for warm-up at least, but see least_seconds
-constexpr double least_seconds = 0.5;  // this is enough for clocks and caches
-constexpr double share_to_tell = 0.1;  // of max_time, at most, for the first steps_to_tell steps
-constexpr double largest_share = 0.3;  // of max_time, for warm-up at most
+constexpr double least_share = 0.1;    // share of max_time, for warm-up at least; see least_seconds
+constexpr double least_seconds = 0.5;  // long enough for clocks and caches to settle
+constexpr double share_to_tell = 0.1;  // share of max_time; limit for the first steps_to_tell steps
+constexpr double largest_share = 0.3;  // largest share of max_time for warm-up
 
 constexpr double block_seconds = 0.05;
 constexpr std::size_t least_block = 2, largest_block = 64;
@@ -43,7 +43,7 @@ constexpr std::size_t least_traced = 2;  // traced steps of a block, unless fewe
 constexpr double shortest_step = 1e-9;   // seconds; avoids division by zero
 
 constexpr int fewest_solo_plays = 4, most_solo_plays = 9;
-constexpr double share_of_time = 0.1;  // of max_time, for all plays together
+constexpr double share_of_time = 0.1;  // of max_time, for all solo plays together
 
 }  // namespace
 
@@ -94,7 +94,8 @@ BlockPlan plan_blocks(units::Seconds step, units::Seconds left, Tracing tracing)
   const std::size_t wanted = steps_in(block_seconds, least_block, largest_block);
   if (tracing == Tracing::off) return {.steps = wanted, .pairs = 0};
   const double time = std::max(left.value(), 0.0);
-  // The steps for which each block of all pairs has time. The first step of a block is dropped.
+  // The number of steps in each block if all pairs together take `share_of_pairs` of the time. The
+  // first step of a block does not count.
   const std::size_t fit = steps_in(share_of_pairs * time / (2 * least_pairs), 1, largest_block + 1);
   if (fit > least_block) return {.steps = std::min(wanted, fit - 1), .pairs = least_pairs};
   return {.steps = least_block,
@@ -147,8 +148,8 @@ std::optional<double> StepLoop::half_width() const {
   return rule_ ? rule_->half_width() : std::nullopt;
 }
 
-/// Plans the length of blocks and the looks, from the later steps so far. If time will be up before
-/// the first look, only the last look is planned.
+/// Plans the length of blocks and the looks, from the times of the later half of all steps so far.
+/// If time will be up before the first look, only the last look is planned.
 void StepLoop::plan_rounds() {
   const units::Seconds step = std::max(warm_step(times_), units::Seconds{shortest_step});
   const units::Seconds left = effort_.max_time - elapsed_;

@@ -27,8 +27,8 @@ using NominalConfidence = std::function<double(int planned, double growth)>;
 
 /// Decides at interim analyses ("looks") whether there are enough samples. The number of samples
 /// grows geometrically from look to look. The number of looks is planned at the beginning, so that
-/// the interval of each look can be widened accordingly. Ranks with the same samples decide the
-/// same.
+/// the interval of each look can be widened accordingly. Ranks with the same samples make the same
+/// decisions.
 class StopRule {
  public:
   static constexpr double growth = 1.5;  ///< growth of the number of samples from look to look
@@ -71,11 +71,11 @@ class StopRule {
 /// (relative); 0 if there is no such change.
 using LastChange = std::function<std::size_t(std::span<const double>, double smallest)>;
 
-/// Decides when warm-up is over. At least 3 steps are played, over a tenth of the time but no more
-/// than half a second. Then the last change of level must be followed by at least 16 steps and by
-/// at least half as many steps as precede it. Warm-up ends in any case after 3 tenths of the time,
-/// or after one tenth if there are fewer than 16 steps by then. Ranks with the same times decide
-/// the same.
+/// Decides when warm-up is over. Warm-up has at least 3 steps and lasts at least a tenth of the
+/// time, or half a second if that is less. Then the last change of level must be followed by at
+/// least 16 steps and by at least half as many steps as precede it. Warm-up ends in any case after
+/// 3 tenths of the time, or after one tenth if there are fewer than 16 steps by then. Ranks with
+/// the same times make the same decisions.
 class WarmUp {
  public:
   /// If `last_change` is empty, changes of level are ignored.
@@ -95,7 +95,7 @@ class WarmUp {
 };
 
 /// The least number of pairs of an untraced and a traced block for which the difference between
-/// both has an interval.
+/// their step times has an interval.
 inline constexpr std::size_t least_pairs = 6;
 /// The least number of counted steps for which the step time has an interval.
 inline constexpr std::size_t least_counted = 6;
@@ -122,7 +122,7 @@ enum class Tracing : bool { off, on };
 /// first step of an untraced or traced block starts on idle ranks and does not count.
 struct Block {
   enum class Kind : std::uint8_t { warm_up, untraced, traced } kind = Kind::warm_up;
-  std::size_t steps = 1;  ///< number of steps, with those that do not count
+  std::size_t steps = 1;  ///< number of steps, including those that do not count
 
   bool operator==(const Block&) const = default;
 };
@@ -144,7 +144,7 @@ struct BlockPlan {
 /// empty.
 [[nodiscard]] units::Seconds warm_step(std::span<const double> times);
 
-/// Gives out the blocks of a loop one after another. Warm-up comes first, in blocks of one step.
+/// Determines the blocks of a loop one after another. Warm-up comes first, in blocks of one step.
 /// Untraced steps follow until six count. With tracing, pairs of an untraced and a traced block of
 /// equal length come next, in alternating order: six pairs before the first look, then one pair for
 /// every three untraced blocks. If six pairs would take more than half of the time, there are
@@ -190,7 +190,7 @@ class StepLoop {
   BlockPlan plan_;
   std::optional<StopRule> rule_;
   std::deque<Block::Kind> round_;  ///< blocks that remain in this round
-  std::size_t round_steps_ = 0;    ///< steps that count in each of them
+  std::size_t round_steps_ = 0;    ///< steps that count in each of these blocks
   std::size_t pairs_ = 0;          ///< pairs begun so far
   int alone_ = 0;                  ///< untraced blocks since the last pair
   std::size_t traced_ = 0;         ///< traced blocks

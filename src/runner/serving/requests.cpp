@@ -27,7 +27,7 @@ enum class Kind : std::int64_t {
   request,  ///< to a leader: answer this request with so many tokens
   end,      ///< to a leader or a follower: there are no more requests
   answer,   ///< to the dispatcher; the sender identifies the replica
-  failed,   ///< to the dispatcher: the sender failed, and will say why at the vote
+  failed,   ///< to the dispatcher: the sender failed; its reason follows in a later vote
   batch     ///< to a follower: play a batch of this size and number of tokens
 };
 
@@ -162,7 +162,7 @@ class Dispatcher {
     return ledger_.open() - (trial_.arrivals.size() - next_);
   }
 
-  /// Throws base::Error if an answer has been due and none came for longer than `patience`.
+  /// Throws base::Error if requests are unanswered and no answer came for longer than `patience`.
   void require_progress() const {
     const units::Nanoseconds waited = comm::now() - last_progress_;
     if (due() == 0 || units::to_seconds(waited) < trial_.patience) return;
@@ -283,7 +283,7 @@ class Leader {
     ++batches_;
   }
 
-  /// Sends the answers to the requests that are complete with this number of tokens.
+  /// Sends the answers to the requests whose answer is complete with this number of tokens.
   void answer(std::vector<Message>& batch, std::uint64_t tokens) const {
     const units::Nanoseconds now = comm::now();
     for (Message& one : batch) {

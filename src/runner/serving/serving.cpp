@@ -33,11 +33,11 @@ using workloads::serve::ReplicaUse;
 using workloads::serve::Setting;
 using workloads::serve::Summary;
 
-constexpr double no_rate = 0;           // is broadcast if there are no more trials
+constexpr double no_rate = 0;           // rate that is broadcast when there are no more trials
 constexpr double least_patience = 60;   // seconds without an answer, before a trial fails
 constexpr double patient_batches = 50;  // or the time of so many batches, if that is longer
 constexpr std::uint64_t least_requests = 20;
-constexpr double trial_share = 0.2;  // of the point's time, if several rates are tried
+constexpr double trial_share = 0.2;  // share of the point's time per trial, for several rates
 
 /// The result of the trial of one rate.
 struct TrialResult {
@@ -151,7 +151,7 @@ std::vector<RowData> replica_rows(const TrialResult& trial) {
 
 constexpr std::size_t most_request_rows = 1000;
 
-/// Returns one row for each request of a trial, but for at most `most_request_rows` requests.
+/// Returns one row for each of the first `most_request_rows` requests of a trial.
 std::vector<RowData> request_rows(const TrialResult& trial) {
   std::vector<RowData> rows;
   for (const Outcome& one : trial.outcomes) {
@@ -255,7 +255,7 @@ class ServeRun {
     pace_ = {.one = {slowest[0], slowest[1]}, .full = {slowest[2], slowest[3]}};
   }
 
-  /// Returns the seconds that it takes to answer with so many tokens.
+  /// Returns the seconds of a batch in which the longest answer has `tokens` tokens.
   [[nodiscard]] static double seconds_of(const Pace& pace, double tokens) {
     return pace.prefill + (tokens - 1) * pace.token;
   }
@@ -267,8 +267,8 @@ class ServeRun {
     return static_cast<double>(setting_.max_batch) * point_.request.mesh.dp / std::max(batch, 1e-9);
   }
 
-  /// Returns the trial of a rate. The result is the same on all ranks, since it depends only on
-  /// values that all ranks have.
+  /// Returns the requests and limits of a trial at a rate. They are the same on all ranks, since
+  /// they depend only on values that all ranks have.
   [[nodiscard]] Trial trial_at(double rate) const {
     const double share = setting_.rate ? 1 : trial_share;
     const double seconds = share * context_.effort.max_time.value();

@@ -29,8 +29,8 @@ namespace isoscale::runner::serving {
 void run_serve(const plan::PlannedPoint& point, const measure::PointContext& context,
                const measure::PointRanks& ranks, results::PointData& data);
 
-/// The requests of a trial and the replicas that answer them. It is the same on all ranks of the
-/// point.
+/// The requests of a trial and the replicas that answer them. A trial is the same on all ranks of
+/// the point.
 struct Trial {
   std::vector<double> arrivals{};       ///< seconds since the begin, ascending
   std::vector<std::uint64_t> tokens{};  ///< of the answer to each request
@@ -62,7 +62,7 @@ struct Served {
 [[nodiscard]] Served dispatch(const comm::MessageQueue& mail, const Trial& trial,
                               const std::stop_token& stop, watch::Activity* activity);
 
-/// The part of this rank in its replica.
+/// The role of this rank in its replica.
 struct ReplicaPart {
   executor::Session& session;
   const comm::MessageQueue& point;      ///< queue of all ranks of the point
@@ -85,8 +85,9 @@ struct ReplicaPart {
 /// Runs a follower until its leader ends it. Returns a problem; "" if there was none.
 [[nodiscard]] std::string follow(const ReplicaPart& part, units::Seconds patience);
 
-/// The seconds that a batch takes on this rank. Both are medians of a few plays, which all ranks of
-/// the replica make at the same time, after each program has been played once.
+/// The seconds that a batch takes on this rank: for `prefill`, which gives the first token of each
+/// answer, and for each further token. Both are medians of a few plays, which all ranks of the
+/// replica make at the same time, after each program has been played once.
 struct Pace {
   double prefill = 0, token = 0;
 };

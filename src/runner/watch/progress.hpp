@@ -40,13 +40,13 @@ class Activity {
   void doing(std::string_view what);
   void at_point(std::string_view what);  ///< begins a point; precedes the text of doing()
   /// Notes an error on this rank alone, and waits until the supervisor ends the job. Returns only
-  /// if nobody watches.
+  /// if there is no supervisor.
   void fail(std::string_view why);
   void set_watched();
   [[nodiscard]] bool has_failed() const;
 
-  /// As long as an Idle object exists, the rank counts as idle: it waits for other ranks, or for a
-  /// point in time. If `activity` is null, nothing is noted.
+  /// The rank counts as idle while an Idle object exists: it waits for other ranks, or for a point
+  /// in time. If `activity` is null, nothing is noted.
   class Idle {
    public:
     explicit Idle(Activity* activity);
@@ -63,8 +63,8 @@ class Activity {
   /// Returns the counter of the runner's own collective calls.
   [[nodiscard]] std::shared_ptr<comm::CallCount> calls() const;
 
-  /// A snapshot of this rank's progress. Two equal snapshots mean that nothing has moved in
-  /// between.
+  /// A snapshot of this rank's progress. If two snapshots are equal, the rank made no progress
+  /// between them.
   struct Motion {
     std::uint64_t changes = 0, calls = 0;
     std::vector<executor::Whereabouts> sessions{};
@@ -99,12 +99,12 @@ class Progress {
   /// Returns the style for standard error: live on a terminal, else lines.
   [[nodiscard]] static Style detect();
 
-  /// From now on also notes the progress in `activity`, even if nothing is printed.
+  /// Makes this object also note the progress in `activity`, even if nothing is printed.
   void tell(Activity* activity) { activity_ = activity; }
   [[nodiscard]] Activity* activity() const { return activity_; }
 
   void begin_point(int index, std::string_view what);
-  /// Notes what is done with the point. In a log this is printed every ten seconds at most.
+  /// Notes the present activity. In a log, it is printed every ten seconds at most.
   void doing(std::string_view what);
   void end_point(std::string_view outcome);
   void finish();
@@ -126,20 +126,20 @@ class Progress {
   std::optional<units::Nanoseconds> deadline_;
 };
 
-/// Estimates the remaining time of a run that has lasted `elapsed`. The points that have ended were
-/// expected to take `planned_done` and took `done`; the remaining ones are expected to take
-/// `planned_left`, which is scaled by the same factor; the time since the last point ended is
+/// Estimates the remaining time of a run that has lasted `elapsed`. The points that have ended took
+/// `done`, and were expected to take `planned_done`. The remaining points are expected to take
+/// `planned_left`, which is scaled by done / planned_done. The time since the last point ended is
 /// subtracted. The result is at least 0, and at most the time until the deadline. Absent if there
 /// is no plan.
 [[nodiscard]] std::optional<units::Seconds> expected_left(
     units::Seconds elapsed, units::Seconds done, units::Seconds planned_done,
     units::Seconds planned_left, std::optional<units::Seconds> until_deadline);
 
-/// Decorates an executor so that an activity knows its sessions while they exist, their positions,
-/// and the calls that they have made on each communicator.
+/// Wraps an executor so that an activity knows its sessions while they exist, their positions, and
+/// the calls that they have made on each communicator.
 class WatchedExecutor final : public executor::Executor {
  public:
-  /// Reports name ranks by their numbers in `world`. The arguments must outlive this object and its
+  /// Reports name ranks by their rank in `world`. The arguments must outlive this object and its
   /// sessions.
   WatchedExecutor(executor::Executor& inner, Activity& activity, const comm::Communicator& world)
       : inner_(inner), activity_(activity), world_(world) {}

@@ -46,8 +46,8 @@ std::vector<int> ranks_from(const json& list) {
   return ranks_of(ranges);
 }
 
-/// The communicators of a rank's ops. Each is named only once, since a step may have a hundred
-/// thousand ops, and a group thousands of ranks.
+/// The communicators of a rank's ops. Each communicator is stored only once, since a step may have
+/// a hundred thousand ops, and a group thousands of ranks.
 class Groups {
  public:
   explicit Groups(const CallMap& map) : map_(map) {}
@@ -135,7 +135,7 @@ class Known {
   std::size_t ops_;
 };
 
-/// A lane is known to have begun op `op`; it may already be in one of the next `behind` ops.
+/// The position of a lane: it has begun op `op`, and may be in one of the next `behind` ops.
 struct Lane {
   std::size_t op = 0;
   std::size_t behind = 0;

@@ -58,7 +58,7 @@ struct RankState {
   std::vector<AtOp> at{};
   std::vector<Arrival> arrivals{};
 
-  /// True if the rank does not wait for others, so whatever holds it up is its own.
+  /// True if the rank waits for no other rank, so that it causes its own standstill.
   [[nodiscard]] bool is_alone() const;
 };
 
@@ -78,14 +78,14 @@ struct CallMap {
 };
 
 /// Adds to `state` the calls that a rank has made on each communicator, and the ops that its
-/// streams are in. A collective's communicator is identified by its group and stream, that of a
-/// message by the partner.
+/// streams are in. The communicator of a collective is identified by group and stream, and the
+/// communicator of a message by the partner.
 void describe_calls(const CallMap& map, const executor::Whereabouts& at, RankState& state);
 
 /// Returns "all_reduce of 4 MiB along dp, backward, layer 3, microbatch 0".
 [[nodiscard]] std::string op_text(const program::OutlineOp& op, const mesh::Shape& mesh);
 
-/// Returns the ranks of ranges, as base::ranges_of() made them.
+/// Returns all ranks in `ranges`, which base::ranges_of() has made.
 [[nodiscard]] std::vector<int> ranks_of(std::span<const base::Range> ranges);
 
 }  // namespace isoscale::runner::watch

@@ -29,7 +29,7 @@ namespace {
 
 using StateOfRank = std::map<int, const RankState*>;
 
-/// A call in which some members of a group wait for others that have not made it.
+/// A call in which some members of a group wait for others that have not made the call.
 struct Meeting {
   CallNumber call{};
   std::string op{};
@@ -90,7 +90,7 @@ std::vector<int> list(const std::set<int>& ranks) { return {ranks.begin(), ranks
 
 enum Box : int { question, answer, finding };
 
-/// The time that a poll waits for answers, and the time until the leader's finding must have come.
+/// The time limits of a poll, from its begin: for answers, and for the leader's finding.
 constexpr units::Nanoseconds answers_within{2'500'000'000}, finding_within{4'000'000'000};
 constexpr std::chrono::milliseconds pause{5};
 
@@ -124,8 +124,8 @@ Hang find_hang(const std::vector<RankState>& states, int ranks) {
   for (const auto& [rank, state] : known) {
     if (!state->failure.empty()) culprits[rank] = what_of(*state);
   }
-  // A culprit is absent from a call and waits in none. If some ranks do not answer or have failed,
-  // these are the culprits: other absent ranks may only be late because of them.
+  // A culprit is absent from a call and does not wait in another one. If some ranks do not answer
+  // or have failed, only these are culprits: other absent ranks may only be late because of them.
   const bool is_plain = culprits.empty();
   for (const Meeting& meeting : meetings) {
     for (const int rank : meeting.absent) {
@@ -226,9 +226,9 @@ void RankPoll::collect(std::vector<RankState>& states) {
 RankPoll::Result RankPoll::lead(std::vector<RankState> states, units::Seconds timeout) {
   std::ranges::sort(states, {}, &RankState::rank);
   const auto fails = [](const RankState& s) { return !s.failure.empty(); };
-  // If no working rank has stood still for the whole timeout, the poll was begun by an idle rank,
-  // while others do work that takes long. These must then stand still for the whole timeout to
-  // count as stuck.
+  // If no working rank has stood still for the whole timeout, an idle rank began the poll, while
+  // other ranks do work that takes long. Such ranks then count as stuck only after the whole
+  // timeout.
   const bool one_is_due = std::ranges::any_of(
       states, [&](const RankState& s) { return !s.rests && s.still >= timeout.value(); });
   const double still = one_is_due ? timeout.value() / 2 : timeout.value();

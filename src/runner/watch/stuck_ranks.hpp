@@ -23,7 +23,8 @@ struct Culprit {
 struct Hang {
   std::vector<int> silent{};        ///< ranks that never answered, ascending
   std::vector<Culprit> culprits{};  ///< by rank; empty if none can be named
-  /// The first call in which some members have arrived and others have not; "" if there is none.
+  /// The first call in which some members have arrived and others have not; "" if there is no such
+  /// call.
   std::string first_op{};
   std::vector<int> waiting{}, absent{};  ///< ranks that have arrived there, and ranks that have not
 
@@ -64,12 +65,12 @@ class RankPoll {
     Hang hang{};      ///< right on the leader only
     int leader = -1;  ///< -1 if no leader was heard
     std::string sentence{};
-    bool calm = false;  ///< all answered, none failed; some move or all are idle
+    bool calm = false;  ///< true if all ranks answered, none failed, and some move or all are idle
   };
   /// Begins a poll, or joins the poll of another rank; ends within 4 seconds. `timeout` is the time
   /// without progress after which a rank counts as stuck. A working rank counts as moving if it has
-  /// stood still for less than half of that, or for less than all of it if no working rank has
-  /// stood still for `timeout`. Calls `meanwhile` every few milliseconds.
+  /// stood still for less than half of `timeout`; if no working rank has stood still for the whole
+  /// `timeout`, less than `timeout` suffices. Calls `meanwhile` every few milliseconds.
   [[nodiscard]] Result poll(const RankState& own, units::Seconds timeout,
                             const std::function<void()>& meanwhile);
 

@@ -26,7 +26,7 @@ constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 10'000'000};
 
 constexpr timespec signal_pause{.tv_sec = 0, .tv_nsec = Supervisor::look_pause.value()};
 constexpr timespec signal_glance{.tv_sec = 0, .tv_nsec = 0};
-/// After this time the process kills itself, whatever MPI does.
+/// After this time the process kills itself, even if MPI does not return.
 constexpr std::chrono::seconds last_resort{5};
 /// The time that a process which was told to end may spend on its message, and on finishing a
 /// change of the run file: launchers kill a process one second after they told it to end.
@@ -230,7 +230,7 @@ void Supervisor::poll_ranks() {
   }
   const RankPoll::Result found =
       rank_poll_->poll(own, timeout, [this] { take_signal(signal_glance); });
-  // If other ranks made this rank answer, its own time without progress continues to count.
+  // If another rank began the poll, the time without progress of this rank continues to count.
   if (!found.calm || units::Seconds{own.still} >= timeout) moved_ = comm::now();
   if (!found.calm) end_job(found);
 }

@@ -21,7 +21,7 @@
 
 namespace isoscale::runner::watch {
 
-/// Limits the time for the start and the end of MPI, during which nothing else watches. If they
+/// Limits the time for the start and the end of MPI, during which no supervisor exists. If they
 /// take too long because a rank of the job is missing, the process ends with a message. SIGTERM and
 /// SIGINT, which may be blocked by then, end the process at once. Only one process of the launch
 /// ends itself first, and the launcher then ends the others: mpirun of Open MPI 4.1 may crash or
@@ -74,7 +74,7 @@ class Supervisor {
  public:
   /// The interval at which the supervisor checks the other ranks and whether this rank stands
   /// still. It is long, since the supervisor may share a core with the measurement; signals are
-  /// taken at once.
+  /// handled at once.
   static constexpr units::Nanoseconds look_pause{300'000'000};
 
   struct Setting {
@@ -92,8 +92,8 @@ class Supervisor {
   /// Announces the point under way, by its index in the plan, and the number of points that
   /// --resume would measure if it hung.
   void set_point(int index, int left);
-  /// Called while an exception from a point is handled. If the other ranks do not know of it, ends
-  /// the job; returns if they do, or if nothing is watched.
+  /// Called while an exception from a point is handled. Ends the job if the other ranks do not know
+  /// of the exception. Returns if they do, or if nothing is watched.
   void fail_alone();
   /// Sets the function that rank 0 calls before the job ends early. It writes the reason into the
   /// run file.
@@ -112,7 +112,7 @@ class Supervisor {
   [[nodiscard]] bool stands_still();
   void take_signal(const timespec& within);
   [[noreturn]] void end_by_signal(int signal);
-  /// Polls the ranks. Returns only if all is well.
+  /// Polls the ranks. Returns only if the job need not end.
   void poll_ranks();
   void tell(const RankPoll::Result& found);
   [[noreturn]] void end_job(RankPoll::Result found);

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Builds a section from a short list of blocks, and the small pieces that several first screens share.
+// Builds sections from lists of blocks, and makes the small elements that first screens share.
 import { meaning, partOfCause } from "./causes.js";
 import { chart } from "./chart.js";
 import { el } from "./dom.js";
@@ -53,7 +53,7 @@ export const content = (blocks, look = null) => el("div", { class: look }, block
 export const factLine = (name, value) => (isEmpty(value) ? null
   : el("div", { class: "fact-line" }, el("dt", {}, name), el("dd", {}, value)));
 
-/** Makes a fact of the first screen: its name, the fact in large type, and details in small type. */
+/** Makes a fact of the first screen: its name, the fact in large type, details in small type. */
 export const fact = (name, title, ...details) => el("div", { class: "fact" }, el("dt", {}, name),
   el("dd", {}, el("b", {}, title)), details.filter(Boolean).map((text) => el("dd", { class: "note" }, text)));
 
@@ -79,7 +79,7 @@ function warningItem({ grave, text, target }) {
     target ? el("a", { href: `#${target}` }, text) : el("span", {}, text));
 }
 
-/** Makes the panel of warnings: {grave, text, target}, of which `most` are shown at first. */
+/** Makes the panel of warnings {grave, text, target}, of which `most` are shown at first. */
 export function warningsPanel(all, most, none) {
   if (all.length === 0) return panel("Warnings", null, "", el("p", { class: "good" }, none));
   const list = (some) => el("ul", { class: "plain lines" }, some.map(warningItem));
@@ -112,8 +112,8 @@ export function cardGrid(cards, most, rest) {
 }
 
 /**
- * Draws the reached and lost shares of the ideal, and the interval. All bars of a page have one
- * scale.
+ * Draws an efficiency as a bar: the reached and the lost share of the ideal, and the interval. All
+ * bars of a page have the same scale.
  */
 export function efficiencyBar(efficiency, interval, scale) {
   const at = (value) => `${(100 * Math.min(value, scale)) / scale}%`;

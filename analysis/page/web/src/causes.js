@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Causes of lost time, for all sections: their shares of the step, meanings and colours.
+// Defines the causes of lost time for all sections: their shares of the step, meanings and colours.
 
 import { unsound } from "./data.js";
 
@@ -40,7 +40,7 @@ export function partOfCause(cause) {
 }
 
 /**
- * Returns a point's losses, largest first; [] without a waterfall (as for the baseline).
+ * Returns the losses of a point, largest first; [] if it has no waterfall, as for the baseline.
  * @returns {{cause: string, seconds: number, share: number}[]} share of the measured step
  */
 export function lossesOf(point) {
@@ -52,23 +52,20 @@ export function lossesOf(point) {
 }
 
 /**
- * An entry among a waterfall's losses that is no cause: the difference between traced and untraced
- * steps.
+ * The name of an entry among a waterfall's losses that is not a cause: the difference between
+ * traced and untraced steps.
  */
 export const tracing = "untraced";
 
-/**
- * False if the report says that the causes do not explain the loss; their shares are then not
- * shown.
- */
+/** False if the report says that the causes do not explain the loss; they are then not shown. */
 export const explains = (point) => point.full.waterfall?.explains !== false;
 
-/** Returns the measured point of the largest rank count; undefined if none was measured. */
+/** Returns the measured point with the largest rank count; undefined if none was measured. */
 export const largest = (points) => points.reduce((best, at) => (best && best.ranks >= at.ranks ? best : at), undefined);
 
 /**
- * True if the times are those of the machine: no label says otherwise, and the results are verified
- * or were not checked.
+ * True if the times of a point represent the machine: no label says otherwise, and the results are
+ * verified or were not checked. Other comments call such a point sound.
  */
 export const isSound = (point) => !point.labels.some((label) => unsound.includes(label)) && point.full.verified !== false;
 

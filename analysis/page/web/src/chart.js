@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The frame around every chart: title, switches, a legend of buttons, the picture, its numbers as a
-// table, and saving. A chart is drawn when it comes near the window.
+// Makes the frame around every chart: title, switches, a legend of buttons, the picture, its
+// numbers as a table, and saving. A chart is drawn when it comes near the window.
 import { button, download, el } from "./dom.js";
 import { init } from "./echarts.js";
 import { filter } from "./filter.js";
@@ -26,9 +26,7 @@ import { onThemeChange, setPrinting, theme } from "./theme.js";
  * @property {boolean} [legend] false: none
  */
 
-/**
- * All charts on the page, by id: {drawn, draw(), instance, spec, state}; scripts may use them too.
- */
+/** Maps ids to all charts on the page: {drawn, draw(), instance, spec, state}, also for scripts. */
 export const charts = {};
 
 const nearby = new IntersectionObserver((entries) => {
@@ -46,14 +44,14 @@ const resized = new ResizeObserver((entries) => {
 const isNarrow = (width) => width < 520;
 
 /**
- * Returns a text in which no "{name|" begins a style of rich text: an invisible character separates
- * brace and name.
+ * Returns the text without any "{name|", which would begin a style of rich text: an invisible
+ * character separates the brace and the name.
  */
 const plain = (text) => text?.replace(/\{(?=\w+\|)/g, "{\u2060");
 
 const zoomByWheel = { type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" };
 
-/** Adds to an axis what all axes share; the names of x axes stand below their middle. */
+/** Adds to an axis the settings that all axes share; x axes have their names below their middle. */
 function axisOf({ format, ...own }, colours, isX) {
   return {
     type: "value",
@@ -79,8 +77,8 @@ function complete({ tip, zoom, ...option }, colours, narrow) {
     textStyle: { color: colours.text, fontFamily: "system-ui, sans-serif" },
     ...(zoom ? { dataZoom: [zoomByWheel] } : {}),
     ...option,
-    // Series are drawn at once: a picture may be saved or removed before its last piece would be
-    // drawn.
+    // Each series is drawn at once: otherwise a picture might be saved or removed before it is
+    // complete.
     series: option.series.map((own) => ({ progressive: 0, ...own })),
     xAxis: axes(option.xAxis, true),
     yAxis: axes(option.yAxis, false),
@@ -102,7 +100,7 @@ function complete({ tip, zoom, ...option }, colours, narrow) {
 /** Replaces the control characters that XML does not allow, not even escaped. */
 const forXml = (text) => text.replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd");
 
-/** Returns how many lines a legend of these names takes in a saved picture. */
+/** Returns the number of lines that a legend of these names takes in a saved picture. */
 function linesOf(names, width) {
   let lines = names.length > 0 ? 1 : 0;
   let used = 0;
@@ -117,7 +115,7 @@ function linesOf(names, width) {
   return lines;
 }
 
-/** For each key, where the part of the data that is shown moves to, of its middle and width in percent. */
+/** Maps keys to functions that move the zoom window, given by middle and width in percent. */
 const moves = {
   "+": (middle, width) => [middle, width / 2],
   "=": (middle, width) => [middle, width / 2],
@@ -127,7 +125,8 @@ const moves = {
   ArrowRight: (middle, width) => [middle + width / 5, width],
 };
 
-// Charts that are made anew, with the same id and another content, keep the state of their switches.
+// The states of switches by chart id: a chart that replaces another one with the same id takes over
+// its state.
 const states = {};
 
 class Chart {
@@ -181,7 +180,7 @@ class Chart {
     return { name, choice, element };
   }
 
-  /** Sets a switch that has this choice. */
+  /** Sets the switch `name` to `choice`, if it has this choice. */
   choose(name, choice) {
     const own = this.buttons.filter((at) => at.name === name);
     if (choice === this.state[name] || !own.some((at) => at.choice === choice)) return;
@@ -227,7 +226,7 @@ class Chart {
     this.canvas.setAttribute("aria-label", `${this.spec.title}. ${zooms ? "Arrow keys move, + and - zoom, 0 shows all; t" : "T"}he numbers are in the table below.`);
   }
 
-  /** Returns the names in the legend; none if there is nothing to choose. */
+  /** Returns the names in the legend; [] if there are fewer than two to choose from. */
   names() {
     const series = this.spec.legend === false ? [] : (this.instance?.getOption().series ?? []);
     const names = [...new Set(series.map((s) => s.name).filter((name) => name && !name.startsWith("\0")))];
@@ -257,7 +256,7 @@ class Chart {
     this.instance?.dispatchAction({ type: "dataZoom", start, end: start + width });
   }
 
-  /** Returns the part of the data that is shown, in percent; null without zoom. */
+  /** Returns the part of the data in view, in percent; null without zoom. */
   window() {
     const zoom = this.instance?.getOption().dataZoom?.[0];
     return zoom ? { start: zoom.start, end: zoom.end } : null;
@@ -291,7 +290,7 @@ class Chart {
     };
     option.backgroundColor = colours.background;
     for (const key of ["top", "bottom"]) {
-      // Margins in percent leave room by themselves.
+      // Only margins in pixels are enlarged; those in percent leave enough room.
       if (typeof option.grid[key] === "number") option.grid[key] += key === "top" ? above : below;
     }
     if (option.visualMap) option.visualMap.bottom += below;
@@ -319,8 +318,8 @@ export function chart(spec) {
 }
 
 /**
- * Removes the charts of `place`, and then calls `fill`, which puts others there. The order matters:
- * charts are registered by their ids, and the new ones have the same ones.
+ * Removes the charts in `place`, and then calls `fill`, which puts others there. The old charts
+ * must be removed first, since charts are registered by id and the new ones have the same ids.
  */
 export function keepStates(place, fill) {
   const drawn = [];
@@ -329,20 +328,20 @@ export function keepStates(place, fill) {
     states[id] = charts[id].state;
     if (charts[id].drawn) drawn.push(id);
     charts[id].instance?.dispose();
-    charts[id].instance = null;  // a button that a caller still holds must not draw on it
+    charts[id].instance = null;  // buttons of the removed chart must not draw on it
     delete charts[id];
   }
   fill();
   for (const id of drawn) charts[id]?.draw();
 }
 
-/** Draws the charts that have not come near the window yet: for paper, and for scripts. */
+/** Draws the charts that have not come near the window yet, for printing and for scripts. */
 export function drawAll() {
   for (const made of Object.values(charts)) {
     try {
       made.draw();
     } catch (error) {
-      // A chart that cannot be drawn does not keep the others from being drawn.
+      // If one chart cannot be drawn, the others still are.
       console.error(made.spec.id, error);
     }
   }

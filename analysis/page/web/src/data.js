@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The data that the page reads (analysis/page/page_data.cpp writes it), and views that sections
-// share.
+// Provides the data of the page (written by analysis/page/page_data.cpp), and views of it that
+// sections share.
 import { ranksText } from "./format.js";
 
 /**
@@ -20,9 +20,9 @@ import { ranksText } from "./format.js";
  * @property {string} status
  * @property {string} reason
  * @property {object} full the point of the JSON report: breakdown, waterfall, pop, ...; for several
- *   launches that of the typical one, with its losses against the joined curve's baseline
- * @property {number|undefined} launch of several: the typical one, from 1
- * @property {object|null} details series for pictures
+ *   launches that of the typical launch, with losses relative to the joined curve's baseline
+ * @property {number|undefined} launch number, from 1, of the typical launch if there are several
+ * @property {object|null} details series for charts
  */
 
 /**
@@ -38,12 +38,12 @@ import { ranksText } from "./format.js";
 
 export const data = JSON.parse(document.getElementById("data").textContent);
 
-/** Returns an object's own value under a name that may be anything, such as "constructor". */
+/** Returns the object's own property; `name` may be that of an inherited one: "constructor". */
 export const ownOf = (object, name) => (Object.hasOwn(object, name) ? object[name] : undefined);
 
 const idealOf = (point) => (point.efficiency ? point.speedup / point.efficiency : null);
 
-/** Returns the view of a point, with `full` of the launch `runIndex`. */
+/** Returns a point of the report as a Point; `full` is the point of the launch `runIndex`. */
 function viewOf(point, full, runIndex) {
   const ideal = idealOf(point);
   return {
@@ -55,7 +55,7 @@ function viewOf(point, full, runIndex) {
     speedup: point.speedup,
     speedupInterval: point.speedup_interval,
     efficiency: point.efficiency,
-    // A joined point has the interval of its speed-up alone.
+    // A joined point has only an interval of its speed-up; that of its efficiency follows.
     efficiencyInterval: point.efficiency_interval ?? (point.speedup_interval && ideal ? point.speedup_interval.map((at) => at / ideal) : null),
     labels: point.labels,
     status: full.status,
@@ -67,20 +67,20 @@ function viewOf(point, full, runIndex) {
   };
 }
 
-// The keys whose values belong to a joined point itself; all others are those of its typical
-// launch. Its causes are relative to the joined curve's baseline.
+// The joined point has values of its own under these keys; all other values are those of its
+// typical launch. Its causes are relative to the baseline of the joined curve.
 const joinedKeys = ["traced_step", "breakdown", "hidden_communication", "breakdown_missing", "waterfall", "pop", "serial_fraction"];
 
 function ofLaunches(report, point) {
   const typical = point.launches.find((at) => at.typical) ?? point.launches[0];
   const runIndex = report.runs.findIndex((run) => run.id === typical.run);
-  // A page of very many launches lacks the points of some of them; then the joined point stands in.
+  // A page of very many launches lacks the points of some; the joined point replaces them.
   const own = report.runs[runIndex].points.find((at) => at.index === typical.index)
     ?? { ...point, index: typical.index, status: "ok", verified: typical.verified, flags: [], findings: [] };
   return viewOf(point, { ...own, ...Object.fromEntries(joinedKeys.map((key) => [key, point[key]])) }, runIndex);
 }
 
-/** Returns titles without the words that all of them share. */
+/** Returns the titles without the words that all of them share. */
 export function shortTitles(titles) {
   const parts = titles.map((title) => title.split(", "));
   const shared = parts[0]?.filter((part) => parts.every((of) => of.includes(part))) ?? [];
@@ -123,7 +123,10 @@ export function curves(report = data.report) {
   return all.map((at, i) => ({ ...at, short: names[i] }));
 }
 
-/** Returns "breakdown of launch 2 (1, 4 ranks), launch 3 (2 ranks)"; "" for a single launch. */
+/**
+ * Returns the launches that were traced: "breakdown of launch 2 (1, 4 ranks), launch 3 (2 ranks)";
+ * "" for a single launch.
+ */
 export function launchesText(points) {
   const ranksOf = new Map();
   for (const { launch, ranks } of points) if (launch) ranksOf.set(launch, [...(ranksOf.get(launch) ?? []), ranks]);
@@ -136,5 +139,5 @@ export function benches(report = data.report) {
   return report.runs.flatMap((run) => run.points.filter((point) => point.rows.length > 0).map((point) => ({ run, point })));
 }
 
-/** Labels of points whose times are not those of the machine. */
+/** The labels of points whose times do not represent the machine. */
 export const unsound = ["oversubscribed", "shared-gpu", "injected"];

@@ -3,7 +3,7 @@
 // Makes elements without markup: text from run files is only ever inserted as text.
 
 /**
- * Makes an element. `attributes` become attributes, except `on`, an object of listeners by event.
+ * Makes an element. `attributes` become attributes, except `on`, which maps events to listeners.
  * `children` are elements, texts or arrays of them; null and undefined are skipped.
  */
 export function el(name, attributes = {}, ...children) {
@@ -25,7 +25,7 @@ export function el(name, attributes = {}, ...children) {
 export const button = (text, click, attributes = {}) =>
   el("button", { type: "button", class: "quiet", on: { click }, ...attributes }, text);
 
-/** Makes a button that puts what `content` returns on the clipboard, and says for a while that it did. */
+/** Makes a button that copies the text from `content`, and then shows "copied" for a while. */
 export function copyButton(text, content) {
   const made = button(text, async () => {
     await copyText(content());
@@ -46,7 +46,8 @@ export function download(name, type, content) {
 }
 
 /**
- * Puts text on the clipboard, also if the page may not use the clipboard's interface, as from disk.
+ * Copies text to the clipboard, even if the browser does not let the page use its clipboard API, as
+ * for a page opened from disk.
  */
 async function copyText(text) {
   try {

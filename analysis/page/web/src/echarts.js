@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The parts of ECharts that the charts use; the other parts are not in the page.
+// Imports the parts of ECharts that the charts use; the page does not contain the other parts.
 import { BarChart, CustomChart, LineChart, ScatterChart } from "echarts/charts";
 import {
   DataZoomComponent,

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The curve and the rank count that all sections show, kept in the address after the section's
-// name: page.html#timeline?curve=dp&ranks=4.
+// Holds the curve and the rank count that all sections show. The address has them after the
+// section's name: page.html#timeline?curve=dp&ranks=4.
 
 const partsOf = () => location.hash.slice(1).split("?");
 let chosen = new URLSearchParams(partsOf()[1] ?? "");
@@ -17,7 +17,7 @@ function writeAddress() {
 }
 
 export const filter = {
-  /** Returns the chosen curve's name or rank count as text; null before a reader chose one. */
+  /** Returns the chosen curve's name or rank count as text; null if the reader chose none. */
   get: (key) => chosen.get(key),
   set(changes) {
     for (const [key, value] of Object.entries(changes)) chosen.set(key, value);
@@ -28,7 +28,7 @@ export const filter = {
 };
 
 window.addEventListener("hashchange", () => {
-  // A link to a section has no filter: the reader's choice stays, and goes back into the address.
+  // A link to a section has no filter: the reader's choice is kept and added to the address again.
   const [, query] = partsOf();
   if (query === undefined) {
     if (String(chosen) !== "") writeAddress();

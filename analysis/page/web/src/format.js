@@ -9,7 +9,7 @@ const prefixes = [
   [1e-3, "m"], [1e-6, "\u00b5"], [1e-9, "n"],
 ];
 
-/** True for a finite number; what is not known is null. */
+/** True for a finite number; unknown values are null. */
 export const known = (value) => typeof value === "number" && Number.isFinite(value);
 
 /** Returns three significant digits, without an exponent. */
@@ -19,7 +19,7 @@ function digits(value) {
   return size >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
 
-/** 12.3e6, "B/s" -> "12.3 MB/s". */
+/** Formats a value with a prefix: 12.3e6, "B/s" -> "12.3 MB/s". */
 export function si(value, unit = "") {
   if (!known(value)) return missing;
   if (value === 0) return `0 ${unit}`.trim();
@@ -30,7 +30,7 @@ export function si(value, unit = "") {
 
 export const seconds = (value) => si(value, "s");
 
-/** 0.253 -> "25.3%". */
+/** Formats a ratio: 0.253 -> "25.3%". */
 export function percent(value, places = 1) {
   return known(value) ? `${(100 * value).toFixed(places)}%` : missing;
 }
@@ -57,7 +57,7 @@ export function fixed(value, places = 2) {
   return known(value) ? value.toFixed(places) : missing;
 }
 
-/** 1, "rank" -> "1 rank"; 4, "rank" -> "4 ranks". */
+/** Formats a count: 1, "rank" -> "1 rank"; 4, "rank" -> "4 ranks". */
 export const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 /** Returns "64 ranks", "1 rank" */
@@ -66,29 +66,29 @@ export const rankCount = (ranks) => counted(ranks, "rank");
 /** Returns "2, 4 ranks" */
 export const ranksText = (ranks) => (ranks.length === 1 ? rankCount(ranks[0]) : `${ranks.join(", ")} ranks`);
 
-/** Returns "dp=4,tp=2"; `alone` for a single rank. */
+/** Returns the axes of a mesh: "dp=4,tp=2"; `alone` for a single rank. */
 export function meshText(mesh, alone = "1") {
   const axes = Object.entries(mesh ?? {}).filter(([, extent]) => extent > 1);
   return axes.length === 0 ? alone : axes.map(([axis, extent]) => `${axis}=${extent}`).join(",");
 }
 
-/** Returns a tooltip's line: "mesh dp=4,tp=2"; "" for a single rank. */
+/** Returns the line of a tooltip about the mesh: "mesh dp=4,tp=2"; "" for a single rank. */
 export const meshTip = (mesh) => (meshText(mesh, "") === "" ? "" : `mesh ${meshText(mesh)}`);
 
-/** Returns "+1.2%"; the sign is there for losses and gains alike. */
+/** Returns a percentage that has its sign also if it is positive: "+1.2%". */
 export const signedPercent = (value, places = 1) =>
   (known(value) ? `${value > 0 ? "+" : ""}${percent(value, places)}` : missing);
 
 /** Returns "ok", or the status with its reason. */
 export const statusText = ({ status, reason }) => (status === "ok" ? "ok" : `${status}: ${reason ?? ""}`);
 
-/** Joins what is there. */
+/** Joins the parts that are not empty. */
 export const joined = (parts, by = ", ") => parts.filter(Boolean).join(by);
 
-/** Returns the different values in their order, without missing ones. */
+/** Returns the distinct values in their order, without missing ones. */
 export const distinctOf = (values) =>
   [...new Set(values.filter((value) => value !== null && value !== undefined && value !== ""))];
 
-/** Returns "a, b and 3 more". */
+/** Returns the first values and the number of the others: "a, b and 3 more". */
 export const listed = (values, most = 6) =>
   values.slice(0, most).join(", ") + (values.length > most ? ` and ${values.length - most} more` : "");

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Describes in words on what machine and when a run was made.
+// Describes in words on which machine and when a run was made.
 import { data } from "./data.js";
 import { counted, distinctOf, joined, listed, memory as memoryText } from "./format.js";
 
@@ -11,7 +11,7 @@ function sharesGpus(run) {
   return run.points.some((point) => point.labels.includes("shared-gpu"));
 }
 
-/** Returns "8 nodes \u00d7 8 GPUs" */
+/** Returns the size of the machine: "8 nodes \u00d7 8 GPUs". */
 function shape(run) {
   const perNode = run.ranks / run.nodes;
   const unit = run.device === "cuda" && !sharesGpus(run) ? "GPU" : "rank";
@@ -36,14 +36,14 @@ function nodeText(kind) {
 /** Compares names so that node2 is before node10. */
 export const naturally = (a, b) => a.localeCompare(b, "en", { numeric: true });
 
-/** Returns "a, b, c and 5 more" */
+/** Returns the names of the hosts: "a, b, c and 5 more". */
 export function hostsText(kinds, most = 3) {
   const hosts = distinctOf(kinds.flatMap((kind) => kind.hosts)).sort(naturally);
   const more = hosts.length - most + kinds.reduce((sum, kind) => sum + (kind.more_hosts ?? 0), 0);
   return hosts.slice(0, most).join(", ") + (hosts.length > most || more > 0 ? ` and ${Math.max(more, 0)} more` : "");
 }
 
-/** Returns the device's driver and libraries, without the model that the title has. */
+/** Returns the device's driver and libraries, without its model, which is already in the title. */
 function driver(run, model) {
   const detail = run.system?.device_detail ?? "";
   return model && detail.startsWith(model) ? detail.slice(model.length).replace(/^[,\s]+/, "") : detail;
@@ -65,7 +65,7 @@ export function machineOf(run) {
   };
 }
 
-/** Returns "2026-11-21 23:36 UTC"; a text that is no such time stays as it is. */
+/** Returns a time such as "2026-11-21 23:36 UTC"; other texts are returned unchanged. */
 export function dateText(created) {
   const at = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d(\.\d+)?)?Z$/.exec(created ?? "");
   return at ? `${at[1]} ${at[2]} UTC` : created ?? "";
@@ -81,7 +81,10 @@ export function periodText(first, last) {
   return day === lastDay ? `${day} ${time} to ${lastTime} UTC` : `${day} to ${lastDay}`;
 }
 
-/** Returns "2 nodes \u00d7 8 GPUs, H100 \u00b7 2026-11-21 23:36 UTC \u00b7 run.h5", for saved pictures. */
+/**
+ * Returns the source of saved pictures: "2 nodes \u00d7 8 GPUs, H100 \u00b7 2026-11-21 23:36 UTC
+ * \u00b7 run.h5".
+ */
 export function sourceText() {
   const { report, compare, prediction } = data;
   if (prediction) return joined([prediction.machine, `predicted from ${prediction.source}`], " \u00b7 ");

@@ -31,7 +31,7 @@ import { detailed } from "./select.js";
 import { nextTheme } from "./theme.js";
 
 /**
- * A section of a page; a function that returns null instead has nothing to show.
+ * A section of a page. A function that makes a section returns null if it has nothing to show.
  * @typedef {object} Section
  * @property {string} id
  * @property {string} title in the list of sections
@@ -41,7 +41,7 @@ import { nextTheme } from "./theme.js";
  * @property {import("./blocks.js").Block[]} blocks
  */
 
-/** The functions that make the sections of a report, in order, by what they read. */
+/** The functions that make the sections of a report, in order, by the data that they read. */
 const ofCurves = [overviewSection, findingsSection, curvesSection, launchesSection, breakdownSection, waterfallSection, popSection];
 const ofPoints = [timelineSection, ranksSection, stepsSection, devicesSection];
 const ofBenches = [collectivesSection, gemmSection, pairsSection, memorySection, overlapSection, inferenceSection, servingSection];
@@ -58,7 +58,7 @@ function sections() {
   return [...each(ofCurves, all), ...each(ofPoints, groups), ...each(ofBenches, micro), preflightSection, provenanceSection];
 }
 
-/** Makes a section; shows an error in place of one that cannot be drawn, so that the others are. */
+/** Makes a section; an error replaces a section that cannot be drawn, and the others are kept. */
 function attempt(make, i) {
   try {
     const section = make();
@@ -76,7 +76,7 @@ function themeButton() {
   return made;
 }
 
-/** Returns "Isoscale: dp, tp on 64 ranks" */
+/** Returns the title of the page of a report: "Isoscale: dp, tp on 64 ranks". */
 function titleOf({ runs }) {
   const measured = (run) => (run.curves.length > 0 ? run.points.filter((point) => point.efficiency !== null) : run.points);
   const workloads = distinctOf(runs.flatMap(measured).map((point) => point.workload));
@@ -84,10 +84,10 @@ function titleOf({ runs }) {
   return `Isoscale: ${workloads.slice(0, 4).join(", ") || "report"} on ${rankCount(ranks)}`;
 }
 
-/** Returns "Isoscale: A vs B, dp, pp on 64 ranks" */
+/** Returns the title of the page of a comparison: "Isoscale: A vs B, dp, pp on 64 ranks". */
 function titleOfComparison({ sides, curves: compared }) {
   const has = (side, ranks) => side.points.some((point) => point.ranks === ranks);
-  // Only rank counts that all sides of a curve have are compared.
+  // A comparison covers only the rank counts that all sides of a curve have.
   const ranks = Math.max(0, ...compared.flatMap((curve) => curve.sides[0].points.map((point) => point.ranks)
     .filter((count) => curve.sides.every((side) => has(side, count)))));
   const workloads = distinctOf(compared.map((curve) => curve.workload));
@@ -159,5 +159,6 @@ function build() {
 }
 
 build();
-// Scripts use this: isoscale.charts.efficiency.instance is an ECharts instance once it is drawn.
+// Scripts can use this object: isoscale.charts.efficiency.instance is an ECharts instance once the
+// chart is drawn.
 window.isoscale = { charts, data, drawAll };

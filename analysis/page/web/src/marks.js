@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The series that charts are made of: lines with their intervals, and charts over rank counts.
+// Makes the series of charts: lines with their intervals, and charts over rank counts.
 import { joined, seconds } from "./format.js";
 import { symbols } from "./theme.js";
 
 /**
- * Returns the end of an axis at which `values` can be read well, however wide their `intervals`
- * ([lower, upper]) are; undefined if the intervals fit anyway.
+ * Returns the upper end of an axis that shows `values` well even if some `intervals` ([lower,
+ * upper]) reach beyond it; undefined if all intervals fit.
  */
 function endOf(values, intervals, isLog) {
   const most = 1.15 * Math.max(...values);
@@ -17,7 +17,7 @@ function endOf(values, intervals, isLog) {
   return Math.round((Math.ceil(most / step - 1e-9) * step) / step) * step;
 }
 
-/** Returns the lower end of a logarithmic axis, chosen as endOf() chooses the upper one. */
+/** Returns the lower end of a logarithmic axis, by the same rule as endOf(). */
 function beginOf(values, intervals) {
   const least = Math.min(...values.filter((value) => value > 0));
   const lowest = Math.min(...intervals.map(([lower]) => lower));
@@ -44,7 +44,7 @@ export function whiskers(name, colour, items, across = false) {
       const [from, middle] = coord(low);
       const [to] = coord(high);
       const [start, length] = across ? [area.x, area.width] : [area.y, area.height];
-      // A logarithmic axis has no place for values that are not above 0.
+      // A logarithmic axis cannot show values that are not above 0.
       const within = (at, otherwise) =>
         (Number.isFinite(at) ? Math.min(Math.max(at, start), start + length) : otherwise);
       const ends = [within(from, start + length), within(to, start)];
@@ -85,7 +85,7 @@ function band(name, colour, items) {
     renderItem(of, api) {
       if (of.dataIndex > 0) return null; // the first item draws all: pieces would show seams
       const edge = (at) => items.map((item) => api.coord([item[0], item[at]]));
-      // A logarithmic axis has no place for values that are not above 0.
+      // A logarithmic axis cannot show values that are not above 0.
       const floor = of.coordSys.y + of.coordSys.height;
       const points = [...edge(2), ...edge(1).reverse()].map(([x, y]) => [x, Number.isFinite(y) ? y : floor]);
       return { type: "polygon", shape: { points }, style: { fill: colour, opacity: 0.16 } };
@@ -96,12 +96,12 @@ function band(name, colour, items) {
 /** Returns the colour of the i-th series. */
 export const colourOf = (colours, i) => colours.series[i % colours.series.length];
 
-/** Returns the style of a hollow symbol: its point says little about scaling, or makes no claim. */
+/** Returns the style of a hollow symbol, which marks a point that is doubtful or proves nothing. */
 export const hollow = (colours, colour) => ({ color: colours.background, borderColor: colour, borderWidth: 2 });
 
 /**
- * Makes the i-th line of a chart. An item is {x, y, isHollow, ...}, of which all but the first
- * three stays in the data for tooltips.
+ * Makes the i-th line of a chart. An item is {x, y, isHollow, ...}; its other properties stay in
+ * the data for tooltips.
  */
 export function lineOf(name, i, colours, items, { stroke = {}, ...own } = {}) {
   const colour = colourOf(colours, i);
@@ -120,7 +120,7 @@ export function lineOf(name, i, colours, items, { stroke = {}, ...own } = {}) {
 
 const mostNamed = 12;
 
-/** Makes the axis of rank counts; all are labelled if they are few. */
+/** Makes the axis of rank counts; all of them have labels if they are few. */
 function ranksAxis(ranks, scale) {
   const isLog = scale === "log" && ranks.length > 1;
   const named = isLog && ranks.length <= mostNamed;
@@ -139,7 +139,7 @@ function ranksAxis(ranks, scale) {
  * Describes a chart of lines over rank counts with their intervals.
  * @param {object} of a chart's description (chart.js) without `option`, and
  *   lines: [{name, items: [{x, y, interval, isHollow, tip}], stroke, isBare, i}] or a function of the
- *     state that returns them; a bare line shows no intervals, a point's `tip` follows its value
+ *     state that returns them; a line with isBare has no intervals; `tip` follows a value
  *   measured: items of a line without intervals, drawn as diamonds; ideal: (ranks) => value
  *   text: (value, state) => string; axis: the same for the axis; sure: "95%" or "90%"
  *   yAxis: own settings of the axis of values; hasBands: intervals are areas

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Charts on paper are drawn as SVG: a canvas is painted too late for printing, and is coarse.
+// Draws charts for printing as SVG: a canvas is painted too late for this, and is coarse on paper.
 import { el } from "./dom.js";
 import { init } from "./echarts.js";
 
-const width = 760; // about the pixels that a page is wide
+const width = 760; // about the width of a printed page in pixels
 const onPaper = [];
 
 /** Puts a drawing of `made` beside its canvas; style.css shows it on paper only. */

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Stacked bars of the parts of a step, and beside them the communication that computation hid.
+// Draws stacked bars of the parts of a step, and beside them the communication that computation
+// hid.
 import { joined, known, percent, seconds } from "./format.js";
 import { time } from "./table.js";
 
@@ -19,8 +20,7 @@ const share = "share";
  */
 
 /**
- * Returns black or white, whichever is easier to read on a colour (relative luminance as in WCAG
- * 2).
+ * Returns black or white, whichever is easier to read on a colour (relative luminance of WCAG 2).
  */
 export function ink(hex) {
   const channel = (at) => {
@@ -30,10 +30,10 @@ export function ink(hex) {
   return 0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5) > 0.179 ? "#10151e" : "#ffffff";
 }
 
-// A share of the longest bar: there is no room for the number of a smaller part.
+// The smallest share of the longest bar that has room for a number.
 const leastLabelled = 0.065;
-// The smallest share of a bar that is drawn. Smaller parts would be invisible; only the table has
-// them.
+// The smallest share of a bar that is drawn; only the table has smaller parts, which would be
+// invisible.
 const least = 0.0005;
 
 function seriesOf(bars, colours, { isShare, labels, isNarrow, across }) {
@@ -79,12 +79,12 @@ function tipOf(bar) {
 
 const units = { name: "unit", label: "bars", choices: [share, "seconds"] };
 
-/** Columns of the parts, all in seconds, for items that are bars. */
+/** The columns of a table for the parts, all in seconds; its items are bars. */
 export const partColumns = [
   ...partNames.map((name) => time(name, ({ parts }) => parts?.[name])), time(hidden, (bar) => bar.hidden)];
 
 /**
- * Describes a chart of bars; its numbers are those of `items`, or else of the bars.
+ * Describes a chart of bars; its table has a row for each of `items`, or else for each bar.
  * @param {object} of a chart's description without `option`, and
  *   bars: Bar[], or a function of the state that returns them; unit: "share" of each bar's whole or
  *   "seconds", which a switch changes unless it `isFixed`; across: bars lie; axis: name of the bars'

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Lists to choose from, and the content that changes with what is chosen.
+// Makes lists to choose from, and the content that changes with the choice.
 import { content } from "./blocks.js";
 import { keepStates } from "./chart.js";
 import { el } from "./dom.js";
@@ -18,7 +18,7 @@ function select(label, names, chosen, onChange) {
  * Makes a list of several contents, one of which is shown. A list of curves follows the filter.
  * @param {string} label
  * @param {string[]} names
- * @param {(index: number) => object[]} show returns the blocks of one
+ * @param {(index: number) => object[]} show returns the blocks of one content
  */
 export function oneOf(label, names, show) {
   const place = el("div", {});
@@ -37,19 +37,19 @@ export function oneOf(label, names, show) {
   return el("div", {}, names.length > 1 ? el("div", { class: "choices" }, list) : null, place);
 }
 
-/**
- * Returns the curves that have points with details (series for pictures), with only these points.
- */
+/** Returns the curves that have points with details (series for charts), with only these points. */
 export function detailed(curves) {
   return curves
     .map((curve) => ({ title: curve.short, points: curve.points.filter((point) => point.details) }))
     .filter((group) => group.points.length > 0);
 }
 
-/** Returns the number of axes along which a point is parallel. */
+/** Returns the number of mesh axes along which a point is parallel. */
 const axes = (point) => Object.values(point.full?.mesh ?? {}).filter((extent) => extent > 1).length;
 
-/** Returns the largest traced point, by ranks and then by parallel axes, or else the largest. */
+/**
+ * Returns the point with the most ranks, then the most parallel axes; traced points are preferred.
+ */
 function firstChoice(groups) {
   const all = groups.flatMap((group) => group.points.map((point) => ({ group, point })));
   const traced = all.filter(({ point }) => point.details.timeline);
@@ -62,7 +62,8 @@ function chosenPoint(groups) {
   const first = firstChoice(groups);
   const group = groups.find(({ title }) => title === filter.get("curve")) ?? first.group;
   const point = group.points.find(({ ranks }) => String(ranks) === filter.get("ranks"));
-  // Without its rank count the first choice is shown, of another curve its largest point.
+  // If no point has the chosen rank count, the first choice is shown if it is on this curve, and
+  // otherwise the largest point of the curve.
   return { group, point: point ?? (group === first.group ? first.point : group.points.at(-1)) };
 }
 

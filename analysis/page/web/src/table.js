@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Tables that sort by any column and go to the clipboard as CSV, and the kinds of columns that they
-// are made of.
+// Makes tables that sort by any column and can be copied as CSV, and the kinds of columns that they
+// consist of.
 import { copyButton, button, el } from "./dom.js";
 import { bytes, fixed, memory, missing, percent, seconds, si } from "./format.js";
 
 /**
  * @typedef {object} Column
- * @property {string} title heading; without `value` also the key of the value
+ * @property {string} title heading of the column
  * @property {(item: object) => any} value null = not known
- * @property {string} [csv] heading in the CSV, which has values in one unit; the title without
- * @property {(value: any) => string} [text] how a cell shows its value; as it is without
+ * @property {string} [csv] heading in the CSV, whose values have one unit; by default the title
+ * @property {(value: any) => string} [text] formats the value for a cell
  * @property {boolean} [number] right-aligned
  * @property {string | ((value: any) => string|null)} [look] class of a cell that has a value
  */
@@ -21,7 +21,10 @@ const column = (title, value, rest = {}) => ({ title, value: value ?? ((item) =>
 const numeric = (title, value, text, unit) =>
   column(title, value, { number: true, text, csv: unit ? `${title} / ${unit}` : title });
 
-/** The kinds of columns. `value` is a function of the item; without it the title is the key. */
+/**
+ * These functions make columns. `value` is a function of the item; by default the title is the key
+ * of the value.
+ */
 export const words = (title, value, look) => column(title, value, { look });
 export const count = (title, value) => column(title, value, { number: true });
 export const time = (title, value) => numeric(title, value, seconds, "s");
@@ -31,7 +34,7 @@ export const share = (title, value, places = 1) => numeric(title, value, (at) =>
 export const decimal = (title, value, places = 2) => numeric(title, value, (at) => fixed(at, places));
 export const rate = (title, value, unit) => numeric(title, value, (at) => si(at, unit), unit);
 
-/** Makes a column and those of its interval's bounds; `of` returns [value, lower, upper]. */
+/** Makes a column, and two for the bounds of its interval; `of` returns [value, lower, upper]. */
 export function ends(kind, title, of) {
   const bound = (name, at) => ({ ...kind(`${title}, ${name}`, (item) => of(item)[at]), title: name });
   return [kind(title, (item) => of(item)[0]), bound("lower", 1), bound("upper", 2)];
@@ -50,7 +53,7 @@ function csvCell(value) {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Writes columns and rows as CSV, with values as they are and not as they are shown. */
+/** Writes columns and rows as CSV, with the values themselves and not as cells show them. */
 export function csv(columns, rows) {
   const lines = [columns.map((at) => csvCell(at.csv ?? at.title)), ...rows.map((row) => row.map(csvCell))];
   return lines.map((line) => line.join(",")).join("\r\n") + "\r\n";

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Colours, light and dark. Series colours can be told apart with the common colour blindnesses
-// (Okabe and Ito's set, adjusted in lightness); lines also differ in their symbols.
+// Defines the colours, light and dark. Series colours can be told apart with the common colour
+// blindnesses (Okabe and Ito's set, adjusted in lightness); lines also differ in their symbols.
 
 /** Colours that only charts have; style.css has all others, which the page uses too. */
 const ofCharts = {
@@ -21,7 +21,7 @@ const ofCharts = {
 const ofPage = ["background", "text", "faint", "line", "good", "bad", "warn"];
 const ofParts = ["compute", "copies", "transfer", "wait", "bubble", "gap", "other"];
 
-/** Symbols of series, all filled: hollow symbols mark points with labels. */
+/** The symbols of series, all filled: hollow symbols mark points with labels. */
 export const symbols = [
   "circle", "rect", "triangle", "diamond",
   "path://M0,0L10,0L5,10Z", // a triangle on its tip
@@ -38,7 +38,7 @@ let printing = false;
 
 const nameNow = () => (!printing && (chosen === "dark" || (chosen === "auto" && prefersDark.matches)) ? "dark" : "light");
 
-/** Returns the colours in use now; `parts` are by name of a part of a step. */
+/** Returns the colours in use now; `parts` maps each part of a step to its colour. */
 export function theme() {
   const style = getComputedStyle(document.documentElement);
   const named = (names) => Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));

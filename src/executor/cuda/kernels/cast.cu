@@ -11,8 +11,8 @@ namespace {
 
 constexpr unsigned tile = 64;  // elements per side
 
-/// Finds the largest magnitude of a matrix, as the bits of an f32: those of positive numbers sort
-/// like the numbers, with NaN above all.
+/// Finds the largest magnitude of a matrix, as the bits of an f32. The bits of positive numbers
+/// sort like the numbers, with NaN above all.
 template <class From>
 __global__ void find_largest(Extents extents, In<From> src, unsigned int* largest) {
   unsigned int mine = 0;
@@ -58,8 +58,8 @@ __device__ double scale_of_cast(const Scaling& scaling) {
   return found;
 }
 
-/// The type that a cast computes in: f32, or f64 if one side is f64. Scales that are powers of two
-/// are exact in both.
+/// The type in which a cast computes: f32, or f64 if one side is f64. Scales that are powers of two
+/// are exact in both types.
 template <class From, class To>
 using Between =
     std::conditional_t<std::is_same_v<From, double> || std::is_same_v<To, double>, double, float>;
@@ -81,8 +81,8 @@ __global__ void cast_plain(Extents extents, In<From> src, Out<To> dst, Scaling s
       src, dst);
 }
 
-/// Calls op(column, element of each row ...) for the columns from `column` to `column` + pack - 1
-/// that exist; as one pack if `whole` allows it.
+/// Calls op(column, element of each row ...) for those columns from `column` to `column` + pack - 1
+/// that exist. They are processed as one pack if all exist and `whole` is true.
 template <unsigned pack, class Op, class... O>
 __device__ void visit_pack(bool whole, std::uint64_t column, std::uint64_t columns, const Op& op,
                            const O&... rows) {
@@ -102,7 +102,8 @@ template <class From, class To>
 __global__ void cast_transpose(Extents extents, Extents transposed_extents, In<From> src,
                                OptionalOut<To> dst, Out<To> transposed, Scaling scaling) {
   constexpr unsigned pack = pack_of<In<From>, Out<To>>(), across = tile / pack;
-  // One more bank per row puts the elements of a column into different banks.
+  // The gap pads each row by one bank of shared memory, so that the elements of a column lie in
+  // different banks.
   constexpr unsigned gap = sizeof(To) < sizeof(unsigned) ? sizeof(unsigned) / sizeof(To) : 1;
   __shared__ To values[tile][tile + gap];
   const double scale = scale_of_cast(scaling);

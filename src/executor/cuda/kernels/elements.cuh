@@ -13,7 +13,7 @@
 #include "executor/cuda/kernels/launch.cuh"
 #include "program/buffer.hpp"
 
-/// Maps element types as programs name them to the types that kernels compute with.
+/// Maps the element types of programs to the types that kernels compute with.
 namespace isoscale::executor::cuda {
 
 template <class T>
@@ -21,7 +21,8 @@ struct Type {
   using type = T;
 };
 
-/// The type that an element is computed in: f64 for f64, integers for integers, else f32.
+/// The type in which an element is computed: f64 for f64, integers for integers, f32 for the
+/// others.
 template <class T>
 struct ComputeIn {
   using type = std::conditional_t<std::is_integral_v<T>, T, float>;
@@ -38,13 +39,14 @@ __device__ inline Compute<T> load(const T& element) {
   return static_cast<Compute<T>>(element);
 }
 
-/// Rounds to nearest even; fp8 saturates.
+/// Rounds a value to T, to nearest even; fp8 types saturate.
 template <class T, class Value>
 __device__ inline T rounded(Value value) {
   return T(value);
 }
 
-/// These numbers of threads fill any GPU; each thread loops over further elements.
+/// A grid of this many threads and blocks fills any GPU; each thread then loops over further
+/// elements.
 inline constexpr unsigned block_threads = 256;
 inline constexpr unsigned most_blocks = 132 * 16;
 
@@ -103,7 +105,7 @@ bool with_float(program::DType type, const Use& use) {
   }
 }
 
-/// Like with_float, but accepts fp8 too.
+/// Calls use() in the same way as with_float, but also for fp8 types.
 template <class Use>
 bool with_float_or_fp8(program::DType type, const Use& use) {
   switch (type) {
@@ -132,7 +134,7 @@ bool with_integer(program::DType type, const Use& use) {
   }
 }
 
-/// Like with_float, but accepts every type that a program can name.
+/// Calls use() in the same way as with_float, but for every type that a program can name.
 template <class Use>
 bool with_any(program::DType type, const Use& use) {
   return with_float_or_fp8(type, use) || with_integer(type, use);

@@ -10,29 +10,29 @@
 #include "executor/resolver.hpp"
 #include "program/op.hpp"
 
-/// Ops that compute, with one kernel (or two) each. All operands must be reachable from the device.
-/// start() returns at once, with an error if the launch failed.
+/// Starts ops that compute; each uses one or two kernels. All operands must be reachable from the
+/// device. start() returns immediately, with an error if the launch failed.
 namespace isoscale::executor::cuda {
 
-/// A copy of many pieces by one kernel, between memories that the device reaches. Rows of the
-/// source may overlap.
+/// Copies many pieces with one kernel, between memories that the device reaches. Rows of the source
+/// may overlap.
 [[nodiscard]] cudaError_t start(const StridedCopy& pieces, cudaStream_t stream);
-/// Fills elements of any type with the same function of (key, global index) as the host, bit by
-/// bit.
+/// Fills elements of any type with a function of (key, global index). The values are the same as on
+/// the host, bit by bit.
 [[nodiscard]] cudaError_t start(const Arguments<program::Fill>& call, cudaStream_t stream);
 /// Adds f64, f32, f16, bf16 and integers; narrow types are computed in f32.
 [[nodiscard]] cudaError_t start(const Arguments<program::Add>& call, cudaStream_t stream);
 /// Casts f64, f32, f16 and bf16 to one of these types, e4m3 or e5m2. Values too large for an fp8
 /// type saturate.
 [[nodiscard]] cudaError_t start(const Arguments<program::Cast>& call, cudaStream_t stream);
-/// Either all types are f64, or the state (master, else weight; moments and powers) is f32 and
-/// gradient and weight are f32, f16 or bf16.
+/// Updates weights. Either all types are f64, or gradient and weight are f32, f16 or bf16 and the
+/// state (master copy or, without one, the weight; moments and powers) is f32.
 [[nodiscard]] cudaError_t start(const Arguments<program::Update>& call, cudaStream_t stream);
 /// Sums up elements of any type.
 [[nodiscard]] cudaError_t start(const Arguments<program::Checksum>& call, cudaStream_t stream);
 
-// Norms, activations and softmax compute f64 in f64; f32, f16 and bf16 in f32, rounded once when
-// stored.
+// Norms, activations and softmax compute f64 in f64, and f32, f16 and bf16 in f32; each result is
+// rounded once, when it is stored.
 
 [[nodiscard]] cudaError_t start(const Arguments<program::Norm>& call, cudaStream_t stream);
 [[nodiscard]] cudaError_t start(const Arguments<program::NormGradient>& call, cudaStream_t stream);
@@ -43,8 +43,8 @@ namespace isoscale::executor::cuda {
 [[nodiscard]] cudaError_t start(const Arguments<program::SoftmaxGradient>& call,
                                 cudaStream_t stream);
 
-// Lists and rows are of f64, f32, f16 and bf16. Sums are scaled and rounded once, after the last
-// part.
+// Select, Spread and Rows take f64, f32, f16 and bf16. A sum is scaled and rounded once, after its
+// last part has been added.
 
 [[nodiscard]] cudaError_t start(const Arguments<program::Select>& call, cudaStream_t stream);
 [[nodiscard]] cudaError_t start(const Arguments<program::Spread>& call, cudaStream_t stream);
@@ -54,7 +54,8 @@ namespace isoscale::executor::cuda {
 /// in shared memory.
 inline constexpr std::uint32_t most_per_list_block = 4096;
 
-/// True if there is a kernel for the types, and the blocks, of an op.
+/// True if there is a kernel for the types of an op and, for a Select or Spread, for its block
+/// size.
 template <class Op>
 [[nodiscard]] bool has_kernel(const Arguments<Op>& call) {
   using program::DType;

@@ -4,8 +4,8 @@
 
 #include <cuda_runtime_api.h>
 
-/// All that kernels use of the GPU compiler is in this file, so that they are plain C++ otherwise:
-/// tests/cuda/kernel_shim has a version of this file that runs the kernels without a GPU.
+/// Contains all features of the GPU compiler that kernels call, so that kernels are otherwise plain
+/// C++: tests/cuda/kernel_shim has a version of this file that runs the kernels without a GPU.
 namespace isoscale::executor::cuda {
 
 inline constexpr unsigned warp_threads = 32;

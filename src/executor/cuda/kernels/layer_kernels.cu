@@ -6,7 +6,7 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// Reads each row twice, the second time from cache.
+/// Computes norms. It reads each row twice, the second time from cache.
 template <class T>
 __global__ void norm(Extents extents, In<T> x, In<T> addend, Out<T> sum, Out<T> y,
                      Compute<T>* inverses, Compute<T> epsilon) {
@@ -44,7 +44,7 @@ __global__ void norm_gradient(Extents extents, In<T> dy, In<T> s, In<T> addend, 
   using Value = Compute<T>;
   for_each_row(extents, [&](std::uint64_t row, std::uint64_t /*matrix*/) {
     const Value inverse = inverses[row];
-    // mean(dy * y) * y = mean(dy * s) * inverse^2 * s
+    // y is s * inverse, so mean(dy * y) * y = mean(dy * s) * inverse^2 * s.
     Value dot = 0;
     for_each_column(
         extents, [&](const T& a, const T& b) { dot += load(a) * load(b); }, dy.row(row),
@@ -69,8 +69,8 @@ __global__ void norm_gradient(Extents extents, In<T> dy, In<T> s, In<T> addend, 
   });
 }
 
-/// Reads each row three times, all but the first from cache. Exponentials are computed twice, which
-/// costs less than storing them.
+/// Computes softmax. It reads each row three times, all but the first from cache. It computes
+/// exponentials twice, which costs less than storing them.
 template <class T>
 __global__ void softmax(Extents extents, In<T> xs, Out<T> ys) {
   using Value = Compute<T>;

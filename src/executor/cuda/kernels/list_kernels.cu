@@ -10,7 +10,8 @@ namespace {
 
 constexpr unsigned block_warps = block_threads / warp_threads;
 
-/// Returns a magnitude as bits, which sort like the magnitudes, with NaN above all.
+/// Returns the bits of a value's magnitude. As integers they sort like the magnitudes, with NaN
+/// above all.
 __device__ std::uint32_t magnitude(float value) { return __float_as_uint(value) & 0x7fffffffU; }
 __device__ std::uint64_t magnitude(double value) {
   return static_cast<std::uint64_t>(__double_as_longlong(value)) & 0x7fffffffffffffffULL;
@@ -18,7 +19,7 @@ __device__ std::uint64_t magnitude(double value) {
 template <class T>
 using Key = decltype(magnitude(Compute<T>{}));
 
-/// Returns how many of the `size` keys of a block are at least `least`, in every thread.
+/// Returns, in every thread of the block, the number of the `size` keys that are at least `least`.
 template <class K>
 __device__ std::uint32_t count_from(const K* keys, std::uint32_t size, K least,
                                     std::uint32_t* counter) {
@@ -34,8 +35,8 @@ __device__ std::uint32_t count_from(const K* keys, std::uint32_t size, K least,
   return result;
 }
 
-/// Returns the greatest key that at least `keep` of the keys reach, found bit by bit; 0 if there
-/// are fewer keys.
+/// Returns the largest threshold that at least `keep` keys reach, found bit by bit; 0 if there are
+/// fewer than `keep` keys.
 template <class K>
 __device__ K threshold(const K* keys, std::uint32_t size, std::uint32_t keep,
                        std::uint32_t* counter) {
@@ -47,7 +48,7 @@ __device__ K threshold(const K* keys, std::uint32_t size, std::uint32_t keep,
   return found;
 }
 
-/// The number of threads that raised a flag: those before this thread, and all of them.
+/// The number of threads of the block whose flag is true: those before this thread, and all.
 struct Ranked {
   std::uint32_t before, all;
 };
@@ -72,8 +73,8 @@ struct List {
   std::int32_t* places;
 };
 
-/// Writes the elements above the threshold, and the first of those equal to it, to the list in
-/// order of place, and sets them to 0 in src.
+/// Writes the elements above the threshold, and the first of the elements equal to it, to the list
+/// in order of their place, and sets them to 0 in src.
 template <class T>
 __device__ void write_list(T* src, const Key<T>* keys, std::uint64_t begin, std::uint32_t size,
                            std::uint32_t keep, Key<T> least, std::uint32_t equals_wanted,
@@ -102,7 +103,8 @@ __device__ void write_list(T* src, const Key<T>* keys, std::uint64_t begin, std:
   }
 }
 
-/// Each thread block selects from one block of src, whose keys it keeps in shared memory.
+/// Selects elements for lists. Each thread block handles one block of src, whose keys it keeps in
+/// shared memory.
 template <class T>
 __global__ void select(T* src, T* values, std::int32_t* places, std::uint64_t count,
                        std::uint32_t block, std::uint32_t keep) {
@@ -125,9 +127,9 @@ __global__ void select(T* src, T* values, std::int32_t* places, std::uint64_t co
   }
 }
 
-/// Each thread block computes one block of dst. The places within one list differ, so its entries
-/// are added in parallel; the lists are added one after the other, so that sums do not depend on
-/// the order of threads.
+/// Adds lists to dst; each thread block computes one block of dst. The places within one list
+/// differ, so its entries are added in parallel. The lists are added one after the other, so that
+/// sums do not depend on the order of threads.
 template <class T>
 __global__ void spread(const T* values, const std::int32_t* places, T* dst, std::uint64_t count,
                        std::uint32_t block, std::uint32_t keep, std::uint32_t parts) {
@@ -154,7 +156,8 @@ __global__ void spread(const T* values, const std::int32_t* places, T* dst, std:
   }
 }
 
-/// Computes `pack` columns of a row of dst, from `column` on: the sums of the rows named in `from`.
+/// Computes `pack` columns of a row of dst, starting at `column`: the sums of the rows of src that
+/// `from` lists.
 template <unsigned pack, class T>
 __device__ void sum_pack(In<T> src, Out<T> row, const std::uint32_t* from, std::uint32_t each,
                          Compute<T> scale, std::uint64_t column) {
@@ -172,7 +175,8 @@ __device__ void sum_pack(In<T> src, Out<T> row, const std::uint32_t* from, std::
   held.store(column, 0);
 }
 
-/// Each thread block computes one row; neighbouring threads access neighbouring elements.
+/// Sums rows of src. Each thread block computes one row of dst; neighbouring threads access
+/// neighbouring elements.
 template <class T>
 __global__ void sum_rows(Extents extents, In<T> src, Out<T> dst, const std::uint32_t* from,
                          std::uint32_t each, Compute<T> scale) {

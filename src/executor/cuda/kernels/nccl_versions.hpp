@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// This file has all differences between versions of NCCL; no other file asks for the version.
+// All code that depends on the version of NCCL is in this file.
 
 #include <nccl.h>
 
@@ -15,7 +15,8 @@
 
 namespace isoscale::executor::cuda {
 
-/// Returns the address at which this GPU reaches `offset` bytes into the window of rank `peer`.
+/// Returns the address by which this GPU accesses the byte at `offset` in the window of rank
+/// `peer`.
 __device__ inline void* peer_address([[maybe_unused]] void* window,
                                      [[maybe_unused]] std::size_t offset,
                                      [[maybe_unused]] int peer) {
@@ -56,11 +57,11 @@ __device__ inline void* peer_address([[maybe_unused]] void* window,
 #pragma weak ncclCommWindowRegister
 #endif
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
-extern "C" [[gnu::weak]] ncclTeam_t ncclTeamLsa(ncclComm_t);  // a #pragma misses overloaded names
+extern "C" [[gnu::weak]] ncclTeam_t ncclTeamLsa(ncclComm_t);  // a #pragma ignores overloads
 #endif
 
-/// Calls of the running NCCL whose arguments differ between versions. They are declared here as
-/// NCCL 2.28 or 2.29 takes them, whichever headers this is built with.
+/// Declares functions of the running NCCL whose arguments differ between versions. The declarations
+/// are those of NCCL 2.28 or 2.29, whichever version's headers the build uses.
 namespace isoscale::executor::cuda::nccl {
 
 /// The beginning of ncclCommProperties_t, with room for members that later versions append.
@@ -93,8 +94,8 @@ static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
   int version = 0;
   return ncclGetVersion(&version) == ncclSuccess ? version : 0;
 }
-/// True if both the headers that this was built with and the running NCCL have a feature that came
-/// with `version`.
+/// True if both the headers of the build and the running NCCL have a feature that came with
+/// `version`.
 [[nodiscard]] inline bool nccl_offers(int version) {
   return NCCL_VERSION_CODE >= version && running_nccl() >= version;
 }
@@ -132,8 +133,8 @@ static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
                                 running_nccl() % 10000 / 100, program::name(type)));
 }
 
-/// All aborts between begin_joint_abort() and end_joint_abort() run together; before NCCL 2.22, one
-/// after the other.
+/// All aborts between begin_joint_abort() and end_joint_abort() run at the same time; before NCCL
+/// 2.22 they run one after the other.
 inline void begin_joint_abort() noexcept {
   if (nccl_offers(NCCL_VERSION(2, 22, 0))) static_cast<void>(ncclGroupStart());
 }
@@ -155,7 +156,8 @@ inline void end_joint_abort() noexcept {
 }
 [[nodiscard]] inline bool has_estimates() { return nccl_offers(NCCL_VERSION(2, 22, 0)); }
 
-// Registering memory needs NCCL 2.19; symmetric windows, which are alike on all ranks, need 2.27.
+// Registering memory needs NCCL 2.19. Symmetric windows, which have the same layout on all ranks,
+// need NCCL 2.27.
 [[nodiscard]] inline bool has_registration() { return nccl_offers(NCCL_VERSION(2, 19, 0)); }
 [[nodiscard]] inline bool has_windows() { return nccl_offers(NCCL_VERSION(2, 27, 0)); }
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
@@ -181,7 +183,7 @@ struct Mapped {
   int first = 0, count = 0;
   [[nodiscard]] bool contains(int rank) const { return rank >= first && rank < first + count; }
 };
-// Kernels of this program on windows, for transport=symmetric, need NCCL 2.28.
+// This program's own kernels on windows, for transport=symmetric, need NCCL 2.28.
 [[nodiscard]] inline bool has_puts() { return nccl_offers(NCCL_VERSION(2, 28, 0)); }
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
 [[nodiscard]] inline Mapped mapped_ranks(ncclComm_t communicator, int rank) {
@@ -195,20 +197,19 @@ struct Mapped {
 }
 #endif
 
-/// `yes` receives true if the GPUs of a communicator can map each other's windows. If they cannot,
-/// NCCL 2.28 makes windows all the same, but maps only the local one. Collective over the
-/// communicator.
+/// Sets `yes` to true if the GPUs of a communicator can map each other's windows. If they cannot,
+/// NCCL 2.28 still makes windows, but maps only the local one. Collective over the communicator.
 [[nodiscard]] inline ncclResult_t maps_windows(ncclComm_t communicator, bool& yes) {
   yes = true;
-  if (running_nccl() < NCCL_VERSION(2, 28, 0)) return ncclSuccess;  // making a window tells
+  if (running_nccl() < NCCL_VERSION(2, 28, 0)) return ncclSuccess;  // add_window() finds out
   if (running_nccl() >= NCCL_VERSION(2, 29, 0)) {
     nccl::Properties properties{};
     const ncclResult_t result = nccl::query_properties(communicator, &properties);
     yes = properties.device_api;
     return result;
   }
-  // If GPUs cannot map windows, NCCL 2.28 refuses to make a device communicator. All zeros request
-  // one without resources; the object that it returns is smaller than `made`.
+  // If GPUs cannot map windows, NCCL 2.28 refuses to make a device communicator. Requirements of
+  // all zeros ask for a device communicator without resources, which is smaller than `made`.
   alignas(16) std::array<std::byte, 512> requirements{};
   alignas(16) std::array<std::byte, 4096> made{};
   const ncclResult_t result =
@@ -240,8 +241,8 @@ struct Mapped {
 [[nodiscard]] inline ncclResult_t remove_memory(ncclComm_t, void*) { return ncclSuccess; }
 #endif
 
-/// Returns the value of NCCL_ALGO that selects an algorithm for the collectives that support it,
-/// and for no others where NCCL can tell them apart.
+/// Returns the value of NCCL_ALGO that selects an algorithm. From NCCL 2.24 on, the value applies
+/// only to the collectives that support the algorithm; before, it applies to all collectives.
 [[nodiscard]] inline std::string algorithm_setting(
     const workloads::CollectiveAlgorithm& algorithm) {
   if (running_nccl() < NCCL_VERSION(2, 24, 0)) return std::string{algorithm.nccl_name};

@@ -49,8 +49,8 @@ __device__ void receive_all(const PutCall& call) {
   }
 }
 
-/// Copies the share of block `part` of `parts` blocks, in words of 16 bytes if both addresses are
-/// aligned for it.
+/// Copies the share of the data that block number `part` of `parts` blocks handles, in words of 16
+/// bytes if both addresses are aligned to 16 bytes.
 __device__ void copy_part(const std::byte* from, std::byte* to, std::uint64_t bytes,
                           std::uint32_t part, std::uint32_t parts) {
   const std::uint64_t first = std::uint64_t{part} * blockDim.x + threadIdx.x;
@@ -100,8 +100,8 @@ __device__ void send_part(const PutCall& call, std::uint32_t index, std::uint32_
   Word{channel_of_peer(message).arrived[slot]}.store(number, ::cuda::memory_order_release);
 }
 
-/// Adds the messages of this call to the channels' counts, in the last block, when no other block
-/// reads them any more.
+/// Adds the messages of this call to the channels' counts. Only the last block of the call runs it,
+/// when no other block reads the counts any more.
 __device__ void count_messages(const PutCall& call) {
   for (std::uint32_t i = threadIdx.x; i < call.receives + call.sends; i += blockDim.x) {
     const PutMessage& message = call.messages[i];
@@ -110,8 +110,8 @@ __device__ void count_messages(const PutCall& call) {
   }
 }
 
-/// Block 0, which the GPU schedules first, receives, so that no sender waits for a block that is
-/// not yet scheduled.
+/// Plays one call. Block 0, which the GPU schedules first, receives, so that no sender waits for a
+/// block that is not yet scheduled.
 __global__ void __launch_bounds__(threads) put(PutCall call) {
   if (blockIdx.x == 0) {
     receive_all(call);

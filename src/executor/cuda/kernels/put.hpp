@@ -8,20 +8,20 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Messages by put: the receiver tells the sender where in its window a message goes; the sender
-/// stores it there over the link and tells the receiver that it has arrived. It is a rendezvous,
-/// like ncclSend and ncclRecv.
+/// Sends messages by puts. The receiver tells the sender the offset of a message in the receiver's
+/// window; the sender's kernel stores the data there over the link and then sets a flag. This is a
+/// rendezvous, like ncclSend and ncclRecv.
 namespace isoscale::executor::cuda {
 
 /// The largest number of messages from one rank to another that may be in flight at the same time.
 inline constexpr std::uint32_t put_slots = 64;
 
-/// The state of a rank's messages to and from one other rank on one link; it lies in the rank's
-/// window and is zero at first. In each direction, message n (from 1 on) uses slot n % put_slots.
+/// The state of a rank's messages to and from one other rank on one link. It lies in the rank's
+/// window and starts as zeros. In each direction, message n (from 1 on) uses slot n % put_slots.
 /// The peer writes `ready`, `place` and `arrived`; the rank itself counts `sent` and `received`.
 struct alignas(128) PutChannel {
-  std::array<std::uint64_t, put_slots> ready{};    ///< number of a message the peer can receive ...
-  std::array<std::uint64_t, put_slots> place{};    ///< ... and its offset in the peer's window
+  std::array<std::uint64_t, put_slots> ready{};    ///< number of a message the peer can receive
+  std::array<std::uint64_t, put_slots> place{};    ///< offset of that message in the peer's window
   std::array<std::uint64_t, put_slots> arrived{};  ///< number of a message that has arrived
   std::uint64_t sent = 0, received = 0;            ///< number of messages in calls that have ended
 };

@@ -6,8 +6,8 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// Updates w: the master copy if there is one, in which case the rounded weight is written too,
-/// else the weight itself.
+/// Updates w, which is the master copy if there is one, else the weight itself. If w is the master
+/// copy, the rounded weight is written too.
 template <class State, class Gradient, class Weight>
 __global__ void sgd(Extents extents, In<Gradient> gradient, InOut<State> w,
                     OptionalOut<Weight> weight, State scale, State rate) {

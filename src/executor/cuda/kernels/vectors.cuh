@@ -11,28 +11,28 @@
 #include "executor/cuda/kernels/elements.cuh"
 #include "executor/resolver.hpp"
 
-/// Reads and writes elements at the speed of memory: in words of 16 bytes if all operands are
-/// aligned to that, with several words in flight at a time, and without a division per element. All
-/// operands of a kernel have the same rows and columns. Each element is read and then written by
-/// the same thread, so that a result may overwrite an operand.
+/// Reads and writes the elements of operands at the speed of memory: in words of 16 bytes if all
+/// operands are aligned to 16 bytes, with several words in flight at a time, and without a division
+/// per element. All operands of a kernel have the same rows and columns. The thread that reads an
+/// element also writes it, so that a result may overwrite an operand.
 namespace isoscale::executor::cuda {
 
 inline constexpr unsigned word_bytes = 16;
 inline constexpr unsigned words_in_flight = 4;      ///< words loaded before the first store
 inline constexpr unsigned most_elements_held = 32;  ///< of each operand; more would spill
 
-/// A matrix, or a batch of consecutive ones, as an operand of a kernel.
+/// A matrix, or a batch of consecutive matrices, as an operand of a kernel.
 template <class T, bool reads_elements, bool writes_elements, bool may_miss = false>
 struct Operand {
   using Element = std::remove_const_t<T>;
   static constexpr bool reads = reads_elements, writes = writes_elements;
-  static constexpr bool can_miss = may_miss;  ///< data may be null: then nothing is written
+  static constexpr bool can_miss = may_miss;  ///< data may be null, and then nothing is written
 
   T* data = nullptr;
   std::uint64_t row_stride = 0, batch_stride = 0;
 
   [[nodiscard]] __host__ __device__ bool exists() const { return data != nullptr; }
-  /// Returns a row of one matrix, as an operand of one row.
+  /// Returns one row of one matrix as an operand of its own.
   [[nodiscard]] __device__ Operand row(std::uint64_t row, std::uint64_t matrix = 0) const {
     if (can_miss && !exists()) return {};
     return {data + matrix * batch_stride + row * row_stride};
@@ -73,8 +73,8 @@ inline constexpr bool is_operand = false;
 template <class T, bool reads, bool writes, bool can_miss>
 inline constexpr bool is_operand<Operand<T, reads, writes, can_miss>> = true;
 
-/// Returns the number of elements in a pack, which a thread processes at once: as many as fit into
-/// a word of the operand with the narrowest elements.
+/// Returns the number of elements in a pack, the unit in which a thread processes elements: as many
+/// as fit into a word of the operand with the narrowest elements.
 template <class... O>
 constexpr unsigned pack_of() {
   unsigned narrowest = word_bytes;
@@ -234,7 +234,7 @@ Extents packed(Extents extents, const Arguments&... arguments) {
   return extents;
 }
 
-/// Returns the argument; if it is an operand, without its row stride, for use as a single row.
+/// Returns the argument; if it is an operand, its row stride is set to 0, for use as a single row.
 template <class Argument>
 Argument one_row(Argument argument) {
   if constexpr (is_operand<Argument>) argument.row_stride = 0;

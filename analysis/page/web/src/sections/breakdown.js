@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Shows what ranks did in a traced step, by rank count, and in which places of the step.
+// Shows the activity of ranks in a traced step, by rank count and by place in the step.
 import { largest } from "../causes.js";
 import { launchesText, unsound } from "../data.js";
 import { joined, known } from "../format.js";
@@ -35,7 +35,7 @@ const columns = [
   words("labels", ({ labels }) => labels.join(" ")),
 ];
 
-/** Describes the chart of all curves at their largest count. */
+/** Describes the chart of all curves at their largest rank counts. */
 function allCurves(curves) {
   const points = curves.map((curve) => largest(curve.points.filter(isTraced)));
   return partsChart({
@@ -49,7 +49,7 @@ function allCurves(curves) {
   });
 }
 
-/** Describes the chart of one curve over its counts; its table has the numbers of all curves. */
+/** Describes the chart of one curve over rank counts; its table has the numbers of all curves. */
 function overRanks(curve, index, items) {
   const points = curve.points.filter(isTraced);
   const incomplete = points.find((point) => point.full.breakdown_missing);
@@ -74,7 +74,10 @@ const placesOf = (point, by) => Object.entries(point.full.breakdown_by?.[by] ?? 
 
 const placeColumns = [count("ranks"), words("by"), words("place"), ...partColumns];
 
-/** Describes the chart of where in the step the parts are, for one curve; null without places. */
+/**
+ * Describes the chart of the parts by place in the step (phase, mesh axis or layer), for one curve;
+ * null without places.
+ */
 function places(curve, index) {
   const points = curve.points.filter((point) => isTraced(point) && point.full.breakdown_by);
   if (points.length === 0) return null;

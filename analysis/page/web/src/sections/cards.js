@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// A card for each curve: in large type its efficiency at its largest sound point, with a bar
-// against the ideal; and cards of what else was measured.
+// Makes a card for each curve, with its efficiency at its largest sound point (see isSound()), and
+// cards for inference, serving and micro-benchmarks.
 import { card, cardGrid, efficiencyBar } from "../blocks.js";
 import { headlineOf, isSound, largest } from "../causes.js";
 import { benches } from "../data.js";
@@ -17,7 +17,10 @@ const badgesOf = ({ labels }, verified) => [
   ...(verified === null ? [{ text: "not verified", kind: "warn" }] : []),
 ];
 
-/** Says, of a larger point whose times are not those of the machine, what it reached. */
+/**
+ * Names the efficiency and the labels of the curve's largest point if it is larger than the point
+ * shown, since its times then do not represent the machine; null otherwise.
+ */
 function beyond(curve, point) {
   const at = largest(curve.points);
   if (at.ranks === point.ranks || at.efficiency === null) return null;
@@ -77,7 +80,7 @@ const benchCard = (point, value, ...lines) => card({
   title: joined([point.workload, point.dtype]), ranks: point.ranks, value, lines, badges: badgesOf(point, point.verified),
 });
 
-/** Shows the best tokens per second with their time per output token; null if no row has it. */
+/** Shows the most tokens per second, with the time per output token; null if no row has them. */
 function inferCard({ point }) {
   const row = bestOf(point.rows.filter((at) => at.op === "infer" && at.status === "ok"), (at) => at.tokens_per_second);
   if (!row) return null;
@@ -86,7 +89,7 @@ function inferCard({ point }) {
   return benchCard(point, si(row.tokens_per_second, "tokens/s"), `at batch ${row.batch}, ${seconds(median)} per output token${between}; ${plays} plays`);
 }
 
-/** Shows the highest rate at which requests did not pile up; null without rates. */
+/** Shows the highest request rate at which requests did not pile up; null without rates. */
 function serveCard({ point }) {
   const rates = point.rows.filter((at) => at.op === "serve" && at.part === "rate");
   if (rates.length === 0) return null;
@@ -104,7 +107,7 @@ function peakCard({ point }) {
   return null;
 }
 
-/** Makes the cards of inference and serving, and of the micro-benchmarks if no workload scales. */
+/** Makes the cards of inference and serving, and of micro-benchmarks if there are no curves. */
 export function benchCards(hasCurves) {
   const makers = hasCurves ? [inferCard, serveCard] : [inferCard, serveCard, peakCard];
   const cards = makers.flatMap((make) => benches().map(make)).filter(Boolean).slice(0, most);

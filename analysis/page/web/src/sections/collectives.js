@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Collectives: bandwidth and time over size, beside the curves that the calibration fitted.
+// Shows bandwidth and time of collectives over size, with the curves that the calibration fitted.
 import { unsound } from "../data.js";
 import { el } from "../dom.js";
 import { bytes, joined, known, seconds, si, statusText } from "../format.js";
@@ -58,7 +58,7 @@ function linesOf(micro, op) {
   return all;
 }
 
-/** Returns busbw over algbw from any row that has both, since it does not depend on the size. */
+/** Returns busbw / algbw from any row that has both, since the ratio is the same for all sizes. */
 function factorOf(line) {
   const row = line.rows.find((at) => at.busbw > 0 && at.algbw > 0);
   return row ? row.busbw / row.algbw : null;
@@ -71,7 +71,7 @@ function fitOf(line, op) {
     at.implementation === row.implementation && !row.in_place);
 }
 
-// Lines that coincide stay visible: those drawn first are wider, and later ones are dashed.
+// The first lines are wider and later ones are dashed, so that lines that coincide stay visible.
 const dashes = ["solid", [9, 4], [9, 3, 2, 3]];
 
 /** Draws a line of measured rows; wrong results are marked. */

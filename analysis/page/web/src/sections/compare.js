@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The page of a comparison: the verdict first, then curves, differences, causes, and differences in
-// setup.
+// Makes the page of a comparison: the verdict first, then curves, differences, causes, and
+// differences in setup.
 import { fact } from "../blocks.js";
 import { shortTitles } from "../data.js";
 import { el } from "../dom.js";
@@ -44,8 +44,8 @@ function findings({ differences }, names) {
 }
 
 /**
- * True if the interval contains the value. The value is from medians over launches and the interval
- * from the launches themselves, so it may not.
+ * True if the interval contains the value. It may not, since the value comes from medians over
+ * launches and the interval from the launches themselves.
  */
 function holds({ lower, upper }, value) {
   const rounding = 1e-9 * (1 + Math.abs(value));
@@ -103,7 +103,7 @@ const columns = [
   words("labels", ({ labels }) => labels.join(" ")), words("unlike", ({ marks }) => marks.join(", ")),
 ];
 
-/** For each chart of a curve, its title, and the value and interval that it shows of a point. */
+/** Maps each chart of a curve to its title, and to the value and interval of a point in it. */
 const views = {
   efficiency: {
     title: "Efficiency", text: (value) => percent(value), axis: (value) => percent(value, 0),
@@ -113,7 +113,7 @@ const views = {
   throughput: {
     title: "Throughput", text: (value) => si(value), axis: (value) => si(value),
     value: (point) => point.throughput.value,
-    // The time of a number of steps is fixed, so this is the inverse of the step time's interval.
+    // The work of a step is fixed, so this is the inverse of the interval of the step time.
     interval: ({ step_time: { median, lower, upper }, throughput: { value } }) =>
       (known(lower) && known(upper) ? [(value * median) / upper, (value * median) / lower] : null),
   },
@@ -161,7 +161,7 @@ function curveChart(curve, compare, name) {
 
 const normalisedNames = { peak: "FLOP/s of the peak", link: "throughput per byte/s of the link", watt: "throughput per watt" };
 
-/** Shows rates relative to the machine's limits; for an unknown limit it gives the reason. */
+/** Shows rates relative to the machine's limits, or the reason why a limit is unknown. */
 function normalisedChart(curve, compare) {
   const all = curve.sides.flatMap((side) => side.points);
   const present = normalised.filter((name) => all.some((point) => known(point.normalised[name].value)));

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Efficiency, speed-up and throughput over rank counts, with intervals and the ideal.
+// Shows efficiency, speed-up and throughput over rank counts, with intervals and the ideal.
 import { fixed, joined, meshTip, percent, si } from "../format.js";
 import { overRanks, stepTip } from "../marks.js";
 import { count, decimal, ends, rate, share, time, words } from "../table.js";
@@ -21,13 +21,13 @@ const linesOf = (curves, value, interval) => curves.map((curve) => ({
     x: point.ranks,
     y: value(point),
     interval: interval(point),
-    // Ranks that share cores, for example, say little about scaling.
+    // A point with a label says little about scaling, for example if its ranks share cores.
     isHollow: point.labels.length > 0,
     tip: joined([stepTip(point.stepTime), meshTip(point.full.mesh), joined(point.labels)], "\n"),
   })),
 }));
 
-/** Returns "1 rank" if all curves have that baseline. */
+/** Returns the baseline that all curves have, such as "1 rank", or else "each curve's baseline". */
 function baselineText(curves) {
   const names = new Set(curves.map((curve) => curve.baselineName).filter(Boolean));
   return names.size === 1 ? [...names][0] : "each curve's baseline";

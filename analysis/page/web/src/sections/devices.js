@@ -1,29 +1,28 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Shows devices during the loop: clocks, power, temperature, and the times when clocks were
-// limited.
+// Shows devices during the measured loop: clocks, power, temperature, and the times when clocks
+// were limited.
 import { ownOf } from "../data.js";
 import { fixed, percent, si } from "../format.js";
 import { colourOf } from "../marks.js";
 import { pointContent } from "../select.js";
 import { count, decimal, words } from "../table.js";
 
-/**
- * NVML's reasons for lower clocks (nvmlClocksEventReasons), without the first two bits, which limit
- * nothing.
- */
+/** NVML's reasons for lower clocks (nvmlClocksEventReasons); the first two bits limit nothing. */
 const reasons = [
   [0x4, "software power cap"], [0x8, "hardware slowdown"], [0x10, "sync boost"], [0x20, "software thermal slowdown"],
   [0x40, "hardware thermal slowdown"], [0x80, "power brake"], [0x100, "display clocks"],
 ];
 
-/** The titles of quantities, in the order of their charts; the others are shown by their names. */
+/** The titles of quantities, in the order of their charts; others are shown by their names. */
 const titles = {
   sm_clock: "SM clock", clock: "CPU clock", power: "Power", temperature: "Temperature", utilisation: "Utilisation",
   memory_clock: "Memory clock", clock_min: "Lowest CPU clock",
 };
 
-/** Returns how values of a unit are converted to the one that people read, and written. */
+/**
+ * Returns `of`, which converts a value to the unit that people read, and `text`, which formats it.
+ */
 function shown(unit) {
   if (unit === "K") return { of: (value) => value - 273.15, text: (value) => `${fixed(value, 0)} \u00b0C` };
   if (unit === "1") return { of: (value) => value, text: (value) => percent(value, 0) };
@@ -33,7 +32,9 @@ function shown(unit) {
 const shortName = (at) => `rank ${at.world_rank}, ${at.device}`;
 const deviceName = (at) => `${shortName(at)}${at.host ? ` on ${at.host}` : ""}`;
 
-/** Returns when a device's clock was limited: [{from, to, why}]; a sample holds until the next. */
+/**
+ * Returns when a device's clock was limited: [{from, to, why}]; a sample is valid until the next.
+ */
 function heldDown(throttle) {
   const spans = [];
   throttle?.time.forEach((time, i) => {
@@ -105,7 +106,7 @@ function quantityChart(quantity, all, throttles) {
   };
 }
 
-/** Returns how long each device's clock was limited, and by what. */
+/** Returns sentences on how long each device's clock was limited, and for which reason. */
 function heldTexts(throttles, length) {
   return throttles.flatMap((throttle) => {
     const by = new Map();
@@ -117,11 +118,11 @@ function heldTexts(throttles, length) {
 const order = Object.keys(titles);
 const rank = (quantity) => (order.includes(quantity) ? order.indexOf(quantity) : order.length);
 
-/** Quantities without a line: counters only grow, and throttle reasons mark the lines of clocks. */
+/** These quantities have no line: counters only grow, throttle reasons mark the lines of clocks. */
 const counters = new Set(["energy", "busy_time", "throttle_count", "throttle_reasons", "sample_time"]);
 const isDrawn = ({ quantity }) => !counters.has(quantity) && !/_(bytes|errors|downed|corrected|uncorrected)$/.test(quantity);
 
-/** A quantity that changes on no device needs no chart. */
+/** True if the quantity has different values; a constant quantity needs no chart. */
 const changes = (all) => all.some(({ value }) => value.some((at) => at !== all[0].value[0]));
 
 function blocksOf(point) {

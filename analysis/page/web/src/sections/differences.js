@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Shows how far sides differ, point by point, and which causes make up the difference.
+// Shows how far the compared sides differ, point by point, and which causes make up the difference.
 import { partOfCause, tracing } from "../causes.js";
 import { fixed, joined, known, missing, percent, rankCount, signedPercent } from "../format.js";
 import { hollow, markLine, whiskers } from "../marks.js";
 import { count, decimal, ends, time, words } from "../table.js";
 
-/** For each verdict its colour (theme.js) and symbol; other verdicts look like "one launch". */
+/** Maps each verdict to its colour (theme.js) and symbol; other verdicts look like "one launch". */
 const verdicts = {
   regression: ["bad", "diamond"], slower: ["bad", "diamond"], faster: ["good", "triangle"], passed: ["good", "circle"],
   "too noisy to tell": ["warn", "rect"], "one launch": ["ideal", "circle"],
@@ -54,7 +54,7 @@ const sizes = {
   },
 };
 
-/** Draws vertical lines at no difference, and at the loss that the gate allows. */
+/** Draws vertical lines at a difference of zero, and at the largest loss that the gate allows. */
 const marks = (colours, gate) => markLine([
   { xAxis: 0, lineStyle: { color: colours.faint, type: "solid" } },
   ...(gate ? [{
@@ -97,8 +97,8 @@ function differenceChart(compare, names) {
         grid: { top: 26 },
         xAxis: {
           scale: true, name: size.name, format: size.axis,
-          // The line of no difference and the gate are always visible, and there is room for whole
-          // symbols at the ends.
+          // The lines of zero difference and of the gate are always visible, and whole symbols fit
+          // at the ends.
           min: ({ min, max }) => Math.max(-widest, Math.min(min, gate ? -1.4 * gate.loss : 0)) - edge * (max - min),
           max: ({ min, max }) => Math.min(widest, Math.max(max, 0)) + edge * (max - min),
         },
@@ -133,7 +133,7 @@ function differenceChart(compare, names) {
   };
 }
 
-/** For each choice of the switch, the parts of a difference by cause, and how they are written. */
+/** Maps each choice of the switch to the parts of a difference by cause, and to their format. */
 const ways = {
   "efficiency, points": {
     parts: (at) => at.why.map(({ cause, points }) => ({ cause, value: points })),
@@ -151,7 +151,10 @@ const ways = {
 const shownAs = (cause) => (cause === tracing ? "traced steps differ" : cause);
 const place = (cause) => (cause === tracing ? 2 : cause === "other causes" ? 1 : 0);
 
-/** Causes in one part of a step have its colour, as in reports; here they differ in strength. */
+/**
+ * Returns the colour of a cause, which is that of its part of the step, as in reports. Causes in
+ * the same part differ in strength.
+ */
 function causeColour(colours, causes, cause) {
   if (cause === "other causes") return colours.parts.gap;
   if (cause === tracing) return colours.parts.other;

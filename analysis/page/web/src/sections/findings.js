@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Findings, ranked: what each costs, the evidence for it, and what to do.
+// Shows the ranked findings: the cost of each, the evidence for it, and the next step.
 import { factLine, shareText, thinBar } from "../blocks.js";
 import { data } from "../data.js";
 import { el } from "../dom.js";
@@ -10,7 +10,7 @@ import { count, words } from "../table.js";
 /** Returns the findings of the report in its order, most severe first. */
 export const findingsOf = (report = data.report) => report.findings ?? [];
 
-/** Shows one line for each point, the most severe first. */
+/** Returns the evidence of a finding: one line for each point, the most severe first. */
 function evidence(at) {
   if (!Array.isArray(at.evidence)) return at.evidence;
   const lines = new Map();
@@ -20,7 +20,7 @@ function evidence(at) {
   return [...lines].map(([ranks, parts]) => el("div", {}, (ranks && lines.size > 1 ? `${rankCount(ranks)}: ` : "") + parts.join(", ")));
 }
 
-/** Returns the curve's name on this page; the sentence of the finding has its ranks. */
+/** Returns the curve's name on this page, without ranks, which the finding's sentence has. */
 export function whereOf(at, curves) {
   if (!at.curve) return "";
   return curves.find((curve) => curve.title === at.curve)?.short ?? at.curve;

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Matrix multiplications: rate over work, below the measured ceiling and the datasheet's peak.
+// Shows the rate of matrix multiplications over their work, below the measured ceiling and the peak
+// of the datasheet.
 import { unsound } from "../data.js";
 import { joined, known, percent, rankCount, seconds, si } from "../format.js";
 import { lineOf, markLine } from "../marks.js";
@@ -80,7 +81,7 @@ function rateChart(lines, dtype) {
         const isHollow = labels.some((label) => unsound.includes(label));
         const items = rows.filter((row) => row.flops > 0).map((row) => ({ x: row.flop, y: row.flops, isHollow, row, labels }));
         return lineOf(name, i, colours, items, {
-          // Square shapes are joined by a line; other shapes do not form a series.
+          // A line joins square shapes; other shapes do not form a series.
           type: rows.every(isSquare) ? "line" : "scatter",
           ...(i === 0 && bounds.length > 0 ? { markLine: limits(colours) } : {}),
         });

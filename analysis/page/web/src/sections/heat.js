@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The parts that heat maps share: cells, blocks of hosts, the colour scale.
+// Makes the parts that heat maps share: cells, blocks of hosts, the colour scale.
 import { known } from "../format.js";
 
 /**
- * Cells of a heat map: [x, y, value] on two category axes; a visual map colours them by value. It
- * is no series of type heatmap: ECharts 6 paints those on separate layers in several passes, and
- * printing does not wait for them.
+ * Makes the cells of a heat map from items [x, y, value]; a visual map colours them by value. The
+ * series is custom, since ECharts 6 paints series of type heatmap on separate layers in several
+ * passes, and printing does not wait for these passes.
  * @param {number[][]} items
  * @param {{border?: string|null, label?: (item: number[]) => {text: string, fill: string}|null}}
  *   [how]
@@ -22,8 +22,8 @@ export function heatCells(name, items, { border = null, label = () => null } = {
     renderItem(params, api) {
       const [x, y] = api.coord([api.value(0), api.value(1)]);
       const [width, height] = api.size([1, 1]);
-      // Cells have whole pixels; otherwise the background would be visible between cells without a
-      // border.
+      // Cells are rounded to whole pixels; otherwise the background would be visible between cells
+      // without a border.
       const left = Math.round(x - width / 2);
       const top = Math.round(y - height / 2);
       const words = label(items[params.dataIndexInside]);
@@ -106,7 +106,7 @@ export const hostLines = (blocks, colours, along) =>
   linesBefore(blocks.slice(1).map(({ first }) => first), "hosts", { stroke: colours.text, opacity: 0.55 }, along);
 
 /**
- * Makes the colour scale below a heat map; it reaches equally far to both sides of zero. `words`
+ * Makes the colour scale below a heat map, which extends equally far on both sides of zero. `words`
  * label its upper and its lower end, followed by their values if `own` has a formatter.
  */
 export function scale(colours, most, words, own = {}) {
@@ -138,7 +138,7 @@ export function reach(values, least) {
   return Math.max(least, sizes[Math.floor(0.995 * (sizes.length - 1))] ?? 0);
 }
 
-/** Labels every row if there is room, else every second, fourth, ... */
+/** Returns a function that is true for the rows to label: all, or every second, fourth, ... */
 export function everyNth(height) {
   const nth = 2 ** Math.max(0, Math.ceil(Math.log2(13 / height)));
   return (row) => row % nth === 0;

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The index of several runs: what each ran, by machine, and how throughput moved over time.
+// Shows the index of several runs: the experiments of each, by machine, and throughput over time.
 import { joined, percent, si } from "../format.js";
 import { lineOf } from "../marks.js";
 import { dateText } from "../machine.js";
@@ -28,7 +28,7 @@ const trendColumns = [
 
 const trendsOf = (machine) => machine.throughput_over_time.map((trend) => ({ machine: machine.name, ...trend }));
 
-/** Returns the tables of the index, with its runs by date; empty ones without an index. */
+/** Returns the tables of the index, with its runs by date; they are empty without an index. */
 export function indexTables(report) {
   const runs = [...(report.index ?? [])].sort((a, b) => a.created.localeCompare(b.created));
   const tables = [

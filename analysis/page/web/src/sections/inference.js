@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Inference: latency against throughput over batch sizes and meshes, and replicas that serve
-// requests at a rate.
+// Shows the latency of inference against its throughput over batch sizes and meshes, and the
+// latencies of replicas that serve requests at given rates.
 import { joined, known, meshText, seconds, si, statusText } from "../format.js";
 import { lineOf, stepTip } from "../marks.js";
 import { oneOf } from "../select.js";
@@ -16,7 +16,8 @@ const onFrontier = (row) => row.on_frontier && hasInterval(row);
 const meshOf = ({ point }) => meshText(point.mesh, "one rank");
 
 /**
- * Returns what rows must have in common to be compared, as a text; each text has its own frontier.
+ * Returns the task of a row as a text. Only rows with the same text are compared, and each text has
+ * its own frontier.
  */
 const question = ({ run, point, row }) => joined([run.file, point.model, row.dtype, `prompt ${row.prompt}`, `output ${row.output}`,
   point.options.vocabulary === "off" && "without vocabulary"]);
@@ -31,7 +32,7 @@ const columns = [
   words("status", ({ row }) => statusText(row)),
 ];
 
-/** Describes a line for each mesh over its batch sizes; rows on the frontier are filled. */
+/** Describes a chart with a line for each mesh over batch sizes; frontier points are filled. */
 function frontierChart(all) {
   const meshes = [...new Set(all.map(meshOf))];
   const measured = all.filter(({ row }) => known(row.tpot.median) && known(row.tokens_per_second_per_rank))

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Several launches of one experiment: a list of them, how far their step times spread, and which
-// points were not joined.
+// Shows several launches of one experiment: a list, the spread of their step times, and the points
+// that were not joined.
 import { data } from "../data.js";
 import { counted, percent, rankCount, seconds } from "../format.js";
 import { dateText } from "../machine.js";
@@ -28,7 +28,7 @@ const spreadColumns = [
   share("spread of step time", ({ point }) => point.spread), words("labels", ({ point }) => point.labels.join(" ")),
 ];
 
-/** Returns a launch's median step relative to the median of all, point by point. */
+/** Returns the median step of a launch at each point, relative to the median of all launches. */
 function itemsOf(run, found) {
   return found.flatMap(({ point }, y) => {
     const { median } = point.step_time;
@@ -40,7 +40,7 @@ function itemsOf(run, found) {
   });
 }
 
-/** Describes the chart of each launch's median step relative to the median of all. */
+/** Describes the chart of each launch's median step relative to the median of all launches. */
 function spreadChart(report, found) {
   const places = found.map(({ name, point }) => `${name}, ${rankCount(point.ranks)}`);
   return {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Memory bandwidth, and how much communication hides behind computation.
+// Shows memory bandwidth, and how much communication is hidden behind computation.
 import { ownOf } from "../data.js";
 import { bytes, fixed, joined, known, percent, rankCount, si, statusText } from "../format.js";
 import { colourOf, lineOf } from "../marks.js";
@@ -109,7 +109,7 @@ function overlapBlocks(rows) {
     { table: { columns: overlapColumns, items: rows, caption: "overlap of multiplications and collectives", most: 40 } }];
 }
 
-/** Makes a section of the points that have rows of an op, one of which is shown. */
+/** Makes a section for the points that have rows of `op`; the reader chooses one of them. */
 function sectionOf(micro, op, title, blocksOf) {
   const all = micro.filter(({ point }) => point.rows.some((row) => row.op === op));
   if (all.length === 0) return null;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The first screen: what was measured on which machine, how well it scales, what it loses, and
-// warnings.
+// Makes the first screen: the workloads and the machine, how well they scale, the causes of lost
+// time, and warnings.
 import { causeItem, fact, panel, warningsPanel } from "../blocks.js";
 import { explains, headlineOf, isSound, lossesOf, tracing } from "../causes.js";
 import { data, unsound } from "../data.js";
@@ -41,13 +41,16 @@ function launchFact(runs) {
     `Isoscale ${versions.join(", ")} \u00b7 ${hashes.join(", ")}`);
 }
 
-// Share of the step. If traced and untraced steps differ by more than this, causes are uncertain.
+// If traced and untraced steps differ by more than this share of the step, causes are uncertain.
 const mostTracing = 0.05;
 const markedCauses = [...unsound, "few-steps"];
 
 const tracingShare = (point) => lossesOf(point).find((loss) => loss.cause === tracing)?.share ?? 0;
 
-/** Returns the largest losses at the largest counts, each cause once, where it is worst. */
+/**
+ * Returns the largest losses of the curves at their largest rank counts. Each cause appears once,
+ * for the curve where it is worst.
+ */
 function causes(curves) {
   const all = curves.flatMap((curve) => {
     const point = headlineOf(curve.points);
@@ -76,7 +79,10 @@ function causeOf(at, scale) {
   return causeItem(at, scale, ", ", el("span", { class: "faint" }, `${where}${labels.length > 0 ? ` (${joined(labels)})` : ""}${more}`));
 }
 
-/** Says by how much traced steps differ from the others at the points of these causes; null if little. */
+/**
+ * Says by how much traced steps differ from the others at the points of these causes; null if
+ * little.
+ */
 function tracingText(items) {
   const points = new Map(items.map((at) => [at.point, at.curve]));
   const differing = [...points].filter(([point]) => Math.abs(tracingShare(point)) > mostTracing);

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Latency and bandwidth between ranks: a matrix of pairs, hosts as blocks, slow pairs outlined.
+// Shows latency and bandwidth between ranks as a matrix of pairs, with hosts as blocks and slow
+// pairs outlined.
 import { el } from "../dom.js";
 import { known, percent, seconds, si, signedPercent, statusText } from "../format.js";
 import { oneOf } from "../select.js";
@@ -9,7 +10,7 @@ import { cellAxis, everyNth, heatCells, hostAxis, hostBlocks, hostLines, median,
 
 const bandwidth = (value) => si(value, "B/s");
 
-/** The quantities of a pair: for each, its key, how it is written, and the speed that values mean. */
+/** The quantities of a pair, with the words for larger (`more`) and smaller (`less`) values. */
 const quantities = {
   bandwidth: { key: "bandwidth", title: "bandwidth", text: bandwidth, more: "faster", less: "slower" },
   latency: { key: "latency", title: "one-way latency", text: seconds, more: "slower", less: "faster" },
@@ -19,7 +20,7 @@ const quantityOf = (key) => Object.values(quantities).find((at) => at.key === ke
 
 const isPair = (row) => row.op === "p2p" && row.src !== undefined;
 
-/** Converts pairs to the ranks of MPI, which people are shown. */
+/** Replaces the ranks of pairs by their MPI ranks, which people are shown. */
 const inLaunch = (pairs) => pairs.map((pair) => ({ ...pair, src: pair.src_world_rank, dst: pair.dst_world_rank }));
 
 /**
@@ -34,7 +35,7 @@ function blocksOf(run, ranks) {
   return hostBlocks(hosts, names.map((name) => hosts.indexOf(name)));
 }
 
-/** Returns a pair's value relative to the median of its class. */
+/** Returns a function for the deviation of a pair's value from the median of its class of link. */
 function againstClass(pairs, key) {
   const classes = new Map();
   for (const pair of pairs) classes.set(pair.class, [...(classes.get(pair.class) ?? []), pair[key]]);
@@ -89,7 +90,7 @@ function matrixBlock(run, point, slow) {
   const placeOf = (pair) => [place.get(pair.dst), place.get(pair.src)];
   const blocks = blocksOf(run, ranks);
   const hasBlocks = blocks.length > 1;
-  // The matrix is square, also in a narrow window.
+  // The matrix is square even in a narrow window.
   const side = Math.min(Math.max(16, Math.min(34, 560 / ranks.length)), 720 / ranks.length, Math.max(200, window.innerWidth - 150) / ranks.length);
   const failed = pairs.filter((pair) => pair.status !== "ok").length;
   return [{ charts: [{
@@ -140,7 +141,7 @@ function slowText(at) {
   return `${at.from} to ${at.to}: ${title} ${text(at.value)}, ${percent(speedOf(at), 0)} of the speed that is usual (${text(at.typical)}${at.class ? `, ${at.class}` : ""})`;
 }
 
-/** Returns each slow pair once, whatever its direction, by the quantity in which it is slowest. */
+/** Returns each slow pair once for both directions, with the quantity in which it is slowest. */
 function slowPairs(slow) {
   const worst = new Map();
   for (const at of slow) {
@@ -164,7 +165,8 @@ function commonEnd(pairs) {
 }
 
 /**
- * Returns the number of slow pairs in each quantity; the picture outlines only those of its own.
+ * Returns the number of slow pairs in each quantity; the matrix outlines only the pairs that are
+ * slow in the quantity it shows.
  */
 const slowCounts = (slow) => Object.entries(quantities)
   .map(([name, { key }]) => ({ name, pairs: slowPairs(slow.filter((at) => at.quantity === key)).length }))

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The tree of efficiencies of the POP Centre of Excellence, by rank count.
+// Shows the tree of efficiencies of the POP Centre of Excellence, by rank count.
 import { panel } from "../blocks.js";
 import { largest } from "../causes.js";
 import { launchesText } from "../data.js";

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The page of a prediction: the predicted result first, then curves, intervals with their sources
-// and the measurement that would narrow them, causes, numbers.
+// Makes the page of a prediction: the predicted result first, then curves, intervals with their
+// sources and the measurement that would narrow them, causes, numbers.
 import { card, cardGrid, causeItem, efficiencyBar, fact, panel, thinBar, warningsPanel } from "../blocks.js";
 import { lossesOf } from "../causes.js";
 import { copyButton, el } from "../dom.js";
@@ -52,8 +52,8 @@ function uncertaintyChart(curves) {
 }
 
 /**
- * Shows the measurement that helps most: what it is, how to make it, and how wide the interval is
- * then.
+ * Shows the measurement that would narrow the interval most: its description, its command, and the
+ * width of the interval now and after it.
  */
 function nextContent({ what, command, width_now: now, width_then: then }) {
   const bar = (name, width) => el("div", { class: "cause" }, el("b", {}, percent(width)),

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Predicted efficiency, throughput and step time over ranks with their intervals, as curves and as
-// all the numbers of predict --format csv.
+// Shows the predicted efficiency, throughput and step time over ranks with their intervals, as
+// curves and as a table with all numbers of predict --format csv.
 import { ownOf } from "../data.js";
 import { joined, meshText, meshTip, percent, seconds, si } from "../format.js";
 import { overRanks, stepTip } from "../marks.js";
@@ -37,7 +37,7 @@ function numbersOf(prediction) {
 
 const mostValues = 12;
 
-/** Returns "on", or "64: 8, 256: 2" if points differ. */
+/** Returns the common value, such as "on", or else the values by rank count: "64: 8, 256: 2". */
 function overPoints(points, value) {
   const values = points.map(value);
   if (new Set(values).size === 1) return values[0];
@@ -45,7 +45,7 @@ function overPoints(points, value) {
   return shown.join(", ") + (points.length > mostValues ? ` and ${points.length - mostValues} more` : "");
 }
 
-/** Returns the table of what was predicted, and how it differs between rank counts. */
+/** Returns the table of model, mesh and options, with their differences between rank counts. */
 function optionsTable(points) {
   const keys = [...new Set(points.flatMap((point) => Object.keys(point.options)))].sort();
   const items = [
@@ -73,7 +73,7 @@ export function numbersSection(prediction) {
 
 const dashes = ["solid", "dashed", "dotted"];
 
-/** For each chart its title and how its values are written. */
+/** Maps each chart to its title and to the format of its values. */
 const views = {
   efficiency: { title: "Efficiency", text: (value) => percent(value), axis: (value) => percent(value, 0) },
   throughput: { title: "Throughput", text: (value) => si(value) },
@@ -107,7 +107,7 @@ function curveChart(key, curves, prediction) {
       stroke: { type: dashes[i % dashes.length] },
       isBare: i > 0 && state.interval !== "all",
       items: curve.points.map((point) => ({
-        // Far more ranks are predicted than were measured if a symbol is hollow.
+        // A hollow symbol marks a prediction for far more ranks than were measured.
         x: point.ranks, y: point[key].value, interval: endsOf(point[key]), isHollow: point.extrapolated, tip: tipOf(point),
       })),
     })),
@@ -119,7 +119,7 @@ function curveChart(key, curves, prediction) {
   });
 }
 
-/** Returns the table of each what-if beside the base; null if they share no rank count. */
+/** Returns the table that compares each what-if with the base; null if they share no rank count. */
 function whatIfTable([base, ...changed], hasEfficiency) {
   const items = changed.flatMap((curve) => curve.points.map((then) => ({ if: curve.name, ranks: then.ranks, then, now: base.points.find((point) => point.ranks === then.ranks) })))
     .filter(({ now }) => now);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The parts of predicted steps: where the time goes, the losses against the baseline, and the best
-// meshes and options that a search found, with the reason why each is slower than the first.
+// Shows the parts of predicted steps, the losses relative to the baseline, and the best meshes and
+// options that a search found, with the reason why each is slower than the first.
 import { ownOf } from "../data.js";
 import { meshText } from "../format.js";
 import { partColumns, partsChart } from "../parts.js";
@@ -37,7 +37,7 @@ export function predictedStepSection(prediction) {
     height: 300,
     axis: "ranks",
   });
-  // All machines at the largest rank count.
+  // This chart compares the machine as it is with all what-ifs, at the largest rank count.
   const besides = curves.length > 1 && partsChart({
     id: "predict-step-what-if",
     title: "A step at the largest rank count, as it is and as it might be",
@@ -72,7 +72,7 @@ export function predictedLossSection(prediction) {
   };
 }
 
-/** Returns the options in which candidates differ, and the microbatch, which always matters. */
+/** Returns the options in which candidates differ, and always the microbatch. */
 function tellingOptions(best) {
   const keys = [...new Set(best.flatMap((at) => Object.keys(at.options)))].sort();
   return keys.filter((key) => key === "microbatch" || new Set(best.map((at) => ownOf(at.options, key))).size > 1);

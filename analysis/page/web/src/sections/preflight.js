@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The checks made before the measurement, worst results first.
+// Lists the checks made before the measurement, worst results first.
 import { data } from "../data.js";
 import { el } from "../dom.js";
 import { joined } from "../format.js";

@@ -58,7 +58,7 @@ function launch(run) {
   ];
 }
 
-/** This section always exists: every number has a source. */
+/** Makes the section that says where the numbers come from; every report has it. */
 export function provenanceSection() {
   const { runs } = data.report;
   return {

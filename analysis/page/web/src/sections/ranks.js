@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Ranks side by side: where their time goes, and how steady they are, as heat maps.
+// Compares ranks in heat maps: where their time goes, and how much their step times vary.
 import { known, percent, seconds, signedPercent } from "../format.js";
 import { pointContent } from "../select.js";
 import { count, share, time, words } from "../table.js";
@@ -10,14 +10,18 @@ const quantities = ["step", "compute", "copies", "transfer", "wait", "bubble", "
 
 const rowTitle = (map, row) => `rank ${map.world_rank[row]} on ${map.hosts[map.host[row]]}`;
 
-/** Returns the columns of the map: {title, absolute, seconds[], value[]}, the values in steps. */
+/**
+ * Returns the columns of the map: {title, absolute, seconds[], value[]}; a value is a deviation
+ * relative to the median step.
+ */
 function deviations(map) {
   const reference = map.median.step;
   // The wait that a rank caused is a sum over the ranks that waited; this divides it by their
   // number.
   const others = Math.max(1, map.traced - 1);
   return quantities.filter((key) => map[key]?.some(known)).map((key) => {
-    // Ideally nothing is caused, so its deviation is from zero and not from the median.
+    // Ideally a rank causes no wait, so the deviation of caused wait is from zero and not from the
+    // median.
     const absolute = key === "caused_wait";
     const middle = absolute ? 0 : map.median[key];
     const value = (at) => (known(at) && reference ? (at - middle) / reference / (absolute ? others : 1) : null);
@@ -93,7 +97,7 @@ function mapChart(map, point, columns) {
     },
     cells: (colours, most) => ({
       border: map.rank.length <= 96 ? colours.background : null,
-      // Text on the strong colours at the ends of the scale needs the other colour.
+      // Text on the strong colours at the ends of the scale has the background colour.
       label: ([, , value]) => (isLabelled && Math.abs(value) >= 0.0005
         ? { text: (100 * value).toFixed(1), fill: Math.abs(value) > 0.6 * most ? colours.background : colours.text } : null),
     }),

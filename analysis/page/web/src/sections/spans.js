@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// The drawing of a timeline: boxes of operations with their colours, idle times, lines between
+// Draws a timeline: boxes of operations with their colours, idle times, lines between
 // lanes. `layout` is {rows: [{lane, stream, computes}], first: [row of each lane],
 // rowOf: Map "lane stream" -> row}.
 
@@ -26,7 +26,7 @@ function phaseColour(colours, phase) {
   return named[phase] ?? colours.parts.other;
 }
 
-/** Places microbatches in order on the circle of hues, from blue over green to violet. */
+/** Returns the colour of a microbatch, on the circle of hues from blue over green to violet. */
 function hue(index, count, shade, dark) {
   const degrees = (212 + (300 * index) / Math.max(count, 1)) % 360;
   const lightness = dark ? [62, 42][shade] : [46, 70][shade];
@@ -54,7 +54,10 @@ function textColour(colours, phase) {
 const patterns = new Map();
 const size = 6; // pixels after which a pattern repeats
 
-/** Makes a fill of diagonal lines on a ground, of which `strength` covers the background. */
+/**
+ * Makes a fill of diagonal lines on the colour `ground`, which covers `background` with the opacity
+ * `strength`.
+ */
 function striped({ ground, strength, line, lineWidth, background }) {
   const key = [ground, line, background].join(" ");
   if (!patterns.has(key)) {
@@ -92,7 +95,7 @@ const tintOpacity = (colours) => (colours.name === "dark" ? 0.28 : 0.2);
 
 /**
  * Makes a series of boxes. Items are [first row, begin, end, last row, ...]; `draw(shape, api)`
- * makes what is drawn in the part of a box that is within the picture.
+ * makes the visible part of a box.
  * @param {{height: number, z: number}} of height: share of a row
  */
 function boxes(name, data, { height, draw, ...own }) {
@@ -147,7 +150,7 @@ export function spanSeries(timeline, layout, phase, colours, state) {
   });
 }
 
-/** Draws the times when no stream of the lane computes or copies, below the lane's boxes. */
+/** Draws the times in which no stream of the lane computes or copies, beneath the lane's boxes. */
 export function idleSeries({ idle }, layout, kind, colours) {
   const data = idle.lane.flatMap((lane, i) => {
     const last = (layout.first[lane + 1] ?? layout.rows.length) - 1;
@@ -163,8 +166,8 @@ export function idleSeries({ idle }, layout, kind, colours) {
 }
 
 /**
- * Draws the idle times that boxes for several operations would hide on top of these boxes, in the
- * rows that compute.
+ * Draws idle times on top of boxes that stand for several operations and would hide these times, in
+ * the rows that compute.
  */
 export function idleWithin({ idle }, layout, colours) {
   const data = idle.lane.flatMap((lane, i) => layout.rows.flatMap((row, at) =>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Step by step: the series of a point's step times, and their distribution.
+// Shows the series of a point's step times, and their distribution.
 import { fixed, percent, rankCount, seconds } from "../format.js";
 import { colourOf, markLine } from "../marks.js";
 import { pointContent } from "../select.js";
@@ -66,7 +66,7 @@ function seriesChart(steps, median) {
   };
 }
 
-// Fewer steps than this make no readable distribution.
+// A distribution of fewer steps than this is not readable.
 const fewest = 6;
 const hasDistribution = ({ details: { steps } }) =>
   Boolean(steps?.quantiles) && steps.kind.filter((kind) => kind === measured).length >= fewest;
@@ -78,7 +78,7 @@ const quantileColumns = [
   decimal("99% / median", ({ details: { steps: { quantiles } } }) => quantiles[99] / quantiles[50]),
 ];
 
-/** Describes the distributions of the whole curve: the tail grows with the ranks. */
+/** Describes the chart of distributions at all rank counts of a curve: tails grow with ranks. */
 function distributionChart(point, group) {
   const points = group.points.filter(hasDistribution);
   if (!points.includes(point)) return null;
@@ -111,7 +111,7 @@ function distributionChart(point, group) {
   };
 }
 
-/** Returns the interval of the launch whose steps are shown. */
+/** Returns the step time, with its interval, of the launch whose steps are shown. */
 const ownTime = (point) => point.full?.step_time ?? point.stepTime;
 
 /** @param {object[]} groups of detailed() */

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// One traced step as it ran: lanes of ranks, boxes of operations.
+// Draws one traced step as it ran: a lane for each rank, a box for each operation.
 import { joined, missing, percent, rankCount, seconds } from "../format.js";
 import { pointContent } from "../select.js";
 import { count, words } from "../table.js";
@@ -9,7 +9,7 @@ import { idleNames, idleSeries, idleWithin, isCommunication, spanSeries } from "
 
 const nano = (value) => seconds(value * 1e-9);
 
-/** Makes a row for each stream of each lane on which something ran. */
+/** Makes a row for each stream of each lane that has operations. */
 function rowsOf(timeline) {
   const used = timeline.lanes.map(() => new Set());
   const computes = new Set();
@@ -38,7 +38,7 @@ function laneTitle(lane) {
 
 const place = (value) => (value >= 0 ? value : null);
 
-/** The operations of a timeline, as items of its table and for tooltips. */
+/** Returns the operations of a timeline, as items of its table and for tooltips. */
 const spansOf = ({ spans, lanes, ops, phases }) => spans.lane.map((l, i) => ({
   lane: lanes[l].label, of: lanes[l], rank: lanes[l].world_rank, stream: lanes[l].streams?.[spans.stream[i]] ?? spans.stream[i],
   operation: ops[spans.op[i]], phase: phases[spans.phase[i]], microbatch: place(spans.microbatch[i]), layer: place(spans.layer[i]),
@@ -57,8 +57,8 @@ function spanText(at) {
 }
 
 /**
- * Returns the step's time, which is that of its slowest rank, and the width of the picture, from
- * the first rank's begin to the last one's end.
+ * Returns the time of the step, which is that of its slowest rank, and the time that the picture
+ * covers, from the first begin to the last end of a rank.
  */
 function stepText(timeline) {
   const time = seconds(timeline.step_time);
@@ -138,11 +138,11 @@ function stepChart(timeline, point) {
   };
 }
 
-/** Says which share of the lanes' time is idle, counting all operations, drawn or not. */
+/** Says which share of the lanes' time is idle; it counts all operations, even those not drawn. */
 function idleText({ totals, breakdown }) {
   const sum = (values) => values.reduce((all, value) => all + value, 0);
-  // The shares are of the ranks' own steps, which together are less than the picture if ranks begin
-  // later or end earlier.
+  // The shares are relative to the sum of the ranks' own steps, which is less than the time drawn
+  // if ranks begin later or end earlier.
   const whole = sum(totals.step);
   const share = (value, of) => (of > 0 ? percent(value / of) : missing);
   const [exposed, gap] = [sum(totals.exposed), sum(totals.gap)];

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Warns of what a reader must know before believing a number, most severe first.
+// Lists the warnings that a reader needs before trusting a number, most severe first.
 import { data, unsound } from "../data.js";
 import { counted, joined, rankCount, ranksText } from "../format.js";
 
@@ -8,7 +8,7 @@ import { counted, joined, rankCount, ranksText } from "../format.js";
  * @typedef {object} Warning
  * @property {string} text
  * @property {boolean} [grave] a number is wrong or missing
- * @property {boolean} [hardware] hardware can be repaired
+ * @property {boolean} [hardware] the cause is hardware, which can be repaired
  * @property {string} [target] id of a section
  */
 
@@ -38,7 +38,7 @@ const ofRun = (run) => [
   ...(run.preflight?.results ?? []).filter(({ verdict }) => verdict === "stop" || verdict === "warning").map(checkItem),
 ];
 
-/** Returns "pp on 4, 8 ranks; dp on 2 ranks" of points {curve, ranks}. */
+/** Returns the places of points {curve, ranks} as text: "pp on 4, 8 ranks; dp on 2 ranks". */
 function places(found) {
   const byCurve = new Map();
   for (const { curve, ranks } of found) byCurve.set(curve, [...(byCurve.get(curve) ?? []), ranks]);
@@ -72,7 +72,7 @@ function ofBenches(report) {
 }
 
 function leftOut(report) {
-  // A single launch is not joined with others; its skipped points are named by themselves.
+  // A single launch has no joined curves; other warnings name its skipped points.
   const all = report.runs.length < 2 ? [] : (report.curves ?? []).flatMap((curve) => curve.left_out);
   const reasons = [...new Set(all.map((at) => at.reason))];
   const text = `left out of the joined curves: ${counted(all.length, "point")} (${reasons.slice(0, 3).join(", ")}${reasons.length > 3 ? ", ..." : ""})`;
@@ -92,7 +92,7 @@ function ofDevices(curves) {
   return [...all.slice(0, mostDeviceWarnings), ...rest].map((text) => ({ text, target: "devices", hardware: true }));
 }
 
-/** Returns pairs of ranks that are slow against others of their class. */
+/** Returns a warning for each finding of pairs of ranks slower than others of their link class. */
 const ofPairs = (report) => (report.findings ?? []).flatMap((at, i) =>
   (at.rule === "slow-pair" ? [{ text: `slow pairs: ${at.sentence}`, target: `finding-${i + 1}`, hardware: true }] : []));
 

@@ -9,10 +9,12 @@ import { oneOf } from "../select.js";
 import { count, share, time, words } from "../table.js";
 
 const mostSmall = 6;
-// Shares of the step: smaller causes are shown together, or not at all.
+// Causes below the share `least` of the step are shown as one; if they are below `leastSeen`
+// together, they are not shown.
 const least = 0.005;
 const leastSeen = 0.0005;
-// Share of the step that is lost; from this on, bars from zero show it well.
+// If at least this share of the step is lost, the axis begins at zero; otherwise it shows the lost
+// time.
 const wholeFrom = 0.2;
 const mostCounts = 10; // buttons of a switch
 
@@ -52,7 +54,8 @@ function labelOf(step, measured, isWide) {
 }
 
 /**
- * Places a label right of its bar from `x0` to `x1`; if there is no room, left of it, else on it.
+ * Places a label on the right of its bar, which is from `x0` to `x1`. If there is no room, the
+ * label is on the left; if there is none there either, it is on the bar.
  */
 function labelBeside(text, { x0, x1, area, colours, colour }) {
   const apart = 6;
@@ -65,7 +68,9 @@ function labelBeside(text, { x0, x1, area, colours, colour }) {
 
 const top = (steps) => Math.max(...steps.map((step) => Math.max(step.from, step.to)));
 
-/** Returns the chart's option for a staircase; the axis of a whole step reaches `highest` at least. */
+/**
+ * Returns the chart's option for a staircase; the axis of a whole step ends at least at `highest`.
+ */
 function waterfallOption(steps, colours, { axis }, isNarrow, highest) {
   const isWhole = axis === "whole step";
   const measured = steps.at(-1).to;
@@ -73,7 +78,7 @@ function waterfallOption(steps, colours, { axis }, isNarrow, highest) {
   const high = Math.max(top(steps), isWhole ? highest : 0);
   const from = isWhole ? 0 : Math.max(0, low - 0.08 * (high - low || high));
   const colourOf = (step) => (step.kind === "whole" ? colours.ideal : step.seconds < 0 ? colours.good : colours.parts[step.part]);
-  // If the axis does not begin at zero, bars that do begin there fade out.
+  // If the axis begins above zero, bars that begin at zero fade out towards it.
   const fade = (step) => ({
     type: "linear", x: 0, y: 0, x2: 1, y2: 0,
     colorStops: [{ offset: 0, color: `${colours.ideal}00` }, { offset: Math.min(1, 0.06 * (high - from) / (step.to - from)), color: colours.ideal }],
@@ -140,8 +145,8 @@ function someOf(points) {
 /**
  * Describes the chart of a curve's staircases.
  * @param {{id: string, name: string, points: object[], whole: string, means: string, beside?: object[]}}
- *   of whole: "measured" or "predicted", means: says what that is; beside: all points of the charts
- *   that are shown together, whose axes end at the same value
+ *   of whole: "measured" or "predicted", means: a sentence that explains it; beside: all points of
+ *   the charts that are shown together, whose axes end at the same value
  */
 export function waterfallChart({ id, name, points, whole, means, beside = [] }) {
   const shown = whole === "measured" ? points : someOf(points);
