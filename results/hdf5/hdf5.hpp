@@ -61,8 +61,8 @@ using PropertyId = base::Handle<IdTraits<&H5Pclose>>;
 /// The types that a dataset can hold besides text.
 template <class T>
 concept Number = std::same_as<T, double> || std::same_as<T, std::int64_t> ||
-    std::same_as<T, std::int32_t> || std::same_as<T, std::uint64_t> ||
-    std::same_as<T, std::uint32_t> || std::same_as<T, std::uint8_t>;
+                 std::same_as<T, std::int32_t> || std::same_as<T, std::uint64_t> ||
+                 std::same_as<T, std::uint32_t> || std::same_as<T, std::uint8_t>;
 
 /// A group of an open file. Soft, external and user-defined links are ignored, so that a file
 /// cannot lead a reader to other files.

@@ -51,7 +51,7 @@ int run(int argc, char** argv) {
   const double cpu = cpu_seconds(), begin = bench::seconds_now();
   const analysis::predict::SearchResult result =
       analysis::predict::search(workloads::find_workload("hybrid"), base, {}, ranks, machine,
-                       machine.network ? machine.network->node_ranks : 1, {});
+                                machine.network ? machine.network->node_ranks : 1, {});
   fmt::print(
       "{} on {} ranks of {}: {} candidates ({} impossible, {} too large, {} simulated{}) in "
       "{:.1f} s, {:.1f} s of CPU (goal: 10 s on 2 cores)\n",

@@ -169,16 +169,16 @@ class FakeSession final : public executor::Session {
 };
 
 runner::microbench::CaseRecord record_of(FakeSession& session, workloads::LaunchCost cost,
-                             std::vector<machine::Source> gpu = {}) {
+                                         std::vector<machine::Source> gpu = {}) {
   const comm::Communicator world = comm::Communicator::world();
   const workloads::Case one{.calls_are_spans = workloads::CallsAreSpans::no, .launch_cost = cost};
   runner::plan::Effort effort;
   effort.half_width = [](std::span<const double> /*times*/, double /*confidence*/) {
     return std::optional<double>{0};
   };
-  return runner::microbench::play_case({.session = session, .one = one, .section = {}, .gpu = std::move(gpu)},
-                           world, runner::measure::Share::in_point, effort,
-                           {.budget = units::Seconds{0.001}});
+  return runner::microbench::play_case(
+      {.session = session, .one = one, .section = {}, .gpu = std::move(gpu)}, world,
+      runner::measure::Share::in_point, effort, {.budget = units::Seconds{0.001}});
 }
 
 TEST(LatePlays, AreMadeAgain) {

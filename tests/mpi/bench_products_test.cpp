@@ -136,7 +136,8 @@ TEST_F(Products, OverlapComparesBothParts) {
       EXPECT_EQ(compare(one.check->products).wrong, 0U);
       EXPECT_EQ(compare(expected).wrong, 0U);
       make_inputs(one);
-      const microbench::Comparison products = compare(one.check->products), received = compare(expected);
+      const microbench::Comparison products = compare(one.check->products),
+                                   received = compare(expected);
       EXPECT_EQ(products.wrong, products.compared);
       EXPECT_EQ(received.wrong, received.compared);
     }

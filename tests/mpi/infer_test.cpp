@@ -45,15 +45,15 @@ Request request_of(const mesh::Shape& mesh, bool gated, int batch, bool has_voca
 }
 
 /// The worst difference of this rank's tensors from the loops'.
-measure::Difference difference(const Ranks& ranks, const Request& request, const measure::Tensors& expected,
-                      executor::HostStreams streams) {
+measure::Difference difference(const Ranks& ranks, const Request& request,
+                               const measure::Tensors& expected, executor::HostStreams streams) {
   const program::ProgramSet set = workloads::infer::build(request);
   program::check(set);
   const auto session = ranks.executor(streams).prepare(set, ranks.world);
   const program::RankProgram& program = set.of(ranks.world.rank());
   const measure::Initial initial = measure::play_twin(*session, program);
-  return measure::compare(*session, program, mesh::coordinates(set.mesh, ranks.world.rank()), initial,
-                 expected);
+  return measure::compare(*session, program, mesh::coordinates(set.mesh, ranks.world.rank()),
+                          initial, expected);
 }
 
 TEST(Infer, EveryMeshAnswersWhatLoopsAnswer) {
@@ -95,7 +95,8 @@ TEST(Infer, AWrongAnswerIsNoticed) {
   // The tokens of a model whose prompts were others: a decode that does not read the cache.
   asked.seed = request.seed + 1;
   expected["decode.logits"] = InferReference{asked}.tensors()["decode.logits"];
-  const measure::Difference worst = difference(ranks, request, expected, executor::HostStreams::folded);
+  const measure::Difference worst =
+      difference(ranks, request, expected, executor::HostStreams::folded);
   EXPECT_EQ(worst.name, "decode.logits");
   EXPECT_GT(worst.relative, 0.01);
 }
@@ -109,7 +110,8 @@ TEST(Infer, TwinsOfRealModelsPass) {
         Request base{.model = workloads::load_model(name), .precision = precision};
         if (mesh::violation(mesh, infer.limits(base, workloads::Scaling::strong))) continue;
         const Request request = infer.scale(base, mesh, workloads::Scaling::strong);
-        const measure::Verdict verdict = measure::verify_twin(infer, request, *ranks.folded, ranks.world);
+        const measure::Verdict verdict =
+            measure::verify_twin(infer, request, *ranks.folded, ranks.world);
         EXPECT_TRUE(verdict.ok) << name << " " << mesh::to_string(mesh) << ": " << verdict.detail;
         if (precision == Precision::f64) {
           EXPECT_LT(verdict.difference.value_or(1), 1e-12) << mesh::to_string(mesh);
@@ -126,7 +128,8 @@ TEST(Infer, NarrowTypesPassWhereTheHostEmulatesThem) {
     for (const Precision precision : {Precision::tf32, Precision::f16, Precision::bf16}) {
       const Request base{.model = workloads::load_model("tiny"), .precision = precision};
       const Request request = infer.scale(base, mesh, workloads::Scaling::strong);
-      const measure::Verdict verdict = measure::verify_twin(infer, request, *ranks.emulating, ranks.world);
+      const measure::Verdict verdict =
+          measure::verify_twin(infer, request, *ranks.emulating, ranks.world);
       EXPECT_TRUE(verdict.ok) << program::name(precision) << " " << mesh::to_string(mesh) << ": "
                               << verdict.detail;
     }

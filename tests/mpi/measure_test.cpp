@@ -46,7 +46,8 @@ struct Ready {
 };
 
 /// What every record must be, and that all ranks have as many steps.
-void expect_sound(const measure::Record& record, const comm::Communicator& active, int trace_steps) {
+void expect_sound(const measure::Record& record, const comm::Communicator& active,
+                  int trace_steps) {
   const auto steps = static_cast<double>(record.step_times.size());
   EXPECT_EQ(active.all_max(steps), active.all_min(steps));
   EXPECT_EQ(record.traced.size(), record.step_times.size());
@@ -95,8 +96,10 @@ class Measure : public testing::Test {
  protected:
   /// Collective.
   measure::Record measured(
-      const plan::Effort& effort, const std::function<void(const measure::Standing&)>& block = [](auto&) {}) {
-    return measure::measure(*ready_.session, ready_.step(), world_, measure::Share::in_point, effort, block);
+      const plan::Effort& effort,
+      const std::function<void(const measure::Standing&)>& block = [](auto&) {}) {
+    return measure::measure(*ready_.session, ready_.step(), world_, measure::Share::in_point,
+                            effort, block);
   }
 
   comm::Communicator world_ = comm::Communicator::world();
@@ -187,8 +190,9 @@ TEST_F(Measure, SixStepsCountHoweverShortTheTime) {
 
 TEST_F(Measure, BlocksAreReportedAndBeginFromAStandstill) {
   std::vector<std::size_t> reported;
-  const measure::Record record = measured(effort_of(0.3, std::nullopt, 2),
-                                 [&](const measure::Standing& at) { reported.push_back(at.steps); });
+  const measure::Record record =
+      measured(effort_of(0.3, std::nullopt, 2),
+               [&](const measure::Standing& at) { reported.push_back(at.steps); });
   EXPECT_TRUE(std::is_sorted(reported.begin(), reported.end()));
   EXPECT_EQ(reported.back(), record.step_times.size());
   EXPECT_EQ(record.dropped[record.warm_up_steps], 1);
@@ -213,8 +217,9 @@ TEST_F(Measure, ReplicasFollowThePoint) {
     seen.assign(samples.begin(), samples.end());
     return std::nullopt;
   };
-  const measure::Record record = measure::measure(*ready.session, ready.step(), world,
-                                in_point ? measure::Share::in_point : measure::Share::replica, effort, [](auto&) {});
+  const measure::Record record = measure::measure(
+      *ready.session, ready.step(), world,
+      in_point ? measure::Share::in_point : measure::Share::replica, effort, [](auto&) {});
   expect_sound(record, world, 2);
   std::vector<double> slowest = record.step_times;
   if (!in_point) std::fill(slowest.begin(), slowest.end(), 0.0);

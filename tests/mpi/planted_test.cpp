@@ -61,10 +61,11 @@ class Planted : public testing::TestWithParam<Precision> {
     }
   }
 
-  [[nodiscard]] measure::Verdict verify(const program::ProgramSet& set, const workloads::Request& twin) {
+  [[nodiscard]] measure::Verdict verify(const program::ProgramSet& set,
+                                        const workloads::Request& twin) {
     const bool plain = GetParam() == Precision::f64 || GetParam() == Precision::f32;
     return measure::verify_programs(set, workloads::find_workload("hybrid"), twin,
-                           plain ? *ranks_.folded : *ranks_.emulating, ranks_.world);
+                                    plain ? *ranks_.folded : *ranks_.emulating, ranks_.world);
   }
 
   Ranks ranks_;
@@ -113,7 +114,8 @@ TEST(Verification, NeedsSomethingToCompare) {
       return observable.name == "layer1.qkv.weight";
     });
   }
-  const measure::Verdict partly = measure::verify_programs(set, hybrid, twin, *ranks.folded, ranks.world);
+  const measure::Verdict partly =
+      measure::verify_programs(set, hybrid, twin, *ranks.folded, ranks.world);
   EXPECT_FALSE(partly.ok);
   EXPECT_THAT(partly.detail, testing::HasSubstr("layer1.qkv.weight"));
   for (program::RankProgram& program : set.programs) program.observables.clear();

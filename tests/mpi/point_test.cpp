@@ -246,7 +246,8 @@ TEST_F(Point, ThatIsSkippedKeepsItsReason) {
 }
 
 /// Collective: a run of the first planned point takes the memory that the plan says, to the byte.
-void expect_planned_memory(const PointData& data, const plan::PlannedPoint& planned, int world_rank) {
+void expect_planned_memory(const PointData& data, const plan::PlannedPoint& planned,
+                           int world_rank) {
   ASSERT_EQ(data.status, PointStatus::ok) << data.reason;
   if (world_rank != 0) return;
   ASSERT_FALSE(data.memory_of_rank.empty());

@@ -158,8 +158,9 @@ inline constexpr double f64_difference = 1e-12;
 /// Collective. Where gradients travel in a narrow type, the difference is at least `least`.
 inline void expect_equal_to_one_rank(const Ranks& ranks, const TwinCase& point,
                                      std::optional<double> least = std::nullopt) {
-  const measure::Verdict verdict = measure::verify_twin(workloads::find_workload("hybrid"), point.request,
-                                      ranks.executor(point.streams), ranks.world);
+  const measure::Verdict verdict =
+      measure::verify_twin(workloads::find_workload("hybrid"), point.request,
+                           ranks.executor(point.streams), ranks.world);
   EXPECT_TRUE(verdict.ok) << point.name << ": " << verdict.detail;
   const auto travels = point.request.options.find("grad_dtype");
   const bool narrow = travels != point.request.options.end() && travels->second != "same";

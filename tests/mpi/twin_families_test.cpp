@@ -318,8 +318,8 @@ TEST_P(Twins, EqualOneRank) {
     if (family.emulated.empty()) expect_equal_to_one_rank(ranks, point, family.least);
     for (const Precision precision : family.emulated) {
       point.request.precision = precision;
-      const measure::Verdict verdict = measure::verify_twin(workloads::find_workload("hybrid"), point.request,
-                                          *ranks.emulating, ranks.world);
+      const measure::Verdict verdict = measure::verify_twin(
+          workloads::find_workload("hybrid"), point.request, *ranks.emulating, ranks.world);
       EXPECT_TRUE(verdict.ok) << point.name << ": " << verdict.detail;
       // Nothing is vacuous: narrow types do round.
       EXPECT_GT(verdict.difference.value_or(0), measure::tolerance(precision) / 100) << point.name;

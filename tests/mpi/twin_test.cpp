@@ -70,7 +70,8 @@ TEST(Messages, AboveTheEagerLimitArriveWhole) {
       }
       EXPECT_GE(messages, 4U);
       for (executor::Executor* executor : {ranks.folded.get(), ranks.threads.get()}) {
-        const measure::Verdict verdict = measure::verify_programs(set, hybrid, request, *executor, ranks.world);
+        const measure::Verdict verdict =
+            measure::verify_programs(set, hybrid, request, *executor, ranks.world);
         EXPECT_TRUE(verdict.ok) << mesh::to_string(mesh) << " " << schedule << verdict.detail;
         EXPECT_LT(verdict.difference.value_or(1), 1e-12);
       }
@@ -93,7 +94,8 @@ TEST(Speeds, AreOfTheLargestMultiplicationAndTheSameOnAllRanks) {
   ASSERT_EQ(one.programs.size(), 1U);
   // Queries, keys and values: 32 tokens x 96 x (24 + 2 x 12 heads of 16).
   EXPECT_EQ(program::facts(one.programs[0], mesh).flop.value(), 2.0 * 32 * 96 * (24 + 2 * 12) * 16);
-  const std::vector<double> speeds = microbench::measure_speeds(one, *ranks.folded, ranks.world, {});
+  const std::vector<double> speeds =
+      microbench::measure_speeds(one, *ranks.folded, ranks.world, {});
   ASSERT_EQ(speeds.size(), static_cast<std::size_t>(mesh.dp));
   for (std::size_t rank = 0; rank < speeds.size(); ++rank) {
     EXPECT_GT(speeds[rank], 0);
@@ -135,7 +137,8 @@ TEST(Host, RefusesToComputeInNarrowTypes) {
   const mesh::Shape mesh{.dp = ranks.world.size()};
   for (TwinCase& point : twin_case(mesh, {.model = gated_model()}, 0)) {
     point.request.precision = program::Precision::bf16;
-    const measure::Verdict verdict = measure::verify_twin(hybrid, point.request, *ranks.folded, ranks.world);
+    const measure::Verdict verdict =
+        measure::verify_twin(hybrid, point.request, *ranks.folded, ranks.world);
     EXPECT_FALSE(verdict.ok);
     EXPECT_NE(verdict.detail.find("f32 and f64 only"), std::string::npos) << verdict.detail;
   }

@@ -130,7 +130,8 @@ TEST(TilesMessages, AboveTheEagerLimitArriveWhole) {
         EXPECT_GE(op.bytes, least);
       }
     }
-    const measure::Verdict verdict = measure::verify_programs(set, tiles(), point, *ranks.threads, ranks.world);
+    const measure::Verdict verdict =
+        measure::verify_programs(set, tiles(), point, *ranks.threads, ranks.world);
     EXPECT_TRUE(verdict.ok) << mesh::to_string(mesh) << verdict.detail;
     EXPECT_LT(verdict.difference.value_or(1), 1e-12) << mesh::to_string(mesh);
   }

@@ -28,7 +28,8 @@ plan::PointTime needs(double beside, double least, double most) {
 TEST(NextPortion, IsWhatWasAskedForWhereThereIsTime) {
   const std::vector points{needs(1, 1, 10), needs(1, 1, 10)};
   EXPECT_EQ(plan::next_portion(points, Seconds{22}), (plan::Portion{.at = 0, .loop = Seconds{10}}));
-  EXPECT_EQ(plan::next_portion(points, Seconds{1000}), (plan::Portion{.at = 0, .loop = Seconds{10}}));
+  EXPECT_EQ(plan::next_portion(points, Seconds{1000}),
+            (plan::Portion{.at = 0, .loop = Seconds{10}}));
 }
 
 TEST(NextPortion, IsTheSameForAllWhereThereIsLess) {
@@ -72,7 +73,8 @@ class TurnsOfACurve : public testing::Test {
 
   /// The estimate of a point with the loop that is asked for.
   [[nodiscard]] Seconds whole(int index) const {
-    const plan::PointTime time = plan::estimate(plan_.points[static_cast<std::size_t>(index)], config_, "host");
+    const plan::PointTime time =
+        plan::estimate(plan_.points[static_cast<std::size_t>(index)], config_, "host");
     return plan::total(time, time.most);
   }
   /// Plays all turns as if each took `factor` times what was expected of it.
@@ -145,7 +147,8 @@ TEST_F(TurnsOfACurve, LearnFromPointsThatTakeLess) {
   plan::Schedule turns{plan_, config_, "host", {0, 2}};
   const auto first = turns.next(Seconds{0});
   ASSERT_EQ(first->index, 0);
-  const Seconds late = Seconds{9.8} - 0.5 * plan::total(plan::estimate(plan_.points[2], config_, "host"), {});
+  const Seconds late =
+      Seconds{9.8} - 0.5 * plan::total(plan::estimate(plan_.points[2], config_, "host"), {});
   EXPECT_FALSE((plan::Schedule{plan_, config_, "host", {2}}.next(late).has_value()));
   turns.done(*first, 0.1 * plan::total(plan::estimate(plan_.points[0], config_, "host"), {}));
   ASSERT_TRUE(turns.next(late).has_value());
@@ -167,8 +170,9 @@ TEST_F(TurnsOfACurve, LearnNothingFromPointsThatFailNorFromALoopThatEndsEarly) {
 
 TEST_F(TurnsOfACurve, AreForetoldByEstimates) {
   for (const auto& [index, loop] : plan::expected_loops(plan_, config_, "host")) {
-    EXPECT_EQ(loop,
-              plan::estimate(plan_.points[static_cast<std::size_t>(index)], config_, "host").likely);
+    EXPECT_EQ(
+        loop,
+        plan::estimate(plan_.points[static_cast<std::size_t>(index)], config_, "host").likely);
   }
   config_.budget = Seconds{50};
   const auto loops = plan::expected_loops(plan_, config_, "host");
@@ -186,7 +190,8 @@ TEST_F(TurnsOfACurve, AreMissedWhenNoneWasTaken) {
               testing::AllOf(testing::HasSubstr("--budget 40 s"), testing::HasSubstr("3 points")));
   plan_.points[1].skip_reason = "does not divide";  // would not have been measured anyway
   EXPECT_TRUE(plan::no_curve_warning(plan_, {0, 2}, Seconds{40}).has_value());
-  for (plan::PlannedPoint& point : plan_.points) point.workload = &workloads::find_workload("calibrate");
+  for (plan::PlannedPoint& point : plan_.points)
+    point.workload = &workloads::find_workload("calibrate");
   EXPECT_FALSE(plan::no_curve_warning(plan_, {0, 1, 2}, Seconds{40}).has_value());
 }
 
@@ -201,7 +206,7 @@ TEST_F(TurnsOfACurve, EndWhenTheBudgetDoes) {
 
 /// A plan of `experiments`, each of whose points has one of `skipped`'s reasons.
 plan::Plan plan_of(std::span<const settings::Experiment> experiments,
-             const std::vector<std::vector<std::string>>& reasons) {
+                   const std::vector<std::vector<std::string>>& reasons) {
   plan::Plan plan;
   for (std::size_t e = 0; e < experiments.size(); ++e) {
     for (const std::string& reason : reasons[e]) {
@@ -242,8 +247,9 @@ TEST(MostTellingFirst, CalibratesOnceThereIsACurve) {
   experiments[1].workload = "dp";
   experiments[2].workload = "tp";
   // calibrate: points 0 to 3, dp: points 4 to 6, tp: points 7 to 9.
-  EXPECT_THAT(plan::most_telling_first(plan_of(experiments, {measured(4), measured(3), measured(3)})),
-              ElementsAre(4, 6, 0, 3, 7, 9, 1, 5, 8, 2));
+  EXPECT_THAT(
+      plan::most_telling_first(plan_of(experiments, {measured(4), measured(3), measured(3)})),
+      ElementsAre(4, 6, 0, 3, 7, 9, 1, 5, 8, 2));
 }
 
 TEST(MostTellingFirst, IsNoCurveOfMicroBenchmarks) {

@@ -20,10 +20,10 @@ using units::Seconds;
 /// On two ranks, of which the busiest has 8 GFLOP to do, 1 GB to send along dp and 2 GB to keep.
 plan::PlannedPoint point_of(std::string_view workload) {
   plan::PlannedPoint point{.workload = &workloads::find_workload(workload),
-                     .ranks = 2,
-                     .request = {},
-                     .world_ranks = {0, 1},
-                     .skip_reason = {}};
+                           .ranks = 2,
+                           .request = {},
+                           .world_ranks = {0, 1},
+                           .skip_reason = {}};
   point.sent_by_axes = {{.axes = mesh::Axis::dp, .sent = units::Bytes{2'000'000'000}}};
   point.load = {
       .flop = 8e9, .sent = units::Bytes{1'000'000'000}, .memory = units::Bytes{2'000'000'000}};
@@ -66,14 +66,14 @@ TEST(Estimate, DependsOnDeviceTypeAndThreads) {
 /// that scatter as is assumed.
 double played(double step, const settings::RunConfig& config) {
   const plan::Effort effort{.precision = config.precision,
-                      .max_time = config.max_time,
-                      .trace_steps = config.trace_steps,
-                      .half_width =
-                          [](std::span<const double> samples, double confidence) {
-                            return statistics::relative_half_width(samples, confidence);
-                          },
-                      .nominal_confidence = statistics::nominal_confidence,
-                      .last_change = statistics::last_change};
+                            .max_time = config.max_time,
+                            .trace_steps = config.trace_steps,
+                            .half_width =
+                                [](std::span<const double> samples, double confidence) {
+                                  return statistics::relative_half_width(samples, confidence);
+                                },
+                            .nominal_confidence = statistics::nominal_confidence,
+                            .last_change = statistics::last_change};
   constexpr int launches = 10;
   double elapsed = 0;
   for (std::uint64_t launch = 0; launch < launches; ++launch) {
@@ -129,7 +129,8 @@ TEST(Estimate, OfAMicroBenchmarkCountsCasesAndSessions) {
   EXPECT_EQ(time.least, time.likely);
   EXPECT_NEAR(plan::total(time, time.likely).value(), 3 * 2.06 + 1.3 * time.likely.value(), 1e-9);
   config.max_time = Seconds{100};
-  EXPECT_NEAR(plan::estimate(point, config, "host").likely.value(), 2 * step_seconds + 0.5 + 30, 1e-9);
+  EXPECT_NEAR(plan::estimate(point, config, "host").likely.value(), 2 * step_seconds + 0.5 + 30,
+              1e-9);
   EXPECT_EQ(plan::estimate(point, config, "host").most, Seconds{100});
 }
 
@@ -141,19 +142,19 @@ TEST(Estimate, OfWhatIsSkippedIsNothing) {
 
 TEST(AtPace, KeepsTheLoopThatIsAskedFor) {
   const plan::PointTime time{.set_up = Seconds{1},
-                       .verification = Seconds{2},
-                       .after = Seconds{1},
-                       .least = Seconds{4},
-                       .likely = Seconds{5},
-                       .most = Seconds{30},
-                       .stretch = 1.2};
+                             .verification = Seconds{2},
+                             .after = Seconds{1},
+                             .least = Seconds{4},
+                             .likely = Seconds{5},
+                             .most = Seconds{30},
+                             .stretch = 1.2};
   EXPECT_EQ(plan::at_pace(time, 3, Seconds{30}), (plan::PointTime{.set_up = Seconds{3},
-                                                      .verification = Seconds{6},
-                                                      .after = Seconds{3},
-                                                      .least = Seconds{12},
-                                                      .likely = Seconds{15},
-                                                      .most = Seconds{30},
-                                                      .stretch = 1.2}));
+                                                                  .verification = Seconds{6},
+                                                                  .after = Seconds{3},
+                                                                  .least = Seconds{12},
+                                                                  .likely = Seconds{15},
+                                                                  .most = Seconds{30},
+                                                                  .stretch = 1.2}));
   EXPECT_EQ(plan::at_pace(time, 10, Seconds{30}).most, Seconds{50});
   // What was thought not to fit into --max-time does.
   const plan::PointTime slow{.least = Seconds{40}, .likely = Seconds{40}, .most = Seconds{40}};

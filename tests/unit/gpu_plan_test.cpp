@@ -25,12 +25,12 @@ settings::RunConfig asked(std::vector<std::string> options = {}) {
 /// GPUs on one node, of so much memory (0: unknown) and such a compute capability.
 plan::Site gpus(int ranks, std::uint64_t mebibytes, int capability) {
   plan::Site site{.ranks = ranks,
-            .node_of_rank = std::vector<int>(static_cast<std::size_t>(ranks), 0),
-            .precisions = machine::precisions_of(capability / 10, capability % 10),
-            .device = "cuda",
-            .memory_free = {},
-            .memory_pool = executor::MemoryPool::rank,
-            .half_precision_rate = plan::half_precision_rate(capability)};
+                  .node_of_rank = std::vector<int>(static_cast<std::size_t>(ranks), 0),
+                  .precisions = machine::precisions_of(capability / 10, capability % 10),
+                  .device = "cuda",
+                  .memory_free = {},
+                  .memory_pool = executor::MemoryPool::rank,
+                  .half_precision_rate = plan::half_precision_rate(capability)};
   if (mebibytes > 0) site.memory_free = {units::Bytes{mebibytes << 20U}};
   return site;
 }
@@ -50,7 +50,8 @@ TEST(GpuWork, IsTheLargestModelThatFitsAndIsQuick) {
                                           {1, 8'000, 86, "gpt-125m", "8"},
                                           {1, 0, 90, "gpt-125m", "64"},
                                           {64, 81'559, 90, "gpt-125m", "64"}}) {
-    const auto [config, line] = plan::with_gpu_work(asked(), gpus(is.ranks, is.mebibytes, is.capability));
+    const auto [config, line] =
+        plan::with_gpu_work(asked(), gpus(is.ranks, is.mebibytes, is.capability));
     EXPECT_FALSE(config.on_gpus);
     EXPECT_THAT(line, HasSubstr(is.model + " in bf16, batch=" + is.batch)) << line;
     for (const settings::Experiment& experiment : config.experiments) {
@@ -90,11 +91,11 @@ TEST(GpuWork, IsNotChosenOnTheHostNorAgainstTheUser) {
 /// GPUs whose memory nobody has looked at, eight to a node.
 plan::Site gpus(int ranks) {
   plan::Site site{.ranks = ranks,
-            .node_of_rank = {},
-            .precisions = {Precision::f64, Precision::f32, Precision::bf16},
-            .device = "cuda",
-            .memory_free = {},
-            .memory_pool = executor::MemoryPool::rank};
+                  .node_of_rank = {},
+                  .precisions = {Precision::f64, Precision::f32, Precision::bf16},
+                  .device = "cuda",
+                  .memory_free = {},
+                  .memory_pool = executor::MemoryPool::rank};
   for (int rank = 0; rank < ranks; ++rank) site.node_of_rank.push_back(rank / 8);
   return site;
 }

@@ -72,7 +72,8 @@ TEST(KarpFlatt, HasNoMoreThanWhatThePointTells) {
   EXPECT_EQ(efficiency::karp_flatt({.p = 8, .speedup = 8})->value, 0) << "ideal";
   EXPECT_LT(efficiency::karp_flatt({.p = 8, .speedup = 8.5})->value, 0) << "beyond";
   // Any baseline: from 4 ranks to 6, p = 1.5.
-  EXPECT_NEAR(efficiency::karp_flatt({.p = 1.5, .speedup = 1 / (0.1 + 0.9 / 1.5)})->value, 0.1, 1e-15);
+  EXPECT_NEAR(efficiency::karp_flatt({.p = 1.5, .speedup = 1 / (0.1 + 0.9 / 1.5)})->value, 0.1,
+              1e-15);
   const auto half_open = efficiency::karp_flatt({.p = 4, .speedup = 2.5, .upper = 3});
   EXPECT_FALSE(half_open->lower || half_open->upper);
   EXPECT_FALSE(efficiency::karp_flatt({.p = 1, .speedup = 1})) << "the baseline";
@@ -166,9 +167,11 @@ TEST(UniversalLaw, PromisesNoPeakWhereCoherencyMayBeZero) {
 
 TEST(UniversalLaw, NeedsSixPointsWithTheBaseline) {
   EXPECT_FALSE(efficiency::usl(points_of(gunthers(0.1, 0.01), std::span{up_to_32}.first(5))));
-  EXPECT_FALSE(efficiency::usl(points_of(gunthers(0.1, 0.01), std::vector{0.5, 1.0, 2.0, 4.0, 8.0, 16.0})));
+  EXPECT_FALSE(
+      efficiency::usl(points_of(gunthers(0.1, 0.01), std::vector{0.5, 1.0, 2.0, 4.0, 8.0, 16.0})));
   // Two rank counts cannot tell two coefficients.
-  EXPECT_FALSE(efficiency::usl(points_of(gunthers(0.1, 0.01), std::vector{1.0, 2.0, 2.0, 2.0, 2.0, 2.0})));
+  EXPECT_FALSE(
+      efficiency::usl(points_of(gunthers(0.1, 0.01), std::vector{1.0, 2.0, 2.0, 2.0, 2.0, 2.0})));
 }
 
 TEST(UniversalLaw, IntervalsHoldTheTruth) {
@@ -176,12 +179,14 @@ TEST(UniversalLaw, IntervalsHoldTheTruth) {
   for (const std::size_t n : {6U, 8U}) {
     const auto counts = std::span{up_to_128}.first(n);
     const Law law = gunthers(0.05, 0.001);
-    EXPECT_GE(times_held(law, counts, 0.05,
-                         [](const Points& points) { return efficiency::usl(points).value().contention; }),
-              920);
-    EXPECT_GE(times_held(law, counts, 0.001,
-                         [](const Points& points) { return efficiency::usl(points).value().coherency; }),
-              920);
+    EXPECT_GE(
+        times_held(law, counts, 0.05,
+                   [](const Points& points) { return efficiency::usl(points).value().contention; }),
+        920);
+    EXPECT_GE(
+        times_held(law, counts, 0.001,
+                   [](const Points& points) { return efficiency::usl(points).value().coherency; }),
+        920);
   }
 }
 

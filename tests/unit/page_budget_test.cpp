@@ -112,7 +112,8 @@ TEST(PageBudget, PicturesOfAnyPointTakeTheirShare) {
   const std::vector<page::DetailedPoint> points = page::detailed_points({.runs = {&made, 1}});
   ASSERT_EQ(points.size(), 1U);
   for (const std::size_t bytes : {64'000U, 150'000U, 400'000U, 1'000'000U, 3'000'000U}) {
-    const Json details = page::point_details(points[0], page::limits_within(*points[0].point->data, bytes));
+    const Json details =
+        page::point_details(points[0], page::limits_within(*points[0].point->data, bytes));
     EXPECT_LE(page::page_bytes(details), bytes);
     EXPECT_GE(page::page_bytes(details), std::min<std::size_t>(bytes, 1'000'000) / 3);
     page::PageNotes notes;

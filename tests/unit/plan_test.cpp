@@ -332,7 +332,8 @@ TEST(PlanTraffic, OfAPipelineIsOneActivationPerMicrobatchAndDirection) {
     config.experiments[0].base.options["schedule"] = schedule;
     config.ranks = {2};
     // 8 microbatches of 2 sequences x 4 tokens x 16 elements x 4 bytes, there and back.
-    EXPECT_EQ(plan::make_plan(config, site_of(2)).points.front().sent_per_step->value(), 8U * 2 * 512)
+    EXPECT_EQ(plan::make_plan(config, site_of(2)).points.front().sent_per_step->value(),
+              8U * 2 * 512)
         << schedule;
   }
 }

@@ -13,10 +13,10 @@ namespace isoscale::samples {
 /// Ranks on hosts of `per_node`, numbered host by host; how much memory is free is unknown.
 inline runner::plan::Site site_of(int ranks, int per_node = 1'000) {
   runner::plan::Site site{.ranks = ranks,
-                    .node_of_rank = {},
-                    .precisions = {program::Precision::f64, program::Precision::f32},
-                    .device = "host",
-                    .memory_free = {}};
+                          .node_of_rank = {},
+                          .precisions = {program::Precision::f64, program::Precision::f32},
+                          .device = "host",
+                          .memory_free = {}};
   for (int rank = 0; rank < ranks; ++rank) site.node_of_rank.push_back(rank / per_node);
   return site;
 }

@@ -42,7 +42,8 @@ predict::Forecast forecast(int ranks, double step) {
 
 /// Of a run, with a what-if, a search and a measurement to make.
 predict::Prediction prediction() {
-  predict::Prediction made{.source = "run.h5", .machine = "2 x A", .workload = "hybrid", .title = "hybrid"};
+  predict::Prediction made{
+      .source = "run.h5", .machine = "2 x A", .workload = "hybrid", .title = "hybrid"};
   made.baseline = 8;
   made.measured = {{.ranks = 8, .nodes = 1, .step_time = 4, .throughput = 0.25, .efficiency = 1.0}};
   made.base = {.title = "as measured", .points = {forecast(16, 2), forecast(512, 0.5)}};
@@ -50,9 +51,9 @@ predict::Prediction prediction() {
   made.base.points.push_back({.ranks = 1000, .nodes = 125, .refused = "tp=8 does not divide 1000"});
   made.what_if = {{.title = "gemm=2x", .points = {forecast(16, 1), forecast(512, 0.25)}}};
   made.next = predict::NextMeasurement{.what = "the run on 64 ranks",
-                              .command = "isoscale run",
-                              .width_now = 0.375,
-                              .width_then = 0.125};
+                                       .command = "isoscale run",
+                                       .width_now = 0.375,
+                                       .width_then = 0.125};
   made.searched = 99;
   made.best = {{.step_time = 1, .throughput = 1}, {.step_time = 2, .why_not = "more bubbles"}};
   made.limits = {"all along: dp transfer costs most"};
@@ -174,7 +175,8 @@ TEST(PredictionPage, IsNotWrittenOverAFileUnlessToldTo) {
   if (!page::page_asset()) GTEST_SKIP() << "this build has no page";
   const auto path = std::filesystem::path{testing::TempDir()} / "isoscale_prediction_page.html";
   std::ofstream{path} << "mine";
-  EXPECT_THROW(page::write_page_file(prediction(), path, settings::IfExists::refuse), base::UsageError);
+  EXPECT_THROW(page::write_page_file(prediction(), path, settings::IfExists::refuse),
+               base::UsageError);
   EXPECT_EQ(std::filesystem::file_size(path), 4U);
   page::write_page_file(prediction(), path, settings::IfExists::overwrite);
   EXPECT_GT(std::filesystem::file_size(path), 100'000U);

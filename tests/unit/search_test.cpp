@@ -149,8 +149,8 @@ TEST(SearchSpaceTest, KeepsWhatIsFixed) {
 /// Laws are fitted, and a stage of few layers may come out with a time below 0.
 TEST(CoarsePipelineTest, CountsTimesBelowZeroAsNone) {
   predict::CoarsePipeline coarse{.pipeline = {.stages = 1, .microbatches = 2, .layers = {1}},
-                        .chunks = {{.forward = 2e-3, .backward = 4e-3}},
-                        .tail = {-1e-3}};
+                                 .chunks = {{.forward = 2e-3, .backward = 4e-3}},
+                                 .tail = {-1e-3}};
   EXPECT_NEAR(predict::play(coarse), 2 * 6e-3, 1e-9);
   coarse.chunks.front().forward = -1e-3;
   EXPECT_NEAR(predict::play(coarse), 2 * 4e-3, 1e-9);
@@ -203,7 +203,8 @@ TEST(QuickEstimateTest, ComesCloseToWholePrograms) {
   double worst_time = 0, worst_bound = 0, most_bytes = 0;
   for (int i = 0; i < 60; ++i) {
     const Request& request = space.requests[random() % space.requests.size()];
-    const predict::StepEstimate whole = predict::whole_step(hybrid(), request, machine, 4, predict::Detail::time);
+    const predict::StepEstimate whole =
+        predict::whole_step(hybrid(), request, machine, 4, predict::Detail::time);
     const double time = quick.seconds(request) / whole.seconds() - 1;
     const double bound = quick.bound(request) / whole.seconds() - 1;
     const double bytes = quick.bytes(request) / whole.device_memory_per_rank - 1;
@@ -269,11 +270,14 @@ TEST(WholeStepTest, IsNotPlayedWhereItDoesNotFit) {
   const simulate::Machine machine = machine_of(80e9);
   const Request base = base_of({{"batch", "32"}}, 16);
   const Request request = predict::search_space(hybrid(), base, {}, 16, 4, {}).requests.front();
-  const predict::StepEstimate played = predict::whole_step(hybrid(), request, machine, 4, predict::Detail::time);
+  const predict::StepEstimate played =
+      predict::whole_step(hybrid(), request, machine, 4, predict::Detail::time);
   const double bytes = played.device_memory_per_rank;
-  const predict::StepEstimate fits = predict::whole_step(hybrid(), request, machine, 4, predict::Detail::time, bytes);
+  const predict::StepEstimate fits =
+      predict::whole_step(hybrid(), request, machine, 4, predict::Detail::time, bytes);
   EXPECT_EQ(fits.seconds(), played.seconds());
-  const predict::StepEstimate too_large = predict::whole_step(hybrid(), request, machine, 4, predict::Detail::time, bytes - 1);
+  const predict::StepEstimate too_large =
+      predict::whole_step(hybrid(), request, machine, 4, predict::Detail::time, bytes - 1);
   EXPECT_TRUE(std::isinf(too_large.seconds()));
   EXPECT_EQ(too_large.device_memory_per_rank, bytes);
 }
@@ -364,7 +368,8 @@ double smallest_refused(const Request& base, int ranks, const simulate::Machine&
 
 TEST(SearchTest, RefusesOnlyWhereTheSmallestCandidateDoesNotFit) {
   Request base = base_of({{"batch", "16"}, {"zero", "3"}, {"recompute", "full"}}, 16);
-  const double least = sorted_bytes(predict::search_space(hybrid(), base, {}, 4, 4, {}).requests).front();
+  const double least =
+      sorted_bytes(predict::search_space(hybrid(), base, {}, 4, 4, {}).requests).front();
   constexpr double mib = 1024 * 1024;
   for (const double capacity : {1e6, least / 2, least - 1}) {
     const double said = smallest_refused(base, 4, machine_of(capacity), 4) * mib;
@@ -418,13 +423,14 @@ predict::StepEstimate step_with(double gemm, double tp, double bubble, double by
       .memory_per_rank = bytes,
       .device_memory_per_rank = bytes,
       .work = 1,
-      .breakdown = breakdown::Breakdown{.compute = gemm, .transfer = tp, .bubble = bubble, .step = seconds},
+      .breakdown =
+          breakdown::Breakdown{.compute = gemm, .transfer = tp, .bubble = bubble, .step = seconds},
       .loss = efficiency::StepLoss{.step = seconds,
-                       .traced = seconds,
-                       .slowest = seconds,
-                       .work = 1,
-                       .ranks = 8,
-                       .costs = costs}};
+                                   .traced = seconds,
+                                   .slowest = seconds,
+                                   .work = 1,
+                                   .ranks = 8,
+                                   .costs = costs}};
 }
 
 TEST(WhyNotTest, NamesWhatCostsMore) {

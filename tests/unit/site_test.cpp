@@ -165,10 +165,10 @@ TEST(RankSoftware, TravelsAsTextWithAllThatIsKnown) {
 }
 
 const plan::Site two_nodes{.ranks = 2,
-                     .node_of_rank = {0, 1},
-                     .precisions = {},
-                     .device = "host",
-                     .memory_free = {units::Bytes{1}, {}}};
+                           .node_of_rank = {0, 1},
+                           .precisions = {},
+                           .device = "host",
+                           .memory_free = {units::Bytes{1}, {}}};
 
 TEST(PlannedSite, IsWhereTheRanksAreUnlessMoreArePlanned) {
   settings::RunConfig config;

@@ -97,8 +97,8 @@ Factor slow_dp(double times) {
 }
 
 /// Expects that one link is slow, with these members and this factor; returns it.
-efficiency::SlowLink only_link(const std::vector<efficiency::SlowLink>& links, const std::vector<int>& members,
-                   double factor, double tolerance) {
+efficiency::SlowLink only_link(const std::vector<efficiency::SlowLink>& links,
+                               const std::vector<int>& members, double factor, double tolerance) {
   EXPECT_EQ(links.size(), 1U);
   if (links.size() != 1) return {};
   EXPECT_EQ(links[0].members, members);
@@ -248,8 +248,9 @@ TEST(SlowLinks, ThatShareARankNameIt) {
   EXPECT_THAT(efficiency::shared_by(links), ElementsAre(6));
   EXPECT_THAT(efficiency::shared_by({}), IsEmpty());
   EXPECT_THAT(efficiency::shared_by({{.members = {0, 1}}, {.members = {2, 3}}}), IsEmpty());
-  EXPECT_THAT(efficiency::shared_by({{.members = {0, 1, 2}}, {.members = {1, 2, 3}}, {.members = {2, 5}}}),
-              ElementsAre(2));
+  EXPECT_THAT(
+      efficiency::shared_by({{.members = {0, 1, 2}}, {.members = {1, 2, 3}}, {.members = {2, 5}}}),
+      ElementsAre(2));
 }
 
 }  // namespace

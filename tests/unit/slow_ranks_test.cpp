@@ -67,8 +67,8 @@ void simulate(results::PointData& point, int steps, const Noise& noise, const Fa
   }
 }
 
-std::vector<efficiency::SlowRank> found(const Shape& shape, const Noise& noise, const Factor& factor,
-                            std::uint64_t seed) {
+std::vector<efficiency::SlowRank> found(const Shape& shape, const Noise& noise,
+                                        const Factor& factor, std::uint64_t seed) {
   results::PointData point = alike({.dp = shape.ranks}, Script{}.compute());
   simulate(point, shape.steps, noise, factor, seed);
   return efficiency::slow_ranks(point);

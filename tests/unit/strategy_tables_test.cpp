@@ -81,9 +81,10 @@ TEST(StrategyTables, AReplicaIsAsBusyAsItsRanksOnAverage) {
   EXPECT_EQ(tables[0].title, "utilisation of replicas, compute over step");
   // One replica has nobody to be uneven with; ranks that were not traced are not known.
   EXPECT_THAT(headings_of(tables[0]), ElementsAre("", "4 ranks", "6 ranks"));
-  EXPECT_THAT(rows_of(tables[0]), ElementsAre(ElementsAre("replica 0", "70.0%", "50.0%"),
-                                              ElementsAre("replica 1", "20.0%", render::undefined),
-                                              ElementsAre("replica 2", render::undefined, "25.0%")));
+  EXPECT_THAT(rows_of(tables[0]),
+              ElementsAre(ElementsAre("replica 0", "70.0%", "50.0%"),
+                          ElementsAre("replica 1", "20.0%", render::undefined),
+                          ElementsAre("replica 2", render::undefined, "25.0%")));
 }
 
 TEST(StrategyTables, ReplicasAreListedUpToTwelve) {
