@@ -19,7 +19,7 @@ namespace isoscale::analysis {
 [[nodiscard]] std::optional<statistics::Located> instrumentation_overhead(
     std::span<const results::StepBlock> blocks);
 
-/// Returns "0.4%", with an interval "0.4% (0.1% to 0.8%)"; "—" when there is none.
+/// Returns "0.4%", or "0.4% (0.1% to 0.8%)" if there is an interval; "—" if `overhead` is absent.
 [[nodiscard]] std::string overhead_text(const std::optional<statistics::Located>& overhead);
 
 /// Returns a warning if tracing makes steps more than 1% longer: if the whole interval lies above

@@ -231,8 +231,8 @@ std::vector<IndexTrend> trends_of(const std::vector<IndexRun>& runs,
   return trends;
 }
 
-/// The part that host names have in common if they differ only in the number at their end, and the
-/// number of digits, which must be equal too.
+/// Hosts whose names are one prefix and a number with the same count of digits: node01 and node17
+/// have the prefix "node" and 2 digits.
 struct Family {
   std::string prefix;
   std::size_t digits = 0;  ///< 0 = a name without a number

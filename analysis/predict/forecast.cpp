@@ -258,7 +258,7 @@ void warn(const Question& question, Prediction& prediction) {
   }
 }
 
-/// Consecutive points of a curve with the same limit.
+/// Consecutive points of a curve at which the same cause limits the efficiency.
 struct Stretch {
   std::string limit;
   int from = 0, to = 0;  ///< first and last rank count

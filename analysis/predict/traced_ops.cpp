@@ -240,7 +240,7 @@ std::optional<double> alone_time(const Samples& samples) {
   return statistics::median(samples.solo);
 }
 
-/// Returns the ratio of the time during communication to the time of the same work alone.
+/// Returns the factor by which ops are slower while communication runs beside them than alone.
 double slowdown_of(const Pool& pool) {
   constexpr double most = 10;
   double beside = 0, alone = 0;

@@ -81,7 +81,7 @@ struct Operand {
   [[nodiscard]] constexpr bool is_missing(const Op& op) const {
     return !is_optional && slice(op).buffer == no_buffer && (condition == nullptr || condition(op));
   }
-  /// Returns the same row with other extents.
+  /// Returns a copy of this description of an operand, with other extents.
   [[nodiscard]] constexpr Operand sized(Extents (*other)(const Op&)) const {
     return {name, member, mode, elements, other, condition, is_optional};
   }

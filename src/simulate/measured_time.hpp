@@ -29,17 +29,17 @@ namespace isoscale::simulate {
                                                            program::OpKind kind, double bytes);
 
 /// Returns the time of a collective of `bytes` (as OutlineOp::bytes counts them), from the arrival
-/// of the last member. Groups on one node and groups across nodes are treated separately. A
-/// measured group takes the time of its curve. For other groups the time has two parts. One is the
-/// wire's time: bytes times the factor of busbw, over the busbw of the largest measured group. The
-/// other is the excess over the wire's time, which is known for measured groups and extended to
-/// other group sizes n (members on one node, or nodes) by a fitted law, a + b log2 n or a + b n.
-/// The law is fitted for each message size, since protocols and pipelining make the cost of one
-/// more member depend on the message. If the groups do not show which law holds, the law of the
-/// usual algorithms is used: a + b n for all_gather, reduce_scatter and all_to_all, a + b log2 n
-/// for the rest. If the ports of a node are shared by f times as many groups as in the measurement,
-/// the time is that of f times the bytes. If the kind was not measured, its time is derived from
-/// kinds that move the same bytes.
+/// of the last member. Groups on one node and groups across nodes are treated separately.
+/// - A measured group takes the time of its curve.
+/// - Another group of n (members on one node, or nodes) takes the wire's time and an excess. The
+///   wire's time is bytes x busbw factor / busbw of the largest measured group. The excess is
+///   a + b log2 n or a + b n, fitted for each message size to the excess of the measured groups,
+///   since protocols and pipelining make the cost of one more member depend on the message.
+/// - If the groups do not show which law holds, a + b n is used for all_gather, reduce_scatter and
+///   all_to_all, and a + b log2 n for the rest, as for the usual algorithms.
+/// - If f times as many groups as in the measurement share a node's ports, the time is that of f
+///   times the bytes.
+/// - If the kind was not measured, its time is derived from kinds that move the same bytes.
 [[nodiscard]] std::optional<double> measured_collective_seconds(const Measured& measured,
                                                                 program::OpKind kind, double bytes,
                                                                 const GroupPlace& place);

@@ -21,10 +21,9 @@ struct Located {
   return located ? std::optional{located->value} : std::nullopt;
 }
 
-/// Returns the sample of nearest rank ceil(q n), 0 < q < 1, with the interval between the order
-/// statistics whose ranks enclose it by the binomial(n, q) distribution. Absent if fewer than one
-/// sample is expected beyond the quantile, n (1 - q) < 1 (for p99, below 100 samples), or if a
-/// sample is not finite.
+/// Returns the q-quantile of the samples (0 < q < 1), which is the sample of rank ceil(q n). Its
+/// interval runs between two samples whose ranks are quantiles of the binomial(n, q) distribution.
+/// Absent if a sample is not finite, or if n (1 - q) < 1 (for p99, below 100 samples).
 [[nodiscard]] std::optional<Located> quantile(std::span<const double> samples, double q);
 
 /// Returns the Hodges-Lehmann estimate, which is the median of all pairs' means, with the interval

@@ -82,8 +82,9 @@ Hull hull(std::span<const Step> part, double Step::*y, double side) {
   return result;
 }
 
-/// The part of a distribution that contains the mode, as indices of jumps, in which the next round
-/// of the search runs; `distance` is the largest distance of the hulls.
+/// An interval that contains the mode of a distribution; `begin` and `end` are indices of jumps of
+/// the distribution function. The next round of the search looks only there. `distance` is the
+/// largest distance between the convex minorant and the concave majorant.
 struct Modal {
   std::size_t begin = 0, end = 0;
   double distance = 0;

@@ -105,8 +105,8 @@ class ExpertWriter : public OpWriter {
   /// Computes Z from Y [tokens, h], in a new buffer of role `output_role`. Y may be released
   /// afterwards.
   [[nodiscard]] BufferId forward(int layer, int microbatch, BufferId input, Role output_role);
-  /// Computes dY from dZ [tokens, h], in a new buffer. dZ may be released afterwards, since weight
-  /// gradients do not read it either.
+  /// Computes dY from dZ [tokens, h], in a new buffer. dZ may be released afterwards: the weight
+  /// gradients that `later` defers do not read it.
   [[nodiscard]] BufferId backward(int layer, int microbatch, BufferId gradient, const Later& later);
 
  private:

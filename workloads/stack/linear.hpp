@@ -104,8 +104,8 @@ class LinearWriter : public OpWriter {
   std::map<std::pair<std::uint64_t, int>, Operand> inputs_;  ///< by offset and microbatch
 };
 
-/// Consecutive rows of the activation that the GEMMs of a pair read and write: `slice` has the rows
-/// `first` ... first + rows - 1.
+/// Consecutive rows of an activation that a column-parallel or row-parallel GEMM reads or writes:
+/// `slice` has the rows `first` ... first + rows - 1.
 struct RowBlock {
   Slice slice{};
   std::uint64_t first = 0, rows = 0;

@@ -68,7 +68,7 @@ class HandOvers : public OpWriter {
   /// Stores the result of an action until the message that contains it is written; the message then
   /// releases it.
   void leave(const Action& made, BufferId buffer);
-  /// Writes the exchange of messages with a neighbour.
+  /// Appends the exchange of messages with a neighbouring stage to the program.
   void write(const HandOver& message);
   /// Returns the input that was received for an action. The caller must release it.
   [[nodiscard]] BufferId take(const Action& awaited);

@@ -178,7 +178,7 @@ using NcclWindow = void*;
 #endif
 
 /// The consecutive ranks of a communicator whose windows this GPU has mapped, so that its kernels
-/// can read and write them (NCCL's LSA team). Windows must have been made before.
+/// can read and write them (NCCL's LSA team). They are known once the communicator has a window.
 struct Mapped {
   int first = 0, count = 0;
   [[nodiscard]] bool contains(int rank) const { return rank >= first && rank < first + count; }
