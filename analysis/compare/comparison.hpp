@@ -110,8 +110,9 @@ struct Difference {
   std::size_t curve = 0, side = 0;
   int ranks = 0;
   std::size_t launches_first = 0, launches = 0;
-  /// The ratio of the side's throughput to the first side's. Its value comes from each side's median
-  /// over its launches, its interval from Welch's test on the logarithms of each launch's median.
+  /// The ratio of the side's throughput to the first side's. Its value comes from each side's
+  /// median over its launches, its interval from Welch's test on the logarithms of each launch's
+  /// median.
   statistics::Located throughput{};
   /// The difference of efficiency, 0.01 = one point; absent at the baseline. The value comes from
   /// curves of medians over launches and is the sum of `why`; the interval comes from

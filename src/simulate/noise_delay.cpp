@@ -351,9 +351,9 @@ class Delay {
     return static_cast<double>(pairs.size()) / static_cast<double>(nodes.size());
   }
 
-  /// Returns the expected length, in nanoseconds, of the longest step among all replicas. `spread` is
-  /// the part of a step's standard deviation that is due to the noise of single ops and to ranks on
-  /// the critical path other than the slowest.
+  /// Returns the expected length, in nanoseconds, of the longest step among all replicas. `spread`
+  /// is the part of a step's standard deviation that is due to the noise of single ops and to ranks
+  /// on the critical path other than the slowest.
   double mean_of_largest(const Kinds& kinds, const OwnDeviation& own, double spread) const {
     const double replicas = mesh::group_size(set_.mesh, loose_);
     const double together = replicas_on_node(), blocks = replicas / together;
