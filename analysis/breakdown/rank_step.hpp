@@ -15,7 +15,8 @@
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
-/// Splits one rank's step into exclusive parts, and adds up the shares of its ops by place.
+/// Splits one rank's step into exclusive parts, and adds up the time that is attributed to its ops
+/// for each of their places in the program.
 namespace isoscale::analysis::breakdown {
 
 /// The time that is attributed to one op in a step of its rank.

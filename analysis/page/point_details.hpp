@@ -136,8 +136,9 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
                                                   const results::PointData& point,
                                                   const DetailLimits& limits);
 
-/// Returns the number of lines if each quantity has at most `devices` lines. Without `devices`,
-/// returns the number of all series of the point, including counters.
+/// Returns the number of lines that device_lines() has if it shows at most `devices` devices of
+/// each quantity. Without `devices`, returns the number of all series of the point, including
+/// counters.
 [[nodiscard]] std::size_t count_device_lines(const results::PointData& point,
                                              std::optional<std::size_t> devices = std::nullopt);
 

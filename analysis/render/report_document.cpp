@@ -79,7 +79,7 @@ Facts wanted(Facts facts, const Sections& sections) {
   return facts;
 }
 
-/// Returns the parts below a heading; an empty document if there are no parts.
+/// Puts a heading above the parts. Returns an empty document if there are no parts.
 Document under(std::string title, Document parts) {
   if (!parts.empty()) parts.insert(parts.begin(), Heading{std::move(title), Underline::yes});
   return parts;

@@ -39,8 +39,8 @@ struct BenchesSummary {
   DocumentTable table;  ///< at most most_summary_rows
   std::size_t left_out = 0;
 };
-/// Returns the main figures of each micro-benchmark, from its point of the largest rank count
-/// without a label.
+/// Returns the main figures of each micro-benchmark, from the point with the most ranks among its
+/// points without a label.
 [[nodiscard]] BenchesSummary summarise_benches(const merge::Report& report);
 
 /// These functions return the meanings of the columns of both tables.

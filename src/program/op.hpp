@@ -152,14 +152,15 @@ struct Cast {
 
 enum class FillSource : std::uint8_t { random, normal, constant };
 
-/// Fills the elements of a shard, of any type, from one of three sources. random: a value on a grid
-/// that is exact in bf16, an integer in -range ... range times 2^exponent, drawn from (key, global
-/// index), so that the same element gets the same value on every mesh and executor. normal, for
-/// floating-point types only: a number drawn in the same way, with random bits in its whole
-/// significand and an exponent distributed as in a normal distribution with standard deviation
-/// 2^exponent; multiplying such numbers takes as much power as multiplying the data of a real
-/// training run. constant: `value`. Integer types take whole numbers, modulo 2^bits. With a small
-/// range and few elements that are not 0, sums over many ranks stay exact in types of few digits.
+/// Fills the elements of a shard, of any type, from one of three sources. Random numbers depend
+/// only on (key, global index), so an element has the same value on every mesh and executor.
+/// - random: an integer in -range ... range times 2^exponent, exact in bf16. With a small range and
+///   few elements that are not 0, sums over many ranks stay exact in types of few digits.
+/// - normal, for floating-point types only: a number with random bits in its whole significand and
+///   an exponent distributed as in a normal distribution with standard deviation 2^exponent.
+///   Multiplying such numbers takes as much power as multiplying the data of a real training run.
+/// - constant: `value`.
+/// Integer types take whole numbers, modulo 2^bits.
 struct Fill {
   Slice dst{};
   Shard shard{};

@@ -65,10 +65,10 @@ class DeviationDraws {
 /// beyond; 0 < p < 1.
 [[nodiscard]] double quantile(const std::vector<double>& draws, double p);
 
-/// The distribution of a rank's deviation without the part that its node shares: the sum of its
-/// constant deviation and its own in a step. The measured constant deviations are assumed to be
-/// equally frequent among ranks, so the logarithm of the probability that all of n ranks stay below
-/// x is n * log_below(x) for large n.
+/// The distribution of the part of a rank's deviation that it does not share with its node: one
+/// that is constant for the rank, plus one that is drawn anew in each step. Each measured constant
+/// deviation is assumed to occur in the same share of the ranks, so for large n the logarithm of
+/// the probability that all of n ranks stay below x is n * log_below(x).
 class OwnDeviation {
  public:
   /// `further` is the standard deviation of a further, normal deviation of a rank's compute.

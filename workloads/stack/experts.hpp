@@ -126,8 +126,9 @@ class ExpertWriter : public OpWriter {
   [[nodiscard]] Weights weights(int layer, Tensor tensor, Of which = Of::weights) const;
   [[nodiscard]] std::uint64_t up_columns() const { return g_.up_parts * g_.ffn; }
 
-  /// Multiplies the tokens' rows by `scale`, and sends them to this rank's experts, sorted by
-  /// expert. Releases nothing.
+  /// Multiplies the rows of this rank's tokens by `scale`, and sends each to the ranks of its
+  /// experts. Returns the rows that this rank's experts receive, sorted by expert. Does not release
+  /// `tokens`.
   [[nodiscard]] BufferId bring(const Dispatch& way, BufferId tokens, double scale,
                                Role role = Role::workspace, int microbatch = -1);
   /// The reverse of bring(): sends rows back, and returns for each token the sum over its experts,

@@ -48,8 +48,8 @@ void reduce(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
   }
 }
 
-/// Adds bytes, signed or unsigned, modulo 256, or sets each unsigned byte to the minimum or the
-/// maximum of the two.
+/// Combines each byte of `from` with that of `into`, and stores the result in `into`. Sums are
+/// modulo 256, for signed and unsigned bytes; minimum and maximum are for unsigned bytes.
 template <Reduction reduction>
 void reduce_bytes(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
   const auto* const a = static_cast<const std::uint8_t*>(from);

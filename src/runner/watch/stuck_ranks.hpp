@@ -119,8 +119,8 @@ struct StoredHang {
   int point = 0;  ///< index in the plan
   std::string sentence{};
 };
-/// Reads the findings beside a run file. Absent if there are none, if they are older than `since`
-/// (UTC time as in run files), or if no point was under way.
+/// Reads the file next to a run file that says where the launch hung. Absent if there is no such
+/// file, if it is older than `since` (UTC time as in run files), or if no point was being measured.
 [[nodiscard]] std::optional<StoredHang> read_hang_file(const std::filesystem::path& run_file,
                                                        const std::string& since);
 

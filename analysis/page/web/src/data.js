@@ -28,10 +28,10 @@ import { ranksText } from "./format.js";
 /**
  * @typedef {object} Curve
  * @property {string} title
- * @property {string} short title for legends, without what all titles share
- * @property {number|null} baseline
- * @property {string|null} baselineName "1 rank"
- * @property {boolean} perNode
+ * @property {string} short the title for legends, without the parts that all titles share
+ * @property {number|null} baseline rank count of the point that the others are compared with
+ * @property {string|null} baselineName the baseline as text, "1 rank"
+ * @property {boolean} perNode true if the baseline is one node, and scaling is counted in nodes
  * @property {Point[]} points those that were measured
  * @property {Point[]} skipped
  */

@@ -4,7 +4,7 @@
 import { data } from "./data.js";
 import { counted, distinctOf, joined, listed, memory as memoryText } from "./format.js";
 
-/** Returns the kinds of nodes: groups of ranks with equal facts. */
+/** Returns the kinds of nodes of a run; the ranks of one kind have equal facts. */
 export const kindsOf = (run) => run.system?.kinds ?? [];
 
 function sharesGpus(run) {

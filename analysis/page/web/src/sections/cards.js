@@ -18,8 +18,8 @@ const badgesOf = ({ labels }, verified) => [
 ];
 
 /**
- * Names the efficiency and the labels of the curve's largest point if it is larger than the point
- * shown, since its times then do not represent the machine; null otherwise.
+ * The card shows the largest point whose times represent the machine. If the curve has a larger
+ * point, names that point's efficiency and labels; null otherwise.
  */
 function beyond(curve, point) {
   const at = largest(curve.points);
