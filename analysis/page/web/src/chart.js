@@ -248,7 +248,7 @@ class Chart {
     if (hide) this.hidden.add(name);
     else this.hidden.delete(name);
     pressed.setAttribute("aria-pressed", String(!hide));
-    this.instance.dispatchAction({ type: hide ? "legendUnSelect" : "legendSelect", name });
+    this.instance?.dispatchAction({ type: hide ? "legendUnSelect" : "legendSelect", name });
   }
 
   zoomTo(middle, width) {
