@@ -64,7 +64,7 @@ const microbench::Datasheet* datasheet_of(const Place& at) {
   for (int rank = 0; rank < at.point().data->ranks; ++rank) {
     const auto* const facts = facts_of(at.run->data->rank_facts, *at.point().data, rank);
     const microbench::Datasheet* const of_rank =
-        facts == nullptr ? nullptr : analysis::microbench::datasheet_of(*facts);
+        facts == nullptr ? nullptr : microbench::datasheet_of(*facts);
     if (of_rank == nullptr || (common != nullptr && of_rank != common)) return nullptr;
     common = of_rank;
   }

@@ -47,8 +47,8 @@ endif()
 
 # isoscale_component(NAME SOURCES ... [DEPENDS component ...] [EXTERNAL target ...])
 #
-# One folder = one static library isoscale_NAME. DEPENDS names the components it may use, so an
-# arrow against the layering does not link. All of them together make libisoscale.so.
+# One folder = one static library isoscale_NAME. DEPENDS names the components it may use, and
+# tests/layering checks the includes against it. All of them together make libisoscale.so.
 function(isoscale_component NAME)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;EXTERNAL" ${ARGN})
   add_library(isoscale_${NAME} STATIC ${ARG_SOURCES})

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-/// What the benchmark programs share: time A and B in turn, so that what the machine does meanwhile
-/// hits both, and take medians.
+/// The benchmark programs share this code: it times A and B in turn, so that what the machine does
+/// meanwhile hits both, and takes medians.
 namespace isoscale::bench {
 
 [[nodiscard]] inline double seconds_now() {

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// What measuring a collective costs beside a bare loop around the same MPI call, at the same thread
-// level and placement, per-op spans off. Usage: mpirun -np 2 bench_collectives [ALTERNATIONS
-// [SIZES]], SIZES as the workload takes them
+// Measures what the measurement of a collective costs beside a bare loop around the same MPI call,
+// at the same thread level and placement, per-op spans off.
+// Usage: mpirun -np 2 bench_collectives [ALTERNATIONS [SIZES]], SIZES as the workload takes them
 // Prints, by operation and size, the median time of one call on the slowest rank, played and bare,
 // and how far apart they are; "ok" when within 2% or 10 ns, whichever is larger.
 #include <fmt/format.h>

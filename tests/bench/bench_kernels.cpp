@@ -224,8 +224,8 @@ class Bench {
   }
 
   void add_copies() {
-    // As context parallelism packs: rows of 256 bytes, one in two; and a source that repeats
-    // itself.
+    // The copies are as context parallelism packs: rows of 256 bytes, one in two; and a source that
+    // repeats itself.
     constexpr std::size_t row = 256;
     StridedCopy pieces{.src = static_cast<std::byte*>(at(0)),
                        .dst = static_cast<std::byte*>(at(1)),

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// What playing a program costs beside a hand-written loop of the same BLAS and MPI calls, at the
-// same MPI thread level. Usage: [mpirun -np 2] bench_play [ROUNDS]
+// Measures what playing a program costs beside a hand-written loop of the same BLAS and MPI calls,
+// at the same MPI thread level. Usage: [mpirun -np 2] bench_play [ROUNDS]
 //   an op: a program of small GEMMs against a loop around cblas_sgemm with the same arguments
 //   a span: that program played with spans against without
 //   a step: the `tiny` step under tp against a list of plain calls on plain memory

@@ -18,7 +18,7 @@
 namespace isoscale {
 namespace {
 
-/// Of all threads of this process.
+/// Returns the processor time of all threads of this process.
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 void print(const analysis::predict::Candidate& candidate) {

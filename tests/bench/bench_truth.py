@@ -30,7 +30,8 @@ import cluster  # noqa: E402
 import truth_curves  # noqa: E402
 
 NEAR = 0.10
-# Of groups of up to 4 ranks. What `calibrate` measures, but only what the curve communicates with.
+# The calibration has groups of up to 4 ranks. It measures as `calibrate` does, but only the
+# collectives that the curve communicates with.
 CALIBRATION = ("sizes=4KiB..256KiB*8", "rotate=1MiB")
 
 
@@ -64,7 +65,7 @@ def experiments(curve, model, is_small):
     """The experiment file: the collectives on all ranks, unless of the largest, and the curve."""
     tables = []
     if is_small:
-        # As steps do; Open MPI 4.1 reduces by another algorithm in place.
+        # Steps reduce in this way; Open MPI 4.1 reduces by another algorithm in place.
         in_place = {"all_reduce": "yes"}.get(
             curve.operations, "both" if "all_reduce" in curve.operations else "no")
         tables.append({"workload": "collectives",

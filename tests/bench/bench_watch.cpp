@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// What it costs a step to be watched for hangs: steps of one session in alternating blocks, once
-// played plainly, once by way of an Activity while another thread looks as a supervisor does. (Of
-// two sessions, each with memory of its own, one is faster by up to some percent, whichever is
-// watched.) Usage: mpirun -np 2 bench_watch [PAIRS [BATCH]]
+// Measures what it costs a step to be watched for hangs: steps of one session in alternating
+// blocks, once played plainly, once by way of an Activity while another thread looks as a
+// supervisor does. (Of two sessions, each with memory of its own, one is faster by up to some
+// percent, whichever is watched.) Usage: mpirun -np 2 bench_watch [PAIRS [BATCH]]
 #include <fmt/format.h>
 #include <time.h>
 

@@ -24,7 +24,7 @@
 /// sampled and summed up beside them.
 namespace isoscale::bench {
 
-/// What is to be made of a workload at one mesh.
+/// A caller states here what is to be made of a workload at one mesh.
 struct Wanted {
   std::string workload, model;
   mesh::Shape mesh{};
@@ -173,7 +173,7 @@ inline void add_untraced(results::PointData& point, const Wanted& wanted, std::m
   point.warm_up_steps = std::min(5, count);
 }
 
-/// Of a GPU beside each rank.
+/// Adds the samples of a GPU beside each rank.
 inline void add_series(results::PointData& point, std::size_t samples, std::mt19937_64& random) {
   struct Quantity {
     const char *name, *unit;

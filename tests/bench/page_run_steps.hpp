@@ -15,8 +15,8 @@
 #include "results/records/run_data.hpp"
 #include "simulate/simulate.hpp"
 
-/// What a cluster of eight GPUs a node could have measured, from simulated steps: for looking at
-/// pages, not for saying anything about machines.
+/// This code makes, from simulated steps, what a cluster of eight GPUs a node could have measured:
+/// it serves to look at pages, and says nothing about machines.
 namespace isoscale::page_run {
 
 inline constexpr int per_node = 8;
@@ -25,7 +25,7 @@ inline constexpr double slow_factor = 1.22;
 inline constexpr int warm_up = 12, untraced = 20, traced = 4, blocks = 8;
 inline constexpr std::size_t kept_traces = 3;
 
-/// Whether a group along `axes` has members on several nodes, with ranks packed.
+/// Returns whether a group along `axes` has members on several nodes, with ranks packed.
 inline bool leaves_node(const mesh::Shape& shape, mesh::AxisSet axes) {
   return std::ranges::any_of(mesh::all_axes, [&](mesh::Axis axis) {
     return axes.contains(axis) && mesh::stride(shape, axis) * shape[axis] > per_node;

@@ -36,8 +36,8 @@ class Curve:
         return ",".join(sorted(names))
 
 
-# Of 0.2 to 0.4 million parameters each, on ports so slow that they take the time, and not the cores
-# that eight ranks share: steps of a fraction of a second.
+# The models have 0.2 to 0.4 million parameters each, on ports so slow that they take the time, and
+# not the cores that eight ranks share: steps take a fraction of a second.
 MODELS = {
     "flat": {"hidden": 64, "ffn": 256, "heads": 8, "kv_heads": 8, "head_size": 8, "layers": 4},
     "deep": {"hidden": 64, "ffn": 192, "heads": 8, "kv_heads": 8, "head_size": 8, "layers": 8},

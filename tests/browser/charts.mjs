@@ -30,7 +30,7 @@ function throughput({ series }, { report }, [, number]) {
   checkLines(series, own, (point) => point.throughput.value, throughputInterval, "throughput");
 }
 
-/** Of the index alone: each run's throughput over the median of its experiment's runs. */
+/** Checks a chart of the index: each run's throughput over the median of its experiment's runs. */
 function overTime({ series }, { report }, [, number]) {
   const trends = report.machines[Number(number)].throughput_over_time.filter((trend) => trend.runs.length > 1);
   assert.equal(series.length, trends.length);

@@ -165,7 +165,8 @@ for (const name of pages) {
   test(`charts of ${name} are saved as SVG and PNG`, async () => {
     const { page, said } = await shared(name);
     const saved = async (id, format) => {
-      // Of many downloads in a row a busy browser drops one now and then: that one is asked for again.
+      // A busy browser drops one of many downloads in a row now and then: that one is asked for
+      // again.
       const ask = async (tries) => {
         const coming = page.waitForEvent("download", { timeout: 20_000 }).catch(() => null);
         await figure(page, id).getByRole("button", { name: format, exact: true }).click();

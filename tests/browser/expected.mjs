@@ -46,7 +46,7 @@ export function curvesOf(report) {
     points: curve.points.map((point) => {
       const typical = point.launches.find((at) => at.typical) ?? point.launches[0];
       const run = report.runs.findIndex((at) => at.id === typical.run);
-      // What was lost is against the joined curve's baseline, not the launch's own.
+      // The losses are against the joined curve's baseline, not the launch's own.
       const { waterfall, pop } = point;
       const full = { ...report.runs[run].points.find((at) => at.index === typical.index), waterfall, pop };
       return { ...point, full, run, index: typical.index };

@@ -7,7 +7,7 @@ import { assertDrawn, close, drawAll, named, open, urlOf } from "./pages.mjs";
 
 after(close);
 
-/** What the hostile texts (tests/support/hostile_run.py) look like where they are shown. */
+/** Hostile texts (tests/support/hostile_run.py) look like this where they are shown. */
 const signs = [
   "</script><img src=x", "\"><svg onload", "owned", "=cmd|' /C calc'!A0", "gnp.exe", "bad \ufffd\ufffd",
   "{{constructor.constructor", "{a}{b}{c}{@[1]}|{style|rich}%s%n{0}", "__proto__", "javascript:window.hacked=1//",
@@ -16,7 +16,7 @@ const signs = [
 
 const seen = new Set();
 
-/** What no text may have made: elements, attributes, globals. */
+/** Returns what no text may have made: elements, attributes, globals. */
 const foreign = () => {
   const all = [...document.querySelectorAll("*")];
   return {
@@ -32,7 +32,7 @@ const foreign = () => {
 const clean = { scripts: 2, handlers: [], links: [], hacked: undefined, prototype: true };
 const before = () => { window.before = Object.getOwnPropertyNames(Object.prototype).sort().join(); };
 
-/** Of the same runs without hostile texts: the tags that a page may have. */
+/** Holds the tags of pages of the same runs without hostile texts: a page may have these. */
 const usual = new Set();
 
 async function assertClean(page, when) {
@@ -60,7 +60,7 @@ async function useAll(page) {
   });
 }
 
-/** What the tooltips say: of the first item of each series of each chart. */
+/** Returns the texts of the tooltips of the first item of each series of each chart. */
 const tooltips = (page) => page.evaluate(() => {
   const texts = [];
   for (const { instance } of Object.values(window.isoscale.charts)) {
@@ -106,7 +106,7 @@ async function assertMarksStay(page) {
   for (const text of texts) {
     ++withMarks;
     assert.equal(text.replaceAll("\u2060", "").includes(marks), true, text);
-    // What zrender takes for a style and its text.
+    // zrender takes this pattern for a style and its text, so no text may hold it.
     assert.doesNotMatch(text, /\{([a-zA-Z0-9_]+)\|([^}]*)\}/);
   }
 }

@@ -189,7 +189,7 @@ test("Tab reaches every control, in the order of the page, and each has a name",
   const { page, close: leave } = await open(full);
   await drawAll(page);
   await page.evaluate((which) => {
-    // What closed details hold is laid out, but not there for anybody.
+    // The content of closed details is laid out, but nobody can see or reach it.
     const closed = (at) => at.parentElement?.closest("details:not([open])");
     const visible = (at) => at.offsetParent !== null && at.getClientRects().length > 0 &&
       (!closed(at) || (at.tagName === "SUMMARY" && !closed(at.parentElement)));

@@ -36,7 +36,7 @@ let browser = null;
 async function launched() {
   browser ??= await chromium.launch({
     executablePath: process.env.ISOSCALE_CHROMIUM,
-    // Of this machine's files nothing but the page is opened; as root the sandbox does not start.
+    // The browser opens only the page of this machine's files; the sandbox does not start for root.
     args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
   });
   return browser;

@@ -97,7 +97,7 @@ export function checkStairs({ series, yAxis }, { ideal, measured, lost, explains
     }
     at = to;
   }
-  // What is not in the picture is not to be seen in it.
+  // A cause that the picture leaves out is too small to be seen in it.
   const unseen = [...left].reduce((sum, cause) => sum + lost[cause], 0);
   assert.ok([...left].every((cause) => Math.abs(lost[cause]) < 0.005 * measured), `missing: ${[...left]}`);
   assert.ok(Math.abs(unseen) <= 0.0005 * measured);
@@ -194,7 +194,8 @@ export function rankMap(option, from) {
   const keys = titles.map((title) => (title === "caused" ? "caused_wait" : title));
   const grid = new Map(option.series[0].data.map(valueOf).map(([x, y, value]) => [`${x} ${y}`, value]));
   const whole = map.median.step;
-  // What a rank caused is added up over all that waited for it: shown of each of them.
+  // The waiting that a rank caused is added up over all that waited for it, and shown for each of
+  // them.
   const others = Math.max(1, map.traced - 1);
   keys.forEach((key, x) => {
     const middle = key === "caused_wait" ? 0 : map.median[key];

@@ -14,7 +14,7 @@ import harness
 POINTS = ["run", "--workload", "dp,tp", "--max-time", "0.2s", "--precision", "20%", "--ranks", "1",
           "--model", "tiny"]
 MOUNT_TMPFS = "mount -t tmpfs -o size=8m none there"
-# Of the file systems that a loop device can hold, the one that keeps quotas for root as well.
+# This is the file system for a loop device that keeps quotas for root as well.
 MOUNT_BTRFS = ("truncate -s 128M disk && mkfs.btrfs -q disk && mount -o loop disk there && "
                "btrfs quota enable there")
 

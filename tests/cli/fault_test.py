@@ -20,8 +20,8 @@ import harness
 
 LIBRARY = os.environ.get("ISOSCALE_FAILING_CALLS", "")
 RANKS = 2
-# Of memory only what a point or the run may be out of: the library that reads the command line ends
-# the program when memory runs out.
+# Only memory that a point or the run may lack is made to fail: the library that reads the command
+# line ends the program when memory runs out.
 MEMORY = "operator_new"
 AFTER_START = "MPI_Init_thread,1"
 ERRORS = [errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS, errno.EACCES]

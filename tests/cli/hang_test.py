@@ -60,7 +60,7 @@ def end_ranks_of(output):
         time.sleep(0.02)
 
 
-# Of these ranks only the first gets as far as MPI.
+# Only the first of these ranks gets as far as MPI.
 ALONE = ["sh", "-c", 'test "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 0 || exec sleep 60; exec "$@"', "sh"]
 
 

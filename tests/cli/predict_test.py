@@ -247,7 +247,7 @@ class OfRuns(Predicting):
             self.assertIn(name, document["network"])
         text = self.predict("run.h5", "--ranks", "2,4", "--network", "h100-ndr").stdout
         self.assertIn(document["network"], " ".join(text.split()))
-        # What the sheet may miss is part of the interval.
+        # The interval includes the error that the sheet may have.
         alone = self.json("run.h5", "--ranks", "2")["curve"]["points"][0]
         joined = document["curve"]["points"][0]
         self.assertGreaterEqual(joined["uncertainty"]["fit"], 0.05)
@@ -268,7 +268,7 @@ class OfRuns(Predicting):
         isoscale = self.isoscale
         self.assert_refused(isoscale("predict", "run.h5", "--ranks", "1,4"), "--ranks 1",
                             "up to 2 ranks")
-        # Nothing was measured between nodes, and nothing is made up.
+        # The run measured nothing between nodes, and the prediction makes nothing up.
         self.assert_refused(isoscale("predict", "run.h5", "--ranks", "4"), "between nodes",
                             "--nodes-of")
         same = isoscale("predict", "run.h5", "--ranks", "4,8")

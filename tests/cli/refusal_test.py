@@ -160,7 +160,7 @@ class Output(harness.Case):
         self.assertLess(priced, 200)
         self.assertRegex(text.splitlines()[0], r"H100 SXM.*8 ranks a node")
         self.assertRegex(text, r"gpt-13b +32 +4 tp=8,pp=4.*tp intra-node, pp inter-node")
-        # Of a type, and of a size, that a host does not have, the same sheet is assumed.
+        # The same sheet is assumed for a type, and for a size, that a host does not have.
         assumed, text = self.loop_of(*point, "--dtype", "bf16")
         self.assertEqual(assumed, priced)
         self.assertIn("--on", text.splitlines()[0])

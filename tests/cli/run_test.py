@@ -85,7 +85,7 @@ class Measured(harness.Case):
                 self.assertIsNone(point["efficiency"])
 
     def test_every_point_of_the_quick_suite_has_an_interval(self):
-        # As wide as it may be. Steps of a machine that others load can be too correlated for one: then
+        # It may be wide. Steps of a machine that others load can be too correlated for one: then
         # the loop has gone on to its bound, three times --max-time less what it does between steps.
         bound = 2.7 * 10
         done = self.run_ok("run", "--suite", "quick", "--precision", "99%", "--max-time", "10s",

@@ -34,7 +34,7 @@ class Cut(unittest.TestCase):
         self.addCleanup(made.stop)
         path = made.path("run.h5")
         log = made.path("log")
-        # What it says goes to a file: of a host that is cut off nothing reaches the launcher.
+        # Each rank's messages go to a file: none from a host that is cut off reach the launcher.
         made.script("logged", f'exec "$@" 2>> {log}.$OMPI_COMM_WORLD_RANK\n')
         command = [made.path("logged"), PROGRAM, "run", "--device", "host", "--output", path,
                    "--workload", "dp", "--model", "tiny", "--scaling", "weak", "--set",

@@ -130,7 +130,7 @@ class ShapedLink(unittest.TestCase):
         for line in named:
             for needle in ("rank 0 on hosta", "rank 1 on hostb", "(other node)"):
                 self.assertIn(needle, line)
-        # What the link must not fall below names both of its ends.
+        # The check of the least bandwidth that a link must have names both of its ends.
         done = made.mpirun(dict.fromkeys("abc", 1), PROGRAM, "run", "--quiet", "--ranks", "3",
                            "--workload", "p2p", "--max-time", "5s", "--set", "expect=50MB",
                            "--set", "kinds=bandwidth", "--output", made.path("x.h5"))

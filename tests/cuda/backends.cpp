@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// What every executor must pass, on GPUs that are stand-ins.
+// Every executor must pass these tests; here they run on GPUs that are stand-ins.
 #include "tests/cuda/devices.hpp"
 #include "tests/executor/executors.hpp"
 

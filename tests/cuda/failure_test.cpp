@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// What stands against playing on GPUs, and what happens when it fails on the way.
+// These tests cover what prevents playing on GPUs, and what happens when it fails on the way.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

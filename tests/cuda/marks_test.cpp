@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// What a GPU that does not come to an end is at, as its streams have marked it.
+// A GPU that does not come to an end is located by the marks that its streams have made.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

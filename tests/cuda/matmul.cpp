@@ -36,7 +36,7 @@ std::optional<DType> type_of(cudaDataType_t type) {
 }
 
 /// One call, all looked up.
-/// As f64, column-major and dense: m x k of batch `at`.
+/// Returns one operand of batch `at` as f64, column-major and dense: m x k.
 std::vector<double> operand(const Layout& layout, const void* data, cublasOperation_t operation,
                             std::int32_t at, bool tf32) {
   std::vector<double> values(layout.rows * layout.columns);
@@ -130,7 +130,7 @@ bool is_supported(const Matmul& call, const std::uint32_t* alignment) {
   return std::all_of(alignment, alignment + 4, [](std::uint32_t one) { return one % 16 == 0; });
 }
 
-/// Of everything that an algorithm was offered for.
+/// Hashes everything about the problem that an algorithm was offered for.
 std::uint64_t problem_number(const Matmul& call) {
   std::uint64_t number = 14695981039346656037ULL;
   const auto mix = [&](std::uint64_t value) { number = (number ^ value) * 1099511628211ULL; };

@@ -9,7 +9,7 @@
 
 #include "program/buffer.hpp"
 
-/// What the stand-in of cuBLASLt knows and computes.
+/// This is what the stand-in of cuBLASLt knows and computes.
 namespace isoscale::standin {
 
 struct Description {
@@ -45,9 +45,9 @@ struct Matmul {
   }
 };
 
-/// Whether the operands' sizes fit each other.
+/// Returns whether the operands' sizes fit each other.
 [[nodiscard]] bool is_consistent(const Matmul& call);
-/// Whether the library multiplies such types and layouts, with operands that are so far aligned.
+/// Returns whether the library multiplies such types and layouts, with operands so far aligned.
 [[nodiscard]] bool is_supported(const Matmul& call, const std::uint32_t* alignment);
 /// Equal for equal problems, wherever their operands lie.
 [[nodiscard]] std::uint64_t problem_number(const Matmul& call);

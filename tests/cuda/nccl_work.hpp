@@ -16,7 +16,7 @@
 #include "program/buffer.hpp"
 #include "tests/cuda/standin.hpp"
 
-/// What NCCL does on a GPU, over MPI.
+/// This code does over MPI what NCCL does on a GPU.
 namespace isoscale::standin {
 
 /// Memory that a communicator was told of.
@@ -30,7 +30,7 @@ struct Range {
   }
 };
 
-/// What a communicator is.
+/// A communicator is one of these.
 struct Ring {
   MPI_Comm mpi = MPI_COMM_NULL;
   int rank = 0, size = 1, children = 0;
@@ -43,7 +43,7 @@ struct Ring {
   std::string algorithm, protocol;         ///< NCCL_ALGO and NCCL_PROTO when it was made
   std::map<void*, Range> windows, buffers;
 
-  /// Whether the kernel whose turn this is will never run.
+  /// Returns whether the kernel whose turn this is will never run.
   [[nodiscard]] bool is_stuck(std::uint64_t turn) const {
     return failing && issued > turn && turn >= machine().settings.failing_after;
   }
@@ -98,7 +98,7 @@ class Kernel final : public Work {
   bool has_begun_ = false;
 };
 
-/// As if each had been taken back.
+/// Forgets the registrations as if each had been taken back.
 void forget_registrations(Ring& ring);
 
 /// A window of a communicator; of none when nobody knows it.

@@ -21,7 +21,7 @@ int NVTX_API pop() { return std::fprintf(record(), "pop\n"); }
 
 }  // namespace
 
-/// What NVTX looks for.
+/// NVTX looks for a function of this name.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
     NvtxGetExportTableFunc_t get_table) {
   const auto* const callbacks =

@@ -195,7 +195,7 @@ std::vector<Sketch> exchanges() {
 }
 
 TEST_P(Plays, ExchangesOnLinesOfEveryLength) {
-  // Of two, where both neighbours are one peer; and odd ones, where links cannot take turns.
+  // A line of two has one peer as both neighbours; on odd ones, links cannot take turns.
   for (int length = 2; length <= gpus_.world.size(); ++length) {
     const bool takes_part = gpus_.world.rank() < length;
     const comm::Communicator line = gpus_.world.split(takes_part ? 0 : -1, 0);

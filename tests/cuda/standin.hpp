@@ -26,7 +26,7 @@
 /// any order that streams and events allow: a wait that is missing shows as wrong numbers.
 namespace isoscale::standin {
 
-/// What a test chooses; all at its default is a healthy machine.
+/// A test chooses these settings; with all at their defaults the machine is healthy.
 struct Settings {
   std::uint64_t seed = 1;  ///< of the order of work; each rank should have its own
   int gpus = 1;            ///< that this process sees
@@ -136,9 +136,9 @@ class Allocations {
   [[nodiscard]] void* take(std::size_t bytes, Kind kind, std::size_t limit);
   /// False when it was never given out.
   bool give_back(void* pointer);
-  /// Whether the bytes lie in one piece that was given out.
+  /// Returns whether the bytes lie in one piece that was given out.
   [[nodiscard]] bool holds(const void* pointer, std::size_t bytes) const;
-  /// Whether they lie in one piece of that kind.
+  /// Returns whether they lie in one piece of that kind.
   [[nodiscard]] bool holds(const void* pointer, std::size_t bytes, Kind kind) const;
   [[nodiscard]] std::size_t in_use(Kind kind) const;
   [[nodiscard]] std::size_t count() const { return pieces_.size(); }

@@ -28,7 +28,7 @@ std::string name(cudaMemoryAdvise advice) {
   }
 }
 
-/// What both calls need.
+/// Checks what both calls need.
 cudaError_t status_for(const void* memory, std::size_t bytes) {
   if (!machine().settings.moves_pages) return outcome(cudaErrorInvalidDevice);
   if (!machine().memory.holds(memory, bytes, Kind::managed)) return outcome(cudaErrorInvalidValue);

@@ -16,7 +16,7 @@ struct cublasLtContext {};
 namespace isoscale::standin {
 namespace {
 
-/// What a handle of cuBLASLt points to.
+/// Returns what a handle of cuBLASLt points to.
 template <class Held, class Opaque>
 Held& in(Opaque* handle) {
   return *reinterpret_cast<Held*>(handle);
@@ -176,7 +176,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t /*handle*/, cubla
                                               cublasLtMatmulHeuristicResult_t* results,
                                               int* count) {
   const auto& preference = in<Preference>(chosen);
-  // What no caller may ask for: programs are promised sums in f32.
+  // No caller may ask for other reductions: programs are promised sums in f32.
   constexpr std::uint32_t in_f32 = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   if ((preference.reductions & ~in_f32) != 0) return CUBLAS_STATUS_NOT_SUPPORTED;
   const Matmul call{.how = in<Description>(how),

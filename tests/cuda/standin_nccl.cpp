@@ -49,7 +49,7 @@ bool reaches(const void* data, std::uint64_t bytes) {
   return bytes == 0 || machine().memory.holds(data, bytes);
 }
 
-/// What NCCL would read or write outside of GPU memory, or in place where it cannot.
+/// Refuses what NCCL would read or write outside of GPU memory, or in place where it cannot.
 bool is_valid(const Call& call) {
   const std::uint64_t part = call.bytes(),
                       whole = part * static_cast<std::uint64_t>(call.ring->size);

@@ -18,7 +18,7 @@ using executor::cuda::PutCall;
 using executor::cuda::PutChannel;
 using executor::cuda::PutMessage;
 
-/// What a receiver stores at its sender.
+/// A receiver stores this at its sender.
 struct Ready {
   std::uint64_t number = 0, place = 0;
   std::uint64_t channel = 0;  ///< where in the sender's window
@@ -48,7 +48,7 @@ class Puts final : public Work {
   [[nodiscard]] WorkPointer again() const override { return std::make_shared<Puts>(call_); }
 
  private:
-  /// Of one message: the word that its sender waits for, then its bytes.
+  /// Each message has a state: the word that its sender waits for comes first, then its bytes.
   struct State {
     std::shared_ptr<Ring> ring{};
     Ready ready{};

@@ -136,7 +136,7 @@ void unite(std::vector<std::size_t>& into, const std::vector<std::size_t>& from)
   into.insert(into.end(), from.begin(), from.end());
 }
 
-/// Whether every stream of the capture has been waited for by its origin.
+/// Returns whether the capture's origin has waited for every stream of the capture.
 bool is_joined(const CUgraph_st& graph) {
   std::set<std::size_t> reached;
   std::vector<std::size_t> open = graph.origin->nodes_before;

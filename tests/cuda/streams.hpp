@@ -9,7 +9,7 @@
 
 #include "tests/cuda/standin.hpp"
 
-/// What CUDA's opaque handles point to.
+/// CUDA's opaque handles point to these types.
 struct CUgraph_st {
   struct Node {
     isoscale::standin::WorkPointer work;
@@ -45,7 +45,7 @@ namespace isoscale::standin {
 cudaError_t outcome(cudaError_t status);
 /// `stream`, or the default one.
 [[nodiscard]] CUstream_st& stream_of(cudaStream_t stream);
-/// What a call returns that may not be made in a capture, or after a fault.
+/// Returns the status of a call that may not be made in a capture, or after a fault.
 [[nodiscard]] cudaError_t synchronous_call_status();
 /// Runs until `item` is done.
 cudaError_t wait_for(const ItemPointer& item);

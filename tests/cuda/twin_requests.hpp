@@ -41,7 +41,7 @@ inline std::vector<mesh::Shape> meshes(int ranks) {
   return all;
 }
 
-/// Nothing when the mesh does not divide the model.
+/// Returns nothing when the mesh does not divide the model.
 inline std::optional<workloads::Request> request_of(const mesh::Shape& mesh, Precision precision,
                                                     workloads::Options options) {
   workloads::Request base{.model = model(), .precision = precision, .options = std::move(options)};

@@ -25,7 +25,7 @@ using program::SoftmaxGradient;
 
 using Values = std::vector<double>;
 
-// As they are defined, for one row.
+// These functions follow the definitions of the ops, for one row.
 
 Values norm_row(const Values& s, double epsilon) {
   double squares = 0;
@@ -138,7 +138,7 @@ class LayerOps : public EachExecutor {
   std::vector<Values> result(const Operand& of) {
     return rows_of(read_as_doubles(*session_, of.matrix.slice, type_));
   }
-  /// What lies between rows stays.
+  /// Expects that the elements between rows keep their values.
   void expect_gaps(const Operand& of) {
     const auto before = random_values<double>(of.matrix.slice.count, of.seed);
     const Values after = read_as_doubles(*session_, of.matrix.slice, type_);

@@ -135,7 +135,7 @@ std::vector<T> whole_values(std::uint64_t count, std::uint64_t seed) {
   return values;
 }
 
-/// What an error that `work` throws says; "" when it throws none.
+/// Returns the message of the error that `work` throws; "" when it throws none.
 template <class Error = base::Error, class Work>
 std::string message_of(const Work& work) {
   try {

@@ -54,7 +54,7 @@ void use_mail(const Communicator& world) {
   }
 }
 
-/// What is said where a call fails, "" when nothing is.
+/// Returns the message of the call that fails, "" when none does.
 std::string said_by(void (*work)(const Communicator&)) {
   try {
     work(Communicator::world());

@@ -21,7 +21,7 @@ namespace isoscale::fault {
 
 enum class Times { once, ever };
 
-/// As an error: the call never returns.
+/// This value, given as an error, makes the call never return.
 inline constexpr int stuck = -1;
 
 struct Failing {

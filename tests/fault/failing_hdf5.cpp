@@ -10,7 +10,8 @@
 
 namespace {
 
-/// What a function of HDF5 returns where it fails: below zero, or 0 where nothing is below.
+/// Returns what a function of HDF5 returns where it fails: a value below zero, or 0 if it is
+/// unsigned.
 template <class Result>
 constexpr Result bad() {
   if constexpr (std::is_unsigned_v<Result>) return 0;

@@ -10,7 +10,7 @@
 namespace isoscale::fault {
 namespace {
 
-/// What counting itself takes is not counted.
+/// The flag keeps the allocations of the counting itself from being counted.
 thread_local bool is_counting = false;
 
 void* memory(std::size_t bytes) {

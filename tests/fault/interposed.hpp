@@ -10,7 +10,7 @@
 #include <optional>
 #include <type_traits>
 
-/// What the functions of the seam are made of.
+/// The functions of the seam are made of these parts.
 namespace isoscale::fault {
 
 /// Who calls a function of files.

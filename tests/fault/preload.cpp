@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// What tells the seam what to do where it is preloaded into the whole program:
+// These variables tell the seam what to do where it is preloaded into the whole program:
 //   ISOSCALE_FAIL=call,nth,errno[,ever]  this call fails, in the process of rank ISOSCALE_FAIL_RANK
 //                                        (0); for errno: a number; or stick: the call never returns
 //   ISOSCALE_FAIL_AFTER=call,nth         calls of ISOSCALE_FAIL are counted only from this one on
@@ -24,7 +24,7 @@ std::string variable(const char* name, std::string otherwise) {
   return value != nullptr ? value : std::move(otherwise);
 }
 
-/// As Open MPI, MPICH and Slurm tell it; 0 for a rank alone.
+/// Returns the rank as Open MPI, MPICH or Slurm tells it; 0 for a rank alone.
 std::string own_rank() {
   return variable("OMPI_COMM_WORLD_RANK", variable("PMI_RANK", variable("SLURM_PROCID", "0")));
 }

@@ -27,7 +27,7 @@ void try_page(const std::string& text) {
   must(read.size() == (text == "list" ? 1U : 2U), "the page's data are what they were");
 }
 
-/// What a spreadsheet takes a cell of CSV for.
+/// Returns the value that a spreadsheet takes a cell of CSV for.
 std::string value_of(std::string_view cell) {
   if (!cell.starts_with('"')) return std::string{cell};
   must(cell.size() > 1 && cell.ends_with('"'), "a cell's quotes are closed");

@@ -62,7 +62,7 @@ fs::path empty_folder(const fs::path& parent) {
   return folder;
 }
 
-/// What became of all mutants so far.
+/// The tally counts what became of all mutants so far.
 struct Tally {
   std::map<std::string, std::size_t> reported, refused;  ///< by what was damaged
   std::size_t wrong = 0;

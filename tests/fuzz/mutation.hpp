@@ -12,7 +12,7 @@ namespace isoscale::fuzz {
 
 class Mutator {
  public:
-  /// Of the mutant number `item` of all that the seed gives.
+  /// Makes the mutator of the mutant number `item` of all that the seed gives.
   Mutator(std::uint64_t seed, std::uint64_t item);
 
   /// At most `end`, each as likely: the distributions of the standard library differ by library.

@@ -17,7 +17,7 @@ using isoscale::fuzz::must;
 namespace units = isoscale::units;
 namespace settings = isoscale::settings;
 
-/// What parsers may throw: a sentence.
+/// Parsers may throw one thing: an error that holds a sentence.
 template <class Parse>
 void try_it(Parse&& parse) {
   try {

@@ -28,7 +28,7 @@ class Originals {
   std::vector<std::vector<Part>> runs_;
 };
 
-/// What becomes of the digest of a damaged file.
+/// The digest of a damaged file is left, removed or made anew.
 enum class DigestFate : std::uint8_t { left, removed, put_anew };
 
 struct Mutant {
@@ -41,7 +41,7 @@ struct Mutant {
 [[nodiscard]] Mutant write_mutant(const Originals& originals, std::uint64_t seed, std::size_t item,
                                   const std::filesystem::path& folder);
 
-/// What a report of the file comes to.
+/// A report of the file comes to one of these outcomes.
 struct Outcome {
   enum class Kind : std::uint8_t { reported, refused, wrong };
   Kind kind = Kind::wrong;

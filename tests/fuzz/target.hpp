@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-/// What every fuzz target defines, by the name that libFuzzer calls it. Returns 0; ends the process
-/// where the code under test did what it must not do.
+/// Every fuzz target defines this function, by the name that libFuzzer calls it. It returns 0; it
+/// ends the process where the code under test did what it must not do.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);  // NOLINT
 
 namespace isoscale::fuzz {

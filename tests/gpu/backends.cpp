@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// What every executor must pass, on a real GPU.
+// Every executor must pass these tests; here they run on a real GPU.
 #include "tests/executor/executors.hpp"
 #include "tests/gpu/gpus.hpp"
 

@@ -49,7 +49,8 @@ class Examples(scripts.Case):
         self.stand_in("sinfo", 'echo "gpu* 2:32:2"')
         self.stand_in("mpirun", '[ "$1" = --version ] && echo "mpirun (Open MPI) 5.0.6" && exit\n'
                                 f'printf "%s\\n" "$*" >> {self.path("calls")}')
-        # As Slurm, which takes a script and no binary. What is wrapped is the report of a sweep.
+        # The stand-in behaves as Slurm, which takes a script and no binary. The wrapped command is
+        # the report of a sweep.
         self.stand_in("sbatch", """while case "$1" in -*) true ;; *) false ;; esac; do
   case "$1" in
     --wrap) echo 2; exit ;;

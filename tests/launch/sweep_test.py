@@ -249,7 +249,7 @@ class Reports(Case):
             self.assertEqual(len(json.load(file)["runs"]), 1)
         self.assertEqual(self.files(), ["nodes-1.h5", "nodes-2.h5", "report.json", "report.txt",
                                         "stand-ins"])
-        # Nothing to report: no report of other files stays where this one would be.
+        # There is nothing to report: no report of other files stays where this one would be.
         done = self.script("sweep", "--program", harness.PROGRAM, "--report", self.dir,
                            "nodes-2.h5")
         self.assert_script_refused(done, "no job left a run file that can be read")

@@ -6,9 +6,9 @@
 Usage: check_layering.py ROOT
 
 Which folder may include which (the order of the layers, and the DEPENDS of its target), that each
-folder is one target and one namespace, that no folders include each other in a circle, where
-external headers may stand, own header first, #pragma once, the licence header, the budget of
-preprocessor conditionals, and that documents and comments name files that are there. Prints one line per breach
+folder is one target and one namespace, that no folders or targets stand in a circle, where external
+headers may stand, own header first, #pragma once, the licence header, the budget of preprocessor
+conditionals, and that documents and comments name files that are there. Prints one line per breach
 (path:line: what and what to do); exit 0 without any, 1 with some, 2 when there is nothing to check.
 """
 import re
@@ -91,7 +91,11 @@ def components(root):
     found, breaches = {}, []
     for tree in TREES:
         for path in sorted((root / tree).rglob("CMakeLists.txt")):
-            for name, body in COMPONENT.findall(path.read_text(encoding="utf-8")):
+            text = re.sub(r"#.*", "", path.read_text(encoding="utf-8"))
+            if len(COMPONENT.findall(text)) != text.count("isoscale_component("):
+                breaches.append(f"{path.relative_to(root)}:1: "
+                                "write isoscale_component(NAME SOURCES ... DEPENDS ...)")
+            for name, body in COMPONENT.findall(text):
                 parts = re.split(r"\b(DEPENDS|EXTERNAL)\b", body)
                 keyed = dict(zip(parts[1::2], parts[2::2]))
                 where = path.parent.relative_to(root)
@@ -101,6 +105,10 @@ def components(root):
                     breaches.append(f"{where.as_posix()}/CMakeLists.txt:1: target {name} has sources of "
                                     f"{', '.join(folders)}: a folder is one target, named after it")
                 found[name] = keyed.get("DEPENDS", "").split()
+    breaches += [f"{name} DEPENDS on {other}, which is no target"
+                 for name in found for other in found[name] if other not in found]
+    breaches += [f"{', '.join(circle)}: targets that DEPEND on each other"
+                 for circle in circles({name: set(others) for name, others in found.items()})]
     return found, breaches
 
 
@@ -138,6 +146,9 @@ def check_depends(root, path, text, reach):
             yield number, f"{own} must not include {target}: CMake does not name it after DEPENDS"
 
 
+#: The program, and the plugin, which is built as objects that tests link with stand-ins.
+NOT_COMPONENTS = {"src", "src/executor/cuda", "src/executor/cuda/kernels"}
+
 #: Folders whose namespace is that of the folder above: what all workloads share, what stands in run
 #: files, and the kernels, whose names every user writes out already.
 NAMED_AS_PARENT = {"workloads/api", "workloads/bench", "results/records", "results/hdf5",
@@ -150,9 +161,11 @@ def check_namespace(path, text):
     if folder.as_posix() in NAMED_AS_PARENT:
         folder = folder.parent
     parts = [part for part in folder.parts if part != "src"]
-    names = re.findall(r"^namespace (isoscale[\w:]*) \{\n(?!class|struct)", text, flags=re.M)
+    # A namespace that is opened for a forward declaration alone is that of the other folder.
+    names = re.findall(r"^namespace (isoscale[\w:]*) \{\n(?!(?:class|struct) \w+;\n\})", text, flags=re.M)
     wanted = "::".join(["isoscale", *parts])
-    if path.suffix != ".hpp" or any(f"{name}::".startswith(f"{wanted}::") for name in names):
+    if path.suffix not in (".hpp", ".cuh") or (
+            names and all(f"{name}::".startswith(f"{wanted}::") for name in names)):
         return None
     return f"a header of this folder opens namespace {wanted}"
 
@@ -288,6 +301,9 @@ def check(root):
                          for line, message in [*check_includes(root, path, text),
                                                *check_depends(root, path, text, reach),
                                                *check_named_files(root, text)]]
+            folder = path.parent.as_posix()
+            if targets and folder not in NOT_COMPONENTS and target_of(folder) not in targets:
+                breaches.append(f"{path}:1: no isoscale_component has the sources of {folder}")
             if message := check_namespace(path, text):
                 breaches.append(f"{path}:1: {message}")
             for name in re.findall(r'^#include "([^"]+)"', text, flags=re.M):

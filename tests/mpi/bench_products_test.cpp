@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// What gemm and overlap compute is compared bit for bit; and a bit that is not right is found.
+// The products that gemm and overlap compute are compared bit for bit; a wrong bit is found.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

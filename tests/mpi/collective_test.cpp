@@ -107,7 +107,7 @@ class Collectives : public testing::TestWithParam<Variant> {
     return get<T>(*session, op.receive);
   }
 
-  /// What the member at `index` contributes.
+  /// Returns the values that the member at `index` contributes.
   template <class T>
   [[nodiscard]] std::vector<T> values_of(std::size_t index, std::uint64_t count) const {
     return whole_values<T>(count, static_cast<std::uint64_t>(members_[index]));
@@ -127,7 +127,7 @@ class Collectives : public testing::TestWithParam<Variant> {
     return result;
   }
 
-  /// What this member receives when the root is at `root`; nothing where that is undefined.
+  /// Returns what this member receives when the root is at `root`; nullopt where that is undefined.
   template <class T>
   [[nodiscard]] std::optional<std::vector<T>> expected(const Row& row, std::size_t root) const {
     using enum CollectiveKind;

@@ -54,8 +54,8 @@ class Faults : public testing::Test {
   comm::Communicator world_ = comm::Communicator::world();
 };
 
-/// What a rank's GEMMs take together, in nanoseconds: of each the shortest of all traced steps, so
-/// that other work of the machine counts for little.
+/// Returns what a rank's GEMMs take together, in nanoseconds: of each, it takes the shortest of all
+/// traced steps, so that other work of the machine counts for little.
 double gemm_time(const PointData& data, int rank) {
   std::map<std::uint32_t, double> shortest;
   for (const timeline::Timeline& step : data.traces) {

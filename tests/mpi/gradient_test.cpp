@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// What a step calls gradients are those of its loss, 1/2 |Y|^2: by differences of played steps.
+// The gradients of a step are those of its loss, 1/2 |Y|^2: differences of played steps show it.
 #include <gtest/gtest.h>
 
 #include <cmath>

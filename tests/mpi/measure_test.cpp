@@ -31,7 +31,7 @@ struct Ready {
     session->play(program::Section::setup, executor::Trace::off);
   }
 
-  /// What a check of the weights says now.
+  /// Returns what a check of the weights says now.
   [[nodiscard]] measure::Verdict weights(const comm::Communicator& point) const {
     measure::StepCheck now = check;
     now.weights(*session, point);
@@ -45,7 +45,7 @@ struct Ready {
   std::unique_ptr<executor::Session> session;
 };
 
-/// What every record must be, and that all ranks have as many steps.
+/// Expects what every record must satisfy, and that all ranks have as many steps.
 void expect_sound(const measure::Record& record, const comm::Communicator& active,
                   int trace_steps) {
   const auto steps = static_cast<double>(record.step_times.size());

@@ -12,7 +12,7 @@
 
 namespace isoscale::runner {
 
-/// What an ObservedExecutor has been asked to do on this rank.
+/// The counts tell what an ObservedExecutor has been asked to do on this rank.
 struct Observed {
   int prepared = 0;
   int steps = 0;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// What is looked at before a run, on the ranks of this one.
+// These tests run the checks that precede a run, on the ranks of this program.
 #include "runner/preflight.hpp"
 
 #include <gmock/gmock.h>

@@ -136,7 +136,7 @@ TEST(Streams, FoldedSpansFollowProgramOrderAndBeginWhenTheirOpsDo) {
   const Layers layers;
   const Point point{{.streams = HostStreams::folded}};
   const auto session = layers.on(point);
-  // Whether the clock moves between two ops is its own affair; that it never does, is not.
+  // The clock may or may not move between two ops; but it must not stand still at all of them.
   int apart = 0, back = 0;
   for (int play = 0; play < 1000; ++play) {
     session->play(Section::step, Trace::on);
@@ -217,8 +217,8 @@ Exchange truncated(Sketch& sketch, Axis axis_of_one) {
   return {{{Direction::receive, axis_of_one, 0, small}, {Direction::send, axis_of_one, 0, large}}};
 }
 
-/// Of a worker, which the caller waits for, and of the caller, whom a worker waits for: what waits
-/// never begins, and must not be waited for for ever.
+/// A failure reaches the caller from a worker that the caller waits for, and from the caller while
+/// a worker waits for it. The op that waits never begins, and nobody may wait for it for ever.
 TEST(Failures, ReachTheCallerFromEveryStream) {
   for (const program::StreamId failing : {program::StreamId{1}, program::StreamId{0}}) {
     Sketch sketch;

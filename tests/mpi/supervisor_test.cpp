@@ -29,7 +29,7 @@ TEST_F(Supervised, WhatFailsOutsideOfPointsIsThrown) {
                std::runtime_error);
 }
 
-/// What SIGUSR1 asks for has come by then; by itself it would kill.
+/// SIGUSR1 would kill by itself; by then its request has come, and the process goes on.
 TEST_F(Supervised, WhoHasEndedIsNotKilledByTheSignalToEndSoon) {
   EXPECT_EQ(supervisor_.watch([] { return ExitCode::done; }), ExitCode::done);
   EXPECT_EQ(raise(SIGUSR1), 0);

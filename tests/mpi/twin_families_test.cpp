@@ -62,7 +62,8 @@ std::vector<Options> row_ways(const Options& more = {}) {
   return ways;
 }
 
-/// As many as have no divisor in common with those of ways, levels and models, so that all meet.
+/// The number of these turns has no divisor in common with the numbers of ways, levels and models,
+/// so that every combination of them occurs.
 std::vector<Options> schedule_turns() {
   return {{{"schedule", "1f1b"}, {"handover", "whole"}},
           {{"schedule", "gpipe"}, {"handover", "scattered"}},
@@ -321,7 +322,7 @@ TEST_P(Twins, EqualOneRank) {
       const measure::Verdict verdict = measure::verify_twin(
           workloads::find_workload("hybrid"), point.request, *ranks.emulating, ranks.world);
       EXPECT_TRUE(verdict.ok) << point.name << ": " << verdict.detail;
-      // Nothing is vacuous: narrow types do round.
+      // The check is not vacuous: narrow types do round.
       EXPECT_GT(verdict.difference.value_or(0), measure::tolerance(precision) / 100) << point.name;
     }
   }

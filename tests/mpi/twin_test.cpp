@@ -79,7 +79,8 @@ TEST(Messages, AboveTheEagerLimitArriveWhole) {
   }
 }
 
-/// What a proportional deal is made from: the largest product of any stage, the same for all.
+/// A proportional partition is made from the speed of the largest multiplication of any stage, and
+/// all ranks must take the same.
 TEST(Speeds, AreOfTheLargestMultiplicationAndTheSameOnAllRanks) {
   const Ranks ranks;
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");

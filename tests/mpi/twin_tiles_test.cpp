@@ -49,7 +49,7 @@ void expect_equal(const Ranks& ranks, executor::Executor& executor, const mesh::
   if (base.precision == program::Precision::f64) {
     EXPECT_LT(verdict.difference.value_or(1), f64_difference) << name;
   } else {
-    // Nothing is vacuous: these types do round.
+    // The check is not vacuous: these types do round.
     EXPECT_GT(verdict.difference.value_or(0), measure::tolerance(base.precision) / 1000) << name;
   }
 }
@@ -96,7 +96,7 @@ TEST(TilesTwin, OfOtherPrecisionsEqualsOneRankInF64) {
 }
 
 TEST(TilesTwin, TilesAsSmallAsTheHaloEqualOneRank) {
-  // Nothing is inside: every pixel needs a neighbour's, and every pixel is a neighbour's.
+  // No pixel is inside: every pixel needs a neighbour's, and every pixel is a neighbour's.
   const Ranks ranks;
   for (const mesh::Shape& mesh : grids_of(ranks.world.size())) {
     for (const char* boundary : {"periodic", "fixed"}) {
@@ -137,7 +137,7 @@ TEST(TilesMessages, AboveTheEagerLimitArriveWhole) {
   }
 }
 
-/// What the program observes, and the images that setup draws.
+/// Returns what the program observes, and the images that setup draws.
 std::vector<program::Observable> observables_of(const program::RankProgram& program) {
   std::vector<program::Observable> all = program.observables;
   for (const program::Op& op : program.setup.ops) {

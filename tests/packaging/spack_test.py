@@ -16,7 +16,7 @@ from support import Case, SOURCE
 
 RECIPE = SOURCE / "launch/spack/packages/isoscale/package.py"
 
-# What src/cmake looks for, and Spack's name of it; None = part of the system.
+# The table maps what src/cmake looks for to Spack's name of it; None = part of the system.
 PACKAGE_OF = {"Threads": None, "PkgConfig": "pkgconfig", "fmt": "fmt",
               "nlohmann_json": "nlohmann-json", "tomlplusplus": "tomlplusplus", "CLI11": "cli11",
               "HWLOC": "hwloc", "HDF5": "hdf5", "HDF5_SERIAL": "hdf5", "MPI": "mpi",

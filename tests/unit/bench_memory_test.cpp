@@ -200,7 +200,7 @@ TEST(AlgorithmsBench, EverySessionHoldsTogetherAndSaysWhatItWasTold) {
   }
 }
 
-/// As NCCL's user guide and its tuning model have it.
+/// The expected algorithms follow NCCL's user guide and its tuning model.
 TEST(CollectiveAlgorithms, AreThoseOfNccl) {
   const auto does = [](std::string_view name, CollectiveKind kind) {
     return find_collective_algorithm(name)->does(kind);

@@ -21,7 +21,7 @@ using samples::Script;
 using samples::trace;
 using testing::HasSubstr;
 
-/// What a test expects of one rank, in nanoseconds.
+/// The test expects these values of one rank, in nanoseconds.
 struct Expected {
   double compute = 0, copies = 0, transfer = 0, wait = 0, bubble = 0, gap = 0, other = 0;
   double step = 0, hidden = 0;
@@ -76,7 +76,7 @@ TEST(Breakdown, OfTensorParallelRanksSplitsWaitFromTransfer) {
   ASSERT_TRUE(result.mean);
   expect_breakdown(*result.mean,
                    {.compute = 59, .transfer = 30, .wait = 10, .other = 1, .step = 100}, "mean");
-  // What follows the last op is nobody's.
+  // The time that follows the last op is nobody's.
   EXPECT_DOUBLE_EQ(result.unaccounted, 0.01);
   ASSERT_TRUE(result.largest);
   EXPECT_EQ(result.largest->rank, 1);
@@ -142,7 +142,8 @@ TEST(Breakdown, OfAPipelineCallsTheScheduleBubble) {
 }
 
 TEST(Breakdown, OfAPipelineCallsALatePartnerWait) {
-  // As above, but stage 1 does nothing for 8 ns before its backward: no schedule asks for that.
+  // The trace is as above, but stage 1 does nothing for 8 ns before its backward, which no schedule
+  // asks for.
   const auto result = breakdown::breakdown(
       samples::point({.pp = 2}, two_stages(),
                      {{trace(0, {0, 72}, {{0, 10}, {10, 12}, {12, 52}, {52, 72}}),

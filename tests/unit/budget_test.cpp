@@ -36,7 +36,7 @@ TEST(NextPortion, IsTheSameForAllWhereThereIsLess) {
   // 12 s for two loops beside 2 s of set-up.
   const std::vector points{needs(1, 1, 10), needs(1, 1, 10)};
   EXPECT_NEAR(plan::next_portion(points, Seconds{14})->loop.value(), 6, 1e-9);
-  // What the second cannot use, the first gets; what the third needs, it keeps.
+  // The first gets what the second cannot use; the third keeps what it needs.
   const std::vector unlike{needs(0, 1, 30), needs(0, 1, 2), needs(0, 8, 30)};
   EXPECT_NEAR(plan::next_portion(unlike, Seconds{13})->loop.value(), 3, 1e-9);
   EXPECT_NEAR(plan::next_portion(unlike, Seconds{20})->loop.value(), 9, 1e-9);
@@ -157,7 +157,7 @@ TEST_F(TurnsOfACurve, LearnFromPointsThatTakeLess) {
 
 TEST_F(TurnsOfACurve, LearnNothingFromPointsThatFailNorFromALoopThatEndsEarly) {
   config_.budget = Seconds{100};
-  // All that was needed at least may still have taken as long as thought.
+  // A point may have taken as long as thought even where it took the least time that it needs.
   const Seconds least = plan::total(plan::estimate(plan_.points[0], config_, "host"), {});
   for (const std::optional<Seconds> time : {std::optional<Seconds>{}, std::optional{least}}) {
     plan::Schedule turns{plan_, config_, "host", {0, 2}};

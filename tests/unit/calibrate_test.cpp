@@ -305,7 +305,7 @@ TEST(Report, SetsCollectivesOfAStepAgainstTheSameAlone) {
   EXPECT_NEAR(share.measured, 450e-9, 1e-15);
   EXPECT_NEAR(share.alone, 160e-9, 1e-12);
   EXPECT_NEAR(share.share, 160.0 / 450, 1e-6);
-  // Nothing was measured among 4, and one rank has no link.
+  // The run measured nothing among 4, and one rank has no link.
   EXPECT_TRUE(make_report(run, "", {}).curves[0].points[2].link_shares.empty());
   EXPECT_TRUE(make_report(run, "", {}).curves[0].points[0].link_shares.empty());
 }

@@ -194,7 +194,7 @@ TEST(Robust, CentreIsTheMedianOfPairMeans) {
   // Walsh averages of 1, 2, 9: 1 1.5 2 5 5.5 9.
   EXPECT_DOUBLE_EQ(statistics::centre(std::vector{1.0, 2.0, 9.0})->value, 3.5);
   EXPECT_FALSE(statistics::centre(std::vector{1.0, 2.0, 3.0, 4.0, 5.0})->lower);
-  // Of 6 the exact test leaves only the extremes: P(V = 0) = 1/64 <= 2.5% < P(V <= 1).
+  // For 6 values the exact test leaves only the extremes: P(V = 0) = 1/64 <= 2.5% < P(V <= 1).
   const auto six = *statistics::centre(std::vector{1.0, 2.0, 3.0, 4.0, 5.0, 6.0});
   EXPECT_DOUBLE_EQ(*six.lower, 1);
   EXPECT_DOUBLE_EQ(*six.upper, 6);

@@ -34,7 +34,7 @@ inline void add_step(results::PointData& point, timeline::Timeline step) {
   point.traces.push_back(std::move(step));
 }
 
-/// What the ops of a rank take when played alone; nanoseconds by op.
+/// Returns the times of a rank's ops when played alone; nanoseconds by op.
 inline results::SoloTimes solo(int rank, const std::vector<int>& times) {
   results::SoloTimes result{.rank = rank};
   for (const int time : times) result.op.emplace_back(time);

@@ -154,7 +154,8 @@ TEST(Overlap, OpsBesideTheOtherKindTakeTheirShareLonger) {
   EXPECT_LT(step.error, 1e-3);
 }
 
-// Nothing runs beside it: the reduction waits for the GEMM, and the second GEMM for the reduction.
+// No op runs beside another: the reduction waits for the GEMM, and the second GEMM for the
+// reduction.
 TEST(Overlap, OpsAloneTakeTheirTime) {
   const ClassStep step = play({{.nanoseconds = 1000},
                                {.kind = OpKind::all_reduce,

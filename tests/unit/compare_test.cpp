@@ -146,7 +146,8 @@ TEST(Compare, SidesAreNamedByFilesOrMachines) {
 }
 
 TEST(Compare, EfficiencyIsPairedWithinALaunch) {
-  // What a launch has at all ranks alike cancels: 5% between launches, none in their efficiencies.
+  // A factor that a launch has at all ranks alike cancels: launches differ by 5%, their
+  // efficiencies not at all.
   auto b = side("b", {0.95, 1, 1.05});
   for (results::RunData& run : b) samples::slow_down(run.points[2], 1.25);
   const Compared of{{side("a", {0.95, 1, 1.05}), b}};

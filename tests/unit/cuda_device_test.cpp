@@ -217,7 +217,8 @@ TEST(Errors, EveryCodeOfNcclIsARefusalAFailureOrUnderWay) {
   EXPECT_THAT(thrown_for<ncclResult_t>(ncclRemoteError).text, HasSubstr("remote process"));
 }
 
-/// What says that a process ends, to CUDA, is an invalid argument to NCCL.
+/// Code 4 means that the process ends in CUDA (cudaErrorCudartUnloading), but an invalid argument
+/// in NCCL, so only NCCL's is logged.
 TEST(Errors, WhatCannotBeGivenBackIsToldByLibrary) {
   EXPECT_THAT(logged_for<cudaError_t>(cudaSuccess), IsEmpty());
   EXPECT_THAT(logged_for<cudaError_t>(cudaErrorCudartUnloading), IsEmpty());

@@ -156,7 +156,7 @@ TEST(AtPace, KeepsTheLoopThatIsAskedFor) {
                                                                   .most = Seconds{30},
                                                                   .stretch = 1.2}));
   EXPECT_EQ(plan::at_pace(time, 10, Seconds{30}).most, Seconds{50});
-  // What was thought not to fit into --max-time does.
+  // A point that was thought too slow for --max-time does fit.
   const plan::PointTime slow{.least = Seconds{40}, .likely = Seconds{40}, .most = Seconds{40}};
   EXPECT_EQ(plan::at_pace(slow, 0.25, Seconds{30}),
             (plan::PointTime{.least = Seconds{10}, .likely = Seconds{10}, .most = Seconds{30}}));

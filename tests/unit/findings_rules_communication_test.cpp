@@ -94,8 +94,8 @@ TEST(CommunicationRatio, IsFoundAboveAFifthOfTheStepThatNothingHides) {
        .evidence = {{"waiting for late partners", DoubleEq(0.3)}}});
 }
 
-/// What is advised where all-reduces along `axis` are exposed. Options are those of the run file,
-/// which has every option of the workload with its value.
+/// Returns the advice where all-reduces along `axis` are exposed. Options are those of the run
+/// file, which has every option of the workload with its value.
 std::string advised(mesh::Axis axis, const std::map<std::string, std::string>& options,
                     const char* workload = "hybrid") {
   const auto extent = [axis](mesh::Axis of) { return of == axis ? 2 : 1; };
@@ -134,8 +134,8 @@ TEST(CommunicationRatio, AdvisesWhatTheAxisAndTheOptionsLeaveOpen) {
             {"overlap=on", "--set image"},
             {},
             "tiles"},
-           // What the strategy over replicas lacks. ZeRO 2 and 3 send for each microbatch: more of
-           // them are more bytes.
+           // The advice names what the strategy over replicas lacks. ZeRO 2 and 3 send for each
+           // microbatch, so that more microbatches send more bytes.
            {Axis::dp, {{"microbatch", "2"}, {"overlap", "off"}}, {"overlap=on", "microbatches"}},
            {Axis::dp, {{"microbatch", "2"}, {"strategy", "funnel"}}, {"strategy=ddp"}},
            {Axis::dp, {{"microbatch", "2"}, {"zero", "2"}}, {"zero=1"}, {"more microbatches"}},
@@ -204,7 +204,7 @@ TEST(MissingOverlap, IsFoundWhereAStreamOfItsOwnHidesNothing) {
   expect_finding(
       point, "missing-overlap",
       {.sentence = HasSubstr("streams were played as one"), .next_step = HasSubstr("two cores")});
-  // Of groups that vary along one of their axes it is found as well.
+  // The rule also finds collectives of groups that vary along several axes.
   point.outline.outlines[0].ops[1].axes = {Axis::cp, Axis::ep, Axis::dp};
   EXPECT_TRUE(finding(std::move(point), "missing-overlap"));
   EXPECT_FALSE(finding(two_streams(300, 900, 600), "missing-overlap")) << "half is hidden";

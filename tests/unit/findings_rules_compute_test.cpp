@@ -81,7 +81,7 @@ TEST(SmallGemms, ComeBehindCommunicationWhereTheirSizeIsAsSlow) {
 }
 
 TEST(SmallGemms, AreJudgedByWhatTheyTakeAloneAndGuessedByFlopOnGpus) {
-  // As traced they reach 30%, without communication 60%.
+  // The traced GEMMs reach 30% of the ceiling, and 60% without communication.
   results::PointData point = gemm_point(24e3);
   point.solo_times = {samples::solo(0, {400, 200})};
   EXPECT_FALSE(finding(calibrated(point, 30e9), "small-gemms"));

@@ -72,7 +72,7 @@ inline double evidence(const analysis::advice::Finding& finding, std::string_vie
   return found == finding.evidence.end() ? -1 : found->value;
 }
 
-/// What a test expects of a finding; what it does not name may be anything.
+/// A test states here what it expects of a finding; fields that it leaves out may be anything.
 struct Said {
   using Share = testing::Matcher<std::optional<double>>;
   Share severity = testing::_, size = testing::_;

@@ -50,7 +50,7 @@ TEST(Forecast, PlacesRanksAsExpertsAreSpread) {
   EXPECT_EQ(predict::layout_of(request, 4).node_of_rank, (std::vector{0, 1, 0, 1, 0, 1, 0, 1}));
 }
 
-/// Of workload dp, where nothing is between GEMMs but dp's communication.
+/// Returns a command for workload dp, which has only dp's communication between GEMMs.
 settings::PredictCommand dp_command() {
   settings::PredictCommand command = samples::plain_command();
   command.workload = "dp";

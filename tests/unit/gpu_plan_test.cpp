@@ -62,7 +62,7 @@ TEST(GpuWork, IsTheLargestModelThatFitsAndIsQuick) {
       EXPECT_EQ(experiment.base.options.at("microbatch"), "1");
       EXPECT_EQ(experiment.base.options.at("bucket"), "25MiB");
     }
-    // What was taken is recorded as if the user had named it.
+    // The choice is recorded as if the user had named it.
     EXPECT_EQ(settings::from_toml(settings::to_toml(config), "echo"), config);
   }
 }

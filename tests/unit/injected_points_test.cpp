@@ -50,7 +50,7 @@ TEST(Partners, OfCollectivesAreTheGroupAndOfMessagesTheOtherEnds) {
 
 class Touches : public testing::Test {
  protected:
-  /// Of the ranks 4 to 7 of the launch.
+  /// Returns whether the injection touches a point on ranks 4 to 7 of the launch.
   [[nodiscard]] bool touched(std::string_view injection, const program::ProgramSet& set,
                              const char* workload = "pp") const {
     plan::PlannedPoint point;

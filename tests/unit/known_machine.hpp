@@ -143,7 +143,7 @@ inline results::PointData known_point(const KnownMachine& machine, int index, in
     point.dropped.push_back(0);
     if (i >= untraced_steps) point.traces.push_back(std::move(step));
   }
-  // What is kept of every traced step: more of them than spans.
+  // The sums are kept of every traced step, and there are more of these than steps with spans.
   std::normal_distribution<double> noise{0, machine.noise};
   double gemm = 0, other = 0;
   for (const program::OutlineOp& op : point.outline.of(0).ops) {

@@ -46,7 +46,7 @@ Points noisy(const Law& law, std::span<const double> counts, std::uint64_t seed)
   return points;
 }
 
-/// Of 1,000 noisy curves, how many gave an interval that holds `truth`.
+/// Returns how many of 1,000 noisy curves gave an interval that holds `truth`.
 int times_held(const Law& law, std::span<const double> counts, double truth,
                const std::function<statistics::Located(const Points&)>& fitted) {
   int held = 0;

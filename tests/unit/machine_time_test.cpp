@@ -138,7 +138,7 @@ TEST(CollectiveTime, RingsAreLinearInRanksAndTreesLogarithmicInNodes) {
   const Network tree = round_numbers(Algorithm::tree);
   EXPECT_NEAR(all_reduce(tree, 0, place(32, 4)) * 1e6, 2 * (7 * 1 + 2 * 10), 1e-6);
   EXPECT_NEAR(all_reduce(tree, 0, place(64, 8)) * 1e6, 2 * (7 * 1 + 3 * 10), 1e-6);
-  // Of much larger messages a tree's ranks pass on each byte twice.
+  // For much larger messages, the ranks of a tree pass on each byte twice.
   EXPECT_NEAR(all_reduce(tree, 1e13, place(8, 1)) / (2 * 1e13 / 92e9), 1, 0.01);
 }
 

@@ -58,7 +58,7 @@ TEST(ModelFit, NeedsNoCorrectionOfItself) {
   EXPECT_LT(known().fit.known.fit, 0.05);
 }
 
-/// As the report of the run: efficiency is told against the same point.
+/// The fit tells efficiency against the same point as the report of the run.
 TEST(ModelFit, IsToldAgainstThePointThatTheReportTakes) {
   results::RunData run = known().run;
   run.config_toml =
@@ -152,7 +152,7 @@ TEST(ModelFit, IsLessSureWhereTwoLawsFit) {
   const predict::FitParts settled =
       predict::fit_parts(known().fit, known().machine, forecast_of(more_ranks));
   EXPECT_EQ(settled.law, 0);
-  // Of 64 ranks, from 8 us among 2 and 56 us among 8, a sum takes 128 us by the one law and 504 us
+  // On 64 ranks, from 8 us among 2 and 56 us among 8, a sum takes 128 us by the one law and 504 us
   // by the other; little of it is not hidden. The laws part further with every rank.
   EXPECT_GT(open.law, 0.001);
   EXPECT_GT(predict::fit_parts(known().fit, machine, forecast_of(4 * more_ranks)).law,

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// What is declared of NVML against the header of the CUDA toolkit, where there is one.
+// The declarations of NVML are compared with the header of the CUDA toolkit, where there is one.
 #include <gtest/gtest.h>
 #include <nvml.h>
 

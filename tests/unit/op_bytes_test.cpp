@@ -197,7 +197,7 @@ TEST(Sent, IsThatOfRings) {
   EXPECT_EQ(sent(CollectiveKind::reduce, 4, 1000, 1000), 3000U);
   EXPECT_EQ(sent(CollectiveKind::gather, 4, 250, 1000), 750U);
   EXPECT_EQ(sent(CollectiveKind::scatter, 4, 1000, 250), 750U);
-  // Nothing goes to oneself.
+  // A rank sends nothing to itself.
   EXPECT_EQ(sent(CollectiveKind::all_reduce, 1, 1000, 1000), 0U);
   EXPECT_EQ(sent(CollectiveKind::all_gather, 1, 1000, 1000), 0U);
 }

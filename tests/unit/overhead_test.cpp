@@ -62,7 +62,7 @@ TEST(Overhead, IsTheCentreOfThePairs) {
     std::size_t pairs;
     double drift_per_block, tolerance;
   };
-  // Of many pairs some of all are used; drift does not move what swapped pairs show.
+  // A subset is used where there are many pairs; drift does not move what swapped pairs show.
   for (const auto& [count, drift, tolerance] :
        {Case{6, 0, 1e-12}, Case{5000, 0, 1e-12}, Case{8, 0.01, 0.002}}) {
     const auto found = instrumentation_overhead(pairs(count, 0.02, drift));

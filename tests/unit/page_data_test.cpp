@@ -70,7 +70,7 @@ TEST(PageData, HasTheReportAndDetailsOfEveryPointWithSteps) {
     points.insert(at["point"].get<int>());
   }
   EXPECT_THAT(points, ElementsAre(0, 1, 2, 4, 5));  // 3 was skipped
-  // What is in the report stands as it is there, digit by digit.
+  // The page holds the report's values as they stand there, digit by digit.
   const Json whole = render::report_json(one.report());
   const Json& pruned = data["report"];
   for (const char* const key : {"step_time", "throughput", "efficiency", "breakdown", "findings"}) {

@@ -322,7 +322,7 @@ TEST(DeviceLines, KeepWhatIsLeastAndMost) {
   EXPECT_EQ(lines[1]["high"][77], 700);
   EXPECT_EQ(lines[1]["value"][77], 529);
   EXPECT_NEAR(lines[1]["time"][1].get<double>(), 1.45, 1e-9);
-  // What stays level needs no values in between.
+  // A line that stays level needs no values in between.
   EXPECT_EQ(lines[2]["value"], (Json{0, 0, 72, 0, 0}));
   EXPECT_NEAR(lines[2]["time"][2].get<double>(), 40.45, 1e-9);
 }

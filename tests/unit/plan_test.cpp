@@ -190,14 +190,14 @@ TEST(PlanMemory, BeyondWhatIsFreeIsToldInNumbers) {
   EXPECT_GT(plan.points[0].memory_per_rank->value(), 2U * 4 * 12 * 16 * 16 * 4);
 }
 
-/// What a rank of dp on so many needs; all its ranks are alike.
+/// Returns the memory that a rank of dp on so many ranks needs; all its ranks are alike.
 std::uint64_t need_of_dp(int ranks) {
   RunConfig config = config_of("dp");
   config.ranks = {ranks};
   return plan::make_plan(config, site_of(ranks)).points.front().memory_per_rank->value();
 }
 
-/// Whether dp on `ranks` fits into nodes with so much free each.
+/// Returns whether dp on `ranks` fits into nodes with so much free each.
 bool fits(int ranks, plan::Site site, const std::vector<std::uint64_t>& free,
           settings::FillIdle fill = settings::FillIdle::idle,
           mesh::Placement placement = mesh::Placement::packed) {
@@ -232,7 +232,7 @@ TEST(PlanMemory, NodesAreSeparate) {
   EXPECT_FALSE(fits(2, site_of(4, 2), {need, need}, idle, mesh::Placement::packed));
   EXPECT_TRUE(fits(2, site_of(4, 2), {2 * need, 0}, idle, mesh::Placement::packed));
   EXPECT_FALSE(fits(2, site_of(4, 2), {2 * need, 0}, idle, mesh::Placement::spread));
-  // Nothing is known of the second node.
+  // The plan knows nothing of the second node.
   EXPECT_TRUE(fits(2, site_of(4, 2), {need}, idle, mesh::Placement::spread));
 }
 

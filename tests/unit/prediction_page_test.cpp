@@ -40,7 +40,7 @@ predict::Forecast forecast(int ranks, double step) {
   return at;
 }
 
-/// Of a run, with a what-if, a search and a measurement to make.
+/// Returns a prediction from a run, with a what-if, a search and a measurement to make.
 predict::Prediction prediction() {
   predict::Prediction made{
       .source = "run.h5", .machine = "2 x A", .workload = "hybrid", .title = "hybrid"};

@@ -129,7 +129,7 @@ TEST(ToSentence, LeavesOutWhatIsEmpty) {
             "stop device (allowed): none");
 }
 
-/// What is said of a thousand ranks is read by people: alike findings are one.
+/// People read what is said of a thousand ranks, so alike findings are one.
 TEST(CheckJob, SaysLittleOfManyRanks) {
   constexpr int nodes = 128, per_node = 8;
   JobFacts job = gpu_job(nodes, per_node);

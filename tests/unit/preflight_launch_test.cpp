@@ -123,7 +123,8 @@ TEST(DuplicateGpuCheck, StopsUnlessSharingIsWanted) {
   EXPECT_EQ(results_of(job, "duplicate-gpu").front().verdict, Verdict::ok);
 }
 
-/// What ranks are made of: a mismatch of these hangs or lies, of the others it only disturbs.
+/// The versions here are of the software that ranks are made of: some mismatches make a run hang or
+/// give wrong results, the others only disturb it.
 TEST(VersionChecks, StopOrWarnWhereRanksDiffer) {
   struct Case {
     const char* key;
@@ -248,7 +249,7 @@ TEST(NcclPluginsCheck, WantsThemAlikeAndThoseThatAreNamed) {
   EXPECT_EQ(results_of(job, "nccl-plugins").front().verdict, Verdict::ok);
 }
 
-/// Whether a path is there is found out where the rank runs; nothing is looked for along others.
+/// The rank finds out where it runs whether a path exists; a path is not searched for along others.
 TEST(NcclPluginsCheck, KnowsPluginsByPathAndNone) {
   for (const char* const value : {"none", "/opt/x/libnccl-net-x.so", "libnccl-net-ofi.so"}) {
     JobFacts job = job_with("cuda", "NCCL_NET_PLUGIN", value);
@@ -287,7 +288,8 @@ TEST(EqualSettingsCheck, WarnsOfRanksThatDiffer) {
   EXPECT_EQ(results_of(job, "equal-settings").size(), 2U);
 }
 
-// What ranks tell, as one job; and jobs whose ranks see one GPU each.
+// The tests from here on merge the facts that ranks report into one job, and check jobs whose ranks
+// see one GPU each.
 
 TEST(MergedFacts, AreByIndexAndNumber) {
   JobFacts a = bare_job("host", 2, 1), b = bare_job("cuda", 1, 1);

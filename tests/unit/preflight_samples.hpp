@@ -17,7 +17,7 @@
 /// Job facts to judge, and what a check says of them.
 namespace isoscale::preflight {
 
-/// What one check says.
+/// Returns what one check says.
 inline std::vector<CheckResult> results_of(const JobFacts& job, std::string_view check) {
   std::vector<CheckResult> results = check_job(job, {});
   std::erase_if(results, [&](const CheckResult& result) { return result.name != check; });

@@ -36,7 +36,7 @@ struct Row {
   double seconds = 0;  ///< published, of an iteration
 };
 
-/// What differs from the rows' common settings.
+/// These settings may differ from those that the rows have in common.
 struct Settings {
   std::string recompute = "full";
   std::string sequence_parallel = "off";
@@ -184,7 +184,8 @@ TEST(PublishedTruth, FullRecomputation) {
   EXPECT_LE(errors.worst, 0.08);
 }
 
-/// Of at most 1024 GPUs, or ISOSCALE_PUBLISHED_GPUS: predicting the larger ones takes longer.
+/// Compares with runs on at most 1024 GPUs, or ISOSCALE_PUBLISHED_GPUS: predicting larger ones
+/// takes longer.
 TEST(PublishedTruth, WeakScaling) {
   const char* const given = std::getenv("ISOSCALE_PUBLISHED_GPUS");
   const int most = given != nullptr ? std::stoi(given) : 1024;
@@ -199,7 +200,7 @@ struct LayerTime {
   double forward = 0, backward = 0;  ///< milliseconds
 };
 
-/// Of an inner layer of the 22B model.
+/// Returns the time of an inner layer of the 22B model.
 LayerTime layer_of_22b(const Settings& settings) {
   const Row row = recomputation_rows().front();
   const auto set = workloads::find_workload("hybrid").build(

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-/// What tests of the breakdown do not reach: splits of one step on one rank.
+/// These tests split one step of one rank in ways that the tests of the breakdown do not reach.
 #include "analysis/breakdown/rank_step.hpp"
 
 #include <gmock/gmock.h>

@@ -287,7 +287,7 @@ TEST(RenderCsv, HasALineForEveryRow) {
   while (std::getline(lines, line)) {
     if (++rows != 2) continue;
     std::size_t at = 0;
-    // Of this line only the point's reason and options could be quoted, and they are empty.
+    // Only the point's reason and options could be quoted in this line, and they are empty.
     std::istringstream all{line + ","};  // the last one may be empty
     for (std::string cell; std::getline(all, cell, ',') && at < names.size(); ++at) {
       second[names[at]] = cell;

@@ -169,7 +169,7 @@ inline results::RunData two_curves() {
   return run;
 }
 
-/// What a hostile run file could hold in any field of text.
+/// A hostile run file could hold this in any field of text.
 inline const std::string hostile =
     "=cmd|\"x\",\x1b[2J\r\n\xc2\x9b"
     "1m\xe2\x80\xae\xff<b>|`";

@@ -90,7 +90,7 @@ class Digest : public RunFileTest {
     writer.commit(samples::point(1));
     writer.finish(samples::header());
   }
-  /// As files were before they had digests.
+  /// Makes the file one of those that were written before files had digests.
   void strip() const { put(std::string_view{content()}.substr(digest_block_bytes)); }
 };
 

@@ -195,7 +195,7 @@ class RunFile(unittest.TestCase):
         done = subprocess.run([sys.executable, "-c", example], cwd=self.folder, text=True,
                               capture_output=True, check=False)
         self.assertEqual(done.stderr, "")
-        # Of five steps one is warm-up, one dropped, one traced; rank 3 is the slowest by 3 ns.
+        # One of five steps is warm-up, one dropped, one traced; rank 3 is the slowest by 3 ns.
         lines = done.stdout.splitlines()
         self.assertTrue(lines[0].startswith("0123456789abcdef host complete ['node0'"), lines)
         self.assertRegex(lines[1], r"^hybrid 4 0\.001003503\d* s$")

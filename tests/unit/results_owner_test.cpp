@@ -104,7 +104,7 @@ TEST_F(Owner, OfAnotherProcessIsSeenAndIsGoneWhenThatIsKilled) {
   EXPECT_THAT(directory_.names(), ElementsAre("run.h5"));
 }
 
-/// As where a file system has no locks, or somebody copies a file over ours.
+/// The file is replaced as where a file system has no locks, or somebody copies a file over ours.
 TEST_F(Owner, LeavesAloneWhatTookItsName) {
   RunWriter writer = new_writer();
   writer.commit(samples::point(0));

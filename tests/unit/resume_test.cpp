@@ -110,7 +110,7 @@ TEST(Differences, ThatAreFoundAreRefused) {
 /// dp on 1, 2 and 4 ranks.
 class ResumedPlan : public testing::Test {
  protected:
-  /// As the plan has it.
+  /// Returns the point as the plan has it.
   [[nodiscard]] PointData planned(int index) const {
     const plan::PlannedPoint& from = plan_.points[static_cast<std::size_t>(index)];
     PointData point = point_of(index, PointStatus::ok);

@@ -241,7 +241,7 @@ TEST(Pairs, AreSlowByTheRule) {
   EXPECT_THAT(slow_bandwidths({0.11, 0.12, 5, 5.1, 4.9, 5}), ElementsAre(0, 1));
   // And where the others spread so widely that their deviations tell nothing.
   EXPECT_THAT(slow_bandwidths({0.024, 0.0241, 0.3, 0.6, 1.2, 2.4}), ElementsAre(0, 1));
-  // None by a factor of four.
+  // No pair is slower than a fourth of the median, so none counts as slow.
   EXPECT_THAT(slow_bandwidths({0.3, 0.4, 0.9, 1.1, 2.4, 3}), ElementsAre());
   const auto slow_latencies = [](const std::vector<double>& values) {
     return slow_of(&microbench::PairReport::latency, "latency", values);

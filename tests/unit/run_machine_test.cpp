@@ -74,7 +74,7 @@ TEST(RunMachine, HasTheTimeOfEveryOtherOpAndTheGapBetweenThem) {
   }
   ASSERT_TRUE(machine.processor);
   EXPECT_NEAR(machine.processor->launch, truth.gap, close * truth.gap);
-  // Nothing slows down beside communication.
+  // No computation slows down beside communication, and no communication beside computation.
   EXPECT_NEAR(machine.overlap.compute, 1, close);
   EXPECT_NEAR(machine.overlap.communication, 1, close);
   EXPECT_FALSE(machine.folded);
@@ -148,7 +148,7 @@ TEST(TracedOps, CountsNoGapTwiceOnFoldedStreams) {
   EXPECT_NEAR(*predict::traced_ops(run_of(point)).gap, 2e-9, 1e-15);
 }
 
-/// What never ran alone has the time of the step without communication.
+/// An op that never ran alone takes its time from the step that was played without communication.
 TEST(TracedOps, TakesSoloTimesOfWhatNeverRanAlone) {
   samples::Script script;
   script.op(OpKind::add).all_reduce(mesh::Axis::dp, 1);
@@ -231,7 +231,7 @@ results::PointData drawn(Drawn spread, const std::vector<double>& standing = {})
   return point;
 }
 
-/// What all ranks share makes none wait.
+/// A deviation that all ranks share makes none of them wait, so it is left out of the noise.
 TEST(NoiseOf, PartsNodesFromRanksAndLeavesOutWhatAllShare) {
   const simulate::Noise noise = predict::noise_of(drawn({.rank = 0.01, .node = 0.03}), layout(), 0);
   EXPECT_NEAR(noise.rank, 0.01, 0.0002);
@@ -291,7 +291,8 @@ results::RunData launch(double step_time) {
   return run;
 }
 
-/// Of 1, 1.04 and 1: logarithms 0, 0.0392, 0; their standard deviation.
+/// The medians are 1, 1.04 and 1, and the result is the standard deviation of their logarithms 0,
+/// 0.0392 and 0.
 TEST(LaunchDeviation, IsThatOfMedians) {
   const results::RunData a = launch(1), b = launch(1.04), c = launch(1);
   const std::vector<const results::RunData*> runs{&a, &b, &c};

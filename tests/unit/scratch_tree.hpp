@@ -15,7 +15,8 @@
 
 namespace isoscale::preflight {
 
-/// All that is known of a node, one of its GPUs or one of its ports; absent facts are left out.
+/// Returns all known facts of a node, one of its GPUs or one of its ports; absent facts are left
+/// out.
 inline nlohmann::json json_of(CheckedNode node) {
   JobFacts job;
   job.nodes = {std::move(node)};

@@ -28,7 +28,7 @@ using workloads::Request;
 
 const workloads::Workload& hybrid() { return workloads::find_workload("hybrid"); }
 
-/// Of some large GPU; `speed` scales its arithmetic against all else.
+/// Returns the machine of some large GPU; `speed` scales its arithmetic against all else.
 simulate::Machine machine_of(double capacity, double speed = 1, int node_ranks = 4) {
   simulate::Machine machine{.name = "made up", .source = "test"};
   machine.processor = simulate::Processor{.matrix = {{.type = program::DType::bf16,
@@ -220,7 +220,8 @@ TEST(QuickEstimateTest, ComesCloseToWholePrograms) {
              worst_time * 100, worst_bound * 100, most_bytes * 100);
   EXPECT_LT(worst_time, 0.15);
   EXPECT_LT(worst_bound, 0.08);
-  // What is estimated too small is found out by whole programs; what is too large is dropped.
+  // Whole programs find out where an estimate is too small; a layout whose estimate is too large is
+  // dropped.
   EXPECT_LT(most_bytes, predict::search_memory_slack);
 }
 
@@ -328,7 +329,7 @@ TEST(SearchTest, FindsTheBestThatThereIs) {
     std::vector<std::string> fixed{"zero", "recompute"};
     fixed.erase(fixed.begin() + static_cast<long>(random() % 2));
     const predict::SearchSpace space = predict::search_space(hybrid(), base, {}, 8, 4, fixed);
-    // Of room for all, and of so little that half do not fit.
+    // The machine has room for all, or for so little that half do not fit.
     const std::vector<double> bytes = sorted_bytes(space.requests);
     const double capacity = random() % 2 == 0 ? 80e9 : bytes[bytes.size() / 2];
     const double speed = 0.25 * static_cast<double>(1 + random() % 8);
@@ -438,7 +439,7 @@ TEST(WhyNotTest, NamesWhatCostsMore) {
   EXPECT_EQ(predict::why_not(step_with(3.0, 0.81, 0.15, 1e9), first), "310 ms more tp transfer");
   // 0.5 of 4.0 s against 0.15 of 3.65 s.
   EXPECT_EQ(predict::why_not(step_with(3.0, 0.5, 0.5, 1e9), first), "bubble 12% against 4%");
-  // What it spends less on is not why it loses.
+  // A cost that it spends less on is not why it loses.
   EXPECT_EQ(predict::why_not(step_with(3.9, 0.1, 0.15, 1e9), first), "900 ms more GEMMs");
   // Both have to be said: neither is four fifths.
   EXPECT_EQ(predict::why_not(step_with(3.4, 0.8, 0.15, 1e9), first),

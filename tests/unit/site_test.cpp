@@ -179,7 +179,7 @@ TEST(PlannedSite, IsWhereTheRanksAreUnlessMoreArePlanned) {
   config.ranks = {4};
   EXPECT_EQ(plan::planned_site(two_nodes, config).nodes, plan::Nodes::unknown);
   EXPECT_EQ(plan::planned_site(two_nodes, config).ranks, 4);
-  // What is known of one node is taken of all.
+  // The facts known of one node are taken for all.
   EXPECT_THAT(plan::planned_site(two_nodes, config).memory_free,
               ElementsAre(units::Bytes{1}, units::Bytes{1}));
   EXPECT_EQ(plan::planned_site(two_nodes, config).memory_of, plan::MemoryOf::this_machine);

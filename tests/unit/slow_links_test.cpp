@@ -151,7 +151,7 @@ TEST(SlowLinks, AreNotJudgedByOneStep) {
 }
 
 TEST(SlowLinks, AreNotToldOfGroupsWithAMemberThatWasNotTraced) {
-  // What its partners wait for rank 14 is not known, nor that it is late.
+  // It is not known how long its partners wait for rank 14, nor that it is late.
   results::PointData point = grid();
   play(point, slow_dp(3));
   ASSERT_EQ(found(point).size(), 1U);

@@ -90,7 +90,8 @@ TEST(Slowing, DelaysLastWhatIsLeftOfTheirTime) {
   EXPECT_EQ(slowing.kind(), SlowedKind::delay);
 }
 
-/// What OpSlower makes of one op on rank 0 of four, with a slow link to rank 1 (its tp neighbour).
+/// The tests show what OpSlower makes of one op on rank 0 of four, with a slow link to rank 1 (its
+/// tp neighbour).
 class SlowedOps : public testing::Test {
  protected:
   /// Absent: the op plays as it is.

@@ -71,7 +71,7 @@ results::PointData four_ranks(const std::vector<int>& gemms) {
 
 TEST(StepCosts, AreThePartsOfTheStep) {
   results::PointData point = four_ranks({60, 60, 60, 60});
-  // Nothing ran beside the GEMMs, so what they take alone says nothing.
+  // No op ran beside the GEMMs, so their times alone say nothing.
   for (int rank = 0; rank < 4; ++rank) point.solo_times.push_back(solo(rank, {55, 0, 10}));
   const efficiency::StepCosts costs = costs_of(point);
   EXPECT_NEAR(costs.gemm, 60 * ns, tolerance);

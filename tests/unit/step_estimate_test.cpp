@@ -136,7 +136,7 @@ TEST(WholeStepTest, IsTracedLaterAsItWouldHaveBeenAtOnce) {
     EXPECT_EQ(later.breakdown->compute, at_once.breakdown->compute);
     EXPECT_EQ(later.breakdown->bubble, at_once.breakdown->bubble);
     EXPECT_EQ(later.breakdown->step, at_once.breakdown->step);
-    // Nothing of a step without noise is noise.
+    // A step without noise loses no time to noise.
     const efficiency::StepCosts& costs = later.loss->costs;
     ASSERT_TRUE(costs.imbalance && costs.noise);
     EXPECT_NEAR(*costs.imbalance, costs.waiting, 1e-12);
@@ -144,7 +144,7 @@ TEST(WholeStepTest, IsTracedLaterAsItWouldHaveBeenAtOnce) {
   }
 }
 
-/// What a run writes of a point, of two stages with the output projection on the last.
+/// Returns what a run writes about a point with two stages and the output projection on the last.
 results::PointData point_with(const char* recompute, const char* schedule) {
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");
   const mesh::Shape mesh{.tp = 2, .pp = 2};

@@ -302,7 +302,7 @@ TEST(StepLoop, TracesNothingUnlessAsked) {
 }
 
 TEST(StepLoop, GoesOnWhileThereIsNoInterval) {
-  // As where steps are correlated: 40 are too few.
+  // Correlated steps behave like this: 40 are too few.
   plan::Effort effort = effort_of(1);
   effort.half_width = [](std::span<const double> samples, double) {
     return samples.size() <= 40 ? std::nullopt : std::optional{1.0};

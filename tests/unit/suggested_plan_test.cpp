@@ -10,13 +10,13 @@
 #include "planned_runs.hpp"
 #include "runner/plan/plan.hpp"
 
-/// What the refusal of a plan suggests is a plan that is not refused.
+/// The plan that a refusal suggests is not refused itself.
 namespace isoscale::runner {
 namespace {
 
 constexpr int most_ranks = 18;
 
-/// What a user asks for.
+/// A user asks for this.
 struct Wish {
   std::string workload;
   mesh::Request mesh{};

@@ -121,7 +121,7 @@ TEST(Summary, GivesNoCausesThatDoNotExplainTheLoss) {
   const double step = two.causes.waterfall->measured;
   two.causes.waterfall->lost = {{"dp transfer", 2.1 * step}, {"untraced", -1.178 * step}};
   two.causes.waterfall->explains = false;
-  // What the point's own traced step is made of stands instead.
+  // The parts of the point's own traced step stand instead.
   EXPECT_THAT(line_of(render::render_summary({{&report, 1}}, 130), "dp"),
               AllOf(HasSubstr("own step: transfer 13.0%, copies 2.0%, unexplained -117.8%"),
                     Not(HasSubstr("210.0%"))));
@@ -211,7 +211,7 @@ TEST(Summary, SaysWhereARunHung) {
   EXPECT_THAT(text, HasSubstr("PARTIAL"));
   EXPECT_THAT(line_of(text, "FAILED"),
               AllOf(HasSubstr("1 of 3"), HasSubstr("dp on 4 ranks: hang: rank 1 is in gemm")));
-  // What was finished before stands as ever.
+  // The points that were finished before stand as ever.
   EXPECT_THAT(line_of(text, "dp"), AllOf(HasSubstr(" 2 "), HasSubstr("92.5%")));
   run.points.erase(run.points.begin(), run.points.begin() + 2);
   EXPECT_THAT(summarised(run), AllOf(HasSubstr("FAILED"), HasSubstr("not measured: ")));

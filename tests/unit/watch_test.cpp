@@ -77,7 +77,7 @@ TEST(Hang, FollowsAChainOfWaitingRanksToItsEnd) {
   EXPECT_THAT(hang.absent, ElementsAre(1));  // from the first call that somebody is absent from
 }
 
-/// Of ranks that only tell from time to time where they are.
+/// Some ranks tell only from time to time where they are, so they may have arrived by now.
 TEST(Hang, AccusesNobodyWhoMayHaveArrived) {
   const watch::Group all = group_of({0, 1, 2});
   watch::RankState vague = computing(1, all, 5);
@@ -255,7 +255,7 @@ TEST(ExpectedLeft, EndsWithTheBudget) {
 
 void wait() { std::this_thread::sleep_for(std::chrono::seconds{30}); }
 
-/// As standard error; the other end is kept and not read.
+/// Makes a full pipe the standard error; its other end is kept open and not read.
 void use_full_pipe() {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_NONBLOCK) != 0) _exit(1);
