@@ -18,7 +18,7 @@ constexpr std::size_t most_pairs = 256;
 constexpr double tolerated = 0.01;
 
 /// Returns traced / untraced - 1 of the median step times of two blocks, one of each kind. Absent
-/// if the untraced time is missing or 0.
+/// if a time is missing or the untraced one is 0.
 std::optional<double> difference(const results::StepBlock& one, const results::StepBlock& other) {
   const bool first = one.kind == results::StepBlock::Kind::traced;
   const auto traced = statistics::median(first ? one.times : other.times);

@@ -30,8 +30,8 @@ struct Reason {
   std::string_view name;
   double least_share;  ///< the reason is reported if at least this share of the samples has it
 };
-/// The bits of nvmlClocksEventReasons that count. Three do not: the GPU is idle (1), an application
-/// set the clocks (2), and a display setting limits them (0x100).
+/// The bits of nvmlClocksEventReasons that count. Three do not: the GPU is idle (1), an
+/// administrator set the clocks (2), and a display setting limits them (0x100).
 constexpr std::array<Reason, 6> reasons{{{0x04, "software power cap", reason_share},
                                          {0x08, "hardware slowdown", 0},
                                          {0x10, "sync boost", reason_share},

@@ -81,8 +81,9 @@ void thin_rows(Json& point, double share) {
   rows = std::move(kept);
 }
 
-/// Removes rows that together take `bytes`, evenly spread. Failed rows and rows of slow pairs stay,
-/// even if the removal of all other rows is not enough.
+/// Removes rows that together take `bytes`, evenly spread. Failed rows, rows of slow pairs and
+/// all rows of points that have at most 64 stay, even if the removal of all other rows is not
+/// enough.
 void sample_rows(Json& report, std::size_t bytes, PageNotes& notes) {
   std::size_t of_rows = 0;
   Shown rows;

@@ -31,7 +31,8 @@ struct DetailLimits {
 };
 
 /// Returns limits with which the data for a point's charts takes about `bytes`: the timeline three
-/// eighths, ranks and devices a quarter each, steps an eighth. A few entries of each always remain,
+/// eighths, ranks three eighths (a quarter for rows, an eighth for cells), devices a quarter, steps
+/// an eighth, so slightly more than `bytes`. A few entries of each always remain,
 /// which take up to 64 kB.
 [[nodiscard]] DetailLimits limits_within(const results::PointData& point, std::size_t bytes);
 

@@ -61,8 +61,8 @@ std::vector<double> errors_of(std::span<const Entry> known,
 }
 
 /// Returns the largest relative error by which the estimate of `entry` may be too high: the largest
-/// such error of simulated entries with the same schedule plus a margin, or search_slack while
-/// fewer than three of these are simulated.
+/// such error of simulated entries with the same schedule plus a margin, but at most search_slack,
+/// which also holds while fewer than three of these are simulated.
 double slack_of(const Entry& entry, std::span<const Entry> known) {
   constexpr std::size_t enough = 3;
   const std::vector<double> errors = errors_of(known, entry.schedule);

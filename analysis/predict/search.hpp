@@ -37,10 +37,10 @@ struct SearchResult {
 /// simulated with their whole programs, in order, until the next estimate exceeds the time of the
 /// slowest of the best by more than an allowance. The allowance is `search_slack`; once three
 /// candidates of a schedule have been simulated, it is the largest error of their estimates plus
-/// `search_margin`. If no estimate is too high by more than the allowance, no candidate that is
-/// among the best is dropped. Memory comes from whole programs, or from one stage's program if this
-/// alone is too large. An estimate of memory drops a candidate only if it exceeds the capacity by
-/// `search_memory_slack`.
+/// `search_margin`, but never more than `search_slack`. If no estimate is too high by more than the
+/// allowance, no candidate that is among the best is dropped. Memory comes from whole programs, or
+/// from one stage's program if this alone is too large. An estimate of memory drops a candidate
+/// only if it exceeds the capacity by `search_memory_slack`.
 [[nodiscard]] SearchResult search(const workloads::Workload& workload,
                                   const workloads::Request& base, const mesh::Request& mesh,
                                   int ranks, const simulate::Machine& machine, int node_ranks,

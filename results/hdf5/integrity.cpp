@@ -59,7 +59,8 @@ bool is_whole_collection(const Descriptor& file, std::uint64_t begin, std::vecto
   rest.remove_prefix(header_bytes);
   while (rest.size() >= header_bytes) {
     const std::uint64_t bytes = size_in(rest);
-    const bool is_free = rest[0] == '\0' && rest[1] == '\0';  // object 0: free up to the end
+    const bool is_free =
+        rest[0] == '\0' && rest[1] == '\0';  // object 0 is free space up to the end
     if (bytes > size || (is_free && bytes != rest.size())) return false;
     const std::uint64_t taken = is_free ? bytes : header_bytes + (bytes + 7) / 8 * 8;
     if (taken > rest.size()) return false;

@@ -35,6 +35,9 @@ constexpr std::string_view temporary_suffix = ".tmp";
   throw base::Error(
       fmt::format("cannot {} {}: {}", what, path.string(), std::generic_category().message(code)));
 }
+[[noreturn]] void fail(std::string_view what, const Descriptor& file, int code) {
+  fail(what, fs::path{name_of(file)}, code);
+}
 
 /// Returns a mark that distinguishes processes of this machine from those of other machines (and
 /// containers) on the same file system: the name of the host and its namespace of process ids.
@@ -105,7 +108,7 @@ pid_t owner_of(std::string_view name, std::string_view machine_prefix) {
 struct stat facts_of(const Descriptor& file) {
   struct stat facts {};
   if (fstat(file.get(), &facts) != 0) {
-    fail("look at", name_of(file), errno);
+    fail("look at", file, errno);
   }
   return facts;
 }
@@ -271,7 +274,7 @@ std::string_view read_at(const Descriptor& file, std::uint64_t at, std::span<cha
     const ssize_t got =
         pread(file.get(), room.data() + done, room.size() - done, static_cast<off_t>(at + done));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail("read", name_of(file), errno);
+    if (got < 0) fail("read", file, errno);
     if (got == 0) break;
     done += static_cast<std::size_t>(got);
   }
@@ -283,7 +286,7 @@ void write_at(const Descriptor& file, std::uint64_t at, std::string_view bytes,
   while (!bytes.empty()) {
     const ssize_t put = pwrite(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail(what, name_of(file), errno);
+    if (put < 0) fail(what, file, errno);
     bytes.remove_prefix(static_cast<std::size_t>(put));
     at += static_cast<std::uint64_t>(put);
   }

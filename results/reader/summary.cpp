@@ -203,7 +203,8 @@ std::string end_of(std::string_view text) {
   return end + '\n';
 }
 
-/// Reads exactly `length` bytes; absent if the file has fewer bytes there.
+/// Reads exactly `length` bytes; absent if the file has fewer bytes there. Throws base::Error if it
+/// cannot be read.
 std::optional<std::string> bytes_at(const Descriptor& file, std::uint64_t at, std::size_t length) {
   std::string bytes(length, '\0');
   return read_at(file, at, bytes).size() == length ? std::optional{std::move(bytes)} : std::nullopt;

@@ -120,8 +120,9 @@ struct Whereabouts {
   bool playing = false;
   /// For each lane (stream), the op that is known to have begun last, or no_op. Empty: not known.
   std::vector<std::uint32_t> begun{};
-  /// For each lane, the first op after `begun` that is known not to have begun; any ops between the
-  /// two may have begun. Empty: no op after `begun` has begun.
+  /// For each lane, the first op after `begun` that is known not to have begun, or the number of
+  /// ops of the section if there is none; any ops between the two may have begun. Empty although
+  /// `begun` is not: no op after `begun` has begun.
   std::vector<std::uint32_t> next{};
 
   static constexpr std::uint32_t no_op = UINT32_MAX;

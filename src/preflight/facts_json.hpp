@@ -49,7 +49,7 @@ template <class T>
 nlohmann::json json_of(const T& value) {
   using nlohmann::json;
   if constexpr (Facts<T>) {
-    json object = json::object(), defaults = json::object();
+    json object = json::object();
     for_each_fact(value, [&](const char* name, const auto& fact) { object[name] = json_of(fact); });
     const T without_facts;
     for_each_fact(without_facts, [&](const char* name, const auto& fact) {
@@ -80,7 +80,7 @@ template <class T>
 }
 
 inline void expect_fact(bool is_right, std::string_view wanted) {  // NOLINT: boolean condition
-  if (!is_right) throw base::Error(fmt::format("job facts: {} is expected", wanted));
+  if (!is_right) throw base::Error(fmt::format("facts: {} is expected", wanted));
 }
 
 template <class T>
@@ -106,7 +106,9 @@ void read_facts(T& value, const nlohmann::json& from) {
   } else if constexpr (is_optional_fact<T>) {
     read_facts(value.emplace(), from);
   } else if constexpr (std::is_same_v<T, units::Bytes>) {
-    value = T{from.get<std::uint64_t>()};
+    std::uint64_t bytes = 0;
+    read_facts(bytes, from);
+    value = T{bytes};
   } else {
     // The JSON library itself would convert any number to an integer.
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {

@@ -77,16 +77,37 @@ std::optional<std::vector<std::int64_t>> processes_on(const Functions& nvml, Dev
   return pids;
 }
 
+/// Returns the name of a value of NVML; absent if the table does not have it.
+template <class Value, std::size_t size>
+std::optional<std::string> name_in(const std::array<std::pair<Value, const char*>, size>& names,
+                                   Value value) {
+  const auto* const found = std::ranges::find(names, value, &std::pair<Value, const char*>::first);
+  return found == names.end() ? std::nullopt : std::optional<std::string>{found->second};
+}
+
 std::optional<std::string> fabric_state_of(const Functions& nvml, Device device) {
   const auto info = ask<nvml::FabricInfo>(nvml.fabric_info, device);
   if (!info) return std::nullopt;
-  constexpr std::array<const char*, 4> names{"not supported", "not started", "in progress",
-                                             "completed"};
-  if (info->state >= names.size()) return std::nullopt;
   if (info->state == nvml::fabric_completed && info->status != nvml::success) {
     return fmt::format("failed: {}", info->status);
   }
-  return names[info->state];
+  constexpr std::array<std::pair<unsigned char, const char*>, 4> names{
+      {{nvml::fabric_not_supported, "not supported"},
+       {nvml::fabric_not_started, "not started"},
+       {nvml::fabric_in_progress, "in progress"},
+       {nvml::fabric_completed, "completed"}}};
+  return name_in(names, info->state);
+}
+
+std::optional<std::string> ancestor_name(int level) {
+  constexpr std::array<std::pair<int, const char*>, 6> names{
+      {{nvml::one_board, "one board"},
+       {nvml::one_switch, "one switch"},
+       {nvml::several_switches, "several switches"},
+       {nvml::host_bridge, "host bridge"},
+       {nvml::numa_node, "NUMA node"},
+       {nvml::whole_system, "system"}}};
+  return name_in(names, level);
 }
 
 GpuFacts ask_gpu(const Functions& nvml, Device device) {
@@ -134,18 +155,6 @@ void add_pci(GpuFacts& gpu, machine::PciFacts facts) {
     if (gpu.*fact) facts.*fact = gpu.*fact;
   }
   static_cast<machine::PciFacts&>(gpu) = std::move(facts);
-}
-
-std::optional<std::string> ancestor_name(int level) {
-  constexpr std::array<std::pair<int, const char*>, 6> names{
-      {{nvml::one_board, "one board"},
-       {nvml::one_switch, "one switch"},
-       {nvml::several_switches, "several switches"},
-       {nvml::host_bridge, "host bridge"},
-       {nvml::numa_node, "NUMA node"},
-       {nvml::whole_system, "system"}}};
-  const auto* const found = std::ranges::find(names, level, &std::pair<int, const char*>::first);
-  return found == names.end() ? std::nullopt : std::optional<std::string>{found->second};
 }
 
 /// True if one GPU has a capability towards the other; nullopt if NVML does not say.

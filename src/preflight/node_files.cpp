@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
-#include "base/text.hpp"
 #include "preflight/collect_facts.hpp"
 
 #include <fcntl.h>
@@ -20,6 +18,7 @@
 
 #include "base/folder_entries.hpp"
 #include "base/handle.hpp"
+#include "base/text.hpp"
 #include "machine/kernel_files.hpp"
 
 namespace isoscale::preflight {

@@ -144,8 +144,8 @@ struct Rule {
   Judge judge{};
   Verdict verdict = Verdict::warning;  ///< if something is wrong
   std::string_view cost{}, fix{};      ///< as in CheckResult
-  // These texts are those of Otherwise. A rule about GPUs, nodes or ranks may leave `unknown` and
-  // `how` empty; judge() then sets them.
+  // These texts are those of Otherwise. judge() sets an empty `unknown` or `how` of rules that
+  // judge GPUs or single ranks, or that compare nodes; an empty text of other rules stays empty.
   std::string_view fine{}, unknown{}, how{};
   Scope scope{};
 };

@@ -143,8 +143,8 @@ constexpr auto operand_table(const Gemm* /*op*/) {
                     optional(reads("the scale of B", &Gemm::descale_b, Elements::f32)),
                     writes("D", &Gemm::d, Elements::any).sized(product)};
 }
-/// The kind of a collective and the rank decide which of its operands it needs: see the executors'
-/// resolve().
+/// The kind of a collective and the rank decide which of its operands it needs: see
+/// executor::resolve().
 constexpr auto operand_table(const Collective* /*op*/) {
   return std::tuple{optional(reads("what is sent", &Collective::send)),
                     optional(writes("what is received", &Collective::receive))};
@@ -171,7 +171,7 @@ constexpr auto operand_table(const Cast* /*op*/) {
 constexpr auto operand_table(const Fill* /*op*/) {
   return std::tuple{writes("the destination", &Fill::dst)};
 }
-/// The optimizer decides if there are moments and powers: see the executors' require_possible().
+/// The optimizer decides if there are moments and powers: see executor::require_possible().
 constexpr auto operand_table(const Update* /*op*/) {
   constexpr auto any = Elements::any;
   return std::tuple{reads("the gradient", &Update::gradient, any),

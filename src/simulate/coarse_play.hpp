@@ -14,7 +14,8 @@
 /// ranks.
 namespace isoscale::simulate {
 
-/// The total times, in nanoseconds, of consecutive ops of a lane between two meetings.
+/// The total times, in nanoseconds, of consecutive ops of a lane. An op that waits begins a new
+/// one; a meeting, or an op that another lane waits for, ends it.
 struct Work {
   double compute = 0;  ///< multiplied by the rank's factor
   double fixed = 0;    ///< copies, and communication of a rank with itself
@@ -47,8 +48,9 @@ struct CoarseWait {
 
 struct CoarseMessage {
   bool sends = false;
-  std::uint32_t box = 0;  ///< number of its axis and offset, as the receiver sees them
-  int stride = 1, extent = 1, offset = 0;  ///< of the axis; steps to the partner
+  std::uint32_t box = 0;       ///< number of its axis and offset, as the receiver sees them
+  int stride = 1, extent = 1;  ///< of the axis
+  int offset = 0;              ///< steps along the axis to the partner
 
   /// Returns the rank at the offset, wrapping around.
   [[nodiscard]] int partner_of(int rank) const {

@@ -84,8 +84,8 @@ double memory_seconds(const Machine& machine, double bytes) {
   return bytes / (memory.bandwidth * reached_share(memory.reached, bytes));
 }
 
-/// Returns the bytes that an update moves. The master weight and the moments are read and written,
-/// so they count twice although each is a single operand.
+/// Returns the bytes that an update moves. The moments and the master weight (without one, the
+/// weight itself) are read and written, so they count twice although each is a single operand.
 std::uint64_t moved_by(const program::RankProgram& program, const program::Update& op) {
   const auto bytes = [&](const program::Slice& slice) {
     return program::slice_bytes(program, slice);

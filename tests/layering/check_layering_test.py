@@ -68,28 +68,62 @@ class LayeringTest(unittest.TestCase):
     def component(self, folder, body):
         self.write(f"{folder}/CMakeLists.txt", HASH_LICENCE + f"isoscale_component({body})\n")
 
+    def all_components(self):
+        """Targets for all folders of the tree; each reaches those that stand left of it."""
+        self.component("src/units", "units  # a comment (with this)\n  SOURCES a.cpp")
+        self.component("src/base", "base SOURCES a.cpp DEPENDS units")
+        self.component("src/mesh", "mesh SOURCES mesh.cpp DEPENDS base EXTERNAL fmt::fmt")
+        self.component("workloads", "workloads_api SOURCES api/a.cpp ${made} DEPENDS mesh")
+        self.component("src/comm", "comm\n  SOURCES a.cpp\n  DEPENDS workloads_api")
+        self.component("src/executor", "executor SOURCES a.cpp DEPENDS comm)\n"
+                       "isoscale_component(executor_host SOURCES host/play.cpp DEPENDS executor")
+        self.component("results", "results SOURCES a.cpp DEPENDS comm")
+        self.component("analysis", "analysis SOURCES a.cpp DEPENDS results")
+        self.component("src/runner", "runner SOURCES loop.cpp DEPENDS executor_host results")
+
     def test_a_folder_includes_what_its_target_reaches(self):
-        self.component("src/runner", "runner SOURCES loop.cpp DEPENDS comm EXTERNAL fmt::fmt")
-        self.component("src/mesh", "mesh SOURCES mesh.cpp")
-        self.component("src/comm", "comm\n  SOURCES a.cpp\n  DEPENDS mesh")
-        self.source("src/runner/more.cpp", '"mesh/mesh.hpp"')
+        self.all_components()
+        self.source("src/runner/more.cpp", '"mesh/mesh.hpp"', '"results/file.hpp"')
         self.assertEqual(self.breaches(), [])
-        self.component("src/comm", "comm SOURCES a.cpp")
-        self.assert_one_breach("src/runner/more.cpp:3:", "runner must not include mesh")
+        self.component("src/runner", "runner SOURCES loop.cpp DEPENDS executor_host")
+        first, second = self.breaches()
+        self.assertIn("src/runner/loop.cpp:4: runner must not include results", first)
+        self.assertIn("src/runner/more.cpp:4: runner must not include results", second)
+
+    def test_a_folder_without_a_target_fails(self):
+        self.all_components()
+        self.source("src/runner/extra/more.cpp", '"mesh/mesh.hpp"')
+        self.assert_one_breach("src/runner/extra/more.cpp:1:", "no isoscale_component")
+
+    def test_targets_stand_in_no_circle_and_name_each_other(self):
+        self.all_components()
+        self.component("src/units", "units SOURCES a.cpp DEPENDS nonsense")
+        self.assert_one_breach("units DEPENDS on nonsense")
+        self.component("src/units", "units SOURCES a.cpp DEPENDS mesh")
+        self.assert_one_breach("base, mesh, units: targets that DEPEND on each other")
+        self.component("src/units", "units DEPENDS base SOURCES a.cpp")
+        self.assertTrue(any("write isoscale_component" in text for text in self.breaches()))
 
     def test_a_folder_is_one_target(self):
-        self.component("src/runner", "runner_plan SOURCES plan/a.cpp ${made}")
+        self.all_components()
         self.assertEqual(self.breaches(), [])
-        for body in ("runner_plan SOURCES plan/a.cpp loop.cpp", "other SOURCES plan/a.cpp"):
-            self.component("src/runner", body)
-            self.assert_one_breach("src/runner/CMakeLists.txt", "a folder is one target")
+        for body in ("results SOURCES a.cpp more/a.cpp DEPENDS comm",
+                     "results SOURCES more/a.cpp DEPENDS comm"):
+            self.component("results", body)
+            self.assert_one_breach("results/CMakeLists.txt", "a folder is one target")
 
     def test_a_folder_is_one_namespace(self):
         self.write("src/runner/plan/plan.hpp", CPP_LICENCE + "#pragma once\n")
         self.assertEqual(self.breaches(), [])
         (self.root / "src/runner/plan/plan.hpp").write_text(
-            CPP_LICENCE + "#pragma once\nnamespace isoscale::runner {\nint x;\n}\n")
+            CPP_LICENCE + "#pragma once\nnamespace isoscale::runner {\nstruct Plan {};\n}\n")
         self.assert_one_breach("src/runner/plan/plan.hpp:1:", "namespace isoscale::runner::plan")
+        plan = "namespace isoscale::runner::plan {\nint x;\n}\n"
+        for other, is_right in (("namespace isoscale::comm {\nclass World;\n}\n", True),
+                                ("namespace isoscale::comm {\nint x;\n}\n", False)):
+            (self.root / "src/runner/plan/plan.hpp").write_text(
+                CPP_LICENCE + "#pragma once\n" + other + plan)
+            self.assertEqual(self.breaches() == [], is_right, other)
 
     def test_documents_and_comments_name_files_that_are_there(self):
         self.write("docs/page.md", "`src/mesh/mesh.cpp` and workloads/api/model.hpp, (results/file.hpp).\n")

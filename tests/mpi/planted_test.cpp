@@ -84,13 +84,15 @@ TEST_P(Planted, ErrorsAreCaught) {
   } else {
     std::erase_if(planted, [](const Plant& plant) { return !plant.is_coarse; });
   }
-  expect_all_caught(planted, {{"schedule", "1f1b"}});
-  expect_all_caught(planted, other);
-  EXPECT_GE(caught_, 2 * static_cast<int>(planted.size()));
+  for (const workloads::Options& options : {workloads::Options{{"schedule", "1f1b"}}, other}) {
+    caught_ = 0;
+    expect_all_caught(planted, options);
+    EXPECT_GE(caught_, static_cast<int>(planted.size()));
+  }
 }
 
 TEST_P(Planted, ErrorsAreCaughtInGatheredOutputs) {
-  if (!is_wide(GetParam())) return;
+  if (!is_wide(GetParam())) GTEST_SKIP() << "the type rounds more than this error changes";
   expect_all_caught({gathered_plant}, {{"tp_output", "gather"}});
   EXPECT_GE(caught_, 1);
 }

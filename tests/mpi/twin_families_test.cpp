@@ -69,7 +69,13 @@ std::vector<Options> schedule_turns() {
           {{"schedule", "gpipe"}, {"handover", "scattered"}},
           {{"schedule", "interleaved"}, {"handover", "whole"}},
           {{"schedule", "zb-h1"}, {"handover", "scattered"}},
-          {{"schedule", "1f1b"}, {"handover", "scattered"}}};
+          {{"schedule", "1f1b"}, {"handover", "scattered"}},
+          {{"schedule", "gpipe"}, {"handover", "whole"}},
+          {{"schedule", "interleaved"}, {"handover", "scattered"}},
+          {{"schedule", "zb-h1"}, {"handover", "whole"}},
+          {{"schedule", "1f1b"}, {"handover", "whole"}},
+          {{"schedule", "interleaved"}, {"handover", "scattered"}},
+          {{"schedule", "zb-h1"}, {"handover", "whole"}}};
 }
 
 /// Elementwise work, and what is recomputed of it and beside it.
@@ -136,6 +142,8 @@ std::vector<Family> families() {
     options["schedule"] = schedule;
     return options;
   };
+  auto parts = row_ways({{"tp_output", "gather"}});
+  parts.push_back({{"tp_output", "reduce"}, {"stage_layers", "nearest"}});
   return {
       {.name = "plain", .runs = 12, .runs_on_many = 6},
       {.name = "schedules",
@@ -171,7 +179,7 @@ std::vector<Family> families() {
        .sequence = 128},
       {.name = "parts_of_the_sequence",
        .has = [](const Shape& mesh) { return mesh.ep == 1 && mesh.cp > 1; },
-       .ways = row_ways({{"tp_output", "gather"}}),
+       .ways = parts,
        .runs = 2,
        .runs_on_many = 1,
        .turns = schedule_turns(),
@@ -227,13 +235,14 @@ std::vector<Family> families() {
        .ways = {funnel,
                 scheduled(funnel, "interleaved"),
                 scheduled(funnel, "zb-h1"),
-                skewed,
-                partitioned("skewed:0.3"),
-                partitioned("proportional"),
                 scheduled(skewed, "interleaved"),
                 scheduled(skewed, "zb-h1"),
                 {{"compression", "topk"}, {"compression_ratio", "1"}}},
        .runs = 3},
+      {.name = "partitions",
+       .has = has_replicas,
+       .ways = {skewed, partitioned("skewed:0.3"), partitioned("proportional")},
+       .runs = 4},
       {.name = "narrow_gradients",
        .has = has_replicas,
        .ways = {{{"grad_dtype", "bf16"}}, {{"grad_dtype", "f16"}}},
@@ -275,15 +284,18 @@ std::vector<TwinCase> cases_of(const Family& family, int ranks) {
   const auto models = twin_models();
   const auto levels = covering_levels();
   const std::size_t runs = ranks > 4 ? family.runs_on_many : family.runs;
-  std::size_t turn = 0, parity = 0;
+  std::size_t turn = 0, meshes = 0;
   for (const Shape& mesh : meshes_where(ranks, family.has)) {
-    for (const Options& way : family.ways) {
-      if (runs == 0 && ++parity % 2 == 0) continue;
+    ++meshes;
+    for (std::size_t number = 0; number < family.ways.size(); ++number) {
+      const Options& way = family.ways[number];
+      if (runs == 0 && (meshes + number) % 2 != 0) continue;
       for (std::size_t run = 0; run < std::max<std::size_t>(runs, 1); ++run, ++turn) {
         std::vector<TwinCase> found;
         for (std::size_t skipped = 0; found.empty() && skipped < models.size(); ++skipped) {
-          workloads::Request base{.model = models[(turn + skipped) % models.size()],
-                                  .options = way};
+          // The number of the mesh lets every model meet every level in each family.
+          const std::size_t model = (turn + 2 * meshes + skipped) % models.size();
+          workloads::Request base{.model = models[model], .options = way};
           base.options.insert(family.turns[turn % family.turns.size()].begin(),
                               family.turns[turn % family.turns.size()].end());
           if (family.sequence > 0) base.model.sequence = family.sequence;
@@ -291,8 +303,9 @@ std::vector<TwinCase> cases_of(const Family& family, int ranks) {
             base.model.layers = layers_of(base.model, mesh, way);
           }
           try {
-            found = twin_case(mesh, base, levels[turn % levels.size()]);
-          } catch (const base::UsageError&) {  // the next model may have layers enough
+            found = twin_case(mesh, base, levels[(turn + meshes) % levels.size()]);
+          } catch (const base::UsageError& error) {  // the next model may have layers enough
+            EXPECT_THAT(error.what(), testing::HasSubstr("layers")) << family.name;
           }
         }
         EXPECT_FALSE(found.empty()) << family.name << ": no model for " << mesh::to_string(mesh);
@@ -388,7 +401,9 @@ TEST(TwinOptions, AreFreeOfDeadlockOn64Ranks) {
         workloads::Request base{.model = gated_model(), .options = way};
         if (!is_twin) base.model = workloads::load_model("tiny");
         if (!is_twin) base.model.layers = 8;
-        base.options.insert({{"microbatch", "1"}, {"microbatches", is_twin ? "24" : "8"}});
+        base.options.insert(
+            {{"microbatch", is_twin ? "2" : "1"}, {"microbatches", is_twin ? "24" : "8"}});
+        if (is_twin) base.precision = Precision::f32;
         workloads::Request request = hybrid.scale(base, mesh, workloads::Scaling::weak);
         for (int rank = 0; !is_twin && rank < mesh.size(); ++rank) {
           request.speed_of_rank.push_back(1 + rank % 5);

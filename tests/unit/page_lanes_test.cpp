@@ -42,6 +42,7 @@ TEST(Lanes, ShowEachOpOfEachRankAndWhenNothingIsDone) {
   expect_holds(timeline["lanes"][3], {{"label", "rank 3"},
                                       {"coordinates", {{"dp", 3}, {"tp", 0}, {"pp", 0}}},
                                       {"streams", {"compute", "second", "third"}}});
+  EXPECT_EQ(timeline["lanes"][3]["coordinates"].size(), 3U);
   expect_holds(timeline, {{"length", 1e-6},
                           {"step_time", 1e-6},
                           {"ops", {"gemm", "all_reduce", "copy"}},

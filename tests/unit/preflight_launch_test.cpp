@@ -231,6 +231,8 @@ TEST(NcclInterfacesCheck, ReadsListsAsNcclDoes) {
         Verdict::warning)
         << unknown;
   }
+  EXPECT_THAT(said(job_with("cuda", "NCCL_IB_HCA", "=mlx5_0,mlx5_9"), "nccl-interfaces"),
+              ElementsAre("warning|c0 and c1|every rank|NCCL_IB_HCA mlx5_9"));
 }
 
 TEST(NcclPluginsCheck, WantsThemAlikeAndThoseThatAreNamed) {

@@ -79,6 +79,8 @@ TEST(IommuAndAcsChecks, DoNotMatterWhereNoTrafficTakesTheLongWay) {
   JobFacts job = gpu_job(2, 1);
   job.nodes[0].iommu_translates = job.nodes[0].acs = false;
   job.nodes[1].iommu_translates = job.nodes[1].acs = true;
+  EXPECT_EQ(results_of(job, "iommu").front().verdict, Verdict::warning);
+  EXPECT_EQ(results_of(job, "acs").front().verdict, Verdict::warning);
   set_gpus(job, &GpuFacts::name, "NVIDIA GH200 480GB");
   EXPECT_THAT(said(job, "iommu"), ElementsAre("ok|||NVLink-C2C"));
   job.device = "host";

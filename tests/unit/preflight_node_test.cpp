@@ -82,6 +82,14 @@ TEST(LockedMemoryCheck, LeavesNodesWithoutAdaptersAlone) {
   EXPECT_THAT(said(job, "locked-memory"), ElementsAre("warning|c0|every rank|64.0 KiB"));
   job.nodes[0].ports->clear();
   EXPECT_EQ(results_of(job, "locked-memory").front().verdict, Verdict::not_checked);
+  // Of several nodes, only those with adapters are judged.
+  job = bare_job("host", 2, 1);
+  add_ports(job);
+  job.ranks[0].locked_memory_unlimited = true;
+  job.ranks[1].locked_memory_limit = 65536;
+  EXPECT_EQ(results_of(job, "locked-memory").front().verdict, Verdict::warning);
+  job.nodes[1].ports->clear();
+  EXPECT_EQ(results_of(job, "locked-memory").front().verdict, Verdict::ok);
 }
 
 TEST(SharedMemoryCheck, ComparesWithRanksOfTheNode) {

@@ -162,6 +162,8 @@ TEST(RenderLaunches, JsonHasTheCurves) {
                                     {"axes", {{"tp", "intra-node"}, {"dp", "inter-node"}}},
                                     {"step_time", {{"lower", nullptr}}},  // two launches
                                     {"efficiency", 0.04 / 0.0225 / 2}});
+  EXPECT_EQ(curve["points"][1]["axes"].size(), 2U);
+  EXPECT_EQ(curve["points"][1]["ranks_per_node"].size(), 2U);
   EXPECT_TRUE(document["curves"][1]["points"][0]["spread"].is_null());
 }
 

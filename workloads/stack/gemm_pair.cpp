@@ -125,8 +125,8 @@ BufferId LayerWriter::first_backward(const First& first, const LinearWriter::Ope
                                      const Residual& residual, InputGradient order) {
   const auto& [layer, microbatch, linear, in] = first;
   const bool by_rows = g_.sequence_parallel && linear.operands == Operands::stored;
-  // Forward kept only this rank's rows, so all rows are gathered again: during the input gradient
-  // or, if the weight gradient is put off, just before it.
+  // Forward kept only this rank's rows, so all rows are gathered again: while the input gradient is
+  // computed or, if the weight gradient is put off, just before the weight gradient.
   std::optional<GatheredRows> all;
   if (by_rows && !puts_off_) all = rows_.gather(in);
   const auto weights = [=, this] {

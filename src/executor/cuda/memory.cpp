@@ -208,8 +208,8 @@ void Registrations::add_buffers(const std::vector<ncclComm_t>& communicators, co
 }
 
 NcclWindow Registrations::window(ncclComm_t communicator) const {
-  const auto found =
-      std::ranges::find(windows_, communicator, &decltype(windows_)::value_type::first);
+  const auto found = std::ranges::find_if(
+      windows_, [&](const auto& entry) { return entry.first == communicator; });
   return found == windows_.end() ? nullptr : found->second;
 }
 

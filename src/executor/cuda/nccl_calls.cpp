@@ -208,7 +208,10 @@ void NcclCommunicator::AbortTraits::free(type communicator) noexcept {
 }
 
 ncclRedOp_t nccl_operation(program::Reduction reduction) {
-  return std::array{ncclSum, ncclMin, ncclMax}[static_cast<std::size_t>(reduction)];
+  using enum program::Reduction;
+  static_assert(sum == program::Reduction{0} && min == program::Reduction{1} &&
+                max == program::Reduction{2});
+  return std::array{ncclSum, ncclMin, ncclMax}.at(static_cast<std::size_t>(reduction));
 }
 
 bool is_made_of_messages(CollectiveKind kind) {

@@ -62,7 +62,9 @@ void reduce_bytes(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
 MPI_User_function* function_of(Reduction reduction, DType type) {
   const auto choose = [reduction](MPI_User_function* sum, MPI_User_function* min,
                                   MPI_User_function* max) {
-    return std::array{sum, min, max}[static_cast<std::size_t>(reduction)];
+    static_assert(Reduction::sum == Reduction{0} && Reduction::min == Reduction{1} &&
+                  Reduction::max == Reduction{2});
+    return std::array{sum, min, max}.at(static_cast<std::size_t>(reduction));
   };
   using enum Reduction;
   if (type == DType::f16) {
@@ -134,15 +136,16 @@ MPI_Op mpi_operation(program::Reduction reduction, DType type, OwnReductions& ow
         "these, or for another device",
         program::name(type)));
   }
-  return std::array{MPI_SUM, MPI_MIN, MPI_MAX}[static_cast<std::size_t>(reduction)];
+  return std::array{MPI_SUM, MPI_MIN, MPI_MAX}.at(static_cast<std::size_t>(reduction));
 }
 
 MPI_Datatype mpi_type(DType type) {
-  // The types are in the order of the enumerators.
+  // The types are in the order of the enumerators, the last of which is u8.
+  static_assert(static_cast<std::size_t>(DType::u8) + 1 == 10);
   const std::array<MPI_Datatype, 10> types{MPI_DOUBLE,  MPI_FLOAT,   MPI_UINT16_T, MPI_UINT16_T,
                                            MPI_UINT8_T, MPI_UINT8_T, MPI_INT64_T,  MPI_INT32_T,
                                            MPI_INT8_T,  MPI_UINT8_T};
-  return types[static_cast<std::size_t>(type)];
+  return types.at(static_cast<std::size_t>(type));
 }
 
 }  // namespace isoscale::executor::host

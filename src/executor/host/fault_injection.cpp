@@ -107,9 +107,9 @@ double OpSlower::link_factor(const program::Op& op) const {
   return factor;
 }
 
-/// Returns the LeastTime of ops of the same lane that communicate as much data with the same
-/// partners as `op`. The op that waited least for its partners shows the time that all of them
-/// need.
+/// Returns the LeastTime of ops of the same lane and kind that send and receive as much data with
+/// the same partners as `op`. The op that waited least for its partners shows the time that all of
+/// them need.
 LeastTime& OpSlower::least_of(const program::Op& op, std::size_t lane) {
   std::vector<std::uint64_t> key{lane, static_cast<std::uint64_t>(program::kind_of(op.payload))};
   if (const auto* const collective = std::get_if<program::Collective>(&op.payload)) {

@@ -35,8 +35,9 @@ struct HostOptions {
 };
 
 /// Makes the executor that uses BLAS and MPI on this rank's cores. It is part of every build and is
-/// the reference for other executors. It computes in f64 and f32. It only casts and reduces f16 and
-/// bf16, since data may be communicated in these types although no op computes in them.
+/// the reference for other executors. It computes in f64 and f32, and adds integers. It fills,
+/// checksums, copies and communicates elements of all types, and casts to and from f16 and bf16,
+/// since data may be communicated in these types although no other op computes in them.
 [[nodiscard]] std::unique_ptr<Executor> make_host_executor(const HostOptions& options);
 
 }  // namespace isoscale::executor

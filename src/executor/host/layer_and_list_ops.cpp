@@ -19,8 +19,8 @@ namespace {
 using program::ActivationKind;
 using program::DType;
 
-/// Returns the rows of a matrix of T, numbered over the whole batch; null if the op does not have
-/// the matrix.
+/// Gives access to the rows of a matrix of T, numbered over the whole batch; a row is null if the
+/// op does not have the matrix.
 template <class T>
 class RowsOf {
  public:

@@ -28,9 +28,11 @@ int looks_until(double first, double most) {
 
 constexpr std::size_t least_steps = 3;
 constexpr std::size_t steps_to_tell = 16;  // with fewer steps, no change can be detected
-constexpr double least_share = 0.1;    // share of max_time, for warm-up at least; see least_seconds
+// Warm-up lasts at least this share of max_time, or least_seconds if that is less.
+constexpr double least_share = 0.1;
 constexpr double least_seconds = 0.5;  // long enough for clocks and caches to settle
-constexpr double share_to_tell = 0.1;  // share of max_time; limit for the first steps_to_tell steps
+// After this share of max_time warm-up may end with fewer than steps_to_tell steps.
+constexpr double share_to_tell = 0.1;
 constexpr double largest_share = 0.3;  // largest share of max_time for warm-up
 
 constexpr double block_seconds = 0.05;

@@ -17,7 +17,7 @@ function endOf(values, intervals, isLog) {
   return Math.round((Math.ceil(most / step - 1e-9) * step) / step) * step;
 }
 
-/** Returns the lower end of a logarithmic axis, by the same rule as endOf(). */
+/** Returns the lower end of a logarithmic axis if an interval reaches below half of the least value; else undefined. */
 function beginOf(values, intervals) {
   const least = Math.min(...values.filter((value) => value > 0));
   const lowest = Math.min(...intervals.map(([lower]) => lower));

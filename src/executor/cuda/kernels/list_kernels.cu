@@ -194,9 +194,9 @@ __global__ void sum_rows(Extents extents, In<T> src, Out<T> dst, const std::uint
   });
 }
 
-/// Starts the kernel of an op on a list of slices that have `count` elements in all: calls
-/// launch(grid, Type<T>{}) with the number of thread blocks and the floating-point type of the
-/// call.
+/// Starts the kernel of a Select or Spread: calls launch(grid, Type<T>{}) with the number of thread
+/// blocks and the floating-point type of the call. `count` is the number of elements from which
+/// lists are selected, or to which they are added.
 template <class Op, class Launch>
 cudaError_t start_lists(const Arguments<Op>& call, std::uint64_t count, const Launch& launch) {
   if (count == 0) return cudaSuccess;

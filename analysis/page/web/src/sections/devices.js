@@ -8,7 +8,7 @@ import { colourOf } from "../marks.js";
 import { pointContent } from "../select.js";
 import { count, decimal, words } from "../table.js";
 
-/** NVML's reasons for lower clocks (nvmlClocksEventReasons); the first two bits limit nothing. */
+/** NVML's reasons for lower clocks (nvmlClocksEventReasons), without an idle GPU and clocks set by an administrator. */
 const reasons = [
   [0x4, "software power cap"], [0x8, "hardware slowdown"], [0x10, "sync boost"], [0x20, "software thermal slowdown"],
   [0x40, "hardware thermal slowdown"], [0x80, "power brake"], [0x100, "display clocks"],

@@ -48,8 +48,8 @@ const markedCauses = [...unsound, "few-steps"];
 const tracingShare = (point) => lossesOf(point).find((loss) => loss.cause === tracing)?.share ?? 0;
 
 /**
- * Returns the largest losses of the curves at their largest rank counts. Each cause appears once,
- * for the curve where it is worst.
+ * Returns the largest losses of the curves at their headline points (see headlineOf()). Each cause
+ * appears once, for the curve where it is worst.
  */
 function causes(curves) {
   const all = curves.flatMap((curve) => {
