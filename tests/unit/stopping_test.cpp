@@ -174,7 +174,9 @@ TEST(WarmUp, OfAConstantStepTakesHalfASecondButNoMoreThanThreeLongSteps) {
     EXPECT_GE(steps, is.least) << is.why;
     EXPECT_LE(steps, is.most) << is.why;
     EXPECT_THAT(why, HasSubstr(is.why));
-    if (is.least == is.most) EXPECT_EQ(why, is.why);
+    if (is.least == is.most) {
+      EXPECT_EQ(why, is.why);
+    }
   }
 }
 
