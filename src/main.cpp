@@ -10,6 +10,7 @@
 #include "commands.hpp"
 #include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale {
 namespace {

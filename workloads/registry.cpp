@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
+#include "workloads/registry.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,7 +13,6 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "workloads/algorithms/algorithms.hpp"
-#include "workloads/api/workload.hpp"
 #include "workloads/calibrate/calibrate.hpp"
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/gemm/gemm.hpp"
@@ -163,8 +164,6 @@ Workload serving() {
 }
 
 }  // namespace
-
-std::string_view name(Scaling scaling) { return scaling == Scaling::strong ? "strong" : "weak"; }
 
 std::span<const Workload> registry() {
   using mesh::Axis;

@@ -16,7 +16,7 @@
 #include "statistics/estimate.hpp"
 #include "statistics/sample_flags.hpp"
 #include "units/text.hpp"
-#include "workloads/api/workload.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::analysis::microbench {
 namespace {

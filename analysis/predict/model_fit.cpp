@@ -12,6 +12,7 @@
 #include "statistics/estimate.hpp"
 #include "statistics/robust.hpp"
 #include "statistics/t_test.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::analysis::predict {
 namespace {
@@ -32,8 +33,8 @@ constexpr double expected_error = 0.04, expected_weight = 2;
 constexpr double normal_90 = 1.6448536269514722, tail_90 = 0.05;
 
 /// Returns the weight of a point whose rank count is this many doublings away from the one that the
-/// fit is for: each doubling divides the weight by four. The part of communication that the model misses grows with
-/// ranks, so the largest points are the best guide to the error beyond them.
+/// fit is for: each doubling divides the weight by four. The part of communication that the model
+/// misses grows with ranks, so the largest points are the best guide to the error beyond them.
 double weight_at(double doublings_away) { return std::exp2(-2 * std::abs(doublings_away)); }
 
 /// Returns the weight of a point by its precision, which is low if the point's standard error is

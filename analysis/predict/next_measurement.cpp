@@ -19,6 +19,7 @@
 #include "simulate/measured_time.hpp"
 #include "statistics/t_test.hpp"
 #include "workloads/api/toml_files.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::analysis::predict {
 namespace {

@@ -18,7 +18,8 @@
 #include "base/text.hpp"
 #include "simulate/measured_time.hpp"
 #include "units/text.hpp"
-#include "workloads/api/fit.hpp"
+#include "workloads/fit.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::analysis::predict {
 namespace {

@@ -15,7 +15,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"
-#include "workloads/api/workload.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::analysis::predict {
 namespace {

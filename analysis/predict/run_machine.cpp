@@ -26,6 +26,7 @@
 #include "results/records/point_facts.hpp"
 #include "simulate/measured_time.hpp"
 #include "statistics/estimate.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::analysis::predict {
 

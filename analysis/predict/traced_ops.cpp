@@ -19,6 +19,7 @@
 #include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
 #include "timeline/timeline.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::analysis::predict {
 namespace {

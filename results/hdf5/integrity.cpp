@@ -32,43 +32,6 @@ std::string block_of(const Descriptor& file) {
   return block + '\n';
 }
 
-/// The signature, version 1 and three reserved zeros of a global heap collection (HDF5 File Format
-/// Specification 2.0, III.E); no text written here and hardly any data contains this.
-constexpr std::string_view collection_mark{"GCOL\x01\0\0\0", 8};
-
-constexpr std::uint64_t header_bytes = 16;  ///< of a collection, and of each object in it
-
-/// Returns the size in the second half of a header.
-std::uint64_t size_in(std::string_view header) {
-  std::uint64_t size = 0;
-  for (std::size_t i = header_bytes; i-- > 8;)
-    size = size << 8U | static_cast<unsigned char>(header[i]);
-  return size;
-}
-
-/// True if a file has a whole collection at `begin`: objects in sequence up to its end.
-bool is_whole_collection(const Descriptor& file, std::uint64_t begin, std::vector<char>& room) {
-  room.resize(header_bytes);
-  const std::string_view header = read_at(file, begin, room);
-  if (header.size() < header_bytes) return false;
-  const std::uint64_t size = size_in(header);
-  if (size < header_bytes || size > size_of(file) - begin) return false;
-  room.resize(size);
-  std::string_view rest = read_at(file, begin, room);
-  if (rest.size() < size) return false;
-  rest.remove_prefix(header_bytes);
-  while (rest.size() >= header_bytes) {
-    const std::uint64_t bytes = size_in(rest);
-    const bool is_free =
-        rest[0] == '\0' && rest[1] == '\0';  // object 0 is free space up to the end
-    if (bytes > size || (is_free && bytes != rest.size())) return false;
-    const std::uint64_t taken = is_free ? bytes : header_bytes + (bytes + 7) / 8 * 8;
-    if (taken > rest.size()) return false;
-    rest.remove_prefix(taken);
-  }
-  return true;
-}
-
 }  // namespace
 
 bool has_digest_mark(const std::filesystem::path& path) {
@@ -101,22 +64,6 @@ DigestState digest_state(const std::filesystem::path& path) {
 
 void put_digest(const Descriptor& file) {
   write_at(file, 0, block_of(file), "write the digest of");
-}
-
-bool heaps_are_whole(const std::filesystem::path& path) {
-  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (!file) return true;
-  std::vector<char> room(std::size_t{1} << 18), collection;
-  std::uint64_t begin = 0;
-  for (auto block = read_at(file, begin, room); block.size() >= collection_mark.size();
-       block = read_at(file, begin, room)) {
-    for (std::size_t at = block.find(collection_mark); at != std::string_view::npos;
-         at = block.find(collection_mark, at + 1)) {
-      if (!is_whole_collection(file, begin + at, collection)) return false;
-    }
-    begin += block.size() - (collection_mark.size() - 1);  // a mark may extend over two blocks
-  }
-  return true;
 }
 
 }  // namespace isoscale::results

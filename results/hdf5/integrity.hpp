@@ -43,11 +43,4 @@ enum class DigestState : std::uint8_t {
 /// earlier block. Throws base::Error.
 void put_digest(const Descriptor& file);
 
-/// True if every global heap collection in the file (HDF5 File Format Specification 2.0, III.E;
-/// these hold the texts of attributes) is complete, with objects in sequence up to its end. HDF5
-/// 1.10 has no checksum for them, does not check them itself, and crashes or loops if one is
-/// damaged, also in a file whose digest somebody has computed anew. True when the file cannot be
-/// opened, since HDF5 then reports why. Throws base::Error when it cannot be read.
-[[nodiscard]] bool heaps_are_whole(const std::filesystem::path& path);
-
 }  // namespace isoscale::results

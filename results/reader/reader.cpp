@@ -92,9 +92,6 @@ hdf5::File Opener::open(const fs::path& path) {
                     "or changed by another program",
                     path.filename().string()));
   }
-  if (!heaps_are_whole(path)) {
-    refuse(path, "is truncated or damaged; copy it again from where it was written");
-  }
   try {
     hdf5::File file = hdf5::File::open_to_read(path);
     if (state == DigestState::wrong && has_broken_summary(path, file.end_of_data())) {
@@ -253,7 +250,6 @@ RunData read_here(const fs::path& path, Accept accept) {
 /// Returns the id of the run that an HDF5 file of this format (layout.hpp) belongs to; none when it
 /// has another format. Throws base::Error when it cannot be read.
 std::optional<std::string> id_here(const fs::path& path, std::string_view format) {
-  if (!heaps_are_whole(path)) return std::nullopt;
   const hdf5::File file = hdf5::File::open_to_read(path);
   const hdf5::Group root = file.root();
   if (!root.has_attribute("format") || root.text("format") != format) return std::nullopt;

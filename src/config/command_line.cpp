@@ -17,6 +17,7 @@
 #include "settings/layer.hpp"
 #include "settings/values.hpp"
 #include "workloads/api/toml_files.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::config {
 

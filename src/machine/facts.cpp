@@ -75,13 +75,26 @@ Bitmap binding_of(const Topology& topology) {
   return set;
 }
 
+std::vector<int> cpus_in(hwloc_const_bitmap_t set) {
+  std::vector<int> cpus;
+  for (int cpu = hwloc_bitmap_first(set); cpu != -1; cpu = hwloc_bitmap_next(set, cpu)) {
+    cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+void add_numa_nodes(MachineFacts& facts, const Topology& topology) {
+  facts.numa_nodes = count_of(topology, HWLOC_OBJ_NUMANODE);
+  hwloc_obj_t node = nullptr;
+  while ((node = hwloc_get_next_obj_by_type(topology.get(), HWLOC_OBJ_NUMANODE, node)) != nullptr) {
+    facts.numa_cpus[std::to_string(node->os_index)] = cpus_in(node->cpuset);
+  }
+}
+
 void add_binding(MachineFacts& facts, const Topology& topology) {
   const Bitmap set = binding_of(topology);
   if (!set) return;
-  for (int cpu = hwloc_bitmap_first(set.get()); cpu != -1;
-       cpu = hwloc_bitmap_next(set.get(), cpu)) {
-    facts.bound_cpus.push_back(cpu);
-  }
+  facts.bound_cpus = cpus_in(set.get());
   hwloc_obj_t core = nullptr;
   while ((core = hwloc_get_next_obj_by_type(topology.get(), HWLOC_OBJ_CORE, core)) != nullptr) {
     if (hwloc_bitmap_intersects(core->cpuset, set.get()) != 0) {
@@ -99,7 +112,7 @@ void add_topology(MachineFacts& facts) {
   facts.cpu_model = cpu_model_of(topology);
   facts.sockets = count_of(topology, HWLOC_OBJ_PACKAGE);
   facts.cores = count_of(topology, HWLOC_OBJ_CORE);
-  facts.numa_nodes = count_of(topology, HWLOC_OBJ_NUMANODE);
+  add_numa_nodes(facts, topology);
   add_binding(facts, topology);
 }
 

@@ -113,7 +113,7 @@ CheckedNode collect_node(const FactSources& sources, const MachineFacts& machine
   CheckedNode node;
   add_machine(node, machine);
   add_shared_memory(node, sources.root);
-  node.numa_cpus = numa_cpus(sources.root);
+  node.numa_cpus = machine.numa_cpus;
   node.governors = governors(sources.root);
   node.frequency_driver = frequency_driver(sources.root);
   node.energy_preferences = energy_preferences(sources.root);

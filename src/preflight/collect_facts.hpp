@@ -117,11 +117,6 @@ struct FoundGpus {
 // The functions below read other facts of a node from files below `root` (node_files.cpp). A fact
 // that cannot be read is absent.
 
-/// Reads a list of CPUs: "0-3,8" = 0, 1, 2, 3, 8. An empty text is an empty list; nullopt if the
-/// text is no list.
-[[nodiscard]] std::optional<std::vector<int>> cpu_list(std::string_view text);
-/// Returns logical CPUs by NUMA node, "0", "1", ...; a node with only memory has none.
-[[nodiscard]] std::map<std::string, std::vector<int>> numa_cpus(const std::filesystem::path& root);
 /// Returns the number of CPUs by frequency governor.
 [[nodiscard]] std::optional<std::map<std::string, int>> governors(
     const std::filesystem::path& root);

@@ -190,36 +190,6 @@ std::string bus_id_in(std::string_view place) {
 
 }  // namespace
 
-std::optional<std::vector<int>> cpu_list(std::string_view text) {
-  constexpr int most = 1 << 16;
-  std::vector<int> cpus;
-  while (!text.empty()) {
-    const std::optional<int> first = take_number(text);
-    std::optional<int> last = first;
-    if (text.starts_with('-')) {
-      text.remove_prefix(1);
-      last = take_number(text);
-    }
-    if (!first || !last || *last < *first || *last >= most) return std::nullopt;
-    for (int cpu = *first; cpu <= *last; ++cpu) cpus.push_back(cpu);
-    if (text.empty()) break;
-    if (!text.starts_with(',')) return std::nullopt;
-    text.remove_prefix(1);
-  }
-  return cpus;
-}
-
-std::map<std::string, std::vector<int>> numa_cpus(const fs::path& root) {
-  std::map<std::string, std::vector<int>> by_node;
-  for (const fs::path& folder : base::entries_of(root / "sys/devices/system/node", "node")) {
-    const std::optional<int> node = number_after("node", folder);
-    const std::optional<std::string> line = line_in(folder / "cpulist");
-    if (!node || !line) continue;
-    if (auto cpus = cpu_list(*line)) by_node[std::to_string(*node)] = *std::move(cpus);
-  }
-  return by_node;
-}
-
 std::optional<std::map<std::string, int>> governors(const fs::path& root) {
   return cpus_by(root, "cpufreq/scaling_governor");
 }

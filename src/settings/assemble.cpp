@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "settings/layer.hpp"
 #include "settings/values.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::settings {
 

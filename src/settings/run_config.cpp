@@ -10,6 +10,7 @@
 
 #include "settings/layer.hpp"
 #include "workloads/api/toml_files.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::settings {
 

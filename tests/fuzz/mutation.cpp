@@ -50,12 +50,12 @@ void Mutator::put_number(std::string& bytes, std::size_t at) {
   std::memcpy(bytes.data() + at, &value, width);
 }
 
-void Mutator::damage_once(std::string& bytes, std::size_t from) {
-  if (bytes.size() <= from) {
+void Mutator::damage_once(std::string& bytes) {
+  if (bytes.empty()) {
     bytes.push_back(static_cast<char>(random_()));
     return;
   }
-  const std::size_t at = from + below(bytes.size() - from);
+  const std::size_t at = below(bytes.size());
   const std::size_t most = std::min<std::size_t>(bytes.size() - at, std::size_t{1} << below(13));
   const std::size_t size = 1 + below(most);
   switch (below(10)) {
@@ -78,15 +78,15 @@ void Mutator::damage_once(std::string& bytes, std::size_t from) {
       bytes.erase(at, size);
       break;
     case 8:
-      bytes.insert(at, bytes.substr(from + below(bytes.size() - from), size));
+      bytes.insert(at, bytes.substr(below(bytes.size()), size));
       break;
     default:
       bytes.resize(at);
   }
 }
 
-void Mutator::damage(std::string& bytes, std::size_t from) {
-  for (std::size_t times = 1 + below(4); times > 0; --times) damage_once(bytes, from);
+void Mutator::damage(std::string& bytes) {
+  for (std::size_t times = 1 + below(4); times > 0; --times) damage_once(bytes);
 }
 
 }  // namespace isoscale::fuzz

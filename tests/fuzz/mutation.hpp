@@ -22,11 +22,10 @@ class Mutator {
 
   /// One to four of: bits flipped, a byte replaced, a range overwritten (by zeros, ones, chance, or
   /// what stands elsewhere), a number put in, a piece left out, doubled or put in, the end cut off.
-  /// Nothing changes before `from`.
-  void damage(std::string& bytes, std::size_t from = 0);
+  void damage(std::string& bytes);
 
  private:
-  void damage_once(std::string& bytes, std::size_t from);
+  void damage_once(std::string& bytes);
   void overwrite(std::string& bytes, std::size_t at, std::size_t size);
   void put_number(std::string& bytes, std::size_t at);
 

@@ -28,8 +28,8 @@ class Originals {
   std::vector<std::vector<Part>> runs_;
 };
 
-/// The digest of a damaged file is left, removed or made anew.
-enum class DigestFate : std::uint8_t { left, removed, put_anew };
+/// The digest of a damaged file is left, which makes it wrong, or removed.
+enum class DigestFate : std::uint8_t { left, removed };
 
 struct Mutant {
   std::filesystem::path run_file;  ///< what a report is given

@@ -29,27 +29,6 @@ class Settings : public testing::Test {
   ScratchTree tree_;
 };
 
-TEST(CpuList, IsRangesAndSingleNumbers) {
-  EXPECT_THAT(cpu_list("0-3,8"), Optional(ElementsAre(0, 1, 2, 3, 8)));
-  EXPECT_THAT(cpu_list("5"), Optional(ElementsAre(5)));
-  EXPECT_THAT(cpu_list(""), Optional(IsEmpty()));
-  for (const char* text : {"-1", "3-", "3-1", "a", "1,,2", "1 2", "0-99999999", "1-2-3"}) {
-    EXPECT_EQ(cpu_list(text), std::nullopt) << text;
-  }
-}
-
-TEST_F(Settings, TellCpusOfNumaNodes) {
-  EXPECT_THAT(numa_cpus(tree_.root()), IsEmpty());
-  tree_.write("sys/devices/system/node/node0/cpulist", "0-1,4\n");
-  tree_.write("sys/devices/system/node/node1/cpulist", "2-3\n");
-  tree_.write("sys/devices/system/node/node10/cpulist", "\n");  // memory alone
-  tree_.folder("sys/devices/system/node/node2");
-  tree_.write("sys/devices/system/node/nodes/cpulist", "7\n");
-  EXPECT_THAT(numa_cpus(tree_.root()),
-              ElementsAre(Pair("0", ElementsAre(0, 1, 4)), Pair("1", ElementsAre(2, 3)),
-                          Pair("10", IsEmpty())));
-}
-
 TEST_F(Settings, CountCpusByGovernor) {
   EXPECT_EQ(governors(tree_.root()), std::nullopt);
   tree_.folder("sys/devices/system/cpu/cpu0");

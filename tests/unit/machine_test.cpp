@@ -173,6 +173,15 @@ TEST(MachineFacts, FollowTheBinding) {
   EXPECT_EQ(facts.bound_core_ids.size(), 1U);
 }
 
+TEST(MachineFacts, ListTheCpusOfEachNumaNode) {
+  ASSERT_EQ(setenv("HWLOC_SYNTHETIC", "numa:2 core:2 pu:1", 1), 0);
+  const MachineFacts facts = machine_facts();
+  unsetenv("HWLOC_SYNTHETIC");
+  EXPECT_THAT(facts.numa_nodes, Optional(2));
+  EXPECT_THAT(facts.numa_cpus,
+              ElementsAre(Pair("0", ElementsAre(0, 1)), Pair("1", ElementsAre(2, 3))));
+}
+
 TEST(RecordedEnvironment, KeepsListedNamesInListOrderAndNothingElse) {
   const auto recorded = recorded_environment(variables({{"UCX_TLS", "rc,sm"},
                                                         {"OMP_NUM_THREADS", "4"},

@@ -18,6 +18,7 @@
 #include "known_machine.hpp"
 #include "run_samples.hpp"
 #include "simulate/measured_time.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::analysis {
 namespace {

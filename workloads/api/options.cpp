@@ -88,7 +88,36 @@ void add_range(std::string_view key, std::string_view text, std::size_t dots,
   }
 }
 
+std::string advice(std::string_view key, const std::vector<long long>& suggested) {
+  if (suggested.empty()) return "";
+  if (suggested.size() == 1)
+    return fmt::format("; the nearest {} that works is {}", key, suggested[0]);
+  return fmt::format("; the nearest that work are {}={} and {}", key, suggested[0], suggested[1]);
+}
+
 }  // namespace
+
+NumberError::NumberError(const std::string& why, std::string key, std::vector<long long> suggested)
+    : base::UsageError(why + advice(key, suggested)),
+      key_(std::move(key)),
+      suggested_(std::move(suggested)) {}
+
+std::vector<long long> nearest_accepted(long long number,
+                                        const std::function<bool(long long)>& accepts) {
+  constexpr long long most_looked_at = 100'000;
+  std::vector<long long> found;
+  for (long long below = number - 1; below >= 1 && below >= number - most_looked_at; --below) {
+    if (!accepts(below)) continue;
+    found.push_back(below);
+    break;
+  }
+  for (long long above = number + 1; above <= number + most_looked_at; ++above) {
+    if (!accepts(above)) continue;
+    found.push_back(above);
+    break;
+  }
+  return found;
+}
 
 std::string accepted(const OptionSpec& spec) {
   switch (spec.type) {

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -28,6 +29,24 @@ template <class... Values>
 [[nodiscard]] base::UsageError usage_error(fmt::format_string<Values...> text, Values&&... values) {
   return base::UsageError{fmt::format(text, std::forward<Values>(values)...)};
 }
+
+/// Reports an option whose number does not fit the rest of the request. The numbers that the error
+/// suggests are accepted with the other options unchanged.
+class NumberError : public base::UsageError {
+ public:
+  NumberError(const std::string& why, std::string key, std::vector<long long> suggested);
+  [[nodiscard]] const std::string& key() const { return key_; }
+  [[nodiscard]] const std::vector<long long>& suggested() const { return suggested_; }
+
+ private:
+  std::string key_;
+  std::vector<long long> suggested_;
+};
+
+/// Returns the nearest numbers below and above `number` that are at least 1 and that `accepts`
+/// accepts; empty if a limited search finds none.
+[[nodiscard]] std::vector<long long> nearest_accepted(
+    long long number, const std::function<bool(long long)>& accepts);
 
 /// Returns the number that the whole of `text` represents; absent if `text` is not a number.
 template <class Number>

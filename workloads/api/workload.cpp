@@ -19,6 +19,8 @@ constexpr std::array every_type{DType::f64,  DType::f32, DType::f16, DType::bf16
 
 }  // namespace
 
+std::string_view name(Scaling scaling) { return scaling == Scaling::strong ? "strong" : "weak"; }
+
 PlayBounds play_bounds(const Machine& machine) {
   if (machine.device == "host") return {};
   const units::Bytes cache = machine.gpu_cache.value() > 0 ? machine.gpu_cache : largest_cache;

@@ -321,9 +321,4 @@ struct Workload {
   [[nodiscard]] bool is_bench() const { return kind != Kind::steps; }
 };
 
-[[nodiscard]] std::span<const Workload> registry();
-/// Returns the workload of this name. Throws base::UsageError with the nearest name if there is
-/// none.
-[[nodiscard]] const Workload& find_workload(std::string_view name);
-
 }  // namespace isoscale::workloads

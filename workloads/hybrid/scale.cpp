@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "workloads/api/fit.hpp"
 #include "workloads/api/options.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/stack/geometry.hpp"

@@ -12,7 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "workloads/api/fit.hpp"
+#include "workloads/api/options.hpp"
 #include "workloads/api/workload.hpp"
 #include "workloads/tiles/geometry.hpp"
 #include "workloads/tiles/tiles.hpp"

@@ -14,8 +14,9 @@
 #include "mesh/mesh.hpp"
 #include "runner/plan/rank_faults.hpp"
 #include "units/text.hpp"
-#include "workloads/api/fit.hpp"
+#include "workloads/fit.hpp"
 #include "workloads/hybrid/hybrid.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::runner::plan {
 namespace {

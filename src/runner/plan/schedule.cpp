@@ -11,6 +11,7 @@
 
 #include "runner/plan/step_loop.hpp"
 #include "units/text.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::runner::plan {
 namespace {

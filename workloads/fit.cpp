@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "workloads/api/fit.hpp"
+#include "workloads/fit.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,18 +11,12 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::workloads {
 namespace {
 
 constexpr std::string_view any_mesh = "hybrid";  // the workload that has every axis
-
-std::string advice(std::string_view key, const std::vector<long long>& suggested) {
-  if (suggested.empty()) return "";
-  if (suggested.size() == 1)
-    return fmt::format("; the nearest {} that works is {}", key, suggested[0]);
-  return fmt::format("; the nearest that work are {}={} and {}", key, suggested[0], suggested[1]);
-}
 
 /// True if the workload can be planned on this mesh with the options of `base`.
 bool takes(const Workload& workload, const Request& base, const mesh::Shape& shape,
@@ -93,28 +87,6 @@ std::string instead(const Workload& workload, const Request& base, const mesh::R
 }
 
 }  // namespace
-
-NumberError::NumberError(const std::string& why, std::string key, std::vector<long long> suggested)
-    : base::UsageError(why + advice(key, suggested)),
-      key_(std::move(key)),
-      suggested_(std::move(suggested)) {}
-
-std::vector<long long> nearest_accepted(long long number,
-                                        const std::function<bool(long long)>& accepts) {
-  constexpr long long most_looked_at = 100'000;
-  std::vector<long long> found;
-  for (long long below = number - 1; below >= 1 && below >= number - most_looked_at; --below) {
-    if (!accepts(below)) continue;
-    found.push_back(below);
-    break;
-  }
-  for (long long above = number + 1; above <= number + most_looked_at; ++above) {
-    if (!accepts(above)) continue;
-    found.push_back(above);
-    break;
-  }
-  return found;
-}
 
 mesh::Request curve_mesh(const Workload& workload, std::span<const int> counts, int node_ranks) {
   mesh::Request result;

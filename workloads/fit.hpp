@@ -2,36 +2,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <functional>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "base/error.hpp"
 #include "mesh/request.hpp"
 #include "workloads/api/workload.hpp"
 
 /// Fits a workload to a number of ranks: returns its mesh and its batch, or throws an error that
 /// says what would fit.
 namespace isoscale::workloads {
-
-/// Reports an option whose number does not fit the rest of the request. The numbers that the error
-/// suggests are accepted with the other options unchanged.
-class NumberError : public base::UsageError {
- public:
-  NumberError(const std::string& why, std::string key, std::vector<long long> suggested);
-  [[nodiscard]] const std::string& key() const { return key_; }
-  [[nodiscard]] const std::vector<long long>& suggested() const { return suggested_; }
-
- private:
-  std::string key_;
-  std::vector<long long> suggested_;
-};
-
-/// Returns the nearest numbers below and above `number` that are at least 1 and that `accepts`
-/// accepts; empty if a limited search finds none.
-[[nodiscard]] std::vector<long long> nearest_accepted(
-    long long number, const std::function<bool(long long)>& accepts);
 
 /// Returns tp and pp for a curve (points with the ascending rank counts `counts`) for which the
 /// user names no mesh. All points share them, so that only dp grows. They come from the smallest
