@@ -16,7 +16,7 @@
 
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
-#include "program/precision.hpp"
+#include "program/buffer.hpp"
 #include "program/program.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"

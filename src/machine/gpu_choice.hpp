@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "program/precision.hpp"
+#include "program/buffer.hpp"
 #include "settings/run_config.hpp"
 #include "units/quantity.hpp"
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,17 @@ namespace isoscale::program {
 enum class DType : std::uint8_t { f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i8, u8 };
 [[nodiscard]] std::string_view name(DType type);
 [[nodiscard]] std::uint64_t element_size(DType type);  ///< bytes
+
+/// The type that a run computes in; tf32 is stored as f32.
+enum class Precision : std::uint8_t { f64, f32, tf32, f16, bf16, fp8 };
+[[nodiscard]] std::string_view name(Precision precision);
+/// Returns the precision of this name. Throws base::UsageError with all names if there is none.
+[[nodiscard]] Precision parse_precision(std::string_view text);
+/// Returns the type in which data of a precision is stored; e4m3 for fp8.
+[[nodiscard]] DType stored_type(Precision precision);
+/// Returns the precision that an executor must support to handle `type`; absent for integers, which
+/// all executors handle.
+[[nodiscard]] std::optional<Precision> precision_of(DType type);
 
 /// The memory that a buffer lives in. The host executor has one kind of memory and treats all
 /// spaces alike.

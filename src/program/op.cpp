@@ -6,29 +6,6 @@
 
 namespace isoscale::program {
 
-std::string_view name(DType type) {
-  static constexpr std::array<std::string_view, 10> names{"f64",  "f32", "f16", "bf16", "e4m3",
-                                                          "e5m2", "i64", "i32", "i8",   "u8"};
-  return names[static_cast<std::size_t>(type)];
-}
-
-std::uint64_t element_size(DType type) {
-  static constexpr std::array<std::uint64_t, 10> sizes{8, 4, 2, 2, 1, 1, 8, 4, 1, 1};
-  return sizes[static_cast<std::size_t>(type)];
-}
-
-std::string_view name(Space space) {
-  static constexpr std::array<std::string_view, space_count> names{"device", "pinned", "pageable",
-                                                                   "managed", "symmetric"};
-  return names[static_cast<std::size_t>(space)];
-}
-
-std::string_view name(Role role) {
-  static constexpr std::array<std::string_view, role_count> names{
-      "weight", "master", "gradient", "optimizer", "input", "activation", "workspace"};
-  return names[static_cast<std::size_t>(role)];
-}
-
 std::string_view name(Transport transport) {
   return transport == Transport::nccl ? "nccl" : "symmetric";
 }

@@ -15,7 +15,6 @@
 #include "mesh/mesh.hpp"
 #include "mesh/request.hpp"
 #include "program/buffer.hpp"
-#include "program/precision.hpp"
 #include "program/program.hpp"
 #include "units/quantity.hpp"
 #include "workloads/api/options.hpp"
