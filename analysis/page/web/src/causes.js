@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // Defines the causes of lost time for all sections: their shares of the step, meanings and colours.
-
 import { unsound } from "./data.js";
+import { largestBy } from "./format.js";
 
 /** The meaning of each cause, as in docs/breakdown.md. */
 const meanings = {
@@ -22,22 +22,17 @@ const meanings = {
   "beyond the model": "what the model misses of the measured baseline",
 };
 
+const isTransfer = (cause) => cause.endsWith(" transfer");
 /** Explains a cause in a few words; "" if it is unknown. */
-export function meaning(cause) {
-  return meanings[cause] ?? (cause.endsWith(" transfer") ? "transfers that no computation hides" : "");
-}
+export const meaning = (cause) => meanings[cause] ?? (isTransfer(cause) ? "transfers that no computation hides" : "");
 
 const partOf = {
   "GEMM overlap": "compute", GEMMs: "compute", "other compute": "compute", copies: "copies",
   communication: "transfer", bubble: "bubble", imbalance: "wait", noise: "wait", waiting: "wait", gap: "gap",
 };
 
-/**
- * Returns the part of a step that a cause belongs to, so that it has the same colour everywhere.
- */
-export function partOfCause(cause) {
-  return partOf[cause] ?? (cause.endsWith(" transfer") ? "transfer" : "other");
-}
+/** Returns the part of a step that a cause belongs to, so that it has the same colour everywhere. */
+export const partOfCause = (cause) => partOf[cause] ?? (isTransfer(cause) ? "transfer" : "other");
 
 /**
  * Returns the losses of a point, largest first; [] if it has no waterfall, as for the baseline.
@@ -51,26 +46,21 @@ export function lossesOf(point) {
     .sort((a, b) => b.seconds - a.seconds);
 }
 
-/**
- * The name of an entry among a waterfall's losses that is not a cause: the difference between
- * traced and untraced steps.
- */
+/** The name of an entry among a waterfall's losses that is not a cause: the difference between traced and untraced steps. */
 export const tracing = "untraced";
-
 /** False if the report says that the causes do not explain the loss; they are then not shown. */
 export const explains = (point) => point.full.waterfall?.explains !== false;
-
 /** Returns the measured point with the largest rank count; undefined if none was measured. */
-export const largest = (points) => points.reduce((best, at) => (best && best.ranks >= at.ranks ? best : at), undefined);
+export const largest = (points) => largestBy(points, ({ ranks }) => ranks);
 
 /**
- * True if the times of a point represent the machine: no label says otherwise, and the results are
- * verified or were not checked. Other comments call such a point sound.
+ * True if the times of a point represent the machine: no label says otherwise, and the results are verified or were not
+ * checked. Other comments call such a point sound.
  */
 export const isSound = (point) => !point.labels.some((label) => unsound.includes(label)) && point.full.verified !== false;
 
 /**
- * Returns the point that a curve is judged by: the largest sound one, or the largest if none is
- * sound; undefined without points.
+ * Returns the point that a curve is judged by: the largest sound one, or the largest if none is sound; undefined without
+ * points.
  */
 export const headlineOf = (points) => largest(points.filter(isSound)) ?? largest(points);

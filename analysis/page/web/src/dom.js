@@ -3,8 +3,8 @@
 // Makes elements without markup: text from run files is only ever inserted as text.
 
 /**
- * Makes an element. `attributes` become attributes, except `on`, which maps events to listeners.
- * `children` are elements, texts or arrays of them; null and undefined are skipped.
+ * Makes an element. `attributes` become attributes, except `on`, which maps events to listeners. `children` are elements,
+ * texts or arrays of them; null and undefined are skipped.
  */
 export function el(name, attributes = {}, ...children) {
   const element = document.createElement(name);
@@ -20,6 +20,9 @@ export function el(name, attributes = {}, ...children) {
   }
   return element;
 }
+
+/** True on a telephone, and for a chart beside another one on a small screen; the width is in pixels. */
+export const isNarrow = (width = window.innerWidth) => width < 520;
 
 /** Makes a button without a frame; the listener gets the event. */
 export const button = (text, click, attributes = {}) =>
@@ -46,8 +49,8 @@ export function download(name, type, content) {
 }
 
 /**
- * Copies text to the clipboard, even if the browser does not let the page use its clipboard API, as
- * for a page opened from disk.
+ * Copies text to the clipboard, even if the browser does not let the page use its clipboard API, as for a page opened from
+ * disk.
  */
 async function copyText(text) {
   try {

@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Holds the curve and the rank count that all sections show. The address has them after the
-// section's name: page.html#timeline?curve=dp&ranks=4.
+// Holds the curve and the rank count that all sections show. The address has them after the section's name:
+// page.html#timeline?curve=dp&ranks=4.
 
 const partsOf = () => location.hash.slice(1).split("?");
 let chosen = new URLSearchParams(partsOf()[1] ?? "");
 const listeners = [];
 const tellAll = () => listeners.forEach((listener) => listener());
-
 /** Returns the name of the section in the address; "" without one. */
 export const sectionInAddress = () => partsOf()[0];
 

@@ -2,30 +2,26 @@
 // SPDX-License-Identifier: MIT
 // Describes in words on which machine and when a run was made.
 import { data } from "./data.js";
-import { counted, distinctOf, joined, listed, memory as memoryText } from "./format.js";
+import { counted, distinctOf, dotted, joined, listed, memory as memoryText } from "./format.js";
 
 /** Returns the kinds of nodes of a run; the ranks of one kind have equal facts. */
 export const kindsOf = (run) => run.system?.kinds ?? [];
 
-function sharesGpus(run) {
-  return run.points.some((point) => point.labels.includes("shared-gpu"));
-}
-
 /** Returns the size of the machine: "8 nodes \u00d7 8 GPUs". */
 function shape(run) {
   const perNode = run.ranks / run.nodes;
-  const unit = run.device === "cuda" && !sharesGpus(run) ? "GPU" : "rank";
+  const shares = () => run.points.some((point) => point.labels.includes("shared-gpu"));
+  const unit = run.device === "cuda" && !shares() ? "GPU" : "rank";
   if (!Number.isInteger(perNode)) return `${counted(run.ranks, unit)} on ${counted(run.nodes, "node")}`;
   return `${counted(run.nodes, "node")} \u00d7 ${counted(perNode, unit)}`;
 }
 
 /** Returns the models of the GPUs, or of the CPUs if there are none. */
 function models(run) {
-  const kinds = kindsOf(run);
-  const gpus = run.device === "cuda" ? distinctOf(kinds.map((kind) => kind.text.gpu_name)) : [];
-  const cpus = distinctOf(kinds.map((kind) => kind.text.cpu_model));
-  const named = gpus.length > 0 ? gpus : cpus;
-  return named.length > 2 ? `${named.length} kinds` : named.join(" and ");
+  const named = (key) => distinctOf(kindsOf(run).map((kind) => kind.text[key]));
+  const gpus = run.device === "cuda" ? named("gpu_name") : [];
+  const all = gpus.length > 0 ? gpus : named("cpu_model");
+  return all.length > 2 ? `${all.length} kinds` : all.join(" and ");
 }
 
 function nodeText(kind) {
@@ -81,17 +77,14 @@ export function periodText(first, last) {
   return day === lastDay ? `${day} ${time} to ${lastTime} UTC` : `${day} to ${lastDay}`;
 }
 
-/**
- * Returns the source of saved pictures: "2 nodes \u00d7 8 GPUs, H100 \u00b7 2026-11-21 23:36 UTC
- * \u00b7 run.h5".
- */
+/** Returns the source of saved pictures: "2 nodes \u00d7 8 GPUs, H100 \u00b7 2026-11-21 23:36 UTC \u00b7 run.h5". */
 export function sourceText() {
   const { report, compare, prediction } = data;
-  if (prediction) return joined([prediction.machine, `predicted from ${prediction.source}`], " \u00b7 ");
+  if (prediction) return dotted(prediction.machine, `predicted from ${prediction.source}`);
   const launches = compare ? compare.sides.flatMap((side) => side.launches) : report.runs ?? report.index;
   const machines = compare ? compare.sides.flatMap((side) => side.machines)
     : launches.map((run) => run.machine ?? machineOf(run).title);
   const dates = launches.map((at) => at.created).sort();
-  return joined([listed(distinctOf(machines), 3), dates.length > 0 ? periodText(dates[0], dates.at(-1)) : "",
-    listed(distinctOf(launches.map((at) => at.file)), 3), `Isoscale ${data.isoscale_version}`], " \u00b7 ");
+  return dotted(listed(distinctOf(machines), 3), dates.length > 0 && periodText(dates[0], dates.at(-1)),
+    listed(distinctOf(launches.map((at) => at.file)), 3), `Isoscale ${data.isoscale_version}`);
 }

@@ -1,55 +1,139 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Compares ranks in heat maps: where their time goes, and how much their step times vary.
-import { known, percent, seconds, signedPercent } from "../format.js";
-import { pointContent } from "../select.js";
-import { count, share, time, words } from "../table.js";
-import { cellAxis, everyNth, heatCells, hostAxis, hostBlocks, hostLines, reach, scale } from "./heat.js";
+// Compares ranks in heat maps: where their time goes, and how much their step times vary. Makes the parts that heat maps
+// share: cells, blocks of hosts, the colour scale.
+import { column, columns, isNarrow, known, percent, pointContent, seconds, signedPercent } from "../kit.js";
+
+/** Returns a custom shape's rectangle around a cell [x, y], at least `least` pixels wide and high. */
+export function cellAt(api, least = 0) {
+  const [x, y] = api.coord([api.value(0), api.value(1)]);
+  const [width, height] = api.size([1, 1]).map((size) => Math.max(size, least));
+  return { x: x - width / 2, y: y - height / 2, width, height };
+}
+
+/**
+ * Makes the cells of a heat map from items [x, y, value]; a visual map colours them by value. The series is custom, since
+ * ECharts 6 paints series of type heatmap on separate layers in several passes, and printing does not wait for these passes.
+ * @param {number[][]} items
+ * @param {{border?: string|null, label?: (item: number[]) => {text: string, fill: string}|null}} [how]
+ */
+export const heatCells = (name, items, { border = null, label = () => null } = {}) => ({
+  type: "custom", name, data: items, dimensions: ["x", "y", "value"], encode: { x: 0, y: 1, tooltip: 2 }, z: 2,
+  renderItem(params, api) {
+    const cell = cellAt(api);
+    // Cells are rounded to whole pixels; otherwise the background would be visible between cells without a border.
+    const [x, y] = [Math.round(cell.x), Math.round(cell.y)];
+    const words = label(items[params.dataIndexInside]);
+    return {
+      type: "rect",
+      shape: { x, y, width: Math.round(cell.x + cell.width) - x, height: Math.round(cell.y + cell.height) - y },
+      style: { fill: api.visual("color"), stroke: border ?? "none", lineWidth: border ? 1 : 0 },
+      emphasis: { style: { lineWidth: 1.5, stroke: "#888" } },
+      ...(words ? { textContent: { style: { ...words, fontSize: 11 } }, textConfig: { position: "inside" } } : {}),
+    };
+  },
+});
+
+/** Returns blocks of consecutive rows on one host: [{name, first, last}]. */
+export function hostBlocks(hosts, hostOfRow) {
+  const blocks = [];
+  hostOfRow.forEach((host, row) => {
+    if (blocks.at(-1)?.host === host) blocks.at(-1).last = row;
+    else blocks.push({ host, name: hosts[host], first: row, last: row });
+  });
+  return blocks;
+}
+
+/** Makes the axis of a heat map's rows or columns. */
+export const cellAxis = (data, own) => ({ type: "category", axisLine: { show: false }, data, ...own });
+
+/** Makes an axis with each host's name in the middle of its rows. */
+export function hostAxis(blocks, rows, own) {
+  const middles = new Map(blocks.map((block) => [(block.first + block.last) >> 1, block.name]));
+  const axisLabel = {
+    interval: (index) => middles.has(index), formatter: (_, index) => middles.get(index) ?? "", width: 110, overflow: "truncate",
+  };
+  return cellAxis(rows, { axisLabel, ...own });
+}
+
+/** Draws lines before each of these rows, over the whole width; `along` is "x" for lines before columns. */
+export const linesBefore = (rows, name, style, along = "y", z = 5) => ({
+  type: "custom", name: `\0${name}`, silent: true, z, data: rows.map((row) => [row, row]),
+  encode: { x: along === "x" ? 0 : [], y: along === "y" ? 0 : [], tooltip: [] },
+  renderItem({ coordSys: { x, y, width, height } }, api) {
+    const at = api.value(0);
+    const middle = api.coord(along === "y" ? [0, at] : [at, 0]);
+    const size = api.size([1, 1]);
+    const [left, top] = [middle[0] - size[0] / 2, middle[1] - size[1] / 2];
+    const shape = along === "y" ? { x1: x, x2: x + width, y1: top, y2: top } : { x1: left, x2: left, y1: y, y2: y + height };
+    return { type: "line", shape, style: { lineWidth: 1, ...style } };
+  },
+});
+
+/** Draws lines between the blocks of a heat map. */
+export const hostLines = (blocks, colours, along) =>
+  linesBefore(blocks.slice(1).map(({ first }) => first), "hosts", { stroke: colours.text, opacity: 0.55 }, along);
+
+/**
+ * Makes the colour scale below a heat map, which extends equally far on both sides of zero. `words` label its upper and its
+ * lower end, followed by their values if `own` has a formatter.
+ */
+export const scale = (colours, most, words, own = {}) => ({
+  type: "continuous", min: -most, max: most, calculable: false, orient: "horizontal", left: "center", bottom: 0, itemWidth: 12, itemHeight: 140,
+  text: own.formatter ? [`${words[0]}: +${own.formatter(most)}`, `${words[1]}: \u2212${own.formatter(most)}`] : words,
+  textStyle: { color: colours.faint }, inRange: { color: colours.diverging }, seriesIndex: 0, dimension: 2, ...own,
+});
+
+/** Returns a range that contains most values, so that a single outlier does not stretch the scale. */
+export function reach(values, least) {
+  const sizes = values.filter(known).map(Math.abs).sort((a, b) => a - b);
+  return Math.max(least, sizes[Math.floor(0.995 * (sizes.length - 1))] ?? 0);
+}
+
+/** Returns a function that is true for the rows to label: all, or every second, fourth, ... */
+export function everyNth(height) {
+  const nth = 2 ** Math.max(0, Math.ceil(Math.log2(13 / height)));
+  return (row) => row % nth === 0;
+}
 
 const quantities = ["step", "compute", "copies", "transfer", "wait", "bubble", "gap", "caused_wait"];
-
 const rowTitle = (map, row) => `rank ${map.world_rank[row]} on ${map.hosts[map.host[row]]}`;
 
 /**
- * Returns the columns of the map: {title, absolute, seconds[], value[]}; a value is a deviation
- * relative to the median step.
+ * Returns the quantities of the map: {title, absolute, seconds[], value[]}; a value is a deviation relative to the median
+ * step.
  */
 function deviations(map) {
   const reference = map.median.step;
-  // The wait that a rank caused is a sum over the ranks that waited; this divides it by their
-  // number.
-  const others = Math.max(1, map.traced - 1);
   return quantities.filter((key) => map[key]?.some(known)).map((key) => {
-    // Ideally a rank causes no wait, so the deviation of caused wait is from zero and not from the
-    // median.
+    // Ideally a rank causes no wait, so the deviation of caused wait is from zero and not from the median. It is a sum over
+    // the ranks that waited, and is divided by their number.
     const absolute = key === "caused_wait";
     const middle = absolute ? 0 : map.median[key];
-    const value = (at) => (known(at) && reference ? (at - middle) / reference / (absolute ? others : 1) : null);
+    const others = absolute ? Math.max(1, map.traced - 1) : 1;
+    const value = (at) => (known(at) && reference ? (at - middle) / reference / others : null);
     return { title: absolute ? "caused" : key, absolute, seconds: map[key], value: map[key].map(value) };
   });
 }
 
 /** Names the rank that stands out most, in a sentence; "" if none does. */
-function outstanding(map, columns) {
-  const column = columns.find(({ title }) => title === "compute") ?? columns[0];
-  const row = column.value.reduce((best, value, at) => (value > (column.value[best] ?? 0) ? at : best), 0);
-  const value = column.value[row];
-  if (!(value > 0.02)) return "";
-  const title = rowTitle(map, row);
-  return `${title[0].toUpperCase()}${title.slice(1)} ${column.title === "compute" ? "computes" : "takes"} ${percent(value)} of a step longer than the median rank.`;
+function outstanding(map, shown) {
+  const { title, value } = shown.find((at) => at.title === "compute") ?? shown[0];
+  const row = value.reduce((best, of, at) => (of > (value[best] ?? 0) ? at : best), 0);
+  if (!(value[row] > 0.02)) return "";
+  return `${rowTitle(map, row).replace("rank", "Rank")} ${title === "compute" ? "computes" : "takes"} ${percent(value[row])} of a step longer than the median rank.`;
 }
 
 const rowHeight = (rows) => (rows <= 32 ? 18 : Math.max(3, 640 / rows));
-const isNarrow = () => window.innerWidth < 520;
 
 /**
  * Describes a heat map with a row for each rank.
- * @param {object} of a chart's description without `option`, and values: [column][row]; xAxis;
- *   ends: words for the ends of the scale, of values with so many `places`; tip: (column, row,
- *   value) => string; cells: own settings of heatCells, a function of the colours and the reach
+ * @param {object} of a chart's description without `option`, and values: [column][row]; xAxis; ends: words for the ends of
+ *   the scale, of values with so many `places`; tip: (column, row, value) => string; cells: own settings of heatCells, a
+ *   function of the colours and the reach
  */
-function rankChart(map, point, { values, xAxis, ends, places, tip, cells = () => ({}), columns, note, ...spec }) {
-  const items = values.flatMap((column, x) => column.flatMap((value, y) => (known(value) ? [[x, y, value]] : [])));
+function rankChart(map, point, { values, xAxis, ends, places, tip, cells = () => ({}), numbers, note, ...spec }) {
+  const items = values.flatMap((of, x) => of.flatMap((value, y) => (known(value) ? [[x, y, value]] : [])));
   const most = reach(items.map((item) => item[2]), 0.01);
   const blocks = hostBlocks(map.hosts, map.host);
   const rows = map.rank.map((_, row) => String(row));
@@ -60,7 +144,7 @@ function rankChart(map, point, { values, xAxis, ends, places, tip, cells = () =>
     note: shown + note,
     legend: false,
     height: Math.round(rows.length * height) + 110,
-    table: { columns: [count("rank", (row) => map.world_rank[row]), words("host", (row) => map.hosts[map.host[row]]), ...columns], items: rows },
+    table: { columns: columns({ rank: (row) => map.world_rank[row], host: (row) => map.hosts[map.host[row]] }, numbers), items: rows },
     option: (colours) => ({
       grid: { bottom: 46, top: 40 },
       xAxis: cellAxis(xAxis.data, { position: "top", ...xAxis }),
@@ -74,23 +158,23 @@ function rankChart(map, point, { values, xAxis, ends, places, tip, cells = () =>
   };
 }
 
-function mapChart(map, point, columns) {
+const share = (title, value, own) => column(title, value, { kind: "share", ...own });
+
+function mapChart(map, point, shown) {
   const isLabelled = map.rank.length <= 32 && !isNarrow();
   return rankChart(map, point, {
-    id: "rank-map",
-    title: `Where ${point.ranks} ranks spend their time`,
+    id: "rank-map", title: `Where ${point.ranks} ranks spend their time`,
     note: `against the median rank, in percent of a step (${seconds(map.median.step)}); ` +
       "caused, which is absolute and not against a median: how long each other rank waited for this one, on average; " +
       "a cell without a number differs by less than 0.05%, a column or cell that is missing is unknown",
-    values: columns.map(({ value }) => value),
-    columns: [
-      ...columns.map((column) => time(column.title, (row) => column.seconds[row])),
-      ...columns.map((column) => ({ ...share(`${column.title}, of a step`, (row) => column.value[row]), csv: `${column.title} / step` }))],
-    xAxis: { data: columns.map(({ title }) => title), axisLabel: { interval: 0, hideOverlap: false, rotate: isNarrow() ? 45 : 0 } },
-    ends: ["more time", "less"],
-    places: 0,
+    values: shown.map(({ value }) => value),
+    numbers: [
+      ...shown.map(({ title, seconds: all }) => column(title, (row) => all[row], { kind: "time" })),
+      ...shown.map(({ title, value }) => share(`${title}, of a step`, (row) => value[row], { csv: `${title} / step` }))],
+    xAxis: { data: shown.map(({ title }) => title), axisLabel: { interval: 0, hideOverlap: false, rotate: isNarrow() ? 45 : 0 } },
+    ends: ["more time", "less"], places: 0,
     tip: (x, y, value) => {
-      const { title, absolute, seconds: all } = columns[x];
+      const { title, absolute, seconds: all } = shown[x];
       const against = absolute ? `added up over all that waited, ${percent(value)} of a step for each other rank`
         : `${signedPercent(value)} of a step against the median`;
       return `${title}: ${seconds(all[y])}, ${against}`;
@@ -105,36 +189,25 @@ function mapChart(map, point, columns) {
 }
 
 function cellsChart(map, point) {
-  const { cells } = map;
-  if (!cells || cells.first.length === 0) return null;
-  const several = cells.every > 1;
+  const { first = [], time, every } = map.cells ?? {};
+  if (first.length === 0) return null;
   return rankChart(map, point, {
-    id: "rank-steps",
-    title: `${point.ranks} ranks, step by step`,
-    note: `a rank's step time against the median of all ranks in that step${several ? `; each column is ${cells.every} steps` : ""}` +
+    id: "rank-steps", title: `${point.ranks} ranks, step by step`,
+    note: `a rank's step time against the median of all ranks in that step${every > 1 ? `; each column is ${every} steps` : ""}` +
       ". A row shows a slow rank, a block a slow host, a dot noise.",
-    values: cells.first.map((_, x) => cells.time.map((row) => row[x])),
-    columns: cells.first.map((step, x) => share(`step ${step}`, (row) => cells.time[row][x])),
-    xAxis: { data: cells.first.map(String), name: several ? `step, first of ${cells.every}` : "step", nameGap: 22 },
-    ends: ["slower", "faster"],
-    places: 1,
-    tip: (x, y, value) => `step ${cells.first[x]}: ${signedPercent(value)} against the median rank`,
+    values: first.map((_, x) => time.map((row) => row[x])),
+    numbers: first.map((step, x) => share(`step ${step}`, (row) => time[row][x])),
+    xAxis: { data: first.map(String), name: every > 1 ? `step, first of ${every}` : "step", nameGap: 22 },
+    ends: ["slower", "faster"], places: 1,
+    tip: (x, y, value) => `step ${first[x]}: ${signedPercent(value)} against the median rank`,
   });
 }
 
-const many = (point) => point.details.rank_map?.rank.length > 1;
+const many = (details) => details.rank_map?.rank.length > 1;
 
-/** @param {object[]} groups of detailed() */
-export function ranksSection(groups) {
-  if (!groups.some((group) => group.points.some(many))) return null;
-  return {
-    id: "ranks",
-    title: "Ranks",
-    blocks: [pointContent(groups, (point) => {
-      if (!many(point)) return [{ note: "One rank: nothing to compare it with." }];
-      const map = point.details.rank_map;
-      const columns = deviations(map);
-      return [{ saying: outstanding(map, columns) }, { charts: [mapChart(map, point, columns), cellsChart(map, point)] }];
-    })],
-  };
-}
+export const ranksBlocks = ({ curves }) => [pointContent(curves, many, (point) => {
+  if (!many(point.details)) return [{ note: "One rank: nothing to compare it with." }];
+  const map = point.details.rank_map;
+  const shown = deviations(map);
+  return [{ saying: outstanding(map, shown) }, { charts: [mapChart(map, point, shown), cellsChart(map, point)] }];
+})];
