@@ -7,13 +7,11 @@ import { filter } from "./filter.js";
 import { missing, rankCount } from "./format.js";
 import { table } from "./table.js";
 
-/**
- * A block of a section: an element, or one of these descriptions: note: a sentence in small type; saying: one in usual type;
- * mark: a warning; list: sentences, of which `most` are shown; table (table.js); charts: descriptions of charts (chart.js),
- * or panels, side by side; chart: one alone; tables: tables side by side; facts: [name, value] in lines; fold: text that
- * opens `blocks`. A block that is null, has nothing to show (a table without items), or whose `when` is false, is left out.
- * @typedef {object} Block
- */
+/** A block of a section: an element, or one of these descriptions: note: a sentence in small type; saying: one in usual
+ * type; mark: a warning; list: sentences, of which `most` are shown; table (table.js); charts: descriptions of charts
+ * (chart.js), or panels, side by side; chart: one alone; tables: tables side by side; facts: [name, value] in lines; fold:
+ * text that opens `blocks`. A block that is null, has nothing to show (a table without items), or whose `when` is false, is
+ * left out. */
 
 const paragraph = (look) => (text) => el("p", { class: look }, text);
 const sideBySide = (make) => (made) =>
@@ -43,7 +41,7 @@ function built(block) {
   return block.when === false || isEmpty(block[name]) ? null : kinds[name](block[name], block);
 }
 
-/** Makes the content of a section. @param {(Block|null)[]} blocks */
+/** Makes the content of a section. */
 export const content = (blocks, look = null) => el("div", { class: look }, blocks.map(built));
 
 export const factLine = (name, value) => (isEmpty(value) ? null
@@ -55,12 +53,8 @@ function select(label, names, chosen, onChange) {
   return el("label", { class: "select" }, el("span", {}, label), list);
 }
 
-/**
- * Makes a list of several contents, one of which is shown; null without any. A list of curves follows the filter.
- * @param {string} label
- * @param {string[]} names
- * @param {(index: number) => Block[]} show returns the blocks of one content
- */
+/** Makes a list of several contents, one of which is shown; null without any. A list of curves follows the filter.
+ * show(index) returns the blocks of one content. */
 export function oneOf(label, names, show) {
   if (names.length === 0) return null;
   const place = el("div", {});
@@ -106,13 +100,9 @@ function chosenPoint(groups) {
   return { group, point: point ?? (group === first.group ? first.point : group.points.at(-1)) };
 }
 
-/**
- * Makes the content of one point that has details (series for charts), with two lists to choose the curve and the rank
- * count; null if there is nothing to show at any point.
- * @param {import("./data.js").Curve[]} curves
- * @param {(details: object) => boolean} has true for the details of points that have something to show
- * @param {(point: import("./data.js").Point, group: object) => Block[]} show
- */
+/** Makes the content of one point that has details (series for charts), with two lists to choose the curve and the rank
+ * count; null if there is nothing to show at any point. has(details) is true for points that have something to show;
+ * show(point, group) returns the blocks of one, whose group {title, points} is its curve. */
 export function pointContent(curves, has, show) {
   const groups = curves.map((curve) => ({ title: curve.short, points: curve.points.filter((point) => point.details) }))
     .filter(({ points }) => points.length > 0);

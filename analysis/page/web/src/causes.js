@@ -34,10 +34,8 @@ const partOf = {
 /** Returns the part of a step that a cause belongs to, so that it has the same colour everywhere. */
 export const partOfCause = (cause) => partOf[cause] ?? (isTransfer(cause) ? "transfer" : "other");
 
-/**
- * Returns the losses of a point, largest first; [] if it has no waterfall, as for the baseline.
- * @returns {{cause: string, seconds: number, share: number}[]} share of the measured step
- */
+/** Returns the losses of a point, largest first; [] if it has no waterfall, as for the baseline. They are {cause, seconds,
+ * share: of the measured step}. */
 export function lossesOf(point) {
   const waterfall = point.full.waterfall;
   if (!waterfall || !(waterfall.measured > 0)) return [];
@@ -53,14 +51,10 @@ export const explains = (point) => point.full.waterfall?.explains !== false;
 /** Returns the measured point with the largest rank count; undefined if none was measured. */
 export const largest = (points) => largestBy(points, ({ ranks }) => ranks);
 
-/**
- * True if the times of a point represent the machine: no label says otherwise, and the results are verified or were not
- * checked. Other comments call such a point sound.
- */
+/** True if the times of a point represent the machine: no label says otherwise, and the results are verified or were not
+ * checked. Other comments call such a point sound. */
 export const isSound = (point) => !point.labels.some((label) => unsound.includes(label)) && point.full.verified !== false;
 
-/**
- * Returns the point that a curve is judged by: the largest sound one, or the largest if none is sound; undefined without
- * points.
- */
+/** Returns the point that a curve is judged by: the largest sound one, or the largest if none is sound; undefined without
+ * points. */
 export const headlineOf = (points) => largest(points.filter(isSound)) ?? largest(points);

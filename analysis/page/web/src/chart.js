@@ -9,15 +9,12 @@ import { sourceText } from "./machine.js";
 import { table } from "./table.js";
 import { onThemeChange, setPrinting, theme } from "./theme.js";
 
-/**
- * A chart's description: id, unique on the page, such as "efficiency"; title; note: a sentence below the title;
+/** A chart's description: id, unique on the page, such as "efficiency"; title; note: a sentence below the title;
  * option(colours, state, isNarrow): an ECharts option with these additions: `format` of an axis writes its values,
  * `tip(item)` returns the text of a tooltip, `zoom: true` lets a reader zoom along the x axis; series to switch on and off
  * have names. `state` has the value of each switch by its name. switches: [{name, label, choices, value}], of which one
  * named "ranks" follows the filter of the page; table (table.js): the chart's numbers; height: pixels, or a function of the
- * state that returns them; legend: false: none.
- * @typedef {object} ChartSpec
- */
+ * state that returns them; legend: false: none. */
 
 /** Maps ids to all charts on the page: {drawn, draw(), instance, spec, state}, also for scripts. */
 export const charts = {};
@@ -33,10 +30,8 @@ const resized = new ResizeObserver((entries) => {
   for (const { target } of entries) charts[target.dataset.chart]?.resize();
 });
 
-/**
- * Returns the text without any "{name|", which would begin a style of rich text: an invisible character separates the brace
- * and the name.
- */
+/** Returns the text without any "{name|", which would begin a style of rich text: an invisible character separates the brace
+ * and the name. */
 const plain = (text) => text?.replace(/\{(?=\w+\|)/g, "{\u2060");
 /** Replaces the control characters that XML does not allow, not even escaped. */
 const forXml = (text) => text.replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd");
@@ -267,10 +262,8 @@ class Chart {
     return result;
   }
 
-  /**
-   * Puts a drawing as SVG beside the canvas, which is painted too late for printing, and is coarse on paper; style.css shows
-   * the drawing on paper only.
-   */
+  /** Puts a drawing as SVG beside the canvas, which is painted too late for printing, and is coarse on paper; style.css
+   * shows the drawing on paper only. */
   toPaper() {
     const height = this.height();
     const instance = init(el("div"), null, { renderer: "svg", width: paperWidth, height });
@@ -290,17 +283,15 @@ class Chart {
   }
 }
 
-/** Makes a figure with a chart. @param {ChartSpec} spec */
+/** Makes a figure with the chart that `spec` describes. */
 export function chart(spec) {
   const made = new Chart(spec);
   nearby.observe(made.canvas);
   return made.element;
 }
 
-/**
- * Removes the charts in `place`, and then calls `fill`, which puts others there. The old charts must be removed first, since
- * charts are registered by id and the new ones have the same ids.
- */
+/** Removes the charts in `place`, and then calls `fill`, which puts others there. The old charts must be removed first,
+ * since charts are registered by id and the new ones have the same ids. */
 export function keepStates(place, fill) {
   const drawn = [];
   for (const { id } of place.querySelectorAll("figure.chart")) {

@@ -3,21 +3,15 @@
 // Provides the data of the page (written by analysis/page/page_data.cpp), and views of it that sections share.
 import { groupBy, ranksText } from "./format.js";
 
-/**
- * One point of a curve, of one launch or of several: ranks; nodes; stepTime {median, lower, upper} in seconds; throughput,
+/** One point of a curve, of one launch or of several: ranks; nodes; stepTime {median, lower, upper} in seconds; throughput,
  * in `unit`; speedup and efficiency (1 = ideal) with speedupInterval and efficiencyInterval [lower, upper], null where not
  * known; labels; status; reason; full: the point of the JSON report (breakdown, waterfall, pop, ...), for several launches
  * that of the typical launch, with losses relative to the joined curve's baseline; launch: number, from 1, of the typical
- * launch if there are several; launches: their number; details: series for charts, or null.
- * @typedef {object} Point
- */
+ * launch if there are several; launches: their number; details: series for charts, or null. */
 
-/**
- * A curve: title; short: the title for legends, without the parts that all titles share; baseline: rank count of the point
+/** A curve: title; short: the title for legends, without the parts that all titles share; baseline: rank count of the point
  * that the others are compared with, or null; baselineName: the baseline as text, "1 rank", or null; perNode: true if the
- * baseline is one node, and scaling is counted in nodes; points: those that were measured; skipped: the others.
- * @typedef {object} Curve
- */
+ * baseline is one node, and scaling is counted in nodes; points: those that were measured; skipped: the others. */
 
 export const data = JSON.parse(document.getElementById("data").textContent);
 /** Returns the object's own property; `name` may be that of an inherited one: "constructor". */
@@ -71,7 +65,7 @@ const curve = (source, points) => ({
   skipped: points.filter((point) => point.status !== "ok"),
 });
 
-/** @returns {Curve[]} */
+/** Returns the curves of a report. */
 export function curves(report = data.report) {
   const ofRun = (run, i) => run.curves.map((at) =>
     curve(at, at.points.map((index) => run.points.find((point) => point.index === index)).map((point) => viewOf(point, point, i))));

@@ -10,4 +10,4 @@ export * from "./machine.js";
 export * from "./marks.js";
 export * from "./panels.js";
 export * from "./table.js";
-export { ink } from "./theme.js";
+export { ink, partNames } from "./theme.js";

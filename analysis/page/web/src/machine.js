@@ -45,7 +45,7 @@ function driver(run, model) {
   return model && detail.startsWith(model) ? detail.slice(model.length).replace(/^[,\s]+/, "") : detail;
 }
 
-/** @returns {{title: string, details: string[]}} of one run */
+/** Returns the machine of a run in words: {title, details[]}. */
 export function machineOf(run) {
   const kinds = kindsOf(run);
   const model = models(run);

@@ -27,11 +27,9 @@ import { devicesBlocks, stepsBlocks } from "./sections/steps.js";
 import { timelineBlocks } from "./sections/timeline.js";
 import { nextTheme } from "./theme.js";
 
-/**
- * The sections of each kind of page, in order; a section whose blocks have nothing to show is left out. `blocks` makes them
+/** The sections of each kind of page, in order; a section whose blocks have nothing to show is left out. `blocks` makes them
  * from what `sources` returns for the kind; `title` is in the list of sections, and `heading` replaces a title that is too
- * short for the section; `quiet` hides it; `look` is the class of the content.
- */
+ * short for the section; `quiet` hides it; `look` is the class of the content. */
 const sections = {
   report: [
     { id: "overview", title: "Overview", blocks: overviewBlocks, quiet: true },
@@ -95,11 +93,9 @@ function titleOfComparison({ sides, curves: compared }) {
   return `Isoscale: ${sides.map((side) => side.name).join(" vs ")}${what}`;
 }
 
-/**
- * The data of each kind of page, with its title: runs of the JSON report, curves (data.js), and points of micro-benchmarks
+/** The data of each kind of page, with its title: runs of the JSON report, curves (data.js), and points of micro-benchmarks
  * {run, point}; a comparison as compare --format json writes it, with short names of its curves; an index; a prediction as
- * predict --format json writes it, with its curves (sections/predicted.js).
- */
+ * predict --format json writes it, with its curves (sections/predict.js). */
 const sources = {
   report: ({ report }) => ({ runs: report.runs, curves: curves(), micro: benches(), title: titleOf(report) }),
   compare: ({ compare }) =>
@@ -122,11 +118,8 @@ function made({ blocks, heading, look, ...section }, i, from) {
   }
 }
 
-function themeButton() {
-  const made = button("colours: auto", () => { made.textContent = `colours: ${nextTheme()}`; },
-    { title: "colours: as the system, light, dark" });
-  return made;
-}
+const themeButton = () => button("colours: auto", ({ currentTarget: pressed }) => { pressed.textContent = `colours: ${nextTheme()}`; },
+  { title: "colours: as the system, light, dark" });
 
 function links(shown) {
   const byId = new Map(shown.map(({ id, title }) => [id, el("a", { href: `#${id}` }, title)]));
@@ -150,11 +143,8 @@ function links(shown) {
   return { nav, watch: () => { for (const { id } of shown) observer.observe(document.getElementById(id)); } };
 }
 
-function notes() {
-  const all = data.notes ?? [];
-  return all.length === 0 ? null : el("section", { id: "notes", "aria-label": "notes" },
-    el("h3", {}, "Left out of this page"), el("ul", {}, all.map((note) => el("li", { class: "note" }, note))));
-}
+const notesOf = ({ notes = [] }) => (notes.length === 0 ? null : el("section", { id: "notes", "aria-label": "notes" },
+  el("h3", {}, "Left out of this page"), el("ul", {}, notes.map((text) => el("li", { class: "note" }, text)))));
 
 /** Shows the element that the address names, and opens it if it is closed. */
 function follow() {
@@ -175,7 +165,7 @@ function build() {
     el("header", {}, el("h1", {}, el("a", { href: "#page", title: from.title }, "Isoscale")), nav, themeButton()),
     ...shown.map(({ id, title: name, heading = name, quiet, element }) =>
       el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title`, class: quiet ? "unseen" : null }, heading), element)),
-    el("footer", {}, notes(), note(`Written by Isoscale ${data.isoscale_version}.`)),
+    el("footer", {}, notesOf(data), note(`Written by Isoscale ${data.isoscale_version}.`)),
   );
   watch();
   // The browser looked for the anchor before the element existed, so the address is followed again.

@@ -24,10 +24,8 @@ export const stepTip = ({ median, lower, upper }, sure = "95%") =>
 /** Returns the line of a tooltip about the mesh: "mesh dp=4,tp=2"; "" for a single rank. */
 export const meshTip = (mesh) => (meshText(mesh, "") === "" ? "" : `mesh ${meshText(mesh)}`);
 
-/**
- * Draws 95% intervals, with an arrow where one leaves the picture. Items are [x, lower, upper], or, if they lie `across`,
- * [lower, y, upper].
- */
+/** Draws 95% intervals, with an arrow where one leaves the picture. Items are [x, lower, upper], or, if they lie `across`,
+ * [lower, y, upper]. */
 export function whiskers(name, colour, items, across = false) {
   const [low, place, high] = across ? [0, 1, 2] : [1, 0, 2];
   const style = { stroke: colour, lineWidth: 1.5, opacity: 0.8 };
@@ -54,9 +52,7 @@ export function whiskers(name, colour, items, across = false) {
   };
 }
 
-/**
- * Draws the intervals of a line as one area behind it, within the picture. Items are [x, lower, upper], from left to right.
- */
+/** Draws the intervals of a line as one area behind it, within the picture. Items are [x, lower, upper], from left to right. */
 function band(name, colour, items) {
   return {
     type: "custom", name, data: items, encode: { x: 0, y: [1, 2] }, silent: true, clip: true, itemStyle: { color: colour }, z: 0,
@@ -71,10 +67,8 @@ function band(name, colour, items) {
   };
 }
 
-/**
- * Makes the i-th line of a chart. An item is [x, y] or {x, y, isHollow, ...}, whose other properties stay in the data for
- * tooltips.
- */
+/** Makes the i-th line of a chart. An item is [x, y] or {x, y, isHollow, ...}, whose other properties stay in the data for
+ * tooltips. */
 export function lineOf(name, i, colours, items, { stroke = {}, ...own } = {}) {
   const colour = colourOf(colours, i);
   return {
@@ -97,14 +91,11 @@ function intervalsOf({ name, items, isBare }, colour, { across, hasBands }) {
   return [hasBands && drawn.length > 1 ? band(name, colour, drawn) : whiskers(name, colour, drawn, across)];
 }
 
-/**
- * Describes a chart of lines.
- * @param {object} of a chart's description (chart.js) without `option`, and lines: [{name, items, i, isBare, ...own settings
- *   of lineOf()}], or a function of the colours and the state that returns them; `interval` of an item is [lower, upper],
- *   which is drawn unless the line `isBare`; x and y: axes, or functions of the state that return them; tip(item, state):
- *   text of a tooltip; scales: whether values are "log" or "linear", the first choice first; across: intervals lie along the
- *   x axis; hasBands: intervals are areas
- */
+/** Describes a chart of lines. It takes a chart's description (chart.js) without `option`, and lines: [{name, items, i,
+ * isBare, ...own settings of lineOf()}], or a function of the colours and the state that returns them; `interval` of an item
+ * is [lower, upper], which is drawn unless the line `isBare`; x and y: axes, or functions of the state that return them;
+ * tip(item, state): text of a tooltip; scales: whether values are "log" or "linear", the first choice first; across:
+ * intervals lie along the x axis; hasBands: intervals are areas. */
 export function linesChart({ lines, x, y, tip, scales: choices, switches = [], zoom = true, grid, across = false, hasBands = false, ...spec }) {
   const of = (given, ...how) => (typeof given === "function" ? given(...how) : given);
   return {
@@ -125,10 +116,8 @@ export function linesChart({ lines, x, y, tip, scales: choices, switches = [], z
   };
 }
 
-/**
- * Returns the upper end of an axis that shows `values` well even if some `intervals` ([lower, upper]) reach beyond it;
- * undefined if all intervals fit.
- */
+/** Returns the upper end of an axis that shows `values` well even if some `intervals` ([lower, upper]) reach beyond it;
+ * undefined if all intervals fit. */
 function endOf(values, intervals, isLog) {
   const most = 1.15 * Math.max(...values);
   const widest = Math.max(...intervals.map(([, upper]) => upper));
@@ -157,14 +146,11 @@ function ranksAxis(ranks, scale) {
   };
 }
 
-/**
- * Describes a chart of lines over rank counts with their intervals.
- * @param {object} of a description for linesChart() with these differences: lines: [{name, points, stroke, i}], or a
- *   function of the state that returns them; value(point, state); points without a value are left out; interval(point):
- *   [lower, upper] or null; isHollow(point); pointTip(point): what follows the value in a tooltip; measured: points {x, y,
- *   tip} that no line joins, drawn as diamonds; ideal: (ranks) => value; text: (value, state) => string; axis: the same for
- *   the axis; sure: "95%" or "90%"; yAxis: own settings of the axis of values
- */
+/** Describes a chart of lines over rank counts with their intervals. It takes a description for linesChart() with these
+ * differences: lines: [{name, points, stroke, i}], or a function of the state that returns them; value(point, state); points
+ * without a value are left out; interval(point): [lower, upper] or null; isHollow(point); pointTip(point): what follows the
+ * value in a tooltip; measured: points {x, y, tip} that no line joins, drawn as diamonds; ideal: (ranks) => value; text:
+ * (value, state) => string; axis: the same for the axis; sure: "95%" or "90%"; yAxis: own settings of the axis of values. */
 export function overRanks({
   lines, value, interval = () => null, isHollow, pointTip, measured = [], ideal, text, axis = text, sure = "95%", yAxis = {},
   switches = [], ...spec

@@ -40,10 +40,8 @@ export function warningsPanel(all, most, none) {
   return panel(`Warnings: ${all.length}`, null, "", list(all.slice(0, most)), rest.length === 0 ? null : folded(`${rest.length} more`, list(rest)));
 }
 
-/**
- * Makes a card: a name with its rank count, a value in large type with something beside it, lines in small type, and badges
- * {text, kind}.
- */
+/** Makes a card: a name with its rank count, a value in large type with something beside it, lines in small type, and badges
+ * {text, kind}. */
 export function card({ title, full = null, ranks, value, beside = null, lines = [], bar = null, badges = [], look = "" }) {
   const name = el("h3", { title: full }, title);
   return el("article", { class: `card ${look}`.trim() },
@@ -62,10 +60,8 @@ export function cardGrid(cards, most, rest) {
   return [grid, more.length === 0 ? null : folded(`${more.length} more ${rest}`, el("div", { class: "cards" }, more))];
 }
 
-/**
- * Draws an efficiency as a bar: the reached and the lost share of the ideal, and the interval. All bars of a page have the
- * same scale.
- */
+/** Draws an efficiency as a bar: the reached and the lost share of the ideal, and the interval. All bars of a page have the
+ * same scale. */
 export function efficiencyBar(efficiency, interval, scale) {
   const at = (value) => `${(100 * Math.min(value, scale)) / scale}%`;
   const piece = (look, style) => el("i", { class: look, style });

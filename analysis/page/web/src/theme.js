@@ -6,7 +6,9 @@
 // The colours are in style.css; of these, charts use the lists and the single colours that are named here.
 const lists = ["series", "ramp", "diverging"];
 const single = ["background", "text", "faint", "line", "good", "bad", "warn", "ideal"];
-const ofParts = ["compute", "copies", "transfer", "wait", "bubble", "gap", "other"];
+
+/** The parts of a step in drawing order. */
+export const partNames = ["compute", "copies", "transfer", "wait", "bubble", "gap", "other"];
 
 /** The symbols of series, all filled: hollow symbols mark points with labels. */
 export const symbols = [
@@ -39,12 +41,10 @@ export function theme() {
   const style = getComputedStyle(document.documentElement);
   const valueOf = (name) => style.getPropertyValue(`--${name}`).trim();
   const named = (names, of = valueOf) => Object.fromEntries(names.map((name) => [name, of(name)]));
-  return { name: nameNow(), ...named(single), ...named(lists, (name) => valueOf(name).split(" ")), parts: named(ofParts) };
+  return { name: nameNow(), ...named(single), ...named(lists, (name) => valueOf(name).split(" ")), parts: named(partNames) };
 }
 
-export function onThemeChange(listener) {
-  listeners.push(listener);
-}
+export const onThemeChange = (listener) => listeners.push(listener);
 
 function apply() {
   document.documentElement.dataset.theme = nameNow();

@@ -3,19 +3,14 @@
 // Shows the parts of a step as stacked bars, with the communication that computation hid beside them: the activity of ranks
 // in a traced step, by rank count and by place in the step.
 import {
-  column, columns, ink, joined, known, labels, largest, launchesText, lined, oneOf, percent, seconds, tipOfAll, unsound,
+  columns, ink, joined, known, labels, largest, launchesText, lined, oneOf, partNames, percent, seconds, tipOfAll, unsound,
 } from "../kit.js";
 
-/** The parts of a step in drawing order. */
-const partNames = ["compute", "copies", "transfer", "wait", "bubble", "gap", "other"];
 const hidden = "hidden communication";
 const share = "share";
 
-/**
- * A bar: name; parts: seconds by the name of a part; hidden: seconds of hidden communication, or null; whole: seconds; note:
- * below the name.
- * @typedef {object} Bar
- */
+/** A bar: name; parts: seconds by the name of a part; hidden: seconds of hidden communication, or null; whole: seconds;
+ * note: below the name. */
 
 // The smallest share of the longest bar that has room for a number.
 const leastLabelled = 0.065;
@@ -49,14 +44,12 @@ function tipOf(bar) {
 }
 
 /** The columns of a table for the parts, all in seconds; its items are bars. */
-export const partColumns = [...partNames.map((name) => column(name, ({ parts }) => parts?.[name])), column(hidden, (bar) => bar.hidden)];
+export const partColumns = columns(...partNames.map((name) => `${name}=parts.${name}`), `${hidden}=hidden`);
 
-/**
- * Describes a chart of bars; its table has a row for each of `items`, or else for each bar.
- * @param {object} of a chart's description without `option`, and bars: Bar[], or a function of the state that returns them;
- *   unit: "share" of each bar's whole or "seconds", which a switch changes unless it `isFixed`; across: bars lie; axis: name
- *   of the bars' axis; labelled: (bars, state, isNarrow) => whether parts have numbers
- */
+/** Describes a chart of bars; its table has a row for each of `items`, or else for each bar. It takes a chart's description
+ * without `option`, and bars: Bar[], or a function of the state that returns them; unit: "share" of each bar's whole or
+ * "seconds", which a switch changes unless it `isFixed`; across: bars lie; axis: name of the bars' axis; labelled: (bars,
+ * state, isNarrow) => whether parts have numbers. */
 export function partsChart({ bars, numbers, items, unit = share, isFixed = false, across = false, axis, switches = [],
   labelled = (all, _, isNarrow) => across || all.length <= (isNarrow ? 4 : 10), ...spec }) {
   const shown = (state) => (typeof bars === "function" ? bars(state) : bars);
@@ -96,11 +89,8 @@ const barOf = (curve, point, name = String(point.ranks)) => ({
 
 const barsOf = (curve) => curve.points.filter(isTraced).map((point) => barOf(curve, point));
 
-const stepNumbers = columns("curve, ranks", { "traced step": ({ whole }) => whole }, partColumns, {
-  "communication ratio": ({ full }) => full.communication_ratio,
-  "schedule's bubble": ({ full }) => full.schedule_bubble,
-  "traced steps": ({ full }) => full.traced_steps,
-}, labels);
+const stepNumbers = columns("curve, ranks, traced step=whole", partColumns,
+  "communication ratio=full.communication_ratio, schedule's bubble=full.schedule_bubble, traced steps=full.traced_steps", labels);
 
 /** Describes the chart of all curves at their largest rank counts. */
 function allCurves(curves) {

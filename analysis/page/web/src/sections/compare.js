@@ -38,10 +38,8 @@ function findings({ differences }, names) {
   return { list: told.map(item), most: 6, rest: "more in the table" };
 }
 
-/**
- * True if the interval contains the value. It may not, since the value comes from medians over launches and the interval
- * from the launches themselves.
- */
+/** True if the interval contains the value. It may not, since the value comes from medians over launches and the interval
+ * from the launches themselves. */
 function holds({ lower, upper }, value) {
   const rounding = 1e-9 * (1 + Math.abs(value));
   return !known(lower) || !known(value) || (value >= lower - rounding && value <= upper + rounding);
@@ -80,12 +78,9 @@ export function verdictBlocks({ compare, names }) {
 const normalised = { peak: "FLOP/s of the peak", link: "throughput per byte/s of the link", watt: "throughput per watt" };
 const limitOf = ({ normalised: at }, name) => at[name].against ?? at[name].missing;
 
-const numbers = columns("side, ranks, nodes", { launches: (point) => point.launches.length },
-  ends("step time", ({ step_time: at }) => [at.median, at.lower, at.upper]), {
-    throughput: (point) => point.throughput.value, unit: (point) => point.throughput.unit,
-    efficiency: (point) => point.efficiency.value, "FLOP/s per rank": (point) => point.flops_per_rank,
-  },
-  Object.keys(normalised).map((name) => columns({ [`per ${name}`]: (point) => point.normalised[name].value, [`${name} is`]: (point) => limitOf(point, name) })).flat(),
+const numbers = columns("side, ranks, nodes, launches=launches.length, step time~=step_time, throughput=throughput.value, unit=throughput.unit",
+  "efficiency=efficiency.value, FLOP/s per rank=flops_per_rank",
+  Object.keys(normalised).flatMap((name) => columns(`per ${name}=normalised.${name}.value`, { [`${name} is`]: (point) => limitOf(point, name) })),
   labels, { unlike: ({ marks }) => marks.join(", ") });
 
 /** Maps each chart of a curve to its title, and to the value and interval of a point in it. */
@@ -178,10 +173,8 @@ const verdicts = {
 
 const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}\u2026` : text);
 
-/**
- * Makes the axis of rows. Each row is a difference: its ranks, its side if there are several, and in the first row of a
- * curve the curve's name.
- */
+/** Makes the axis of rows. Each row is a difference: its ranks, its side if there are several, and in the first row of a
+ * curve the curve's name. */
 function rowAxis(compare, names, differences) {
   const several = compare.sides.length > 2;
   const most = isNarrow() ? 12 : 30;
@@ -225,7 +218,7 @@ const identity = (names) => columns({ curve: (at) => names[at.curve_index] }, "r
 const differenceColumns = (names) => columns(identity(names),
   ends("throughput ratio", ({ throughput: at }) => [at.ratio, at.lower, at.upper]),
   ends("efficiency, points", ({ efficiency: at }) => [at.points, at.lower, at.upper]),
-  "verdict", { "p of a regression": (at) => at.p_regression, "p of passing": (at) => at.p_passed, unlike: (at) => at.marks.join(", ") });
+  "verdict, p of a regression=p_regression, p of passing=p_passed", { unlike: (at) => at.marks.join(", ") });
 
 /** Draws the points of one verdict {at, row, ends}, with their intervals. */
 function seriesOf(verdict, own, colours, markLines) {
@@ -298,10 +291,8 @@ const ways = {
 const shownAs = (cause) => (cause === tracing ? "traced steps differ" : cause);
 const place = (cause) => (cause === tracing ? 2 : cause === "other causes" ? 1 : 0);
 
-/**
- * Returns the colour of a cause, which is that of its part of the step, as in reports. Causes in the same part differ in
- * strength.
- */
+/** Returns the colour of a cause, which is that of its part of the step, as in reports. Causes in the same part differ in
+ * strength. */
 function causeColour(colours, causes, cause) {
   if (cause === "other causes") return colours.parts.gap;
   if (cause === tracing) return colours.parts.other;
@@ -353,5 +344,4 @@ function whyChart(compare, names) {
   };
 }
 
-/** @returns {(import("../chart.js").ChartSpec|null)[]} */
 export const differenceCharts = (compare, names) => [differenceChart(compare, names), whyChart(compare, names)];

@@ -3,8 +3,7 @@
 // Shows efficiency, speed-up and throughput over rank counts, with intervals and the ideal.
 import { columns, ends, fixed, joined, labels, lined, meshTip, overRanks, scales, shares, si, stepTip } from "../kit.js";
 
-const numbers = columns("curve, ranks, nodes, launches",
-  ends("step time", ({ stepTime: at }) => [at.median, at.lower, at.upper]), "throughput, unit",
+const numbers = columns("curve, ranks, nodes, launches, step time~=stepTime, throughput, unit",
   ends("speed-up", (point) => [point.speedup, ...(point.speedupInterval ?? [])]),
   ends("efficiency", (point) => [point.efficiency, ...(point.efficiencyInterval ?? [])]), labels);
 

@@ -3,7 +3,7 @@
 // Shows the ranked findings, with the cost of each, the evidence for it, and the next step; and lists the warnings that a
 // reader needs before trusting a number, most severe first.
 import {
-  column, columns, counted, data, dotted, el, factLine, groupBy, joined, known, missing, rankCount, ranksText, shareText, thinBar,
+  columns, counted, data, dotted, el, factLine, groupBy, joined, known, missing, rankCount, ranksText, shareText, thinBar,
   unsound,
 } from "../kit.js";
 
@@ -38,7 +38,7 @@ const finding = (at, i, scale, curves) => el("li", { id: `finding-${i + 1}` },
       el("span", {}, el("b", {}, at.sentence), el("span", { class: "note" }, at.curve ? ` \u00b7 ${whereOf(at, curves)}` : ""))),
     el("dl", {}, factLine("evidence", evidence(at)), factLine("next step", at.next_step), factLine("source", dotted(at.rule, at.source)))));
 
-const numbers = columns("curve, on ranks", column("kind", null, { kind: "nowrap" }), "which ranks, what was seen");
+const numbers = columns("curve, on ranks, kind:nowrap, which ranks, what was seen");
 
 /** Lists what the analysis found at single points. */
 function remarks(curves) {
@@ -138,10 +138,8 @@ function ofDevices(curves) {
 const ofPairs = (report) => findingsOf(report).flatMap((at, i) =>
   (at.rule === "slow-pair" ? [{ text: `slow pairs: ${at.sentence}`, target: `finding-${i + 1}`, hardware: true }] : []));
 
-/**
- * Returns the warnings {text, grave: a number is wrong or missing, hardware: the cause can be repaired, target: id of a
- * section}: grave ones first, then those about hardware.
- */
+/** Returns the warnings {text, grave: a number is wrong or missing, hardware: the cause can be repaired, target: id of a
+ * section}: grave ones first, then those about hardware. */
 export function warningsOf(report, curves) {
   const notes = data.notes ?? [];
   const items = [

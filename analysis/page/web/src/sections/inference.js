@@ -3,7 +3,7 @@
 // Shows the latency of inference against its throughput over batch sizes and meshes, and the latencies of replicas that
 // serve requests at given rates.
 import {
-  column, columns, groupBy, joined, known, linesChart, meshText, oneOf, seconds, si, statusText, stepTip,
+  columns, groupBy, joined, known, linesChart, meshText, oneOf, seconds, si, statusText, stepTip,
 } from "../kit.js";
 
 /** True if a row has enough samples for an interval. Other rows are on no frontier, and no line joins them. */
@@ -12,24 +12,22 @@ const onFrontier = (row) => row.on_frontier && hasInterval(row);
 const meshOf = ({ point }) => meshText(point.mesh, "one rank");
 
 /** Returns the task of a row as a text. Only rows with the same text are compared, and each text has its own frontier. */
-const question = ({ run, point, row }) => joined([run.file, point.model, row.dtype, `prompt ${row.prompt}`, `output ${row.output}`,
+const question = ({ run, point, dtype, prompt, output }) => joined([run.file, point.model, dtype, `prompt ${prompt}`, `output ${output}`,
   point.options.vocabulary === "off" && "without vocabulary"]);
 
-const numbers = columns({
-  mesh: meshOf, ranks: ({ point }) => point.ranks, batch: ({ row }) => row.batch, TTFT: ({ row }) => row.ttft.median, TPOT: ({ row }) => row.tpot.median,
-  "95%": ({ row: { tpot } }) => (known(tpot.lower) ? `${seconds(tpot.lower)} to ${seconds(tpot.upper)}` : null), n: ({ row }) => row.tpot.plays,
-  "tokens/s": ({ row }) => row.tokens_per_second, "tokens/s/rank": ({ row }) => row.tokens_per_second_per_rank,
-}, column("cache", ({ row }) => row.cache_bytes, { kind: "memory" }),
-{ frontier: ({ row }) => (onFrontier(row) ? "*" : ""), status: ({ row }) => statusText(row) });
+const numbers = columns({ mesh: meshOf }, "ranks=point.ranks, batch, TTFT=ttft.median, TPOT=tpot.median",
+  { "95%": ({ tpot }) => (known(tpot.lower) ? `${seconds(tpot.lower)} to ${seconds(tpot.upper)}` : null) },
+  "n=tpot.plays, tokens/s=tokens_per_second, tokens/s/rank=tokens_per_second_per_rank, cache:memory=cache_bytes",
+  { frontier: (row) => (onFrontier(row) ? "*" : ""), status: statusText });
 
 /** Describes a chart with a line for each mesh over batch sizes; frontier points are filled. */
 function frontierChart(all) {
   const meshes = [...new Set(all.map(meshOf))];
-  const measured = all.filter(({ row }) => known(row.tpot.median) && known(row.tokens_per_second_per_rank)).sort((a, b) => a.row.batch - b.row.batch);
+  const measured = all.filter((row) => known(row.tpot.median) && known(row.tokens_per_second_per_rank)).sort((a, b) => a.batch - b.batch);
   if (measured.length < 2) return null;
   const lineOf = (mesh, i, passes, own) => ({
     name: mesh, i, symbol: "circle", symbolSize: 9, ...own,
-    items: measured.filter((at) => meshOf(at) === mesh && passes(at.row)).map(({ row }) =>
+    items: measured.filter((row) => meshOf(row) === mesh && passes(row)).map((row) =>
       ({ x: row.tpot.median, y: row.tokens_per_second_per_rank, row, symbol: onFrontier(row) ? "circle" : "emptyCircle" })),
   });
   return linesChart({
@@ -56,21 +54,17 @@ const blocksOf = (all) => [
   { table: { columns: numbers, items: all, caption: "inference by mesh and batch size", most: 40 } },
 ];
 
-const rowsOf = (micro, passes) => micro.flatMap(({ run, point }) => point.rows.filter(passes).map((row) => ({ run, point, row })));
+const rowsOf = (micro, passes) => micro.flatMap(({ run, point }) => point.rows.filter(passes).map((row) => ({ ...row, run, point })));
 
 export function inferenceBlocks({ micro }) {
   const questions = [...groupBy(rowsOf(micro, (row) => row.op === "infer"), question)];
   return [oneOf("question", questions.map(([text]) => text), (i) => blocksOf(questions[i][1]))];
 }
 
-const servingNumbers = columns({
-  launch: ({ run }) => run.id.slice(0, 8), point: ({ point }) => point.index, replicas: ({ row }) => row.replicas,
-  dispatch: ({ row }) => row.dispatch, arrivals: ({ row }) => row.arrivals, "offered/s": ({ row }) => row.offered,
-  "achieved/s": ({ row }) => row.achieved, requests: ({ row }) => row.requests, latency: ({ row }) => row.latency.median,
-  p99: ({ row }) => row.latency.p99, max: ({ row }) => row.latency.max, TTFT: ({ row }) => row.ttft.median,
-  queueing: ({ row }) => row.queueing.median, utilisation: ({ row }) => row.utilisation, imbalance: ({ row }) => row.imbalance,
-  backlog: ({ row }) => row.backlog, saturated: ({ row }) => (row.saturated ? "yes" : "no"),
-}, column("highest", ({ row }) => (row.highest ? "*" : ""), { kind: "words" }));
+const servingNumbers = columns({ launch: ({ run }) => run.id.slice(0, 8) }, "point=point.index, replicas, dispatch, arrivals",
+  "offered/s=offered, achieved/s=achieved, requests, latency=latency.median, p99=latency.p99, max=latency.max, TTFT=ttft.median",
+  "queueing=queueing.median, utilisation, imbalance, backlog",
+  { saturated: (row) => (row.saturated ? "yes" : "no"), highest: (row) => (row.highest ? "*" : "") });
 
 export function servingBlocks({ micro }) {
   const all = rowsOf(micro, (row) => row.op === "serve" && row.part === "rate");

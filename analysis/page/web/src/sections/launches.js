@@ -3,35 +3,33 @@
 // Shows several launches of one experiment: a list, the spread of their step times, and the points that were not joined.
 // Shows the index of several runs: the experiments of each, by machine, and throughput over time.
 import {
-  column, columns, counted, data, dateText, ends, joined, labels, largestBy, linesChart, percent, rankCount, seconds,
+  columns, counted, data, dateText, joined, labels, largestBy, linesChart, percent, rankCount, seconds,
   si,
 } from "../kit.js";
 
-const nowrap = (title, value) => column(title, value, { kind: "nowrap" });
 const verdicts = new Map([[true, "yes"], [false, "no"]]);
 const pointsText = ({ ok, failed, skipped }) => joined([`${ok} ok`, failed > 0 && `${failed} failed`, skipped > 0 && `${skipped} skipped`]);
 
-const indexColumns = columns({
-  created: ({ run }) => dateText(run.created), file: ({ run }) => run.file, machine: ({ run }) => run.machine,
-  experiment: ({ of }) => joined([of.workload, of.model, of.dtype, of.scaling].filter((part) => part !== "none")),
-  ranks: ({ of }) => of.ranks, nodes: ({ of }) => of.nodes, throughput: ({ of }) => of.throughput.value, unit: ({ of }) => of.throughput.unit,
-  efficiency: ({ of }) => of.efficiency, verified: ({ of }) => verdicts.get(of.verified),
-}, nowrap("points", ({ of }) => pointsText(of.points)), { labels: ({ of }) => of.labels.join(" ") });
+const indexColumns = columns("created, file, machine",
+  { experiment: (at) => joined([at.workload, at.model, at.dtype, at.scaling].filter((part) => part !== "none")) },
+  "ranks, nodes, throughput=throughput.value, unit=throughput.unit, efficiency", { verified: (at) => verdicts.get(at.verified) },
+  "points:nowrap", labels);
+const trendColumns = columns("machine, experiment=title, ranks, runs=runs.length",
+  "from:nowrap, to:nowrap, first, last, median, lowest:rate=min, highest:rate=max, unit, range of throughput=spread");
 
-const rate = (title, key) => column(title, (at) => at[key], { kind: "rate" });
-const trendColumns = columns("machine", { experiment: (at) => at.title }, "ranks", { runs: (at) => at.runs.length },
-  nowrap("from", (at) => dateText(at.from)), nowrap("to", (at) => dateText(at.to)), "first, last, median", rate("lowest", "min"), rate("highest", "max"),
-  "unit", { "range of throughput": (at) => at.spread });
+const trendsOf = (machine) => machine.throughput_over_time.map((trend) =>
+  ({ machine: machine.name, ...trend, from: dateText(trend.from), to: dateText(trend.to) }));
 
-const trendsOf = (machine) => machine.throughput_over_time.map((trend) => ({ machine: machine.name, ...trend }));
+const experimentsOf = ({ created, file, machine, experiments }) =>
+  experiments.map((of) => ({ ...of, created: dateText(created), file, machine, points: pointsText(of.points) }));
 
 /** Returns the tables of the index, with its runs by date; they are empty without an index. */
 function indexTables(report) {
   const runs = [...(report.index ?? [])].sort((a, b) => a.created.localeCompare(b.created));
   return [
-    { columns: indexColumns, items: runs.flatMap((run) => run.experiments.map((of) => ({ run, of }))), caption: "Index: each experiment of each run, at its largest rank count" },
+    { columns: indexColumns, items: runs.flatMap(experimentsOf), caption: "Index: each experiment of each run, at its largest rank count" },
     { columns: trendColumns, items: (report.machines ?? []).flatMap(trendsOf), caption: "Throughput over time" },
-    { columns: columns("file", { "why it could not be read": (at) => at.reason }), items: report.unreadable ?? [], caption: "Not read" },
+    { columns: columns("file, why it could not be read=reason"), items: report.unreadable ?? [], caption: "Not read" },
   ].map((table) => ({ table }));
 }
 
@@ -68,22 +66,19 @@ export function overTimeBlocks({ index, machines }) {
   return [{ charts: machines.map((machine, i) => overTime(machine, i, runs)) }];
 }
 
-const launchColumns = columns(column("launch", null, { kind: "count" }), { created: (run) => dateText(run.created) }, "file", nowrap("status"), "ranks, nodes",
-  { Isoscale: (run) => run.isoscale_version, git: (run) => run.system?.git_hash, warnings: (run) => run.warnings.length }, "id");
+const launchColumns = columns("launch:count", { created: (run) => dateText(run.created) },
+  "file, status:nowrap, ranks, nodes, Isoscale=isoscale_version, git=system.git_hash, warnings=warnings.length, id");
 
-/** Returns {name, point} for each point of a joined curve that several launches measured. */
-const repeated = (report, names) => report.curves.flatMap((curve, c) =>
-  curve.points.filter((point) => point.launches.length > 1).map((point) => ({ name: names[c], point })));
+/** Returns each point of a joined curve that several launches measured, with the curve's name. */
+const repeated = (report, names) => report.curves.flatMap((of, c) =>
+  of.points.filter((point) => point.launches.length > 1).map((point) => ({ ...point, curve: names[c] })));
 
-const spreadColumns = columns({ curve: ({ name }) => name, ranks: ({ point }) => point.ranks, launches: ({ point }) => point.launches.length },
-  ends("step time", ({ point: { step_time: at } }) => [at.median, at.lower, at.upper]),
-  { fastest: ({ point }) => point.step_time.min, slowest: ({ point }) => point.step_time.max, "spread of step time": ({ point }) => point.spread },
-  { ...labels, value: ({ point }) => labels.value(point) });
+const spreadColumns = columns("curve, ranks, launches=launches.length, step time~=step_time",
+  "fastest=step_time.min, slowest=step_time.max, spread of step time=spread", labels);
 
 /** Returns the median step of a launch at each point, relative to the median of all launches. */
-const itemsOf = (run, found) => found.flatMap(({ point }, y) => {
-  const { median } = point.step_time;
-  const own = point.launches.filter((at) => at.run === run && at.step_time.median !== null && median > 0);
+const itemsOf = (run, found) => found.flatMap(({ step_time: { median }, launches }, y) => {
+  const own = launches.filter((at) => at.run === run && at.step_time.median !== null && median > 0);
   return own.map(({ step_time: at }) => ({
     x: at.median / median - 1, y, time: at.median,
     interval: at.lower === null || at.upper === null ? null : [at.lower / median - 1, at.upper / median - 1],
@@ -92,7 +87,7 @@ const itemsOf = (run, found) => found.flatMap(({ point }, y) => {
 
 /** Describes the chart of each launch's median step relative to the median of all launches. */
 function spreadChart(report, found) {
-  const places = found.map(({ name, point }) => `${name}, ${rankCount(point.ranks)}`);
+  const places = found.map(({ curve, ranks }) => `${curve}, ${rankCount(ranks)}`);
   return linesChart({
     id: "spread", title: "Spread between launches",
     note: "each launch's median step against the median of all launches; right is slower; whiskers: 95% inside the launch",
@@ -108,9 +103,9 @@ function spreadChart(report, found) {
 
 function says(found, curves) {
   const launches = `${data.report.runs.length} launches`;
-  const widest = largestBy(found, ({ point }) => point.spread);
+  const widest = largestBy(found, ({ spread }) => spread);
   if (!widest) return `${launches}, ${curves.length} curves`;
-  return `${launches}; they differ most at ${widest.name} on ${rankCount(widest.point.ranks)}: by ${percent(widest.point.spread)}`;
+  return `${launches}; they differ most at ${widest.curve} on ${rankCount(widest.ranks)}: by ${percent(widest.spread)}`;
 }
 
 export function launchesBlocks({ curves }) {
@@ -120,7 +115,7 @@ export function launchesBlocks({ curves }) {
   const found = repeated(report, names);
   const apart = report.curves.flatMap(({ title, apart: texts }) => texts.map((text) => ({ curve: title, "kept apart because": text })));
   const leftOut = report.curves.flatMap((curve, c) => curve.left_out.map((at) => ({ curve: names[c], ...at })));
-  const leftOutColumns = columns("curve, ranks, file", { "step time": (at) => at.step_time.median }, "throughput", { why: (at) => at.reason });
+  const leftOutColumns = columns("curve, ranks, file, step time=step_time.median, throughput, why=reason");
   return [
     { saying: says(found, curves) },
     { when: found.length > 0, chart: spreadChart(report, found) },

@@ -3,7 +3,7 @@
 // Shows where time is lost: the time that each cause added, from the ideal step to the measured one, and the tree of
 // efficiencies of the POP Centre of Excellence, by rank count.
 import {
-  column, columns, eachCurve, el, explains, ink, joined, known, labels, largest, launchesText, lined, lossesOf, meaning,
+  columns, eachCurve, el, explains, ink, joined, known, labels, largest, launchesText, lined, lossesOf, meaning,
   note, panel, partOfCause, percent, rankCount, seconds, tracing,
 } from "../kit.js";
 
@@ -15,11 +15,9 @@ const wholeFrom = 0.2;
 const mostCounts = 10; // buttons of a switch
 const hasWaterfall = (point) => point.full.waterfall?.measured > 0;
 
-/**
- * Returns the steps of the staircase: {name, seconds, from, to, isWhole, part, tip}; the last one is the whole step, named
+/** Returns the steps of the staircase: {name, seconds, from, to, isWhole, part, tip}; the last one is the whole step, named
  * `whole`. If the causes do not explain the loss, they are one step, and the difference between traced and untraced steps is
- * another.
- */
+ * another. */
 function stairs(point, whole) {
   const { ideal, measured } = point.full.waterfall;
   const told = explains(point);
@@ -48,10 +46,8 @@ function labelOf(step, measured, isWide) {
   return `${sign}${percent(size / measured)}${isWide ? `  ${sign}${seconds(size)}` : ""}`;
 }
 
-/**
- * Places a label on the right of its bar, which is from `x0` to `x1`. If there is no room, the label is on the left; if
- * there is none there either, it is on the bar.
- */
+/** Places a label on the right of its bar, which is from `x0` to `x1`. If there is no room, the label is on the left; if
+ * there is none there either, it is on the bar. */
 function labelBeside(text, { x0, x1, area, colours, colour }) {
   const apart = 6;
   const width = 7.2 * text.length;
@@ -116,7 +112,7 @@ function waterfallOption(steps, colours, { axis }, isNarrow, most) {
   };
 }
 
-const numbers = columns("curve, ranks, cause", { time: (row) => row.seconds, "share of the step": (row) => row.share }, "what it is", labels);
+const numbers = columns("curve, ranks, cause, time=seconds, share of the step=share, what it is", labels);
 
 const rowsOf = (name, points, whole, means) => points.flatMap((point) => {
   const { ideal, measured } = point.full.waterfall;
@@ -134,12 +130,8 @@ function someOf(points) {
   return Array.from({ length: mostCounts }, (_, i) => points[Math.floor((i * (points.length - 1)) / (mostCounts - 1))]);
 }
 
-/**
- * Describes the chart of a curve's staircases.
- * @param {{id: string, name: string, points: object[], whole: string, means: string, beside?: object[]}} of whole:
- *   "measured" or "predicted", means: a sentence that explains it; beside: all points of the charts that are shown together,
- *   whose axes end at the same value
- */
+/** Describes the chart of a curve's staircases. It takes whole: "measured" or "predicted", means: a sentence that explains
+ * it; beside: all points of the charts that are shown together, whose axes end at the same value. */
 export function waterfallChart({ id, name, points, whole, means, beside = [] }) {
   const isMeasured = whole === "measured";
   const shown = isMeasured ? points : someOf(points);
@@ -230,7 +222,7 @@ const allCurves = (curves) => treePanel("At the largest rank count", "at the lar
       el("td", { class: "number" }, countOf(point)), tree.map(([key]) => cellOf(point.full.pop[key])));
   }));
 
-const popNumbers = columns("curve, ranks", tree.map(([key, title]) => column(title, ({ full }) => full.pop[key], { kind: "share" })), labels);
+const popNumbers = columns("curve, ranks", ...tree.map(([key, title]) => `${title}:share=full.pop.${key}`), labels);
 
 export function popBlocks({ curves: all }) {
   const curves = all.filter((curve) => treesOf(curve).length > 0);

@@ -47,10 +47,8 @@ const badgesOf = ({ labels }, verified) => [
   ...(verified === null ? [{ text: "not verified", kind: "warn" }] : []),
 ];
 
-/**
- * The card shows the largest point whose times represent the machine. If the curve has a larger point, names that point's
- * efficiency and labels; null otherwise.
- */
+/** The card shows the largest point whose times represent the machine. If the curve has a larger point, names that point's
+ * efficiency and labels; null otherwise. */
 function beyond(curve, point) {
   const at = largest(curve.points);
   if (at.ranks === point.ranks || at.efficiency === null) return null;
@@ -144,10 +142,8 @@ const mostTracing = 0.05;
 const markedCauses = [...unsound, "few-steps"];
 const tracingShare = (point) => lossesOf(point).find((loss) => loss.cause === tracing)?.share ?? 0;
 
-/**
- * Returns the largest losses of the curves at their headline points (see headlineOf()). Each cause appears once, for the
- * curve where it is worst.
- */
+/** Returns the largest losses of the curves at their headline points (see headlineOf()). Each cause appears once, for the
+ * curve where it is worst. */
 function causes(curves) {
   const all = curves.flatMap((curve) => {
     const point = headlineOf(curve.points);

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // Shows latency and bandwidth between ranks as a matrix of pairs, with hosts as blocks and slow pairs outlined.
-import { bandwidth, column, columns, el, groupBy, known, median, oneOf, percent, seconds, signedPercent, statusText } from "../kit.js";
+import { bandwidth, columns, el, groupBy, known, median, oneOf, percent, seconds, signedPercent, statusText } from "../kit.js";
 import { cellAt, cellAxis, everyNth, heatCells, hostAxis, hostBlocks, hostLines, reach, scale } from "./ranks.js";
 
 /** The quantities of a pair, with the words for larger (`more`) and smaller (`less`) values. */
@@ -39,11 +39,8 @@ const outlines = (cells, colours) => ({
   }),
 });
 
-const rank = (title, key) => column(title, (pair) => pair[key], { kind: "count" });
-const numbersOf = (slow) => columns(rank("from", "src"), rank("to", "dst"), "class, bandwidth, latency", {
-  "both ways": (pair) => pair.bidirectional,
-  slow: ({ src, dst }) => slow.filter((at) => at.src === src && at.dst === dst).map((at) => at.quantity).join(" "),
-  status: statusText,
+const numbersOf = (slow) => columns("from:count=src, to:count=dst, class, bandwidth, latency, both ways=bidirectional", {
+  slow: ({ src, dst }) => slow.filter((at) => at.src === src && at.dst === dst).map((at) => at.quantity).join(" "), status: statusText,
 });
 
 function coloursOf(colours, state, quantity, values) {
@@ -125,10 +122,8 @@ function commonEnd(pairs) {
   return pairs.length >= 4 && times > pairs.length / 2 ? `${times} of ${pairs.length} slow pairs have one end in common: ${name}` : null;
 }
 
-/**
- * Returns the number of slow pairs in each quantity; the matrix outlines only the pairs that are slow in the quantity it
- * shows.
- */
+/** Returns the number of slow pairs in each quantity; the matrix outlines only the pairs that are slow in the quantity it
+ * shows. */
 const slowCounts = (slow) => Object.entries(quantities)
   .map(([name, { key }]) => ({ name, pairs: slowPairs(slow.filter((at) => at.quantity === key)).length }))
   .filter(({ pairs }) => pairs > 0).map(({ name, pairs }) => `${pairs} by ${name}`).join(", ");

@@ -11,10 +11,8 @@ import {
 import { partColumns, partsChart } from "./breakdown.js";
 import { waterfallChart } from "./losses.js";
 
-/**
- * Returns the curve of the machine as it is, then of each what-if: {name: unique among them, points: those that could be
- * predicted, as the JSON has them, refused: {ranks, nodes, refused} of the others}.
- */
+/** Returns the curve of the machine as it is, then of each what-if: {name: unique among them, points: those that could be
+ * predicted, as the JSON has them, refused: {ranks, nodes, refused} of the others}. */
 export function predictedCurves(prediction) {
   const all = [prediction.curve, ...prediction.what_if];
   const names = distinct(all.map((curve) => curve.title));
@@ -36,13 +34,10 @@ export function fallen({ ranks, waterfall: { ideal, predicted, lost } }) {
   return { ranks, labels: [], full: { waterfall: { ideal, measured: predicted, lost, missing: [] } } };
 }
 
-const boundsOf = (of) => [of?.value, of?.lower, of?.upper];
-const share = (title, value) => column(title, value, { kind: "share" });
 const numbers = columns("curve, ranks, nodes", { mesh: ({ mesh }) => mesh && meshText(mesh) },
-  ends("step time", (row) => boundsOf(row.step_time)), ends("throughput", (row) => boundsOf(row.throughput)),
-  { "speed-up": (row) => row.speedup?.value }, ends("efficiency", (row) => boundsOf(row.efficiency)),
-  { noise: (row) => row.uncertainty?.noise }, share("launch", (row) => row.uncertainty?.launch), { model: (row) => row.uncertainty?.fit }, "simulated",
-  { "delay by noise": (row) => row.delay, "memory per rank": (row) => row.memory_per_rank, MFU: (row) => row.mfu }, "limit, notes");
+  "step time~=step_time, throughput~=throughput, speed-up=speedup.value, efficiency~=efficiency, noise=uncertainty.noise",
+  "launch:share=uncertainty.launch, model=uncertainty.fit, simulated, delay by noise=delay, memory per rank=memory_per_rank, MFU=mfu",
+  "limit, notes");
 
 function predictedRow(curve, point, hasEfficiency) {
   const notes = joined([point.extrapolated && "extrapolated", point.fits === false && "does not fit in memory"]);
@@ -136,10 +131,9 @@ function whatIfTable([base, ...changed], hasEfficiency) {
   const titled = (title, made) => ({ ...made, title });
   const [efficiency, ...bounds] = ends("efficiency then", ({ then }) => [then.efficiency.value, ...(endsOf(then.efficiency) ?? [])], { kind: "share" });
   return {
-    columns: columns("if, ranks", { "step time": ({ now }) => now.step_time.value },
-      titled("then", column("step time then", ({ then }) => then.step_time.value, { kind: "time" })),
+    columns: columns("if, ranks, step time=now.step_time.value", titled("then", column("step time then", ({ then }) => then.step_time.value, { kind: "time" })),
       { "faster by": ({ now, then }) => now.step_time.value / then.step_time.value - 1 },
-      hasEfficiency ? [column("efficiency", ({ now }) => now.efficiency.value), titled("then", efficiency), ...bounds] : []),
+      hasEfficiency ? columns("efficiency=now.efficiency.value", titled("then", efficiency), bounds) : []),
     items,
     caption: hasEfficiency ? "What if: efficiency is against the baseline on the machine so changed" : "What if", id: "what-if", most: 40,
   };
@@ -162,8 +156,7 @@ const partsOf = ({ breakdown }, whole) => ({ parts: breakdown, hidden: breakdown
 const barOf = (curve, point, name = String(point.ranks)) =>
   ({ ...point, curve: curve.name, name, ...partsOf(point, point.step_time.value) });
 
-const memoryOf = { "memory per rank": (at) => at.memory_per_rank };
-const stepNumbers = columns("curve, ranks", { "step time": ({ whole }) => whole }, partColumns, { MFU: ({ mfu }) => mfu, ...memoryOf }, "limit");
+const stepNumbers = columns("curve, ranks, step time=whole", partColumns, "MFU=mfu, memory per rank=memory_per_rank, limit");
 
 export function predictedStepBlocks({ prediction }) {
   const curves = curvesWith(prediction, (point) => point.breakdown !== null);
@@ -200,8 +193,8 @@ export function predictedLossBlocks({ prediction }) {
     isMany && oneOf("what if", curves.slice(1).map((curve) => curve.name), (i) => [{ charts: [specs[i + 1]] }])];
 }
 
-const bestColumns = columns({ ...column("place", null, { kind: "count" }), title: "", csv: "place" },
-  { mesh: ({ mesh }) => meshText(mesh), "step time": (at) => at.step_time });
+const bestColumns = columns({ ...column("place", null, { kind: "count" }), title: "", csv: "place" }, { mesh: ({ mesh }) => meshText(mesh) },
+  "step time=step_time");
 
 /** Returns the table of candidates with the options in which they differ, and always the microbatch. */
 function candidates(best, unit) {
@@ -209,7 +202,7 @@ function candidates(best, unit) {
   return {
     columns: columns(bestColumns.slice(0, 2), telling.map((key) => column(key, ({ options }) => ownOf(options, key), { kind: "words" })), bestColumns[2],
       { "longer by": (at) => at.step_time / best[0].step_time - 1 }, column(unit || "throughput", (at) => at.throughput, { kind: "rate" }),
-      memoryOf, { "why it loses to the first": (at) => at.why_not }),
+      "memory per rank=memory_per_rank, why it loses to the first=why_not"),
     items: best, id: "best-table", stacks: true,
   };
 }
@@ -270,10 +263,8 @@ function uncertaintyChart(curves) {
   };
 }
 
-/**
- * Shows the measurement that would narrow the interval most: its description, its command, and the width of the interval now
- * and after it.
- */
+/** Shows the measurement that would narrow the interval most: its description, its command, and the width of the interval
+ * now and after it. */
 function nextContent({ what, command, width_now: now, width_then: then }) {
   const bar = (name, width) => el("div", { class: "cause" }, el("b", {}, percent(width)),
     el("div", {}, el("span", { class: "faint" }, name), thinBar("reached", Math.min(1, width / Math.max(now, then)))));

@@ -11,7 +11,7 @@ const looks = { stop: "bad", warning: "warn", ok: "good", "not checked": "faint"
 
 const checkColumns = columns(
   column("verdict", (check) => `${check.verdict}${check.allowed ? " (allowed)" : ""}`, { look: (value) => looks[value.replace(" (allowed)", "")] ?? null }),
-  { check: ({ name }) => name, "what was found": ({ what }) => what }, "fix, cost", { where: ({ host, device }) => joined([host, device]) || null });
+  "check=name, what was found=what, fix, cost", { where: ({ host, device }) => joined([host, device]) || null });
 const fewShown = 15; // further checks are shown at first only if they found something
 
 /** Returns the checks of all launches; equal results appear once. */

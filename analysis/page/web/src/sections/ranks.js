@@ -11,12 +11,9 @@ export function cellAt(api, least = 0) {
   return { x: x - width / 2, y: y - height / 2, width, height };
 }
 
-/**
- * Makes the cells of a heat map from items [x, y, value]; a visual map colours them by value. The series is custom, since
+/** Makes the cells of a heat map from items [x, y, value]; a visual map colours them by value. The series is custom, since
  * ECharts 6 paints series of type heatmap on separate layers in several passes, and printing does not wait for these passes.
- * @param {number[][]} items
- * @param {{border?: string|null, label?: (item: number[]) => {text: string, fill: string}|null}} [how]
- */
+ * border: colour, or null; label(item) returns {text, fill}, or null. */
 export const heatCells = (name, items, { border = null, label = () => null } = {}) => ({
   type: "custom", name, data: items, dimensions: ["x", "y", "value"], encode: { x: 0, y: 1, tooltip: 2 }, z: 2,
   renderItem(params, api) {
@@ -74,10 +71,8 @@ export const linesBefore = (rows, name, style, along = "y", z = 5) => ({
 export const hostLines = (blocks, colours, along) =>
   linesBefore(blocks.slice(1).map(({ first }) => first), "hosts", { stroke: colours.text, opacity: 0.55 }, along);
 
-/**
- * Makes the colour scale below a heat map, which extends equally far on both sides of zero. `words` label its upper and its
- * lower end, followed by their values if `own` has a formatter.
- */
+/** Makes the colour scale below a heat map, which extends equally far on both sides of zero. `words` label its upper and its
+ * lower end, followed by their values if `own` has a formatter. */
 export const scale = (colours, most, words, own = {}) => ({
   type: "continuous", min: -most, max: most, calculable: false, orient: "horizontal", left: "center", bottom: 0, itemWidth: 12, itemHeight: 140,
   text: own.formatter ? [`${words[0]}: +${own.formatter(most)}`, `${words[1]}: \u2212${own.formatter(most)}`] : words,
@@ -99,10 +94,8 @@ export function everyNth(height) {
 const quantities = ["step", "compute", "copies", "transfer", "wait", "bubble", "gap", "caused_wait"];
 const rowTitle = (map, row) => `rank ${map.world_rank[row]} on ${map.hosts[map.host[row]]}`;
 
-/**
- * Returns the quantities of the map: {title, absolute, seconds[], value[]}; a value is a deviation relative to the median
- * step.
- */
+/** Returns the quantities of the map: {title, absolute, seconds[], value[]}; a value is a deviation relative to the median
+ * step. */
 function deviations(map) {
   const reference = map.median.step;
   return quantities.filter((key) => map[key]?.some(known)).map((key) => {
@@ -126,12 +119,9 @@ function outstanding(map, shown) {
 
 const rowHeight = (rows) => (rows <= 32 ? 18 : Math.max(3, 640 / rows));
 
-/**
- * Describes a heat map with a row for each rank.
- * @param {object} of a chart's description without `option`, and values: [column][row]; xAxis; ends: words for the ends of
- *   the scale, of values with so many `places`; tip: (column, row, value) => string; cells: own settings of heatCells, a
- *   function of the colours and the reach
- */
+/** Describes a heat map with a row for each rank. It takes a chart's description without `option`, and values:
+ * [column][row]; xAxis; ends: words for the ends of the scale, of values with so many `places`; tip: (column, row, value) =>
+ * string; cells: own settings of heatCells, a function of the colours and the reach. */
 function rankChart(map, point, { values, xAxis, ends, places, tip, cells = () => ({}), numbers, note, ...spec }) {
   const items = values.flatMap((of, x) => of.flatMap((value, y) => (known(value) ? [[x, y, value]] : [])));
   const most = reach(items.map((item) => item[2]), 0.01);

@@ -4,7 +4,7 @@
 // calibration fitted; matrix multiplications over their work, below the measured ceiling and the peak of the datasheet;
 // memory bandwidth; and how much communication is hidden behind computation.
 import {
-  bandwidth, bytes, colourOf, column, columns, distinct, el, ends, flops, groupBy, joined, known, labels, largestBy, lined, linesChart,
+  bandwidth, bytes, colourOf, columns, distinct, el, flops, groupBy, joined, known, labels, largestBy, lined, linesChart,
   markLine, oneOf, ownOf, percent, rankCount, seconds, si, statusText, stepTip, unsound,
 } from "../kit.js";
 
@@ -103,9 +103,8 @@ const barChart = (lines, op, spec) => ({
   }),
 });
 
-const numbers = columns({ line: ({ line }) => line.name, size: (row) => row.bytes },
-  ends("time", ({ time: at }) => [at.median, at.lower, at.upper]), { "99% of calls": (row) => row.time.p99 },
-  "algbw, busbw, wrong, class", { labels: ({ line }) => line.labels.join(" "), status: statusText });
+const numbers = columns("line=line.name, size=bytes, time~=time, 99% of calls=time.p99, algbw, busbw, wrong, class",
+  { labels: ({ line }) => line.labels.join(" "), status: statusText });
 
 /** Returns the best bandwidth and the least time of each line, in words. */
 const bestTexts = (lines) => lines.map((line) => {
@@ -168,9 +167,7 @@ function limitsOf(lines, dtype) {
   return [...found];
 }
 
-const gemmNumbers = columns("line, m, n, k, batch", {
-  time: (row) => row.time.median, rate: (row) => row.flops, "of ceiling": (row) => row.of_ceiling, "of peak": (row) => row.of_peak,
-}, labels);
+const gemmNumbers = columns("line, m, n, k, batch, time=time.median, rate=flops, of ceiling=of_ceiling, of peak=of_peak", labels);
 
 function gemmTip({ seriesName, name, data: { row, labels } }) {
   if (!row) return name;
@@ -266,16 +263,11 @@ function sizesChart(rows, table) {
   });
 }
 
-const memoryNumbers = columns("kind", { size: (row) => row.bytes }, "together", { "NUMA node": (row) => row.numa }, "bandwidth",
-  { time: (row) => row.time.median, "of peak": (row) => row.of_peak, status: statusText });
-
-const bound = (title, value) => column(title, value, { kind: "coarse share" });
-const overlapNumbers = columns("collective", { size: (row) => row.bytes }, "m, n, k", {
-  precision: (row) => row.dtype, "GEMM alone": (row) => row.gemm_alone, "collective alone": (row) => row.collective_alone,
-}, column("together", null, { kind: "time" }), "hidden", bound("from", (row) => row.hidden_lower), bound("to", (row) => row.hidden_upper), {
-  "GEMM slower": (row) => row.gemm_slowdown, "collective slower": (row) => row.collective_slowdown,
-  status: (row) => (row.status === "ok" ? row.why_unknown ?? "ok" : statusText(row)),
-});
+const memoryNumbers = columns("kind, size=bytes, together, NUMA node=numa, bandwidth, time=time.median, of peak=of_peak", { status: statusText });
+const overlapNumbers = columns("collective, size=bytes, m, n, k, precision=dtype, GEMM alone=gemm_alone, collective alone=collective_alone",
+  "together:time, hidden, from:coarse share=hidden_lower, to:coarse share=hidden_upper",
+  "GEMM slower=gemm_slowdown, collective slower=collective_slowdown",
+  { status: (row) => (row.status === "ok" ? row.why_unknown ?? "ok" : statusText(row)) });
 
 function ofMemory(rows) {
   const table = { columns: memoryNumbers, items: rows };

@@ -77,10 +77,8 @@ const idleNames = ["exposed communication", "gap"];
 const idleParts = ["transfer", "gap"];
 const tint = (colours, kind) => ({ fill: colours.parts[idleParts[kind]], opacity: isDark(colours) ? 0.28 : 0.2 });
 
-/**
- * Makes a series of boxes. Items are [first row, begin, end, last row, ...]; `draw(shape, api)` makes the visible part of a
- * box, `height` is a share of a row.
- */
+/** Makes a series of boxes. Items are [first row, begin, end, last row, ...]; `draw(shape, api)` makes the visible part of a
+ * box, `height` is a share of a row. */
 const boxes = (name, data, { height, draw, ...own }) => ({
   type: "custom", name, data, encode: { x: [1, 2], y: [0, 3], tooltip: [] }, clip: true, ...own,
   renderItem({ coordSys: area }, api) {
@@ -131,9 +129,7 @@ function idleSeries({ idle }, layout, kind, colours) {
   });
 }
 
-/**
- * Draws idle times on top of boxes that stand for several operations and would hide these times, in the rows that compute.
- */
+/** Draws idle times on top of boxes that stand for several operations and would hide these times, in the rows that compute. */
 function idleWithin({ idle }, layout, colours) {
   const data = idle.lane.flatMap((lane, i) => layout.rows.flatMap((row, at) =>
     (row.lane === lane && row.computes ? [[at, idle.start[i], idle.start[i] + idle.length[i], at, idle.kind[i]]] : [])));
@@ -186,10 +182,8 @@ function spanText(at) {
     during(at.of, at["start / ns"], at["length / ns"]);
 }
 
-/**
- * Returns the time of the step, which is that of its slowest rank, and the time that the picture covers, from the first
- * begin to the last end of a rank.
- */
+/** Returns the time of the step, which is that of its slowest rank, and the time that the picture covers, from the first
+ * begin to the last end of a rank. */
 function stepText(timeline) {
   const time = seconds(timeline.step_time);
   const width = seconds(timeline.length);
