@@ -3,15 +3,14 @@
 // Builds sections from lists of blocks, with lists to choose what a part of a section shows.
 import { chart, keepStates } from "./chart.js";
 import { el } from "./dom.js";
-import { filter } from "./filter.js";
+import { filter } from "./choices.js";
 import { missing, rankCount } from "./format.js";
 import { table } from "./table.js";
 
-/** A block of a section: an element, or one of these descriptions: note: a sentence in small type; saying: one in usual
- * type; mark: a warning; list: sentences, of which `most` are shown; table (table.js); charts: descriptions of charts
- * (chart.js), or panels, side by side; chart: one alone; tables: tables side by side; facts: [name, value] in lines; fold:
- * text that opens `blocks`. A block that is null, has nothing to show (a table without items), or whose `when` is false, is
- * left out. */
+/** A block of a section: an element, or one of these descriptions: note: a sentence in small type; saying: one in usual type;
+ * mark: a warning; list: sentences, of which `most` are shown; table (table.js); charts: descriptions of charts (chart.js), or
+ * panels, side by side; chart: one alone; tables: tables side by side; facts: [name, value] in lines; fold: text that opens
+ * `blocks`. A block that is null, has nothing to show (a table without items), or whose `when` is false, is left out. */
 
 const paragraph = (look) => (text) => el("p", { class: look }, text);
 const sideBySide = (make) => (made) =>
@@ -53,8 +52,8 @@ function select(label, names, chosen, onChange) {
   return el("label", { class: "select" }, el("span", {}, label), list);
 }
 
-/** Makes a list of several contents, one of which is shown; null without any. A list of curves follows the filter.
- * show(index) returns the blocks of one content. */
+/** Makes a list of several contents, one of which is shown; null without any. A list of curves follows the filter. show(index)
+ * returns the blocks of one content. */
 export function oneOf(label, names, show) {
   if (names.length === 0) return null;
   const place = el("div", {});
@@ -73,7 +72,7 @@ export function oneOf(label, names, show) {
   return el("div", {}, names.length > 1 ? el("div", { class: "choices" }, list) : null, place);
 }
 
-const mostBeside = 6;
+export const mostBeside = 6; // charts of curves
 
 /** Shows what `make` makes of each curve: side by side if they are few, otherwise of the curve that the reader chooses. */
 export const eachCurve = (curves, make) => [curves.length > mostBeside
@@ -95,14 +94,14 @@ function chosenPoint(groups) {
   const first = firstChoice(groups);
   const group = groups.find(({ title }) => title === filter.get("curve")) ?? first.group;
   const point = group.points.find(({ ranks }) => String(ranks) === filter.get("ranks"));
-  // If no point has the chosen rank count, the first choice is shown if it is on this curve, and otherwise the largest point
-  // of the curve.
+  // If no point has the chosen rank count, the first choice is shown if it is on this curve, and otherwise the largest point of
+  // the curve.
   return { group, point: point ?? (group === first.group ? first.point : group.points.at(-1)) };
 }
 
-/** Makes the content of one point that has details (series for charts), with two lists to choose the curve and the rank
- * count; null if there is nothing to show at any point. has(details) is true for points that have something to show;
- * show(point, group) returns the blocks of one, whose group {title, points} is its curve. */
+/** Makes the content of one point that has details (series for charts), with two lists to choose the curve and the rank count;
+ * null if there is nothing to show at any point. has(details) is true for points that have something to show; show(point, group)
+ * returns the blocks of one, whose group {title, points} is its curve. */
 export function pointContent(curves, has, show) {
   const groups = curves.map((curve) => ({ title: curve.short, points: curve.points.filter((point) => point.details) }))
     .filter(({ points }) => points.length > 0);

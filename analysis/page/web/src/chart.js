@@ -2,19 +2,40 @@
 // SPDX-License-Identifier: MIT
 // Makes the frame around every chart: title, switches, a legend of buttons, the picture, its numbers as a table, saving and
 // printing. A chart is drawn when it comes near the window.
+import { BarChart, CustomChart, LineChart, ScatterChart } from "echarts/charts";
+import {
+  DataZoomComponent, GridComponent, LegendComponent, MarkAreaComponent, MarkLineComponent, TitleComponent, TooltipComponent,
+  VisualMapComponent,
+} from "echarts/components";
+import { init, use } from "echarts/core";
+import { CanvasRenderer, SVGRenderer } from "echarts/renderers";
+import LRU from "zrender/lib/core/LRU.js";
+import { filter, onThemeChange, setPrinting, theme } from "./choices.js";
+import { sourceText } from "./data.js";
 import { button, download, el, isNarrow } from "./dom.js";
-import { init } from "./echarts.js";
-import { filter } from "./filter.js";
-import { sourceText } from "./machine.js";
 import { table } from "./table.js";
-import { onThemeChange, setPrinting, theme } from "./theme.js";
 
-/** A chart's description: id, unique on the page, such as "efficiency"; title; note: a sentence below the title;
- * option(colours, state, isNarrow): an ECharts option with these additions: `format` of an axis writes its values,
- * `tip(item)` returns the text of a tooltip, `zoom: true` lets a reader zoom along the x axis; series to switch on and off
- * have names. `state` has the value of each switch by its name. switches: [{name, label, choices, value}], of which one
- * named "ranks" follows the filter of the page; table (table.js): the chart's numbers; height: pixels, or a function of the
- * state that returns them; legend: false: none. */
+// zrender caches the widths of texts in an object, with the text as key. For a host called "__proto__" or "constructor" it would
+// find and change a property that all objects have. A zero byte at the end of each key prevents this, since no such property's
+// name ends with it.
+for (const name of ["get", "put"]) {
+  const method = LRU.prototype[name];
+  LRU.prototype[name] = function (key, ...value) {
+    return method.call(this, `${key}\0`, ...value);
+  };
+}
+
+// The page contains only these parts of ECharts.
+use([
+  BarChart, CanvasRenderer, CustomChart, DataZoomComponent, GridComponent, LegendComponent, LineChart, MarkAreaComponent,
+  MarkLineComponent, SVGRenderer, ScatterChart, TitleComponent, TooltipComponent, VisualMapComponent,
+]);
+
+/** A chart's description: id, unique on the page, such as "efficiency"; title; note: a sentence below the title; option(colours,
+ * state, isNarrow): an ECharts option with these additions: `format` of an axis writes its values, `tip(item)` returns the text
+ * of a tooltip, `zoom: true` lets a reader zoom along the x axis; series to switch on and off have names. `state` has the value
+ * of each switch by its name. switches: [{name, label, choices, value}], of which one named "ranks" follows the filter of the
+ * page; table (table.js): the chart's numbers; height: pixels, or a function of the state that returns them; legend: false: none. */
 
 /** Maps ids to all charts on the page: {drawn, draw(), instance, spec, state}, also for scripts. */
 export const charts = {};
@@ -30,8 +51,8 @@ const resized = new ResizeObserver((entries) => {
   for (const { target } of entries) charts[target.dataset.chart]?.resize();
 });
 
-/** Returns the text without any "{name|", which would begin a style of rich text: an invisible character separates the brace
- * and the name. */
+/** Returns the text without any "{name|", which would begin a style of rich text: an invisible character separates the brace and
+ * the name. */
 const plain = (text) => text?.replace(/\{(?=\w+\|)/g, "{\u2060");
 /** Replaces the control characters that XML does not allow, not even escaped. */
 const forXml = (text) => text.replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd");
@@ -76,8 +97,7 @@ function complete({ tip, zoom, ...option }, colours, narrow) {
 
 /** Returns the number of lines that a legend of these names takes in a saved picture. */
 function linesOf(names, width) {
-  let lines = 0;
-  let used = Infinity;
+  let [lines, used] = [0, Infinity];
   for (const name of names) {
     const item = 45 + 7 * name.length;
     lines += used + item > width ? 1 : 0;
@@ -262,8 +282,8 @@ class Chart {
     return result;
   }
 
-  /** Puts a drawing as SVG beside the canvas, which is painted too late for printing, and is coarse on paper; style.css
-   * shows the drawing on paper only. */
+  /** Puts a drawing as SVG beside the canvas, which is painted too late for printing, and is coarse on paper; style.css shows the
+   * drawing on paper only. */
   toPaper() {
     const height = this.height();
     const instance = init(el("div"), null, { renderer: "svg", width: paperWidth, height });
@@ -290,8 +310,8 @@ export function chart(spec) {
   return made.element;
 }
 
-/** Removes the charts in `place`, and then calls `fill`, which puts others there. The old charts must be removed first,
- * since charts are registered by id and the new ones have the same ids. */
+/** Removes the charts in `place`, and then calls `fill`, which puts others there. The old charts must be removed first, since
+ * charts are registered by id and the new ones have the same ids. */
 export function keepStates(place, fill) {
   const drawn = [];
   for (const { id } of place.querySelectorAll("figure.chart")) {

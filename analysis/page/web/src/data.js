@@ -1,17 +1,17 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // Provides the data of the page (written by analysis/page/page_data.cpp), and views of it that sections share.
-import { groupBy, ranksText } from "./format.js";
+import { counted, distinctOf, dotted, groupBy, joined, listed, memory as memoryText, ranksText } from "./format.js";
 
-/** One point of a curve, of one launch or of several: ranks; nodes; stepTime {median, lower, upper} in seconds; throughput,
- * in `unit`; speedup and efficiency (1 = ideal) with speedupInterval and efficiencyInterval [lower, upper], null where not
- * known; labels; status; reason; full: the point of the JSON report (breakdown, waterfall, pop, ...), for several launches
- * that of the typical launch, with losses relative to the joined curve's baseline; launch: number, from 1, of the typical
- * launch if there are several; launches: their number; details: series for charts, or null. */
+/** One point of a curve, of one launch or of several: ranks; nodes; stepTime {median, lower, upper} in seconds; throughput, in
+ * `unit`; speedup and efficiency (1 = ideal) with speedupInterval and efficiencyInterval [lower, upper], null where not known;
+ * labels; status; reason; full: the point of the JSON report (breakdown, waterfall, pop, ...), for several launches that of the
+ * typical launch, with losses relative to the joined curve's baseline; launch: number, from 1, of the typical launch if there are
+ * several; launches: their number; details: series for charts, or null. */
 
-/** A curve: title; short: the title for legends, without the parts that all titles share; baseline: rank count of the point
- * that the others are compared with, or null; baselineName: the baseline as text, "1 rank", or null; perNode: true if the
- * baseline is one node, and scaling is counted in nodes; points: those that were measured; skipped: the others. */
+/** A curve: title; short: the title for legends, without the parts that all titles share; baseline: rank count of the point that
+ * the others are compared with, or null; baselineName: the baseline as text, "1 rank", or null; perNode: true if the baseline is
+ * one node, and scaling is counted in nodes; points: those that were measured; skipped: the others. */
 
 export const data = JSON.parse(document.getElementById("data").textContent);
 /** Returns the object's own property; `name` may be that of an inherited one: "constructor". */
@@ -83,9 +83,89 @@ export function launchesText(points) {
 }
 
 /** Returns the points of micro-benchmarks: {run, point}. */
-export function benches(report = data.report) {
-  return report.runs.flatMap((run) => run.points.filter((point) => point.rows.length > 0).map((point) => ({ run, point })));
-}
-
+export const benches = (report = data.report) =>
+  report.runs.flatMap((run) => run.points.filter((point) => point.rows.length > 0).map((point) => ({ run, point })));
 /** The labels of points whose times do not represent the machine. */
 export const unsound = ["oversubscribed", "shared-gpu", "injected"];
+/** Returns the kinds of nodes of a run; the ranks of one kind have equal facts. */
+export const kindsOf = (run) => run.system?.kinds ?? [];
+
+/** Returns the size of the machine: "8 nodes \u00d7 8 GPUs". */
+function shape(run) {
+  const perNode = run.ranks / run.nodes;
+  const shares = () => run.points.some((point) => point.labels.includes("shared-gpu"));
+  const unit = run.device === "cuda" && !shares() ? "GPU" : "rank";
+  if (!Number.isInteger(perNode)) return `${counted(run.ranks, unit)} on ${counted(run.nodes, "node")}`;
+  return `${counted(run.nodes, "node")} \u00d7 ${counted(perNode, unit)}`;
+}
+
+/** Returns the models of the GPUs, or of the CPUs if there are none. */
+function models(run) {
+  const named = (key) => distinctOf(kindsOf(run).map((kind) => kind.text[key]));
+  const gpus = run.device === "cuda" ? named("gpu_name") : [];
+  const all = gpus.length > 0 ? gpus : named("cpu_model");
+  return all.length > 2 ? `${all.length} kinds` : all.join(" and ");
+}
+
+function nodeText(kind) {
+  const { cores, memory_total: memory } = kind.number;
+  return joined([kind.text.cpu_model, cores ? counted(cores, "core") : "", memory ? memoryText(memory) : ""]);
+}
+
+/** Compares names so that node2 is before node10. */
+export const naturally = (a, b) => a.localeCompare(b, "en", { numeric: true });
+
+/** Returns the names of the hosts: "a, b, c and 5 more". */
+export function hostsText(kinds, most = 3) {
+  const hosts = distinctOf(kinds.flatMap((kind) => kind.hosts)).sort(naturally);
+  const more = hosts.length - most + kinds.reduce((sum, kind) => sum + (kind.more_hosts ?? 0), 0);
+  return hosts.slice(0, most).join(", ") + (hosts.length > most || more > 0 ? ` and ${Math.max(more, 0)} more` : "");
+}
+
+/** Returns the device's driver and libraries, without its model, which is already in the title. */
+function driver(run, model) {
+  const detail = run.system?.device_detail ?? "";
+  return model && detail.startsWith(model) ? detail.slice(model.length).replace(/^[,\s]+/, "") : detail;
+}
+
+/** Returns the machine of a run in words: {title, details[]}. */
+export function machineOf(run) {
+  const kinds = kindsOf(run);
+  const model = models(run);
+  const nodes = distinctOf(kinds.map(nodeText));
+  return {
+    title: shape(run) + (model ? `, ${model}` : ""),
+    details: [
+      kinds.length > 0 ? hostsText(kinds) : "",
+      nodes.length === 1 ? nodes[0] : nodes.length > 1 ? `${nodes.length} kinds of node` : "",
+      driver(run, model),
+      (run.system?.mpi_library ?? "").split(",")[0],
+    ].filter(Boolean),
+  };
+}
+
+/** Returns a time such as "2026-11-21 23:36 UTC"; other texts are returned unchanged. */
+export function dateText(created) {
+  const at = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d(\.\d+)?)?Z$/.exec(created ?? "");
+  return at ? `${at[1]} ${at[2]} UTC` : created ?? "";
+}
+
+/** Returns a period from one time to another: "2026-11-21 23:40 to 23:41 UTC". */
+export function periodText(first, last) {
+  const [from, to] = [first, last].map(dateText);
+  if (from === to) return from;
+  const [[day, time], [lastDay, lastTime]] = [from, to].map((text) => text.split(" "));
+  return day === lastDay ? `${day} ${time} to ${lastTime} UTC` : `${day} to ${lastDay}`;
+}
+
+/** Returns the source of saved pictures: "2 nodes \u00d7 8 GPUs, H100 \u00b7 2026-11-21 23:36 UTC \u00b7 run.h5". */
+export function sourceText() {
+  const { report, compare, prediction } = data;
+  if (prediction) return dotted(prediction.machine, `predicted from ${prediction.source}`);
+  const launches = compare ? compare.sides.flatMap((side) => side.launches) : report.runs ?? report.index;
+  const machines = compare ? compare.sides.flatMap((side) => side.machines)
+    : launches.map((run) => run.machine ?? machineOf(run).title);
+  const dates = launches.map((at) => at.created).sort();
+  return dotted(listed(distinctOf(machines), 3), dates.length > 0 && periodText(dates[0], dates.at(-1)),
+    listed(distinctOf(launches.map((at) => at.file)), 3), `Isoscale ${data.isoscale_version}`);
+}

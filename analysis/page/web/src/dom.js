@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 // Makes elements without markup: text from run files is only ever inserted as text.
 
-/** Makes an element. `attributes` become attributes, except `on`, which maps events to listeners. `children` are elements,
- * texts or arrays of them; null and undefined are skipped. */
+/** Makes an element. `attributes` become attributes, except `on`, which maps events to listeners. `children` are elements, texts
+ * or arrays of them; null and undefined are skipped. */
 export function el(name, attributes = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -21,7 +21,6 @@ export function el(name, attributes = {}, ...children) {
 
 /** True on a telephone, and for a chart beside another one on a small screen; the width is in pixels. */
 export const isNarrow = (width = window.innerWidth) => width < 520;
-
 /** Makes a button without a frame; the listener gets the event. */
 export const button = (text, click, attributes = {}) =>
   el("button", { type: "button", class: "quiet", on: { click }, ...attributes }, text);

@@ -57,11 +57,9 @@ export const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s
 export const rankCount = (ranks) => counted(ranks, "rank");
 /** Returns "2, 4 ranks" */
 export const ranksText = (ranks) => (ranks.length === 1 ? rankCount(ranks[0]) : `${ranks.join(", ")} ranks`);
-
 /** Returns the axes of a mesh: "dp=4,tp=2"; `alone` for a single rank. */
 export const meshText = (mesh, alone = "1") =>
   Object.entries(mesh ?? {}).filter(([, extent]) => extent > 1).map(([axis, extent]) => `${axis}=${extent}`).join(",") || alone;
-
 /** Returns a percentage that has its sign also if it is positive: "+1.2%". */
 export const signedPercent = (value, places = 1) => (known(value) && value > 0 ? "+" : "") + percent(value, places);
 /** Returns "ok", or the status with its reason. */
@@ -74,7 +72,6 @@ export const lined = (...lines) => joined(lines, "\n");
 export const dotted = (...facts) => joined(facts, " \u00b7 ");
 /** Returns the distinct values in their order, without missing ones. */
 export const distinctOf = (values) => [...new Set(values.filter((value) => value !== null && value !== undefined && value !== ""))];
-
 /** Returns the first values and the number of the others: "a, b and 3 more". */
 export const listed = (values, most = 6) =>
   values.slice(0, most).join(", ") + (values.length > most ? ` and ${values.length - most} more` : "");

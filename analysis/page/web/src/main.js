@@ -4,32 +4,29 @@ import { content } from "./blocks.js";
 import { charts, drawAll } from "./chart.js";
 import { benches, curves, data, shortTitles } from "./data.js";
 import { button, el } from "./dom.js";
-import { sectionInAddress } from "./filter.js";
+import { nextTheme, sectionInAddress } from "./choices.js";
 import { distinctOf, rankCount } from "./format.js";
 import { note } from "./panels.js";
 import { breakdownBlocks } from "./sections/breakdown.js";
 import { compareCurvesBlocks, differencesBlocks, unlikeBlocks, verdictBlocks } from "./sections/compare.js";
 import { curvesBlocks } from "./sections/curves.js";
 import { findingsBlocks } from "./sections/findings.js";
-import { inferenceBlocks, servingBlocks } from "./sections/inference.js";
 import { indexBlocks, indexHeading, launchesBlocks, overTimeBlocks } from "./sections/launches.js";
 import { popBlocks, waterfallBlocks } from "./sections/losses.js";
 import { overviewBlocks } from "./sections/overview.js";
-import { pairsBlocks } from "./sections/pairs.js";
 import {
   bestBlocks, bestHeading, intervalBlocks, numbersBlocks, predictedCurves, predictedCurvesBlocks, predictedHeading,
   predictedLossBlocks, predictedStepBlocks, predictionBlocks,
 } from "./sections/predict.js";
 import { preflightBlocks, provenanceBlocks } from "./sections/provenance.js";
-import { ranksBlocks } from "./sections/ranks.js";
-import { collectivesBlocks, gemmBlocks, memoryBlocks, overlapBlocks } from "./sections/rates.js";
+import { pairsBlocks, ranksBlocks } from "./sections/ranks.js";
+import { collectivesBlocks, gemmBlocks, inferenceBlocks, memoryBlocks, overlapBlocks, servingBlocks } from "./sections/rates.js";
 import { devicesBlocks, stepsBlocks } from "./sections/steps.js";
 import { timelineBlocks } from "./sections/timeline.js";
-import { nextTheme } from "./theme.js";
 
-/** The sections of each kind of page, in order; a section whose blocks have nothing to show is left out. `blocks` makes them
- * from what `sources` returns for the kind; `title` is in the list of sections, and `heading` replaces a title that is too
- * short for the section; `quiet` hides it; `look` is the class of the content. */
+/** The sections of each kind of page, in order; a section whose blocks have nothing to show is left out. `blocks` makes them from
+ * what `sources` returns for the kind; `title` is in the list of sections, and `heading` replaces a title that is too short for
+ * the section; `quiet` hides it; `look` is the class of the content. */
 const sections = {
   report: [
     { id: "overview", title: "Overview", blocks: overviewBlocks, quiet: true },
@@ -93,9 +90,9 @@ function titleOfComparison({ sides, curves: compared }) {
   return `Isoscale: ${sides.map((side) => side.name).join(" vs ")}${what}`;
 }
 
-/** The data of each kind of page, with its title: runs of the JSON report, curves (data.js), and points of micro-benchmarks
- * {run, point}; a comparison as compare --format json writes it, with short names of its curves; an index; a prediction as
- * predict --format json writes it, with its curves (sections/predict.js). */
+/** The data of each kind of page, with its title: runs of the JSON report, curves (data.js), and points of micro-benchmarks {run,
+ * point}; a comparison as compare --format json writes it, with short names of its curves; an index; a prediction as predict
+ * --format json writes it, with its curves (sections/predict.js). */
 const sources = {
   report: ({ report }) => ({ runs: report.runs, curves: curves(), micro: benches(), title: titleOf(report) }),
   compare: ({ compare }) =>

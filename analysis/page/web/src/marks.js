@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 // Makes the series of charts: lines with their intervals, and charts of lines, also over rank counts.
 import { known, lined, meshText, percent, seconds } from "./format.js";
-import { symbols } from "./theme.js";
+import { symbols } from "./choices.js";
 
 /** Returns the colour of the i-th series. */
 export const colourOf = (colours, i) => colours.series[i % colours.series.length];
@@ -16,11 +16,9 @@ export const tipOfAll = { trigger: "axis", axisPointer: { type: "shadow" } };
 export const scales = (...choices) => ({ name: "y", label: "values", choices });
 /** The formats of shares in a chart over rank counts. */
 export const shares = { text: (value) => percent(value), axis: (value) => percent(value, 0) };
-
 /** Returns the line of a tooltip about a step: "step 1.23 ms (95%: 1.2 ms to 1.3 ms)". */
 export const stepTip = ({ median, lower, upper }, sure = "95%") =>
   `step ${seconds(median)}${lower && upper ? ` (${sure}: ${seconds(lower)} to ${seconds(upper)})` : ""}`;
-
 /** Returns the line of a tooltip about the mesh: "mesh dp=4,tp=2"; "" for a single rank. */
 export const meshTip = (mesh) => (meshText(mesh, "") === "" ? "" : `mesh ${meshText(mesh)}`);
 
@@ -91,11 +89,11 @@ function intervalsOf({ name, items, isBare }, colour, { across, hasBands }) {
   return [hasBands && drawn.length > 1 ? band(name, colour, drawn) : whiskers(name, colour, drawn, across)];
 }
 
-/** Describes a chart of lines. It takes a chart's description (chart.js) without `option`, and lines: [{name, items, i,
- * isBare, ...own settings of lineOf()}], or a function of the colours and the state that returns them; `interval` of an item
- * is [lower, upper], which is drawn unless the line `isBare`; x and y: axes, or functions of the state that return them;
- * tip(item, state): text of a tooltip; scales: whether values are "log" or "linear", the first choice first; across:
- * intervals lie along the x axis; hasBands: intervals are areas. */
+/** Describes a chart of lines. It takes a chart's description (chart.js) without `option`, and lines: [{name, items, i, isBare,
+ * ...own settings of lineOf()}], or a function of the colours and the state that returns them; `interval` of an item is [lower,
+ * upper], which is drawn unless the line `isBare`; x and y: axes, or functions of the state that return them; tip(item, state):
+ * text of a tooltip; scales: whether values are "log" or "linear", the first choice first; across: intervals lie along the x
+ * axis; hasBands: intervals are areas. */
 export function linesChart({ lines, x, y, tip, scales: choices, switches = [], zoom = true, grid, across = false, hasBands = false, ...spec }) {
   const of = (given, ...how) => (typeof given === "function" ? given(...how) : given);
   return {
@@ -116,8 +114,8 @@ export function linesChart({ lines, x, y, tip, scales: choices, switches = [], z
   };
 }
 
-/** Returns the upper end of an axis that shows `values` well even if some `intervals` ([lower, upper]) reach beyond it;
- * undefined if all intervals fit. */
+/** Returns the upper end of an axis that shows `values` well even if some `intervals` ([lower, upper]) reach beyond it; undefined
+ * if all intervals fit. */
 function endOf(values, intervals, isLog) {
   const most = 1.15 * Math.max(...values);
   const widest = Math.max(...intervals.map(([, upper]) => upper));
@@ -148,9 +146,9 @@ function ranksAxis(ranks, scale) {
 
 /** Describes a chart of lines over rank counts with their intervals. It takes a description for linesChart() with these
  * differences: lines: [{name, points, stroke, i}], or a function of the state that returns them; value(point, state); points
- * without a value are left out; interval(point): [lower, upper] or null; isHollow(point); pointTip(point): what follows the
- * value in a tooltip; measured: points {x, y, tip} that no line joins, drawn as diamonds; ideal: (ranks) => value; text:
- * (value, state) => string; axis: the same for the axis; sure: "95%" or "90%"; yAxis: own settings of the axis of values. */
+ * without a value are left out; interval(point): [lower, upper] or null; isHollow(point); pointTip(point): what follows the value
+ * in a tooltip; measured: points {x, y, tip} that no line joins, drawn as diamonds; ideal: (ranks) => value; text: (value, state)
+ * => string; axis: the same for the axis; sure: "95%" or "90%"; yAxis: own settings of the axis of values. */
 export function overRanks({
   lines, value, interval = () => null, isHollow, pointTip, measured = [], ideal, text, axis = text, sure = "95%", yAxis = {},
   switches = [], ...spec

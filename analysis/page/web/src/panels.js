@@ -16,10 +16,8 @@ export const panel = (title, target, more, ...inside) => el("div", { class: "pan
 export const note = (text) => el("p", { class: "note" }, text);
 /** Makes what is shown when the reader opens it. */
 const folded = (summary, ...inside) => el("details", {}, el("summary", {}, summary), inside);
-
 export const thinBar = (look, share, element = "div") =>
   el(element, { class: "bar thin", "aria-hidden": "true" }, el("i", { class: look, style: `width:${100 * share}%` }));
-
 /** Returns a share with a decimal place if it is small. */
 export const shareText = (value) => percent(value, value < 0.0995 ? 1 : 0);
 
@@ -60,8 +58,8 @@ export function cardGrid(cards, most, rest) {
   return [grid, more.length === 0 ? null : folded(`${more.length} more ${rest}`, el("div", { class: "cards" }, more))];
 }
 
-/** Draws an efficiency as a bar: the reached and the lost share of the ideal, and the interval. All bars of a page have the
- * same scale. */
+/** Draws an efficiency as a bar: the reached and the lost share of the ideal, and the interval. All bars of a page have the same
+ * scale. */
 export function efficiencyBar(efficiency, interval, scale) {
   const at = (value) => `${(100 * Math.min(value, scale)) / scale}%`;
   const piece = (look, style) => el("i", { class: look, style });

@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Lists the figures that people read, with the format and the unit of each, and makes tables of them that sort by any column
-// and can be copied as CSV.
+// Lists the figures that people read, with the format and the unit of each, and makes tables of them that sort by any column and
+// can be copied as CSV.
 import { copyButton, button, el } from "./dom.js";
 import { bandwidth, bytes, fixed, flops, memory, missing, percent, seconds, si } from "./format.js";
 
-/** A column: title; value(item): null = not known; csv: heading in the CSV, whose values have one unit; text(value): the
- * text of a cell; number: right-aligned; look: class of a cell that has a value, or a function of the value that returns it. */
+/** A column: title; value(item): null = not known; csv: heading in the CSV, whose values have one unit; text(value): the text of
+ * a cell; number: right-aligned; look: class of a cell that has a value, or a function of the value that returns it. */
 
-/** The figures by kind: how a value is shown, its unit if it is copied as a number, and the headings of the figures of this
- * kind. Other headings are of words. */
+/** The figures by kind: how a value is shown, its unit if it is copied as a number, and the headings of the figures of this kind.
+ * Other headings are of words. */
 const kinds = {
   words: { number: false },
   nowrap: { number: false, look: "nowrap", of: ["check", "created", "git", "id"] },
@@ -38,8 +38,7 @@ const kinds = {
 };
 const kindOf = new Map(Object.entries(kinds).flatMap(([kind, { of = [] }]) => of.map((title) => [title, kind])));
 
-/** Makes a column of the figure `title`, or of another figure of the kind `kind`. By default the title is the key of the
- * value. */
+/** Makes a column of the figure `title`, or of another figure of the kind `kind`. By default the title is the key of the value. */
 export function column(title, value = null, { kind = kindOf.get(title) ?? "words", ...own } = {}) {
   const { number = true, unit, text, look } = kinds[kind];
   return { title, csv: unit ? `${title} / ${unit}` : title, value: value ?? ((item) => item[title]), number, text, look, ...own };
@@ -61,9 +60,9 @@ function described(text) {
   return ends(title, (item) => [of(item)?.median ?? of(item)?.value, of(item)?.lower, of(item)?.upper]);
 }
 
-/** Makes columns from columns, from objects that map a heading to the function of its value, and from texts: "curve, ranks"
- * are headings that are keys of items, "size=bytes" names the key, or a path of keys, "launch:count" the kind, and
- * "time~=time" makes three columns from an object with a median or a value, and with the bounds of its interval. */
+/** Makes columns from columns, from objects that map a heading to the function of its value, and from texts: "curve, ranks" are
+ * headings that are keys of items, "size=bytes" names the key, or a path of keys, "launch:count" the kind, and "time~=time" makes
+ * three columns from an object with a median or a value, and with the bounds of its interval. */
 export const columns = (...parts) => parts.flatMap((part) => {
   if (typeof part === "string") return part.split(", ").flatMap(described);
   if (Array.isArray(part) || part.title !== undefined) return part;
@@ -100,8 +99,8 @@ function cell({ title, text = String, look, number }, value, stacks) {
   return el("td", { class: classes, "data-title": stacks ? title : null }, shown);
 }
 
-/** Makes a table of columns and items, its rows. most: rows shown at first; stacks: in a narrow window a row becomes a block
- * of named lines. */
+/** Makes a table of columns and items, its rows. most: rows shown at first; stacks: in a narrow window a row becomes a block of
+ * named lines. */
 export function table({ columns: shown, items, caption = "", id, most = 200, stacks = false }) {
   const rows = items.map((item) => shown.map((at) => at.value(item) ?? null));
   let order = [...rows];

@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Shows the parts of a step as stacked bars, with the communication that computation hid beside them: the activity of ranks
-// in a traced step, by rank count and by place in the step.
+// Shows the parts of a step as stacked bars, with the communication that computation hid beside them: the activity of ranks in a
+// traced step, by rank count and by place in the step.
 import {
-  columns, ink, joined, known, labels, largest, launchesText, lined, oneOf, partNames, percent, seconds, tipOfAll, unsound,
+  columns, ink, joined, known, labels, largest, launchesText, lined, mostBeside, oneOf, partNames, percent, seconds, tipOfAll, unsound,
 } from "../kit.js";
 
 const hidden = "hidden communication";
 const share = "share";
 
-/** A bar: name; parts: seconds by the name of a part; hidden: seconds of hidden communication, or null; whole: seconds;
- * note: below the name. */
+/** A bar: name; parts: seconds by the name of a part; hidden: seconds of hidden communication, or null; whole: seconds; note:
+ * below the name. */
 
 // The smallest share of the longest bar that has room for a number.
 const leastLabelled = 0.065;
@@ -48,8 +48,8 @@ export const partColumns = columns(...partNames.map((name) => `${name}=parts.${n
 
 /** Describes a chart of bars; its table has a row for each of `items`, or else for each bar. It takes a chart's description
  * without `option`, and bars: Bar[], or a function of the state that returns them; unit: "share" of each bar's whole or
- * "seconds", which a switch changes unless it `isFixed`; across: bars lie; axis: name of the bars' axis; labelled: (bars,
- * state, isNarrow) => whether parts have numbers. */
+ * "seconds", which a switch changes unless it `isFixed`; across: bars lie; axis: name of the bars' axis; labelled: (bars, state,
+ * isNarrow) => whether parts have numbers. */
 export function partsChart({ bars, numbers, items, unit = share, isFixed = false, across = false, axis, switches = [],
   labelled = (all, _, isNarrow) => across || all.length <= (isNarrow ? 4 : 10), ...spec }) {
   const shown = (state) => (typeof bars === "function" ? bars(state) : bars);
@@ -77,7 +77,6 @@ export function partsChart({ bars, numbers, items, unit = share, isFixed = false
   };
 }
 
-const mostSmall = 6;
 const marked = [...unsound, "not-closed"];
 const isTraced = (point) => known(point.full.traced_step);
 
@@ -111,8 +110,7 @@ function overRanks(curve, index, items) {
   return partsChart({
     id: `step-${index}`, title: `A step of ${curve.short}`,
     note: joined([launchesText(points), incomplete && `${incomplete.ranks} ranks: ${incomplete.full.breakdown_missing}`], "; "),
-    bars: barsOf(curve),
-    numbers: stepNumbers, items, axis: "ranks",
+    bars: barsOf(curve), numbers: stepNumbers, items, axis: "ranks",
   });
 }
 
@@ -136,12 +134,10 @@ function places(curve, index) {
     note: joined(["time in a traced step, mean over ranks; numbers: share of the bar", launchesText(points)], "; "),
     switches: [{ name: "by", label: "by", choices: by },
       { name: "ranks", label: "ranks", choices: [...new Set(counts)], value: counts.at(-1) }],
-    bars,
-    numbers: columns("ranks, by, place", partColumns),
+    bars, numbers: columns("ranks, by, place", partColumns),
     items: points.flatMap((point) => by.flatMap((name) => placesOf(point, name))),
     height: (state) => 50 + Math.max(2, bars(state).length) * (state.by === "layer" ? 26 : 40),
-    isFixed: true, across: true,
-    labelled: (_, state) => state.by !== "layer",
+    isFixed: true, across: true, labelled: (_, state) => state.by !== "layer",
   });
 }
 
@@ -149,7 +145,7 @@ export function breakdownBlocks({ curves: all }) {
   const curves = all.filter((curve) => curve.points.some(isTraced));
   const items = curves.flatMap(barsOf);
   const steps = curves.map((curve, i) => overRanks(curve, i, items));
-  const isMany = curves.length > mostSmall;
+  const isMany = curves.length > mostBeside;
   const isOne = curves.length === 1;
   const ofCurve = (i) => [{ charts: [isMany && steps[i], places(curves[i], i)] }];
   return [

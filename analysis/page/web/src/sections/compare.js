@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Makes the page of a comparison: the verdict first, then how far the compared sides differ, point by point, which causes
-// make up the difference, curves, and differences in setup.
+// Makes the page of a comparison: the verdict first, then how far the compared sides differ, point by point, which causes make up
+// the difference, curves, and differences in setup.
 import {
   column, columns, distinctOf, dotted, el, ends, fact, fixed, hollow, isNarrow, joined, known, labels, lined, listed, markLine,
   meshTip, missing, note, oneOf, overRanks, partOfCause, percent, periodText, rankCount, ranksText, shares, si,
@@ -38,8 +38,8 @@ function findings({ differences }, names) {
   return { list: told.map(item), most: 6, rest: "more in the table" };
 }
 
-/** True if the interval contains the value. It may not, since the value comes from medians over launches and the interval
- * from the launches themselves. */
+/** True if the interval contains the value. It may not, since the value comes from medians over launches and the interval from
+ * the launches themselves. */
 function holds({ lower, upper }, value) {
   const rounding = 1e-9 * (1 + Math.abs(value));
   return !known(lower) || !known(value) || (value >= lower - rounding && value <= upper + rounding);
@@ -165,7 +165,7 @@ export function unlikeBlocks({ compare }) {
     ...list("Only on one side", only), ...list("Warnings", compare.warnings)];
 }
 
-/** Maps each verdict to its colour (theme.js) and symbol; other verdicts look like "one launch". */
+/** Maps each verdict to its colour (choices.js) and symbol; other verdicts look like "one launch". */
 const verdicts = {
   regression: ["bad", "diamond"], slower: ["bad", "diamond"], faster: ["good", "triangle"], passed: ["good", "circle"],
   "too noisy to tell": ["warn", "rect"], "one launch": ["ideal", "circle"],
@@ -173,8 +173,8 @@ const verdicts = {
 
 const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}\u2026` : text);
 
-/** Makes the axis of rows. Each row is a difference: its ranks, its side if there are several, and in the first row of a
- * curve the curve's name. */
+/** Makes the axis of rows. Each row is a difference: its ranks, its side if there are several, and in the first row of a curve
+ * the curve's name. */
 function rowAxis(compare, names, differences) {
   const several = compare.sides.length > 2;
   const most = isNarrow() ? 12 : 30;

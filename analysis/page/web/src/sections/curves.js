@@ -61,8 +61,7 @@ export function curvesBlocks({ curves: all }) {
   const items = curves.flatMap((curve) => curve.points.map((point) => ({ curve: curve.short, ...point })));
   const scaling = items.some((point) => point.efficiency !== null) ? [efficiencyChart(curves), speedupChart(curves)] : [];
   const charts = [...scaling, ...throughputCharts(curves)].map(({ curves: shown, ...spec }) => overRanks({
-    table: { columns: numbers, items },
-    lines: shown.map(({ short, points }) => ({ name: short, points })),
+    table: { columns: numbers, items }, lines: shown.map(({ short, points }) => ({ name: short, points })),
     // A point with a label says little about scaling, for example if its ranks share cores.
     isHollow: (point) => point.labels.length > 0,
     pointTip: (point) => lined(stepTip(point.stepTime), meshTip(point.full.mesh), joined(point.labels)),

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Shows the ranked findings, with the cost of each, the evidence for it, and the next step; and lists the warnings that a
-// reader needs before trusting a number, most severe first.
+// Shows the ranked findings, with the cost of each, the evidence for it, and the next step; and lists the warnings that a reader
+// needs before trusting a number, most severe first.
 import {
-  columns, counted, data, dotted, el, factLine, groupBy, joined, known, missing, rankCount, ranksText, shareText, thinBar,
+  benches, columns, counted, data, dotted, el, factLine, groupBy, joined, known, missing, rankCount, ranksText, shareText, thinBar,
   unsound,
 } from "../kit.js";
 
@@ -70,7 +70,6 @@ export function findingsBlocks({ curves }) {
 }
 
 const mostDeviceWarnings = 4;
-
 /** Joins equal texts of several launches into one. */
 const merged = (items, runs) => [...groupBy(items, ({ text }) => text).values()].map((same) =>
   (same.length > 1 && runs > 1 ? { ...same.at(-1), text: `${same[0].text} (${same.length} launches)` } : same.at(-1)));
@@ -111,11 +110,8 @@ function ofPoints(curves) {
   return kinds.filter(({ found }) => found.length > 0).map(({ grave, what, found }) => ({ grave, text: `${what}: ${places(found)}`, target: "curves" }));
 }
 
-function ofBenches(report) {
-  const failed = report.runs.flatMap((run) => run.points.filter((point) => point.rows.length > 0 && point.status === "failed"));
-  return failed.map(({ workload, ranks, reason }) =>
-    ({ grave: true, text: `failed: ${workload} on ${rankCount(ranks)}${reason ? ` (${reason})` : ""}` }));
-}
+const ofBenches = (report) => benches(report).map(({ point }) => point).filter(({ status }) => status === "failed")
+  .map(({ workload, ranks, reason }) => ({ grave: true, text: `failed: ${workload} on ${rankCount(ranks)}${reason ? ` (${reason})` : ""}` }));
 
 function ofLeftOut(report) {
   // A single launch has no joined curves; other warnings name its skipped points.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Shows several launches of one experiment: a list, the spread of their step times, and the points that were not joined.
-// Shows the index of several runs: the experiments of each, by machine, and throughput over time.
+// Shows several launches of one experiment: a list, the spread of their step times, and the points that were not joined. Shows
+// the index of several runs: the experiments of each, by machine, and throughput over time.
 import {
   columns, counted, data, dateText, joined, labels, largestBy, linesChart, percent, rankCount, seconds,
   si,
@@ -19,7 +19,6 @@ const trendColumns = columns("machine, experiment=title, ranks, runs=runs.length
 
 const trendsOf = (machine) => machine.throughput_over_time.map((trend) =>
   ({ machine: machine.name, ...trend, from: dateText(trend.from), to: dateText(trend.to) }));
-
 const experimentsOf = ({ created, file, machine, experiments }) =>
   experiments.map((of) => ({ ...of, created: dateText(created), file, machine, points: pointsText(of.points) }));
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Shows where time is lost: the time that each cause added, from the ideal step to the measured one, and the tree of
-// efficiencies of the POP Centre of Excellence, by rank count.
+// Shows where time is lost: the time that each cause added, from the ideal step to the measured one, and the tree of efficiencies
+// of the POP Centre of Excellence, by rank count.
 import {
   columns, eachCurve, el, explains, ink, joined, known, labels, largest, launchesText, lined, lossesOf, meaning,
   note, panel, partOfCause, percent, rankCount, seconds, tracing,
@@ -46,8 +46,8 @@ function labelOf(step, measured, isWide) {
   return `${sign}${percent(size / measured)}${isWide ? `  ${sign}${seconds(size)}` : ""}`;
 }
 
-/** Places a label on the right of its bar, which is from `x0` to `x1`. If there is no room, the label is on the left; if
- * there is none there either, it is on the bar. */
+/** Places a label on the right of its bar, which is from `x0` to `x1`. If there is no room, the label is on the left; if there is
+ * none there either, it is on the bar. */
 function labelBeside(text, { x0, x1, area, colours, colour }) {
   const apart = 6;
   const width = 7.2 * text.length;
@@ -130,8 +130,8 @@ function someOf(points) {
   return Array.from({ length: mostCounts }, (_, i) => points[Math.floor((i * (points.length - 1)) / (mostCounts - 1))]);
 }
 
-/** Describes the chart of a curve's staircases. It takes whole: "measured" or "predicted", means: a sentence that explains
- * it; beside: all points of the charts that are shown together, whose axes end at the same value. */
+/** Describes the chart of a curve's staircases. It takes whole: "measured" or "predicted", means: a sentence that explains it;
+ * beside: all points of the charts that are shown together, whose axes end at the same value. */
 export function waterfallChart({ id, name, points, whole, means, beside = [] }) {
   const isMeasured = whole === "measured";
   const shown = isMeasured ? points : someOf(points);
@@ -181,7 +181,7 @@ const tree = [
 // By POP's own guidelines, values from 80% on are acceptable.
 const fair = 0.8;
 
-/** Makes a cellOf whose colour says how good a value is. */
+/** Makes a cell whose colour says how good a value is. */
 function cellOf(value) {
   const isFair = value >= fair;
   const strength = isFair ? (Math.min(value, 1) - fair) / (1 - fair) : Math.min(1, (fair - value) / 0.4);

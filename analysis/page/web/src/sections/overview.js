@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Makes the first screen: the workloads and the machine, how well they scale, the causes of lost time, and warnings. Each
-// curve has a card with its efficiency at its largest sound point (see isSound()); inference, serving and micro-benchmarks
-// have cards too.
+// Makes the first screen: the workloads and the machine, how well they scale, the causes of lost time, and warnings. Each curve
+// has a card with its efficiency at its largest sound point (see isSound()); inference, serving and micro-benchmarks have cards
+// too.
 import {
   benches, card, cardGrid, causeItem, counted, data, distinctOf, dotted, efficiencyBar, el, explains, fact, fixed, headlineOf,
   groupBy, isSound, joined, known, largest, largestBy, listed, lossesOf, machineOf, missing, note, panel, percent, periodText, rankCount,
@@ -10,10 +10,7 @@ import {
 } from "../kit.js";
 import { findingsOf, warningsOf, whereOf } from "./findings.js";
 
-const mostCards = 10; // two rows of cards on a common screen
-const mostCauses = 3;
-const mostFindings = 3;
-const mostWarnings = 4;
+const shownAtFirst = { cards: 10, causes: 3, findings: 3, warnings: 4 }; // 10 cards are two rows on a common screen
 
 function machineFact(runs) {
   const machines = runs.map(machineOf);
@@ -91,7 +88,7 @@ function curveCards(curves) {
   const unit = curves.some((curve) => curve.perNode) ? "node" : "rank";
   return el("div", {},
     note(`efficiency at each curve's largest ${unit} count without a label: throughput per ${unit} against the baseline; the bar's end is ideal; grey: no scaling result`),
-    cardGrid(curves.map((curve) => curveCard(curve, scale)), mostCards, "curves"));
+    cardGrid(curves.map((curve) => curveCard(curve, scale)), shownAtFirst.cards, "curves"));
 }
 
 const benchCard = (point, value, ...lines) => card({
@@ -132,8 +129,8 @@ function peakCard({ point }) {
 /** Makes the cards of inference and serving, and of micro-benchmarks if there are no curves. */
 function benchCards(hasCurves) {
   const makers = hasCurves ? [inferCard, serveCard] : [inferCard, serveCard, peakCard];
-  const cards = makers.flatMap((make) => benches().map(make)).filter(Boolean).slice(0, mostCards);
-  if (cards.length > 0) return cardGrid(cards, mostCards);
+  const cards = makers.flatMap((make) => benches().map(make)).filter(Boolean).slice(0, shownAtFirst.cards);
+  if (cards.length > 0) return cardGrid(cards, shownAtFirst.cards);
   return hasCurves ? null : note("no point was measured");
 }
 
@@ -142,8 +139,8 @@ const mostTracing = 0.05;
 const markedCauses = [...unsound, "few-steps"];
 const tracingShare = (point) => lossesOf(point).find((loss) => loss.cause === tracing)?.share ?? 0;
 
-/** Returns the largest losses of the curves at their headline points (see headlineOf()). Each cause appears once, for the
- * curve where it is worst. */
+/** Returns the largest losses of the curves at their headline points (see headlineOf()). Each cause appears once, for the curve
+ * where it is worst. */
 function causes(curves) {
   const all = curves.flatMap((curve) => {
     const point = headlineOf(curve.points);
@@ -153,7 +150,7 @@ function causes(curves) {
   // The losses of ranks that share cores tell little about the machine, so they are shown only if there are no others.
   const sound = all.filter((at) => isSound(at.point));
   const largestFirst = (sound.length > 0 ? sound : all).sort((a, b) => b.share - a.share);
-  return [...groupBy(largestFirst, ({ cause }) => cause).values()].slice(0, mostCauses)
+  return [...groupBy(largestFirst, ({ cause }) => cause).values()].slice(0, shownAtFirst.causes)
     .map(([worst, ...others]) => ({ ...worst, others: others.filter(({ share }) => share >= 0.01).length }));
 }
 
@@ -198,7 +195,7 @@ function findingsPanel(curves) {
   const first = all.map((at, i) => ({ at, i })).filter(({ at, i }) => all.findIndex((other) => other.rule === at.rule) === i);
   const faults = first.filter(({ at }) => at.concern === "hardware");
   const ranked = [...faults, ...first.filter((one) => !faults.includes(one))];
-  const items = ranked.slice(0, Math.max(mostFindings, faults.length)).map(({ at, i }) => el("li", {},
+  const items = ranked.slice(0, Math.max(shownAtFirst.findings, faults.length)).map(({ at, i }) => el("li", {},
     el("a", { href: `#finding-${i + 1}` }, at.sentence), el("span", { class: "faint" }, at.curve ? ` \u00b7 ${whereOf(at, curves)}` : "")));
   const what = faults.length > 0 ? "hardware first, most severe of each kind" : "most severe of each kind";
   return panel(`Findings: ${what}`, "findings", all.length > items.length ? `all ${all.length}` : "what to do", el("ol", { class: "plain lines" }, items));
@@ -208,7 +205,7 @@ function reportWarnings(curves) {
   const all = warningsOf(data.report, curves);
   const isMeasured = data.report.runs.some((run) => run.points.some((point) => point.status === "ok"));
   if (!isMeasured) all.unshift({ grave: true, text: "no point was measured" });
-  return warningsPanel(all, mostWarnings, "none: every point was measured and verified as asked");
+  return warningsPanel(all, shownAtFirst.warnings, "none: every point was measured and verified as asked");
 }
 
 export const overviewBlocks = ({ curves, runs }) => [

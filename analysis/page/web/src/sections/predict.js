@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // Makes the page of a prediction (predict --format json): the predicted result first, then curves over ranks, the sources of
-// their intervals and the measurement that would narrow them, the parts of steps, the losses relative to the baseline, the
-// best meshes and options that a search found, and all numbers.
+// their intervals and the measurement that would narrow them, the parts of steps, the losses relative to the baseline, the best
+// meshes and options that a search found, and all numbers.
 import {
   card, cardGrid, causeItem, column, columns, copyButton, distinct, dotted, efficiencyBar, el, ends, fact, fixed,
   joined, known, largest, lined, lossesOf, memory, meshText, meshTip, missing, note, oneOf, overRanks, ownOf, panel,
@@ -22,17 +22,15 @@ export function predictedCurves(prediction) {
 }
 
 /** Returns the curves that have points for which `passes` is true, with only these points. */
-export const curvesWith = (prediction, passes = () => true) => predictedCurves(prediction)
+const curvesWith = (prediction, passes = () => true) => predictedCurves(prediction)
   .map((curve) => ({ ...curve, points: curve.points.filter(passes) })).filter((curve) => curve.points.length > 0);
 
-export const lastOf = (curve) => largest(curve.points);
+const lastOf = (curve) => largest(curve.points);
 /** Returns the two bounds of an interval; null if it has none. */
-export const endsOf = ({ lower, upper }) => (known(lower) && known(upper) && lower < upper ? [lower, upper] : null);
-
+const endsOf = ({ lower, upper }) => (known(lower) && known(upper) && lower < upper ? [lower, upper] : null);
 /** Returns a predicted point in the form of a measured point, as the waterfall chart needs it. */
-export function fallen({ ranks, waterfall: { ideal, predicted, lost } }) {
-  return { ranks, labels: [], full: { waterfall: { ideal, measured: predicted, lost, missing: [] } } };
-}
+const fallen = ({ ranks, waterfall: { ideal, predicted, lost } }) =>
+  ({ ranks, labels: [], full: { waterfall: { ideal, measured: predicted, lost, missing: [] } } });
 
 const numbers = columns("curve, ranks, nodes", { mesh: ({ mesh }) => mesh && meshText(mesh) },
   "step time~=step_time, throughput~=throughput, speed-up=speedup.value, efficiency~=efficiency, noise=uncertainty.noise",
@@ -152,10 +150,8 @@ export function predictedCurvesBlocks({ prediction }) {
 
 const mostSmall = 4;
 const partsOf = ({ breakdown }, whole) => ({ parts: breakdown, hidden: breakdown.hidden_communication, whole });
-
 const barOf = (curve, point, name = String(point.ranks)) =>
   ({ ...point, curve: curve.name, name, ...partsOf(point, point.step_time.value) });
-
 const stepNumbers = columns("curve, ranks, step time=whole", partColumns, "MFU=mfu, memory per rank=memory_per_rank, limit");
 
 export function predictedStepBlocks({ prediction }) {
@@ -263,8 +259,8 @@ function uncertaintyChart(curves) {
   };
 }
 
-/** Shows the measurement that would narrow the interval most: its description, its command, and the width of the interval
- * now and after it. */
+/** Shows the measurement that would narrow the interval most: its description, its command, and the width of the interval now and
+ * after it. */
 function nextContent({ what, command, width_now: now, width_then: then }) {
   const bar = (name, width) => el("div", { class: "cause" }, el("b", {}, percent(width)),
     el("div", {}, el("span", { class: "faint" }, name), thinBar("reached", Math.min(1, width / Math.max(now, then)))));
@@ -283,9 +279,7 @@ export function intervalBlocks({ prediction }) {
   return [{ charts: [uncertaintyChart(curves), next] }];
 }
 
-const mostCards = 8;
-const mostCauses = 3;
-const mostWarnings = 6;
+const shownAtFirst = { cards: 8, causes: 3, warnings: 6 };
 
 function facts(prediction) {
   const { baseline, correction, has_efficiency: hasEfficiency, measured, node_ranks: onNode } = prediction;
@@ -328,12 +322,12 @@ function cards(prediction, curves) {
   const scale = Math.max(1, ...reached.filter((value) => known(value) && value < 2));
   return el("div", {},
     note(`predicted throughput per rank at the largest rank count, with its 90% interval${prediction.has_efficiency ? "; then efficiency against the baseline, the bar's end is ideal" : ""}`),
-    cardGrid(curves.map((curve) => cardOf(curve, prediction, scale)), mostCards, "what-ifs"));
+    cardGrid(curves.map((curve) => cardOf(curve, prediction, scale)), shownAtFirst.cards, "what-ifs"));
 }
 
 function causesPanel(base) {
   const point = lastOf({ points: base.points.filter((at) => at.waterfall !== null) });
-  const lost = point ? lossesOf(fallen(point)).filter((loss) => loss.share > 0).slice(0, mostCauses) : [];
+  const lost = point ? lossesOf(fallen(point)).filter((loss) => loss.share > 0).slice(0, shownAtFirst.causes) : [];
   if (lost.length === 0) return null;
   return panel(`Where time would be lost, on ${rankCount(point.ranks)}`, "waterfall", "all causes",
     el("ol", { class: "plain" }, lost.map((loss) => causeItem(loss, lost[0].share))));
@@ -345,5 +339,5 @@ export function predictionBlocks({ prediction, curves }) {
     facts(prediction), cards(prediction, curves),
     el("div", { class: "panels" }, causesPanel(curves[0]),
       prediction.next ? panel("Measure this next", "interval", "why", nextContent(prediction.next)) : null,
-      warningsPanel(warnings, mostWarnings, "none"))];
+      warningsPanel(warnings, shownAtFirst.warnings, "none"))];
 }

@@ -56,7 +56,6 @@ function hostsOf(kind) {
   return kind.hosts.length > 0 ? [...kind.hosts].sort(naturally).join(", ") + more : null;
 }
 
-const long = (title, value) => column(title, value, { kind: "long" });
 
 /** Returns a table with a column for each kind of node, and a row for each fact. */
 function kindsTable(run) {
@@ -65,13 +64,11 @@ function kindsTable(run) {
   const value = (kind) => (name) => (name === null ? hostsOf(kind) : factOf(kind, name));
   return {
     columns: columns({ fact: (name) => name?.replaceAll("_", " ") ?? "hosts" },
-      kinds.map((kind) => long(`ranks ${kind.ranks}${kinds.length === 1 ? "" : ` (${kind.count})`}`, value(kind)))),
+      kinds.map((kind) => column(`ranks ${kind.ranks}${kinds.length === 1 ? "" : ` (${kind.count})`}`, value(kind), { kind: "long" }))),
     items: [null, ...names],
     caption: kinds.length === 1 ? "Nodes: all ranks alike" : `Nodes: ${kinds.length} kinds of ranks`,
   };
 }
-
-const environmentColumns = columns({ variable: ([name]) => name }, long("value", ([, value]) => value));
 
 function launch(run) {
   const system = run.system ?? {};
@@ -89,7 +86,7 @@ function launch(run) {
       ["size", `${run.ranks} ranks on ${counted(run.nodes, "node")}`]] },
     { tables: [
       kindsOf(run).length > 0 && kindsTable(run),
-      environment.length > 0 && { columns: environmentColumns, items: environment, caption: "Environment that was kept" }] },
+      environment.length > 0 && { columns: columns("variable=0, value:long=1"), items: environment, caption: "Environment that was kept" }] },
   ];
 }
 

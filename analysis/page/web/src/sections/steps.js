@@ -58,7 +58,6 @@ function seriesChart({ first, time, kind, every }, { median, lower, upper }) {
 const fewest = 6;
 const hasDistribution = ({ details: { steps } }) =>
   Boolean(steps?.quantiles) && steps.kind.filter((kind) => kind === measured).length >= fewest;
-
 const nameOfShare = { 0: "min", 100: "max" };
 const quantileNumbers = columns("ranks",
   [0, 5, 25, 50, 75, 95, 99, 100].map((share) =>
@@ -99,7 +98,7 @@ const reasons = [
   [0x40, "hardware thermal slowdown"], [0x80, "power brake"], [0x100, "display clocks"],
 ];
 
-/** The titles of quantities, in the order of their charts; others are unitOf by their names. */
+/** The titles of quantities, in the order of their charts; others are shown by their names. */
 const titles = {
   sm_clock: "SM clock", clock: "CPU clock", power: "Power", temperature: "Temperature", utilisation: "Utilisation",
   memory_clock: "Memory clock", clock_min: "Lowest CPU clock",

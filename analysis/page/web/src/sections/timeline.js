@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Draws one traced step as it ran: a lane for each rank, a box for each operation. `layout` is {rows: [{lane, stream,
-// computes}], first: [row of each lane], rowOf: Map "lane stream" -> row}.
+// Draws one traced step as it ran: a lane for each rank, a box for each operation. `layout` is {rows: [{lane, stream, computes}],
+// first: [row of each lane], rowOf: Map "lane stream" -> row}.
 import { columns, isNarrow, joined, missing, percent, pointContent, rankCount, seconds } from "../kit.js";
 import { linesBefore } from "./ranks.js";
 
@@ -77,8 +77,8 @@ const idleNames = ["exposed communication", "gap"];
 const idleParts = ["transfer", "gap"];
 const tint = (colours, kind) => ({ fill: colours.parts[idleParts[kind]], opacity: isDark(colours) ? 0.28 : 0.2 });
 
-/** Makes a series of boxes. Items are [first row, begin, end, last row, ...]; `draw(shape, api)` makes the visible part of a
- * box, `height` is a share of a row. */
+/** Makes a series of boxes. Items are [first row, begin, end, last row, ...]; `draw(shape, api)` makes the visible part of a box,
+ * `height` is a share of a row. */
 const boxes = (name, data, { height, draw, ...own }) => ({
   type: "custom", name, data, encode: { x: [1, 2], y: [0, 3], tooltip: [] }, clip: true, ...own,
   renderItem({ coordSys: area }, api) {
@@ -182,18 +182,12 @@ function spanText(at) {
     during(at.of, at["start / ns"], at["length / ns"]);
 }
 
-/** Returns the time of the step, which is that of its slowest rank, and the time that the picture covers, from the first
- * begin to the last end of a rank. */
-function stepText(timeline) {
-  const time = seconds(timeline.step_time);
-  const width = seconds(timeline.length);
-  return `Step ${timeline.step}, ${time}${time === width ? "" : `; drawn over ${width}: ranks begin at different times`}`;
-}
-
 function noteOf(timeline) {
+  // The time of the step is that of its slowest rank; the picture covers the time from the first begin to the last end of a rank.
+  const [time, width] = [timeline.step_time, timeline.length].map(seconds);
   const mixed = timeline.ops.includes("mixed") ? "; full with stripes: communication drawn together with other work" : "";
   return `${joined([
-    stepText(timeline),
+    `Step ${timeline.step}, ${time}${time === width ? "" : `; drawn over ${width}: ranks begin at different times`}`,
     `Numbers: microbatches; hatched: communication${mixed}; tinted: nothing computes or copies; empty at the ends: a rank begins later or is done`,
     timeline.merged > 0 && `${timeline.merged} operations drawn together with their neighbours`,
     timeline.spans_left_out > 0 && `${timeline.spans_left_out} short operations are left out`,
@@ -259,8 +253,8 @@ function stepChart(timeline, point) {
 
 /** Says which share of the lanes' time is idle; it counts all operations, even those not drawn. */
 function idleText({ totals, breakdown }) {
-  // The shares are relative to the sum of the ranks' own steps, which is less than the time drawn if ranks begin later or
-  // end earlier.
+  // The shares are relative to the sum of the ranks' own steps, which is less than the time drawn if ranks begin later or end
+  // earlier.
   const [whole, exposed, gap] = [totals.step, totals.exposed, totals.gap].map((values) => values.reduce((all, value) => all + value, 0));
   const share = (value, of) => (of > 0 ? percent(value / of) : missing);
   const waits = breakdown?.wait_known && breakdown.bubble_known;

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Chooses between the light and the dark colours of style.css, and provides those of charts. Lines also differ in their
-// symbols.
+// Holds what the reader chose for the whole page: light or dark colours, with those that charts use, and the filter: the curve and
+// the rank count that all sections show. The address has the filter after the section's name:
+// page.html#timeline?curve=dp&ranks=4.
 
 // The colours are in style.css; of these, charts use the lists and the single colours that are named here.
 const lists = ["series", "ramp", "diverging"];
 const single = ["background", "text", "faint", "line", "good", "bad", "warn", "ideal"];
-
 /** The parts of a step in drawing order. */
 export const partNames = ["compute", "copies", "transfer", "wait", "bubble", "gap", "other"];
 
@@ -28,13 +28,13 @@ export function ink(hex) {
   return 0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5) > 0.179 ? "#10151e" : "#ffffff";
 }
 
-const choices = ["auto", "light", "dark"];
+const themes = ["auto", "light", "dark"];
 const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
-const listeners = [];
-let chosen = "auto";
+const onTheme = [];
+let themeChoice = "auto";
 let printing = false;
 
-const nameNow = () => (!printing && (chosen === "dark" || (chosen === "auto" && prefersDark.matches)) ? "dark" : "light");
+const nameNow = () => (!printing && (themeChoice === "dark" || (themeChoice === "auto" && prefersDark.matches)) ? "dark" : "light");
 
 /** Returns the colours in use now; `parts` maps each part of a step to its colour. */
 export function theme() {
@@ -44,18 +44,18 @@ export function theme() {
   return { name: nameNow(), ...named(single), ...named(lists, (name) => valueOf(name).split(" ")), parts: named(partNames) };
 }
 
-export const onThemeChange = (listener) => listeners.push(listener);
+export const onThemeChange = (listener) => onTheme.push(listener);
 
 function apply() {
   document.documentElement.dataset.theme = nameNow();
-  for (const listener of listeners) listener();
+  for (const listener of onTheme) listener();
 }
 
 /** Switches from auto to light, to dark and back to auto; returns the new theme. */
 export function nextTheme() {
-  chosen = choices[(choices.indexOf(chosen) + 1) % choices.length];
+  themeChoice = themes[(themes.indexOf(themeChoice) + 1) % themes.length];
   apply();
-  return chosen;
+  return themeChoice;
 }
 
 /** Uses the light theme for printing, since paper is white. */
@@ -67,3 +67,37 @@ export function setPrinting(on) {
 
 prefersDark.addEventListener("change", apply);
 document.documentElement.dataset.theme = nameNow();
+
+const partsOf = () => location.hash.slice(1).split("?");
+let chosen = new URLSearchParams(partsOf()[1] ?? "");
+const onFilter = [];
+const tellAll = () => onFilter.forEach((listener) => listener());
+/** Returns the name of the section in the address; "" without one. */
+export const sectionInAddress = () => partsOf()[0];
+
+function writeAddress() {
+  const filter = String(chosen);
+  if (filter !== (partsOf()[1] ?? "")) history.replaceState(null, "", `#${partsOf()[0]}?${filter}`);
+}
+
+export const filter = {
+  /** Returns the chosen curve's name or rank count as text; null if the reader chose none. */
+  get: (key) => chosen.get(key),
+  set(changes) {
+    for (const [key, value] of Object.entries(changes)) chosen.set(key, value);
+    writeAddress();
+    tellAll();
+  },
+  onChange: (listener) => onFilter.push(listener),
+};
+
+window.addEventListener("hashchange", () => {
+  // A link to a section has no filter: the reader's choice is kept and added to the address again.
+  const [, query] = partsOf();
+  if (query === undefined) {
+    if (String(chosen) !== "") writeAddress();
+  } else if (query !== String(chosen)) {
+    chosen = new URLSearchParams(query);
+    tellAll();
+  }
+});
