@@ -150,11 +150,10 @@ Json device_lines(std::span<const results::RankFacts> facts, const results::Poin
     drawn_ones.resize(std::min(drawn_ones.size(), limits.devices));
     std::ranges::stable_sort(drawn_ones, {}, [](const DeviceSeries* at) { return at->rank; });
     for (const DeviceSeries* const at : drawn_ones) {
-      const results::RankFacts* const of_rank = facts_of(facts, point, at->rank);
       Json line{{"device", at->device},
                 {"rank", at->rank},
                 {"world_rank", world_rank(point, at->rank)},
-                {"host", of_rank != nullptr ? of_rank->host : ""},
+                {"host", host_of(facts, point, at->rank)},
                 {"quantity", at->quantity},
                 {"unit", at->unit}};
       add_values(*at, limits.samples, line);

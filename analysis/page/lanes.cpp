@@ -80,12 +80,10 @@ LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
   return set;
 }
 
-/// Returns the pipeline stage that a rank represents, which it does if all its other coordinates
-/// are 0; absent for other ranks, and if there is no pipeline.
-std::optional<int> stage_of(const mesh::Shape& shape, int rank) {
-  const int stage = mesh::coordinates(shape, rank).pp;
-  if (shape.pp < 2 || mesh::rank_at(shape, {.pp = stage}) != rank) return std::nullopt;
-  return stage;
+/// True if a rank represents its pipeline stage, which it does if all its other coordinates are 0;
+/// false without a pipeline.
+bool is_stage(const mesh::Shape& shape, int rank) {
+  return shape.pp > 1 && mesh::rank_at(shape, {.pp = mesh::coordinates(shape, rank).pp}) == rank;
 }
 
 std::size_t count_spans(const std::vector<Lane>& lanes) {
@@ -179,8 +177,7 @@ std::string name_of(std::uint8_t op) {
 Json lane_json(std::span<const results::RankFacts> facts, const results::PointData& point,
                int rank) {
   const mesh::Coordinates at = mesh::coordinates(point.mesh, rank);
-  const bool is_stage = stage_of(point.mesh, rank).has_value();
-  const results::RankFacts* const of_rank = facts_of(facts, point, rank);
+  const bool of_stage = is_stage(point.mesh, rank);
   const program::Outline& outline = point.outline.of(rank);
   std::size_t streams = 0;
   for (const program::OutlineOp& op : outline.ops) {
@@ -193,8 +190,8 @@ Json lane_json(std::span<const results::RankFacts> facts, const results::PointDa
   const int world = world_rank(point, rank);
   return {{"rank", rank},
           {"world_rank", world},
-          {"host", of_rank != nullptr ? of_rank->host : ""},
-          {"label", is_stage ? fmt::format("stage {}", at.pp) : fmt::format("rank {}", world)},
+          {"host", host_of(facts, point, rank)},
+          {"label", of_stage ? fmt::format("stage {}", at.pp) : fmt::format("rank {}", world)},
           {"coordinates", {{"dp", at.dp}, {"tp", at.tp}, {"pp", at.pp}}},
           {"streams", names}};
 }
@@ -291,12 +288,9 @@ Json lanes(std::span<const results::RankFacts> facts, const PointReport& point,
   const std::optional<LaneStep> step = typical_traced_step(data);
   if (!step) return {};
   LaneSet set = lanes_of(data, *step, lane_ranks(point, *step, limits));
-  const auto is_stage = [&](const Lane& lane) {
-    return stage_of(data.mesh, lane.rank).has_value();
-  };
   thin_out(set, limits.spans);
   std::ranges::stable_sort(set.lanes, {}, [&](const Lane& lane) {
-    return std::pair{!is_stage(lane), lane.rank};
+    return std::pair{!is_stage(data.mesh, lane.rank), lane.rank};
   });
   Json timeline{{"step", step->step},
                 {"length", drawn(units::to_seconds(set.length).value(), 9)},

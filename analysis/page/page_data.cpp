@@ -166,11 +166,7 @@ void sample_report(Json& report, std::size_t most, PageNotes& notes) {
 
 }  // namespace
 
-std::size_t page_bytes(const Json& part) {
-  const std::string text = part.dump(-1, ' ', true, Json::error_handler_t::replace);
-  constexpr std::size_t escaped = 5;  // added bytes of "<", which is written as "\u003c"
-  return text.size() + escaped * static_cast<std::size_t>(std::ranges::count(text, '<'));
-}
+std::size_t page_bytes(const Json& part) { return inert(part).size(); }
 
 Json page_data(const merge::Report& report, std::size_t most_bytes) {
   PageNotes notes;

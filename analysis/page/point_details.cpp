@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/text.hpp"
+#include "results/records/point_facts.hpp"
 
 namespace isoscale::analysis::page {
 namespace {
@@ -95,6 +96,12 @@ Json drawn(double value, int digits) {
 
 Json drawn(const std::optional<double>& value, int digits) {
   return value ? drawn(*value, digits) : Json{};
+}
+
+std::string host_of(std::span<const results::RankFacts> facts, const results::PointData& point,
+                    int rank) {
+  const results::RankFacts* const of_rank = facts_of(facts, point, rank);
+  return of_rank != nullptr ? of_rank->host : "";
 }
 
 StepKind kind_of_step(const results::PointData& point, std::size_t step) {
@@ -229,27 +236,25 @@ void note_details(const std::vector<DetailedPoint>& points, const Json& details,
   note_shown(rows, "ranks have a row in rank maps: the first, the slowest, and some between",
              notes);
   note_shown(columns,
-             "steps have a column in rank maps, with the largest difference of each group "
-             "of steps",
+             "steps have a column in rank maps, with the largest difference of each group of steps",
              notes);
   note_shown(lanes, "traced ranks have a lane in timelines; report --trace FILE.json writes all",
              notes);
   if (merged > 0) {
     notes.push_back(
-        fmt::format("timelines: {} too short to see are drawn as part of their "
-                    "neighbours",
+        fmt::format("timelines: {} too short to see are drawn as part of their neighbours",
                     base::counted(merged, "op")));
   }
   if (spans > 0) {
     notes.push_back(fmt::format("timelines: {} are left out", base::counted(spans, "short span")));
   }
   note_shown(lines,
-             "lines of devices are drawn, of those that differ most; counters (energy, "
-             "bytes) are not drawn",
+             "lines of devices are drawn, of those that differ most; counters (energy, bytes) are "
+             "not drawn",
              notes);
   note_shown(values,
-             "lines of devices have all their values; the others have means, with the least "
-             "and the most of the values averaged",
+             "lines of devices have all their values; the others have means, with the least and "
+             "the most of the values averaged",
              notes);
 }
 

@@ -143,6 +143,10 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 [[nodiscard]] std::size_t count_device_lines(const results::PointData& point,
                                              std::optional<std::size_t> devices = std::nullopt);
 
+/// Returns the host of a rank of the point; "" where it is not known.
+[[nodiscard]] std::string host_of(std::span<const results::RankFacts> facts,
+                                  const results::PointData& point, int rank);
+
 /// Returns a number rounded for a chart, where six digits are finer than a pixel; null if it is not
 /// finite.
 [[nodiscard]] nlohmann::ordered_json drawn(double value, int digits = 6);

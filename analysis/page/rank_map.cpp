@@ -27,11 +27,6 @@ using results::PointData;
 
 constexpr double cell_digits = 1e4;  ///< cells are shown as colours: 0.01% is fine enough
 
-std::string host_of(std::span<const results::RankFacts> facts, const PointData& point, int rank) {
-  const results::RankFacts* const of_rank = facts_of(facts, point, rank);
-  return of_rank != nullptr ? of_rank->host : "";
-}
-
 /// Returns all ranks of the point, sorted by host and then by MPI rank.
 std::vector<int> by_host(std::span<const results::RankFacts> facts, const PointData& point) {
   std::vector<std::pair<std::string, int>> ranks;

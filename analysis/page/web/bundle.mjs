@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 //
-// `node bundle.mjs PACKAGES PAGE.html` makes one page, with its script and style, from src/.
-// PACKAGES is a folder with node_modules.
+// `node bundle.mjs PACKAGES PAGE.html` makes one page, with its script and style, from src/. PACKAGES is a folder with
+// node_modules.
 import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -12,10 +12,12 @@ const [packages, target] = process.argv.slice(2);
 const sources = path.join(path.dirname(fileURLToPath(import.meta.url)), "src");
 const esbuild = createRequire(path.resolve(packages, "package.json"))("esbuild");
 
-// Returns the licence notices of the other projects whose code the page contains. The notice of
-// ECharts is added here, since the bundler drops its comments; it links to the full licence.
+const inPackages = (name) => path.resolve(packages, "node_modules", name);
+
+// Returns the licence notices of the other projects whose code the page contains. The notice of ECharts is added here, since
+// the bundler drops its comments; it links to the full licence.
 async function notices() {
-  const text = (name) => readFile(path.join(path.resolve(packages, "node_modules"), name), "utf8");
+  const text = (name) => readFile(inPackages(name), "utf8");
   const parts = [
     await text("echarts/NOTICE"),
     "Licensed under the Apache License, Version 2.0: https://www.apache.org/licenses/LICENSE-2.0",
@@ -27,16 +29,8 @@ async function notices() {
 
 async function bundled(entry, banner = {}) {
   const result = await esbuild.build({
-    entryPoints: [path.join(sources, entry)],
-    bundle: true,
-    minify: true,
-    write: false,
-    charset: "ascii",
-    format: "iife",
-    target: "es2020",
-    legalComments: "inline",
-    banner,
-    nodePaths: [path.resolve(packages, "node_modules")],
+    entryPoints: [path.join(sources, entry)], nodePaths: [inPackages("")], banner, bundle: true, minify: true, write: false,
+    charset: "ascii", format: "iife", target: "es2020", legalComments: "inline",
   });
   return result.outputFiles[0].text;
 }
@@ -44,9 +38,5 @@ async function bundled(entry, banner = {}) {
 const template = await readFile(path.join(sources, "page.html"), "utf8");
 const style = await bundled("style.css");
 // A script must not contain "</script", which would end it.
-const bundle = await bundled("main.js", { js: await notices() });
-const script = bundle.replaceAll("</script", "<\\/script");
-await writeFile(
-  target,
-  template.replace("/* style */", () => style).replace("/* script */", () => script),
-);
+const script = (await bundled("main.js", { js: await notices() })).replaceAll("</script", "<\\/script");
+await writeFile(target, template.replace("/* style */", () => style).replace("/* script */", () => script));

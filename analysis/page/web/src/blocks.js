@@ -1,125 +1,132 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Builds sections from lists of blocks, and makes the small elements that first screens share.
-import { meaning, partOfCause } from "./causes.js";
-import { chart } from "./chart.js";
+// Builds sections from lists of blocks, with lists to choose what a part of a section shows.
+import { chart, keepStates } from "./chart.js";
 import { el } from "./dom.js";
-import { missing, percent, rankCount } from "./format.js";
+import { filter } from "./choices.js";
+import { missing, rankCount } from "./format.js";
 import { table } from "./table.js";
 
-/**
- * A block of a section: an element, or one of these descriptions. A block that is null, or whose
- * `when` is false, is left out.
- * @typedef {object} Block
- * @property {boolean} [when]
- * @property {string} [note] a sentence in small type; `saying` one in usual type, `mark` a warning
- * @property {any[]} [list] sentences, of which `most` are shown
- * @property {object} [table] the description of a table (table.js)
- * @property {(object|null)[]} [charts] descriptions of charts (chart.js), or panels, side by side;
- *   `chart` is one alone, and `tables` are tables side by side
- * @property {[string, any][]} [facts] lines of a name and a value
- * @property {string} [fold] opens `blocks`
- */
+/** A block of a section: an element, or one of these descriptions: note: a sentence in small type; saying: one in usual type;
+ * mark: a warning; list: sentences, of which `most` are shown; table (table.js); charts: descriptions of charts (chart.js), or
+ * panels, side by side; chart: one alone; tables: tables side by side; facts: [name, value] in lines; fold: text that opens
+ * `blocks`. A block that is null, has nothing to show (a table without items), or whose `when` is false, is left out. */
+
+const paragraph = (look) => (text) => el("p", { class: look }, text);
+const sideBySide = (make) => (made) =>
+  el("div", { class: "charts" }, made.filter(Boolean).map((at) => (at instanceof Element ? at : make(at))));
 
 const kinds = {
-  note: (text) => el("p", { class: "note" }, text),
-  saying: (text) => el("p", { class: "saying" }, text),
-  mark: (text) => el("p", { class: "mark" }, text),
+  note: paragraph("note"),
+  saying: paragraph("saying"),
+  mark: paragraph("mark"),
   list: (items, { most = 8, rest = "more", look = "saying" }) => el("ul", { class: look },
     items.slice(0, most).map((item) => el("li", {}, item)),
     items.length > most ? el("li", {}, `${items.length - most} ${rest}`) : null),
-  table: (how) => table(how),
-  charts: (made) => el("div", { class: "charts" },
-    made.filter(Boolean).map((at) => (at instanceof Element ? at : chart(at)))),
-  chart: (spec) => chart(spec),
-  tables: (made) => el("div", { class: "charts" }, made.filter(Boolean).map(table)),
+  table: (how) => (how.items.length > 0 ? table(how) : null),
+  charts: sideBySide(chart),
+  chart,
+  tables: sideBySide(table),
   facts: (pairs) => el("dl", { class: "lines" }, pairs.map(([name, value]) => factLine(name, value ?? missing))),
-  fold: (summary, { blocks, look = null }) =>
-    el("details", { class: look }, el("summary", {}, summary), blocks.map(built)),
+  fold: (summary, { blocks, look = null }) => el("details", { class: look }, el("summary", {}, summary), blocks.map(built)),
 };
 
 const isEmpty = (value) => !value || (Array.isArray(value) && !value.some(Boolean));
 
 /** Makes the element of a block; null if it has nothing to show. */
 function built(block) {
-  if (!block || block instanceof Element) return block;
+  if (!block || block instanceof Element) return block || null;
   const name = Object.keys(kinds).find((kind) => Object.hasOwn(block, kind));
   return block.when === false || isEmpty(block[name]) ? null : kinds[name](block[name], block);
 }
 
-/** Makes the content of a section. @param {(Block|null)[]} blocks */
+/** Makes the content of a section. */
 export const content = (blocks, look = null) => el("div", { class: look }, blocks.map(built));
 
 export const factLine = (name, value) => (isEmpty(value) ? null
   : el("div", { class: "fact-line" }, el("dt", {}, name), el("dd", {}, value)));
 
-/** Makes a fact of the first screen: its name, the fact in large type, details in small type. */
-export const fact = (name, title, ...details) => el("div", { class: "fact" }, el("dt", {}, name),
-  el("dd", {}, el("b", {}, title)), details.filter(Boolean).map((text) => el("dd", { class: "note" }, text)));
-
-/** Makes a panel; its heading leads to the section `target`, under the name `more`. */
-export const panel = (title, target, more, ...inside) => el("div", { class: "panel" },
-  el("h3", {}, title, target ? el("a", { class: "more", href: `#${target}` }, more) : null), inside);
-
-export const thinBar = (look, share, element = "div") =>
-  el(element, { class: "bar thin", "aria-hidden": "true" }, el("i", { class: look, style: `width:${100 * share}%` }));
-
-/** Returns a share with a decimal place if it is small. */
-export const shareText = (value) => percent(value, value < 0.0995 ? 1 : 0);
-
-/** Makes an item of a list of causes; `scale` is the share that a full bar stands for. */
-export const causeItem = ({ cause, share }, scale, ...where) => el("li", { class: "cause", title: meaning(cause) },
-  el("b", { class: "big" }, shareText(share)),
-  el("div", {}, el("div", {}, el("b", {}, cause), " of the step", where),
-    thinBar(`part-${partOfCause(cause)}`, share / scale)));
-
-function warningItem({ grave, text, target }) {
-  return el("li", { class: grave ? "bad" : "warn" },
-    el("span", { class: "sign", "aria-hidden": "true" }, grave ? "\u2716" : "\u25b2"),
-    target ? el("a", { href: `#${target}` }, text) : el("span", {}, text));
+function select(label, names, chosen, onChange) {
+  const list = el("select", { on: { change: () => onChange(list.selectedIndex) } }, names.map((name) => el("option", {}, name)));
+  list.selectedIndex = chosen;
+  return el("label", { class: "select" }, el("span", {}, label), list);
 }
 
-/** Makes the panel of warnings {grave, text, target}, of which `most` are shown at first. */
-export function warningsPanel(all, most, none) {
-  if (all.length === 0) return panel("Warnings", null, "", el("p", { class: "good" }, none));
-  const list = (some) => el("ul", { class: "plain lines" }, some.map(warningItem));
-  const rest = all.slice(most);
-  return panel(`Warnings: ${all.length}`, null, "", list(all.slice(0, most)),
-    rest.length === 0 ? null : el("details", {}, el("summary", {}, `${rest.length} more`), list(rest)));
+/** Makes a list of several contents, one of which is shown; null without any. A list of curves follows the filter. show(index)
+ * returns the blocks of one content. */
+export function oneOf(label, names, show) {
+  if (names.length === 0) return null;
+  const place = el("div", {});
+  const isFiltered = label === "curve";
+  const list = select(label, names, 0, (to) => (isFiltered ? filter.set({ curve: names[to] }) : fill(to)));
+  let shown = -1;
+  function fill(index) {
+    if (index === shown) return;
+    shown = index;
+    list.querySelector("select").selectedIndex = index;
+    keepStates(place, () => place.replaceChildren(content(show(index))));
+  }
+  const follow = () => fill(isFiltered ? Math.max(0, names.indexOf(filter.get("curve"))) : 0);
+  if (isFiltered) filter.onChange(follow);
+  follow();
+  return el("div", {}, names.length > 1 ? el("div", { class: "choices" }, list) : null, place);
 }
 
-/**
- * Makes a card: a name with its rank count, a value in large type with something beside it, lines
- * in small type, and badges {text, kind}.
- */
-export function card({ title, full = null, ranks, value, beside = null, lines = [], bar = null, badges = [], look = "" }) {
-  const name = el("h3", { title: full }, title);
-  return el("article", { class: `card ${look}`.trim() },
-    ranks === undefined ? name : el("div", { class: "card-title" }, name, el("span", {}, rankCount(ranks))),
-    el("div", { class: "headline" }, el("b", { class: "huge" }, value), beside),
-    bar, lines.filter(Boolean).map((line) => el("p", { class: "note" }, line)),
-    el("p", { class: "badges" }, badges.map(({ text, kind }) => el("span", { class: `badge ${kind}` }, text))));
+export const mostBeside = 6; // charts of curves
+
+/** Shows what `make` makes of each curve: side by side if they are few, otherwise of the curve that the reader chooses. */
+export const eachCurve = (curves, make) => [curves.length > mostBeside
+  ? oneOf("curve", curves.map((curve) => curve.short), (i) => [{ charts: [make(curves[i], i)] }]) : { charts: curves.map(make) }];
+
+/** Returns the number of mesh axes along which a point is parallel. */
+const axes = (point) => Object.values(point.full?.mesh ?? {}).filter((extent) => extent > 1).length;
+
+/** Returns the point with the most ranks, then the most parallel axes; traced points are preferred. */
+function firstChoice(groups) {
+  const all = groups.flatMap((group) => group.points.map((point) => ({ group, point })));
+  const traced = all.filter(({ point }) => point.details.timeline);
+  const isMore = (a, b) => a.ranks > b.ranks || (a.ranks === b.ranks && axes(a) > axes(b));
+  return (traced.length > 0 ? traced : all).reduce((best, at) => (isMore(at.point, best.point) ? at : best));
 }
 
-const few = 4; // up to this many, cards are as large as the screen allows
-
-/** Makes a grid of cards; those after the first `most` are folded away under "5 more `rest`". */
-export function cardGrid(cards, most, rest) {
-  const grid = el("div", { class: cards.length <= few ? "cards few" : "cards" }, cards.slice(0, most));
-  const more = cards.slice(most);
-  return [grid, more.length === 0 ? null
-    : el("details", {}, el("summary", {}, `${more.length} more ${rest}`), el("div", { class: "cards" }, more))];
+/** Returns the group and the point that the filter names, or those nearest to it. */
+function chosenPoint(groups) {
+  const first = firstChoice(groups);
+  const group = groups.find(({ title }) => title === filter.get("curve")) ?? first.group;
+  const point = group.points.find(({ ranks }) => String(ranks) === filter.get("ranks"));
+  // If no point has the chosen rank count, the first choice is shown if it is on this curve, and otherwise the largest point of
+  // the curve.
+  return { group, point: point ?? (group === first.group ? first.point : group.points.at(-1)) };
 }
 
-/**
- * Draws an efficiency as a bar: the reached and the lost share of the ideal, and the interval. All
- * bars of a page have the same scale.
- */
-export function efficiencyBar(efficiency, interval, scale) {
-  const at = (value) => `${(100 * Math.min(value, scale)) / scale}%`;
-  const piece = (look, style) => el("i", { class: look, style });
-  return el("div", { class: "bar", "aria-hidden": "true" },
-    piece("lost", `width:${at(1)}`), piece("reached", `width:${at(efficiency)}`),
-    interval ? piece("interval", `left:${at(interval[0])};right:calc(100% - ${at(interval[1])})`) : null,
-    piece("ideal", `left:${at(1)}`));
+/** Makes the content of one point that has details (series for charts), with two lists to choose the curve and the rank count;
+ * null if there is nothing to show at any point. has(details) is true for points that have something to show; show(point, group)
+ * returns the blocks of one, whose group {title, points} is its curve. */
+export function pointContent(curves, has, show) {
+  const groups = curves.map((curve) => ({ title: curve.short, points: curve.points.filter((point) => point.details) }))
+    .filter(({ points }) => points.length > 0);
+  if (!groups.some(({ points }) => points.some(({ details }) => has(details)))) return null;
+  const place = el("div", {});
+  const lists = el("div", { class: "choices" });
+  // Lists are not printed; a line shows their choices instead.
+  const chosen = el("p", { class: "chosen" });
+  let shown = null;
+  const fill = () => {
+    const { group, point } = chosenPoint(groups);
+    if (point === shown) return;
+    shown = point;
+    const choose = (curve, ranks) => filter.set({ curve, ranks });
+    const focused = [...lists.querySelectorAll("select")].indexOf(document.activeElement);
+    lists.replaceChildren(
+      select("curve", groups.map(({ title }) => title), groups.indexOf(group), (to) => choose(groups[to].title, point.ranks)),
+      select("ranks", group.points.map(({ ranks }) => String(ranks)), group.points.indexOf(point),
+        (to) => choose(group.title, group.points[to].ranks)),
+      ...(point.labels.length > 0 ? [el("span", { class: "mark" }, point.labels.join(", "))] : []));
+    if (focused >= 0) lists.querySelectorAll("select")[focused].focus();
+    chosen.textContent = `${group.title}, ${rankCount(point.ranks)}`;
+    keepStates(place, () => place.replaceChildren(content(show(point, group))));
+  };
+  filter.onChange(fill);
+  fill();
+  return el("div", {}, lists, chosen, place);
 }

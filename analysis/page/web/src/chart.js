@@ -1,30 +1,41 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Makes the frame around every chart: title, switches, a legend of buttons, the picture, its
-// numbers as a table, and saving. A chart is drawn when it comes near the window.
-import { button, download, el } from "./dom.js";
-import { init } from "./echarts.js";
-import { filter } from "./filter.js";
-import { sourceText } from "./machine.js";
-import { leavePaper, toPaper } from "./paper.js";
+// Makes the frame around every chart: title, switches, a legend of buttons, the picture, its numbers as a table, saving and
+// printing. A chart is drawn when it comes near the window.
+import { BarChart, CustomChart, LineChart, ScatterChart } from "echarts/charts";
+import {
+  DataZoomComponent, GridComponent, LegendComponent, MarkAreaComponent, MarkLineComponent, TitleComponent, TooltipComponent,
+  VisualMapComponent,
+} from "echarts/components";
+import { init, use } from "echarts/core";
+import { CanvasRenderer, SVGRenderer } from "echarts/renderers";
+import LRU from "zrender/lib/core/LRU.js";
+import { filter, onThemeChange, setPrinting, theme } from "./choices.js";
+import { sourceText } from "./data.js";
+import { button, download, el, isNarrow } from "./dom.js";
 import { table } from "./table.js";
-import { onThemeChange, setPrinting, theme } from "./theme.js";
 
-/**
- * @typedef {object} ChartSpec
- * @property {string} id unique on the page, such as "efficiency"
- * @property {string} title
- * @property {string} [note] a sentence below the title
- * @property {(colours: object, state: object, isNarrow: boolean) => object} option an ECharts option
- *   with these additions: `format` of an axis writes its values; `tip(item)` returns the text of a
- *   tooltip; `zoom: true` lets a reader zoom along the x axis. Series to switch on and off have
- *   names. `state` has the value of each switch by its name.
- * @property {{name: string, label: string, choices: string[], value?: string}[]} [switches] one
- *   named "ranks" follows the filter of the page
- * @property {import("./table.js").Numbers} table the chart's numbers
- * @property {number | ((state: object) => number)} [height] pixels
- * @property {boolean} [legend] false: none
- */
+// zrender caches the widths of texts in an object, with the text as key. For a host called "__proto__" or "constructor" it would
+// find and change a property that all objects have. A zero byte at the end of each key prevents this, since no such property's
+// name ends with it.
+for (const name of ["get", "put"]) {
+  const method = LRU.prototype[name];
+  LRU.prototype[name] = function (key, ...value) {
+    return method.call(this, `${key}\0`, ...value);
+  };
+}
+
+// The page contains only these parts of ECharts.
+use([
+  BarChart, CanvasRenderer, CustomChart, DataZoomComponent, GridComponent, LegendComponent, LineChart, MarkAreaComponent,
+  MarkLineComponent, SVGRenderer, ScatterChart, TitleComponent, TooltipComponent, VisualMapComponent,
+]);
+
+/** A chart's description: id, unique on the page, such as "efficiency"; title; note: a sentence below the title; option(colours,
+ * state, isNarrow): an ECharts option with these additions: `format` of an axis writes its values, `tip(item)` returns the text
+ * of a tooltip, `zoom: true` lets a reader zoom along the x axis; series to switch on and off have names. `state` has the value
+ * of each switch by its name. switches: [{name, label, choices, value}], of which one named "ranks" follows the filter of the
+ * page; table (table.js): the chart's numbers; height: pixels, or a function of the state that returns them; legend: false: none. */
 
 /** Maps ids to all charts on the page: {drawn, draw(), instance, spec, state}, also for scripts. */
 export const charts = {};
@@ -40,54 +51,41 @@ const resized = new ResizeObserver((entries) => {
   for (const { target } of entries) charts[target.dataset.chart]?.resize();
 });
 
-// The limit in pixels covers a telephone, and two charts side by side on a small screen.
-const isNarrow = (width) => width < 520;
-
-/**
- * Returns the text without any "{name|", which would begin a style of rich text: an invisible
- * character separates the brace and the name.
- */
+/** Returns the text without any "{name|", which would begin a style of rich text: an invisible character separates the brace and
+ * the name. */
 const plain = (text) => text?.replace(/\{(?=\w+\|)/g, "{\u2060");
-
+/** Replaces the control characters that XML does not allow, not even escaped. */
+const forXml = (text) => text.replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd");
+/** Returns the bytes of a picture's data URL. */
+const bytesOf = (url) => Uint8Array.from(atob(url.split(",")[1]), (c) => c.charCodeAt(0));
 const zoomByWheel = { type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" };
 
 /** Adds to an axis the settings that all axes share; x axes have their names below their middle. */
-function axisOf({ format, ...own }, colours, isX) {
-  return {
-    type: "value",
-    nameTextStyle: { color: colours.faint },
-    axisLine: { lineStyle: { color: colours.line } },
-    ...(isX ? { nameLocation: "middle", nameGap: 26 } : {}),
-    ...(own.type === "category" ? { axisTick: { show: false } } : {}),
-    ...own,
-    splitLine: { ...own.splitLine, lineStyle: { color: colours.line, opacity: 0.6 } },
-    axisLabel: {
-      color: colours.faint, hideOverlap: true, ...(format ? { formatter: (value) => format(value) } : {}), ...own.axisLabel,
-    },
-  };
-}
+const axisOf = ({ format, ...own }, colours, isX) => ({
+  type: "value", nameTextStyle: { color: colours.faint }, axisLine: { lineStyle: { color: colours.line } },
+  ...(isX ? { nameLocation: "middle", nameGap: 26 } : {}),
+  ...(own.type === "category" ? { axisTick: { show: false } } : {}),
+  ...own, splitLine: { ...own.splitLine, lineStyle: { color: colours.line, opacity: 0.6 } },
+  axisLabel: { color: colours.faint, hideOverlap: true, ...(format ? { formatter: (value) => format(value) } : {}), ...own.axisLabel },
+});
 
 /** Adds the options that all charts share. */
 function complete({ tip, zoom, ...option }, colours, narrow) {
   const axes = (given, isX) => (Array.isArray(given) ? given.map((own) => axisOf(own, colours, isX)) : axisOf(given, colours, isX));
   const named = [option.xAxis].flat().some((own) => own.name);
   return {
-    animation: false,
-    color: colours.series,
+    animation: false, color: colours.series,
     textStyle: { color: colours.text, fontFamily: "system-ui, sans-serif" },
     ...(zoom ? { dataZoom: [zoomByWheel] } : {}),
     ...option,
-    // Each series is drawn at once: otherwise a picture might be saved or removed before it is
-    // complete.
+    // Each series is drawn at once: otherwise a picture might be saved or removed before it is complete.
     series: option.series.map((own) => ({ progressive: 0, ...own })),
     xAxis: axes(option.xAxis, true),
     yAxis: axes(option.yAxis, false),
     grid: { left: narrow ? 8 : 12, right: narrow ? 14 : 24, top: 34, bottom: named ? 34 : 14, containLabel: true, ...option.grid },
     tooltip: {
-      backgroundColor: colours.background,
-      borderColor: colours.line,
-      textStyle: { color: colours.text, fontSize: 12 },
-      confine: true,
+      backgroundColor: colours.background, borderColor: colours.line,
+      textStyle: { color: colours.text, fontSize: 12 }, confine: true,
       // Tooltips have names from run files, which must be shown as text and never as markup.
       renderMode: "richText",
       ...option.tooltip,
@@ -97,20 +95,13 @@ function complete({ tip, zoom, ...option }, colours, narrow) {
   };
 }
 
-/** Replaces the control characters that XML does not allow, not even escaped. */
-const forXml = (text) => text.replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd");
-
 /** Returns the number of lines that a legend of these names takes in a saved picture. */
 function linesOf(names, width) {
-  let lines = names.length > 0 ? 1 : 0;
-  let used = 0;
+  let [lines, used] = [0, Infinity];
   for (const name of names) {
     const item = 45 + 7 * name.length;
-    if (used > 0 && used + item > width) {
-      ++lines;
-      used = 0;
-    }
-    used += item;
+    lines += used + item > width ? 1 : 0;
+    used = used + item > width ? item : used + item;
   }
   return lines;
 }
@@ -125,39 +116,27 @@ const moves = {
   ArrowRight: (middle, width) => [middle + width / 5, width],
 };
 
-// The states of switches by chart id: a chart that replaces another one with the same id takes over
-// its state.
+// The states of switches by chart id: a chart that replaces another one with the same id takes over its state.
 const states = {};
+const pictureWidth = 1000; // pixels
+const paperWidth = 760; // about the width of a printed page in pixels
 
 class Chart {
   constructor(spec) {
+    const { id, title, note, switches = [] } = spec;
     this.spec = spec;
     this.state = {};
-    for (const { name, choices, value = choices[0] } of spec.switches ?? []) {
-      const wanted = [name === "ranks" ? filter.get("ranks") : null, states[spec.id]?.[name]];
+    for (const { name, choices, value = choices[0] } of switches) {
+      const wanted = [name === "ranks" ? filter.get("ranks") : null, states[id]?.[name]];
       this.state[name] = wanted.find((at) => choices.includes(at)) ?? value;
     }
     this.hidden = new Set();
     this.instance = null;
+    this.paper = null;
     this.canvas = el("div", {
-      class: "canvas",
-      "data-chart": spec.id,
-      tabindex: 0,
-      role: "img",
-      "aria-label": spec.title,
-      on: { keydown: (event) => this.onKey(event) },
+      class: "canvas", "data-chart": id, tabindex: 0, role: "img", "aria-label": title, on: { keydown: (event) => this.onKey(event) },
     });
     this.legend = el("div", { class: "legend", role: "group", "aria-label": "series" });
-    this.element = this.frame();
-    charts[spec.id] = this;
-  }
-
-  get drawn() {
-    return this.instance !== null;
-  }
-
-  frame() {
-    const { id, title, note, switches = [] } = this.spec;
     this.showAll = button("show all", () => this.zoomTo(50, 100), { hidden: true });
     this.buttons = switches.flatMap((of) => of.choices.map((choice) => this.switchButton(of.name, choice)));
     const groups = switches.filter(({ choices }) => choices.length > 0).map(({ name, label }) =>
@@ -165,19 +144,23 @@ class Chart {
         this.buttons.filter((at) => at.name === name).map((at) => at.element)));
     const numbers = el("details", { class: "numbers" }, el("summary", {}, "table"));
     // The table is filled only when it is opened, since it is long with many ranks.
-    numbers.addEventListener("toggle", () => numbers.append(table({ caption: title, ...this.spec.table })), { once: true });
-    return el("figure", { class: "chart", id },
+    numbers.addEventListener("toggle", () => numbers.append(table({ caption: title, ...spec.table })), { once: true });
+    this.element = el("figure", { class: "chart", id },
       el("figcaption", {}, el("h3", {}, title), note ? el("p", { class: "note" }, note) : null),
       el("div", { class: "controls" }, groups, el("div", { class: "actions" }, this.showAll,
-        button("SVG", () => this.save("svg", "image/svg+xml", this.picture("svg"))),
-        button("PNG", () => this.save("png", "image/png", bytesOf(this.picture("canvas")))))),
+        button("SVG", () => download(`isoscale-${id}.svg`, "image/svg+xml", this.picture("svg"))),
+        button("PNG", () => download(`isoscale-${id}.png`, "image/png", bytesOf(this.picture("canvas")))))),
       this.legend, this.canvas, numbers);
+    charts[id] = this;
+  }
+
+  get drawn() {
+    return this.instance !== null;
   }
 
   switchButton(name, choice) {
     const press = () => (name === "ranks" ? filter.set({ ranks: choice }) : this.choose(name, choice));
-    const element = button(choice, press, { class: null, "aria-pressed": String(choice === this.state[name]) });
-    return { name, choice, element };
+    return { name, choice, element: button(choice, press, { class: null, "aria-pressed": String(choice === this.state[name]) }) };
   }
 
   /** Sets the switch `name` to `choice`, if it has this choice. */
@@ -195,7 +178,8 @@ class Chart {
   }
 
   option(width) {
-    const option = complete(this.spec.option(theme(), this.state, isNarrow(width)), theme(), isNarrow(width));
+    const colours = theme();
+    const option = complete(this.spec.option(colours, this.state, isNarrow(width)), colours, isNarrow(width));
     option.legend.selected = Object.fromEntries([...this.hidden].map((name) => [name, false]));
     return option;
   }
@@ -236,17 +220,15 @@ class Chart {
   fillLegend() {
     const series = this.instance.getOption().series;
     this.legend.replaceChildren(...this.names().map((name) => {
-      const index = series.findIndex((s) => s.name === name);
-      const colour = this.instance.getVisual({ seriesIndex: index }, "color");
+      const colour = this.instance.getVisual({ seriesIndex: series.findIndex((s) => s.name === name) }, "color");
       return button([el("i", { style: `background:${colour}` }), name], (event) => this.toggle(name, event.currentTarget),
         { class: null, "aria-pressed": String(!this.hidden.has(name)), title: name });
     }));
   }
 
   toggle(name, pressed) {
-    const hide = !this.hidden.has(name);
+    const hide = !this.hidden.delete(name);
     if (hide) this.hidden.add(name);
-    else this.hidden.delete(name);
     pressed.setAttribute("aria-pressed", String(!hide));
     this.instance?.dispatchAction({ type: hide ? "legendUnSelect" : "legendSelect", name });
   }
@@ -272,26 +254,24 @@ class Chart {
 
   /** Draws a separate picture, 1000 pixels wide, with the title and the source of the numbers. */
   picture(renderer) {
-    const width = 1000;
+    const width = pictureWidth;
     const names = this.names();
-    const above = 34 + 22 * linesOf(names, width - 40);
-    const below = 24;
+    const [above, below] = [34 + 22 * linesOf(names, width - 40), 24];
     const height = Math.max(420, this.height()) + above + below;
     const colours = theme();
     const instance = init(renderer === "svg" ? null : el("div"), null, { renderer, ssr: renderer === "svg", width, height });
-    const option = complete(this.spec.option(colours, this.state, false), colours, false);
+    const option = this.option(width);
     option.title = [
       { text: this.spec.title, left: 12, top: 8, textStyle: { color: colours.text, fontSize: 16 } },
       { text: sourceText(), left: 12, bottom: 6, textStyle: { color: colours.faint, fontSize: 11, fontWeight: "normal", width: width - 24, overflow: "truncate" } },
     ];
-    option.legend = {
-      ...this.option(width).legend, show: names.length > 0, top: 34, left: 12, width: width - 40, type: "plain", data: names,
-      textStyle: { color: colours.text },
-    };
+    Object.assign(option.legend, {
+      show: names.length > 0, top: 34, left: 12, width: width - 40, type: "plain", data: names, textStyle: { color: colours.text },
+    });
     option.backgroundColor = colours.background;
-    for (const key of ["top", "bottom"]) {
-      // Only margins in pixels are enlarged; those in percent leave enough room.
-      if (typeof option.grid[key] === "number") option.grid[key] += key === "top" ? above : below;
+    // Only margins in pixels are enlarged; those in percent leave enough room.
+    for (const [key, more] of [["top", above], ["bottom", below]]) {
+      if (typeof option.grid[key] === "number") option.grid[key] += more;
     }
     if (option.visualMap) option.visualMap.bottom += below;
     const zoom = this.window();
@@ -302,25 +282,36 @@ class Chart {
     return result;
   }
 
-  save(ending, type, content) {
-    download(`isoscale-${this.spec.id}.${ending}`, type, content);
+  /** Puts a drawing as SVG beside the canvas, which is painted too late for printing, and is coarse on paper; style.css shows the
+   * drawing on paper only. */
+  toPaper() {
+    const height = this.height();
+    const instance = init(el("div"), null, { renderer: "svg", width: paperWidth, height });
+    instance.setOption(this.option(paperWidth));
+    instance.getZr().flush();
+    const svg = instance.getDom().querySelector("svg");
+    svg.setAttribute("viewBox", `0 0 ${paperWidth} ${height}`);
+    for (const name of ["width", "height", "style"]) svg.removeAttribute(name);
+    this.paper = { instance, place: el("div", { class: "paper", "aria-hidden": "true" }, svg) };
+    this.canvas.after(this.paper.place);
+  }
+
+  leavePaper() {
+    this.paper?.instance.dispose();
+    this.paper?.place.remove();
+    this.paper = null;
   }
 }
 
-/** Returns the bytes of a picture's data URL. */
-const bytesOf = (url) => Uint8Array.from(atob(url.split(",")[1]), (c) => c.charCodeAt(0));
-
-/** Makes a figure with a chart. @param {ChartSpec} spec */
+/** Makes a figure with the chart that `spec` describes. */
 export function chart(spec) {
   const made = new Chart(spec);
   nearby.observe(made.canvas);
   return made.element;
 }
 
-/**
- * Removes the charts in `place`, and then calls `fill`, which puts others there. The old charts
- * must be removed first, since charts are registered by id and the new ones have the same ids.
- */
+/** Removes the charts in `place`, and then calls `fill`, which puts others there. The old charts must be removed first, since
+ * charts are registered by id and the new ones have the same ids. */
 export function keepStates(place, fill) {
   const drawn = [];
   for (const { id } of place.querySelectorAll("figure.chart")) {
@@ -328,35 +319,33 @@ export function keepStates(place, fill) {
     states[id] = charts[id].state;
     if (charts[id].drawn) drawn.push(id);
     charts[id].instance?.dispose();
-    charts[id].instance = null;  // buttons of the removed chart must not draw on it
+    charts[id].instance = null; // buttons of the removed chart must not draw on it
     delete charts[id];
   }
   fill();
   for (const id of drawn) charts[id]?.draw();
 }
 
-/** Draws the charts that have not come near the window yet, for printing and for scripts. */
-export function drawAll() {
-  for (const made of Object.values(charts)) {
-    try {
-      made.draw();
-    } catch (error) {
-      // If one chart cannot be drawn, the others still are.
-      console.error(made.spec.id, error);
-    }
-  }
-}
+const forAll = (call) => Object.values(charts).forEach(call);
 
-const refreshAll = (refresh) => Object.values(charts).forEach(refresh);
-filter.onChange(() => refreshAll((made) => made.choose("ranks", filter.get("ranks"))));
-onThemeChange(() => refreshAll((made) => made.refresh()));
+/** Draws the charts that have not come near the window yet, for printing and for scripts. */
+export const drawAll = () => forAll((made) => {
+  try {
+    made.draw();
+  } catch (error) {
+    // If one chart cannot be drawn, the others still are.
+    console.error(made.spec.id, error);
+  }
+});
+
+filter.onChange(() => forAll((made) => made.choose("ranks", filter.get("ranks"))));
+onThemeChange(() => forAll((made) => made.refresh()));
 window.addEventListener("beforeprint", () => {
   setPrinting(true);
   drawAll();
-  leavePaper();
-  refreshAll(toPaper);
+  forAll((made) => { made.leavePaper(); made.toPaper(); });
 });
 window.addEventListener("afterprint", () => {
-  leavePaper();
+  forAll((made) => made.leavePaper());
   setPrinting(false);
 });

@@ -1,74 +1,36 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Provides the data of the page (written by analysis/page/page_data.cpp), and views of it that
-// sections share.
-import { ranksText } from "./format.js";
+// Provides the data of the page (written by analysis/page/page_data.cpp), and views of it that sections share.
+import { counted, distinctOf, dotted, groupBy, joined, listed, memory as memoryText, ranksText } from "./format.js";
 
-/**
- * One point of a curve, whether of one launch or of several.
- * @typedef {object} Point
- * @property {number} ranks
- * @property {number} nodes
- * @property {object} stepTime {median, lower, upper} seconds
- * @property {number|null} throughput
- * @property {string} unit of throughput
- * @property {number|null} speedup
- * @property {number[]|null} speedupInterval
- * @property {number|null} efficiency 1 = ideal
- * @property {number[]|null} efficiencyInterval
- * @property {string[]} labels
- * @property {string} status
- * @property {string} reason
- * @property {object} full the point of the JSON report: breakdown, waterfall, pop, ...; for several
- *   launches that of the typical launch, with losses relative to the joined curve's baseline
- * @property {number|undefined} launch number, from 1, of the typical launch if there are several
- * @property {object|null} details series for charts
- */
+/** One point of a curve, of one launch or of several: ranks; nodes; stepTime {median, lower, upper} in seconds; throughput, in
+ * `unit`; speedup and efficiency (1 = ideal) with speedupInterval and efficiencyInterval [lower, upper], null where not known;
+ * labels; status; reason; full: the point of the JSON report (breakdown, waterfall, pop, ...), for several launches that of the
+ * typical launch, with losses relative to the joined curve's baseline; launch: number, from 1, of the typical launch if there are
+ * several; launches: their number; details: series for charts, or null. */
 
-/**
- * @typedef {object} Curve
- * @property {string} title
- * @property {string} short the title for legends, without the parts that all titles share
- * @property {number|null} baseline rank count of the point that the others are compared with
- * @property {string|null} baselineName the baseline as text, "1 rank"
- * @property {boolean} perNode true if the baseline is one node, and scaling is counted in nodes
- * @property {Point[]} points those that were measured
- * @property {Point[]} skipped
- */
+/** A curve: title; short: the title for legends, without the parts that all titles share; baseline: rank count of the point that
+ * the others are compared with, or null; baselineName: the baseline as text, "1 rank", or null; perNode: true if the baseline is
+ * one node, and scaling is counted in nodes; points: those that were measured; skipped: the others. */
 
 export const data = JSON.parse(document.getElementById("data").textContent);
-
 /** Returns the object's own property; `name` may be that of an inherited one: "constructor". */
 export const ownOf = (object, name) => (Object.hasOwn(object, name) ? object[name] : undefined);
 
-const idealOf = (point) => (point.efficiency ? point.speedup / point.efficiency : null);
-
 /** Returns a point of the report as a Point; `full` is the point of the launch `runIndex`. */
-function viewOf(point, full, runIndex) {
-  const ideal = idealOf(point);
-  return {
-    ranks: full.ranks,
-    nodes: full.nodes,
-    stepTime: point.step_time,
-    throughput: point.throughput.value,
-    unit: point.throughput.unit ?? "",
-    speedup: point.speedup,
-    speedupInterval: point.speedup_interval,
-    efficiency: point.efficiency,
-    // A joined point has only an interval of its speed-up; that of its efficiency follows.
-    efficiencyInterval: point.efficiency_interval ?? (point.speedup_interval && ideal ? point.speedup_interval.map((at) => at / ideal) : null),
-    labels: point.labels,
-    status: full.status,
-    reason: full.reason ?? "",
-    launch: point.launch,
-    launches: point.launches?.length ?? 1,
-    full,
-    details: (data.details ?? []).find((at) => at.run === runIndex && at.point === full.index) ?? null,
-  };
-}
+const viewOf = (point, full, runIndex) => ({
+  ranks: full.ranks, nodes: full.nodes, labels: point.labels, status: full.status, reason: full.reason ?? "", full,
+  stepTime: point.step_time, throughput: point.throughput.value, unit: point.throughput.unit ?? "",
+  speedup: point.speedup, speedupInterval: point.speedup_interval, efficiency: point.efficiency,
+  // A joined point has only an interval of its speed-up; that of its efficiency follows.
+  efficiencyInterval: point.efficiency_interval
+    ?? (point.speedup_interval && point.efficiency ? point.speedup_interval.map((at) => at / (point.speedup / point.efficiency)) : null),
+  launch: point.launch, launches: point.launches?.length ?? 1,
+  details: (data.details ?? []).find((at) => at.run === runIndex && at.point === full.index) ?? null,
+});
 
-// The joined point has values of its own under these keys; all other values are those of its
-// typical launch. Its causes are relative to the baseline of the joined curve.
+// The joined point has values of its own under these keys; all other values are those of its typical launch. Its causes are
+// relative to the baseline of the joined curve.
 const joinedKeys = ["traced_step", "breakdown", "hidden_communication", "breakdown_missing", "waterfall", "pop", "serial_fraction"];
 
 function ofLaunches(report, point) {
@@ -91,53 +53,119 @@ export function shortTitles(titles) {
 }
 
 /** Returns the titles, with a number after each one that occurs several times. */
-export function distinct(titles) {
-  const seen = new Map();
-  return titles.map((title) => {
-    const count = (seen.get(title) ?? 0) + 1;
-    seen.set(title, count);
-    return count === 1 ? title : `${title} (${count})`;
-  });
-}
+export const distinct = (titles) => titles.map((title, i) => {
+  const before = titles.slice(0, i).filter((other) => other === title).length;
+  return before === 0 ? title : `${title} (${before + 1})`;
+});
 
-function curve(source, points) {
-  return {
-    title: source.title,
-    baseline: source.baseline,
-    baselineName: source.baseline_name,
-    perNode: source.baseline_unit === "node",
-    points: points.filter((point) => point.status === "ok"),
-    skipped: points.filter((point) => point.status !== "ok"),
-  };
-}
+const curve = (source, points) => ({
+  title: source.title, baseline: source.baseline, baselineName: source.baseline_name,
+  perNode: source.baseline_unit === "node",
+  points: points.filter((point) => point.status === "ok"),
+  skipped: points.filter((point) => point.status !== "ok"),
+});
 
-/** @returns {Curve[]} */
+/** Returns the curves of a report. */
 export function curves(report = data.report) {
-  const all =
-    report.runs.length > 1
-      ? report.curves.map((at) => curve(at, at.points.map((point) => ofLaunches(report, point))))
-      : report.runs.flatMap((run, i) =>
-          run.curves.map((at) =>
-            curve(at, at.points.map((index) => run.points.find((point) => point.index === index)).map((point) => viewOf(point, point, i)))));
+  const ofRun = (run, i) => run.curves.map((at) =>
+    curve(at, at.points.map((index) => run.points.find((point) => point.index === index)).map((point) => viewOf(point, point, i))));
+  const joinedOf = (at) => curve(at, at.points.map((point) => ofLaunches(report, point)));
+  const all = report.runs.length > 1 ? report.curves.map(joinedOf) : report.runs.flatMap(ofRun);
   const names = distinct(shortTitles(all.map((at) => at.title)));
   return all.map((at, i) => ({ ...at, short: names[i] }));
 }
 
-/**
- * Returns the launches that were traced: "breakdown of launch 2 (1, 4 ranks), launch 3 (2 ranks)";
- * "" for a single launch.
- */
+/** Returns the launches that were traced: "traced in launch 2 (1, 4 ranks), launch 3 (2 ranks)"; "" for a single launch. */
 export function launchesText(points) {
-  const ranksOf = new Map();
-  for (const { launch, ranks } of points) if (launch) ranksOf.set(launch, [...(ranksOf.get(launch) ?? []), ranks]);
-  const one = ([launch, ranks]) => `launch ${launch}${ranksOf.size > 1 ? ` (${ranksText(ranks)})` : ""}`;
-  return ranksOf.size === 0 ? "" : `traced in ${[...ranksOf].sort(([a], [b]) => a - b).map(one).join(", ")}`;
+  const launches = groupBy(points.filter(({ launch }) => launch), ({ launch }) => launch);
+  const one = ([launch, all]) => `launch ${launch}${launches.size > 1 ? ` (${ranksText(all.map(({ ranks }) => ranks))})` : ""}`;
+  return launches.size === 0 ? "" : `traced in ${[...launches].sort(([a], [b]) => a - b).map(one).join(", ")}`;
 }
 
 /** Returns the points of micro-benchmarks: {run, point}. */
-export function benches(report = data.report) {
-  return report.runs.flatMap((run) => run.points.filter((point) => point.rows.length > 0).map((point) => ({ run, point })));
-}
-
+export const benches = (report = data.report) =>
+  report.runs.flatMap((run) => run.points.filter((point) => point.rows.length > 0).map((point) => ({ run, point })));
 /** The labels of points whose times do not represent the machine. */
 export const unsound = ["oversubscribed", "shared-gpu", "injected"];
+/** Returns the kinds of nodes of a run; the ranks of one kind have equal facts. */
+export const kindsOf = (run) => run.system?.kinds ?? [];
+
+/** Returns the size of the machine: "8 nodes \u00d7 8 GPUs". */
+function shape(run) {
+  const perNode = run.ranks / run.nodes;
+  const shares = () => run.points.some((point) => point.labels.includes("shared-gpu"));
+  const unit = run.device === "cuda" && !shares() ? "GPU" : "rank";
+  if (!Number.isInteger(perNode)) return `${counted(run.ranks, unit)} on ${counted(run.nodes, "node")}`;
+  return `${counted(run.nodes, "node")} \u00d7 ${counted(perNode, unit)}`;
+}
+
+/** Returns the models of the GPUs, or of the CPUs if there are none. */
+function models(run) {
+  const named = (key) => distinctOf(kindsOf(run).map((kind) => kind.text[key]));
+  const gpus = run.device === "cuda" ? named("gpu_name") : [];
+  const all = gpus.length > 0 ? gpus : named("cpu_model");
+  return all.length > 2 ? `${all.length} kinds` : all.join(" and ");
+}
+
+function nodeText(kind) {
+  const { cores, memory_total: memory } = kind.number;
+  return joined([kind.text.cpu_model, cores ? counted(cores, "core") : "", memory ? memoryText(memory) : ""]);
+}
+
+/** Compares names so that node2 is before node10. */
+export const naturally = (a, b) => a.localeCompare(b, "en", { numeric: true });
+
+/** Returns the names of the hosts: "a, b, c and 5 more". */
+export function hostsText(kinds, most = 3) {
+  const hosts = distinctOf(kinds.flatMap((kind) => kind.hosts)).sort(naturally);
+  const more = hosts.length - most + kinds.reduce((sum, kind) => sum + (kind.more_hosts ?? 0), 0);
+  return hosts.slice(0, most).join(", ") + (hosts.length > most || more > 0 ? ` and ${Math.max(more, 0)} more` : "");
+}
+
+/** Returns the device's driver and libraries, without its model, which is already in the title. */
+function driver(run, model) {
+  const detail = run.system?.device_detail ?? "";
+  return model && detail.startsWith(model) ? detail.slice(model.length).replace(/^[,\s]+/, "") : detail;
+}
+
+/** Returns the machine of a run in words: {title, details[]}. */
+export function machineOf(run) {
+  const kinds = kindsOf(run);
+  const model = models(run);
+  const nodes = distinctOf(kinds.map(nodeText));
+  return {
+    title: shape(run) + (model ? `, ${model}` : ""),
+    details: [
+      kinds.length > 0 ? hostsText(kinds) : "",
+      nodes.length === 1 ? nodes[0] : nodes.length > 1 ? `${nodes.length} kinds of node` : "",
+      driver(run, model),
+      (run.system?.mpi_library ?? "").split(",")[0],
+    ].filter(Boolean),
+  };
+}
+
+/** Returns a time such as "2026-11-21 23:36 UTC"; other texts are returned unchanged. */
+export function dateText(created) {
+  const at = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d(\.\d+)?)?Z$/.exec(created ?? "");
+  return at ? `${at[1]} ${at[2]} UTC` : created ?? "";
+}
+
+/** Returns a period from one time to another: "2026-11-21 23:40 to 23:41 UTC". */
+export function periodText(first, last) {
+  const [from, to] = [first, last].map(dateText);
+  if (from === to) return from;
+  const [[day, time], [lastDay, lastTime]] = [from, to].map((text) => text.split(" "));
+  return day === lastDay ? `${day} ${time} to ${lastTime} UTC` : `${day} to ${lastDay}`;
+}
+
+/** Returns the source of saved pictures: "2 nodes \u00d7 8 GPUs, H100 \u00b7 2026-11-21 23:36 UTC \u00b7 run.h5". */
+export function sourceText() {
+  const { report, compare, prediction } = data;
+  if (prediction) return dotted(prediction.machine, `predicted from ${prediction.source}`);
+  const launches = compare ? compare.sides.flatMap((side) => side.launches) : report.runs ?? report.index;
+  const machines = compare ? compare.sides.flatMap((side) => side.machines)
+    : launches.map((run) => run.machine ?? machineOf(run).title);
+  const dates = launches.map((at) => at.created).sort();
+  return dotted(listed(distinctOf(machines), 3), dates.length > 0 && periodText(dates[0], dates.at(-1)),
+    listed(distinctOf(launches.map((at) => at.file)), 3), `Isoscale ${data.isoscale_version}`);
+}

@@ -2,10 +2,8 @@
 // SPDX-License-Identifier: MIT
 // Makes elements without markup: text from run files is only ever inserted as text.
 
-/**
- * Makes an element. `attributes` become attributes, except `on`, which maps events to listeners.
- * `children` are elements, texts or arrays of them; null and undefined are skipped.
- */
+/** Makes an element. `attributes` become attributes, except `on`, which maps events to listeners. `children` are elements, texts
+ * or arrays of them; null and undefined are skipped. */
 export function el(name, attributes = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -21,6 +19,8 @@ export function el(name, attributes = {}, ...children) {
   return element;
 }
 
+/** True on a telephone, and for a chart beside another one on a small screen; the width is in pixels. */
+export const isNarrow = (width = window.innerWidth) => width < 520;
 /** Makes a button without a frame; the listener gets the event. */
 export const button = (text, click, attributes = {}) =>
   el("button", { type: "button", class: "quiet", on: { click }, ...attributes }, text);
@@ -45,17 +45,12 @@ export function download(name, type, content) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/**
- * Copies text to the clipboard, even if the browser does not let the page use its clipboard API, as
- * for a page opened from disk.
- */
+/** Copies text to the clipboard, even if the browser does not let the page use its clipboard API, as for a page opened from disk. */
 async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
-    return;
   } catch {
-    const area = el("textarea", { style: "position:fixed;opacity:0", "aria-hidden": "true" });
-    area.value = text;
+    const area = el("textarea", { style: "position:fixed;opacity:0", "aria-hidden": "true" }, text);
     document.body.append(area);
     area.select();
     document.execCommand("copy");

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Formats numbers for people, as the text report does.
+// Formats numbers and lists for people, as the text report does.
 
 export const missing = "\u2014";
 
@@ -8,7 +8,7 @@ const prefixes = [
   [1e18, "E"], [1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""],
   [1e-3, "m"], [1e-6, "\u00b5"], [1e-9, "n"],
 ];
-
+const binary = [[2 ** 50, "PiB"], [2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]];
 /** True for a finite number; unknown values are null. */
 export const known = (value) => typeof value === "number" && Number.isFinite(value);
 
@@ -19,76 +19,82 @@ function digits(value) {
   return size >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
 
+/** Returns the first factor with its unit that a value reaches once it is rounded. */
+const factorOf = (value, factors) => factors.find(([least]) => Math.abs(value) >= least * 0.9995);
+
 /** Formats a value with a prefix: 12.3e6, "B/s" -> "12.3 MB/s". */
 export function si(value, unit = "") {
   if (!known(value)) return missing;
-  if (value === 0) return `0 ${unit}`.trim();
-  const [factor, prefix] =
-    prefixes.find(([least]) => Math.abs(value) >= least * 0.9995) ?? prefixes.at(-1);
+  const [factor, prefix] = value === 0 ? [1, ""] : factorOf(value, prefixes) ?? prefixes.at(-1);
   return `${digits(value / factor)} ${prefix}${unit}`.trim();
 }
 
 export const seconds = (value) => si(value, "s");
-
+export const bandwidth = (value) => si(value, "B/s");
+export const flops = (value) => si(value, "FLOP/s");
 /** Formats a ratio: 0.253 -> "25.3%". */
-export function percent(value, places = 1) {
-  return known(value) ? `${(100 * value).toFixed(places)}%` : missing;
-}
+export const percent = (value, places = 1) => (known(value) ? `${(100 * value).toFixed(places)}%` : missing);
 
 /** Returns bytes as text: powers of two in KiB, MiB, GiB, all others in decimal units. */
 export function bytes(value) {
   if (!known(value)) return missing;
   if (Number.isInteger(value) && Math.abs(value) < 1024) return `${value} B`;
-  for (const [factor, unit] of [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]]) {
-    if (value >= factor && Number.isInteger(value / factor)) return `${value / factor} ${unit}`;
-  }
-  return si(value, "B");
+  const whole = binary.slice(2).find(([factor]) => value >= factor && Number.isInteger(value / factor));
+  return whole ? `${value / whole[0]} ${whole[1]}` : si(value, "B");
 }
 
 /** Returns a size of memory in powers of two with three digits: "1.96 TiB". */
 export function memory(value) {
   if (!known(value)) return missing;
-  const [factor, unit] = [[2 ** 50, "PiB"], [2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]]
-    .find(([least]) => Math.abs(value) >= least * 0.9995) ?? [1, "B"];
+  const [factor, unit] = factorOf(value, binary) ?? [1, "B"];
   return `${digits(value / factor)} ${unit}`;
 }
 
-export function fixed(value, places = 2) {
-  return known(value) ? value.toFixed(places) : missing;
-}
-
+export const fixed = (value, places = 2) => (known(value) ? value.toFixed(places) : missing);
 /** Formats a count: 1, "rank" -> "1 rank"; 4, "rank" -> "4 ranks". */
 export const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
-
 /** Returns "64 ranks", "1 rank" */
 export const rankCount = (ranks) => counted(ranks, "rank");
-
 /** Returns "2, 4 ranks" */
 export const ranksText = (ranks) => (ranks.length === 1 ? rankCount(ranks[0]) : `${ranks.join(", ")} ranks`);
-
 /** Returns the axes of a mesh: "dp=4,tp=2"; `alone` for a single rank. */
-export function meshText(mesh, alone = "1") {
-  const axes = Object.entries(mesh ?? {}).filter(([, extent]) => extent > 1);
-  return axes.length === 0 ? alone : axes.map(([axis, extent]) => `${axis}=${extent}`).join(",");
-}
-
-/** Returns the line of a tooltip about the mesh: "mesh dp=4,tp=2"; "" for a single rank. */
-export const meshTip = (mesh) => (meshText(mesh, "") === "" ? "" : `mesh ${meshText(mesh)}`);
-
+export const meshText = (mesh, alone = "1") =>
+  Object.entries(mesh ?? {}).filter(([, extent]) => extent > 1).map(([axis, extent]) => `${axis}=${extent}`).join(",") || alone;
 /** Returns a percentage that has its sign also if it is positive: "+1.2%". */
-export const signedPercent = (value, places = 1) =>
-  (known(value) ? `${value > 0 ? "+" : ""}${percent(value, places)}` : missing);
-
+export const signedPercent = (value, places = 1) => (known(value) && value > 0 ? "+" : "") + percent(value, places);
 /** Returns "ok", or the status with its reason. */
 export const statusText = ({ status, reason }) => (status === "ok" ? "ok" : `${status}: ${reason ?? ""}`);
-
 /** Joins the parts that are not empty. */
 export const joined = (parts, by = ", ") => parts.filter(Boolean).join(by);
-
+/** Joins the lines of a tooltip that are not empty. */
+export const lined = (...lines) => joined(lines, "\n");
+/** Joins facts on one line. */
+export const dotted = (...facts) => joined(facts, " \u00b7 ");
 /** Returns the distinct values in their order, without missing ones. */
-export const distinctOf = (values) =>
-  [...new Set(values.filter((value) => value !== null && value !== undefined && value !== ""))];
-
+export const distinctOf = (values) => [...new Set(values.filter((value) => value !== null && value !== undefined && value !== ""))];
 /** Returns the first values and the number of the others: "a, b and 3 more". */
 export const listed = (values, most = 6) =>
   values.slice(0, most).join(", ") + (values.length > most ? ` and ${values.length - most} more` : "");
+
+/** Returns the median of the known values; null without any. */
+export function median(values) {
+  const sorted = values.filter(known).sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  if (sorted.length === 0) return null;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+/** Returns the items in groups by a key, as a Map in the order in which keys are first seen. */
+export function groupBy(items, keyOf) {
+  const groups = new Map();
+  for (const item of items) {
+    const key = keyOf(item);
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(item);
+  }
+  return groups;
+}
+
+/** Returns the item with the largest `value`, the first of several; undefined if no value is known. */
+export const largestBy = (items, value) =>
+  items.filter((item) => known(value(item))).reduce((best, item) => (best && value(best) >= value(item) ? best : item), undefined);

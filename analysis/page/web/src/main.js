@@ -2,79 +2,74 @@
 // SPDX-License-Identifier: MIT
 import { content } from "./blocks.js";
 import { charts, drawAll } from "./chart.js";
-import { benches, curves, data } from "./data.js";
+import { benches, curves, data, shortTitles } from "./data.js";
 import { button, el } from "./dom.js";
-import { sectionInAddress } from "./filter.js";
+import { nextTheme, sectionInAddress } from "./choices.js";
 import { distinctOf, rankCount } from "./format.js";
-import { breakdownSection } from "./sections/breakdown.js";
-import { collectivesSection } from "./sections/collectives.js";
-import { compareSections } from "./sections/compare.js";
-import { curvesSection } from "./sections/curves.js";
-import { devicesSection } from "./sections/devices.js";
-import { findingsSection } from "./sections/findings.js";
-import { gemmSection } from "./sections/gemm.js";
-import { indexSections } from "./sections/index.js";
-import { inferenceSection, servingSection } from "./sections/inference.js";
-import { launchesSection } from "./sections/launches.js";
-import { memorySection, overlapSection } from "./sections/memory.js";
-import { overviewSection } from "./sections/overview.js";
-import { pairsSection } from "./sections/pairs.js";
-import { popSection } from "./sections/pop.js";
-import { predictSections } from "./sections/predict.js";
-import { preflightSection } from "./sections/preflight.js";
-import { provenanceSection } from "./sections/provenance.js";
-import { ranksSection } from "./sections/ranks.js";
-import { stepsSection } from "./sections/steps.js";
-import { timelineSection } from "./sections/timeline.js";
-import { waterfallSection } from "./sections/waterfall.js";
-import { detailed } from "./select.js";
-import { nextTheme } from "./theme.js";
+import { note } from "./panels.js";
+import { breakdownBlocks } from "./sections/breakdown.js";
+import { compareCurvesBlocks, differencesBlocks, unlikeBlocks, verdictBlocks } from "./sections/compare.js";
+import { curvesBlocks } from "./sections/curves.js";
+import { findingsBlocks } from "./sections/findings.js";
+import { indexBlocks, indexHeading, launchesBlocks, overTimeBlocks } from "./sections/launches.js";
+import { popBlocks, waterfallBlocks } from "./sections/losses.js";
+import { overviewBlocks } from "./sections/overview.js";
+import {
+  bestBlocks, bestHeading, intervalBlocks, numbersBlocks, predictedCurves, predictedCurvesBlocks, predictedHeading,
+  predictedLossBlocks, predictedStepBlocks, predictionBlocks,
+} from "./sections/predict.js";
+import { preflightBlocks, provenanceBlocks } from "./sections/provenance.js";
+import { pairsBlocks, ranksBlocks } from "./sections/ranks.js";
+import { collectivesBlocks, gemmBlocks, inferenceBlocks, memoryBlocks, overlapBlocks, servingBlocks } from "./sections/rates.js";
+import { devicesBlocks, stepsBlocks } from "./sections/steps.js";
+import { timelineBlocks } from "./sections/timeline.js";
 
-/**
- * A section of a page. A function that makes a section returns null if it has nothing to show.
- * @typedef {object} Section
- * @property {string} id
- * @property {string} title in the list of sections
- * @property {string} [heading] replaces a title that is too short for the section
- * @property {boolean} [quiet] the heading is hidden
- * @property {string} [look] class of the content
- * @property {import("./blocks.js").Block[]} blocks
- */
-
-/** The functions that make the sections of a report, in order, by the data that they read. */
-const ofCurves = [overviewSection, findingsSection, curvesSection, launchesSection, breakdownSection, waterfallSection, popSection];
-const ofPoints = [timelineSection, ranksSection, stepsSection, devicesSection];
-const ofBenches = [collectivesSection, gemmSection, pairsSection, memorySection, overlapSection, inferenceSection, servingSection];
-
-/** Returns the functions that make the sections of the page, in order. */
-function sections() {
-  if (data.kind === "compare") return compareSections(data.compare);
-  if (data.kind === "index") return indexSections(data.report);
-  if (data.kind === "predict") return predictSections(data.prediction);
-  const all = curves();
-  const groups = detailed(all);
-  const micro = benches();
-  const each = (makers, from) => makers.map((make) => () => make(from));
-  return [...each(ofCurves, all), ...each(ofPoints, groups), ...each(ofBenches, micro), preflightSection, provenanceSection];
-}
-
-/** Makes a section; an error replaces a section that cannot be drawn, and the others are kept. */
-function attempt(make, i) {
-  try {
-    const section = make();
-    return section && { ...section, element: content(section.blocks, section.look) };
-  } catch (error) {
-    console.error(error);
-    const element = el("p", { class: "bad" }, `This section could not be drawn: ${error.message}`);
-    return { id: `broken-${i}`, title: "Not drawn", element };
-  }
-}
-
-function themeButton() {
-  const made = button("colours: auto", () => { made.textContent = `colours: ${nextTheme()}`; },
-    { title: "colours: as the system, light, dark" });
-  return made;
-}
+/** The sections of each kind of page, in order; a section whose blocks have nothing to show is left out. `blocks` makes them from
+ * what `sources` returns for the kind; `title` is in the list of sections, and `heading` replaces a title that is too short for
+ * the section; `quiet` hides it; `look` is the class of the content. */
+const sections = {
+  report: [
+    { id: "overview", title: "Overview", blocks: overviewBlocks, quiet: true },
+    { id: "findings", title: "Findings", blocks: findingsBlocks },
+    { id: "curves", title: "Scaling", blocks: curvesBlocks },
+    { id: "launches", title: "Launches", blocks: launchesBlocks, look: "stacked" },
+    { id: "breakdown", title: "Step", heading: "Where a step goes", blocks: breakdownBlocks, look: "stacked" },
+    { id: "waterfall", title: "Lost time", heading: "Where time is lost", blocks: waterfallBlocks },
+    { id: "pop", title: "POP", heading: "POP efficiencies", blocks: popBlocks, look: "stacked" },
+    { id: "timeline", title: "Traced step", heading: "A traced step", blocks: timelineBlocks },
+    { id: "ranks", title: "Ranks", blocks: ranksBlocks },
+    { id: "steps", title: "Steps", blocks: stepsBlocks },
+    { id: "devices", title: "Devices", blocks: devicesBlocks },
+    { id: "collectives", title: "Collectives", blocks: collectivesBlocks },
+    { id: "gemm", title: "GEMM", heading: "Matrix multiplication", blocks: gemmBlocks },
+    { id: "pairs", title: "Pairs", heading: "Pairs of ranks", blocks: pairsBlocks },
+    { id: "memory", title: "Memory", blocks: memoryBlocks },
+    { id: "overlap", title: "Overlap", blocks: overlapBlocks },
+    { id: "inference", title: "Inference", blocks: inferenceBlocks },
+    { id: "serving", title: "Serving", blocks: servingBlocks },
+    { id: "preflight", title: "Preflight", blocks: preflightBlocks },
+    { id: "provenance", title: "Provenance", blocks: provenanceBlocks },
+  ],
+  compare: [
+    { id: "verdict", title: "Verdict", blocks: verdictBlocks },
+    { id: "differences", title: "Why", blocks: differencesBlocks },
+    { id: "compare-curves", title: "Curves", blocks: compareCurvesBlocks },
+    { id: "unlike", title: "Differences", blocks: unlikeBlocks },
+  ],
+  index: [
+    { id: "index", title: "Runs", heading: indexHeading, blocks: indexBlocks },
+    { id: "over-time", title: "Over time", heading: "Throughput over time", blocks: overTimeBlocks },
+  ],
+  predict: [
+    { id: "overview", title: "Overview", blocks: predictionBlocks, quiet: true },
+    { id: "curves", title: "Curve", heading: predictedHeading, blocks: predictedCurvesBlocks, look: "stacked" },
+    { id: "interval", title: "Interval", heading: "Where the interval comes from", blocks: intervalBlocks },
+    { id: "step", title: "Step", heading: "Where a step would go", blocks: predictedStepBlocks },
+    { id: "waterfall", title: "Lost time", heading: "Where time would be lost", blocks: predictedLossBlocks },
+    { id: "best", title: "Best", heading: bestHeading, blocks: bestBlocks, look: "stacked" },
+    { id: "numbers", title: "Numbers", heading: "All numbers", blocks: numbersBlocks, look: "stacked" },
+  ],
+};
 
 /** Returns the title of the page of a report: "Isoscale: dp, tp on 64 ranks". */
 function titleOf({ runs }) {
@@ -95,13 +90,33 @@ function titleOfComparison({ sides, curves: compared }) {
   return `Isoscale: ${sides.map((side) => side.name).join(" vs ")}${what}`;
 }
 
-function titleOfPage() {
-  const { kind, compare, prediction, report } = data;
-  if (kind === "compare") return titleOfComparison(compare);
-  if (kind !== "predict") return kind === "index" ? "Isoscale index" : titleOf(report);
-  const ranks = Math.max(...prediction.curve.points.map((point) => point.ranks));
-  return `Isoscale: ${prediction.workload} predicted on ${rankCount(ranks)}`;
+/** The data of each kind of page, with its title: runs of the JSON report, curves (data.js), and points of micro-benchmarks {run,
+ * point}; a comparison as compare --format json writes it, with short names of its curves; an index; a prediction as predict
+ * --format json writes it, with its curves (sections/predict.js). */
+const sources = {
+  report: ({ report }) => ({ runs: report.runs, curves: curves(), micro: benches(), title: titleOf(report) }),
+  compare: ({ compare }) =>
+    ({ compare, names: shortTitles(compare.curves.map((curve) => curve.title)), title: titleOfComparison(compare) }),
+  index: ({ report }) => ({ ...report, title: "Isoscale index" }),
+  predict: ({ prediction }) => {
+    const ranks = Math.max(...prediction.curve.points.map((point) => point.ranks));
+    return { prediction, curves: predictedCurves(prediction), title: `Isoscale: ${prediction.workload} predicted on ${rankCount(ranks)}` };
+  },
+};
+
+/** Makes a section; an error replaces a section that cannot be drawn, and the others are kept. */
+function made({ blocks, heading, look, ...section }, i, from) {
+  try {
+    const element = content(blocks(from) || [], look);
+    return element.hasChildNodes() && { ...section, heading: typeof heading === "function" ? heading(from) : heading, element };
+  } catch (error) {
+    console.error(error);
+    return { id: `broken-${i}`, title: "Not drawn", element: el("p", { class: "bad" }, `This section could not be drawn: ${error.message}`) };
+  }
 }
+
+const themeButton = () => button("colours: auto", ({ currentTarget: pressed }) => { pressed.textContent = `colours: ${nextTheme()}`; },
+  { title: "colours: as the system, light, dark" });
 
 function links(shown) {
   const byId = new Map(shown.map(({ id, title }) => [id, el("a", { href: `#${id}` }, title)]));
@@ -125,11 +140,8 @@ function links(shown) {
   return { nav, watch: () => { for (const { id } of shown) observer.observe(document.getElementById(id)); } };
 }
 
-function notes() {
-  const all = data.notes ?? [];
-  return all.length === 0 ? null : el("section", { id: "notes", "aria-label": "notes" },
-    el("h3", {}, "Left out of this page"), el("ul", {}, all.map((note) => el("li", { class: "note" }, note))));
-}
+const notesOf = ({ notes = [] }) => (notes.length === 0 ? null : el("section", { id: "notes", "aria-label": "notes" },
+  el("h3", {}, "Left out of this page"), el("ul", {}, notes.map((text) => el("li", { class: "note" }, text)))));
 
 /** Shows the element that the address names, and opens it if it is closed. */
 function follow() {
@@ -142,15 +154,15 @@ function follow() {
 }
 
 function build() {
-  const shown = sections().map(attempt).filter((section) => section !== null);
-  const title = titleOfPage();
+  const from = sources[data.kind](data);
+  const shown = sections[data.kind].map((section, i) => made(section, i, from)).filter(Boolean);
   const { nav, watch } = links(shown);
-  document.title = title;
+  document.title = from.title;
   document.getElementById("page").replaceChildren(
-    el("header", {}, el("h1", {}, el("a", { href: "#page", title }, "Isoscale")), nav, themeButton()),
+    el("header", {}, el("h1", {}, el("a", { href: "#page", title: from.title }, "Isoscale")), nav, themeButton()),
     ...shown.map(({ id, title: name, heading = name, quiet, element }) =>
       el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title`, class: quiet ? "unseen" : null }, heading), element)),
-    el("footer", {}, notes(), el("p", { class: "note" }, `Written by Isoscale ${data.isoscale_version}.`)),
+    el("footer", {}, notesOf(data), note(`Written by Isoscale ${data.isoscale_version}.`)),
   );
   watch();
   // The browser looked for the anchor before the element existed, so the address is followed again.
@@ -159,6 +171,5 @@ function build() {
 }
 
 build();
-// Scripts can use this object: isoscale.charts.efficiency.instance is an ECharts instance once the
-// chart is drawn.
+// Scripts can use this object: isoscale.charts.efficiency.instance is an ECharts instance once the chart is drawn.
 window.isoscale = { charts, data, drawAll };

@@ -1,51 +1,105 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Shows the activity of ranks in a traced step, by rank count and by place in the step.
-import { largest } from "../causes.js";
-import { launchesText, unsound } from "../data.js";
-import { joined, known } from "../format.js";
-import { partColumns, partsChart } from "../parts.js";
-import { oneOf } from "../select.js";
-import { count, share, time, words } from "../table.js";
+// Shows the parts of a step as stacked bars, with the communication that computation hid beside them: the activity of ranks in a
+// traced step, by rank count and by place in the step.
+import {
+  columns, ink, joined, known, labels, largest, launchesText, lined, mostBeside, oneOf, partNames, percent, seconds, tipOfAll, unsound,
+} from "../kit.js";
 
-const mostSmall = 6;
+const hidden = "hidden communication";
+const share = "share";
+
+/** A bar: name; parts: seconds by the name of a part; hidden: seconds of hidden communication, or null; whole: seconds; note:
+ * below the name. */
+
+// The smallest share of the longest bar that has room for a number.
+const leastLabelled = 0.065;
+// The smallest share of a bar that is drawn; only the table has smaller parts, which would be invisible.
+const least = 0.0005;
+
+function seriesOf(bars, colours, { isShare, labelled, isNarrow, across }) {
+  const room = leastLabelled * (isNarrow && across ? 2.4 : 1);
+  const scale = (bar) => (isShare ? bar.whole : 1);
+  const value = (bar, of) => (known(of) && bar.whole > 0 ? of / scale(bar) : null);
+  const used = partNames.filter((name) => bars.some((bar) => bar.parts?.[name] > least * bar.whole));
+  const longest = Math.max(...bars.map((bar) => bar.whole / scale(bar)));
+  const numberIn = (bar, name) => (bar.parts[name] / scale(bar) >= room * longest ? percent(bar.parts[name] / bar.whole, 0) : "");
+  const stacked = used.map((name) => ({
+    type: "bar", name, stack: "step", barMaxWidth: 64, itemStyle: { color: colours.parts[name] },
+    data: bars.map((bar) => value(bar, bar.parts?.[name])),
+    label: { show: labelled, color: ink(colours.parts[name]), fontSize: 11, formatter: ({ dataIndex }) => numberIn(bars[dataIndex], name) },
+  }));
+  if (!bars.some((bar) => bar.hidden > 0)) return stacked;
+  return [...stacked, {
+    type: "bar", name: hidden, stack: "hidden", barMaxWidth: 12, barGap: "12%",
+    itemStyle: { color: `${colours.parts.transfer}55`, borderColor: colours.parts.transfer, borderType: "dashed", borderWidth: 1 },
+    data: bars.map((bar) => value(bar, bar.hidden)),
+  }];
+}
+
+function tipOf(bar) {
+  const line = (name, value) => `${name}: ${seconds(value)}${bar.whole > 0 && known(value) ? `, ${percent(value / bar.whole)}` : ""}`;
+  return lined(`${bar.name}${bar.note ? ` (${bar.note})` : ""}: ${seconds(bar.whole)}`,
+    ...partNames.map((name) => line(name, bar.parts?.[name])), line(hidden, bar.hidden));
+}
+
+/** The columns of a table for the parts, all in seconds; its items are bars. */
+export const partColumns = columns(...partNames.map((name) => `${name}=parts.${name}`), `${hidden}=hidden`);
+
+/** Describes a chart of bars; its table has a row for each of `items`, or else for each bar. It takes a chart's description
+ * without `option`, and bars: Bar[], or a function of the state that returns them; unit: "share" of each bar's whole or
+ * "seconds", which a switch changes unless it `isFixed`; across: bars lie; axis: name of the bars' axis; labelled: (bars, state,
+ * isNarrow) => whether parts have numbers. */
+export function partsChart({ bars, numbers, items, unit = share, isFixed = false, across = false, axis, switches = [],
+  labelled = (all, _, isNarrow) => across || all.length <= (isNarrow ? 4 : 10), ...spec }) {
+  const shown = (state) => (typeof bars === "function" ? bars(state) : bars);
+  return {
+    height: across ? (state) => 50 + 42 * shown(state).length : 270,
+    ...spec,
+    switches: isFixed ? switches : [{ name: "unit", label: "bars", choices: [share, "seconds"], value: unit }, ...switches],
+    table: { columns: numbers, items: items ?? bars },
+    option: (colours, state, isNarrow) => {
+      const all = shown(state);
+      const isShare = !isFixed && state.unit === share;
+      const mostHidden = Math.max(...all.map((bar) => (bar.hidden ?? 0) / (bar.whole || 1)));
+      const values = { min: 0, max: isShare && mostHidden <= 1 ? 1 : undefined, format: (value) => (isShare ? percent(value, 0) : seconds(value)) };
+      const names = {
+        type: "category", data: all.map((bar) => lined(bar.name, bar.note)), inverse: across, name: axis,
+        nameGap: all.some((bar) => bar.note) ? 40 : 26,
+        axisLabel: { hideOverlap: !across, interval: across ? "auto" : 0, lineHeight: 14, ...(across && isNarrow ? { width: 96, overflow: "break" } : {}) },
+      };
+      return {
+        xAxis: across ? values : names, yAxis: across ? names : values, grid: { top: 12 }, tooltip: tipOfAll,
+        tip: (seen) => tipOf(all[seen[0].dataIndex]),
+        series: seriesOf(all, colours, { isShare, labelled: labelled(all, state, isNarrow), isNarrow, across }),
+      };
+    },
+  };
+}
+
 const marked = [...unsound, "not-closed"];
-
 const isTraced = (point) => known(point.full.traced_step);
 
 const barOf = (curve, point, name = String(point.ranks)) => ({
-  name,
-  curve: curve.short,
-  ranks: point.ranks,
-  labels: point.labels,
-  full: point.full,
-  parts: point.full.breakdown,
-  hidden: point.full.hidden_communication,
-  whole: point.full.traced_step,
+  name, curve: curve.short, ranks: point.ranks, labels: point.labels, full: point.full, parts: point.full.breakdown,
+  hidden: point.full.hidden_communication, whole: point.full.traced_step,
   note: joined(point.labels.filter((label) => marked.includes(label))),
 });
 
 const barsOf = (curve) => curve.points.filter(isTraced).map((point) => barOf(curve, point));
 
-const columns = [
-  words("curve"), count("ranks"), time("traced step", ({ whole }) => whole), ...partColumns,
-  share("communication ratio", ({ full }) => full.communication_ratio),
-  time("schedule's bubble", ({ full }) => full.schedule_bubble),
-  count("traced steps", ({ full }) => full.traced_steps),
-  words("labels", ({ labels }) => labels.join(" ")),
-];
+const stepNumbers = columns("curve, ranks, traced step=whole", partColumns,
+  "communication ratio=full.communication_ratio, schedule's bubble=full.schedule_bubble, traced steps=full.traced_steps", labels);
 
 /** Describes the chart of all curves at their largest rank counts. */
 function allCurves(curves) {
   const points = curves.map((curve) => largest(curve.points.filter(isTraced)));
   return partsChart({
-    id: "step-all",
-    title: "A step at the largest rank count",
+    id: "step-all", title: "A step at the largest rank count",
     note: joined(["in brackets: ranks; mean over the traced ones; dashed: communication that computation hides",
       launchesText(points) && "each of its typical launch"], "; "),
     bars: points.map((point, i) => barOf(curves[i], point, `${curves[i].short} (${point.ranks})`)),
-    columns,
-    across: true,
+    numbers: stepNumbers, across: true,
   });
 }
 
@@ -54,13 +108,9 @@ function overRanks(curve, index, items) {
   const points = curve.points.filter(isTraced);
   const incomplete = points.find((point) => point.full.breakdown_missing);
   return partsChart({
-    id: `step-${index}`,
-    title: `A step of ${curve.short}`,
+    id: `step-${index}`, title: `A step of ${curve.short}`,
     note: joined([launchesText(points), incomplete && `${incomplete.ranks} ranks: ${incomplete.full.breakdown_missing}`], "; "),
-    bars: barsOf(curve),
-    columns,
-    items,
-    axis: "ranks",
+    bars: barsOf(curve), numbers: stepNumbers, items, axis: "ranks",
   });
 }
 
@@ -72,12 +122,7 @@ const placesOf = (point, by) => Object.entries(point.full.breakdown_by?.[by] ?? 
   ranks: point.ranks, by, place, parts, hidden: parts.hidden_communication, whole: sum(parts),
 }));
 
-const placeColumns = [count("ranks"), words("by"), words("place"), ...partColumns];
-
-/**
- * Describes the chart of the parts by place in the step (phase, mesh axis or layer), for one curve;
- * null without places.
- */
+/** Describes the chart of the parts by place in the step (phase, mesh axis or layer), for one curve; null without places. */
 function places(curve, index) {
   const points = curve.points.filter((point) => isTraced(point) && point.full.breakdown_by);
   if (points.length === 0) return null;
@@ -85,38 +130,26 @@ function places(curve, index) {
   const counts = points.map((point) => String(point.ranks));
   const bars = (state) => placesOf(points[counts.indexOf(state.ranks)] ?? points.at(-1), state.by);
   return partsChart({
-    id: `places-${index}`,
-    title: `Where in the step of ${curve.short}`,
+    id: `places-${index}`, title: `Where in the step of ${curve.short}`,
     note: joined(["time in a traced step, mean over ranks; numbers: share of the bar", launchesText(points)], "; "),
     switches: [{ name: "by", label: "by", choices: by },
       { name: "ranks", label: "ranks", choices: [...new Set(counts)], value: counts.at(-1) }],
-    bars,
-    columns: placeColumns,
+    bars, numbers: columns("ranks, by, place", partColumns),
     items: points.flatMap((point) => by.flatMap((name) => placesOf(point, name))),
     height: (state) => 50 + Math.max(2, bars(state).length) * (state.by === "layer" ? 26 : 40),
-    isFixed: true,
-    across: true,
-    labels: (_, state) => state.by !== "layer",
+    isFixed: true, across: true, labelled: (_, state) => state.by !== "layer",
   });
 }
 
-/** @param {import("../data.js").Curve[]} all */
-export function breakdownSection(all) {
+export function breakdownBlocks({ curves: all }) {
   const curves = all.filter((curve) => curve.points.some(isTraced));
-  if (curves.length === 0) return null;
   const items = curves.flatMap(barsOf);
-  const names = curves.map((curve) => curve.short);
   const steps = curves.map((curve, i) => overRanks(curve, i, items));
-  const single = (i) => [places(curves[i], i)];
-  const isMany = curves.length > mostSmall;
-  return {
-    id: "breakdown",
-    title: "Step",
-    heading: "Where a step goes",
-    look: "stacked",
-    blocks: [
-      { when: curves.length > 1, charts: [allCurves(curves)] },
-      { when: !isMany, charts: [...steps, ...(curves.length === 1 ? single(0) : [])] },
-      curves.length === 1 ? null : oneOf("curve", names, (i) => [{ charts: [...(isMany ? [steps[i]] : []), ...single(i)] }])],
-  };
+  const isMany = curves.length > mostBeside;
+  const isOne = curves.length === 1;
+  const ofCurve = (i) => [{ charts: [isMany && steps[i], places(curves[i], i)] }];
+  return [
+    curves.length > 1 && { charts: [allCurves(curves)] },
+    { when: !isMany, charts: [...steps, isOne && places(curves[0], 0)] },
+    !isOne && oneOf("curve", curves.map((curve) => curve.short), ofCurve)];
 }

@@ -1,26 +1,21 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Makes the page of a comparison: the verdict first, then curves, differences, causes, and
-// differences in setup.
-import { fact } from "../blocks.js";
-import { shortTitles } from "../data.js";
-import { el } from "../dom.js";
-import { distinctOf, joined, known, listed, meshTip, missing, percent, ranksText, si, signedPercent } from "../format.js";
-import { periodText } from "../machine.js";
-import { overRanks, stepTip } from "../marks.js";
-import { oneOf } from "../select.js";
-import { count, ends, rate, share, time, words } from "../table.js";
-import { differenceCharts } from "./differences.js";
+// Makes the page of a comparison: the verdict first, then how far the compared sides differ, point by point, which causes make up
+// the difference, curves, and differences in setup.
+import {
+  column, columns, distinctOf, dotted, el, ends, fact, fixed, hollow, isNarrow, joined, known, labels, lined, listed, markLine,
+  meshTip, missing, note, oneOf, overRanks, partOfCause, percent, periodText, rankCount, ranksText, shares, si,
+  signedPercent, stepTip, tracing, whiskers,
+} from "../kit.js";
+import { rateInterval } from "./curves.js";
 
 const dashes = ["solid", "dashed", "dotted", "dashed"];
 const change = (ratio) => signedPercent(known(ratio) ? ratio - 1 : null);
 const points = (value) => (known(value) ? `${value > 0 ? "+" : ""}${value.toFixed(1)}` : missing);
-
 const gateClass = { failed: "bad", passed: "good" };
 
-const gateElement = (gate) => (gate
-  ? el("p", { class: `verdict ${gateClass[gate.verdict] ?? "warn"}` }, gate.sentence)
-  : el("p", { class: "note" }, "No gate was given: --gate 5% says whether a loss is a regression."));
+const gateElement = (gate) => (gate ? el("p", { class: `verdict ${gateClass[gate.verdict] ?? "warn"}` }, gate.sentence)
+  : note("No gate was given: --gate 5% says whether a loss is a regression."));
 
 /** Lists the sides: machine, ranks, date, launches and version of each. */
 const sidesList = ({ sides }) => el("dl", { class: "facts sides" }, sides.map(({ name, machines, launches }, i) => {
@@ -28,7 +23,7 @@ const sidesList = ({ sides }) => el("dl", { class: "facts sides" }, sides.map(({
   const dates = launches.map((launch) => launch.created).sort();
   const software = joined([`Isoscale ${joined(of("isoscale_version")) || missing}`, of("git_hash").length > 0 && `git ${joined(of("git_hash"))}`]);
   return fact(`${name}${i === 0 ? ": the others are compared with it" : ""}`, machines.join("; ") || missing,
-    joined([launches.length === 1 ? "1 launch" : `${launches.length} launches`, ranksText(of("ranks")), periodText(dates[0], dates.at(-1)), software], " \u00b7 "),
+    dotted(launches.length === 1 ? "1 launch" : `${launches.length} launches`, ranksText(of("ranks")), periodText(dates[0], dates.at(-1)), software),
     listed(launches.map((launch) => launch.file), 4));
 }));
 
@@ -43,10 +38,8 @@ function findings({ differences }, names) {
   return { list: told.map(item), most: 6, rest: "more in the table" };
 }
 
-/**
- * True if the interval contains the value. It may not, since the value comes from medians over
- * launches and the interval from the launches themselves.
- */
+/** True if the interval contains the value. It may not, since the value comes from medians over launches and the interval from
+ * the launches themselves. */
 function holds({ lower, upper }, value) {
   const rounding = 1e-9 * (1 + Math.abs(value));
   return !known(lower) || !known(value) || (value >= lower - rounding && value <= upper + rounding);
@@ -55,177 +48,300 @@ function holds({ lower, upper }, value) {
 function verdictTable({ differences }, names) {
   const interval = (of, show, value) => (known(of.lower) ? `${show(of.lower)} to ${show(of.upper)}${holds(of, value) ? "" : " !"}` : null);
   const apart = differences.some(({ throughput, efficiency }) => !holds(throughput, throughput.ratio) || !holds(efficiency, efficiency.points));
-  const shown = (title, value, text) => ({ ...count(title, value), text });
+  const count = (title, value, text) => column(title, value, { kind: "count", ...(text ? { text } : {}) });
   return {
-    columns: [
-      words("curve", (at) => names[at.curve_index]), count("ranks"), words("side", (at) => `${at.side} against ${at.against}`),
-      words("launches", (at) => `${at.launches.side} and ${at.launches.against}`),
-      shown("throughput", (at) => at.throughput.ratio, change),
-      count("95%", ({ throughput: at }) => interval(at, change, at.ratio)),
-      shown("efficiency, points", (at) => at.efficiency.points, points),
-      count("95% ", ({ efficiency: at }) => interval(at, points, at.points)),
-      words("throughput verdict", (at) => at.verdict), words("unlike", (at) => at.marks.join(", ")),
-    ],
+    columns: columns({ curve: (at) => names[at.curve_index] }, "ranks",
+      { side: (at) => `${at.side} against ${at.against}` }, column("launches", (at) => `${at.launches.side} and ${at.launches.against}`, { kind: "words" }),
+      count("throughput", (at) => at.throughput.ratio, change), count("95%", ({ throughput: at }) => interval(at, change, at.ratio)),
+      count("efficiency, points", (at) => at.efficiency.points, points), count("95% ", ({ efficiency: at }) => interval(at, points, at.points)),
+      { "throughput verdict": (at) => at.verdict, unlike: (at) => at.marks.join(", ") }),
     items: differences,
     caption: `each point of each side against the first side${apart ? "; !: the interval, of the launches' own values, does not hold the value, of medians" : ""}`,
     most: 40,
   };
 }
 
-function verdictSection(compare, names) {
-  const { refused, unlike, unlike_lines: lines, differences } = compare;
-  const isRefused = refused.length > 0;
-  return {
-    id: "verdict",
-    title: "Verdict",
-    blocks: [
-      ...compare.overall.map((at) => ({ saying: el("b", {}, at.sentence) })),
-      sidesList(compare),
-      ...(isRefused
-        ? [el("p", { class: "verdict bad" }, "Refused: the sides were run with different settings."), { list: lines, most: lines.length }]
-        : [gateElement(compare.gate),
-          { when: unlike.length > 0, mark: `${lines.length === 1 ? "One thing is" : `${lines.length} things are`} unlike and compared anyway: see below.` },
-          findings(compare, names)]),
-      { when: differences.length > 0, table: verdictTable(compare, names) }],
-  };
+export function verdictBlocks({ compare, names }) {
+  const { refused, unlike, unlike_lines: lines, overall } = compare;
+  return [
+    ...overall.map((at) => ({ saying: el("b", {}, at.sentence) })),
+    sidesList(compare),
+    ...(refused.length > 0
+      ? [el("p", { class: "verdict bad" }, "Refused: the sides were run with different settings."), { list: lines, most: lines.length }]
+      : [gateElement(compare.gate),
+        { when: unlike.length > 0, mark: `${lines.length === 1 ? "One thing is" : `${lines.length} things are`} unlike and compared anyway: see below.` },
+        findings(compare, names)]),
+    { table: verdictTable(compare, names) }];
 }
 
-const normalised = ["peak", "link", "watt"];
+/** The rates relative to the machine's limits, in words. */
+const normalised = { peak: "FLOP/s of the peak", link: "throughput per byte/s of the link", watt: "throughput per watt" };
+const limitOf = ({ normalised: at }, name) => at[name].against ?? at[name].missing;
 
-const columns = [
-  words("side"), count("ranks"), count("nodes"), count("launches", (point) => point.launches.length),
-  ...ends(time, "step time", ({ step_time: at }) => [at.median, at.lower, at.upper]),
-  rate("throughput", (point) => point.throughput.value), words("unit", (point) => point.throughput.unit),
-  share("efficiency", (point) => point.efficiency.value), rate("FLOP/s per rank", (point) => point.flops_per_rank),
-  ...normalised.flatMap((name) => [
-    (name === "peak" ? share : rate)(`per ${name}`, (point) => point.normalised[name].value),
-    words(`${name} is`, (point) => point.normalised[name].against ?? point.normalised[name].missing)]),
-  words("labels", ({ labels }) => labels.join(" ")), words("unlike", ({ marks }) => marks.join(", ")),
-];
+const numbers = columns("side, ranks, nodes, launches=launches.length, step time~=step_time, throughput=throughput.value, unit=throughput.unit",
+  "efficiency=efficiency.value, FLOP/s per rank=flops_per_rank",
+  Object.keys(normalised).flatMap((name) => columns(`per ${name}=normalised.${name}.value`, { [`${name} is`]: (point) => limitOf(point, name) })),
+  labels, { unlike: ({ marks }) => marks.join(", ") });
 
 /** Maps each chart of a curve to its title, and to the value and interval of a point in it. */
 const views = {
   efficiency: {
-    title: "Efficiency", text: (value) => percent(value), axis: (value) => percent(value, 0),
-    value: (point) => point.efficiency.value,
+    title: "Efficiency", ...shares, value: (point) => point.efficiency.value,
     interval: ({ efficiency: { lower, upper } }) => (known(lower) ? [lower, upper] : null),
   },
   throughput: {
-    title: "Throughput", text: (value) => si(value), axis: (value) => si(value),
-    value: (point) => point.throughput.value,
-    // The work of a step is fixed, so this is the inverse of the interval of the step time.
-    interval: ({ step_time: { median, lower, upper }, throughput: { value } }) =>
-      (known(lower) && known(upper) ? [(value * median) / upper, (value * median) / lower] : null),
+    title: "Throughput", text: (value) => si(value), value: (point) => point.throughput.value,
+    interval: ({ step_time: time, throughput }) => rateInterval(throughput.value, time),
   },
 };
 
-/** Returns a line for each side of a curve. */
-const linesOf = (curve, compare, { value, interval = () => null }) => curve.sides.map((side) => {
-  const i = compare.sides.findIndex((at) => at.name === side.side);
-  return {
-    name: side.side,
-    i,
-    stroke: { type: dashes[i % dashes.length], width: 2 },
-    items: side.points.filter((point) => known(value(point))).map((point) => ({
-      x: point.ranks,
-      y: value(point),
-      interval: interval(point),
-      isHollow: point.labels.length + point.marks.length > 0,
-      tip: joined([`${point.launches.length} launches, ${stepTip(point.step_time)}`, meshTip(point.mesh), joined(point.labels),
-        point.marks.length > 0 && `unlike: ${point.marks.join(", ")}`], "\n"),
-    })),
-  };
-});
+const isMarked = (point) => point.labels.length + point.marks.length > 0;
 
-const numbersOf = (curve) => ({
-  columns,
-  items: curve.sides.flatMap(({ side, points: own }) => own.map((point) => ({ side, ...point }))),
+/** Describes a chart with a line for each side of a curve; its table has all numbers. */
+const sidesChart = (curve, compare, spec) => overRanks({
+  table: { columns: numbers, items: curve.sides.flatMap(({ side, points: own }) => own.map((point) => ({ side, ...point }))) },
+  lines: curve.sides.map(({ side, points: own }) => {
+    const i = compare.sides.findIndex((at) => at.name === side);
+    return { name: side, i, stroke: { type: dashes[i % dashes.length], width: 2 }, points: own };
+  }),
+  isHollow: isMarked,
+  pointTip: (point) => lined(`${point.launches.length} launches, ${stepTip(point.step_time)}`, meshTip(point.mesh), joined(point.labels),
+    point.marks.length > 0 && `unlike: ${point.marks.join(", ")}`),
+  ...spec,
 });
 
 function curveChart(curve, compare, name) {
-  const { title, text, axis, ...view } = views[name];
-  const marked = numbersOf(curve).items.some(({ labels, marks }) => labels.length + marks.length > 0);
   const unit = name === "throughput" ? curve.sides[0]?.points[0]?.throughput.unit : "";
-  return overRanks({
+  return sidesChart(curve, compare, {
     id: `compare-${name}`,
-    title: unit ? `${title}, ${unit}` : title,
-    note: joined(["whiskers: 95% over launches, with an arrow where they leave the chart", marked && "hollow: labelled or unlike",
+    ...views[name],
+    title: joined([views[name].title, unit]),
+    note: joined(["whiskers: 95% over launches, with an arrow where they leave the chart",
+      curve.sides.some((side) => side.points.some(isMarked)) && "hollow: labelled or unlike",
       curve.marks.length > 0 && `unlike: ${curve.marks.join(", ")}`, name === "efficiency" && curve.no_baseline], "; "),
     switches: [{ name: "y", label: "values", choices: ["from 0", "close up"] }],
-    table: numbersOf(curve),
-    lines: linesOf(curve, compare, view),
-    text,
-    axis,
   });
 }
-
-const normalisedNames = { peak: "FLOP/s of the peak", link: "throughput per byte/s of the link", watt: "throughput per watt" };
 
 /** Shows rates relative to the machine's limits, or the reason why a limit is unknown. */
 function normalisedChart(curve, compare) {
   const all = curve.sides.flatMap((side) => side.points);
-  const present = normalised.filter((name) => all.some((point) => known(point.normalised[name].value)));
-  if (present.length === 0) return null;
-  const against = (name) => distinctOf(all.map(({ normalised: at }) => at[name].against ?? at[name].missing)).join("; ");
-  return overRanks({
-    id: "compare-normalised",
-    title: "Over what the machine has",
-    note: present.map((name) => `${name}: ${normalisedNames[name]} (${against(name)})`).join(". "),
+  const present = Object.keys(normalised).filter((name) => all.some((point) => known(point.normalised[name].value)));
+  const against = (name) => distinctOf(all.map((point) => limitOf(point, name))).join("; ");
+  return present.length > 0 && sidesChart(curve, compare, {
+    id: "compare-normalised", title: "Over what the machine has",
+    note: present.map((name) => `${name}: ${normalised[name]} (${against(name)})`).join(". "),
     switches: [{ name: "per", label: "per", choices: present }],
-    table: numbersOf(curve),
-    lines: ({ per }) => linesOf(curve, compare, { value: (point) => point.normalised[per].value }),
+    value: (point, { per }) => point.normalised[per].value,
     text: (value, { per }) => (per === "peak" ? percent(value) : si(value)),
   });
 }
 
-function curvesSection(compare, names) {
-  if (compare.curves.length === 0) return null;
-  const show = (c) => {
-    const curve = compare.curves[c];
-    return [{ charts: [...Object.keys(views).map((name) => curveChart(curve, compare, name)), normalisedChart(curve, compare)] }];
-  };
-  return { id: "compare-curves", title: "Curves", blocks: [oneOf("curve", names, show)] };
-}
+export const compareCurvesBlocks = ({ compare, names }) => [oneOf("curve", names, (c) => {
+  const curve = compare.curves[c];
+  return [{ charts: [...Object.keys(views).map((name) => curveChart(curve, compare, name)), normalisedChart(curve, compare)] }];
+})];
 
-function differencesSection(compare, names) {
-  if (compare.differences.length === 0) return null;
+export function differencesBlocks({ compare, names }) {
   const said = compare.differences.filter((at) => at.sentences.length > 0 && !plain.has(at.verdict))
     .map((at) => el("span", {}, `${names[at.curve_index]}: ${[...at.sentences, ...at.not_separated].join(" ")}`));
-  return {
-    id: "differences",
-    title: "Why",
-    blocks: [
-      { charts: differenceCharts(compare, names) },
-      { when: said.length > 0, fold: "in words", look: "numbers", blocks: [{ list: said, most: 30, rest: "more in the JSON report" }] }],
-  };
+  return compare.differences.length > 0 && [
+    { charts: differenceCharts(compare, names) },
+    { when: said.length > 0, fold: "in words", look: "numbers", blocks: [{ list: said, most: 30, rest: "more in the JSON report" }] }];
 }
 
-function unlikeSection(compare) {
+export function unlikeBlocks({ compare }) {
   const list = (title, lines) => (lines.length > 0 ? [el("h3", { class: "subtitle" }, title), { list: lines, most: lines.length }] : []);
   const only = compare.only.map((at) =>
     `only in ${at.side}: ${at.curve}${at.ranks.length > 0 ? `, ${at.ranks.join(", ")} ranks` : ""}${at.reason ? `: ${at.reason}` : ""}`);
   const machines = {
-    columns: [words("what", (at) => at.name), ...compare.sides.map(({ name }) => words(name, (at) => at.values[name] || null))],
+    columns: columns({ what: (at) => at.name }, compare.sides.map(({ name }) => column(name, (at) => at.values[name] || null, { kind: "words" }))),
     items: compare.machines,
   };
+  return [
+    ...(compare.machines.length > 0 ? [el("h3", {}, "What differs between the machines"), { table: machines }]
+      : [{ note: "Nothing is known to differ between the machines." }]),
+    ...list("Unlike, and compared anyway", compare.refused.length > 0 ? [] : compare.unlike_lines),
+    ...list("Only on one side", only), ...list("Warnings", compare.warnings)];
+}
+
+/** Maps each verdict to its colour (choices.js) and symbol; other verdicts look like "one launch". */
+const verdicts = {
+  regression: ["bad", "diamond"], slower: ["bad", "diamond"], faster: ["good", "triangle"], passed: ["good", "circle"],
+  "too noisy to tell": ["warn", "rect"], "one launch": ["ideal", "circle"],
+};
+
+const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}\u2026` : text);
+
+/** Makes the axis of rows. Each row is a difference: its ranks, its side if there are several, and in the first row of a curve
+ * the curve's name. */
+function rowAxis(compare, names, differences) {
+  const several = compare.sides.length > 2;
+  const most = isNarrow() ? 12 : 30;
+  const rows = differences.map((at, i) => {
+    const begins = names.length > 1 && differences[i - 1]?.curve_index !== at.curve_index;
+    const ranks = `${rankCount(at.ranks)}${several ? `, ${at.side}` : ""}${at.marks.length > 0 ? " *" : ""}`;
+    return `${begins ? `${shortened(names[at.curve_index], most)}:  ` : ""}${ranks}`;
+  });
   return {
-    id: "unlike",
-    title: "Differences",
-    blocks: [
-      ...(compare.machines.length > 0 ? [el("h3", {}, "What differs between the machines"), { table: machines }]
-        : [{ note: "Nothing is known to differ between the machines." }]),
-      ...list("Unlike, and compared anyway", compare.refused.length > 0 ? [] : compare.unlike_lines),
-      ...list("Only on one side", only),
-      ...list("Warnings", compare.warnings)],
+    type: "category", data: rows.map((_, row) => String(row)), inverse: true, splitLine: { show: false },
+    axisLabel: { interval: 0, formatter: (_, row) => rows[row] },
   };
 }
 
-/**
- * Returns a function for each section of the page; it returns null if the section is empty.
- * @param {object} compare the comparison as compare --format json writes it
- */
-export function compareSections(compare) {
-  const names = shortTitles(compare.curves.map((curve) => curve.title));
-  const makers = [verdictSection, differencesSection, curvesSection, unlikeSection];
-  return makers.map((make) => () => make(compare, names));
+const heightOf = (rows) => 100 + rows * (rows <= 24 ? 22 : 14);
+const edge = 0.02; // margin on each side of an axis, as a share of the values' range
+
+const sizes = {
+  throughput: {
+    of: ({ throughput: { ratio, lower, upper } }) => [ratio, lower, upper].map((at) => (at === null ? null : at - 1)),
+    text: (value) => signedPercent(value), axis: (value) => percent(value, 0), name: "change of throughput", least: 0.1,
+  },
+  efficiency: {
+    of: ({ efficiency: { points, lower, upper } }) => [points, lower, upper],
+    text: (value) => `${value > 0 ? "+" : ""}${fixed(value, 1)} points`, axis: (value) => fixed(value, 0),
+    name: "difference of efficiency in points", least: 10,
+  },
+};
+
+/** Draws vertical lines at a difference of zero, and at the largest loss that the gate allows. */
+const marks = (colours, gate) => markLine([
+  { xAxis: 0, lineStyle: { color: colours.faint, type: "solid" } },
+  ...(gate ? [{
+    xAxis: -gate.loss, lineStyle: { color: colours.bad, type: "dashed" },
+    label: { show: true, formatter: `gate ${percent(gate.loss, 0)}`, position: "start", color: colours.bad },
+  }] : []),
+]);
+
+const identity = (names) => columns({ curve: (at) => names[at.curve_index] }, "ranks, side");
+
+const differenceColumns = (names) => columns(identity(names),
+  ends("throughput ratio", ({ throughput: at }) => [at.ratio, at.lower, at.upper]),
+  ends("efficiency, points", ({ efficiency: at }) => [at.points, at.lower, at.upper]),
+  "verdict, p of a regression=p_regression, p of passing=p_passed", { unlike: (at) => at.marks.join(", ") });
+
+/** Draws the points of one verdict {at, row, ends}, with their intervals. */
+function seriesOf(verdict, own, colours, markLines) {
+  const [name, symbol] = verdicts[verdict] ?? verdicts["one launch"];
+  const colour = colours[name];
+  const itemStyle = verdict === "one launch" ? hollow(colours, colour) : undefined;
+  const sure = own.filter(({ ends: [, lower] }) => known(lower));
+  return [
+    {
+      type: "scatter", name: verdict, symbol, symbolSize: 11, itemStyle: { color: colour, opacity: 1 },
+      data: own.map((of) => ({ value: [of.ends[0], of.row], of, itemStyle })), ...markLines,
+    },
+    whiskers(verdict, colour, sure.map(({ row, ends: [, lower, upper] }) => [lower, row, upper]), true),
+  ];
 }
+
+function differenceChart(compare, names) {
+  const { differences, gate: asked } = compare;
+  const first = compare.sides[0].name;
+  const found = [...new Set(differences.map((at) => at.verdict))];
+  const marked = differences.some((at) => at.marks.length > 0);
+  return {
+    id: "compare-differences", title: `Against ${first}`,
+    note: `left of the line: slower than ${first}; whiskers: 95% over launches, with an arrow where they leave the chart, none below 3 launches a side` +
+      `${asked ? "; dashed red: the gate" : ""}${marked ? "; *: unlike, compared anyway" : ""}`,
+    switches: [{ name: "what", label: "show", choices: differences.some((at) => known(at.efficiency.points)) ? ["throughput", "efficiency"] : ["throughput"] }],
+    height: heightOf(differences.length),
+    table: { columns: differenceColumns(names), items: differences },
+    option: (colours, state) => {
+      const size = sizes[state.what];
+      const gate = state.what === "throughput" ? asked : null;
+      const items = differences.map((at, row) => ({ at, row, ends: size.of(at) })).filter(({ ends: [value] }) => known(value));
+      // The differences themselves must be visible, however wide their intervals are.
+      const widest = 5 * Math.max(size.least, ...items.map(({ ends: [value] }) => Math.abs(value)));
+      return {
+        grid: { top: 26 },
+        xAxis: {
+          scale: true, name: size.name, format: size.axis,
+          // The lines of zero difference and of the gate are always visible, and whole symbols fit at the ends.
+          min: ({ min, max }) => Math.max(-widest, Math.min(min, gate ? -1.4 * gate.loss : 0)) - edge * (max - min),
+          max: ({ min, max }) => Math.min(widest, Math.max(max, 0)) + edge * (max - min),
+        },
+        yAxis: rowAxis(compare, names, differences),
+        tip: ({ data: { of: { at, ends: [value, lower, upper] } } }) => lined(
+          at.curve, `${at.side} against ${at.against}, ${at.ranks} ranks: ${size.text(value)}`,
+          known(lower) ? `95%: ${size.text(lower)} to ${size.text(upper)}` : "no interval",
+          at.verdict, at.marks.length > 0 && `unlike: ${at.marks.join(", ")}`),
+        series: found.flatMap((verdict, i) =>
+          seriesOf(verdict, items.filter(({ at }) => at.verdict === verdict), colours, i === 0 ? { markLine: marks(colours, gate) } : {})),
+      };
+    },
+  };
+}
+
+/** Maps each choice of the switch to the parts of a difference by cause, and to their format. */
+const ways = {
+  "efficiency, points": {
+    parts: (at) => at.why.map(({ cause, points }) => ({ cause, value: points })),
+    text: (value) => `${fixed(value, 1)} points`,
+    axis: (value) => fixed(value, 0),
+  },
+  "step time": {
+    parts: (at) => (at.step.against > 0 ? at.step.why.map(({ cause, seconds }) => ({ cause, value: seconds / at.step.against })) : []),
+    text: (value) => `${signedPercent(value)} of the step`,
+    axis: (value) => percent(value, 0),
+  },
+};
+
+// The difference between traced and untraced steps is not a cause, so it comes last.
+const shownAs = (cause) => (cause === tracing ? "traced steps differ" : cause);
+const place = (cause) => (cause === tracing ? 2 : cause === "other causes" ? 1 : 0);
+
+/** Returns the colour of a cause, which is that of its part of the step, as in reports. Causes in the same part differ in
+ * strength. */
+function causeColour(colours, causes, cause) {
+  if (cause === "other causes") return colours.parts.gap;
+  if (cause === tracing) return colours.parts.other;
+  const part = partOfCause(cause);
+  const alike = causes.filter((at) => partOfCause(at) === part);
+  const strength = 1 - (0.6 * alike.indexOf(cause)) / Math.max(2, alike.length - 1);
+  return `${colours.parts[part]}${Math.round(255 * strength).toString(16)}`;
+}
+
+const whyRows = (at) => [
+  ...at.why.map(({ cause, points }) => ({ ...at, of: "efficiency", cause: shownAs(cause), points })),
+  ...at.step.why.map(({ cause, seconds }) => ({ ...at, of: "step time", cause: shownAs(cause), seconds })),
+  ...(at.why_missing ? [{ ...at, of: "efficiency", cause: at.why_missing }] : []),
+];
+
+function whyChart(compare, names) {
+  const shownBy = Object.fromEntries(Object.entries(ways)
+    .map(([name, { parts }]) => [name, compare.differences.filter((at) => parts(at).length > 0)]).filter(([, shown]) => shown.length > 0));
+  const present = Object.keys(shownBy);
+  if (present.length === 0) return null;
+  const first = compare.sides[0].name;
+  const causes = [...new Set(compare.differences.flatMap((at) => present.flatMap((name) => ways[name].parts(at).map(({ cause }) => cause))))]
+    .sort((a, b) => place(a) - place(b));
+  return {
+    id: "compare-why", title: "Why",
+    note: `efficiency: what each cause takes (left) or gives (right) in points, bars add up to the difference; step time: what it adds to ${first}'s step; causes are uncertain where no difference is established, and where traced steps differ by more than the difference`,
+    switches: [{ name: "of", label: "of", choices: present }],
+    height: (state) => heightOf(shownBy[state.of].length),
+    table: { columns: columns(identity(names), "of, cause, points, seconds"), items: compare.differences.flatMap(whyRows) },
+    option: (colours, state) => {
+      const way = ways[state.of];
+      const shown = shownBy[state.of];
+      const valueOf = (at, cause) => way.parts(at).find((part) => part.cause === cause)?.value ?? null;
+      return {
+        grid: { top: 12 },
+        xAxis: { name: state.of === "step time" ? `of ${first}'s step` : "points of efficiency", format: way.axis },
+        yAxis: rowAxis(compare, names, shown),
+        tip: ({ seriesName, dataIndex, value }) => {
+          const { curve, side, ranks } = shown[dataIndex];
+          return `${curve}\n${side} against ${first}, ${ranks} ranks\n${seriesName}: ${known(value) ? way.text(value) : missing}`;
+        },
+        series: causes.map((cause) => ({
+          type: "bar", name: shownAs(cause), stack: "why", barMaxWidth: 18,
+          itemStyle: { color: causeColour(colours, causes, cause), borderColor: colours.background, borderWidth: 1 },
+          data: shown.map((at) => valueOf(at, cause)),
+        })).filter(({ data }) => data.some(known)),
+      };
+    },
+  };
+}
+
+export const differenceCharts = (compare, names) => [differenceChart(compare, names), whyChart(compare, names)];

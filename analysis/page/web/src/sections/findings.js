@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Shows the ranked findings: the cost of each, the evidence for it, and the next step.
-import { factLine, shareText, thinBar } from "../blocks.js";
-import { data } from "../data.js";
-import { el } from "../dom.js";
-import { counted, joined, known, missing, rankCount } from "../format.js";
-import { count, words } from "../table.js";
+// Shows the ranked findings, with the cost of each, the evidence for it, and the next step; and lists the warnings that a reader
+// needs before trusting a number, most severe first.
+import {
+  benches, columns, counted, data, dotted, el, factLine, groupBy, joined, known, missing, rankCount, ranksText, shareText, thinBar,
+  unsound,
+} from "../kit.js";
 
 /** Returns the findings of the report in its order, most severe first. */
 export const findingsOf = (report = data.report) => report.findings ?? [];
@@ -13,21 +13,16 @@ export const findingsOf = (report = data.report) => report.findings ?? [];
 /** Returns the evidence of a finding: one line for each point, the most severe first. */
 function evidence(at) {
   if (!Array.isArray(at.evidence)) return at.evidence;
-  const lines = new Map();
-  for (const one of at.evidence) {
-    lines.set(one.ranks, [...(lines.get(one.ranks) ?? []), `${one.what} ${one.text}`]);
-  }
-  return [...lines].map(([ranks, parts]) => el("div", {}, (ranks && lines.size > 1 ? `${rankCount(ranks)}: ` : "") + parts.join(", ")));
+  const lines = groupBy(at.evidence, (one) => one.ranks);
+  return [...lines].map(([ranks, all]) => el("div", {},
+    (ranks && lines.size > 1 ? `${rankCount(ranks)}: ` : "") + all.map(({ what, text }) => `${what} ${text}`).join(", ")));
 }
 
 /** Returns the curve's name on this page, without ranks, which the finding's sentence has. */
-export function whereOf(at, curves) {
-  if (!at.curve) return "";
-  return curves.find((curve) => curve.title === at.curve)?.short ?? at.curve;
-}
+export const whereOf = ({ curve }, curves) => (curve ? curves.find(({ title }) => title === curve)?.short ?? curve : "");
 
 /** Lists the points that the rules did not judge, with the reason; "" if they judged all. */
-const leftOut = (curves) => (data.report.findings_left_out ?? [])
+const leftOutText = (curves) => (data.report.findings_left_out ?? [])
   .map((at) => `${whereOf(at, curves)} on ${at.ranks.join(", ")} (${at.why})`).join("; ");
 
 const opened = 3;
@@ -41,45 +36,114 @@ const finding = (at, i, scale, curves) => el("li", { id: `finding-${i + 1}` },
   el("details", { class: "finding", open: i < opened },
     el("summary", {}, severity(at.severity, scale),
       el("span", {}, el("b", {}, at.sentence), el("span", { class: "note" }, at.curve ? ` \u00b7 ${whereOf(at, curves)}` : ""))),
-    el("dl", {}, factLine("evidence", evidence(at)), factLine("next step", at.next_step),
-      factLine("source", joined([at.rule, at.source], " \u00b7 ")))));
+    el("dl", {}, factLine("evidence", evidence(at)), factLine("next step", at.next_step), factLine("source", dotted(at.rule, at.source)))));
 
-const columns = [
-  words("curve"), count("on ranks"), words("kind", null, "nowrap"), words("which ranks"), words("what was seen", null, "long"),
-];
+const numbers = columns("curve, on ranks, kind:nowrap, which ranks, what was seen");
 
 /** Lists what the analysis found at single points. */
 function remarks(curves) {
-  const row = (curve, point, kind, ranks, text) =>
-    ({ curve: curve.short, "on ranks": point.ranks, kind, "which ranks": ranks.join(", ") || null, "what was seen": text });
-  const all = curves.flatMap((curve) => curve.points.flatMap((point) => [
-    ...(point.full.findings ?? []).map((at) => ({ size: at.size, ...row(curve, point, at.kind, at.ranks, at.text) })),
-    ...(point.full.flags ?? []).map((text) => ({ size: -1, ...row(curve, point, "remark", [], text) })),
-  ]));
-  return all.sort((a, b) => b.size - a.size);
+  const row = (curve, point, { size = -1, kind = "remark", ranks = [], text }) =>
+    ({ curve: curve.short, "on ranks": point.ranks, kind, "which ranks": ranks.join(", ") || null, "what was seen": text, size });
+  return curves.flatMap((curve) => curve.points.flatMap((point) => [
+    ...(point.full.findings ?? []).map((at) => row(curve, point, at)),
+    ...(point.full.flags ?? []).map((text) => row(curve, point, { text })),
+  ])).sort((a, b) => b.size - a.size);
 }
 
-/** @param {import("../data.js").Curve[]} curves */
-export function findingsSection(curves) {
+export function findingsBlocks({ curves }) {
   const all = findingsOf();
   const seen = remarks(curves);
-  const unjudged = leftOut(curves);
-  if (all.length === 0 && seen.length === 0 && unjudged === "") return null;
+  const unjudged = leftOutText(curves);
   const scale = Math.max(0, ...all.map((at) => at.severity ?? 0));
   const items = all.map((at, i) => finding(at, i, scale, curves));
   // The worst finding of each hardware fault is always shown, however little it costs.
   const isShown = (i) => i < most || (all[i].concern === "hardware" && all.findIndex((at) => at.rule === all[i].rule) === i);
-  const list = (some) => el("ol", { class: "plain findings" }, some);
+  const list = (some) => some.length > 0 && el("ol", { class: "plain findings" }, some);
   const rest = items.filter((_, i) => !isShown(i));
-  const points = { table: { columns, items: seen, caption: "Seen at single points" }, when: seen.length > 0 };
-  return {
-    id: "findings",
-    title: "Findings",
-    blocks: [
-      { when: all.length > 0, note: "largest first, by the estimated share of the step that is lost; estimates overlap and do not add up; \u2014: not known: faults of hardware, then the largest" },
-      { when: unjudged !== "", note: `not judged: ${unjudged}` },
-      list(items.filter((_, i) => isShown(i))),
-      { when: rest.length > 0, fold: `${rest.length} more findings`, look: "rest", blocks: [list(rest)] },
-      all.length === 0 ? points : { when: seen.length > 0, fold: `${counted(seen.length, "remark")} on single points`, blocks: [points] }],
-  };
+  const points = { table: { columns: numbers, items: seen, caption: "Seen at single points" } };
+  return [
+    { when: all.length > 0, note: "largest first, by the estimated share of the step that is lost; estimates overlap and do not add up; \u2014: not known: faults of hardware, then the largest" },
+    { when: unjudged !== "", note: `not judged: ${unjudged}` },
+    list(items.filter((_, i) => isShown(i))),
+    { when: rest.length > 0, fold: `${rest.length} more findings`, look: "rest", blocks: [list(rest)] },
+    all.length === 0 ? points : { when: seen.length > 0, fold: `${counted(seen.length, "remark")} on single points`, blocks: [points] }];
+}
+
+const mostDeviceWarnings = 4;
+/** Joins equal texts of several launches into one. */
+const merged = (items, runs) => [...groupBy(items, ({ text }) => text).values()].map((same) =>
+  (same.length > 1 && runs > 1 ? { ...same.at(-1), text: `${same[0].text} (${same.length} launches)` } : same.at(-1)));
+
+function checkItem({ verdict, allowed, name, host, device, what }) {
+  const where = joined([host, device]);
+  const text = `preflight ${verdict}${allowed ? " (allowed)" : ""}, ${name}: ${where ? `${where}: ` : ""}${what ?? ""}`;
+  return { grave: verdict === "stop", text, target: "preflight", hardware: true };
+}
+
+const ofRun = (run) => [
+  ...(run.status === "partial" ? [{ grave: true, text: "PARTIAL: the run did not come to its end", target: "provenance" }] : []),
+  ...run.warnings.map((text) => ({ text })),
+  ...(run.preflight?.results ?? []).filter(({ verdict }) => verdict === "stop" || verdict === "warning").map(checkItem),
+];
+
+/** Returns the places of points {curve, ranks} as text: "pp on 4, 8 ranks; dp on 2 ranks". */
+function places(found) {
+  const all = [...groupBy(found, ({ curve }) => curve)].map(([curve, points]) => `${curve} on ${ranksText(points.map(({ ranks }) => ranks))}`);
+  return all.slice(0, 3).join("; ") + (all.length > 3 ? `; and ${all.length - 3} more curves` : "");
+}
+
+function ofPoints(curves) {
+  const points = curves.flatMap((curve) => [...curve.points, ...curve.skipped].map((point) => ({ curve: curve.short, ...point })));
+  const failed = points.filter((point) => point.status === "failed");
+  const measured = points.filter((point) => point.status === "ok");
+  const reason = failed.map((point) => point.reason).find(Boolean);
+  const labels = [...new Set(measured.flatMap((point) => point.labels))];
+  const kinds = [
+    { grave: true, what: `failed${reason ? ` (${reason})` : ""}`, found: failed },
+    { grave: true, what: "wrong results, did not verify", found: measured.filter((point) => point.full.verified === false) },
+    ...labels.map((label) => ({
+      what: `${label}${unsound.includes(label) ? ", no scaling result" : ""}`, found: measured.filter((point) => point.labels.includes(label)),
+    })),
+    { what: "not verified", found: measured.filter((point) => point.full.verified === null) },
+    { what: "skipped", found: points.filter((point) => point.status === "skipped") },
+  ];
+  return kinds.filter(({ found }) => found.length > 0).map(({ grave, what, found }) => ({ grave, text: `${what}: ${places(found)}`, target: "curves" }));
+}
+
+const ofBenches = (report) => benches(report).map(({ point }) => point).filter(({ status }) => status === "failed")
+  .map(({ workload, ranks, reason }) => ({ grave: true, text: `failed: ${workload} on ${rankCount(ranks)}${reason ? ` (${reason})` : ""}` }));
+
+function ofLeftOut(report) {
+  // A single launch has no joined curves; other warnings name its skipped points.
+  const all = report.runs.length < 2 ? [] : (report.curves ?? []).flatMap((curve) => curve.left_out);
+  const reasons = [...new Set(all.map((at) => at.reason))];
+  const text = `left out of the joined curves: ${counted(all.length, "point")} (${reasons.slice(0, 3).join(", ")}${reasons.length > 3 ? ", ..." : ""})`;
+  return all.length === 0 ? [] : [{ text, target: "launches" }];
+}
+
+/** Joins equal warnings about devices at several points into one. */
+function ofDevices(curves) {
+  const found = curves.flatMap((curve) => curve.points.flatMap(({ full, ranks }) =>
+    (full.device_state?.warnings ?? []).map((text) => ({ text, curve: curve.short, ranks }))));
+  const all = [...groupBy(found, ({ text }) => text)].sort((a, b) => b[1].length - a[1].length).map(([text, at]) => `${text}: ${places(at)}`);
+  const rest = all.length > mostDeviceWarnings ? [`${all.length - mostDeviceWarnings} more about devices`] : [];
+  return [...all.slice(0, mostDeviceWarnings), ...rest].map((text) => ({ text, target: "devices", hardware: true }));
+}
+
+/** Returns a warning for each finding of pairs of ranks slower than others of their link class. */
+const ofPairs = (report) => findingsOf(report).flatMap((at, i) =>
+  (at.rule === "slow-pair" ? [{ text: `slow pairs: ${at.sentence}`, target: `finding-${i + 1}`, hardware: true }] : []));
+
+/** Returns the warnings {text, grave: a number is wrong or missing, hardware: the cause can be repaired, target: id of a
+ * section}: grave ones first, then those about hardware. */
+export function warningsOf(report, curves) {
+  const notes = data.notes ?? [];
+  const items = [
+    ...merged(report.runs.flatMap(ofRun), report.runs.length), ...ofPoints(curves), ...ofBenches(report), ...ofLeftOut(report),
+    ...(report.warnings ?? []).map((text) => ({ text, target: report.runs.length > 1 ? "launches" : undefined })),
+    ...ofPairs(report), ...ofDevices(curves),
+    ...(notes.length > 0 ? [{ text: `this page shows less than the file holds: ${notes.length} notes`, target: "notes" }] : []),
+  ];
+  const rank = ({ grave, hardware }) => (grave ? 0 : hardware ? 1 : 2);
+  return items.sort((a, b) => rank(a) - rank(b));
 }

@@ -1,25 +1,21 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Makes the first screen: the workloads and the machine, how well they scale, the causes of lost
-// time, and warnings.
-import { causeItem, fact, panel, warningsPanel } from "../blocks.js";
-import { explains, headlineOf, isSound, lossesOf, tracing } from "../causes.js";
-import { data, unsound } from "../data.js";
-import { el } from "../dom.js";
-import { counted, distinctOf, joined, listed, percent, rankCount } from "../format.js";
-import { machineOf, periodText } from "../machine.js";
-import { benchCards, curveCards } from "./cards.js";
-import { findingsOf, whereOf } from "./findings.js";
-import { warningsOf } from "./warnings.js";
+// Makes the first screen: the workloads and the machine, how well they scale, the causes of lost time, and warnings. Each curve
+// has a card with its efficiency at its largest sound point (see isSound()); inference, serving and micro-benchmarks have cards
+// too.
+import {
+  benches, card, cardGrid, causeItem, counted, data, distinctOf, dotted, efficiencyBar, el, explains, fact, fixed, headlineOf,
+  groupBy, isSound, joined, known, largest, largestBy, listed, lossesOf, machineOf, missing, note, panel, percent, periodText, rankCount,
+  seconds, si, tracing, unsound, warningsPanel,
+} from "../kit.js";
+import { findingsOf, warningsOf, whereOf } from "./findings.js";
 
-const mostCauses = 3;
-const mostFindings = 3;
-const mostWarnings = 4;
+const shownAtFirst = { cards: 10, causes: 3, findings: 3, warnings: 4 }; // 10 cards are two rows on a common screen
 
 function machineFact(runs) {
   const machines = runs.map(machineOf);
   const titles = distinctOf(machines.map((at) => at.title));
-  if (titles.length === 1) return fact("machine", titles[0], joined(machines[0].details, " \u00b7 "));
+  if (titles.length === 1) return fact("machine", titles[0], dotted(...machines[0].details));
   return fact("machines", listed(titles, 3), `${titles.length} shapes in ${runs.length} launches`);
 }
 
@@ -29,8 +25,8 @@ function ranFact(runs) {
   const of = (key, from = scaled) => distinctOf(from.map((point) => point[key]));
   const others = of("workload", points.filter((point) => !scaled.includes(point)));
   if (scaled.length === 0) return fact("ran", listed(others, 8), listed(of("dtype", points)));
-  const models = [listed(of("model")), listed(of("dtype")), `${of("scaling").join(", ")} scaling`];
-  return fact("ran", listed(of("workload"), 8), joined([...models, others.length > 0 && `also ${listed(others, 4)}`], " \u00b7 "));
+  return fact("ran", listed(of("workload"), 8), dotted(listed(of("model")), listed(of("dtype")), `${of("scaling").join(", ")} scaling`,
+    others.length > 0 && `also ${listed(others, 4)}`));
 }
 
 function launchFact(runs) {
@@ -41,55 +37,139 @@ function launchFact(runs) {
     `Isoscale ${versions.join(", ")} \u00b7 ${hashes.join(", ")}`);
 }
 
+/** Returns the badges of a point, which go below its number: {text, kind}. */
+const badgesOf = ({ labels }, verified) => [
+  ...labels.map((text) => ({ text, kind: "warn" })),
+  ...(verified === false ? [{ text: "did not verify", kind: "bad" }] : []),
+  ...(verified === null ? [{ text: "not verified", kind: "warn" }] : []),
+];
+
+/** The card shows the largest point whose times represent the machine. If the curve has a larger point, names that point's
+ * efficiency and labels; null otherwise. */
+function beyond(curve, point) {
+  const at = largest(curve.points);
+  if (at.ranks === point.ranks || at.efficiency === null) return null;
+  return el("span", { class: "faint" }, `${rankCount(at.ranks)}: ${percent(at.efficiency)}, ${joined(at.labels) || "did not verify"}`);
+}
+
+function efficiencyOf(curve, point, scale) {
+  if (point.efficiency === null || point.ranks === curve.baseline) {
+    const why = curve.baseline === null ? "no baseline" : point.ranks === curve.baseline ? "the baseline itself" : "the baseline alone";
+    return { value: missing, beside: el("span", { class: "note" }, why) };
+  }
+  const ends = point.efficiencyInterval;
+  return {
+    value: percent(point.efficiency),
+    beside: [
+      ends ? el("span", { class: "note", title: "95% interval" }, `${fixed(100 * ends[0], 1)}\u2013${percent(ends[1])}`) : null,
+      el("span", { class: "note faint" }, `against ${curve.perNode ? "a node" : rankCount(curve.baseline)}`)],
+    bar: efficiencyBar(point.efficiency, ends, scale),
+  };
+}
+
+function curveCard(curve, scale) {
+  const point = headlineOf(curve.points);
+  const named = { title: curve.short, full: curve.title };
+  if (!point) {
+    const first = curve.skipped[0];
+    return card({ ...named, value: missing, look: "labelled", lines: [`nothing measured: ${first?.reason || first?.status || "no points"}`] });
+  }
+  return card({
+    ...named, ranks: point.ranks, ...efficiencyOf(curve, point, scale), look: isSound(point) ? "" : "labelled",
+    lines: [`${si(point.throughput, point.unit)} \u00b7 ${seconds(point.stepTime.median)} a step`, beyond(curve, point)],
+    badges: badgesOf(point, point.full.verified),
+  });
+}
+
+/** Makes the cards of the curves, in the report's order. */
+function curveCards(curves) {
+  const reached = curves.map((curve) => headlineOf(curve.points)?.efficiency).filter((value) => value > 0);
+  const scale = Math.max(1, ...reached);
+  const unit = curves.some((curve) => curve.perNode) ? "node" : "rank";
+  return el("div", {},
+    note(`efficiency at each curve's largest ${unit} count without a label: throughput per ${unit} against the baseline; the bar's end is ideal; grey: no scaling result`),
+    cardGrid(curves.map((curve) => curveCard(curve, scale)), shownAtFirst.cards, "curves"));
+}
+
+const benchCard = (point, value, ...lines) => card({
+  title: joined([point.workload, point.dtype]), ranks: point.ranks, value, lines, badges: badgesOf(point, point.verified),
+});
+
+/** Shows the most tokens per second, with the time per output token; null if no row has them. */
+function inferCard({ point }) {
+  const rows = point.rows.filter((at) => at.op === "infer" && at.status === "ok" && known(at.tokens_per_second));
+  const sure = rows.filter((at) => known(at.tpot?.lower)); // rows with an interval are preferred
+  const row = largestBy(sure.length > 0 ? sure : rows, (at) => at.tokens_per_second);
+  if (!row) return null;
+  const { median, lower, upper, plays } = row.tpot;
+  const between = known(lower) ? `, 95%: ${seconds(lower)} to ${seconds(upper)}` : ", too few plays for an interval";
+  return benchCard(point, si(row.tokens_per_second, "tokens/s"), `at batch ${row.batch}, ${seconds(median)} per output token${between}; ${plays} plays`);
+}
+
+/** Shows the highest request rate at which requests did not pile up; null without rates. */
+function serveCard({ point }) {
+  const rates = point.rows.filter((at) => at.op === "serve" && at.part === "rate");
+  if (rates.length === 0) return null;
+  const row = largestBy(rates.filter((at) => !at.saturated), (at) => at.achieved);
+  if (!row) return benchCard(point, missing, `no rate was sustained of ${rates.length} tried`);
+  return benchCard(point, `${si(row.achieved)} requests/s`, `highest rate sustained; median latency ${seconds(row.latency.median)}, ${row.requests} requests`);
+}
+
+const rates = [["busbw", "B/s", "bus bandwidth"], ["flops", "FLOP/s", "rate"], ["bandwidth", "B/s", "bandwidth"]];
+
+/** Shows the highest rate of a micro-benchmark; null if it has none. */
+function peakCard({ point }) {
+  for (const [key, unit, name] of rates) {
+    const values = point.rows.map((row) => row[key]).filter(known);
+    if (values.length > 0) return benchCard(point, si(Math.max(...values), unit), `highest ${name} of ${values.length} rows`);
+  }
+  return null;
+}
+
+/** Makes the cards of inference and serving, and of micro-benchmarks if there are no curves. */
+function benchCards(hasCurves) {
+  const makers = hasCurves ? [inferCard, serveCard] : [inferCard, serveCard, peakCard];
+  const cards = makers.flatMap((make) => benches().map(make)).filter(Boolean).slice(0, shownAtFirst.cards);
+  if (cards.length > 0) return cardGrid(cards, shownAtFirst.cards);
+  return hasCurves ? null : note("no point was measured");
+}
+
 // If traced and untraced steps differ by more than this share of the step, causes are uncertain.
 const mostTracing = 0.05;
 const markedCauses = [...unsound, "few-steps"];
-
 const tracingShare = (point) => lossesOf(point).find((loss) => loss.cause === tracing)?.share ?? 0;
 
-/**
- * Returns the largest losses of the curves at their headline points (see headlineOf()). Each cause
- * appears once, for the curve where it is worst.
- */
+/** Returns the largest losses of the curves at their headline points (see headlineOf()). Each cause appears once, for the curve
+ * where it is worst. */
 function causes(curves) {
   const all = curves.flatMap((curve) => {
     const point = headlineOf(curve.points);
     if (!point || !explains(point)) return [];
     return lossesOf(point).filter((loss) => loss.share > 0 && loss.cause !== tracing).map((loss) => ({ ...loss, curve, point }));
   });
-  // The losses of ranks that share cores tell little about the machine, so they are shown only if
-  // there are no others.
+  // The losses of ranks that share cores tell little about the machine, so they are shown only if there are no others.
   const sound = all.filter((at) => isSound(at.point));
-  const worst = new Map();
-  for (const at of (sound.length > 0 ? sound : all).sort((a, b) => b.share - a.share)) {
-    const known = worst.get(at.cause);
-    if (known) known.others += at.share >= 0.01 ? 1 : 0;
-    else worst.set(at.cause, { ...at, others: 0 });
-  }
-  return [...worst.values()].slice(0, mostCauses);
+  const largestFirst = (sound.length > 0 ? sound : all).sort((a, b) => b.share - a.share);
+  return [...groupBy(largestFirst, ({ cause }) => cause).values()].slice(0, shownAtFirst.causes)
+    .map(([worst, ...others]) => ({ ...worst, others: others.filter(({ share }) => share >= 0.01).length }));
 }
 
 const placeOf = (curve, point) => `${curve.short} on ${rankCount(point.ranks)}`;
 
 function causeOf(at, scale) {
   const { curve, point, others } = at;
-  const labels = point.labels.filter((name) => markedCauses.includes(name));
+  const labels = joined(point.labels.filter((name) => markedCauses.includes(name)));
   const where = joined([placeOf(curve, point), point.launch && `launch ${point.launch}`]);
   const more = others > 0 ? `, ${counted(others, "other curve")} too` : "";
-  return causeItem(at, scale, ", ", el("span", { class: "faint" }, `${where}${labels.length > 0 ? ` (${joined(labels)})` : ""}${more}`));
+  return causeItem(at, scale, ", ", el("span", { class: "faint" }, `${where}${labels && ` (${labels})`}${more}`));
 }
 
-/**
- * Says by how much traced steps differ from the others at the points of these causes; null if
- * little.
- */
+/** Says by how much traced steps differ from the others at the points of these causes; null if little. */
 function tracingText(items) {
   const points = new Map(items.map((at) => [at.point, at.curve]));
-  const differing = [...points].filter(([point]) => Math.abs(tracingShare(point)) > mostTracing);
-  if (differing.length === 0) return null;
-  const text = differing.map(([point, curve]) =>
-    `${percent(Math.abs(tracingShare(point)), 0)}${items.length > 1 ? ` (${placeOf(curve, point)})` : ""}`).join(", ");
-  return `traced steps differ from the others by ${text}: the causes below are uncertain`;
+  const differing = [...points].filter(([point]) => Math.abs(tracingShare(point)) > mostTracing).map(([point, curve]) =>
+    `${percent(Math.abs(tracingShare(point)), 0)}${items.length > 1 ? ` (${placeOf(curve, point)})` : ""}`);
+  return differing.length === 0 ? null : `traced steps differ from the others by ${differing.join(", ")}: the causes below are uncertain`;
 }
 
 /** Names the points whose loss the causes do not explain; null if there are none. */
@@ -105,21 +185,17 @@ function causesPanel(curves) {
   const texts = [unexplainedText(curves), tracingText(items)].filter(Boolean);
   if (items.length === 0 && texts.length === 0) return null;
   const scale = Math.max(...items.map((at) => at.share));
-  return panel("Where time is lost", "waterfall", "all causes", texts.map((text) => el("p", { class: "note" }, text)),
-    el("ol", { class: "plain" }, items.map((at) => causeOf(at, scale))));
+  return panel("Where time is lost", "waterfall", "all causes", texts.map(note), el("ol", { class: "plain" }, items.map((at) => causeOf(at, scale))));
 }
 
-/**
- * Shows the worst finding of each rule. Hardware faults come first and all of them are shown, since
- * they can be repaired.
- */
+/** Shows the worst finding of each rule. Hardware faults come first and all of them are shown, since they can be repaired. */
 function findingsPanel(curves) {
   const all = findingsOf();
   if (all.length === 0) return null;
   const first = all.map((at, i) => ({ at, i })).filter(({ at, i }) => all.findIndex((other) => other.rule === at.rule) === i);
   const faults = first.filter(({ at }) => at.concern === "hardware");
   const ranked = [...faults, ...first.filter((one) => !faults.includes(one))];
-  const items = ranked.slice(0, Math.max(mostFindings, faults.length)).map(({ at, i }) => el("li", {},
+  const items = ranked.slice(0, Math.max(shownAtFirst.findings, faults.length)).map(({ at, i }) => el("li", {},
     el("a", { href: `#finding-${i + 1}` }, at.sentence), el("span", { class: "faint" }, at.curve ? ` \u00b7 ${whereOf(at, curves)}` : "")));
   const what = faults.length > 0 ? "hardware first, most severe of each kind" : "most severe of each kind";
   return panel(`Findings: ${what}`, "findings", all.length > items.length ? `all ${all.length}` : "what to do", el("ol", { class: "plain lines" }, items));
@@ -129,19 +205,10 @@ function reportWarnings(curves) {
   const all = warningsOf(data.report, curves);
   const isMeasured = data.report.runs.some((run) => run.points.some((point) => point.status === "ok"));
   if (!isMeasured) all.unshift({ grave: true, text: "no point was measured" });
-  return warningsPanel(all, mostWarnings, "none: every point was measured and verified as asked");
+  return warningsPanel(all, shownAtFirst.warnings, "none: every point was measured and verified as asked");
 }
 
-/** @param {import("../data.js").Curve[]} curves */
-export function overviewSection(curves) {
-  const { runs } = data.report;
-  return {
-    id: "overview",
-    title: "Overview",
-    quiet: true,
-    blocks: [
-      el("dl", { class: "facts" }, machineFact(runs), ranFact(runs), launchFact(runs)),
-      el("div", {}, curves.length > 0 ? curveCards(curves) : null, benchCards(curves.length > 0)),
-      el("div", { class: "panels" }, causesPanel(curves), findingsPanel(curves), reportWarnings(curves))],
-  };
-}
+export const overviewBlocks = ({ curves, runs }) => [
+  el("dl", { class: "facts" }, machineFact(runs), ranFact(runs), launchFact(runs)),
+  el("div", {}, curves.length > 0 ? curveCards(curves) : null, benchCards(curves.length > 0)),
+  el("div", { class: "panels" }, causesPanel(curves), findingsPanel(curves), reportWarnings(curves))];

@@ -1,15 +1,223 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Makes the page of a prediction: the predicted result first, then curves, intervals with their
-// sources and the measurement that would narrow them, causes, numbers.
-import { card, cardGrid, causeItem, efficiencyBar, fact, panel, thinBar, warningsPanel } from "../blocks.js";
-import { lossesOf } from "../causes.js";
-import { copyButton, el } from "../dom.js";
-import { fixed, joined, known, memory, missing, percent, rankCount, seconds, si } from "../format.js";
-import { curvesWith, endsOf, fallen, lastOf, predictedCurves, together } from "../predicted.js";
-import { count, share, words } from "../table.js";
-import { numbersSection, predictedCurvesSection } from "./predict_curves.js";
-import { bestSection, predictedLossSection, predictedStepSection } from "./predict_step.js";
+// Makes the page of a prediction (predict --format json): the predicted result first, then curves over ranks, the sources of
+// their intervals and the measurement that would narrow them, the parts of steps, the losses relative to the baseline, the best
+// meshes and options that a search found, and all numbers.
+import {
+  card, cardGrid, causeItem, column, columns, copyButton, distinct, dotted, efficiencyBar, el, ends, fact, fixed,
+  joined, known, largest, lined, lossesOf, memory, meshText, meshTip, missing, note, oneOf, overRanks, ownOf, panel,
+  percent, rankCount, scales, seconds, shares, shareText, si, stepTip, thinBar, tipOfAll, warningsPanel,
+} from "../kit.js";
+import { partColumns, partsChart } from "./breakdown.js";
+import { waterfallChart } from "./losses.js";
+
+/** Returns the curve of the machine as it is, then of each what-if: {name: unique among them, points: those that could be
+ * predicted, as the JSON has them, refused: {ranks, nodes, refused} of the others}. */
+export function predictedCurves(prediction) {
+  const all = [prediction.curve, ...prediction.what_if];
+  const names = distinct(all.map((curve) => curve.title));
+  return all.map(({ points }, i) => ({
+    name: names[i], points: points.filter((point) => point.refused === null), refused: points.filter((point) => point.refused !== null),
+  }));
+}
+
+/** Returns the curves that have points for which `passes` is true, with only these points. */
+const curvesWith = (prediction, passes = () => true) => predictedCurves(prediction)
+  .map((curve) => ({ ...curve, points: curve.points.filter(passes) })).filter((curve) => curve.points.length > 0);
+
+const lastOf = (curve) => largest(curve.points);
+/** Returns the two bounds of an interval; null if it has none. */
+const endsOf = ({ lower, upper }) => (known(lower) && known(upper) && lower < upper ? [lower, upper] : null);
+/** Returns a predicted point in the form of a measured point, as the waterfall chart needs it. */
+const fallen = ({ ranks, waterfall: { ideal, predicted, lost } }) =>
+  ({ ranks, labels: [], full: { waterfall: { ideal, measured: predicted, lost, missing: [] } } });
+
+const numbers = columns("curve, ranks, nodes", { mesh: ({ mesh }) => mesh && meshText(mesh) },
+  "step time~=step_time, throughput~=throughput, speed-up=speedup.value, efficiency~=efficiency, noise=uncertainty.noise",
+  "launch:share=uncertainty.launch, model=uncertainty.fit, simulated, delay by noise=delay, memory per rank=memory_per_rank, MFU=mfu",
+  "limit, notes");
+
+function predictedRow(curve, point, hasEfficiency) {
+  const notes = joined([point.extrapolated && "extrapolated", point.fits === false && "does not fit in memory"]);
+  return { curve: curve.name, notes, ...point, ...(hasEfficiency ? {} : { speedup: null, efficiency: null }) };
+}
+
+const measuredRow = ({ step_time: step, throughput, efficiency, ...point }) =>
+  ({ ...point, curve: "measured", step_time: { value: step }, throughput: { value: throughput }, efficiency: { value: efficiency } });
+
+/** Returns the numbers of the measured and predicted points of all curves. */
+function numbersOf(prediction) {
+  const items = predictedCurves(prediction).flatMap((curve) => [
+    ...curve.points.map((point) => predictedRow(curve, point, prediction.has_efficiency)),
+    ...curve.refused.map(({ ranks, nodes, refused }) => ({ curve: curve.name, ranks, nodes, notes: refused }))]);
+  return { columns: numbers, items: [...prediction.measured.map(measuredRow), ...items] };
+}
+
+const mostValues = 12;
+
+/** Returns the common value, such as "on", or else the values by rank count: "64: 8, 256: 2". */
+function overPoints(points, value) {
+  const values = points.map(value);
+  if (new Set(values).size === 1) return values[0];
+  const shown = points.slice(0, mostValues).map((point, i) => `${point.ranks}: ${values[i] ?? "\u2014"}`);
+  return shown.join(", ") + (points.length > mostValues ? ` and ${points.length - mostValues} more` : "");
+}
+
+const optionKeys = (all) => [...new Set(all.flatMap((at) => Object.keys(at.options)))].sort();
+
+/** Returns the table of model, mesh and options, with their differences between rank counts. */
+const optionsTable = (points) => ({
+  columns: columns({ option: ([key]) => key, "value (ranks: value, where it differs)": ([, value]) => overPoints(points, value) }),
+  items: [
+    ["model", (point) => point.model], ["mesh", (point) => meshText(point.mesh)],
+    ...optionKeys(points).map((key) => [key, (point) => ownOf(point.options, key) ?? null])],
+  caption: "What would be played", id: "predict-options", most: 60,
+});
+
+export function numbersBlocks({ prediction, curves: [{ points }] }) {
+  const caption = `Throughput in ${prediction.throughput_unit || "work/s"}; lower and upper: 90% interval; noise, launch, model: relative standard deviations; simulated and delay are without correction`;
+  return [
+    { table: { ...numbersOf(prediction), caption, id: "predict-numbers", most: 40 } },
+    points.length > 0 && { table: optionsTable(points) }];
+}
+
+const dashes = ["solid", "dashed", "dotted"];
+
+/** Maps each chart to its title and to the format of its values. */
+const views = {
+  efficiency: { title: "Efficiency", ...shares },
+  throughput: { title: "Throughput", text: (value) => si(value) },
+  step_time: { title: "Step time", text: (value) => seconds(value) },
+};
+
+function tipOf(point) {
+  const { value, lower, upper } = point.step_time;
+  return lined(stepTip({ median: value, lower, upper }, "90%"), meshTip(point.mesh), point.extrapolated && "extrapolated",
+    point.fits === false && "does not fit in a rank's memory");
+}
+
+function curveChart(key, curves, prediction) {
+  const isShare = key === "efficiency";
+  const measured = prediction.measured.filter((point) => point[key] !== null).map((point) => ({ x: point.ranks, y: point[key], tip: meshTip(point.mesh) }));
+  const baseline = prediction.baseline === null ? "" : ` against that on ${prediction.baseline}`;
+  // A hollow symbol marks a prediction for far more ranks than were measured.
+  const isHollow = (point) => point.extrapolated;
+  return overRanks({
+    id: `predict-${key.replace("_", "-")}`,
+    ...views[key],
+    title: key === "throughput" ? `Throughput, ${prediction.throughput_unit}` : views[key].title,
+    note: isShare ? joined([`throughput per rank${baseline}; band: holds the value nine times in ten`,
+      measured.length > 0 && "diamonds: measured", curves.some(({ points }) => points.some(isHollow)) && "hollow: extrapolated"], "; ") : undefined,
+    switches: [
+      ...(isShare ? [] : [scales("log", "linear")]),
+      ...(curves.length > 1 ? [{ name: "interval", label: "intervals", choices: ["of the base", "all"] }] : [])],
+    table: numbersOf(prediction),
+    height: isShare ? 360 : 300,
+    lines: (state) => curves.map(({ name, points }, i) =>
+      ({ name, points, stroke: { type: dashes[i % dashes.length] }, isBare: i > 0 && state.interval !== "all" })),
+    value: (point) => point[key].value,
+    interval: (point) => endsOf(point[key]),
+    isHollow, pointTip: tipOf, measured, sure: "90%", hasBands: true,
+    ideal: isShare ? () => 1 : undefined,
+  });
+}
+
+/** Returns the table that compares each what-if with the base; null if they share no rank count. */
+function whatIfTable([base, ...changed], hasEfficiency) {
+  const items = changed.flatMap((curve) => curve.points.map((then) => ({ if: curve.name, ranks: then.ranks, then, now: base.points.find((point) => point.ranks === then.ranks) })))
+    .filter(({ now }) => now);
+  const titled = (title, made) => ({ ...made, title });
+  const [efficiency, ...bounds] = ends("efficiency then", ({ then }) => [then.efficiency.value, ...(endsOf(then.efficiency) ?? [])], { kind: "share" });
+  return {
+    columns: columns("if, ranks, step time=now.step_time.value", titled("then", column("step time then", ({ then }) => then.step_time.value, { kind: "time" })),
+      { "faster by": ({ now, then }) => now.step_time.value / then.step_time.value - 1 },
+      hasEfficiency ? columns("efficiency=now.efficiency.value", titled("then", efficiency), bounds) : []),
+    items,
+    caption: hasEfficiency ? "What if: efficiency is against the baseline on the machine so changed" : "What if", id: "what-if", most: 40,
+  };
+}
+
+export const predictedHeading = ({ prediction }) => (curvesWith(prediction).length > 1 ? "Curves" : "The curve");
+
+export function predictedCurvesBlocks({ prediction }) {
+  const curves = curvesWith(prediction);
+  const make = (key) => curveChart(key, curves, prediction);
+  return curves.length > 0 && [
+    prediction.has_efficiency && { chart: make("efficiency") },
+    { charts: [make("throughput"), make("step_time")] },
+    { table: whatIfTable(curves, prediction.has_efficiency) }];
+}
+
+const mostSmall = 4;
+const partsOf = ({ breakdown }, whole) => ({ parts: breakdown, hidden: breakdown.hidden_communication, whole });
+const barOf = (curve, point, name = String(point.ranks)) =>
+  ({ ...point, curve: curve.name, name, ...partsOf(point, point.step_time.value) });
+const stepNumbers = columns("curve, ranks, step time=whole", partColumns, "MFU=mfu, memory per rank=memory_per_rank, limit");
+
+export function predictedStepBlocks({ prediction }) {
+  const curves = curvesWith(prediction, (point) => point.breakdown !== null);
+  if (curves.length === 0) return [];
+  const items = curves.flatMap((curve) => curve.points.map((point) => barOf(curve, point)));
+  const base = curves[0];
+  const ofBase = partsChart({
+    id: "predict-step", title: `A step, ${base.name}`,
+    note: "mean over ranks; waiting that noise causes is part of wait; dashed: communication that computation hides",
+    bars: base.points.map((point) => ({ ...barOf(base, point), note: point.fits === false ? "does not fit" : "" })),
+    numbers: stepNumbers, items, height: 300, axis: "ranks",
+  });
+  // This chart compares the machine as it is with all what-ifs, at the largest rank count.
+  const besides = curves.length > 1 && partsChart({
+    id: "predict-step-what-if", title: "A step at the largest rank count, as it is and as it might be",
+    note: "in brackets: ranks",
+    bars: curves.map((curve) => barOf(curve, lastOf(curve), `${curve.name} (${lastOf(curve).ranks})`)),
+    numbers: stepNumbers, items, unit: "seconds", across: true,
+  });
+  return [{ charts: [ofBase, besides] }];
+}
+
+export function predictedLossBlocks({ prediction }) {
+  const curves = curvesWith(prediction, (point) => point.waterfall !== null && point.waterfall.predicted > 0)
+    .map((curve) => ({ ...curve, points: curve.points.map(fallen) }));
+  const beside = curves.flatMap((curve) => curve.points);
+  const specs = curves.map(({ name, points }, i) =>
+    waterfallChart({ id: `predict-waterfall-${i}`, name, points, whole: "predicted", means: "the middle of its interval", beside }));
+  const isMany = specs.length > mostSmall + 1;
+  return curves.length > 0 && [
+    { note: "the ideal step is the baseline's, scaled by work and ranks; shares are of the predicted step" },
+    { list: prediction.limits, most: prediction.limits.length },
+    { charts: isMany ? [specs[0]] : specs },
+    isMany && oneOf("what if", curves.slice(1).map((curve) => curve.name), (i) => [{ charts: [specs[i + 1]] }])];
+}
+
+const bestColumns = columns({ ...column("place", null, { kind: "count" }), title: "", csv: "place" }, { mesh: ({ mesh }) => meshText(mesh) },
+  "step time=step_time");
+
+/** Returns the table of candidates with the options in which they differ, and always the microbatch. */
+function candidates(best, unit) {
+  const telling = optionKeys(best).filter((key) => key === "microbatch" || new Set(best.map((at) => ownOf(at.options, key))).size > 1);
+  return {
+    columns: columns(bestColumns.slice(0, 2), telling.map((key) => column(key, ({ options }) => ownOf(options, key), { kind: "words" })), bestColumns[2],
+      { "longer by": (at) => at.step_time / best[0].step_time - 1 }, column(unit || "throughput", (at) => at.throughput, { kind: "rate" }),
+      "memory per rank=memory_per_rank, why it loses to the first=why_not"),
+    items: best, id: "best-table", stacks: true,
+  };
+}
+
+/** Returns the heading of the best candidates: their number and rank count. */
+export function bestHeading({ prediction: { best, searched } }) {
+  const ranks = Object.values(best[0].mesh).reduce((product, extent) => product * extent, 1);
+  return `The best of ${searched} meshes and options, on ${ranks} ranks`;
+}
+
+export function bestBlocks({ prediction }) {
+  const best = prediction.best.map((at, i) => ({ ...at, place: i + 1 }));
+  const bars = best.filter((at) => at.breakdown !== null)
+    .map((at) => ({ ...at, name: `${at.place}: ${meshText(at.mesh)}`, ...partsOf(at, at.step_time) }));
+  const steps = bars.length > 0 && partsChart({
+    id: "predict-best", title: "Their steps", bars, numbers: columns(bestColumns, partColumns), unit: "seconds", across: true,
+  });
+  return best.length > 0 && [{ table: candidates(best, prediction.throughput_unit) }, { charts: [steps] }];
+}
 
 const sources = [
   { name: "noise", key: "noise", part: "wait", meaning: "of the step time, from step to step" },
@@ -17,27 +225,27 @@ const sources = [
   { name: "model", key: "fit", part: "compute", meaning: "what it misses of known points, and of its extrapolation" },
 ];
 const all = "together";
+/** Combines the independent parts of an uncertainty into one relative standard deviation. */
+const together = ({ noise, launch, fit }) => Math.hypot(noise, launch, fit);
 
 function uncertaintyChart(curves) {
   const [{ points }] = curves;
   const counts = points.map((point) => String(point.ranks));
   const used = sources.filter(({ key }) => points.some((point) => point.uncertainty[key] > 0));
+  const share = (title, value) => column(title, (point) => value(point.uncertainty), { kind: "fine share" });
   return {
-    id: "predict-uncertainty",
-    title: "What the interval is made of",
+    id: "predict-uncertainty", title: "What the interval is made of",
     note: `relative standard deviations, which add up in squares; the interval is the value times and over exp(1.645 \u00d7 all together); ${
       used.map(({ name, meaning }) => `${name}: ${meaning}`).join("; ")}`,
     table: {
-      columns: [words("curve"), count("ranks"), ...sources.map(({ name, key }) => share(name, ({ uncertainty }) => uncertainty[key], 2)),
-        share(all, ({ uncertainty }) => together(uncertainty), 2)],
+      columns: columns("curve, ranks", sources.map(({ name, key }) => share(name, (of) => of[key])), share(all, together)),
       items: curves.flatMap((curve) => curve.points.map((point) => ({ curve: curve.name, ...point }))),
     },
     height: 280,
     option: (colours) => ({
-      xAxis: { type: "category", data: counts, name: "ranks" },
-      yAxis: { min: 0, format: (value) => percent(value, value < 0.0995 ? 1 : 0) },
-      tooltip: { trigger: "axis", axisPointer: { type: "shadow" } },
-      tip: (items) => [`${counts[items[0].dataIndex]} ranks`, ...items.map(({ seriesName, value }) => `${seriesName}: \u00b1${percent(value, 2)}`)].join("\n"),
+      xAxis: { type: "category", data: counts, name: "ranks" }, yAxis: { min: 0, format: shareText },
+      tooltip: tipOfAll,
+      tip: (items) => lined(`${counts[items[0].dataIndex]} ranks`, ...items.map(({ seriesName, value }) => `${seriesName}: \u00b1${percent(value, 2)}`)),
       series: [
         ...used.map(({ name, key, part }) => ({
           type: "bar", name, barMaxWidth: 28, itemStyle: { color: colours.parts[part] }, data: points.map((point) => point.uncertainty[key]),
@@ -51,10 +259,8 @@ function uncertaintyChart(curves) {
   };
 }
 
-/**
- * Shows the measurement that would narrow the interval most: its description, its command, and the
- * width of the interval now and after it.
- */
+/** Shows the measurement that would narrow the interval most: its description, its command, and the width of the interval now and
+ * after it. */
 function nextContent({ what, command, width_now: now, width_then: then }) {
   const bar = (name, width) => el("div", { class: "cause" }, el("b", {}, percent(width)),
     el("div", {}, el("span", { class: "faint" }, name), thinBar("reached", Math.min(1, width / Math.max(now, then)))));
@@ -65,17 +271,15 @@ function nextContent({ what, command, width_now: now, width_then: then }) {
     bar("with that measured", then));
 }
 
-function intervalSection(prediction) {
-  const curves = curvesWith(prediction, () => true);
-  if (curves.length === 0) return null;
+export function intervalBlocks({ prediction }) {
+  const curves = curvesWith(prediction);
+  if (curves.length === 0) return [];
   const next = prediction.next && panel("Measure this next", null, "", nextContent(prediction.next));
   if (next) next.id = "next";
-  return { id: "interval", title: "Interval", heading: "Where the interval comes from", blocks: [{ charts: [uncertaintyChart(curves), next] }] };
+  return [{ charts: [uncertaintyChart(curves), next] }];
 }
 
-const mostCards = 8;
-const mostCauses = 3;
-const mostWarnings = 6;
+const shownAtFirst = { cards: 8, causes: 3, warnings: 6 };
 
 function facts(prediction) {
   const { baseline, correction, has_efficiency: hasEfficiency, measured, node_ranks: onNode } = prediction;
@@ -83,9 +287,9 @@ function facts(prediction) {
   return el("dl", { class: "facts" },
     fact("machine", prediction.machine || missing, `nodes of ${rankCount(onNode)}`),
     fact("would play", prediction.title || prediction.workload, hasEfficiency && baseline !== null && `efficiency against that on ${rankCount(baseline)}`),
-    fact("predicted from", prediction.source || missing, joined([
+    fact("predicted from", prediction.source || missing, dotted(
       most === null ? "a data sheet: nothing was measured" : `measured up to ${rankCount(most)}`,
-      correction !== null && `simulated step times \u00d7 ${fixed(correction, 3)}, which measured ones are of them`], " \u00b7 ")));
+      correction !== null && `simulated step times \u00d7 ${fixed(correction, 3)}, which measured ones are of them`)));
 }
 
 const badgesOf = (point) => [
@@ -107,7 +311,7 @@ function cardOf(curve, prediction, scale) {
     ...named, ranks: point.ranks, value: si(point.throughput.value / point.ranks), badges: badgesOf(point),
     beside: [el("span", {}, `${prediction.throughput_unit}/rank`),
       rate ? el("span", { class: "note", title: "90% interval" }, rate.map((end) => si(end / point.ranks)).join(" to ")) : null],
-    lines: [joined([point.mfu !== null && `MFU ${percent(point.mfu)}`, `${seconds(time.value)} a step${between(time, (at) => seconds(at))}`], " \u00b7 "),
+    lines: [dotted(point.mfu !== null && `MFU ${percent(point.mfu)}`, `${seconds(time.value)} a step${between(time, (at) => seconds(at))}`),
       prediction.has_efficiency && `efficiency ${percent(efficiency.value)}${between(efficiency, (at) => percent(at))}`],
     bar: prediction.has_efficiency ? efficiencyBar(efficiency.value, endsOf(efficiency), scale) : null,
   });
@@ -117,38 +321,23 @@ function cards(prediction, curves) {
   const reached = curves.map(lastOf).filter(Boolean).flatMap((point) => [point.efficiency.value, point.efficiency.upper]);
   const scale = Math.max(1, ...reached.filter((value) => known(value) && value < 2));
   return el("div", {},
-    el("p", { class: "note" }, `predicted throughput per rank at the largest rank count, with its 90% interval${prediction.has_efficiency ? "; then efficiency against the baseline, the bar's end is ideal" : ""}`),
-    cardGrid(curves.map((curve) => cardOf(curve, prediction, scale)), mostCards, "what-ifs"));
+    note(`predicted throughput per rank at the largest rank count, with its 90% interval${prediction.has_efficiency ? "; then efficiency against the baseline, the bar's end is ideal" : ""}`),
+    cardGrid(curves.map((curve) => cardOf(curve, prediction, scale)), shownAtFirst.cards, "what-ifs"));
 }
 
 function causesPanel(base) {
   const point = lastOf({ points: base.points.filter((at) => at.waterfall !== null) });
-  const lost = point ? lossesOf(fallen(point)).filter((loss) => loss.share > 0).slice(0, mostCauses) : [];
+  const lost = point ? lossesOf(fallen(point)).filter((loss) => loss.share > 0).slice(0, shownAtFirst.causes) : [];
   if (lost.length === 0) return null;
   return panel(`Where time would be lost, on ${rankCount(point.ranks)}`, "waterfall", "all causes",
     el("ol", { class: "plain" }, lost.map((loss) => causeItem(loss, lost[0].share))));
 }
 
-function overviewSection(prediction) {
-  const curves = predictedCurves(prediction);
+export function predictionBlocks({ prediction, curves }) {
   const warnings = [...curves[0].refused.map((at) => ({ grave: true, text: at.refused })), ...prediction.warnings.map((text) => ({ text }))];
-  return {
-    id: "overview",
-    title: "Overview",
-    quiet: true,
-    blocks: [
-      facts(prediction), cards(prediction, curves),
-      el("div", { class: "panels" }, causesPanel(curves[0]),
-        prediction.next ? panel("Measure this next", "interval", "why", nextContent(prediction.next)) : null,
-        warningsPanel(warnings, mostWarnings, "none"))],
-  };
-}
-
-/**
- * Returns a function for each section of the page; it returns null if the section is empty.
- * @param {object} prediction as predict --format json writes it
- */
-export function predictSections(prediction) {
-  const makers = [overviewSection, predictedCurvesSection, intervalSection, predictedStepSection, predictedLossSection, bestSection, numbersSection];
-  return makers.map((make) => () => make(prediction));
+  return [
+    facts(prediction), cards(prediction, curves),
+    el("div", { class: "panels" }, causesPanel(curves[0]),
+      prediction.next ? panel("Measure this next", "interval", "why", nextContent(prediction.next)) : null,
+      warningsPanel(warnings, shownAtFirst.warnings, "none"))];
 }

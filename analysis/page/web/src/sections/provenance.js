@@ -1,14 +1,46 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Shows the machine, command and software of each launch: enough to repeat it.
-import { data, ownOf } from "../data.js";
-import { copyButton, el } from "../dom.js";
-import { counted, joined, missing, si } from "../format.js";
-import { dateText, kindsOf, naturally } from "../machine.js";
-import { oneOf } from "../select.js";
-import { words } from "../table.js";
+// Shows the machine, command and software of each launch: enough to repeat it. Lists the checks made before the measurement,
+// worst results first.
+import {
+  column, columns, copyButton, counted, dateText, el, groupBy, joined, kindsOf, missing, naturally, oneOf, ownOf, si,
+} from "../kit.js";
 
-const command = (line) => (line ? [el("code", {}, line), " ", copyButton("copy", () => line)] : missing);
+const worstFirst = ["stop", "warning", "ok", "not checked"];
+const looks = { stop: "bad", warning: "warn", ok: "good", "not checked": "faint" };
+
+const checkColumns = columns(
+  column("verdict", (check) => `${check.verdict}${check.allowed ? " (allowed)" : ""}`, { look: (value) => looks[value.replace(" (allowed)", "")] ?? null }),
+  "check=name, what was found=what, fix, cost", { where: ({ host, device }) => joined([host, device]) || null });
+const fewShown = 15; // further checks are shown at first only if they found something
+
+/** Returns the checks of all launches; equal results appear once. */
+function merged(runs) {
+  const place = ({ verdict }) => Math.max(0, worstFirst.indexOf(verdict));
+  return [...groupBy(runs.flatMap((run) => run.preflight?.results ?? []), (check) => JSON.stringify(checkColumns.map(({ value }) => value(check)))).values()]
+    .map((same) => ({ ...same[0], launches: same.length })).sort((a, b) => place(a) - place(b));
+}
+
+const counts = (checks) => el("p", { class: "counts" }, worstFirst.map((verdict) => {
+  const found = checks.filter((check) => check.verdict === verdict).length;
+  const plural = found > 1 && (verdict === "stop" || verdict === "warning") ? "s" : "";
+  return found === 0 ? null : el("span", { class: looks[verdict] }, el("b", {}, String(found)), ` ${verdict}${plural}`);
+}));
+
+export function preflightBlocks({ runs }) {
+  const checks = merged(runs);
+  const shown = runs.length > 1 ? columns(checkColumns, "launches") : checkColumns;
+  const others = checks.filter((check) => check.verdict === "not checked");
+  const judged = checks.filter((check) => !others.includes(check));
+  const found = judged.filter((check) => check.verdict !== "ok").length;
+  const unchecked = runs.filter((run) => !run.preflight).length;
+  const table = (items, caption, most) => ({ table: { columns: shown, items, caption, most, stacks: true } });
+  return checks.length > 0 && [
+    counts(checks),
+    { when: unchecked > 0, note: `${unchecked} of ${runs.length} launches hold no checks` },
+    table(judged, "Checks before the run", Math.max(fewShown, found)),
+    { when: others.length > 0, fold: `${others.length} not checked`, blocks: [table(others, "Not checked, and why")] }];
+}
 
 const factUnits = [[/memory/, "B"], [/clock/, "Hz"], [/power/, "W"], [/bandwidth/, "B/s"]];
 
@@ -24,29 +56,29 @@ function hostsOf(kind) {
   return kind.hosts.length > 0 ? [...kind.hosts].sort(naturally).join(", ") + more : null;
 }
 
+
 /** Returns a table with a column for each kind of node, and a row for each fact. */
 function kindsTable(run) {
   const kinds = kindsOf(run);
   const names = [...new Set(kinds.flatMap((kind) => [...Object.keys(kind.text), ...Object.keys(kind.number)]))];
   const value = (kind) => (name) => (name === null ? hostsOf(kind) : factOf(kind, name));
   return {
-    columns: [words("fact", (name) => name?.replaceAll("_", " ") ?? "hosts"),
-      ...kinds.map((kind) => words(`ranks ${kind.ranks}${kinds.length === 1 ? "" : ` (${kind.count})`}`, value(kind), "long"))],
+    columns: columns({ fact: (name) => name?.replaceAll("_", " ") ?? "hosts" },
+      kinds.map((kind) => column(`ranks ${kind.ranks}${kinds.length === 1 ? "" : ` (${kind.count})`}`, value(kind), { kind: "long" }))),
     items: [null, ...names],
     caption: kinds.length === 1 ? "Nodes: all ranks alike" : `Nodes: ${kinds.length} kinds of ranks`,
   };
 }
 
-const environmentColumns = [words("variable", ([name]) => name), words("value", ([, value]) => value, "long")];
-
 function launch(run) {
   const system = run.system ?? {};
+  const line = system.command_line;
   const environment = Object.entries(system.environment ?? {});
   return [
     { facts: [
       ["file", run.file], ["id", run.id], ["created", dateText(run.created)],
       ["status", run.status === "partial" ? "partial: it did not come to its end" : run.status],
-      ["command", command(system.command_line)],
+      ["command", line ? [el("code", {}, line), " ", copyButton("copy", () => line)] : missing],
       ["Isoscale", joined([run.isoscale_version, system.git_hash && `git ${system.git_hash}`])],
       ["build", joined([system.compiler, system.build_type]) || missing],
       ["device", joined([run.device, system.device_detail])],
@@ -54,16 +86,9 @@ function launch(run) {
       ["size", `${run.ranks} ranks on ${counted(run.nodes, "node")}`]] },
     { tables: [
       kindsOf(run).length > 0 && kindsTable(run),
-      environment.length > 0 && { columns: environmentColumns, items: environment, caption: "Environment that was kept" }] },
+      environment.length > 0 && { columns: columns("variable=0, value:long=1"), items: environment, caption: "Environment that was kept" }] },
   ];
 }
 
-/** Makes the section that says where the numbers come from; every report has it. */
-export function provenanceSection() {
-  const { runs } = data.report;
-  return {
-    id: "provenance",
-    title: "Provenance",
-    blocks: [oneOf("launch", runs.map((run) => `${run.file}, ${dateText(run.created)}`), (i) => launch(runs[i]))],
-  };
-}
+export const provenanceBlocks = ({ runs }) =>
+  [oneOf("launch", runs.map((run) => `${run.file}, ${dateText(run.created)}`), (i) => launch(runs[i]))];

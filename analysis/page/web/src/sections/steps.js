@@ -1,17 +1,17 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Shows the series of a point's step times, and their distribution.
-import { fixed, percent, rankCount, seconds } from "../format.js";
-import { colourOf, markLine } from "../marks.js";
-import { pointContent } from "../select.js";
-import { count, decimal, time, words } from "../table.js";
+// Shows the series of a point's step times and their distribution, and its devices during the measured loop: clocks, power,
+// temperature, and the times when clocks were limited.
+import {
+  column, columns, fixed, groupBy, linesChart, markLine, ownOf, percent, pointContent, rankCount, seconds, si,
+} from "../kit.js";
 
 /** The looks of steps, by `kind` in details.steps. */
 const kinds = [
   { name: "measured", symbol: "circle", size: 5, colour: (colours) => colours.series[0] },
   { name: "traced", symbol: "triangle", size: 6, colour: (colours) => colours.series[1] },
-  { name: "dropped: first of a block", symbol: "diamond", size: 8, hollow: true, colour: (colours) => colours.series[3] },
-  { name: "warm-up", symbol: "circle", size: 6, hollow: true, colour: (colours) => colours.ideal },
+  { name: "dropped: first of a block", symbol: "diamond", size: 8, isHollow: true, colour: (colours) => colours.series[3] },
+  { name: "warm-up", symbol: "circle", size: 6, isHollow: true, colour: (colours) => colours.ideal },
 ];
 const measured = 0, warmUp = 3;
 
@@ -25,105 +25,171 @@ function medianMarks({ median, lower, upper }, colours) {
   };
 }
 
-const medianText = ({ median, lower, upper }) =>
-  `${seconds(median)}${lower && upper ? ` (band: 95%, ${seconds(lower)} to ${seconds(upper)})` : ""}`;
-
-/** True if warm-up steps are so long that the other steps would be hard to tell apart. */
-function isSlowStart(items) {
-  const longest = (of) => Math.max(0, ...of.map((at) => at.time));
-  return longest(items.filter((at) => at.kind === warmUp)) > 1.3 * longest(items.filter((at) => at.kind !== warmUp));
-}
-
-const stepColumns = [count("step"), time("time"), words("kind", ({ kind }) => kinds[kind].name)];
-
-function seriesChart(steps, median) {
-  const items = steps.first.map((step, i) => ({ step, time: steps.time[i], kind: steps.kind[i] }));
-  const hasStart = items.findIndex(({ kind }) => kind !== warmUp) > 0;
-  const all = kinds.map((_, kind) => items.filter((at) => at.kind === kind));
-  return {
-    id: "steps-series",
-    title: "Step times",
-    note: `the slowest rank's${steps.every > 1 ? `, the longest of ${steps.every} steps each` : ""}; ` +
-      `only measured steps count; dashed: their median, ${medianText(median)}`,
-    switches: [{ name: "show", label: "show", choices: hasStart ? ["all", "without warm-up"] : ["all"], value: isSlowStart(items) ? "without warm-up" : "all" }],
-    table: { columns: stepColumns, items },
-    option: (colours, state) => ({
-      xAxis: { min: "dataMin", max: "dataMax", name: "step", splitLine: { show: false } },
-      yAxis: { scale: true, name: "step time", format: seconds },
-      zoom: true,
-      tip: ({ seriesName, value }) => `step ${value[0]}: ${seconds(value[1])}\n${seriesName}`,
-      series: kinds.flatMap(({ name, symbol, size, colour, hollow }, kind) => {
-        const own = all[kind];
-        if (own.length === 0 || (state.show === "without warm-up" && kind === warmUp)) return [];
-        const itemStyle = hollow ? { color: colours.background, borderColor: colour(colours), borderWidth: 1.5 } : undefined;
-        return [{
-          type: "scatter", name, symbol, symbolSize: own.length > 400 ? size - 2 : size, itemStyle: { color: colour(colours) },
-          data: own.map((at) => ({ value: [at.step, at.time], itemStyle })),
-          ...(kind === measured ? medianMarks(median, colours) : {}),
-        }];
-      }),
-    }),
-  };
+/** Describes the chart of step times; `own` is the step time with its interval. */
+function seriesChart({ first, time, kind, every }, { median, lower, upper }) {
+  const items = first.map((step, i) => ({ step, time: time[i], kind: kind[i] }));
+  const own = kinds.map((_, of) => items.filter((at) => at.kind === of));
+  const longest = (all) => Math.max(0, ...all.map((at) => at.time));
+  // Warm-up steps may be so long that the other steps would be hard to tell apart.
+  const isSlowStart = longest(own[warmUp]) > 1.3 * longest(items.filter((at) => at.kind !== warmUp));
+  const hasStart = items.findIndex((at) => at.kind !== warmUp) > 0;
+  const lineOf = ({ name, symbol, size, colour, isHollow }, of, colours) => ({
+    name, type: "scatter", symbol, symbolSize: own[of].length > 400 ? size - 2 : size, itemStyle: { color: colour(colours) },
+    items: own[of].map((at) => ({
+      x: at.step, y: at.time, itemStyle: isHollow ? { color: colours.background, borderColor: colour(colours), borderWidth: 1.5 } : undefined,
+    })),
+    ...(of === measured ? medianMarks({ median, lower, upper }, colours) : {}),
+  });
+  return linesChart({
+    id: "steps-series", title: "Step times",
+    note: `the slowest rank's${every > 1 ? `, the longest of ${every} steps each` : ""}; only measured steps count; dashed: their median, ` +
+      `${seconds(median)}${lower && upper ? ` (band: 95%, ${seconds(lower)} to ${seconds(upper)})` : ""}`,
+    switches: [{ name: "show", label: "show", choices: hasStart ? ["all", "without warm-up"] : ["all"], value: isSlowStart ? "without warm-up" : "all" }],
+    table: { columns: columns("step, time", { kind: (at) => kinds[at.kind].name }), items },
+    x: { min: "dataMin", max: "dataMax", name: "step", splitLine: { show: false } },
+    y: { scale: true, name: "step time", format: seconds },
+    tip: ({ seriesName, value }) => `step ${value[0]}: ${seconds(value[1])}\n${seriesName}`,
+    lines: (colours, { show }) => kinds.map((look, of) => lineOf(look, of, colours))
+      .filter(({ items: drawn }, of) => drawn.length > 0 && (show === "all" || of !== warmUp)),
+  });
 }
 
 // A distribution of fewer steps than this is not readable.
 const fewest = 6;
 const hasDistribution = ({ details: { steps } }) =>
   Boolean(steps?.quantiles) && steps.kind.filter((kind) => kind === measured).length >= fewest;
-
-const quantileColumns = [
-  count("ranks"),
-  ...[0, 5, 25, 50, 75, 95, 99, 100].map((share) =>
-    time(share === 0 ? "min" : share === 100 ? "max" : `${share}%`, ({ details }) => details.steps.quantiles[share])),
-  decimal("99% / median", ({ details: { steps: { quantiles } } }) => quantiles[99] / quantiles[50]),
-];
+const nameOfShare = { 0: "min", 100: "max" };
+const quantileNumbers = columns("ranks",
+  [0, 5, 25, 50, 75, 95, 99, 100].map((share) =>
+    column(nameOfShare[share] ?? `${share}%`, ({ details }) => details.steps.quantiles[share], { kind: "time" })),
+  { "99% / median": ({ details: { steps: { quantiles } } }) => quantiles[99] / quantiles[50] });
 
 /** Describes the chart of distributions at all rank counts of a curve: tails grow with ranks. */
 function distributionChart(point, group) {
   const points = group.points.filter(hasDistribution);
   if (!points.includes(point)) return null;
-  return {
-    id: "steps-distribution",
-    title: "Distribution of step times",
+  const isAlone = ({ of }) => of === "this point";
+  return linesChart({
+    id: "steps-distribution", title: "Distribution of step times",
     note: "share of measured steps that are no longer; over the curve's counts, each against its own median",
     switches: [{ name: "of", label: "of", choices: points.length > 1 ? ["the curve", "this point"] : ["this point"] }],
-    table: { columns: quantileColumns, items: points },
-    option: (colours, state) => {
-      const own = state.of === "this point";
-      return {
-        xAxis: { scale: true, name: own ? "step time" : "step time / median", format: (value) => (own ? seconds(value) : fixed(value)) },
-        yAxis: { min: 0, max: 1, name: "steps", format: (value) => percent(value, 0) },
-        zoom: true,
-        tip: ({ seriesName, value }) =>
-          `${seriesName}: ${percent(value[1], 0)} of steps take at most ${own ? seconds(value[0]) : `${fixed(value[0], 3)} of the median`}`,
-        series: points.flatMap((at, i) => (own && at !== point ? [] : [{
-          type: "line",
-          name: rankCount(at.ranks),
-          symbol: "none",
-          triggerLineEvent: true,
-          itemStyle: { color: colourOf(colours, i) },
-          lineStyle: { width: at === point ? 3 : 1.5, color: colourOf(colours, i) },
-          z: at === point ? 4 : 2,
-          data: at.details.steps.quantiles.map((value, share, all) => [own ? value : value / all[50], share / 100]),
-        }])),
-      };
+    table: { columns: quantileNumbers, items: points },
+    x: (state) => ({ scale: true, ...(isAlone(state) ? { name: "step time", format: seconds } : { name: "step time / median", format: (value) => fixed(value) }) }),
+    y: { min: 0, max: 1, name: "steps", format: (value) => percent(value, 0) },
+    tip: ({ seriesName, value }, state) =>
+      `${seriesName}: ${percent(value[1], 0)} of steps take at most ${isAlone(state) ? seconds(value[0]) : `${fixed(value[0], 3)} of the median`}`,
+    lines: (_, state) => points.map((at, i) => ({
+      name: rankCount(at.ranks), i, symbol: "none", triggerLineEvent: true, stroke: { width: at === point ? 3 : 1.5 }, z: at === point ? 4 : 2,
+      items: at.details.steps.quantiles.map((value, share, all) => [isAlone(state) ? value : value / all[50], share / 100]),
+    })).filter((_, i) => !isAlone(state) || points[i] === point),
+  });
+}
+
+export const stepsBlocks = ({ curves }) => [pointContent(curves, ({ steps }) => steps, (point, group) => {
+  const { steps } = point.details;
+  if (!steps || steps.first.length === 0) return [{ note: "This point has no step times." }];
+  // The step time is that of the launch whose steps are shown.
+  return [{ charts: [seriesChart(steps, point.full.step_time ?? point.stepTime), distributionChart(point, group)] }];
+})];
+
+/** NVML's reasons for lower clocks (nvmlClocksEventReasons), without an idle GPU and clocks set by an administrator. */
+const reasons = [
+  [0x4, "software power cap"], [0x8, "hardware slowdown"], [0x10, "sync boost"], [0x20, "software thermal slowdown"],
+  [0x40, "hardware thermal slowdown"], [0x80, "power brake"], [0x100, "display clocks"],
+];
+
+/** The titles of quantities, in the order of their charts; others are shown by their names. */
+const titles = {
+  sm_clock: "SM clock", clock: "CPU clock", power: "Power", temperature: "Temperature", utilisation: "Utilisation",
+  memory_clock: "Memory clock", clock_min: "Lowest CPU clock",
+};
+
+/** Returns `of`, which converts a value to the unit that people read, and `text`, which formats it. */
+function unitOf(unit) {
+  if (unit === "K") return { of: (value) => value - 273.15, text: (value) => `${fixed(value, 0)} \u00b0C` };
+  return { of: (value) => value, text: (value) => (unit === "1" ? percent(value, 0) : si(value, unit)) };
+}
+
+const shortName = (at) => `rank ${at.world_rank}, ${at.device}`;
+const deviceName = (at) => `${shortName(at)}${at.host ? ` on ${at.host}` : ""}`;
+
+/** Returns when a device's clock was limited: [{from, to, why}]; a sample is valid until the next. */
+function heldDown(throttle) {
+  const spans = [];
+  throttle?.time.forEach((time, i) => {
+    const why = reasons.filter(([bit]) => (throttle.value[i] & bit) !== 0).map(([, name]) => name).join(", ");
+    if (!why) return;
+    const to = throttle.time[i + 1] ?? time;
+    if (spans.at(-1)?.to === time && spans.at(-1).why === why) spans.at(-1).to = to;
+    else spans.push({ from: time, to, why });
+  });
+  return spans;
+}
+
+/** Draws the parts of a line during which the device's clock was limited as thick lines. */
+const heldLine = (series, held, of, colours) => ({
+  name: "held down", symbol: "circle", symbolSize: 4, showSymbol: true, connectNulls: false, z: 4,
+  stroke: { color: colours.bad, width: 3 }, itemStyle: { color: colours.bad },
+  items: series.time.map((x, i) => {
+    const why = held.find(({ from, to }) => x >= from && x <= to)?.why;
+    return { x, y: why ? of(series.value[i]) : null, why, device: deviceName(series) };
+  }),
+});
+
+function quantityChart(quantity, all, throttles) {
+  const { unit } = all[0];
+  const { of, text } = unitOf(unit);
+  const title = ownOf(titles, quantity) ?? quantity.replaceAll("_", " ");
+  const nameOf = new Set(all.map((at) => at.host)).size > 1 ? deviceName : shortName;
+  const held = all.map((series) => heldDown(throttles.find((at) => at.rank === series.rank && at.device === series.device)));
+  const count = (name, key) => column(name, ({ series, i }) => series[key]?.[i], { kind: "count" });
+  return linesChart({
+    id: `device-${quantity}`, title,
+    note: held.some((spans) => spans.length > 0) ? "red: clocks were held down" : undefined,
+    height: 260,
+    table: {
+      columns: columns({ device: ({ series }) => deviceName(series) }, { ...count("time", "time"), text: (at) => fixed(at), csv: "time / s" },
+        count(`${title} / ${unit}`, "value"), count("lowest", "low"), count("highest", "high")),
+      items: all.flatMap((series) => series.time.map((_, i) => ({ series, i }))),
     },
-  };
+    x: { name: "time in the loop", min: ({ min }) => Math.min(0, min), max: "dataMax", splitLine: { show: false }, format: seconds },
+    y: { ...(unit === "1" ? { min: 0, max: 1 } : { scale: true }), format: text },
+    tip: ({ seriesName, value, data: item }) =>
+      (item?.why ? `${item.device}\nheld down by ${item.why}` : value ? `${seriesName}\n${seconds(value[0])}: ${text(value[1])}` : seriesName),
+    lines: (colours) => [
+      ...all.map((series) => ({
+        name: nameOf(series), symbol: "none", triggerLineEvent: true, stroke: { width: 1.3 },
+        items: series.time.map((time, at) => [time, of(series.value[at])]),
+      })),
+      ...all.map((series, i) => heldLine(series, held[i], of, colours)).filter((_, i) => held[i].length > 0)],
+  });
 }
 
-/** Returns the step time, with its interval, of the launch whose steps are shown. */
-const ownTime = (point) => point.full?.step_time ?? point.stepTime;
+/** Returns sentences on how long each device's clock was limited, and for which reason. */
+const heldTexts = (throttles, length) => throttles.flatMap((throttle) =>
+  [...groupBy(heldDown(throttle), ({ why }) => why)].map(([why, spans]) => {
+    const time = spans.reduce((sum, { from, to }) => sum + to - from, 0);
+    return `${deviceName(throttle)}: held down by ${why} for ${percent(time / length, 0)} of the loop`;
+  }));
 
-/** @param {object[]} groups of detailed() */
-export function stepsSection(groups) {
-  if (!groups.some((group) => group.points.some((point) => point.details.steps))) return null;
-  return {
-    id: "steps",
-    title: "Steps",
-    blocks: [pointContent(groups, (point, group) => {
-      const { steps } = point.details;
-      if (!steps || steps.first.length === 0) return [{ note: "This point has no step times." }];
-      return [{ charts: [seriesChart(steps, ownTime(point)), distributionChart(point, group)] }];
-    })],
-  };
+const order = Object.keys(titles);
+const rank = (quantity) => (order.includes(quantity) ? order.indexOf(quantity) : order.length);
+/** These quantities have no line: counters only grow, throttle reasons mark the lines of clocks. */
+const counters = new Set(["energy", "busy_time", "throttle_count", "throttle_reasons", "sample_time"]);
+const isDrawn = ({ quantity }) => !counters.has(quantity) && !/_(bytes|errors|downed|corrected|uncorrected)$/.test(quantity);
+/** True if the quantity has different values; a constant quantity needs no chart. */
+const changes = (all) => all.some(({ value }) => value.some((at) => at !== all[0].value[0]));
+
+function blocksOf(point) {
+  const devices = (point.details.devices ?? []).filter((at) => at.time.length > 0);
+  const throttles = devices.filter((at) => at.quantity === "throttle_reasons");
+  const quantities = [...groupBy(devices.filter(isDrawn), ({ quantity }) => quantity)]
+    .filter(([, all]) => changes(all)).sort(([a], [b]) => rank(a) - rank(b));
+  if (quantities.length === 0) return [{ note: "No device was sampled at this point, or none changed." }];
+  const length = Math.max(...devices.map((at) => at.time.at(-1) - Math.min(0, at.time[0])));
+  return [
+    { list: heldTexts(throttles, length), look: "saying mark-list" },
+    { charts: quantities.map(([quantity, all]) => quantityChart(quantity, all, throttles)) }];
 }
+
+export const devicesBlocks = ({ curves }) => [pointContent(curves, ({ devices }) => devices?.some(isDrawn), blocksOf)];

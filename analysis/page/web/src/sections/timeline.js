@@ -1,33 +1,162 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Draws one traced step as it ran: a lane for each rank, a box for each operation.
-import { joined, missing, percent, rankCount, seconds } from "../format.js";
-import { pointContent } from "../select.js";
-import { count, words } from "../table.js";
-import { linesBefore } from "./heat.js";
-import { idleNames, idleSeries, idleWithin, isCommunication, spanSeries } from "./spans.js";
+// Draws one traced step as it ran: a lane for each rank, a box for each operation. `layout` is {rows: [{lane, stream, computes}],
+// first: [row of each lane], rowOf: Map "lane stream" -> row}.
+import { columns, isNarrow, joined, missing, percent, pointContent, rankCount, seconds } from "../kit.js";
+import { linesBefore } from "./ranks.js";
+
+const communication = new Set([
+  "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "gather", "scatter", "all_to_all", "barrier", "exchange",
+  "communication", // several ops in one box
+]);
+const copies = new Set(["copy", "cast", "advise", "copies"]);
+const isCommunication = (op) => communication.has(op);
+const isDark = (colours) => colours.name === "dark";
+
+/** Returns the colour of a microbatch, on the circle of hues from blue over green to violet. */
+function hue(colours, phase, index = 0, count = 1) {
+  const degrees = (212 + (300 * index) / Math.max(count, 1)) % 360;
+  const [forward, backward] = isDark(colours) ? [62, 42] : [46, 70];
+  return `hsl(${degrees.toFixed(0)},58%,${phase === "backward" ? backward : forward}%)`;
+}
+
+/** Returns the colour of a phase that belongs to no microbatch. */
+function phaseColour(colours, phase) {
+  const named = {
+    forward: hue(colours, phase), backward: hue(colours, phase), gradient_reduction: colours.parts.transfer,
+    optimizer: colours.series[2], input: colours.series[4], setup: colours.parts.other,
+  };
+  return named[phase] ?? colours.parts.other;
+}
+
+/** Returns the colour of an operation by what the reader chose. */
+function spanColour(colours, { phase, microbatch, microbatches, op, by }) {
+  if (by === "kind") return colours.parts[isCommunication(op) ? "transfer" : copies.has(op) ? "copies" : "compute"];
+  const hasHue = by === "microbatch" && microbatch >= 0 && (phase === "forward" || phase === "backward");
+  return hasHue ? hue(colours, phase, microbatch, microbatches) : phaseColour(colours, phase);
+}
+
+/** Returns the colour of text on a box. */
+const textColour = (colours, phase) => ((phase === "backward") !== isDark(colours) ? "#1c2330" : "#ffffff");
+const patterns = new Map();
+const size = 6; // pixels after which a pattern repeats
+
+/** Makes a fill of diagonal lines on the colour `ground`, which covers `background` with the opacity `strength`. */
+function striped({ ground, strength, line, lineWidth, background }) {
+  const key = [ground, line, background].join(" ");
+  if (!patterns.has(key)) {
+    const tile = document.createElement("canvas");
+    tile.width = tile.height = size;
+    const pen = tile.getContext("2d");
+    for (const [fill, alpha] of [[background, 1], [ground, strength]]) {
+      pen.globalAlpha = alpha;
+      pen.fillStyle = fill;
+      pen.fillRect(0, 0, size, size);
+    }
+    Object.assign(pen, { globalAlpha: 1, strokeStyle: line, lineWidth });
+    pen.beginPath();
+    for (const shift of [-size, 0, size]) {
+      pen.moveTo(shift, size);
+      pen.lineTo(shift + size, 0);
+    }
+    pen.stroke();
+    patterns.set(key, { image: tile, repeat: "repeat", imageWidth: size, imageHeight: size });
+  }
+  return patterns.get(key);
+}
+
+/** Returns the fill of a box: communication is hatched, and stripes mark several classes of ops. */
+function fillOf(op, colour, background, isWide) {
+  if (op === "mixed") return striped({ ground: colour, strength: 1, line: background, lineWidth: 1, background });
+  if (!isCommunication(op) || !isWide) return colour;
+  return striped({ ground: colour, strength: 0.35, line: colour, lineWidth: 1.6, background });
+}
+
+/** The names of idle times, by `kind` in details.timeline.idle. */
+const idleNames = ["exposed communication", "gap"];
+const idleParts = ["transfer", "gap"];
+const tint = (colours, kind) => ({ fill: colours.parts[idleParts[kind]], opacity: isDark(colours) ? 0.28 : 0.2 });
+
+/** Makes a series of boxes. Items are [first row, begin, end, last row, ...]; `draw(shape, api)` makes the visible part of a box,
+ * `height` is a share of a row. */
+const boxes = (name, data, { height, draw, ...own }) => ({
+  type: "custom", name, data, encode: { x: [1, 2], y: [0, 3], tooltip: [] }, clip: true, ...own,
+  renderItem({ coordSys: area }, api) {
+    const [x, top] = api.coord([api.value(1), api.value(0)]);
+    const [end, bottom] = api.coord([api.value(2), api.value(3)]);
+    const row = api.size([0, 1])[1] * height;
+    const left = Math.max(x, area.x);
+    const right = Math.min(Math.max(end, x + 0.6), area.x + area.width);
+    return right <= left ? null : draw({ x: left, y: top - row / 2, width: right - left, height: bottom - top + row }, api);
+  },
+});
+
+/** Draws the operations of a phase. */
+function spanSeries({ spans, phases, ops }, layout, phase, colours, by) {
+  const microbatches = Math.max(0, ...spans.microbatch) + 1;
+  const data = spans.phase.flatMap((at, i) => {
+    const row = layout.rowOf.get(`${spans.lane[i]} ${spans.stream[i]}`);
+    return at === phase ? [[row, spans.start[i], spans.start[i] + spans.length[i], row, i]] : [];
+  });
+  const name = phases[phase];
+  const draw = (shape, api) => {
+    const i = api.value(4);
+    const op = ops[spans.op[i]];
+    const microbatch = spans.microbatch[i];
+    const colour = spanColour(colours, { phase: name, microbatch, microbatches, op, by });
+    const hasNumber = microbatch >= 0 && !isCommunication(op) && shape.width > 7 + 6 * String(microbatch).length && shape.height > 11;
+    return {
+      type: "rect", shape,
+      style: { fill: fillOf(op, colour, colours.background, shape.width > 2), stroke: colours.background, lineWidth: shape.width > 4 ? 0.7 : 0 },
+      emphasis: { style: { stroke: colours.text, lineWidth: 1.5 } },
+      ...(hasNumber ? {
+        textContent: { style: { text: String(microbatch), fill: textColour(colours, name), fontSize: 11 } }, textConfig: { position: "inside" },
+      } : {}),
+    };
+  };
+  return boxes(name.replaceAll("_", " "), data, { height: 0.8, z: 3, itemStyle: { color: phaseColour(colours, name) }, draw });
+}
+
+/** Draws the times in which no stream of the lane computes or copies, beneath the lane's boxes. */
+function idleSeries({ idle }, layout, kind, colours) {
+  const data = idle.lane.flatMap((lane, i) => {
+    const last = (layout.first[lane + 1] ?? layout.rows.length) - 1;
+    return idle.kind[i] === kind ? [[layout.first[lane], idle.start[i], idle.start[i] + idle.length[i], last, lane]] : [];
+  });
+  const pale = `${tint(colours, kind).fill}66`; // as pale in the legend as in the picture
+  return boxes(idleNames[kind], data, {
+    height: 0.92, z: 1, itemStyle: { color: pale }, draw: (shape) => ({ type: "rect", shape, style: tint(colours, kind) }),
+  });
+}
+
+/** Draws idle times on top of boxes that stand for several operations and would hide these times, in the rows that compute. */
+function idleWithin({ idle }, layout, colours) {
+  const data = idle.lane.flatMap((lane, i) => layout.rows.flatMap((row, at) =>
+    (row.lane === lane && row.computes ? [[at, idle.start[i], idle.start[i] + idle.length[i], at, idle.kind[i]]] : [])));
+  const rect = (shape, style) => ({ type: "rect", shape, style });
+  const draw = (shape, api) =>
+    ({ type: "group", children: [rect(shape, { fill: colours.background }), rect(shape, tint(colours, api.value(4)))] });
+  return boxes("\0idle", data, { height: 0.92, z: 4, silent: true, draw });
+}
 
 const nano = (value) => seconds(value * 1e-9);
 
 /** Makes a row for each stream of each lane that has operations. */
-function rowsOf(timeline) {
-  const used = timeline.lanes.map(() => new Set());
+function rowsOf({ lanes, spans, ops }) {
+  const used = lanes.map(() => new Set());
   const computes = new Set();
-  timeline.spans.lane.forEach((lane, i) => {
-    used[lane].add(timeline.spans.stream[i]);
-    if (!isCommunication(timeline.ops[timeline.spans.op[i]])) computes.add(`${lane} ${timeline.spans.stream[i]}`);
+  spans.lane.forEach((lane, i) => {
+    used[lane].add(spans.stream[i]);
+    if (!isCommunication(ops[spans.op[i]])) computes.add(`${lane} ${spans.stream[i]}`);
   });
   const rows = [];
-  const first = [];
-  timeline.lanes.forEach((lane, l) => {
-    first.push(rows.length);
-    const streams = [...used[l]].sort((a, b) => a - b);
-    for (const stream of streams.length > 0 ? streams : [0]) {
-      rows.push({ lane: l, stream, computes: computes.has(`${l} ${stream}`), title: lane.label, own: streams.length > 1 ? (lane.streams?.[stream] ?? `stream ${stream}`) : "" });
-    }
+  const first = lanes.map((lane, l) => {
+    const streams = used[l].size > 0 ? [...used[l]].sort((a, b) => a - b) : [0];
+    const own = (stream) => (streams.length > 1 ? (lane.streams?.[stream] ?? `stream ${stream}`) : "");
+    return rows.push(...streams.map((stream) =>
+      ({ lane: l, stream, computes: computes.has(`${l} ${stream}`), title: lane.label, own: own(stream) }))) - streams.length;
   });
-  const rowOf = new Map(rows.map((row, i) => [`${row.lane} ${row.stream}`, i]));
-  return { rows, first, rowOf };
+  return { rows, first, rowOf: new Map(rows.map((row, i) => [`${row.lane} ${row.stream}`, i])) };
 }
 
 function laneTitle(lane) {
@@ -45,31 +174,20 @@ const spansOf = ({ spans, lanes, ops, phases }) => spans.lane.map((l, i) => ({
   "start / ns": spans.start[i], "length / ns": spans.length[i],
 }));
 
-const columns = [
-  words("lane"), count("rank"), words("stream"), words("operation"), words("phase"), count("microbatch"), count("layer"),
-  count("start / ns"), count("length / ns"),
-];
+const during = (lane, start, length) => `${laneTitle(lane)}\nfrom ${nano(start)}, for ${nano(length)}`;
 
 function spanText(at) {
   const part = (name) => at[name] !== null && `${name} ${at[name]}`;
   return `${joined([at.operation, at.phase.replaceAll("_", " "), part("microbatch"), part("layer")])}\n` +
-    `${laneTitle(at.of)}\nfrom ${nano(at["start / ns"])}, for ${nano(at["length / ns"])}`;
-}
-
-/**
- * Returns the time of the step, which is that of its slowest rank, and the time that the picture
- * covers, from the first begin to the last end of a rank.
- */
-function stepText(timeline) {
-  const time = seconds(timeline.step_time);
-  const width = seconds(timeline.length);
-  return `Step ${timeline.step}, ${time}${time === width ? "" : `; drawn over ${width}: ranks begin at different times`}`;
+    during(at.of, at["start / ns"], at["length / ns"]);
 }
 
 function noteOf(timeline) {
+  // The time of the step is that of its slowest rank; the picture covers the time from the first begin to the last end of a rank.
+  const [time, width] = [timeline.step_time, timeline.length].map(seconds);
   const mixed = timeline.ops.includes("mixed") ? "; full with stripes: communication drawn together with other work" : "";
   return `${joined([
-    stepText(timeline),
+    `Step ${timeline.step}, ${time}${time === width ? "" : `; drawn over ${width}: ranks begin at different times`}`,
     `Numbers: microbatches; hatched: communication${mixed}; tinted: nothing computes or copies; empty at the ends: a rank begins later or is done`,
     timeline.merged > 0 && `${timeline.merged} operations drawn together with their neighbours`,
     timeline.spans_left_out > 0 && `${timeline.spans_left_out} short operations are left out`,
@@ -78,22 +196,18 @@ function noteOf(timeline) {
 
 /** Makes the axis of lanes. If there are many rows, only the lanes are labelled. */
 function laneAxis({ rows, first }, isCrowded) {
-  const isNarrow = window.innerWidth < 520;
+  const nameOf = ({ title, own }, isFirst) => {
+    if (!own) return title;
+    if (isNarrow() || isCrowded) return isFirst ? title : "";
+    return isFirst ? `${title}  ${own}` : own;
+  };
   return {
     type: "category",
     data: rows.map((_, i) => String(i)),
     inverse: true,
     axisLabel: {
-      interval: (i) => !isCrowded || first.includes(i),
-      width: isNarrow ? 70 : 190,
-      overflow: "truncate",
-      formatter: (_, i) => {
-        const { title, own } = rows[i];
-        const isFirst = first.includes(i);
-        if (!own) return title;
-        if (isNarrow || isCrowded) return isFirst ? title : "";
-        return isFirst ? `${title}  ${own}` : own;
-      },
+      interval: (i) => !isCrowded || first.includes(i), width: isNarrow() ? 70 : 190, overflow: "truncate",
+      formatter: (_, i) => nameOf(rows[i], first.includes(i)),
     },
   };
 }
@@ -115,22 +229,21 @@ function stepChart(timeline, point) {
   const hasMicrobatches = timeline.spans.microbatch.some((at) => at >= 0);
   const items = spansOf(timeline);
   return {
-    id: "timeline-step",
-    title: `One step on ${rankCount(point.ranks)}`,
+    id: "timeline-step", title: `One step on ${rankCount(point.ranks)}`,
     note: noteOf(timeline),
     switches: [{ name: "colour", label: "colour by", choices: hasMicrobatches ? ["microbatch", "phase", "kind"] : ["phase", "kind"] }],
     height: Math.round(layout.rows.length * rowHeight) + 110,
-    table: { columns, items },
+    table: { columns: columns("lane, rank, stream, operation, phase, microbatch, layer, start / ns, length / ns"), items },
     option: (colours, state) => ({
       grid: { bottom: 58, top: 8, right: 20 },
       xAxis: { min: 0, max: Math.round(timeline.length * 1e9), name: "time in the step", nameGap: 24, format: nano, splitLine: { show: false } },
       yAxis: laneAxis(layout, rowHeight < 15),
       dataZoom: zoomOf(colours),
-      tip: ({ seriesName, value: [, start, end, , at] }) => (idleNames.includes(seriesName)
-        ? `${seriesName}\n${laneTitle(timeline.lanes[at])}\nfrom ${nano(start)}, for ${nano(end - start)}` : spanText(items[at])),
+      tip: ({ seriesName, value: [, start, end, , at] }) =>
+        (idleNames.includes(seriesName) ? `${seriesName}\n${during(timeline.lanes[at], start, end - start)}` : spanText(items[at])),
       series: [
         ...[0, 1].filter((kind) => timeline.idle?.kind.includes(kind)).map((kind) => idleSeries(timeline, layout, kind, colours)),
-        ...timeline.phases.map((_, phase) => spanSeries(timeline, layout, phase, colours, state)).filter(({ data }) => data.length > 0),
+        ...timeline.phases.map((_, phase) => spanSeries(timeline, layout, phase, colours, state.colour)).filter(({ data }) => data.length > 0),
         ...(timeline.merged > 0 && timeline.idle ? [idleWithin(timeline, layout, colours)] : []),
         linesBefore(layout.first.slice(1), "lanes", { stroke: colours.line }, "y", 2),
       ],
@@ -140,13 +253,11 @@ function stepChart(timeline, point) {
 
 /** Says which share of the lanes' time is idle; it counts all operations, even those not drawn. */
 function idleText({ totals, breakdown }) {
-  const sum = (values) => values.reduce((all, value) => all + value, 0);
-  // The shares are relative to the sum of the ranks' own steps, which is less than the time drawn
-  // if ranks begin later or end earlier.
-  const whole = sum(totals.step);
+  // The shares are relative to the sum of the ranks' own steps, which is less than the time drawn if ranks begin later or end
+  // earlier.
+  const [whole, exposed, gap] = [totals.step, totals.exposed, totals.gap].map((values) => values.reduce((all, value) => all + value, 0));
   const share = (value, of) => (of > 0 ? percent(value / of) : missing);
-  const [exposed, gap] = [sum(totals.exposed), sum(totals.gap)];
-  const waits = breakdown && breakdown.wait_known && breakdown.bubble_known;
+  const waits = breakdown?.wait_known && breakdown.bubble_known;
   const step = `Nothing computes or copies in ${share(exposed + gap, whole)} of these lanes' time: ` +
     `${share(exposed, whole)} exposed communication${waits ? "" : " or waiting"}, ${share(gap, whole)} gap.`;
   if (!waits) return step;
@@ -156,17 +267,8 @@ function idleText({ totals, breakdown }) {
   return `${step} ${over} ${part(transfer)} transfer, ${part(wait)} wait and ${part(bubble)} bubble.`;
 }
 
-/** @param {object[]} groups of detailed() */
-export function timelineSection(groups) {
-  if (!groups.some((group) => group.points.some((point) => point.details.timeline))) return null;
-  return {
-    id: "timeline",
-    title: "Traced step",
-    heading: "A traced step",
-    blocks: [pointContent(groups, (point) => {
-      const { timeline } = point.details;
-      return timeline ? [{ saying: idleText(timeline) }, { chart: stepChart(timeline, point) }]
-        : [{ note: "No step of this point was traced, or its spans were left out." }];
-    })],
-  };
-}
+export const timelineBlocks = ({ curves }) => [pointContent(curves, (details) => details.timeline, (point) => {
+  const { timeline } = point.details;
+  return timeline ? [{ saying: idleText(timeline) }, { chart: stepChart(timeline, point) }]
+    : [{ note: "No step of this point was traced, or its spans were left out." }];
+})];

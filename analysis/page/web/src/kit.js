@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// Gathers what sections are made of.
+export * from "./blocks.js";
+export * from "./causes.js";
+export * from "./data.js";
+export * from "./dom.js";
+export * from "./format.js";
+export * from "./marks.js";
+export * from "./panels.js";
+export * from "./table.js";
+export { ink, partNames } from "./choices.js";

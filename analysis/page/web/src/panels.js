@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// Makes the small elements that first screens share: facts, panels, cards, bars, lists of causes and of warnings.
+import { meaning, partOfCause } from "./causes.js";
+import { el } from "./dom.js";
+import { percent, rankCount } from "./format.js";
+
+/** Makes a fact of the first screen: its name, the fact in large type, details in small type. */
+export const fact = (name, title, ...details) => el("div", { class: "fact" }, el("dt", {}, name),
+  el("dd", {}, el("b", {}, title)), details.filter(Boolean).map((text) => el("dd", { class: "note" }, text)));
+
+/** Makes a panel; its heading leads to the section `target`, under the name `more`. */
+export const panel = (title, target, more, ...inside) => el("div", { class: "panel" },
+  el("h3", {}, title, target ? el("a", { class: "more", href: `#${target}` }, more) : null), inside);
+
+export const note = (text) => el("p", { class: "note" }, text);
+/** Makes what is shown when the reader opens it. */
+const folded = (summary, ...inside) => el("details", {}, el("summary", {}, summary), inside);
+export const thinBar = (look, share, element = "div") =>
+  el(element, { class: "bar thin", "aria-hidden": "true" }, el("i", { class: look, style: `width:${100 * share}%` }));
+/** Returns a share with a decimal place if it is small. */
+export const shareText = (value) => percent(value, value < 0.0995 ? 1 : 0);
+
+/** Makes an item of a list of causes; `scale` is the share that a full bar stands for. */
+export const causeItem = ({ cause, share }, scale, ...where) => el("li", { class: "cause", title: meaning(cause) },
+  el("b", { class: "big" }, shareText(share)),
+  el("div", {}, el("div", {}, el("b", {}, cause), " of the step", where), thinBar(`part-${partOfCause(cause)}`, share / scale)));
+
+const warningItem = ({ grave, text, target }) => el("li", { class: grave ? "bad" : "warn" },
+  el("span", { class: "sign", "aria-hidden": "true" }, grave ? "\u2716" : "\u25b2"),
+  target ? el("a", { href: `#${target}` }, text) : el("span", {}, text));
+
+/** Makes the panel of warnings {grave, text, target}, of which `most` are shown at first. */
+export function warningsPanel(all, most, none) {
+  if (all.length === 0) return panel("Warnings", null, "", el("p", { class: "good" }, none));
+  const list = (some) => el("ul", { class: "plain lines" }, some.map(warningItem));
+  const rest = all.slice(most);
+  return panel(`Warnings: ${all.length}`, null, "", list(all.slice(0, most)), rest.length === 0 ? null : folded(`${rest.length} more`, list(rest)));
+}
+
+/** Makes a card: a name with its rank count, a value in large type with something beside it, lines in small type, and badges
+ * {text, kind}. */
+export function card({ title, full = null, ranks, value, beside = null, lines = [], bar = null, badges = [], look = "" }) {
+  const name = el("h3", { title: full }, title);
+  return el("article", { class: `card ${look}`.trim() },
+    ranks === undefined ? name : el("div", { class: "card-title" }, name, el("span", {}, rankCount(ranks))),
+    el("div", { class: "headline" }, el("b", { class: "huge" }, value), beside),
+    bar, lines.filter(Boolean).map(note),
+    el("p", { class: "badges" }, badges.map(({ text, kind }) => el("span", { class: `badge ${kind}` }, text))));
+}
+
+const few = 4; // up to this many, cards are as large as the screen allows
+
+/** Makes a grid of cards; those after the first `most` are folded away under "5 more `rest`". */
+export function cardGrid(cards, most, rest) {
+  const grid = el("div", { class: cards.length <= few ? "cards few" : "cards" }, cards.slice(0, most));
+  const more = cards.slice(most);
+  return [grid, more.length === 0 ? null : folded(`${more.length} more ${rest}`, el("div", { class: "cards" }, more))];
+}
+
+/** Draws an efficiency as a bar: the reached and the lost share of the ideal, and the interval. All bars of a page have the same
+ * scale. */
+export function efficiencyBar(efficiency, interval, scale) {
+  const at = (value) => `${(100 * Math.min(value, scale)) / scale}%`;
+  const piece = (look, style) => el("i", { class: look, style });
+  return el("div", { class: "bar", "aria-hidden": "true" },
+    piece("lost", `width:${at(1)}`), piece("reached", `width:${at(efficiency)}`),
+    interval ? piece("interval", `left:${at(interval[0])};right:calc(100% - ${at(interval[1])})`) : null,
+    piece("ideal", `left:${at(1)}`));
+}
