@@ -157,7 +157,7 @@ base::ExitCode check_command(const settings::CheckCommand& command, int argc, ch
                                          ? analysis::render::render_checks_json(found)
                                          : analysis::render::render_checks_text(found));
         }
-        const base::ExitCode code = preflight::stops(found.results) ? base::ExitCode::usage
+        const base::ExitCode code = results::stops(found.results) ? base::ExitCode::usage
                                     : is_printed                    ? base::ExitCode::done
                                                                     : base::ExitCode::failed;
         return static_cast<base::ExitCode>(world.broadcast(static_cast<std::int64_t>(code)));

@@ -28,8 +28,8 @@ namespace isoscale::analysis::render {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using preflight::CheckResult;
-using preflight::Verdict;
+using results::CheckResult;
+using results::Verdict;
 
 constexpr std::string_view checks_schema_version = "1.0";
 
@@ -46,7 +46,7 @@ std::string subject(const CheckResult& result) {
 
 std::string lines_of(const CheckResult& result, std::size_t width) {
   const std::string verdict =
-      std::string{preflight::name(result.verdict)} + (result.allowed ? " (allowed)" : "");
+      std::string{results::name(result.verdict)} + (result.allowed ? " (allowed)" : "");
   const std::size_t verdict_width = std::string_view{"stop (allowed)"}.size();
   std::string text = fmt::format("  {:<{}}  {:<{}}  {}\n", verdict, verdict_width, result.name,
                                  width, subject(result));
@@ -153,11 +153,11 @@ std::string title_of(const Curve& curve) {
 
 std::string count_checks(const results::PreflightData& preflight) {
   std::vector<std::string> parts;
-  for (const Verdict verdict : preflight::all_verdicts) {
+  for (const Verdict verdict : results::all_verdicts) {
     const auto count = std::ranges::count(preflight.results, verdict, &CheckResult::verdict);
     const bool takes_s = count > 1 && verdict >= Verdict::warning;
     if (count > 0) {
-      parts.push_back(fmt::format("{} {}{}", count, preflight::name(verdict), takes_s ? "s" : ""));
+      parts.push_back(fmt::format("{} {}{}", count, results::name(verdict), takes_s ? "s" : ""));
     }
   }
   return fmt::format("{}", fmt::join(parts, ", "));
@@ -181,7 +181,7 @@ Facts check_facts(const results::PreflightData& preflight) {
   Facts facts{{"preflight", count_checks(preflight)}};
   for (const CheckResult& result : preflight.results) {
     if (result.verdict >= Verdict::warning) {
-      facts.emplace_back("PREFLIGHT", escape(preflight::to_sentence(result)));
+      facts.emplace_back("PREFLIGHT", escape(results::to_sentence(result)));
     }
   }
   return facts;
@@ -191,7 +191,7 @@ Json checks_json(const results::PreflightData& preflight) {
   Json rows = Json::array();
   for (const CheckResult& result : preflight.results) {
     rows.push_back({{"name", result.name},
-                    {"verdict", preflight::name(result.verdict)},
+                    {"verdict", results::name(result.verdict)},
                     {"host", text_or_null(result.host)},
                     {"device", text_or_null(result.device)},
                     {"what", text_or_null(result.what)},

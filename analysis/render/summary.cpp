@@ -15,7 +15,7 @@
 #include "analysis/render/findings.hpp"
 #include "analysis/render/machine.hpp"
 #include "base/text.hpp"
-#include "preflight/check_result.hpp"
+#include "results/records/check_result.hpp"
 
 namespace isoscale::analysis::render {
 namespace {
@@ -195,9 +195,9 @@ std::vector<std::string> warnings_of(const merge::Report& report) {
         report.runs.size() == 1 ? "" : fmt::format("launch {}: ", &run - report.runs.data() + 1);
     for (const std::string& warning : run.data->warnings) all.push_back(launch + warning);
     if (run.data->preflight) {
-      for (const preflight::CheckResult& result : run.data->preflight->results) {
-        if (result.verdict >= preflight::Verdict::warning) {
-          all.push_back(launch + preflight::to_sentence(result));
+      for (const results::CheckResult& result : run.data->preflight->results) {
+        if (result.verdict >= results::Verdict::warning) {
+          all.push_back(launch + results::to_sentence(result));
         }
       }
     }

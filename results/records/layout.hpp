@@ -46,7 +46,7 @@ inline constexpr std::size_t code_count<mesh::Axis> = mesh::axis_count;
 template <>
 inline constexpr std::size_t code_count<PointStatus> = 3;
 template <>
-inline constexpr std::size_t code_count<preflight::Verdict> = preflight::all_verdicts.size();
+inline constexpr std::size_t code_count<Verdict> = all_verdicts.size();
 
 /// Returns the names of enumerators in the order of their codes; the file stores the names with the
 /// codes.
@@ -108,16 +108,16 @@ inline constexpr auto fields_of<RunData> = std::tuple_cat(
                table("environment", &RunData::environment, "environment")});
 
 template <>
-inline constexpr auto fields_of<preflight::CheckResult> = std::tuple{
-    field("name", &preflight::CheckResult::name, "text", "of the check, as --allow takes it"),
-    field("verdict", &preflight::CheckResult::verdict, "1", "code of the verdict"),
-    field("host", &preflight::CheckResult::host, "text",
+inline constexpr auto fields_of<CheckResult> = std::tuple{
+    field("name", &CheckResult::name, "text", "of the check, as --allow takes it"),
+    field("verdict", &CheckResult::verdict, "1", "code of the verdict"),
+    field("host", &CheckResult::host, "text",
           "hosts that it is about; empty = the whole job"),
-    field("device", &preflight::CheckResult::device, "text", "GPU, port or rank; empty = none"),
-    field("what", &preflight::CheckResult::what, "text", "what was found, or compared"),
-    field("cost", &preflight::CheckResult::cost, "text", "what it costs; empty = nothing"),
-    field("fix", &preflight::CheckResult::fix, "text", "what to do; empty = nothing"),
-    field("allowed", &preflight::CheckResult::allowed, "1", "1 = a stop that --allow let pass")};
+    field("device", &CheckResult::device, "text", "GPU, port or rank; empty = none"),
+    field("what", &CheckResult::what, "text", "what was found, or compared"),
+    field("cost", &CheckResult::cost, "text", "what it costs; empty = nothing"),
+    field("fix", &CheckResult::fix, "text", "what to do; empty = nothing"),
+    field("allowed", &CheckResult::allowed, "1", "1 = a stop that --allow let pass")};
 
 template <>
 inline constexpr auto fields_of<PreflightData> =

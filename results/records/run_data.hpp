@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "mesh/mesh.hpp"
-#include "preflight/check_result.hpp"
+#include "results/records/check_result.hpp"
 #include "program/outline.hpp"
 #include "results/records/calibration_data.hpp"
 #include "timeline/timeline.hpp"
@@ -205,7 +205,7 @@ struct RankFacts {
 
 /// The facts that were checked before anything was measured, and the verdicts.
 struct PreflightData {
-  std::vector<preflight::CheckResult> results{};
+  std::vector<CheckResult> results{};
   std::string facts{};  ///< JSON of preflight::JobFacts
 
   bool operator==(const PreflightData&) const = default;

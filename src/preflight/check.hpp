@@ -7,10 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "preflight/check_result.hpp"
+#include "results/records/check_result.hpp"
 
 /// Judges the setup of a job before it measures, with pure functions of the job's facts.
 namespace isoscale::preflight {
+
+using results::CheckResult;
+using results::Verdict;
 
 struct JobFacts;
 

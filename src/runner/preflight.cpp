@@ -26,7 +26,7 @@ namespace isoscale::runner {
 namespace {
 
 using preflight::CheckedRank;
-using preflight::CheckResult;
+using results::CheckResult;
 using preflight::JobFacts;
 
 std::unique_ptr<executor::Executor> make_host(const settings::RunConfig& config,
@@ -265,11 +265,11 @@ void require_no_stop(const results::PreflightData& preflight, const comm::Commun
   on_root(world, [&] {
     std::string stops;
     for (const CheckResult& result : preflight.results) {
-      const bool is_stop = result.verdict == preflight::Verdict::stop && !result.allowed;
+      const bool is_stop = result.verdict == results::Verdict::stop && !result.allowed;
       if (is_stop) {
-        stops += fmt::format("\n  {}", preflight::to_sentence(result));
-      } else if (result.verdict >= preflight::Verdict::warning) {
-        base::warn(fmt::format("preflight: {}", preflight::to_sentence(result)));
+        stops += fmt::format("\n  {}", results::to_sentence(result));
+      } else if (result.verdict >= results::Verdict::warning) {
+        base::warn(fmt::format("preflight: {}", results::to_sentence(result)));
       }
     }
     if (stops.empty()) return;

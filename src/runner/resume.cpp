@@ -240,7 +240,7 @@ bool Launch::reopen() {
   }
   if (!wanted_.empty()) {
     earlier_->warnings.push_back(resumption_warning(*earlier_, header_, wanted_));
-    for (const preflight::CheckResult& result : header_.preflight->results) {
+    for (const results::CheckResult& result : header_.preflight->results) {
       // The preflight data in the file are those of the first launch, so this launch's stops are
       // noted as warnings.
       if (result.allowed) earlier_->warnings.push_back("resumed with " + to_sentence(result));

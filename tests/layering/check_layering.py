@@ -17,7 +17,7 @@ from pathlib import Path
 
 # From left to right: a folder may include what stands left of it and itself.
 COMMON = ["units", "base", "statistics", "mesh", "program", "timeline", "simulate", "workloads",
-          "settings", "machine", "preflight"]
+          "settings", "records", "machine", "preflight"]
 MEASURING = ["comm", "executor"]  # needs MPI
 READING = ["results", "calibration", "analysis"]  # must build without MPI
 
@@ -62,8 +62,12 @@ LICENCE = ["SPDX-FileCopyrightText: The Isoscale authors", "SPDX-License-Identif
 
 
 def folder_of(path):
-    """The component of a path below the root: src/mesh/x.cpp -> mesh, workloads/x.cpp -> workloads."""
+    """The component of a path below the root: src/mesh/x.cpp -> mesh, workloads/x.cpp -> workloads.
+
+    results/records has no HDF5 and stands beneath the machine's facts; the rest is results."""
     parts = path.parts
+    if parts[:2] == ("results", "records"):
+        return "records"
     if parts[0] != "src":
         return parts[0]
     return parts[1] if len(parts) > 2 else "main"

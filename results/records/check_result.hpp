@@ -9,7 +9,7 @@
 #include <string_view>
 
 /// The result of a preflight check, as run files and reports contain it.
-namespace isoscale::preflight {
+namespace isoscale::results {
 
 /// ok: the facts were known and nothing is wrong. not_checked: no source had the facts. warning:
 /// the run measures, but the problem may affect its results. stop: the run does not measure, since
@@ -40,4 +40,4 @@ struct CheckResult {
 /// costs; what to do", without empty parts; "stop duplicate-gpu (allowed): ...".
 [[nodiscard]] std::string to_sentence(const CheckResult& result);
 
-}  // namespace isoscale::preflight
+}  // namespace isoscale::results
