@@ -115,10 +115,9 @@ std::vector<CollectiveCase> cases(const Request& request) {
 /// (count/n) & ~(16/size - 1) for operations with parts, nccl-tests 2.19.
 TEST(Collectives, SizesAreRealisedLikeNcclTests) {
   for (const int ranks : {2, 3, 4, 6}) {
-    for (const CollectiveCase& one : cases(request_on(ranks, {{"sizes", "1000,4096"},
-                                                              {"op", "all_gather,all_reduce"},
-                                                              {"in_place", "no"},
-                                                              {"types", "f32,f64,u8"}}))) {
+    for (const CollectiveCase& one : cases(request_on(
+             ranks,
+             "sizes=1000,4096 op=all_gather,all_reduce in_place=no types=f32,f64,u8"_options))) {
       const std::uint64_t size = program::element_size(one.type);
       if (one.operation == collectives::Operation::all_reduce) {
         EXPECT_EQ(one.bytes, one.count * size);
@@ -134,8 +133,7 @@ TEST(Collectives, SizesAreRealisedLikeNcclTests) {
 }
 
 TEST(Collectives, SmallSizesWithoutAWholePartAreLeftOut) {
-  const auto few =
-      cases(request_on(4, {{"sizes", "8..128"}, {"op", "all_gather"}, {"in_place", "no"}}));
+  const auto few = cases(request_on(4, "sizes=8..128 op=all_gather in_place=no"_options));
   ASSERT_EQ(few.size(), 2U);  // 64 and 128: 16 bytes a rank and more
   EXPECT_EQ(few.front().bytes, 64U);
 }
@@ -144,10 +142,10 @@ TEST(Collectives, OptionsWithoutMeaningAreRefused) {
   const auto said = [](int ranks, Options options) {
     return refusal([&] { static_cast<void>(cases(request_on(ranks, std::move(options)))); });
   };
-  EXPECT_THAT(said(2, {{"root", "2"}}), HasSubstr("root=2: a group has 2 ranks"));
-  EXPECT_THAT(said(2, {{"axis", "tp"}}), HasSubstr("has no axis tp"));
-  EXPECT_THAT(said(4, {{"op", "all_gather"}, {"sizes", "8"}}), HasSubstr("nothing to measure"));
-  EXPECT_THAT(said(2, {{"op", "sendrecv"}, {"in_place", "yes"}}), HasSubstr("nothing to measure"));
+  EXPECT_THAT(said(2, "root=2"_options), HasSubstr("root=2: a group has 2 ranks"));
+  EXPECT_THAT(said(2, "axis=tp"_options), HasSubstr("has no axis tp"));
+  EXPECT_THAT(said(4, "op=all_gather sizes=8"_options), HasSubstr("nothing to measure"));
+  EXPECT_THAT(said(2, "op=sendrecv in_place=yes"_options), HasSubstr("nothing to measure"));
   Request crossed = request_on(2, {});
   crossed.mesh.tp = 2;
   EXPECT_THAT(refusal([&] { static_cast<void>(cases(crossed)); }), HasSubstr("in one row"));
@@ -163,11 +161,9 @@ TEST(Collectives, EveryProgramPlaysToItsEnd) {
                                                                    {.tp = 2, .dp = 2},
                                                                    {.tp = 4, .pp = 2}}) {
     SCOPED_TRACE(mesh::to_string(mesh));
-    Request request = request_on(1, {{"sizes", "8..4KiB*8"},
-                                     {"implementation", "library,ring,tree,recursive-doubling"},
-                                     {"reduction", "sum,max"},
-                                     {"groups", "both"},
-                                     {"rotate", "16KiB"}});
+    Request request = request_on(
+        1,
+        "sizes=8..4KiB*8 implementation=library,ring,tree,recursive-doubling reduction=sum,max groups=both rotate=16KiB"_options);
     request.mesh = mesh;
     if (mesh.tp > 1) request.options["axis"] = "tp";
     const Bench bench = collectives::build(request, 0);
@@ -178,8 +174,7 @@ TEST(Collectives, EveryProgramPlaysToItsEnd) {
 
 /// The bytes that a row is named after are those that its program moves.
 TEST(Collectives, RowsSayWhatTheProgramsMove) {
-  const Request request =
-      request_on(4, {{"sizes", "64..4KiB*4"}, {"rotate", "1KiB"}, {"reduction", "sum"}});
+  const Request request = request_on(4, "sizes=64..4KiB*4 rotate=1KiB reduction=sum"_options);
   const Bench bench = collectives::build(request, 0);
   for (const Case& one : bench.cases) {
     const RowSpec& row = bench.rows[one.row_begin];
@@ -195,11 +190,9 @@ TEST(Collectives, RowsSayWhatTheProgramsMove) {
 /// recursive doubling log2(n) S, its gather and scatter (n-1)/n S.
 TEST(Collectives, TextbookAlgorithmsSendTheirTextbookVolume) {
   constexpr int n = 8;
-  const Request request = request_on(n, {{"sizes", "4KiB"},
-                                         {"op", "all_reduce,all_gather,reduce_scatter"},
-                                         {"in_place", "no"},
-                                         {"rotate", "4KiB"},
-                                         {"implementation", "ring,recursive-doubling"}});
+  const Request request = request_on(
+      n,
+      "sizes=4KiB op=all_reduce,all_gather,reduce_scatter in_place=no rotate=4KiB implementation=ring,recursive-doubling"_options);
   const Bench bench = collectives::build(request, 0);
   ASSERT_EQ(bench.cases.size(), 6U);
   for (const Case& one : bench.cases) {
@@ -220,11 +213,7 @@ TEST(Collectives, TextbookAlgorithmsSendTheirTextbookVolume) {
 }
 
 TEST(Collectives, AloneOnlyTheFirstGroupPlays) {
-  Request request = request_on(1, {{"axis", "tp"},
-                                   {"groups", "one"},
-                                   {"op", "all_reduce"},
-                                   {"sizes", "64"},
-                                   {"in_place", "no"}});
+  Request request = request_on(1, "axis=tp groups=one op=all_reduce sizes=64 in_place=no"_options);
   request.mesh = {.tp = 2, .dp = 2};
   const Bench bench = collectives::build(request, 0);
   ASSERT_EQ(bench.rows.size(), 1U);
@@ -236,7 +225,7 @@ TEST(Collectives, AloneOnlyTheFirstGroupPlays) {
 
 TEST(Shapes, AreListsAndFamilies) {
   const auto shapes =
-      gemm::shapes_of(request_on(1, {{"shapes", "powers,64x32x16,8x8x8x4"}, {"largest", "512"}}));
+      gemm::shapes_of(request_on(1, "shapes=powers,64x32x16,8x8x8x4 largest=512"_options));
   ASSERT_EQ(shapes.size(), 5U);  // 128, 256, 512 and the two of the list
   EXPECT_EQ(shapes[2].m, 512U);
   EXPECT_EQ(shapes[3].flop(), 2.0 * 64 * 32 * 16);
@@ -246,14 +235,14 @@ TEST(Shapes, AreListsAndFamilies) {
 }
 
 TEST(Shapes, OfAModelAreThoseOfItsTrainingStep) {
-  Request request = request_on(1, {{"shapes", "model"}, {"microbatch", "2"}});
+  Request request = request_on(1, "shapes=model microbatch=2"_options);
   request.mesh = {.tp = 2};
   std::set<std::array<std::uint32_t, 4>> planned, played;
   for (const gemm::Shape& shape : gemm::shapes_of(request)) {
     planned.insert({shape.m, shape.n, shape.k, shape.batch});
   }
   Request training = request;
-  training.options = {{"microbatch", "2"}, {"microbatches", "1"}, {"batch", "2"}};
+  training.options = "microbatch=2 microbatches=1 batch=2"_options;
   for (const auto& program : hybrid::build(training).programs) {
     for (const program::Op& op : program.step().ops) {
       if (const auto* one = std::get_if<program::Gemm>(&op.payload)) {
@@ -273,16 +262,16 @@ TEST(Shapes, WithoutMeaningAreRefused) {
        {"64x64", "64x64x64x2x2", "0x1x1", "ax1x1", "1x1x1x", "4097", "1x1x"}) {
     EXPECT_THAT(refusal(request_on(1, {{"shapes", text}})), HasSubstr("MxNxK")) << text;
   }
-  Request narrow = request_on(1, {{"shapes", "24x16x16"}});
+  Request narrow = request_on(1, "shapes=24x16x16"_options);
   narrow.precision = Precision::fp8;
   EXPECT_THAT(refusal(narrow), HasSubstr("multiples of 16"));
-  Request divided = request_on(1, {{"shapes", "model"}});
+  Request divided = request_on(1, "shapes=model"_options);
   divided.mesh.tp = 3;
   EXPECT_NE(refusal(divided), "");
 }
 
 TEST(Shapes, OfFp8AreE4m3WithBothOperandsAlongK) {
-  Request request = request_on(1, {{"shapes", "64x32x16"}});
+  Request request = request_on(1, "shapes=64x32x16"_options);
   request.precision = Precision::fp8;
   const auto shape = gemm::shapes_of(request).front();
   EXPECT_EQ(shape.a, DType::e4m3);
@@ -292,8 +281,7 @@ TEST(Shapes, OfFp8AreE4m3WithBothOperandsAlongK) {
 }
 
 TEST(Gemm, ColdMultiplicationsGoThroughAllThatRotates) {
-  const Request request =
-      request_on(2, {{"shapes", "128x128x128"}, {"rotate", "1MiB"}, {"cache", "both"}});
+  const Request request = request_on(2, "shapes=128x128x128 rotate=1MiB cache=both"_options);
   const Bench bench = gemm::build(request, 0);
   EXPECT_NO_THROW(program::check(bench.set));
   ASSERT_EQ(bench.rows.size(), 2U);
@@ -308,7 +296,7 @@ TEST(Gemm, ColdMultiplicationsGoThroughAllThatRotates) {
 }
 
 TEST(Gemm, RowsSayWhatTheProgramsCompute) {
-  const Bench bench = gemm::build(request_on(1, {{"shapes", "32x16x8x2,16x16x16"}}), 0);
+  const Bench bench = gemm::build(request_on(1, "shapes=32x16x8x2,16x16x16"_options), 0);
   for (const Case& one : bench.cases) {
     const auto outline = program::outline(bench.set.of(0), one.section, bench.set.mesh);
     EXPECT_EQ(outline.ops.size(), one.calls);
@@ -334,10 +322,8 @@ TEST(Overlap, PlaysEachAloneAndBothOnTwoStreams) {
 
 /// The collective is of all ranks, in the order of their places in the group of all axes.
 TEST(Overlap, ExpectsPartsByThePlaceInTheGroupOnMeshesOfSeveralAxes) {
-  for (const mesh::Shape& shape : {mesh::Shape{.tp = 2, .dp = 2}, mesh::Shape{.tp = 2, .pp = 3},
-                                   mesh::Shape{.tp = 2, .cp = 2, .dp = 2}}) {
-    Request request =
-        request_on(shape.size(), {{"shapes", "64x64x64"}, {"sizes", "4800"}, {"op", "all_to_all"}});
+  for (const mesh::Shape& shape : {"tp=2,dp=2"_mesh, "tp=2,pp=3"_mesh, "tp=2,cp=2,dp=2"_mesh}) {
+    Request request = request_on(shape.size(), "shapes=64x64x64 sizes=4800 op=all_to_all"_options);
     request.mesh = shape;
     const std::uint64_t part = 4800 / 4 / static_cast<std::uint64_t>(shape.size());
     for (int rank = 0; rank < shape.size(); ++rank) {

@@ -44,12 +44,10 @@ double flop_of_attention(const Model& m, double length) {
 
 TEST(Infer, FlopFollowTheFormula) {
   for (const char* name : {"tiny", "gpt-1.3b", "llama3-8b"}) {
-    for (const mesh::Shape mesh :
-         {mesh::Shape{}, mesh::Shape{.tp = 4, .dp = 2}, mesh::Shape{.tp = 2, .pp = 4}}) {
+    for (const mesh::Shape mesh : {""_mesh, "tp=4,dp=2"_mesh, "tp=2,pp=4"_mesh}) {
       SCOPED_TRACE(std::string{name} + " " + mesh::to_string(mesh));
       const double P = 48, output = 40, B = 6;
-      const Request request =
-          request_of(name, mesh, {{"prompt", "48"}, {"output", "40"}, {"batch", "6"}});
+      const Request request = request_of(name, mesh, "prompt=48 output=40 batch=6"_options);
       const Bench bench = bench_of(request);
       const Model& m = request.model;
       const double samples = B * mesh.dp;
@@ -69,10 +67,8 @@ TEST(Infer, FlopFollowTheFormula) {
 }
 
 TEST(Infer, TheCacheHasTheMemoryOfItsFormula) {
-  for (const mesh::Shape mesh : {mesh::Shape{}, mesh::Shape{.tp = 4}, mesh::Shape{.dp = 2, .pp = 4},
-                                 mesh::Shape{.tp = 2, .pp = 2}}) {
-    Request request =
-        request_of("llama3-8b", mesh, {{"prompt", "100"}, {"output", "28"}, {"batch", "4,8"}});
+  for (const mesh::Shape mesh : {""_mesh, "tp=4"_mesh, "dp=2,pp=4"_mesh, "tp=2,pp=2"_mesh}) {
+    Request request = request_of("llama3-8b", mesh, "prompt=100 output=28 batch=4,8"_options);
     request.precision = Precision::bf16;
     for (int index = 0; index < 2; ++index) {
       const Bench bench = bench_of(request, index);
@@ -105,8 +101,7 @@ TEST(Infer, TheCacheHasTheMemoryOfItsFormula) {
 /// back from the last to the first.
 TEST(Infer, TrafficFollowsTheFormula) {
   const mesh::Shape mesh{.tp = 2, .pp = 4};
-  const Request request =
-      request_of("tiny", mesh, {{"prompt", "8"}, {"output", "16"}, {"batch", "8"}});
+  const Request request = request_of("tiny", mesh, "prompt=8 output=16 batch=8"_options);
   const Bench bench = bench_of(request);
   const double h = 64, f32 = 4, B = 8, rows = B * 8 + B * 16;  // of prefill and decode
   for (int stage = 0; stage < 4; ++stage) {
@@ -170,7 +165,7 @@ TEST(Infer, ProgramsHoldTogetherOnAnyMesh) {
         if (dp < 1) continue;
         const mesh::Shape mesh{.tp = tp, .dp = dp, .pp = pp};
         SCOPED_TRACE(mesh::to_string(mesh));
-        const Request request = request_of("tiny", mesh, {{"output", "5"}, {"batch", "1,3,8,20"}});
+        const Request request = request_of("tiny", mesh, "output=5 batch=1,3,8,20"_options);
         for (int index = 0; index < hooks().batches(request); ++index) {
           EXPECT_NO_THROW(program::check(bench_of(request, index).set));
         }
@@ -191,29 +186,28 @@ TEST(Infer, GroupsDivideTheBatch) {
 
 TEST(Infer, OptionsHaveDefaultsAndRefusals) {
   EXPECT_THAT(setting_of(request_of("tiny", {})).batches, ElementsAre(1, 2, 4, 8, 16, 32));
-  EXPECT_THAT(setting_of(request_of("tiny", {}, {{"batch", "8,1"}})).batches, ElementsAre(1, 8));
+  EXPECT_THAT(setting_of(request_of("tiny", {}, "batch=8,1"_options)).batches, ElementsAre(1, 8));
   EXPECT_EQ(request_of("tiny", {}).options.at("prompt"), "16");  // the model's sequence
   const auto refusal = [](const Options& options, Precision precision = Precision::f32) {
     const Request base{.model = load_model("tiny"), .precision = precision, .options = options};
     return testing_support::refusal([&] { static_cast<void>(scale(base, {}, Scaling::strong)); });
   };
-  EXPECT_THAT(refusal({{"batch", "2,x"}}), HasSubstr("'x'"));
-  EXPECT_THAT(refusal({{"batch", "0"}}), HasSubstr("from 1 to 65536"));
-  EXPECT_THAT(refusal({{"batch", "1,1"}}), HasSubstr("twice"));
-  EXPECT_THAT(refusal({{"batch", "65536"}, {"prompt", "100000"}}),
-              HasSubstr("a batch of at most 21474"));
+  EXPECT_THAT(refusal("batch=2,x"_options), HasSubstr("'x'"));
+  EXPECT_THAT(refusal("batch=0"_options), HasSubstr("from 1 to 65536"));
+  EXPECT_THAT(refusal("batch=1,1"_options), HasSubstr("twice"));
+  EXPECT_THAT(refusal("batch=65536 prompt=100000"_options), HasSubstr("a batch of at most 21474"));
   EXPECT_THAT(refusal({}, Precision::fp8), HasSubstr("use --dtype bf16"));
 }
 
 TEST(Infer, ATwinIsSmallAndAnsweredByOneRank) {
   const mesh::Shape mesh{.tp = 4, .dp = 2, .pp = 4};
-  const Request small = twin(request_of("llama3-70b", mesh, {{"batch", "1,8,64"}}));
+  const Request small = twin(request_of("llama3-70b", mesh, "batch=1,8,64"_options));
   EXPECT_THAT(setting_of(small).batches, ElementsAre(8));  // four groups of two
   EXPECT_EQ(small.model.kv_heads % mesh.tp, 0);
   EXPECT_EQ(small.model.layers, 8);
   EXPECT_TRUE(small.model.gated_mlp);
   const Request one = reference(small);
-  EXPECT_EQ(one.mesh, mesh::Shape{});
+  EXPECT_EQ(one.mesh, ""_mesh);
   EXPECT_THAT(setting_of(one).batches, ElementsAre(16));
   EXPECT_EQ(one.precision, Precision::f64);
 }
@@ -237,13 +231,13 @@ TEST(ServePrograms, WhatExcludesEachOtherIsRefusedWithTheWayOut) {
   const auto refusal = [](const Options& options) {
     return testing_support::refusal([&] { (void)scale(served(options), {}, Scaling::strong); });
   };
-  EXPECT_THAT(refusal({{"rate", "fast"}}), HasSubstr("'fast'"));
-  EXPECT_THAT(refusal({{"rate", "-1"}}), HasSubstr("above 0"));
-  EXPECT_THAT(refusal({{"rate", "inf"}}), HasSubstr("above 0"));
-  EXPECT_THAT(refusal({{"slo", "0"}}), HasSubstr("slo"));
-  EXPECT_THAT(refusal({{"burst", "4"}}), HasSubstr("arrivals=bursty"));
-  EXPECT_THAT(refusal({{"output", "65536"}, {"max_batch", "2"}}), HasSubstr("at most 32768"));
-  EXPECT_EQ(refusal({{"rate", "2.5"}, {"slo", "0.5"}, {"arrivals", "bursty"}}), "");
+  EXPECT_THAT(refusal("rate=fast"_options), HasSubstr("'fast'"));
+  EXPECT_THAT(refusal("rate=-1"_options), HasSubstr("above 0"));
+  EXPECT_THAT(refusal("rate=inf"_options), HasSubstr("above 0"));
+  EXPECT_THAT(refusal("slo=0"_options), HasSubstr("slo"));
+  EXPECT_THAT(refusal("burst=4"_options), HasSubstr("arrivals=bursty"));
+  EXPECT_THAT(refusal("output=65536 max_batch=2"_options), HasSubstr("at most 32768"));
+  EXPECT_EQ(refusal("rate=2.5 slo=0.5 arrivals=bursty"_options), "");
 }
 
 TEST(ServePrograms, SizesArePowersOfTwoAndTheLargest) {
@@ -253,9 +247,8 @@ TEST(ServePrograms, SizesArePowersOfTwoAndTheLargest) {
 }
 
 TEST(ServePrograms, AReplicaHasAPrefillAndADecodeForEachTokenAndSize) {
-  const Options options{{"output", "3"}, {"max_batch", "3"}};
-  for (const mesh::Shape& mesh :
-       {mesh::Shape{}, mesh::Shape{.tp = 2, .dp = 3}, mesh::Shape{.tp = 2, .dp = 2, .pp = 2}}) {
+  const Options options = "output=3 max_batch=3"_options;
+  for (const mesh::Shape& mesh : {""_mesh, "tp=2,dp=3"_mesh, "tp=2,dp=2,pp=2"_mesh}) {
     const Request request = scale(served(options), mesh, Scaling::strong);
     const program::ProgramSet set = replica_programs(request);
     EXPECT_EQ(set.mesh.dp, 1);
@@ -278,8 +271,7 @@ double flop_of(const program::ProgramSet& set, program::Section section) {
 /// GEMMs of a token: 2 h (h + 2 kv + h) for projections, 2 x 2 x heads x d x length for attention,
 /// 2 x 2 h f for the pair, and 2 h V for a sample's newest token.
 TEST(ServePrograms, WorkIsOfTheBatchAndThePosition) {
-  const Request request =
-      scale(served({{"output", "3"}, {"max_batch", "4"}}), {.tp = 2}, Scaling::strong);
+  const Request request = scale(served("output=3 max_batch=4"_options), {.tp = 2}, Scaling::strong);
   const program::ProgramSet set = replica_programs(request);
   const double h = 16, f = 32, layers = 2, vocabulary = 32, prompt = 6;
   const auto token = [&](double length) {
@@ -296,8 +288,7 @@ TEST(ServePrograms, WorkIsOfTheBatchAndThePosition) {
 }
 
 TEST(ServePrograms, TheTwinIsThatOfInference) {
-  const Request request =
-      scale(served({{"max_batch", "4"}, {"output", "2"}}), {.dp = 2}, Scaling::strong);
+  const Request request = scale(served("max_batch=4 output=2"_options), {.dp = 2}, Scaling::strong);
   const Request relative = twin(request);
   EXPECT_EQ(relative.keep, Keep::observables);
   EXPECT_EQ(relative.options.at("batch"), "2");

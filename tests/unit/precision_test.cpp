@@ -52,7 +52,7 @@ std::vector<std::pair<const Op*, const Payload*>> all_of(const program::RankProg
 }
 
 TEST(Precisions, AllDoTheSameWork) {
-  for (const mesh::Shape& mesh : {mesh::Shape{}, mesh::Shape{.tp = 2, .dp = 2, .pp = 2}}) {
+  for (const mesh::Shape& mesh : {""_mesh, "tp=2,dp=2,pp=2"_mesh}) {
     for (const char* output : {"reduce", "gather"}) {
       const Options options{{"tp_output", output}, {"vocabulary", "on"}};
       const program::ProgramSet plain = weak(aligned(Precision::f32, options), mesh);
@@ -70,15 +70,15 @@ TEST(Precisions, AllDoTheSameWork) {
 }
 
 TEST(Precisions, Tf32IsAModeOfEveryGemm) {
-  const program::ProgramSet set = weak(aligned(Precision::tf32, {{"vocabulary", "on"}}), {});
+  const program::ProgramSet set = weak(aligned(Precision::tf32, "vocabulary=on"_options), {});
   for (const auto& [op, gemm] : all_of<Gemm>(set.programs[0])) {
     EXPECT_EQ(gemm->mode, program::ComputeMode::tf32);
   }
 }
 
 TEST(Fp8, LinearLayersMultiplyFp8AndNothingElseDoes) {
-  const program::ProgramSet set = weak(
-      aligned(Precision::fp8, {{"vocabulary", "on"}, {"tp_output", "gather"}}), {.tp = 2, .pp = 2});
+  const program::ProgramSet set =
+      weak(aligned(Precision::fp8, "vocabulary=on tp_output=gather"_options), {.tp = 2, .pp = 2});
   for (const program::RankProgram& program : set.programs) {
     std::map<std::string, int> kinds;  // "type of A x type of B -> type of D"
     for (const auto& [op, gemm] : all_of<Gemm>(program)) {
@@ -133,7 +133,7 @@ TEST(Fp8, CastsWeightsOnceAStepAndEachOperandOnce) {
 
 TEST(Fp8, KeepsNarrowInputsForBackward) {
   const auto kept = [](Precision precision) {
-    const program::ProgramSet set = weak(aligned(precision, {{"schedule", "gpipe"}}), {});
+    const program::ProgramSet set = weak(aligned(precision, "schedule=gpipe"_options), {});
     const program::Facts facts = facts_of(set);
     EXPECT_EQ(facts.peak_live_microbatches, 3);
     return peak_of(facts, Role::activation);
@@ -174,7 +174,7 @@ TEST(Fp8, TwinsAreAlignedForEveryModelAndMesh) {
   for (const std::string& model : model_names()) {
     for (const int tp : {1, 2, 8}) {
       Request base{.model = load_model(model), .precision = Precision::fp8};
-      base.options = {{"microbatch", "1"}, {"microbatches", "4"}, {"tp_output", "gather"}};
+      base.options = "microbatch=1 microbatches=4 tp_output=gather"_options;
       const mesh::Shape mesh{.tp = tp};
       if (mesh::violation(mesh, hybrid.limits(base, Scaling::strong))) continue;
       EXPECT_EQ(testing_support::refusal([&] {
@@ -224,10 +224,10 @@ Travel travel_of(const program::RankProgram& program, Transport transport) {
 
 TEST(StrategyTransport, MovesWhatTravelsToSymmetricMemoryAndNothingElse) {
   const std::vector<Options> sets{{},
-                                  {{"sequence_parallel", "on"}, {"chunks", "2"}},
-                                  {{"sequence_parallel", "on"}, {"ring", "on"}},
-                                  {{"tp_output", "gather"}, {"handover", "scattered"}},
-                                  {{"schedule", "zb-h1"}, {"recompute", "full"}}};
+                                  "sequence_parallel=on chunks=2"_options,
+                                  "sequence_parallel=on ring=on"_options,
+                                  "tp_output=gather handover=scattered"_options,
+                                  "schedule=zb-h1 recompute=full"_options};
   for (const Options& options : sets) {
     Options with = options;
     with["transport"] = "symmetric";
@@ -259,11 +259,9 @@ TEST(StrategyTransport, MovesWhatTravelsToSymmetricMemoryAndNothingElse) {
 
 TEST(StrategyTransport, PutsWhatKernelsReachAtTheSamePlacesOnAllRanksOfTp) {
   const mesh::Shape mesh{.tp = 4, .pp = 2};
-  const program::ProgramSet set = transported({{"transport", "symmetric"},
-                                               {"sequence_parallel", "on"},
-                                               {"ring", "on"},
-                                               {"vocabulary", "on"}},
-                                              mesh, Keep::observables);
+  const program::ProgramSet set =
+      transported("transport=symmetric sequence_parallel=on ring=on vocabulary=on"_options, mesh,
+                  Keep::observables);
   for (int rank = 0; rank < mesh.size(); ++rank) {
     const program::RankProgram &mine = set.of(rank), &first = set.of(rank / 4 * 4);
     ASSERT_EQ(mine.buffers.size(), first.buffers.size());
@@ -276,7 +274,7 @@ TEST(StrategyTransport, PutsWhatKernelsReachAtTheSamePlacesOnAllRanksOfTp) {
 }
 
 TEST(StrategyTransport, LeavesGradientsOverDpToNccl) {
-  const program::ProgramSet set = transported({{"transport", "symmetric"}}, {.tp = 2, .dp = 2});
+  const program::ProgramSet set = transported("transport=symmetric"_options, {.tp = 2, .dp = 2});
   std::size_t reductions = 0;
   for (const program::Op& op : set.of(0).step().ops) {
     const auto* const collective = std::get_if<Collective>(&op.payload);
@@ -289,8 +287,8 @@ TEST(StrategyTransport, LeavesGradientsOverDpToNccl) {
 }
 
 TEST(StrategyTransport, ChangesNothingWhereNothingTravels) {
-  for (const mesh::Shape& mesh : {mesh::Shape{}, mesh::Shape{.dp = 4}}) {
-    const program::ProgramSet set = transported({{"transport", "symmetric"}}, mesh);
+  for (const mesh::Shape& mesh : {""_mesh, "dp=4"_mesh}) {
+    const program::ProgramSet set = transported("transport=symmetric"_options, mesh);
     EXPECT_EQ(set.of(0).arena_bytes[static_cast<std::size_t>(Space::symmetric)], 0U);
     EXPECT_EQ(travel_of(set.of(0), Transport::symmetric).ops, 0U);
   }
@@ -298,7 +296,7 @@ TEST(StrategyTransport, ChangesNothingWhereNothingTravels) {
 
 TEST(StrategyTransport, OfMessagesHasNoAllToAll) {
   const Workload& p2p = find_workload("p2p");
-  Request request{.mesh = {.dp = 4}, .options = {{"transport", "symmetric"}}};
+  Request request{.mesh = {.dp = 4}, .options = "transport=symmetric"_options};
   std::set<std::string> kinds;
   std::size_t puts = 0;
   for (int batch = 0; batch < p2p.bench.batches(request); ++batch) {

@@ -180,7 +180,7 @@ TEST(Elementwise, BytesAreThoseOfOneReadAndOneWrite) {
   for (const bool gated : {false, true}) {
     for (const int tp : {1, 2}) {
       const program::ProgramSet set =
-          build({.gated = gated, .options = {{"elementwise", "on"}}, .mesh = {.tp = tp}});
+          build({.gated = gated, .options = "elementwise=on"_options, .mesh = {.tp = tp}});
       std::map<OpKind, double> bytes = bytes_by_kind(set);
       const Sizes s{gated, static_cast<double>(tp)};
       constexpr double element = 4;
@@ -200,7 +200,7 @@ TEST(Elementwise, BytesAreThoseOfOneReadAndOneWrite) {
 
 TEST(Elementwise, NormsOfSplitRowsAreThoseOfARank) {
   const program::ProgramSet set =
-      build({.options = {{"elementwise", "on"}, {"sequence_parallel", "on"}}, .mesh = {.tp = 4}});
+      build({.options = "elementwise=on sequence_parallel=on"_options, .mesh = {.tp = 4}});
   std::map<OpKind, double> bytes = bytes_by_kind(set);
   const Sizes s{false, 4};
   EXPECT_EQ(bytes[OpKind::norm],
@@ -246,9 +246,8 @@ TEST(Elementwise, AddsNoFlopAndNoTraffic) {
 TEST(Elementwise, OffIsTheStackWithoutIt) {
   for (const bool gated : {false, true}) {
     const program::ProgramSet plain = build({.gated = gated}),
-                              off = build(
-                                  {.gated = gated,
-                                   .options = {{"elementwise", "off"}, {"recompute", "none"}}});
+                              off = build({.gated = gated,
+                                           .options = "elementwise=off recompute=none"_options});
     EXPECT_EQ(plain.of(0).step().ops.size(), off.of(0).step().ops.size());
     for (const program::OutlineOp& op :
          program::outline(plain.of(0), program::Section::step, {}).ops) {
