@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "program/check.hpp"
 #include "program/match_table.hpp"
 #include "simulate/simulate.hpp"
 #include "stack_samples.hpp"
@@ -80,13 +79,6 @@ TEST(ContextParallel, ReducesEveryGradientOverCpAndDp) {
   }
 }
 
-TEST(ContextParallel, SplitsTheFlopOfTheWholeSequence) {
-  for (const int cp : {1, 2, 4, 8}) {
-    EXPECT_DOUBLE_EQ(flop_of(strong(row_request(2, 3), {.cp = cp})),
-                     2 * 3 * layer_flop(row_s / cp, row_s));
-  }
-}
-
 TEST(ContextParallel, KeepsAShareOfEveryActivation) {
   constexpr int layers = 3;
   constexpr double rows = row_s * row_b;
@@ -152,22 +144,6 @@ TEST(ContextParallel, HidesAllButTheLastBlockUnderTheGemmsOfTheBlocksThatAreTher
     ASSERT_LT(block, product);
     const auto is_block = [](OpKind kind) { return kind == OpKind::exchange; };
     EXPECT_EQ(step_time(set, program::Folding::as_streamed, is_block), flop_of(set)) << cp;
-  }
-}
-
-TEST(ContextParallel, TwinsKeepTheMeshAndDivide) {
-  const Workload& hybrid = find_workload("hybrid");
-  const std::vector<Options> sets{{},
-                                  "sequence_parallel=on chunks=2"_options,
-                                  "sequence_parallel=on ring=on vocabulary=on"_options};
-  for (const mesh::Shape mesh : {"cp=8"_mesh, "tp=4,cp=4"_mesh, "tp=2,cp=2,dp=2,pp=2"_mesh}) {
-    for (const Options& options : sets) {
-      const Request twin = hybrid.twin(scaled(row_request(4, 4, options), mesh, Scaling::strong));
-      EXPECT_EQ(twin.mesh, mesh);
-      const int parts = options.contains("sequence_parallel") ? mesh.cp * mesh.tp : mesh.cp;
-      EXPECT_EQ(twin.model.sequence % parts, 0);
-      EXPECT_NO_THROW(program::check(hybrid.build(twin))) << mesh::to_string(mesh);
-    }
   }
 }
 
