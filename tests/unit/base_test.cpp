@@ -14,6 +14,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <new>
 #include <string>
 #include <string_view>
@@ -116,12 +117,8 @@ struct IntTraits {
 };
 using IntHandle = Handle<IntTraits>;
 
-class HandleTest : public testing::Test {
- protected:
-  void SetUp() override { freed().clear(); }
-};
-
-TEST_F(HandleTest, FreesOnceAtTheEndOfItsLifeAndNeverNull) {
+TEST(HandleTest, FreesOnceAtTheEndOfItsLifeAndNeverNull) {
+  freed().clear();
   {
     const IntHandle handle{7}, none;
     EXPECT_TRUE(handle);
@@ -132,10 +129,11 @@ TEST_F(HandleTest, FreesOnceAtTheEndOfItsLifeAndNeverNull) {
   EXPECT_THAT(freed(), ElementsAre(7));
 }
 
-TEST_F(HandleTest, MovesTransferOwnership) {
+TEST(HandleTest, MovesTransferOwnershipReleaseGivesItUpAndResetReplaces) {
   static_assert(!std::is_copy_constructible_v<IntHandle>);
   static_assert(!std::is_copy_assignable_v<IntHandle>);
   static_assert(std::is_nothrow_move_constructible_v<IntHandle>);
+  freed().clear();
   {
     IntHandle first{1};
     IntHandle second{std::move(first)};
@@ -146,20 +144,14 @@ TEST_F(HandleTest, MovesTransferOwnership) {
     auto& alias = third;
     third = std::move(alias);
     EXPECT_EQ(third.get(), 1);
+    IntHandle fourth{4};
+    EXPECT_EQ(fourth.release(), 4);
+    EXPECT_FALSE(fourth);
+    fourth.reset(5);
+    fourth.reset(6);
+    EXPECT_THAT(freed(), ElementsAre(3, 5));
   }
-  EXPECT_THAT(freed(), ElementsAre(3, 1));
-}
-
-TEST_F(HandleTest, ReleaseGivesUpAndResetReplaces) {
-  {
-    IntHandle handle{1};
-    EXPECT_EQ(handle.release(), 1);
-    EXPECT_FALSE(handle);
-    handle.reset(2);
-    handle.reset(3);
-    EXPECT_THAT(freed(), ElementsAre(2));
-  }
-  EXPECT_THAT(freed(), ElementsAre(2, 3));
+  EXPECT_THAT(freed(), ElementsAre(3, 5, 6, 1));
 }
 
 TEST(Lists, AreCountedAndShort) {
@@ -183,17 +175,25 @@ TEST(Lists, AreCountedAndShort) {
 }
 
 TEST(Printable, EscapesWhatATerminalWouldObeyAndBytesThatAreNotUtf8) {
-  EXPECT_EQ(printable("plain text, 100%"), "plain text, 100%");
-  EXPECT_EQ(printable("\u00fcber \u65e5\u672c \U0001F600"), "\u00fcber \u65e5\u672c \U0001F600");
-  EXPECT_EQ(printable("\x1b[31m\n\t\x7f"), "\\x1b[31m\\x0a\\x09\\x7f");
-  EXPECT_EQ(printable(std::string_view{"a\0b", 3}), "a\\x00b");
-  EXPECT_EQ(printable("\u009b31m"), "\\u{9b}31m");
-  EXPECT_EQ(printable("abc\u202edef"), "abc\\u{202e}def");
-  EXPECT_EQ(printable("\xff\xfe"), "\\xff\\xfe");
-  EXPECT_EQ(printable("\xc3"), "\\xc3");                             // cut short
-  EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf");                    // '/' in two bytes
-  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");           // half a surrogate pair
-  EXPECT_EQ(printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");  // above U+10FFFF
+  // Among them a character cut short, '/' in two bytes, half a surrogate pair, and beyond U+10FFFF.
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"\x1b[31m\n\t\x7f", "\\x1b[31m\\x0a\\x09\\x7f"},
+      {std::string{"a\0b", 3}, "a\\x00b"},
+      {"\u009b31m", "\\u{9b}31m"},
+      {"abc\u202edef", "abc\\u{202e}def"},
+      {"\xff\xfe", "\\xff\\xfe"},
+      {"\xc3", "\\xc3"},
+      {"\xc0\xaf", "\\xc0\\xaf"},
+      {"\xed\xa0\x80", "\\xed\\xa0\\x80"},
+      {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"}};
+  for (const auto& [text, escaped] : cases) {
+    EXPECT_EQ(printable(text), escaped);
+    EXPECT_FALSE(is_plain(text)) << escaped;
+  }
+  for (const char* text : {"", "plain text, 100%", "\u00fcber \u65e5\u672c \U0001F600"}) {
+    EXPECT_EQ(printable(text), text);
+    EXPECT_TRUE(is_plain(text)) << text;
+  }
 }
 
 TEST(Printable, CutsBetweenCharacters) {
@@ -204,38 +204,27 @@ TEST(Printable, CutsBetweenCharacters) {
   EXPECT_EQ(quoted("x"), "'x'");
 }
 
-TEST(IsPlain, AgreesWithPrintable) {
-  EXPECT_TRUE(is_plain(""));
-  EXPECT_TRUE(is_plain("a b \u00fc"));
-  EXPECT_FALSE(is_plain("a\nb"));
-  EXPECT_FALSE(is_plain(std::string_view{"a\0b", 3}));
-  EXPECT_FALSE(is_plain("\xff"));
-  EXPECT_FALSE(is_plain("\u009b"));
-}
-
 constexpr std::array<std::string_view, 4> names{"workload", "model", "dtype", "max-time"};
+constexpr std::array<std::string_view, 3> axes{"pp", "tp", "dp"};
+constexpr std::array<std::string_view, 3> systems{"b200", "gh200", "h100-ndr"};
 
 TEST(NearestName, FindsTypingErrorsTheFirstOfEqualsAndBeginnings) {
-  EXPECT_EQ(nearest_name("modle", names), "model");
-  EXPECT_EQ(nearest_name("MODEL", names), "model");
-  EXPECT_EQ(nearest_name("maxtime", names), "max-time");
-  EXPECT_EQ(nearest_name("workloads", names), "workload");
-  EXPECT_EQ(nearest_name("tpye", names), "dtype");
-  constexpr std::array<std::string_view, 3> equals{"pp", "tp", "dp"};
-  EXPECT_EQ(nearest_name("xp", equals), "pp");
-  constexpr std::array<std::string_view, 3> systems{"b200", "gh200", "h100-ndr"};
+  for (const auto& [wrong, right] : {std::pair{"modle", "model"},
+                                     {"MODEL", "model"},
+                                     {"maxtime", "max-time"},
+                                     {"workloads", "workload"},
+                                     {"tpye", "dtype"}}) {
+    EXPECT_EQ(nearest_name(wrong, names), right);
+  }
+  EXPECT_EQ(nearest_name("xp", axes), "pp");
   EXPECT_EQ(nearest_name("h100", systems), "h100-ndr");
   EXPECT_EQ(nearest_name("h20", systems), "b200");
   EXPECT_EQ(did_you_mean("modle", names), "; did you mean 'model'?");
   EXPECT_EQ(did_you_mean("zzzzzzzzz", names), "");
-}
-
-TEST(NearestName, IsSilentWhenNothingIsNear) {
-  EXPECT_EQ(nearest_name("", names), std::nullopt);
-  EXPECT_EQ(nearest_name("zzzzzzzzz", names), std::nullopt);
-  EXPECT_EQ(nearest_name(std::string(1'000'000, 'm'), names), std::nullopt);
+  for (const std::string& far : {std::string{}, std::string(9, 'z'), std::string(1'000'000, 'm')}) {
+    EXPECT_EQ(nearest_name(far, names), std::nullopt);
+  }
   EXPECT_EQ(nearest_name("model", {}), std::nullopt);
-  constexpr std::array<std::string_view, 2> axes{"tp", "dp"};
   EXPECT_EQ(nearest_name("xy", axes), std::nullopt);
 }
 
@@ -253,33 +242,35 @@ TEST(Limited, GivesTheAnswerOfAnotherProcess) {
   EXPECT_EQ(errno, ECHILD);
 }
 
+/// Returns how work ended that gave no answer.
+std::string ended(const Limits& limits, const std::function<std::string()>& work) {
+  const Answer answer = answer_within(limits, work);
+  EXPECT_EQ(answer.text, std::nullopt);
+  return answer.ended;
+}
+
 TEST(Limited, SaysHowItEnded) {
-  const Answer killed = answer_within(plenty, []() -> std::string {
-    (void)raise(SIGSEGV);
-    return "late";
-  });
-  EXPECT_EQ(killed.text, std::nullopt);
-  EXPECT_EQ(killed.ended, "signal 11");
-  const Answer left = answer_within(plenty, []() -> std::string { _exit(7); });
-  EXPECT_EQ(left.text, std::nullopt);
-  EXPECT_EQ(left.ended, "exit status 7");
+  const auto killed = []() -> std::string { return std::to_string(raise(SIGSEGV)); };
+  EXPECT_EQ(ended(plenty, killed), "signal 11");
+  EXPECT_EQ(ended(plenty, []() -> std::string { _exit(7); }), "exit status 7");
+  const auto endless = [] { return std::string(std::size_t{1} << 24U, 'x'); };
+  EXPECT_EQ(ended(plenty, endless), "an endless answer");
 }
 
 TEST(Limited, EndsWhatTakesTooLong) {
   Limits limits = plenty;
   limits.cpu_time = seconds{1};
-  const Answer busy = answer_within(limits, []() -> std::string {
+  const auto busy = []() -> std::string {
     while (clock() >= 0) {
     }
     return "it ends";
-  });
-  EXPECT_EQ(busy.text, std::nullopt);
-  EXPECT_EQ(busy.ended, "more than 1 s of CPU time");
+  };
+  EXPECT_THAT(ended(limits, busy), testing::HasSubstr("CPU time"));
   limits.wall_time = seconds{1};
-  const Answer idle = answer_within(limits, []() -> std::string {
+  const auto idle = []() -> std::string {
     while (true) pause();
-  });
-  EXPECT_EQ(idle.ended, "more than 1 s");
+  };
+  EXPECT_EQ(ended(limits, idle), "more than 1 s");
 }
 
 TEST(Limited, RefusesMoreMemory) {
@@ -295,13 +286,6 @@ TEST(Limited, RefusesMoreMemory) {
   EXPECT_TRUE(!answer.text || answer.text == "none") << answer.text.value_or(answer.ended);
 }
 
-TEST(Limited, CutsOffWhoNeverStopsSpeaking) {
-  const Answer answer =
-      answer_within(plenty, [] { return std::string(std::size_t{1} << 24U, 'x'); });
-  EXPECT_EQ(answer.text, std::nullopt);
-  EXPECT_EQ(answer.ended, "an endless answer");
-}
-
 /// In pieces of `piece` bytes.
 std::string digest_of(std::string_view bytes, std::size_t piece) {
   Blake2b digest;
@@ -315,30 +299,22 @@ std::string made(std::size_t size) {
   return bytes;
 }
 
-TEST(Blake2b, GivesWhatOthersGive) {
-  EXPECT_EQ(digest_of("", 1), "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8");
-  EXPECT_EQ(digest_of("abc", 3),
-            "bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319");
-}
-
 /// Python's hashlib.blake2b(..., digest_size=32), around the ends of blocks.
-TEST(Blake2b, TakesBytesInPiecesOfAnySize) {
-  struct Case {
-    std::size_t bytes;
-    const char* digest;
-  };
-  for (const Case& expected :
-       {Case{1, "e88bd757ad5b9bedf372d8d3f0cf6c962a469db61a265f6418e1ffed86da29ec"},
-        Case{127, "c9ae3859964b35f04c54b36d33cf299d7290ee621005d28e51598a943560aaaa"},
-        Case{128, "f0501d06597880592bc49234eef100ec1ff349058d0e9d9b753504e24af86dd6"},
-        Case{129, "a34a4e1e03c541dfbf3099c4b6c143c022ced65c28bd7e8a10e0a098461aecf0"},
-        Case{255, "f2d64a40e9412a3414161ff6250075225418fd7c271c1123e162e1bca0de9f93"},
-        Case{256, "d93ebb9c802f5630ab22516fd82b6c21bc8bd551d531349b715f046ed11ed871"},
-        Case{257, "4ce481b24d387422d2bc2baa03d1afd55a1327939ff537c71eb9b38709268649"},
-        Case{1000003, "26eac2928cd76a2d1c4560d812b2127f037c431611d5556a761e5f8445ad10e4"}}) {
-    const std::string bytes = made(expected.bytes);
+TEST(Blake2b, GivesWhatOthersGiveInPiecesOfAnySize) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"", "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8"},
+      {"abc", "bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319"},
+      {made(1), "e88bd757ad5b9bedf372d8d3f0cf6c962a469db61a265f6418e1ffed86da29ec"},
+      {made(127), "c9ae3859964b35f04c54b36d33cf299d7290ee621005d28e51598a943560aaaa"},
+      {made(128), "f0501d06597880592bc49234eef100ec1ff349058d0e9d9b753504e24af86dd6"},
+      {made(129), "a34a4e1e03c541dfbf3099c4b6c143c022ced65c28bd7e8a10e0a098461aecf0"},
+      {made(255), "f2d64a40e9412a3414161ff6250075225418fd7c271c1123e162e1bca0de9f93"},
+      {made(256), "d93ebb9c802f5630ab22516fd82b6c21bc8bd551d531349b715f046ed11ed871"},
+      {made(257), "4ce481b24d387422d2bc2baa03d1afd55a1327939ff537c71eb9b38709268649"},
+      {made(1000003), "26eac2928cd76a2d1c4560d812b2127f037c431611d5556a761e5f8445ad10e4"}};
+  for (const auto& [bytes, digest] : cases) {
     for (const std::size_t piece : {1U, 64U, 127U, 128U, 129U, 4096U}) {
-      EXPECT_EQ(digest_of(bytes, piece), expected.digest) << expected.bytes << ' ' << piece;
+      EXPECT_EQ(digest_of(bytes, piece), digest) << bytes.size() << ' ' << piece;
     }
   }
 }

@@ -12,11 +12,13 @@
 #include <cstring>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "program/check.hpp"
 #include "program/low_precision.hpp"
-#include "refusal.hpp"
+#include "request_text.hpp"
+#include "words.hpp"
 #include "workloads/api/options.hpp"
 #include "workloads/bench/exact_data.hpp"
 #include "workloads/calibrate/calibrate.hpp"
@@ -45,16 +47,16 @@ TEST(Sizes, AreListsAndRanges) {
 }
 
 TEST(Sizes, WithoutMeaningAreRefused) {
-  for (const auto& [text, why] : {std::pair{"64..8", "from large to small"},
-                                  {"8..64*1", "from 2 to"},
-                                  {"8..64*x", "from 2 to"},
-                                  {"8,,9", "an empty part"},
-                                  {"8,8", "twice"},
-                                  {"0..8", "0 bytes"},
-                                  {"64M", "64M"},
-                                  {"..", "sizes"}}) {
-    EXPECT_THAT(refusal([&] { static_cast<void>(parse_sizes("sizes", text)); }), HasSubstr(why));
-  }
+  testing_support::expect_words_of<std::string>(
+      {{"64..8", {"large to small"}},
+       {"8..64*1", {"from 2 to"}},
+       {"8..64*x", {"from 2 to"}},
+       {"8,,9", {"an empty part"}},
+       {"8,8", {"twice"}},
+       {"0..8", {"0 bytes"}},
+       {"64M", {"64M"}},
+       {"..", {"sizes"}}},
+      [](const auto& text) { return refusal([&] { (void)parse_sizes("sizes", text); }); });
 }
 
 TEST(Pattern, SumsAreExactOnAnyNumberOfRanks) {
@@ -71,23 +73,21 @@ TEST(Pattern, SumsAreExactOnAnyNumberOfRanks) {
 
 /// The reduction of two ranks' patterns, added in the type itself.
 TEST(Pattern, TablesAreTheReductionInTheTypeItself) {
-  const std::vector<int> first{0}, second{1}, both{0, 1};
-  const auto value = [](const std::vector<std::byte>& table, std::size_t i) {
-    float element = 0;
-    std::memcpy(&element, table.data() + i * sizeof element, sizeof element);
-    return element;
+  const auto values = [](const std::vector<int>& ranks, program::Reduction reduction) {
+    const std::vector<std::byte> table = pattern_table(DType::f32, 2, ranks, reduction);
+    std::vector<float> elements(pattern_period);
+    std::memcpy(elements.data(), table.data(), pattern_period * sizeof(float));
+    return elements;
   };
-  const auto a = pattern_table(DType::f32, 2, first, program::Reduction::sum);
-  const auto b = pattern_table(DType::f32, 2, second, program::Reduction::sum);
-  const auto sum = pattern_table(DType::f32, 2, both, program::Reduction::sum);
-  const auto least = pattern_table(DType::f32, 2, both, program::Reduction::min);
-  const auto most = pattern_table(DType::f32, 2, both, program::Reduction::max);
+  using enum program::Reduction;
+  const auto a = values({0}, sum), b = values({1}, sum);
+  const auto sums = values({0, 1}, sum), least = values({0, 1}, min), most = values({0, 1}, max);
   int different = 0;
   for (std::size_t i = 0; i < pattern_period; ++i) {
-    EXPECT_EQ(value(sum, i), value(a, i) + value(b, i));
-    EXPECT_EQ(value(least, i), std::min(value(a, i), value(b, i)));
-    EXPECT_EQ(value(most, i), std::max(value(a, i), value(b, i)));
-    different += value(a, i) != value(b, i) ? 1 : 0;
+    EXPECT_EQ(sums[i], a[i] + b[i]);
+    EXPECT_EQ(least[i], std::min(a[i], b[i]));
+    EXPECT_EQ(most[i], std::max(a[i], b[i]));
+    different += a[i] != b[i] ? 1 : 0;
   }
   EXPECT_GT(different, 60000);  // two ranks' data are not alike
 }
@@ -98,12 +98,12 @@ TEST(Pattern, NarrowSumsUseManyValuesOfTheExactIntegers) {
   EXPECT_EQ(pattern_grid(DType::bf16, 256), (PatternGrid{.range = 1}));
   EXPECT_GT(pattern_grid(DType::bf16, 512).one_in, 1U);
   EXPECT_EQ(pattern_grid(DType::i8, 4096), PatternGrid{});
-  EXPECT_EQ(exact_integers(DType::f16), 2048);
-  EXPECT_EQ(exact_integers(DType::bf16), 256);
-  EXPECT_EQ(exact_integers(DType::e4m3), 16);
-  EXPECT_EQ(exact_integers(DType::e5m2), 8);
-  EXPECT_EQ(exact_integers(DType::f32), 16777216);
-  EXPECT_FALSE(exact_integers(DType::i32).has_value());
+  using enum DType;
+  std::vector<std::optional<double>> integers;
+  for (const DType type : {f16, bf16, e4m3, e5m2, f32, i32}) {
+    integers.emplace_back(exact_integers(type));
+  }
+  EXPECT_THAT(integers, ElementsAre(2048, 256, 16, 8, 16777216, std::nullopt));
 }
 
 using collectives::CollectiveCase;
@@ -115,10 +115,9 @@ std::vector<CollectiveCase> cases(const Request& request) {
 /// (count/n) & ~(16/size - 1) for operations with parts, nccl-tests 2.19.
 TEST(Collectives, SizesAreRealisedLikeNcclTests) {
   for (const int ranks : {2, 3, 4, 6}) {
-    for (const CollectiveCase& one : cases(request_on(ranks, {{"sizes", "1000,4096"},
-                                                              {"op", "all_gather,all_reduce"},
-                                                              {"in_place", "no"},
-                                                              {"types", "f32,f64,u8"}}))) {
+    for (const CollectiveCase& one : cases(request_on(
+             ranks,
+             "sizes=1000,4096 op=all_gather,all_reduce in_place=no types=f32,f64,u8"_options))) {
       const std::uint64_t size = program::element_size(one.type);
       if (one.operation == collectives::Operation::all_reduce) {
         EXPECT_EQ(one.bytes, one.count * size);
@@ -134,40 +133,38 @@ TEST(Collectives, SizesAreRealisedLikeNcclTests) {
 }
 
 TEST(Collectives, SmallSizesWithoutAWholePartAreLeftOut) {
-  const auto few =
-      cases(request_on(4, {{"sizes", "8..128"}, {"op", "all_gather"}, {"in_place", "no"}}));
+  const auto few = cases(request_on(4, "sizes=8..128 op=all_gather in_place=no"_options));
   ASSERT_EQ(few.size(), 2U);  // 64 and 128: 16 bytes a rank and more
   EXPECT_EQ(few.front().bytes, 64U);
 }
 
 TEST(Collectives, OptionsWithoutMeaningAreRefused) {
-  const auto said = [](int ranks, Options options) {
-    return refusal([&] { static_cast<void>(cases(request_on(ranks, std::move(options)))); });
+  const auto said = [](const Request& request) {
+    return refusal([&] { static_cast<void>(cases(request)); });
   };
-  EXPECT_THAT(said(2, {{"root", "2"}}), HasSubstr("root=2: a group has 2 ranks"));
-  EXPECT_THAT(said(2, {{"axis", "tp"}}), HasSubstr("has no axis tp"));
-  EXPECT_THAT(said(4, {{"op", "all_gather"}, {"sizes", "8"}}), HasSubstr("nothing to measure"));
-  EXPECT_THAT(said(2, {{"op", "sendrecv"}, {"in_place", "yes"}}), HasSubstr("nothing to measure"));
+  const auto of_two = [&](const Options& options) { return said(request_on(2, options)); };
+  testing_support::expect_words_of<Options>(
+      {{"root=2"_options, {"root=2", "has 2 ranks"}},
+       {"axis=tp"_options, {"has no axis tp"}},
+       {"op=sendrecv in_place=yes"_options, {"nothing to measure"}}},
+      of_two);
+  EXPECT_THAT(said(request_on(4, "op=all_gather sizes=8"_options)),
+              HasSubstr("nothing to measure"));
   Request crossed = request_on(2, {});
   crossed.mesh.tp = 2;
-  EXPECT_THAT(refusal([&] { static_cast<void>(cases(crossed)); }), HasSubstr("in one row"));
+  EXPECT_THAT(said(crossed), HasSubstr("in one row"));
 }
 
 TEST(Collectives, EveryProgramPlaysToItsEnd) {
-  for (const mesh::Shape mesh : std::initializer_list<mesh::Shape>{{},
-                                                                   {.dp = 2},
-                                                                   {.dp = 3},
-                                                                   {.dp = 4},
-                                                                   {.dp = 7},
-                                                                   {.dp = 8},
-                                                                   {.tp = 2, .dp = 2},
-                                                                   {.tp = 4, .pp = 2}}) {
+  const Options options{{"sizes", "8..4KiB*8"},
+                        {"implementation", "library,ring,tree,recursive-doubling"},
+                        {"reduction", "sum,max"},
+                        {"groups", "both"},
+                        {"rotate", "16KiB"}};
+  for (const mesh::Shape& mesh : {""_mesh, "dp=2"_mesh, "dp=3"_mesh, "dp=4"_mesh, "dp=7"_mesh,
+                                  "dp=8"_mesh, "tp=2,dp=2"_mesh, "tp=4,pp=2"_mesh}) {
     SCOPED_TRACE(mesh::to_string(mesh));
-    Request request = request_on(1, {{"sizes", "8..4KiB*8"},
-                                     {"implementation", "library,ring,tree,recursive-doubling"},
-                                     {"reduction", "sum,max"},
-                                     {"groups", "both"},
-                                     {"rotate", "16KiB"}});
+    Request request = request_on(1, options);
     request.mesh = mesh;
     if (mesh.tp > 1) request.options["axis"] = "tp";
     const Bench bench = collectives::build(request, 0);
@@ -178,8 +175,7 @@ TEST(Collectives, EveryProgramPlaysToItsEnd) {
 
 /// The bytes that a row is named after are those that its program moves.
 TEST(Collectives, RowsSayWhatTheProgramsMove) {
-  const Request request =
-      request_on(4, {{"sizes", "64..4KiB*4"}, {"rotate", "1KiB"}, {"reduction", "sum"}});
+  const Request request = request_on(4, "sizes=64..4KiB*4 rotate=1KiB reduction=sum"_options);
   const Bench bench = collectives::build(request, 0);
   for (const Case& one : bench.cases) {
     const RowSpec& row = bench.rows[one.row_begin];
@@ -195,11 +191,9 @@ TEST(Collectives, RowsSayWhatTheProgramsMove) {
 /// recursive doubling log2(n) S, its gather and scatter (n-1)/n S.
 TEST(Collectives, TextbookAlgorithmsSendTheirTextbookVolume) {
   constexpr int n = 8;
-  const Request request = request_on(n, {{"sizes", "4KiB"},
-                                         {"op", "all_reduce,all_gather,reduce_scatter"},
-                                         {"in_place", "no"},
-                                         {"rotate", "4KiB"},
-                                         {"implementation", "ring,recursive-doubling"}});
+  const Request request = request_on(
+      n,
+      "sizes=4KiB op=all_reduce,all_gather,reduce_scatter in_place=no rotate=4KiB implementation=ring,recursive-doubling"_options);
   const Bench bench = collectives::build(request, 0);
   ASSERT_EQ(bench.cases.size(), 6U);
   for (const Case& one : bench.cases) {
@@ -220,11 +214,7 @@ TEST(Collectives, TextbookAlgorithmsSendTheirTextbookVolume) {
 }
 
 TEST(Collectives, AloneOnlyTheFirstGroupPlays) {
-  Request request = request_on(1, {{"axis", "tp"},
-                                   {"groups", "one"},
-                                   {"op", "all_reduce"},
-                                   {"sizes", "64"},
-                                   {"in_place", "no"}});
+  Request request = request_on(1, "axis=tp groups=one op=all_reduce sizes=64 in_place=no"_options);
   request.mesh = {.tp = 2, .dp = 2};
   const Bench bench = collectives::build(request, 0);
   ASSERT_EQ(bench.rows.size(), 1U);
@@ -236,7 +226,7 @@ TEST(Collectives, AloneOnlyTheFirstGroupPlays) {
 
 TEST(Shapes, AreListsAndFamilies) {
   const auto shapes =
-      gemm::shapes_of(request_on(1, {{"shapes", "powers,64x32x16,8x8x8x4"}, {"largest", "512"}}));
+      gemm::shapes_of(request_on(1, "shapes=powers,64x32x16,8x8x8x4 largest=512"_options));
   ASSERT_EQ(shapes.size(), 5U);  // 128, 256, 512 and the two of the list
   EXPECT_EQ(shapes[2].m, 512U);
   EXPECT_EQ(shapes[3].flop(), 2.0 * 64 * 32 * 16);
@@ -246,14 +236,14 @@ TEST(Shapes, AreListsAndFamilies) {
 }
 
 TEST(Shapes, OfAModelAreThoseOfItsTrainingStep) {
-  Request request = request_on(1, {{"shapes", "model"}, {"microbatch", "2"}});
+  Request request = request_on(1, "shapes=model microbatch=2"_options);
   request.mesh = {.tp = 2};
   std::set<std::array<std::uint32_t, 4>> planned, played;
   for (const gemm::Shape& shape : gemm::shapes_of(request)) {
     planned.insert({shape.m, shape.n, shape.k, shape.batch});
   }
   Request training = request;
-  training.options = {{"microbatch", "2"}, {"microbatches", "1"}, {"batch", "2"}};
+  training.options = "microbatch=2 microbatches=1 batch=2"_options;
   for (const auto& program : hybrid::build(training).programs) {
     for (const program::Op& op : program.step().ops) {
       if (const auto* one = std::get_if<program::Gemm>(&op.payload)) {
@@ -273,16 +263,16 @@ TEST(Shapes, WithoutMeaningAreRefused) {
        {"64x64", "64x64x64x2x2", "0x1x1", "ax1x1", "1x1x1x", "4097", "1x1x"}) {
     EXPECT_THAT(refusal(request_on(1, {{"shapes", text}})), HasSubstr("MxNxK")) << text;
   }
-  Request narrow = request_on(1, {{"shapes", "24x16x16"}});
+  Request narrow = request_on(1, "shapes=24x16x16"_options);
   narrow.precision = Precision::fp8;
   EXPECT_THAT(refusal(narrow), HasSubstr("multiples of 16"));
-  Request divided = request_on(1, {{"shapes", "model"}});
+  Request divided = request_on(1, "shapes=model"_options);
   divided.mesh.tp = 3;
   EXPECT_NE(refusal(divided), "");
 }
 
 TEST(Shapes, OfFp8AreE4m3WithBothOperandsAlongK) {
-  Request request = request_on(1, {{"shapes", "64x32x16"}});
+  Request request = request_on(1, "shapes=64x32x16"_options);
   request.precision = Precision::fp8;
   const auto shape = gemm::shapes_of(request).front();
   EXPECT_EQ(shape.a, DType::e4m3);
@@ -292,8 +282,7 @@ TEST(Shapes, OfFp8AreE4m3WithBothOperandsAlongK) {
 }
 
 TEST(Gemm, ColdMultiplicationsGoThroughAllThatRotates) {
-  const Request request =
-      request_on(2, {{"shapes", "128x128x128"}, {"rotate", "1MiB"}, {"cache", "both"}});
+  const Request request = request_on(2, "shapes=128x128x128 rotate=1MiB cache=both"_options);
   const Bench bench = gemm::build(request, 0);
   EXPECT_NO_THROW(program::check(bench.set));
   ASSERT_EQ(bench.rows.size(), 2U);
@@ -308,7 +297,7 @@ TEST(Gemm, ColdMultiplicationsGoThroughAllThatRotates) {
 }
 
 TEST(Gemm, RowsSayWhatTheProgramsCompute) {
-  const Bench bench = gemm::build(request_on(1, {{"shapes", "32x16x8x2,16x16x16"}}), 0);
+  const Bench bench = gemm::build(request_on(1, "shapes=32x16x8x2,16x16x16"_options), 0);
   for (const Case& one : bench.cases) {
     const auto outline = program::outline(bench.set.of(0), one.section, bench.set.mesh);
     EXPECT_EQ(outline.ops.size(), one.calls);
@@ -334,27 +323,27 @@ TEST(Overlap, PlaysEachAloneAndBothOnTwoStreams) {
 
 /// The collective is of all ranks, in the order of their places in the group of all axes.
 TEST(Overlap, ExpectsPartsByThePlaceInTheGroupOnMeshesOfSeveralAxes) {
-  for (const mesh::Shape& shape : {mesh::Shape{.tp = 2, .dp = 2}, mesh::Shape{.tp = 2, .pp = 3},
-                                   mesh::Shape{.tp = 2, .cp = 2, .dp = 2}}) {
-    Request request =
-        request_on(shape.size(), {{"shapes", "64x64x64"}, {"sizes", "4800"}, {"op", "all_to_all"}});
-    request.mesh = shape;
+  for (const mesh::Shape& shape : {"tp=2,dp=2"_mesh, "tp=2,pp=3"_mesh, "tp=2,cp=2,dp=2"_mesh}) {
+    const auto expected = [&](const char* op, int rank) {
+      Request request =
+          request_on(shape.size(), {{"shapes", "64x64x64"}, {"sizes", "4800"}, {"op", op}});
+      request.mesh = shape;
+      return overlap::expect(request, 0, 1, rank);
+    };
     const std::uint64_t part = 4800 / 4 / static_cast<std::uint64_t>(shape.size());
     for (int rank = 0; rank < shape.size(); ++rank) {
       const auto place =
           static_cast<std::uint64_t>(mesh::group_index(shape, rank, mesh::every_axis));
       const std::vector<int> members = mesh::group_members(shape, rank, mesh::every_axis);
-      const std::vector<Expectation> parts = overlap::expect(request, 0, 1, rank);
+      const std::vector<Expectation> parts = expected("all_to_all", rank);
       ASSERT_EQ(parts.size(), members.size());
       for (std::size_t other = 0; other < parts.size(); ++other) {
         EXPECT_EQ(parts[other].slice.offset, other * part);
         EXPECT_EQ(parts[other].slice.count, part);
-        EXPECT_THAT(parts[other].sources, testing::ElementsAre(members[other]));
+        EXPECT_THAT(parts[other].sources, ElementsAre(members[other]));
         EXPECT_EQ(parts[other].first, place * part);
       }
-      request.options["op"] = "reduce_scatter";
-      EXPECT_EQ(overlap::expect(request, 0, 1, rank).at(0).first, place * part);
-      request.options["op"] = "all_to_all";
+      EXPECT_EQ(expected("reduce_scatter", rank).at(0).first, place * part);
     }
   }
 }
@@ -373,7 +362,7 @@ TEST(Calibrate, HasMultiplicationsAndWhatTrainingCommunicates) {
       places[row.text.at("op")].insert(place == row.text.end() ? "" : place->second);
     }
   }
-  using testing::ElementsAre, testing::Pair;
+  using testing::Pair;
   EXPECT_THAT(
       places,
       ElementsAre(Pair("all_gather", ElementsAre("no")), Pair("all_reduce", ElementsAre("yes")),

@@ -4,6 +4,7 @@
 // Programs as chains of work and meetings, one rank of each class, and the draws of their noise.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <utility>
@@ -30,28 +31,35 @@ CoarseSet coarse(const mesh::Shape& mesh, const std::vector<MadeOp>& ops) {
                  {.tables = {one.costs}, .table_of_rank = first});
 }
 
-const std::vector<MadeOp> layers{
-    {.nanoseconds = 30},
-    {.nanoseconds = 40},
-    {.kind = OpKind::all_reduce, .nanoseconds = 10, .axes = tp},
-    {.nanoseconds = 50},
-    {.kind = OpKind::all_reduce, .nanoseconds = 10, .axes = tp},
-    {.kind = OpKind::copy, .nanoseconds = 5},
-    {.kind = OpKind::all_reduce, .nanoseconds = 20, .axes = dp},
-};
+MadeOp gemm(std::int64_t nanoseconds, std::vector<program::Wait> waits = {}) {
+  return {.nanoseconds = nanoseconds, .waits = std::move(waits)};
+}
+MadeOp sum(std::int64_t nanoseconds, mesh::AxisSet axes) {
+  return {.kind = OpKind::all_reduce, .nanoseconds = nanoseconds, .axes = axes};
+}
+/// A sum over dp on the second stream.
+MadeOp beside(std::int64_t nanoseconds, std::vector<program::Wait> waits = {}) {
+  MadeOp op = sum(nanoseconds, dp);
+  op.stream = 1;
+  op.waits = std::move(waits);
+  return op;
+}
+
+const std::vector<MadeOp> layers{gemm(30),   gemm(40),    sum(10, tp),
+                                 gemm(50),   sum(10, tp), {.kind = OpKind::copy, .nanoseconds = 5},
+                                 sum(20, dp)};
 
 // Work before a collective goes into its chain; another group begins another chain.
 TEST(Coarse, JoinsWhatOnlyTheirRankSees) {
   const CoarseSet set = coarse({.tp = 2, .dp = 2}, layers);
   const std::vector<CoarseOp>& ops = set.programs.at(0).lanes.at(0);
   ASSERT_EQ(ops.size(), 3U);
-  EXPECT_EQ(ops[0].kind, CoarseKind::chain);
+  EXPECT_EQ((std::array{ops[0].kind, ops[1].kind, ops[2].kind}),
+            (std::array{CoarseKind::chain, CoarseKind::work, CoarseKind::chain}));
   EXPECT_EQ(ops[0].count, 2U);
+  EXPECT_DOUBLE_EQ(ops[1].work.fixed, 5);
   EXPECT_DOUBLE_EQ(set.programs[0].links[0].before.compute, 70);
   EXPECT_DOUBLE_EQ(set.programs[0].links[0].before.spread, 50);  // 30^2 + 40^2 = 50^2
-  EXPECT_EQ(ops[1].kind, CoarseKind::work);
-  EXPECT_DOUBLE_EQ(ops[1].work.fixed, 5);
-  EXPECT_EQ(ops[2].kind, CoarseKind::chain);
 }
 
 // Alone, a rank's collectives are work of their time.
@@ -71,8 +79,7 @@ TEST(Coarse, ASlowRankIsWaitedFor) {
 }
 
 TEST(Coarse, ACollectiveWithoutItsPartnersIsADeadlock) {
-  const Made with = made({{.kind = OpKind::all_reduce, .nanoseconds = 10, .axes = dp}});
-  const Made none = made({{.nanoseconds = 10}});
+  const Made with = made({sum(10, dp)}), none = made({gemm(10)});
   const CoarseSet set = coarsen(
       {.mesh = {.dp = 2}, .outlines = {with.outline, none.outline}, .outline_of_rank = {0, 1}},
       {.tables = {with.costs, none.costs}, .table_of_rank = {0, 1}});
@@ -82,19 +89,15 @@ TEST(Coarse, ACollectiveWithoutItsPartnersIsADeadlock) {
 // The draws of ops add up by their squares: over 4000 steps of one op of 1000 and four of 500, the
 // deviation is 0.1 * 1000 * sqrt 2.
 TEST(Coarse, OpNoiseAddsUpByVariance) {
-  const CoarseSet set = coarse({}, {{.nanoseconds = 1000},
-                                    {.nanoseconds = 500},
-                                    {.nanoseconds = 500},
-                                    {.nanoseconds = 500},
-                                    {.nanoseconds = 500}});
+  const CoarseSet set = coarse({}, {gemm(1000), gemm(500), gemm(500), gemm(500), gemm(500)});
   constexpr int plays = 4000;
-  double sum = 0, squares = 0;
+  double total = 0, squares = 0;
   for (const auto& step : play_coarse(set, {.plays = plays, .op_noise = 0.1})) {
     const double time = step.at(0).end - step.at(0).begin;
-    sum += time;
+    total += time;
     squares += time * time;
   }
-  const double mean = sum / plays;
+  const double mean = total / plays;
   EXPECT_NEAR(mean, 3000, 10);  // 4.5 standard errors
   EXPECT_NEAR(std::sqrt(squares / plays - mean * mean), 141.4, 7);
 }
@@ -107,90 +110,65 @@ mesh::AxisSet tight(const std::vector<MadeOp>& ops) {
 // tp's longest stretch is 70 of 120, dp meets once a step.
 TEST(Synchrony, TightAxesMeetAllThroughAStep) {
   EXPECT_EQ(tight(layers), mesh::AxisSet{});
-  EXPECT_EQ(tight({{.nanoseconds = 50},
-                   {.kind = OpKind::all_reduce, .nanoseconds = 10, .axes = tp},
-                   {.nanoseconds = 50},
-                   {.kind = OpKind::all_reduce, .nanoseconds = 10, .axes = tp},
-                   {.kind = OpKind::all_reduce, .nanoseconds = 20, .axes = dp}}),
-            mesh::AxisSet{tp});
+  EXPECT_EQ(tight({gemm(50), sum(10, tp), gemm(50), sum(10, tp), sum(20, dp)}), mesh::AxisSet{tp});
 }
 
 // On another stream a meeting counts when the computing one waits for it; the wait at the end, and
 // another right after it, are one meeting.
 TEST(Synchrony, MeetingsOnOtherStreamsCountWhereTheyAreWaitedFor) {
-  const auto with_waits = [](std::vector<program::Wait> in_the_middle) {
-    return tight(
-        {{.nanoseconds = 50},
-         {.kind = OpKind::all_gather, .stream = 1, .nanoseconds = 10, .axes = dp},
-         {.nanoseconds = 50, .waits = std::move(in_the_middle)},
-         {.kind = OpKind::all_gather, .stream = 1, .nanoseconds = 10, .axes = dp},
-         {.kind = OpKind::update, .nanoseconds = 0, .waits = {{.stream = 1, .count = 2}}}});
+  const auto with_waits = [](const std::vector<program::Wait>& in_the_middle) {
+    return tight({gemm(50),
+                  beside(10),
+                  gemm(50, in_the_middle),
+                  beside(10),
+                  {.kind = OpKind::update, .waits = {{.stream = 1, .count = 2}}}});
   };
   EXPECT_EQ(with_waits({}), mesh::AxisSet{});
   EXPECT_EQ(with_waits({{.stream = 1, .count = 1}}), mesh::AxisSet{dp});
 }
 
-ClassStep play(const std::vector<MadeOp>& ops, const Overlap& overlap) {
+/// Beside the other kind, compute takes 1.5 times as long and communication twice.
+ClassStep play(const std::vector<MadeOp>& ops) {
   const AllAlike ranks = all_alike({.dp = 4}, ops);
-  return play_classes(ranks.classes, ranks.costs, overlap, Record::spans);
+  return play_classes(ranks.classes, ranks.costs, {.compute = 1.5, .communication = 2},
+                      Record::spans);
 }
 
-double length(const ClassStep& step, std::size_t op) {
-  const timeline::Span& span = step.timeline.ranks.at(0).spans.at(op);
-  return static_cast<double>((span.end - span.start).value());
+void expect_lengths(const ClassStep& step, const std::vector<double>& nanoseconds) {
+  const auto& spans = step.timeline.ranks.at(0).spans;
+  ASSERT_EQ(spans.size(), nanoseconds.size());
+  for (std::size_t op = 0; op < spans.size(); ++op) {
+    const auto length = static_cast<double>((spans[op].end - spans[op].start).value());
+    EXPECT_NEAR(length, nanoseconds[op], 2) << op;
+  }
 }
 
 // A GEMM of 1000 beside an all-reduce of 600, from the same instant. All of the reduction is beside
 // it: at half speed it takes 1200. For those the GEMM does 1200 / 1.5 = 800 of its work, and 200
 // are left: 1400.
 TEST(Overlap, OpsBesideTheOtherKindTakeTheirShareLonger) {
-  const ClassStep step =
-      play({{.nanoseconds = 1000},
-            {.kind = OpKind::all_reduce, .stream = 1, .nanoseconds = 600, .axes = dp}},
-           {.compute = 1.5, .communication = 2});
-  EXPECT_NEAR(length(step, 0), 1400, 2);
-  EXPECT_NEAR(length(step, 1), 1200, 2);
+  const ClassStep step = play({gemm(1000), beside(600)});
+  expect_lengths(step, {1400, 1200});
   EXPECT_NEAR(step.seconds, 1400e-9, 2e-9);
   EXPECT_LT(step.error, 1e-3);
 }
 
 // No op runs beside another: the reduction waits for the GEMM, and the second GEMM for the
-// reduction.
-TEST(Overlap, OpsAloneTakeTheirTime) {
-  const ClassStep step = play({{.nanoseconds = 1000},
-                               {.kind = OpKind::all_reduce,
-                                .stream = 1,
-                                .nanoseconds = 600,
-                                .axes = dp,
-                                .waits = {{.stream = 0, .count = 1}}},
-                               {.nanoseconds = 500, .waits = {{.stream = 1, .count = 1}}}},
-                              {.compute = 1.5, .communication = 2});
+// reduction. Copies are neither kind.
+TEST(Overlap, OpsAloneTakeTheirTimeAndCopiesStretchNothing) {
+  const ClassStep step = play({gemm(1000), beside(600, {{.stream = 0, .count = 1}}),
+                               gemm(500, {{.stream = 1, .count = 1}})});
   EXPECT_DOUBLE_EQ(step.seconds, 2100e-9);
   EXPECT_EQ(step.error, 0);
-}
-
-// Copies are neither kind.
-TEST(Overlap, CopiesStretchNothing) {
-  const ClassStep step =
-      play({{.nanoseconds = 1000}, {.kind = OpKind::copy, .stream = 1, .nanoseconds = 600}},
-           {.compute = 1.5, .communication = 2});
-  EXPECT_DOUBLE_EQ(step.seconds, 1000e-9);
+  const MadeOp copy{.kind = OpKind::copy, .stream = 1, .nanoseconds = 600};
+  EXPECT_DOUBLE_EQ(play({gemm(1000), copy}).seconds, 1000e-9);
 }
 
 // Only the second half of the GEMM has the reduction beside it, which outlasts it: of the GEMM's
 // 500 left, at 2/3 speed: 750. The reduction has then done 375 of its 600, and ends 225 later.
 TEST(Overlap, CountsOnlyTheTimeBeside) {
-  const ClassStep step = play({{.nanoseconds = 500},
-                               {.nanoseconds = 500},
-                               {.kind = OpKind::all_reduce,
-                                .stream = 1,
-                                .nanoseconds = 600,
-                                .axes = dp,
-                                .waits = {{.stream = 0, .count = 1}}}},
-                              {.compute = 1.5, .communication = 2});
-  EXPECT_NEAR(length(step, 0), 500, 2);
-  EXPECT_NEAR(length(step, 1), 750, 3);
-  EXPECT_NEAR(length(step, 2), 975, 3);
+  const ClassStep step = play({gemm(500), gemm(500), beside(600, {{.stream = 0, .count = 1}})});
+  expect_lengths(step, {500, 750, 975});
   EXPECT_NEAR(step.seconds, 1475e-9, 4e-9);
 }
 
@@ -249,32 +227,34 @@ TEST(Normal, LargestOfManyDraws) {
   EXPECT_NEAR(largest_normal(1000).mean, 3.24144, 1e-5);
 }
 
-TEST(Normal, QuickDrawsHaveTheDistributionsMoments) {
-  double sum = 0, squares = 0, within = 0;
+/// Mean and mean square of what `draw` makes of many keys.
+std::pair<double, double> moments(double (*draw)(std::uint64_t)) {
   constexpr int count = 100000;
+  double total = 0, squares = 0;
   for (std::uint64_t key = 0; key < count; ++key) {
-    const double draw = quick_normal(mixed(key));
-    sum += draw;
-    squares += draw * draw;
-    within += std::abs(draw) < 1.96 ? 1 : 0;
+    total += draw(key);
+    squares += draw(key) * draw(key);
   }
-  EXPECT_NEAR(sum / count, 0, 0.01);
-  EXPECT_NEAR(squares / count, 1, 0.01);
-  EXPECT_NEAR(within / count, 0.95, 0.003);
+  return {total / count, squares / count};
+}
+
+TEST(Normal, QuickDrawsHaveTheDistributionsMoments) {
+  const auto [mean, square] = moments([](std::uint64_t key) { return quick_normal(mixed(key)); });
+  EXPECT_NEAR(mean, 0, 0.01);
+  EXPECT_NEAR(square, 1, 0.01);
+  const auto [within, same] = moments(
+      [](std::uint64_t key) { return std::abs(quick_normal(mixed(key))) < 1.96 ? 1.0 : 0.0; });
+  EXPECT_NEAR(within, 0.95, 0.003);
 }
 
 TEST(Normal, KeysGiveEvenDraws) {
-  double sum = 0, squares = 0;
-  constexpr int count = 100000;
-  for (std::uint64_t key = 0; key < count; ++key) {
-    const double draw = uniform(key);
-    ASSERT_GT(draw, 0);
-    ASSERT_LT(draw, 1);
-    sum += draw;
-    squares += draw * draw;
+  const auto [mean, square] = moments(uniform);
+  EXPECT_NEAR(mean, 1.0 / 2, 0.005);
+  EXPECT_NEAR(square, 1.0 / 3, 0.005);
+  for (std::uint64_t key = 0; key < 100000; ++key) {
+    ASSERT_GT(uniform(key), 0);
+    ASSERT_LT(uniform(key), 1);
   }
-  EXPECT_NEAR(sum / count, 1.0 / 2, 0.005);
-  EXPECT_NEAR(squares / count, 1.0 / 3, 0.005);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include "program/check.hpp"
@@ -44,15 +45,12 @@ double flop_of_attention(const Model& m, double length) {
 
 TEST(Infer, FlopFollowTheFormula) {
   for (const char* name : {"tiny", "gpt-1.3b", "llama3-8b"}) {
-    for (const mesh::Shape mesh :
-         {mesh::Shape{}, mesh::Shape{.tp = 4, .dp = 2}, mesh::Shape{.tp = 2, .pp = 4}}) {
+    for (const mesh::Shape mesh : {""_mesh, "tp=4,dp=2"_mesh, "tp=2,pp=4"_mesh}) {
       SCOPED_TRACE(std::string{name} + " " + mesh::to_string(mesh));
-      const double P = 48, output = 40, B = 6;
-      const Request request =
-          request_of(name, mesh, {{"prompt", "48"}, {"output", "40"}, {"batch", "6"}});
+      const double P = 48, output = 40, samples = 6 * mesh.dp;
+      const Request request = request_of(name, mesh, "prompt=48 output=40 batch=6"_options);
       const Bench bench = bench_of(request);
       const Model& m = request.model;
-      const double samples = B * mesh.dp;
       const double logits = 2.0 * m.hidden * m.vocabulary;
       const double prefill = samples * (P * (flop_of_token(m) + flop_of_attention(m, P)) + logits);
       EXPECT_NEAR(bench.rows.at(0).number.at("flop"), prefill, 1e-9 * prefill);
@@ -69,10 +67,8 @@ TEST(Infer, FlopFollowTheFormula) {
 }
 
 TEST(Infer, TheCacheHasTheMemoryOfItsFormula) {
-  for (const mesh::Shape mesh : {mesh::Shape{}, mesh::Shape{.tp = 4}, mesh::Shape{.dp = 2, .pp = 4},
-                                 mesh::Shape{.tp = 2, .pp = 2}}) {
-    Request request =
-        request_of("llama3-8b", mesh, {{"prompt", "100"}, {"output", "28"}, {"batch", "4,8"}});
+  for (const mesh::Shape mesh : {""_mesh, "tp=4"_mesh, "dp=2,pp=4"_mesh, "tp=2,pp=2"_mesh}) {
+    Request request = request_of("llama3-8b", mesh, "prompt=100 output=28 batch=4,8"_options);
     request.precision = Precision::bf16;
     for (int index = 0; index < 2; ++index) {
       const Bench bench = bench_of(request, index);
@@ -82,20 +78,18 @@ TEST(Infer, TheCacheHasTheMemoryOfItsFormula) {
           2.0 * m.layers / mesh.pp * batch * m.kv_heads / mesh.tp * 128 * m.head_size * bf16;
       EXPECT_EQ(bench.rows.at(0).number.at("cache_bytes"), cache);
       for (const program::RankProgram& program : bench.set.programs) {
-        double kept = 0, weights = 0;
+        std::map<program::Role, double> held;
         for (const program::Buffer& buffer : program.buffers) {
-          const auto bytes =
+          held[buffer.role] +=
               static_cast<double>(buffer.count * program::element_size(buffer.dtype));
-          if (buffer.role == program::Role::activation) kept += bytes;
-          if (buffer.role == program::Role::weight) weights += bytes;
-          EXPECT_NE(buffer.role, program::Role::gradient);
-          EXPECT_NE(buffer.role, program::Role::optimizer);
         }
-        EXPECT_EQ(kept, cache);
+        EXPECT_FALSE(held.contains(program::Role::gradient));
+        EXPECT_FALSE(held.contains(program::Role::optimizer));
+        EXPECT_EQ(held[program::Role::activation], cache);
         const double layers = flop_of_token(m) / 2 / mesh.pp / mesh.tp;
         const bool is_last = &program == &bench.set.programs.back();
         const double head = is_last ? 1.0 * m.hidden * m.vocabulary / mesh.tp : 0;
-        EXPECT_EQ(weights, bf16 * (layers + head));
+        EXPECT_EQ(held[program::Role::weight], bf16 * (layers + head));
       }
     }
   }
@@ -105,17 +99,18 @@ TEST(Infer, TheCacheHasTheMemoryOfItsFormula) {
 /// back from the last to the first.
 TEST(Infer, TrafficFollowsTheFormula) {
   const mesh::Shape mesh{.tp = 2, .pp = 4};
-  const Request request =
-      request_of("tiny", mesh, {{"prompt", "8"}, {"output", "16"}, {"batch", "8"}});
+  const Request request = request_of("tiny", mesh, "prompt=8 output=16 batch=8"_options);
   const Bench bench = bench_of(request);
   const double h = 64, f32 = 4, B = 8, rows = B * 8 + B * 16;  // of prefill and decode
   for (int stage = 0; stage < 4; ++stage) {
     const program::RankProgram& program = bench.set.of(mesh::rank_at(mesh, {.tp = 1, .pp = stage}));
     double reduced = 0, sent = 0;
     for (const program::Traffic& traffic : program::facts(program, mesh).traffic) {
-      const bool is_reduction = traffic.kind == program::OpKind::all_reduce;
-      (is_reduction ? reduced : sent) +=
-          static_cast<double>((is_reduction ? traffic.bytes : traffic.sent).value());
+      if (traffic.kind == program::OpKind::all_reduce) {
+        reduced += static_cast<double>(traffic.bytes.value());
+      } else {
+        sent += static_cast<double>(traffic.sent.value());
+      }
     }
     EXPECT_EQ(reduced, 2 * (8 / 4) * rows * h * f32);
     const double tokens = B + B * 16;
@@ -139,26 +134,21 @@ TEST(Infer, StagesAreBusyAsTheirGroupsAllow) {
   for (const int stages : {2, 4, 8}) {
     for (const int batch : {1, 2, 3, 4, 8, 24}) {
       SCOPED_TRACE(testing::Message() << stages << " stages, batch " << batch);
-      const mesh::Shape mesh{.pp = stages};
-      const Request request = request_of("tiny", mesh,
-                                         {{"prompt", "8"},
-                                          {"output", "4"},
-                                          {"batch", std::to_string(batch)},
-                                          {"vocabulary", "off"}});
+      Options options = "prompt=8 output=4 vocabulary=off"_options;
+      options["batch"] = std::to_string(batch);
+      const Request request = request_of("tiny", {.pp = stages}, options);
       const Bench bench = bench_of(request);
       const auto n = static_cast<int>(
           groups_of(static_cast<std::uint64_t>(batch), static_cast<std::uint64_t>(stages)));
-      const Model& m = request.model;
-      const int samples = batch / n;
-      const double prefill = samples * 8 * (flop_of_token(m) + flop_of_attention(m, 8)) / stages;
-      EXPECT_EQ(static_cast<double>(simulated(bench, 0)), (n + stages - 1) * prefill);
       // A token visits all stages before the next begins; groups follow each other one stage apart.
-      double longest = 0, token_sum = 0;
-      for (int t = 0; t < 4; ++t) {
-        longest = samples * (flop_of_token(m) + flop_of_attention(m, 8 + t + 1)) / stages;
-        token_sum += stages * longest;
-      }
-      EXPECT_EQ(static_cast<double>(simulated(bench, 1)), token_sum + (n - 1) * longest);
+      const auto of_stage = [&](double tokens, double length) {
+        const Model& m = request.model;
+        return batch / n * tokens * (flop_of_token(m) + flop_of_attention(m, length)) / stages;
+      };
+      EXPECT_EQ(static_cast<double>(simulated(bench, 0)), (n + stages - 1) * of_stage(8, 8));
+      double tokens = (n - 1) * of_stage(1, 8 + 4);
+      for (int t = 1; t <= 4; ++t) tokens += stages * of_stage(1, 8 + t);
+      EXPECT_EQ(static_cast<double>(simulated(bench, 1)), tokens);
     }
   }
 }
@@ -170,7 +160,7 @@ TEST(Infer, ProgramsHoldTogetherOnAnyMesh) {
         if (dp < 1) continue;
         const mesh::Shape mesh{.tp = tp, .dp = dp, .pp = pp};
         SCOPED_TRACE(mesh::to_string(mesh));
-        const Request request = request_of("tiny", mesh, {{"output", "5"}, {"batch", "1,3,8,20"}});
+        const Request request = request_of("tiny", mesh, "output=5 batch=1,3,8,20"_options);
         for (int index = 0; index < hooks().batches(request); ++index) {
           EXPECT_NO_THROW(program::check(bench_of(request, index).set));
         }
@@ -181,39 +171,38 @@ TEST(Infer, ProgramsHoldTogetherOnAnyMesh) {
 }
 
 TEST(Infer, GroupsDivideTheBatch) {
-  EXPECT_EQ(groups_of(1, 8), 1U);
+  std::vector<std::uint64_t> groups;
+  for (const std::uint64_t batch : {1U, 3U, 6U, 7U, 8U}) groups.push_back(groups_of(batch, 4));
+  EXPECT_THAT(groups, ElementsAre(1, 3, 3, 1, 4));
   EXPECT_EQ(groups_of(8, 1), 1U);
-  EXPECT_EQ(groups_of(8, 4), 4U);
-  EXPECT_EQ(groups_of(6, 4), 3U);
-  EXPECT_EQ(groups_of(7, 4), 1U);
-  EXPECT_EQ(groups_of(3, 4), 3U);
 }
 
 TEST(Infer, OptionsHaveDefaultsAndRefusals) {
   EXPECT_THAT(setting_of(request_of("tiny", {})).batches, ElementsAre(1, 2, 4, 8, 16, 32));
-  EXPECT_THAT(setting_of(request_of("tiny", {}, {{"batch", "8,1"}})).batches, ElementsAre(1, 8));
+  EXPECT_THAT(setting_of(request_of("tiny", {}, "batch=8,1"_options)).batches, ElementsAre(1, 8));
   EXPECT_EQ(request_of("tiny", {}).options.at("prompt"), "16");  // the model's sequence
   const auto refusal = [](const Options& options, Precision precision = Precision::f32) {
     const Request base{.model = load_model("tiny"), .precision = precision, .options = options};
     return testing_support::refusal([&] { static_cast<void>(scale(base, {}, Scaling::strong)); });
   };
-  EXPECT_THAT(refusal({{"batch", "2,x"}}), HasSubstr("'x'"));
-  EXPECT_THAT(refusal({{"batch", "0"}}), HasSubstr("from 1 to 65536"));
-  EXPECT_THAT(refusal({{"batch", "1,1"}}), HasSubstr("twice"));
-  EXPECT_THAT(refusal({{"batch", "65536"}, {"prompt", "100000"}}),
-              HasSubstr("a batch of at most 21474"));
-  EXPECT_THAT(refusal({}, Precision::fp8), HasSubstr("use --dtype bf16"));
+  testing_support::expect_words_of<Options>(
+      {{"batch=2,x"_options, {"'x'"}},
+       {"batch=0"_options, {"from 1 to 65536"}},
+       {"batch=1,1"_options, {"twice"}},
+       {"batch=65536 prompt=100000"_options, {"at most 21474"}}},
+      refusal);
+  EXPECT_THAT(refusal({}, Precision::fp8), HasSubstr("--dtype bf16"));
 }
 
 TEST(Infer, ATwinIsSmallAndAnsweredByOneRank) {
   const mesh::Shape mesh{.tp = 4, .dp = 2, .pp = 4};
-  const Request small = twin(request_of("llama3-70b", mesh, {{"batch", "1,8,64"}}));
+  const Request small = twin(request_of("llama3-70b", mesh, "batch=1,8,64"_options));
   EXPECT_THAT(setting_of(small).batches, ElementsAre(8));  // four groups of two
   EXPECT_EQ(small.model.kv_heads % mesh.tp, 0);
   EXPECT_EQ(small.model.layers, 8);
   EXPECT_TRUE(small.model.gated_mlp);
   const Request one = reference(small);
-  EXPECT_EQ(one.mesh, mesh::Shape{});
+  EXPECT_EQ(one.mesh, ""_mesh);
   EXPECT_THAT(setting_of(one).batches, ElementsAre(16));
   EXPECT_EQ(one.precision, Precision::f64);
 }
@@ -225,7 +214,6 @@ namespace isoscale::workloads::serve {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 Request served(const Options& options) {
   return {.model = model_of(
@@ -234,16 +222,17 @@ Request served(const Options& options) {
 }
 
 TEST(ServePrograms, WhatExcludesEachOtherIsRefusedWithTheWayOut) {
-  const auto refusal = [](const Options& options) {
-    return testing_support::refusal([&] { (void)scale(served(options), {}, Scaling::strong); });
-  };
-  EXPECT_THAT(refusal({{"rate", "fast"}}), HasSubstr("'fast'"));
-  EXPECT_THAT(refusal({{"rate", "-1"}}), HasSubstr("above 0"));
-  EXPECT_THAT(refusal({{"rate", "inf"}}), HasSubstr("above 0"));
-  EXPECT_THAT(refusal({{"slo", "0"}}), HasSubstr("slo"));
-  EXPECT_THAT(refusal({{"burst", "4"}}), HasSubstr("arrivals=bursty"));
-  EXPECT_THAT(refusal({{"output", "65536"}, {"max_batch", "2"}}), HasSubstr("at most 32768"));
-  EXPECT_EQ(refusal({{"rate", "2.5"}, {"slo", "0.5"}, {"arrivals", "bursty"}}), "");
+  testing_support::expect_words_of<Options>(
+      {{"rate=fast"_options, {"'fast'"}},
+       {"rate=-1"_options, {"above 0"}},
+       {"rate=inf"_options, {"above 0"}},
+       {"slo=0"_options, {"slo"}},
+       {"burst=4"_options, {"arrivals=bursty"}},
+       {"output=65536 max_batch=2"_options, {"at most 32768"}},
+       {"rate=2.5 slo=0.5 arrivals=bursty"_options, {}}},
+      [](const Options& options) {
+        return testing_support::refusal([&] { (void)scale(served(options), {}, Scaling::strong); });
+      });
 }
 
 TEST(ServePrograms, SizesArePowersOfTwoAndTheLargest) {
@@ -253,9 +242,8 @@ TEST(ServePrograms, SizesArePowersOfTwoAndTheLargest) {
 }
 
 TEST(ServePrograms, AReplicaHasAPrefillAndADecodeForEachTokenAndSize) {
-  const Options options{{"output", "3"}, {"max_batch", "3"}};
-  for (const mesh::Shape& mesh :
-       {mesh::Shape{}, mesh::Shape{.tp = 2, .dp = 3}, mesh::Shape{.tp = 2, .dp = 2, .pp = 2}}) {
+  const Options options = "output=3 max_batch=3"_options;
+  for (const mesh::Shape& mesh : {""_mesh, "tp=2,dp=3"_mesh, "tp=2,dp=2,pp=2"_mesh}) {
     const Request request = scale(served(options), mesh, Scaling::strong);
     const program::ProgramSet set = replica_programs(request);
     EXPECT_EQ(set.mesh.dp, 1);
@@ -278,8 +266,7 @@ double flop_of(const program::ProgramSet& set, program::Section section) {
 /// GEMMs of a token: 2 h (h + 2 kv + h) for projections, 2 x 2 x heads x d x length for attention,
 /// 2 x 2 h f for the pair, and 2 h V for a sample's newest token.
 TEST(ServePrograms, WorkIsOfTheBatchAndThePosition) {
-  const Request request =
-      scale(served({{"output", "3"}, {"max_batch", "4"}}), {.tp = 2}, Scaling::strong);
+  const Request request = scale(served("output=3 max_batch=4"_options), {.tp = 2}, Scaling::strong);
   const program::ProgramSet set = replica_programs(request);
   const double h = 16, f = 32, layers = 2, vocabulary = 32, prompt = 6;
   const auto token = [&](double length) {
@@ -296,8 +283,7 @@ TEST(ServePrograms, WorkIsOfTheBatchAndThePosition) {
 }
 
 TEST(ServePrograms, TheTwinIsThatOfInference) {
-  const Request request =
-      scale(served({{"max_batch", "4"}, {"output", "2"}}), {.dp = 2}, Scaling::strong);
+  const Request request = scale(served("max_batch=4 output=2"_options), {.dp = 2}, Scaling::strong);
   const Request relative = twin(request);
   EXPECT_EQ(relative.keep, Keep::observables);
   EXPECT_EQ(relative.options.at("batch"), "2");

@@ -1,16 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Times of ops from what was measured, and the places of groups and messages on nodes.
+// Times of ops from what was measured.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
-#include <random>
-#include <set>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -25,10 +20,8 @@ using program::OpKind;
 
 constexpr double us = 1e-6, mib = 1 << 20;
 
-Measured with_gemms(std::vector<TimedGemm> gemms) { return {.gemms = std::move(gemms)}; }
-
-TimedGemm cube(double extent, double rate, DType type = DType::f32) {
-  return {.type = type,
+TimedGemm cube(double extent, double rate) {
+  return {.type = DType::f32,
           .m = extent,
           .n = extent,
           .k = extent,
@@ -41,7 +34,7 @@ std::optional<double> seconds_of_cube(const Measured& measured, std::uint32_t ex
 }
 
 TEST(MeasuredGemm, IsExactForItsShapeTypeAndMode) {
-  const Measured measured = with_gemms({cube(64, 1e9), cube(128, 2e9)});
+  const Measured measured{.gemms = {cube(64, 1e9), cube(128, 2e9)}};
   EXPECT_DOUBLE_EQ(seconds_of_cube(measured, 128).value(), 2 * 128.0 * 128 * 128 / 2e9);
   EXPECT_FALSE(seconds_of_cube(measured, 64, DType::bf16));
   EXPECT_FALSE(measured_gemm_seconds(
@@ -50,7 +43,7 @@ TEST(MeasuredGemm, IsExactForItsShapeTypeAndMode) {
 
 /// Halfway between 64 and 256 in both logarithms both weigh the same: sqrt(1e9 * 4e9).
 TEST(MeasuredGemm, BlendsRatesOfNeighboursByDistance) {
-  const Measured measured = with_gemms({cube(64, 1e9), cube(256, 4e9)});
+  const Measured measured{.gemms = {cube(64, 1e9), cube(256, 4e9)}};
   const double expected = 2 * 128.0 * 128 * 128 / 2e9;
   EXPECT_NEAR(seconds_of_cube(measured, 128).value(), expected, 1e-9 * expected);
   // A third of the way has four times the weight of two thirds: (4 * log 1 + log 4) / 5.
@@ -123,6 +116,13 @@ Measured groups(Law law, OpKind kind, const std::vector<int>& sizes) {
   return measured;
 }
 
+/// One group whose members lie on as many nodes.
+Measured one_across(int nodes) {
+  Measured measured;
+  measured.communication = {curve(ring_seconds, OpKind::all_reduce, nodes, nodes, 5 * us, 10e9)};
+  return measured;
+}
+
 GroupPlace on_node(int members) {
   return {.members = members, .nodes = 1, .node_members = members};
 }
@@ -137,6 +137,15 @@ double seconds(const Measured& measured, OpKind kind, double bytes, const GroupP
   return measured_collective_seconds(measured, kind, bytes, place).value();
 }
 
+/// Expects that a group of one node is said to take what its law says.
+void expect_law(const Measured& measured, Law law, OpKind kind, int members,
+                const std::vector<double>& sizes = {8.0, 65536.0, 32 * mib}) {
+  for (const double bytes : sizes) {
+    const double truth = law(kind, members, bytes, 5 * us, 10e9);
+    EXPECT_NEAR(seconds(measured, kind, bytes, on_node(members)), truth, 0.01 * truth) << bytes;
+  }
+}
+
 TEST(MeasuredCollective, IsTheCurveOfItsGroup) {
   const Measured measured = groups(ring_seconds, OpKind::all_reduce, {2, 4});
   const double at = seconds(measured, OpKind::all_reduce, 4096 * 8, on_node(4));
@@ -148,16 +157,11 @@ TEST(MeasuredCollective, IsTheCurveOfItsGroup) {
 
 /// Three groups tell rings from trees, for small messages and for large ones.
 TEST(MeasuredCollective, GrowsByTheLawThatThreeGroupsFollow) {
-  for (const Law law : {ring_seconds, tree_seconds}) {
+  for (const auto& [law, expected] : {std::pair{Law{ring_seconds}, GrowthLaw::proportional},
+                                      {Law{tree_seconds}, GrowthLaw::logarithmic}}) {
     const Measured measured = groups(law, OpKind::all_reduce, {2, 4, 8});
-    const GrowthLaw expected =
-        law == ring_seconds ? GrowthLaw::proportional : GrowthLaw::logarithmic;
     EXPECT_EQ(measured.communication.front().law, expected);
-    for (const double bytes : {8.0, 65536.0, 32 * mib}) {
-      const double truth = law(OpKind::all_reduce, 64, bytes, 5 * us, 10e9);
-      const double at = seconds(measured, OpKind::all_reduce, bytes, on_node(64));
-      EXPECT_NEAR(at, truth, 0.01 * truth) << bytes;
-    }
+    expect_law(measured, law, OpKind::all_reduce, 64);
   }
 }
 
@@ -175,26 +179,17 @@ TEST(MeasuredCollective, TakesTheUsualAlgorithmWhereTwoGroupsDoNotTell) {
 /// Two groups tell whether bytes are moved in parts or whole, as Open MPI's non-blocking all-reduce
 /// in place does.
 TEST(MeasuredCollective, MovesWholeMessagesWhereTwoGroupsDo) {
-  const Measured sums = groups(binomial_seconds, OpKind::all_reduce, {2, 4});
+  for (const Law law : {binomial_seconds, at_once_seconds}) {
+    expect_law(groups(law, OpKind::all_reduce, {2, 4}), law, OpKind::all_reduce, 8);
+  }
+  const auto dealt = OpKind::reduce_scatter;
+  expect_law(groups(reduced_and_dealt_seconds, dealt, {2, 4}), reduced_and_dealt_seconds, dealt, 8,
+             {32 * mib});
   const Measured rings = groups(ring_seconds, OpKind::all_reduce, {2, 4});
-  const auto expect_foreseen = [](Law law, OpKind kind) {
-    const Measured measured = groups(law, kind, {2, 4});
-    for (const double bytes : {8.0, 65536.0, 32 * mib}) {
-      const double truth = law(kind, 8, bytes, 5 * us, 10e9);
-      EXPECT_NEAR(seconds(measured, kind, bytes, on_node(8)), truth, 0.01 * truth) << bytes;
-    }
-  };
-  expect_foreseen(binomial_seconds, OpKind::all_reduce);
-  expect_foreseen(at_once_seconds, OpKind::all_reduce);
-  const Measured dealt = groups(reduced_and_dealt_seconds, OpKind::reduce_scatter, {2, 4});
-  const double of_dealt =
-      reduced_and_dealt_seconds(OpKind::reduce_scatter, 8, 32 * mib, 5 * us, 10e9);
-  EXPECT_NEAR(seconds(dealt, OpKind::reduce_scatter, 32 * mib, on_node(8)), of_dealt,
-              0.01 * of_dealt);
   const double parts = 2.0 * 7 / 8 * 32 * mib / 10e9;
   EXPECT_NEAR(seconds(rings, OpKind::all_reduce, 32 * mib, on_node(8)), parts, 0.02 * parts);
   // Small messages tell nothing of bytes.
-  Measured small = sums;
+  Measured small = groups(binomial_seconds, OpKind::all_reduce, {2, 4});
   for (TimedCommunication& at : small.communication) at.samples.resize(2);
   settle_laws(small);
   const double small_parts = 2.0 * 7 / 8 / (2.0 * 3 / 4);
@@ -217,50 +212,46 @@ TEST(MeasuredCollective, IsMovedAsAssumedWhereOneGroupWasMeasured) {
 
 TEST(MeasuredCollective, LiesBetweenMeasuredGroups) {
   const Measured measured = groups(ring_seconds, OpKind::all_gather, {2, 8});
-  const double truth = ring_seconds(OpKind::all_gather, 5, 65536, 5 * us, 10e9);
-  const double at = seconds(measured, OpKind::all_gather, 65536, on_node(5));
-  EXPECT_NEAR(at, truth, 0.01 * truth);
+  expect_law(measured, ring_seconds, OpKind::all_gather, 5, {65536});
 }
 
 TEST(MeasuredCollective, KnowsNothingOfLinksThatNoGroupHad) {
   const Measured measured = groups(ring_seconds, OpKind::all_reduce, {2, 4});
   EXPECT_FALSE(measured_collective_seconds(measured, OpKind::all_reduce, 1e6, across(16, 2)));
-  Measured other;
-  other.communication = {curve(ring_seconds, OpKind::all_reduce, 2, 2, 5 * us, 10e9)};
-  EXPECT_FALSE(measured_collective_seconds(other, OpKind::all_reduce, 1e6, on_node(2)));
+  EXPECT_FALSE(measured_collective_seconds(one_across(2), OpKind::all_reduce, 1e6, on_node(2)));
 }
 
 /// One group across two nodes: nothing is known of the law but that one node costs what its
 /// members do, here nothing.
 TEST(MeasuredCollective, GoesFromOneNodeThroughTheOnlyGroup) {
-  Measured measured;
-  measured.communication = {curve(ring_seconds, OpKind::all_reduce, 2, 2, 5 * us, 10e9)};
-  const double log = seconds(measured, OpKind::all_reduce, 8, across(8, 8));
-  EXPECT_NEAR(log, 30 * us, 0.01 * 30 * us);
+  Measured measured = one_across(2);
+  const auto time = [&] { return seconds(measured, OpKind::all_reduce, 8, across(8, 8)); };
+  EXPECT_NEAR(time(), 30 * us, 0.01 * 30 * us);
   measured.growth = GrowthLaw::proportional;
-  const double linear = seconds(measured, OpKind::all_reduce, 8, across(8, 8));
-  EXPECT_NEAR(linear, 70 * us, 0.01 * 70 * us);
+  EXPECT_NEAR(time(), 70 * us, 0.01 * 70 * us);
 }
 
 TEST(MeasuredCollective, SharesThePortsOfANode) {
-  Measured measured;
-  measured.communication = {curve(ring_seconds, OpKind::all_reduce, 4, 4, 5 * us, 10e9)};
-  const double truth = ring_seconds(OpKind::all_reduce, 4, 8 * 4 * mib, 5 * us, 10e9);
+  Measured measured = one_across(4);
+  const auto law = [](double bytes) {
+    return ring_seconds(OpKind::all_reduce, 4, bytes, 5 * us, 10e9);
+  };
+  const double truth = law(8 * 4 * mib);
   EXPECT_NEAR(seconds(measured, OpKind::all_reduce, 4 * mib, across(4, 4, 8)), truth, 1e-3 * truth);
   measured.communication.front().sharing = 8;
-  EXPECT_NEAR(seconds(measured, OpKind::all_reduce, 4 * mib, across(4, 4, 8)),
-              ring_seconds(OpKind::all_reduce, 4, 4 * mib, 5 * us, 10e9), 1e-3 * truth);
+  EXPECT_NEAR(seconds(measured, OpKind::all_reduce, 4 * mib, across(4, 4, 8)), law(4 * mib),
+              1e-3 * truth);
 }
 
 TEST(MeasuredCollective, StandsInForKindsThatWereNotMeasured) {
-  Measured measured = groups(ring_seconds, OpKind::all_gather, {4});
-  const double gather = seconds(measured, OpKind::all_gather, mib, on_node(4));
-  const double scatter = seconds(measured, OpKind::reduce_scatter, mib, on_node(4));
-  EXPECT_DOUBLE_EQ(scatter, gather);
-  EXPECT_DOUBLE_EQ(seconds(measured, OpKind::all_reduce, mib, on_node(4)), 2 * gather);
-  const Measured sums = groups(ring_seconds, OpKind::all_reduce, {4});
-  const double sum = seconds(sums, OpKind::all_reduce, mib, on_node(4));
-  EXPECT_DOUBLE_EQ(seconds(sums, OpKind::all_gather, mib, on_node(4)), sum / 2);
+  const auto time = [](OpKind measured, OpKind wanted) {
+    return seconds(groups(ring_seconds, measured, {4}), wanted, mib, on_node(4));
+  };
+  const double gather = time(OpKind::all_gather, OpKind::all_gather);
+  EXPECT_DOUBLE_EQ(time(OpKind::all_gather, OpKind::reduce_scatter), gather);
+  EXPECT_DOUBLE_EQ(time(OpKind::all_gather, OpKind::all_reduce), 2 * gather);
+  EXPECT_DOUBLE_EQ(time(OpKind::all_reduce, OpKind::all_gather),
+                   time(OpKind::all_reduce, OpKind::all_reduce) / 2);
   EXPECT_FALSE(measured_collective_seconds({}, OpKind::all_gather, mib, on_node(4)));
 }
 
@@ -283,115 +274,6 @@ TEST(Growth, BusFactorsAreThoseOfNcclTests) {
   EXPECT_DOUBLE_EQ(wire_factor(OpKind::all_reduce, 8), 1.75);
   EXPECT_DOUBLE_EQ(wire_factor(OpKind::all_gather, 8), 0.875);
   EXPECT_DOUBLE_EQ(wire_factor(OpKind::broadcast, 8), 1);
-}
-
-/// From the lists of all members.
-GroupPlace listed(const mesh::Shape& shape, const std::vector<int>& node, int rank,
-                  mesh::AxisSet axes) {
-  const auto nodes_of = [&](int of) {
-    std::map<int, int> members;
-    for (const int member : mesh::group_members(shape, of, axes)) ++members[node.at(member)];
-    return members;
-  };
-  const std::map<int, int> mine = nodes_of(rank);
-  GroupPlace place{.members = mesh::group_size(shape, axes),
-                   .nodes = static_cast<int>(mine.size()),
-                   .node_members = 0,
-                   .sharing = 0};
-  for (const auto& [on, members] : mine) {
-    place.node_members = std::max(place.node_members, members);
-    std::set<std::vector<int>> groups;
-    for (int other = 0; other < shape.size(); ++other) {
-      if (node.at(other) != on || (nodes_of(other).size() > 1) != (mine.size() > 1)) continue;
-      groups.insert(mesh::group_members(shape, other, axes));
-    }
-    place.sharing = std::max(place.sharing, static_cast<int>(groups.size()));
-  }
-  return place;
-}
-
-GroupPlace listed_message(const mesh::Shape& shape, const std::vector<int>& node, int rank,
-                          mesh::Axis axis, int offset) {
-  const auto to = [&](int from) { return mesh::neighbour(shape, from, axis, offset); };
-  if (to(rank) == rank) return {};
-  const int from_node = node.at(rank), to_node = node.at(to(rank));
-  int staying = 0, leaving = 0, entering = 0;
-  for (int other = 0; other < shape.size(); ++other) {
-    const bool stays = node.at(other) == node.at(to(other));
-    if (node.at(other) == from_node) ++(stays ? staying : leaving);
-    if (node.at(to(other)) == to_node && !stays) ++entering;
-  }
-  if (from_node == to_node)
-    return {.members = 2, .nodes = 1, .node_members = 2, .sharing = staying};
-  return {.members = 2, .nodes = 2, .node_members = 1, .sharing = std::max(leaving, entering)};
-}
-
-void expect_as_listed(const mesh::Shape& shape, const Layout& layout, const std::string& what) {
-  for (std::uint8_t bits = 0; bits <= mesh::every_axis.bits(); ++bits) {
-    const mesh::AxisSet axes = mesh::AxisSet::from_bits(bits);
-    const std::vector<GroupPlace> all = places_of(shape, layout, axes);
-    for (int rank = 0; rank < shape.size(); ++rank) {
-      const GroupPlace expected = listed(shape, layout.node_of_rank, rank, axes);
-      EXPECT_EQ(place_of(shape, layout, rank, axes), expected)
-          << what << " " << mesh::to_string(axes) << " rank " << rank;
-      EXPECT_EQ(all[static_cast<std::size_t>(rank)], expected) << what;
-    }
-  }
-  for (const mesh::Axis axis : mesh::all_axes) {
-    for (const int offset : {1, -1, 2}) {
-      const std::vector<GroupPlace> all = places_of_messages(shape, layout, axis, offset);
-      for (int rank = 0; rank < shape.size(); ++rank) {
-        const GroupPlace expected = listed_message(shape, layout.node_of_rank, rank, axis, offset);
-        EXPECT_EQ(place_of_message(shape, layout, rank, axis, offset), expected)
-            << what << " " << mesh::name(axis) << " " << offset << " rank " << rank;
-        EXPECT_EQ(all[static_cast<std::size_t>(rank)], expected)
-            << what << " " << mesh::name(axis) << " " << offset << " rank " << rank;
-      }
-    }
-  }
-}
-
-const std::vector<mesh::Shape> shapes{
-    {.tp = 2, .dp = 4, .pp = 2}, {.tp = 4, .cp = 2, .dp = 3}, {.dp = 12},
-    {.tp = 3, .dp = 2, .pp = 2}, {.ep = 2, .dp = 4, .pp = 2}, {.tp = 8, .dp = 2}};
-
-TEST(Layout, PackedPlacesAreThoseOfTheListedMembers) {
-  for (const mesh::Shape& shape : shapes) {
-    for (const int node_ranks : {1, 2, 3, 4, 5, 6, 8, 16, 100}) {
-      expect_as_listed(shape, packed(shape.size(), node_ranks),
-                       mesh::to_string(shape) + " on nodes of " + std::to_string(node_ranks));
-    }
-  }
-}
-
-TEST(Layout, PlacesOnAnyNodesAreThoseOfTheListedMembers) {
-  std::mt19937 random{7};
-  for (const mesh::Shape& shape : shapes) {
-    Layout layout;
-    for (int rank = 0; rank < shape.size(); ++rank) {
-      layout.node_of_rank.push_back(static_cast<int>(random() % 4));
-    }
-    expect_as_listed(shape, layout, mesh::to_string(shape) + " scattered");
-  }
-}
-
-// DGX nodes: tp fills a node, a dp group has one member on each of its nodes and shares them with
-// seven others, a pipeline's messages leave eight at a time.
-TEST(Layout, KnowsLargeMachines) {
-  const mesh::Shape shape{.tp = 8, .dp = 128, .pp = 16};
-  const Layout layout = packed(shape.size(), 8);
-  EXPECT_EQ(place_of(shape, layout, 9000, mesh::Axis::tp),
-            (GroupPlace{.members = 8, .nodes = 1, .node_members = 8, .sharing = 1}));
-  EXPECT_EQ(place_of(shape, layout, 9000, mesh::Axis::dp),
-            (GroupPlace{.members = 128, .nodes = 128, .node_members = 1, .sharing = 8}));
-  EXPECT_EQ(places_of_messages(shape, layout, mesh::Axis::pp, 1).at(9000),
-            (GroupPlace{.members = 2, .nodes = 2, .node_members = 1, .sharing = 8}));
-}
-
-TEST(Layout, RefusesWhatIsNone) {
-  EXPECT_THROW((void)packed(8, 0), std::invalid_argument);
-  EXPECT_THROW((void)packed(0, 8), std::invalid_argument);
-  EXPECT_THROW((void)place_of({.dp = 8}, packed(4, 2), 0, mesh::Axis::dp), std::invalid_argument);
 }
 
 }  // namespace

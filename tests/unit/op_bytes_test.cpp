@@ -1,20 +1,28 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// The bytes that ops read, write and send, each operand once, and the ops that are not well formed.
+// The bytes that ops read and write, each operand once, ops that are not well formed, and the
+// narrow types of their elements.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <utility>
+#include <vector>
+
 #include "base/error.hpp"
 #include "program/builder.hpp"
-#include "program/facts.hpp"
+#include "program/low_precision.hpp"
 #include "program/operands.hpp"
 #include "program/outline.hpp"
 
 namespace isoscale::program {
 namespace {
 
-using mesh::Axis;
 using testing::HasSubstr;
 
 constexpr std::uint32_t rows = 6, columns = 10, batch = 3;
@@ -48,12 +56,8 @@ TEST_F(OpBytes, AreThoseOfEachOperandOnce) {
     std::uint64_t bytes;
   };
   const auto m = [&](DType type = DType::f32) { return strided(type); };
-  const Matrix in_place = m(), wide_in_place = m(DType::f64);
   const Slice inverse = slice(rows);
   const std::vector<Case> cases{
-      {"norm: its rows and one inverse each",
-       Norm{.rows = rows, .columns = columns, .x = m(), .y = m(), .inverse = inverse},
-       (2 * elements + rows) * 4},
       {"norm that adds",
        Norm{.rows = rows,
             .columns = columns,
@@ -62,15 +66,6 @@ TEST_F(OpBytes, AreThoseOfEachOperandOnce) {
             .sum = m(),
             .y = m(),
             .inverse = inverse},
-       (4 * elements + rows) * 4},
-      {"gradient of a norm, in place",
-       NormGradient{.rows = rows,
-                    .columns = columns,
-                    .dy = in_place,
-                    .s = m(),
-                    .addend = m(),
-                    .dx = in_place,
-                    .inverse = inverse},
        (4 * elements + rows) * 4},
       {"moved rows: those named and those written",
        Rows{.rows = 2,
@@ -87,31 +82,6 @@ TEST_F(OpBytes, AreThoseOfEachOperandOnce) {
                   .x = m(DType::bf16),
                   .y = m(DType::bf16)},
        2 * elements * 2},
-      {"gradient of a gated activation",
-       ActivationGradient{.kind = ActivationKind::swiglu,
-                          .rows = rows,
-                          .columns = columns,
-                          .dy = m(),
-                          .x = m(),
-                          .up = m(),
-                          .dx = m(),
-                          .dup = m()},
-       5 * elements * 4},
-      {"softmax: all rows of the batch",
-       Softmax{.rows = rows,
-               .columns = columns,
-               .batch = batch,
-               .x = wide_in_place,
-               .y = wide_in_place},
-       2 * batch * elements * 8},
-      {"gradient of a softmax, in place",
-       SoftmaxGradient{.rows = rows,
-                       .columns = columns,
-                       .batch = batch,
-                       .y = m(),
-                       .dy = in_place,
-                       .dx = in_place},
-       3 * batch * elements * 4},
       {"addition, without what lies between rows",
        Add{.rows = rows, .columns = columns, .a = m(), .b = m(), .dst = m()}, 3 * elements * 4},
       {"one matrix copied to a whole batch",
@@ -143,80 +113,181 @@ TEST_F(OpBytes, AreNotAskedOfOpsThatAreIllFormed) {
   small.slice.count = rows * stride - 7;  // one short of the last row's end
   const Slice inverse = slice(rows);
   const Slice few{.buffer = inverse.buffer, .offset = 0, .count = rows - 1};
-  const auto why = [](const Payload& op) { return mistake(op).value_or("none"); };
   const Softmax short_of_one{.rows = rows, .columns = columns, .x = x, .y = small};
-  EXPECT_EQ(why(Softmax{.rows = rows, .columns = columns, .x = x, .y = x}), "none");
-  EXPECT_THAT(why(short_of_one), HasSubstr("needs 90"));
+  const Norm norm{.rows = rows, .columns = columns, .x = x, .y = x};
+  const Activation gelu{
+      .kind = ActivationKind::gelu, .rows = rows, .columns = columns, .x = x, .y = x};
+  const auto with = [](auto op, auto member, const auto& value) {
+    op.*member = value;
+    return op;
+  };
+  Norm added = with(norm, &Norm::inverse, inverse);
+  added.addend = x;
+  const ActivationGradient halved{.kind = ActivationKind::swiglu,
+                                  .rows = rows,
+                                  .columns = columns,
+                                  .dy = x,
+                                  .x = x,
+                                  .up = x,
+                                  .dx = x};
+  const std::vector<std::pair<Payload, const char*>> cases{
+      {Softmax{.rows = rows, .columns = columns, .x = x, .y = x}, "none"},
+      {short_of_one, "needs 90"},
+      {norm, "0 inverses"},
+      {with(norm, &Norm::inverse, few), "5 inverses"},
+      {added, "neither"},
+      {with(gelu, &Activation::kind, ActivationKind::swiglu), "swiglu"},
+      {with(gelu, &Activation::up, x), "gelu"},
+      {halved, "neither"}};
+  for (const auto& [op, why] : cases) EXPECT_THAT(mistake(op).value_or("none"), HasSubstr(why));
   EXPECT_THROW(builder_.emit(0, short_of_one), base::Error);
-  Norm norm{.rows = rows, .columns = columns, .x = x, .y = x};
-  EXPECT_THAT(why(norm), HasSubstr("0 inverses"));
-  norm.inverse = few;
-  EXPECT_THAT(why(norm), HasSubstr("5 inverses"));
-  norm.inverse = inverse;
-  norm.addend = x;
-  EXPECT_THAT(why(norm), HasSubstr("neither"));
-  Activation activation{
-      .kind = ActivationKind::swiglu, .rows = rows, .columns = columns, .x = x, .y = x};
-  EXPECT_THAT(why(activation), HasSubstr("swiglu"));
-  activation.kind = ActivationKind::gelu;
-  activation.up = x;
-  EXPECT_THAT(why(activation), HasSubstr("gelu"));
-  EXPECT_THAT(why(ActivationGradient{.kind = ActivationKind::swiglu,
-                                     .rows = rows,
-                                     .columns = columns,
-                                     .dy = x,
-                                     .x = x,
-                                     .up = x,
-                                     .dx = x}),
-              HasSubstr("neither"));
 }
 
-/// Returns what one rank sends in a collective over `members`, of buffers with so many f32
-/// elements.
-std::uint64_t sent(CollectiveKind kind, int members, std::uint64_t send, std::uint64_t receive) {
-  const mesh::Shape mesh{.dp = members};
-  Builder builder{mesh};
-  builder.begin(Section::step);
-  const auto buffer = [&](std::uint64_t count) {
-    const BufferId id = builder.allocate({.count = count});
-    builder.emit(0, Fill{.dst = builder.whole(id), .source = FillSource::constant});
-    return builder.whole(id);
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+double value_of(const NarrowFormat& format, unsigned code) {
+  return static_cast<double>(decode(format, static_cast<std::uint16_t>(code)));
+}
+double rounded(const NarrowFormat& format, double value) {
+  return value_of(format, encode(format, value));
+}
+
+TEST(Narrow, EveryCodeRoundTrips) {
+  for (const NarrowFormat& format : {f16_format, bf16_format, e4m3_format, e5m2_format}) {
+    for (unsigned code = 0; code < 2U * format.sign(); ++code) {
+      const double value = value_of(format, code);
+      if (std::isnan(value)) {
+        EXPECT_TRUE(std::isnan(rounded(format, value)));
+      } else if (std::isinf(value) && format.overflow == format.largest) {
+        EXPECT_EQ(rounded(format, value), std::copysign(value_of(format, format.largest), value));
+      } else {
+        EXPECT_EQ(encode(format, value), code) << value;
+      }
+    }
+  }
+}
+
+/// OCP 8-bit floating point specification, table 1; IEEE 754 binary16; bfloat16.
+TEST(Narrow, HasThePublishedConstants) {
+  const auto values = [](const NarrowFormat& format, const std::vector<unsigned>& codes) {
+    std::vector<double> result;
+    for (const unsigned code : codes) result.push_back(value_of(format, code));
+    return result;
   };
-  const Slice from = buffer(send), to = buffer(receive);
-  builder.emit(0, Collective{.kind = kind, .axes = Axis::dp, .send = from, .receive = to});
-  return facts(builder.finish(), mesh).traffic.at(0).sent.value();
+  using testing::ElementsAre;
+  const auto two_to = [](int exponent) { return std::ldexp(1, exponent); };
+  EXPECT_THAT(values(e4m3_format, {0x7E, 0x08, 0x01, 0xB8, 0x7F, 0xFF}),
+              ElementsAre(448, two_to(-6), two_to(-9), -1, testing::IsNan(), testing::IsNan()));
+  EXPECT_THAT(values(e5m2_format, {0x7B, 0x04, 0x01, 0x7C, 0x7D}),
+              ElementsAre(57344, two_to(-14), two_to(-16), infinity, testing::IsNan()));
+  EXPECT_THAT(values(f16_format, {0x7BFF, 0x0001, 0xFC00}),
+              ElementsAre(65504, two_to(-24), -infinity));
+  EXPECT_THAT(values(bf16_format, {0x3F80, 0x0001}), ElementsAre(1, two_to(-133)));
 }
 
-TEST(Sent, IsThatOfRings) {
-  // Four ranks, 1000 elements of 4 bytes in the larger buffer.
-  EXPECT_EQ(sent(CollectiveKind::all_reduce, 4, 1000, 1000), 6000U);
-  EXPECT_EQ(sent(CollectiveKind::reduce_scatter, 4, 1000, 250), 3000U);
-  EXPECT_EQ(sent(CollectiveKind::all_gather, 4, 250, 1000), 3000U);
-  EXPECT_EQ(sent(CollectiveKind::all_to_all, 4, 1000, 1000), 3000U);
-  EXPECT_EQ(sent(CollectiveKind::broadcast, 4, 1000, 1000), 3000U);
-  EXPECT_EQ(sent(CollectiveKind::reduce, 4, 1000, 1000), 3000U);
-  EXPECT_EQ(sent(CollectiveKind::gather, 4, 250, 1000), 750U);
-  EXPECT_EQ(sent(CollectiveKind::scatter, 4, 1000, 250), 750U);
-  // A rank sends nothing to itself.
-  EXPECT_EQ(sent(CollectiveKind::all_reduce, 1, 1000, 1000), 0U);
-  EXPECT_EQ(sent(CollectiveKind::all_gather, 1, 1000, 1000), 0U);
+TEST(Narrow, RoundsToTheNearestAndTiesToTheEvenCode) {
+  for (const NarrowFormat& format : {f16_format, bf16_format, e4m3_format, e5m2_format}) {
+    for (unsigned code = 0; code < format.largest; ++code) {
+      const double low = value_of(format, code), high = value_of(format, code + 1);
+      const double middle = (low + high) / 2;
+      const unsigned even = code % 2 == 0 ? code : code + 1;
+      ASSERT_EQ(encode(format, middle), even) << middle;
+      ASSERT_EQ(encode(format, -middle), even | format.sign()) << middle;
+      ASSERT_EQ(encode(format, std::nextafter(middle, low)), code) << middle;
+      ASSERT_EQ(encode(format, std::nextafter(middle, high)), code + 1) << middle;
+    }
+  }
 }
 
-TEST(Sent, OfAnExchangeIsTheSumOfItsSends) {
-  const mesh::Shape mesh{.pp = 4};
-  Builder builder{mesh};
-  builder.begin(Section::step);
-  const BufferId id = builder.allocate({.count = 60});
-  builder.emit(0, Fill{.dst = builder.whole(id), .source = FillSource::constant});
-  const auto part = [&](std::uint64_t offset, std::uint64_t count) {
-    return Slice{.buffer = id, .offset = offset, .count = count};
-  };
-  builder.emit(0, Exchange{{{Direction::send, Axis::pp, 1, part(0, 10)},
-                            {Direction::send, Axis::pp, -1, part(10, 20)},
-                            {Direction::receive, Axis::pp, 1, part(30, 25)}}});
-  const Facts result = facts(builder.finish(), mesh);
-  EXPECT_EQ(result.traffic.at(0).sent.value(), 30U * 4);
-  EXPECT_EQ(result.traffic.at(0).bytes.value(), 30U * 4);
+TEST(Narrow, OverflowsAsItsTypeDoes) {
+  for (const double huge : {1e30, 1e308, infinity}) {
+    EXPECT_EQ(rounded(e4m3_format, huge), 448);
+    EXPECT_EQ(rounded(e4m3_format, -huge), -448);
+    EXPECT_EQ(rounded(e5m2_format, huge), 57344);
+    EXPECT_EQ(rounded(f16_format, huge), infinity);
+  }
+  EXPECT_EQ(rounded(e4m3_format, 464), 448) << "halfway to the value after the largest";
+  EXPECT_EQ(rounded(e4m3_format, 470), 448);
+  EXPECT_EQ(rounded(f16_format, std::nextafter(65520.0, 0)), 65504);
+  EXPECT_EQ(rounded(f16_format, 65520), infinity);
+  EXPECT_EQ(rounded(bf16_format, 3.4e38), infinity);
+  EXPECT_EQ(rounded(bf16_format, 1e308), infinity);
+  EXPECT_EQ(rounded(f16_format, 1e-320), 0);
+  EXPECT_TRUE(std::signbit(rounded(f16_format, -1e-30)));
+}
+
+/// All exponents and signs of f32, infinities, NaNs and subnormals among them.
+std::vector<float> floats_of_all_kinds() {
+  std::mt19937 engine{7};
+  std::vector<float> values(200'000);
+  for (float& value : values) value = std::bit_cast<float>(static_cast<std::uint32_t>(engine()));
+  return values;
+}
+
+TEST(Narrow, AgreesWithTheCompilersHalf) {
+  for (const float value : floats_of_all_kinds()) {
+    // Most exponents of f32 lie outside of f16's: bring half of them near.
+    const float near = std::isfinite(value) && value != 0
+                           ? std::ldexp(value, -std::ilogb(value) % 32 - std::ilogb(value))
+                           : value;
+    for (const float x : {value, near}) {
+      const auto half = static_cast<_Float16>(x);
+      if (std::isnan(x)) {
+        EXPECT_TRUE(std::isnan(rounded(f16_format, x)));
+      } else {
+        ASSERT_EQ(encode(f16_format, x), std::bit_cast<std::uint16_t>(half)) << x;
+      }
+    }
+  }
+}
+
+TEST(Narrow, AgreesWithRoundingTheBitsOfF32ForBf16) {
+  for (const float value : floats_of_all_kinds()) {
+    const auto bits = std::bit_cast<std::uint32_t>(value);
+    if (std::isnan(value)) {
+      EXPECT_TRUE(std::isnan(rounded(bf16_format, value)));
+      continue;
+    }
+    const std::uint32_t expected = (bits + 0x7FFFU + ((bits >> 16U) & 1U)) >> 16U;
+    ASSERT_EQ(encode(bf16_format, value), expected) << value;
+  }
+}
+
+TEST(Narrow, RoundsTf32ToElevenSignificantBits) {
+  const float ulp = std::ldexp(1.0F, -10);
+  EXPECT_EQ(round_to_tf32(1 + ulp), 1 + ulp);
+  EXPECT_EQ(round_to_tf32(1 + ulp / 2), 1);
+  EXPECT_EQ(round_to_tf32(1 + 1.5F * ulp), 1 + 2 * ulp);
+  EXPECT_EQ(round_to_tf32(-1 - 0.51F * ulp), -1 - ulp);
+  EXPECT_EQ(round_to_tf32(std::numeric_limits<float>::infinity()),
+            std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(round_to_tf32(std::bit_cast<float>(0x7F800001U))));
+  for (const float value : floats_of_all_kinds()) {
+    if (!std::isnormal(value)) continue;
+    const double exact = value, quantum = std::ldexp(1.0, std::ilogb(value) - 10);
+    const auto expected = static_cast<float>(std::nearbyint(exact / quantum) * quantum);
+    ASSERT_EQ(round_to_tf32(value), expected) << value;
+  }
+}
+
+TEST(AmaxScale, IsTheLargestPowerOfTwoThatFits) {
+  EXPECT_EQ(amax_scale(448, 448), 1);
+  EXPECT_EQ(amax_scale(448, 1), 256);
+  EXPECT_EQ(amax_scale(448, std::nextafter(448.0, 500)), 0.5);
+  EXPECT_EQ(amax_scale(57344, 3), std::ldexp(1, 14));
+  std::mt19937 engine{11};
+  std::uniform_real_distribution<double> exponent{-100, 100};
+  for (int i = 0; i < 1000; ++i) {
+    const double largest = std::exp2(exponent(engine)), scale = amax_scale(448, largest);
+    EXPECT_LE(scale * largest, 448);
+    EXPECT_GT(2 * scale * largest, 448);
+  }
+}
+
+TEST(AmaxScale, IsOneWithoutAMeasureAndStaysInTheRangeOfF32) {
+  for (const double none : {0.0, infinity, std::nan("")}) EXPECT_EQ(amax_scale(448, none), 1);
+  EXPECT_EQ(amax_scale(448, 1e-320), std::ldexp(1, 126));
+  EXPECT_EQ(amax_scale(448, 1e300), std::ldexp(1, -126));
 }
 
 }  // namespace

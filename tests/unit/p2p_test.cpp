@@ -11,7 +11,8 @@
 #include <set>
 
 #include "program/check.hpp"
-#include "refusal.hpp"
+#include "request_text.hpp"
+#include "words.hpp"
 #include "workloads/p2p/p2p.hpp"
 
 namespace isoscale::workloads::p2p {
@@ -23,8 +24,9 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 /// Expects that no rank is in two pairs of a round, and that each pair is of two ranks, the lower
-/// first.
-void expect_disjoint(const std::vector<Round>& rounds, int ranks) {
+/// first; returns the pairs, each of which may meet once only.
+std::set<Pair> pairs_of(const std::vector<Round>& rounds, int ranks) {
+  std::set<Pair> met;
   for (const Round& round : rounds) {
     std::set<int> seen;
     for (const Pair& pair : round) {
@@ -33,54 +35,33 @@ void expect_disjoint(const std::vector<Round>& rounds, int ranks) {
       EXPECT_LT(pair.high, ranks);
       EXPECT_TRUE(seen.insert(pair.low).second) << pair.low;
       EXPECT_TRUE(seen.insert(pair.high).second) << pair.high;
+      EXPECT_TRUE(met.insert(pair).second) << pair.low << " " << pair.high;
     }
   }
-}
-
-std::map<Pair, int> times_met(const std::vector<Round>& rounds) {
-  std::map<Pair, int> met;
-  for (const Round& round : rounds) {
-    for (const Pair& pair : round) ++met[pair];
-  }
   return met;
-}
-
-void expect_every_pair_once(const std::vector<Round>& rounds, int ranks) {
-  const std::map<Pair, int> met = times_met(rounds);
-  EXPECT_THAT(met, SizeIs(static_cast<std::size_t>(ranks * (ranks - 1) / 2)));
-  for (const auto& [pair, times] : met) EXPECT_EQ(times, 1) << pair.low << " " << pair.high;
 }
 
 TEST(Rounds, OfAllPairsAreDisjointAndComplete) {
   for (int ranks = 2; ranks <= 33; ++ranks) {
     SCOPED_TRACE(ranks);
     const std::vector<Round> rounds = all_pairs(ranks);
-    EXPECT_THAT(rounds, SizeIs(static_cast<std::size_t>(ranks % 2 == 0 ? ranks - 1 : ranks)));
-    for (const Round& round : rounds)
-      EXPECT_THAT(round, SizeIs(static_cast<std::size_t>(ranks / 2)));
-    expect_disjoint(rounds, ranks);
-    expect_every_pair_once(rounds, ranks);
+    EXPECT_THAT(rounds, SizeIs(ranks % 2 == 0 ? ranks - 1 : ranks));
+    EXPECT_THAT(rounds, testing::Each(SizeIs(ranks / 2)));
+    EXPECT_THAT(pairs_of(rounds, ranks), SizeIs(ranks * (ranks - 1) / 2));
   }
   EXPECT_THAT(all_pairs(1), IsEmpty());
 }
 
 TEST(Rounds, OfNeighboursCloseARing) {
   for (int ranks = 2; ranks <= 33; ++ranks) {
-    SCOPED_TRACE(ranks);
     const std::vector<Round> rounds = neighbours(ranks);
     EXPECT_LE(rounds.size(), 3U);
-    expect_disjoint(rounds, ranks);
     std::set<Pair> ring;
     for (int rank = 0; rank < ranks; ++rank) {
       const int next = (rank + 1) % ranks;
       ring.insert({.low = std::min(rank, next), .high = std::max(rank, next)});
     }
-    const std::map<Pair, int> met = times_met(rounds);
-    EXPECT_EQ(met.size(), ring.size());
-    for (const auto& [pair, times] : met) {
-      EXPECT_EQ(times, 1);
-      EXPECT_TRUE(ring.contains(pair)) << pair.low << " " << pair.high;
-    }
+    EXPECT_TRUE(pairs_of(rounds, ranks) == ring) << ranks;
   }
 }
 
@@ -89,7 +70,7 @@ TEST(Rounds, OfASampleAreSomeOfAllAndDependOnTheSeed) {
   const std::vector<Round> few = sample(16, 4, 1);
   EXPECT_THAT(few, SizeIs(4));
   for (const Round& round : few) EXPECT_THAT(all, testing::Contains(round));
-  expect_disjoint(few, 16);
+  EXPECT_THAT(pairs_of(few, 16), SizeIs(4 * 8));
   EXPECT_EQ(few, sample(16, 4, 1));
   std::set<std::vector<Round>> drawn;
   for (std::uint64_t seed = 0; seed < 20; ++seed) drawn.insert(sample(16, 4, seed));
@@ -123,8 +104,7 @@ TEST(Rounds, IsolatedHaveOnePairOfANodeAtATime) {
   for (const std::vector<int>& nodes : sites) {
     const int ranks = static_cast<int>(nodes.size());
     const std::vector<Round> rounds = isolated(nodes);
-    expect_disjoint(rounds, ranks);
-    expect_every_pair_once(rounds, ranks);
+    EXPECT_THAT(pairs_of(rounds, ranks), SizeIs(ranks * (ranks - 1) / 2));
     for (const Round& round : rounds) {
       EXPECT_THAT(round, testing::Not(IsEmpty()));
       std::set<int> busy;
@@ -249,11 +229,10 @@ TEST(P2p, ProgramsAreProvenAndCompleteOnAnyNumberOfRanks) {
     SCOPED_TRACE(ranks);
     const std::vector<RowSpec> rows = prove(request_of(ranks));
     std::multiset<std::pair<int, int>> once, both_ways;
-    for (int low = 0; low < ranks; ++low) {
-      for (int high = low + 1; high < ranks; ++high) {
-        once.emplace(low, high);
-        both_ways.emplace(low, high);
-        both_ways.emplace(high, low);
+    for (int src = 0; src < ranks; ++src) {
+      for (int dst = 0; dst < ranks; ++dst) {
+        if (src < dst) once.emplace(src, dst);
+        if (src != dst) both_ways.emplace(src, dst);
       }
     }
     EXPECT_EQ(ends_of(rows, "latency"), once);
@@ -287,9 +266,9 @@ TEST(P2p, EveryOptionIsProven) {
 TEST(P2p, CommunicatorsAreRenewedAfterSoManyRounds) {
   EXPECT_EQ(batches(request_of(16)), 3);  // 15 rounds by 8, and the last
   EXPECT_EQ(batches(request_of(17)), 4);  // 17 by 8, and the last
-  EXPECT_EQ(batches(request_of(17, {{"renew", "17"}})), 2);
-  EXPECT_EQ(batches(request_of(16, {{"kinds", "latency"}})), 2);
-  EXPECT_EQ(batches(request_of(16, {{"kinds", "bisection"}})), 1);
+  EXPECT_EQ(batches(request_of(17, "renew=17"_options)), 2);
+  EXPECT_EQ(batches(request_of(16, "kinds=latency"_options)), 2);
+  EXPECT_EQ(batches(request_of(16, "kinds=bisection"_options)), 1);
 }
 
 TEST(P2p, CountsLatencyOneWay) {
@@ -342,18 +321,19 @@ TEST(P2p, LeavesSilentPairsInPeace) {
 
 TEST(P2p, RefusesWhatMeansNothing) {
   const auto refusal = [](const Request& request) {
-    return testing_support::refusal([&] { static_cast<void>(build(request, 0)); });
+    return testing_support::refusal([&] { (void)build(request, 0); });
   };
   EXPECT_THAT(refusal(request_of(1)), HasSubstr("2 ranks"));
   EXPECT_THAT(refusal({.mesh = {.tp = 2, .dp = 2}}), HasSubstr("dp=2,tp=2"));
   for (const char* pairs : {"sample:0", "sample:", "sample:2x", "sample:-1", "every", "Sample:2"}) {
     EXPECT_THAT(refusal(request_of(2, {{"pairs", pairs}})), HasSubstr(pairs));
   }
-  for (const char* time : {"0s", "soon"}) {
-    EXPECT_THAT(refusal(request_of(2, {{"timeout", time}})), HasSubstr("timeout"));
-  }
-  EXPECT_THAT(refusal(request_of(4, {{"size", "3"}})), HasSubstr("all_to_all"));
-  EXPECT_EQ(refusal(request_of(4, {{"size", "3"}, {"kinds", "bandwidth"}})), "");
+  testing_support::expect_words_of<Options>(
+      {{"timeout=0s"_options, {"timeout"}},
+       {"timeout=soon"_options, {"timeout"}},
+       {"size=3"_options, {"all_to_all"}},
+       {"size=3 kinds=bandwidth"_options, {}}},
+      [&](const Options& options) { return refusal(request_of(4, options)); });
 }
 
 TEST(P2p, UnderstandsWhatIsExpected) {

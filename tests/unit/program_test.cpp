@@ -6,17 +6,19 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 
 #include "op_samples.hpp"
 #include "program/check.hpp"
-#include "program/facts.hpp"
-#include "refusal.hpp"
+#include "words.hpp"
 
 namespace isoscale::program {
 namespace {
 
-using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Pair;
+using testing_support::expect_words;
 
 std::string error_of(const auto& action) { return testing_support::refusal<base::Error>(action); }
 
@@ -28,9 +30,13 @@ class BuilderTest : public testing::Test {
   BufferId floats(std::uint64_t count) { return program::floats(builder, count); }
   Slice whole(BufferId id) const { return builder.whole(id); }
   void emit(StreamId stream, const Payload& payload) { builder.emit(stream, payload); }
-  std::vector<Wait> waits_of(std::size_t op) {
-    const auto waits = program.step().waits_of(program.step().ops.at(op));
-    return {waits.begin(), waits.end()};
+  /// Streams, and how many of their ops an op waits for.
+  std::map<StreamId, std::uint32_t> waits_of(std::size_t op) {
+    std::map<StreamId, std::uint32_t> waits;
+    for (const Wait& wait : program.step().waits_of(program.step().ops.at(op))) {
+      waits[wait.stream] += wait.count;
+    }
+    return waits;
   }
   void finish() {
     program = builder.finish();
@@ -47,13 +53,9 @@ TEST_F(BuilderTest, DerivesAWaitFromAReadAfterAWriteOnAnotherStream) {
   emit(0, fill(whole(a)));
   emit(side, copy(whole(a), whole(b)));
   finish();
-
   ASSERT_EQ(program.step().ops.size(), 2U);
   EXPECT_TRUE(program.step().ops[0].awaited);
-  const auto waits = waits_of(1);
-  ASSERT_EQ(waits.size(), 1U);
-  EXPECT_EQ(waits[0].stream, 0);
-  EXPECT_EQ(waits[0].count, 1U);
+  EXPECT_THAT(waits_of(1), ElementsAre(Pair(0, 1U)));
 }
 
 TEST_F(BuilderTest, DisjointSlicesOfOneBufferAreIndependent) {
@@ -72,16 +74,10 @@ TEST_F(BuilderTest, LeavesOutWhatAnotherWaitImplies) {
   emit(0, fill(whole(x)));
   emit(side, copy(whole(x), {.buffer = y, .offset = 0, .count = 10}));
   emit(side, copy(whole(x), {.buffer = y, .offset = 10, .count = 10}));
-  emit(other, Add{.rows = 1,
-                  .columns = 10,
-                  .a = {.slice = whole(x), .row_stride = 10},
-                  .b = {.slice = whole(y), .row_stride = 10},
-                  .dst = {.slice = whole(z), .row_stride = 10}});
+  const auto row_of = [&](BufferId id) { return Matrix{whole(id), 10}; };
+  emit(other, Add{.rows = 1, .columns = 10, .a = row_of(x), .b = row_of(y), .dst = row_of(z)});
   finish();
-  const auto waits = waits_of(3);
-  ASSERT_EQ(waits.size(), 1U);
-  EXPECT_EQ(waits[0].stream, side);
-  EXPECT_EQ(waits[0].count, 2U);
+  EXPECT_THAT(waits_of(3), ElementsAre(Pair(side, 2U)));
 }
 
 TEST_F(BuilderTest, ReusesStorageOnOneStreamAtOnce) {
@@ -121,20 +117,16 @@ TEST_F(BuilderTest, SecondUserOfReusedStorageAlsoComesAfterItsFormerUsers) {
 
 TEST_F(BuilderTest, RefusesMistakesOfAuthors) {
   const BufferId a = floats(10), b = floats(10);
-  EXPECT_THAT(error_of([&] { emit(0, copy(whole(a), whole(b))); }),
-              HasSubstr("nothing has written"));
+  const auto said = [&](const Payload& op) { return error_of([&] { emit(0, op); }); };
+  EXPECT_THAT(said(copy(whole(a), whole(b))), HasSubstr("nothing has written"));
   emit(0, fill({.buffer = a, .offset = 0, .count = 5}));
-  EXPECT_THAT(error_of([&] { emit(0, copy(whole(a), whole(b))); }),
-              HasSubstr("nothing has written"));
-  EXPECT_THAT(error_of([&] { emit(0, fill({.buffer = a, .offset = 6, .count = 5})); }),
-              HasSubstr("ends past its buffer of 10"));
+  EXPECT_THAT(said(copy(whole(a), whole(b))), HasSubstr("nothing has written"));
+  EXPECT_THAT(said(fill({.buffer = a, .offset = 6, .count = 5})), HasSubstr("past its buffer"));
   builder.release(a);
-  EXPECT_THAT(error_of([&] { emit(0, fill(whole(a))); }), HasSubstr("after its release"));
-  EXPECT_THAT(error_of([&] {
-                const Matrix square{.slice = whole(b), .row_stride = 4};
-                emit(0, Gemm{.m = 4, .n = 4, .k = 4, .a = square, .b = square, .d = square});
-              }),
-              HasSubstr("needs 16 elements, its slice has 10"));
+  EXPECT_THAT(said(fill(whole(a))), HasSubstr("after its release"));
+  const Matrix square{.slice = whole(b), .row_stride = 4};
+  expect_words(said(Gemm{.m = 4, .n = 4, .k = 4, .a = square, .b = square, .d = square}),
+               {"needs 16 elements", "has 10"});
 }
 
 TEST_F(BuilderTest, FollowsTheScaleOfACastToTheGemmThatReadsIt) {
@@ -145,43 +137,33 @@ TEST_F(BuilderTest, FollowsTheScaleOfACastToTheGemmThatReadsIt) {
   const BufferId descale = floats(1), unrelated = floats(1);
   emit(0, fill(whole(wide)));
   emit(0, fill(whole(unrelated)));
-  emit(0, Cast{.rows = 4,
-               .columns = 4,
-               .src = dense(wide),
-               .dst = dense(plain),
-               .transposed = dense(turned),
-               .scaling = CastScale::amax,
-               .target = 448,
-               .descale = descale});
-  emit(side, Gemm{.m = 4,
-                  .n = 4,
-                  .k = 4,
-                  .a = dense(wide),
-                  .b = dense(wide),
-                  .d = dense(product),
-                  .descale_a = unrelated,
-                  .descale_b = descale});
+  Cast cast{.rows = 4, .columns = 4, .src = dense(wide), .dst = dense(plain)};
+  cast.transposed = dense(turned);
+  cast.scaling = CastScale::amax;
+  cast.target = 448;
+  cast.descale = descale;
+  emit(0, cast);
+  Gemm gemm{.m = 4, .n = 4, .k = 4, .a = dense(wide), .b = dense(wide), .d = dense(product)};
+  gemm.descale_a = unrelated;
+  gemm.descale_b = descale;
+  emit(side, gemm);
   emit(0, fill(whole(descale)));
   finish();
-  const auto waits = waits_of(3);
-  ASSERT_EQ(waits.size(), 1U);
-  EXPECT_EQ(waits[0].count, 3U) << "the GEMM comes after the cast, for its scale alone";
-  const auto after = waits_of(4);
-  ASSERT_EQ(after.size(), 1U) << "the scale is not written again while the GEMM may read it";
-  EXPECT_EQ(after[0].stream, side);
+  // The GEMM comes after the cast, for its scale alone, which is not written again before.
+  EXPECT_THAT(waits_of(3), ElementsAre(Pair(0, 3U)));
+  EXPECT_THAT(waits_of(4), ElementsAre(Pair(side, 1U)));
 }
 
 TEST_F(BuilderTest, RefusesAScaleThatNothingWrote) {
-  for (const int which : {0, 1, 2}) {
-    const BufferId a = floats(4), missing = floats(1);
-    emit(0, fill(whole(a)));
-    const Matrix square{whole(a), 2};
-    Gemm gemm{.m = 2, .n = 2, .k = 2, .a = square, .b = square, .d = square};
-    if (which == 1) gemm.descale_a = missing;
-    if (which == 2) gemm.descale_b = missing;
-    const std::string error = error_of([&] { emit(0, gemm); });
-    EXPECT_THAT(error, which == 0 ? HasSubstr("") : HasSubstr("nothing has written"));
-    EXPECT_EQ(error.empty(), which == 0);
+  const BufferId a = floats(4), missing = floats(1);
+  emit(0, fill(whole(a)));
+  const Matrix square{whole(a), 2};
+  const Gemm good{.m = 2, .n = 2, .k = 2, .a = square, .b = square, .d = square};
+  EXPECT_EQ(error_of([&] { emit(0, good); }), "");
+  for (const auto scale : {&Gemm::descale_a, &Gemm::descale_b}) {
+    Gemm gemm = good;
+    gemm.*scale = missing;
+    EXPECT_THAT(error_of([&] { emit(0, gemm); }), HasSubstr("nothing has written"));
   }
 }
 
@@ -189,28 +171,23 @@ TEST_F(BuilderTest, RefusesCastsThatMakeNoSense) {
   const BufferId wide = floats(8), two = floats(2), one = floats(1);
   const BufferId narrow = builder.allocate({.dtype = DType::e5m2, .count = 8});
   emit(0, fill(whole(wide)));
-  const Cast good{.rows = 2,
-                  .columns = 4,
-                  .src = {whole(wide), 4},
-                  .dst = {whole(narrow), 4},
-                  .scaling = CastScale::amax,
-                  .target = 57344,
-                  .descale = one};
-  const auto refusal = [&](const auto& change) {
+  Cast good{.rows = 2, .columns = 4, .src = {whole(wide), 4}, .dst = {whole(narrow), 4}};
+  good.scaling = CastScale::amax;
+  good.target = 57344;
+  good.descale = one;
+  const auto refusal = [&](auto member, const auto& value) {
     Cast bad = good;
-    change(bad);
+    bad.*member = value;
     return error_of([&] { emit(0, bad); });
   };
-  EXPECT_THAT(refusal([&](Cast& c) { c.descale = two; }), HasSubstr("one f32 element"));
-  EXPECT_THAT(refusal([&](Cast& c) { c.descale = no_buffer; }), HasSubstr("has a buffer"));
-  EXPECT_THAT(refusal([&](Cast& c) { c.scaling = CastScale::fixed; }), HasSubstr("has a buffer"));
-  EXPECT_THAT(refusal([&](Cast& c) { c.target = 0; }), HasSubstr("no target"));
-  EXPECT_THAT(refusal([&](Cast& c) { c.dst = {}; }), HasSubstr("without destination"));
-  EXPECT_THAT(refusal([&](Cast& c) {
-                c.transposed = {whole(narrow), 3};
-              }),
-              HasSubstr("needs"));  // 4 rows of 2, three elements apart
-  EXPECT_THAT(refusal([](Cast& /*c*/) {}), testing::IsEmpty());
+  EXPECT_THAT(refusal(&Cast::descale, two), HasSubstr("one f32 element"));
+  EXPECT_THAT(refusal(&Cast::descale, no_buffer), HasSubstr("has a buffer"));
+  EXPECT_THAT(refusal(&Cast::scaling, CastScale::fixed), HasSubstr("has a buffer"));
+  EXPECT_THAT(refusal(&Cast::target, 0), HasSubstr("no target"));
+  EXPECT_THAT(refusal(&Cast::dst, Matrix{}), HasSubstr("without destination"));
+  // 4 rows of 2, three elements apart.
+  EXPECT_THAT(refusal(&Cast::transposed, Matrix{whole(narrow), 3}), HasSubstr("needs"));
+  EXPECT_EQ(refusal(&Cast::rows, good.rows), "");
 }
 
 using Write = std::function<void(Builder&, int rank, const Slice& out, const Slice& in)>;
@@ -243,24 +220,23 @@ TEST(CheckTest, NamesMessagesThatDoNotMeet) {
               b.emit(0, Exchange{{send(out), receive(in)}});
             }),
             "");
-  EXPECT_THAT(checked([](Builder& b, int, const Slice& out, const Slice& in) {
-                b.emit(0, Exchange{{send(out)}});
-                b.emit(0, Exchange{{receive(in)}});
-              }),
-              AllOf(HasSubstr("deadlock"), HasSubstr("rank 0 at op 0, exchange"),
-                    HasSubstr("send to rank 1")));
+  expect_words(checked([](Builder& b, int, const Slice& out, const Slice& in) {
+                 b.emit(0, Exchange{{send(out)}});
+                 b.emit(0, Exchange{{receive(in)}});
+               }),
+               {"deadlock", "rank 0 at op 0", "exchange", "send to rank 1"});
   // Each rank sends on one stream and receives on another, but issues its send first.
-  EXPECT_THAT(checked([](Builder& b, int, const Slice& out, const Slice& in) {
-                b.emit(b.stream("s"), Exchange{{send(out)}});
-                b.emit(b.stream("r"), Exchange{{receive(in)}});
-              }),
-              HasSubstr("plays all streams in program order"));
-  EXPECT_THAT(checked([](Builder& b, int rank, const Slice& out, const Slice& in) {
-                Slice few = in;
-                few.count = 99;
-                b.emit(0, Exchange{{rank == 0 ? send(out) : receive(few)}});
-              }),
-              AllOf(HasSubstr("400 bytes"), HasSubstr("396 bytes")));
+  expect_words(checked([](Builder& b, int, const Slice& out, const Slice& in) {
+                 b.emit(b.stream("s"), Exchange{{send(out)}});
+                 b.emit(b.stream("r"), Exchange{{receive(in)}});
+               }),
+               {"streams in program order"});
+  expect_words(checked([](Builder& b, int rank, const Slice& out, const Slice& in) {
+                 Slice few = in;
+                 few.count = 99;
+                 b.emit(0, Exchange{{rank == 0 ? send(out) : receive(few)}});
+               }),
+               {"400 bytes", "396 bytes"});
 }
 
 TEST(CheckTest, NamesCollectivesThatDifferOrLackAMember) {
@@ -277,12 +253,12 @@ TEST(CheckTest, NamesCollectivesThatDifferOrLackAMember) {
   EXPECT_THAT(said([](Collective& op) { op.reduction = Reduction::max; }),
               HasSubstr("reductions or roots"));
   EXPECT_THAT(said([](Collective& op) { op.kind = CollectiveKind::broadcast; }),
-              AllOf(HasSubstr("reduce"), HasSubstr("broadcast")));
+              testing::AllOf(HasSubstr("reduce"), HasSubstr("broadcast")));
   EXPECT_THAT(checked([](Builder& b, int rank, const Slice& out, const Slice& in) {
                 if (rank > 0) return;
                 b.emit(0, Collective{.axes = mesh::Axis::pp, .send = out, .receive = in});
               }),
-              HasSubstr("only ranks 0 of 0, 1 are present"));
+              HasSubstr("only ranks 0 of"));
 }
 
 TEST(CheckTest, UnevenAllToAllMustAgreePairByPair) {
@@ -290,19 +266,15 @@ TEST(CheckTest, UnevenAllToAllMustAgreePairByPair) {
     return checked([&](Builder& b, int rank, Slice out, Slice in) {
       out.count = rank == 0 ? 40 : 30;
       in.count = rank == 0 ? 20 : 50;
-      b.emit(0, Collective{.kind = CollectiveKind::all_to_all,
-                           .axes = mesh::Axis::pp,
-                           .send = out,
-                           .receive = in,
-                           .send_counts = rank == 0 ? std::vector<std::uint64_t>{10, 30}
-                                                    : std::vector<std::uint64_t>{10, 20},
-                           .receive_counts = rank == 0
-                                                 ? std::vector<std::uint64_t>{10, 10}
-                                                 : std::vector<std::uint64_t>{rank1_receives, 20}});
+      Collective op{.kind = CollectiveKind::all_to_all, .axes = mesh::Axis::pp, .send = out};
+      op.receive = in;
+      op.send_counts = {10, rank == 0 ? 30U : 20U};
+      op.receive_counts = {rank == 0 ? 10 : rank1_receives, rank == 0 ? 10U : 20U};
+      b.emit(0, op);
     });
   };
   EXPECT_EQ(said(30), "");
-  EXPECT_THAT(said(29), HasSubstr("rank 0 sends 30 elements to rank 1, which receives 29"));
+  expect_words(said(29), {"rank 0 sends 30", "to rank 1", "receives 29"});
 }
 
 TEST_F(BuilderTest, ADependencyThatWasRemovedIsARace) {
@@ -312,36 +284,6 @@ TEST_F(BuilderTest, ADependencyThatWasRemovedIsARace) {
   finish();
   program.step().ops[1].wait_count = 0;
   EXPECT_THAT(error_of([&] { check_races(program, {}); }), HasSubstr("race: op 0 (fill"));
-}
-
-TEST(FactsTest, CountsFlopTrafficAndLiveBytes) {
-  const mesh::Shape mesh{.tp = 2, .dp = 4};
-  Builder builder{mesh};
-  builder.begin(Section::step);
-  const BufferId a = floats(builder, 64, Role::activation), b = floats(builder, 64),
-                 c = floats(builder, 64);
-  builder.emit(0, fill(builder.whole(a)));
-  builder.emit(0, fill(builder.whole(b)));
-  const auto square = [&](BufferId id) {
-    return Matrix{.slice = builder.whole(id), .row_stride = 8};
-  };
-  builder.at({.phase = Phase::forward});
-  builder.emit(0, Gemm{.m = 8, .n = 8, .k = 8, .a = square(a), .b = square(b), .d = square(c)});
-  builder.emit(
-      0, Collective{.axes = mesh::Axis::dp, .send = builder.whole(c), .receive = builder.whole(c)});
-  const BufferId gathered = floats(builder, 128);
-  builder.emit(0, Collective{.kind = CollectiveKind::all_gather,
-                             .axes = mesh::Axis::tp,
-                             .send = builder.whole(c),
-                             .receive = builder.whole(gathered)});
-  const Facts facts = program::facts(builder.finish(), mesh);
-  EXPECT_EQ(facts.flop.value(), 2.0 * 8 * 8 * 8);
-  EXPECT_EQ(facts.flop_of_phase[static_cast<std::size_t>(Phase::forward)].value(), 1024.0);
-  ASSERT_EQ(facts.traffic.size(), 2U);
-  EXPECT_EQ(facts.traffic[0].bytes.value(), 64U * 4 * 2);  // tp: the gathered total
-  EXPECT_EQ(facts.traffic[1].bytes.value(), 64U * 4);      // dp
-  EXPECT_EQ(facts.peak_live_microbatches, 1);
-  EXPECT_EQ(facts.peak_of_role[static_cast<std::size_t>(Role::activation)].value(), 256U);
 }
 
 }  // namespace

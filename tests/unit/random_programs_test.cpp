@@ -1,10 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Random combinations of mesh, schedule, strategy and options: 200 of them at 64 ranks, or
-// ISOSCALE_RANDOM_PROGRAMS, play to their end; sections that check and replay a step are sound, one
-// rank of each class plays as all ranks do, and the storage that programs take is little more than
-// what is live at one time, or than what the order of their ops allows.
+// Random combinations of mesh, schedule, strategy and options.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +9,7 @@
 #include <cstdlib>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/error.hpp"
@@ -29,6 +27,7 @@ namespace {
 using program::Checksum;
 using program::Program;
 
+/// 200 of them, or ISOSCALE_RANDOM_PROGRAMS.
 TEST(RandomPrograms, AreFreeOfDeadlockAndRacesAt64Ranks) {
   const char* const given = std::getenv("ISOSCALE_RANDOM_PROGRAMS");
   const int wanted = given != nullptr ? std::stoi(given) : 200;
@@ -186,27 +185,21 @@ TEST_F(MemoryBound, OfEveryWorkload) {
 }
 
 TEST_F(MemoryBound, OfShardedOffloadedAndNarrowStates) {
-  const std::vector<mesh::Shape> meshes{
-      {.dp = 2}, {.tp = 2, .dp = 2}, {.dp = 2, .pp = 2}, {.tp = 2, .dp = 2, .pp = 2}};
+  const Workload& hybrid = find_workload("hybrid");
   for (const Precision precision : {Precision::f32, Precision::bf16, Precision::fp8}) {
-    for (const char* zero : {"0", "1", "2", "3"}) {
-      for (const char* recompute : {"none", "selective", "full"}) {
-        for (const char* offload : {"none", "optimizer", "weights"}) {
-          const Options options{{"zero", zero},
-                                {"recompute", recompute},
-                                {"offload", offload},
-                                {"microbatch", "1"},
-                                {"microbatches", "8"}};
-          for (const mesh::Shape& mesh : meshes) {
-            const Workload& hybrid = find_workload("hybrid");
-            const Request base = base_of("gpt-125m", precision, options);
-            try {
-              const Request request = hybrid.scale(base, mesh, Scaling::strong);
-              expect_small(hybrid.build(request), describe(request));
-            } catch (const base::UsageError&) {
-              continue;  // options that exclude each other
-            }
-          }
+    for (const Options& options : combinations({{"zero", {"0", "1", "2", "3"}},
+                                                {"recompute", {"none", "selective", "full"}},
+                                                {"offload", {"none", "optimizer", "weights"}},
+                                                {"microbatch", {"1"}},
+                                                {"microbatches", {"8"}}})) {
+      for (const mesh::Shape& mesh :
+           {"dp=2"_mesh, "tp=2,dp=2"_mesh, "dp=2,pp=2"_mesh, "tp=2,dp=2,pp=2"_mesh}) {
+        const Request base = base_of("gpt-125m", precision, options);
+        try {
+          const Request request = hybrid.scale(base, mesh, Scaling::strong);
+          expect_small(hybrid.build(request), describe(request));
+        } catch (const base::UsageError&) {
+          continue;  // options that exclude each other
         }
       }
     }
@@ -221,16 +214,20 @@ namespace {
 
 using units::Nanoseconds;
 
-/// A table of times for each program, drawn.
-Costs drawn_costs(const program::OutlineSet& set, std::uint64_t seed) {
-  std::mt19937_64 random{seed};
-  Costs costs{.tables = {}, .table_of_rank = set.outline_of_rank};
-  for (const program::Outline& outline : set.outlines) {
-    auto& table = costs.tables.emplace_back();
-    for (std::size_t op = 0; op < outline.ops.size(); ++op) {
-      table.emplace_back(static_cast<std::int64_t>(random() % 1000));
-    }
+/// Times of the ops of an outline, drawn.
+std::vector<Nanoseconds> drawn_times(const program::Outline& outline, std::mt19937_64& random) {
+  std::vector<Nanoseconds> times;
+  for (std::size_t op = 0; op < outline.ops.size(); ++op) {
+    times.emplace_back(static_cast<std::int64_t>(random() % 1000));
   }
+  return times;
+}
+
+/// A table for each program.
+Costs drawn_costs(const program::OutlineSet& set, int seed) {
+  std::mt19937_64 random{static_cast<std::uint64_t>(seed)};
+  Costs costs{.tables = {}, .table_of_rank = set.outline_of_rank};
+  for (const auto& outline : set.outlines) costs.tables.push_back(drawn_times(outline, random));
   return costs;
 }
 
@@ -239,9 +236,8 @@ TEST(RandomClasses, PlayAsEveryRankDoes) {
   int smaller = 0;
   workloads::on_random_programs(20260311, 32, wanted, [&](const program::ProgramSet& set, int i) {
     const program::OutlineSet whole = program::outline(set, program::Section::step);
-    const Costs costs = drawn_costs(whole, static_cast<std::uint64_t>(i));
+    const Costs costs = drawn_costs(whole, i);
     const auto all = simulate(whole, costs, {.plays = 2});
-
     const Classes classes = classes_of(set, program::Section::step);
     ASSERT_EQ(classes.rank.size(), static_cast<std::size_t>(classes.outline.mesh.size()));
     if (classes.rank.size() < 32) ++smaller;
@@ -251,9 +247,9 @@ TEST(RandomClasses, PlayAsEveryRankDoes) {
       for (std::size_t rank = 0; rank < 32; ++rank) {
         const auto& one = all[play].ranks[rank];
         const auto& like = few[play].ranks[classes.class_of_rank[rank]];
-        ASSERT_EQ(one.begin, like.begin) << "rank " << rank;
-        ASSERT_EQ(one.end, like.end) << "rank " << rank;
-        ASSERT_EQ(one.spans, like.spans) << "rank " << rank;
+        ASSERT_EQ(std::tie(one.begin, one.end, one.spans),
+                  std::tie(like.begin, like.end, like.spans))
+            << "rank " << rank;
       }
     }
   });
@@ -265,7 +261,7 @@ TEST(RandomClasses, SettleToThePeriodOfManySteps) {
   int steady = 0;
   workloads::on_random_programs(5, 16, wanted, [&](const program::ProgramSet& set, int i) {
     const program::OutlineSet whole = program::outline(set, program::Section::step);
-    const Costs costs = drawn_costs(whole, static_cast<std::uint64_t>(i));
+    const Costs costs = drawn_costs(whole, i);
     const auto all = simulate(whole, costs, {.plays = plays, .record = Record::steps});
     const auto end = [&](int play, std::size_t rank) {
       return all[static_cast<std::size_t>(play)].ranks[rank].end;
@@ -301,10 +297,7 @@ TEST(RandomClasses, CoarseProgramsPlayAtTheSameTimes) {
     std::mt19937_64 random{static_cast<std::uint64_t>(i)};
     Costs costs;
     for (int rank = 0; rank < ranks; ++rank) {
-      auto& table = costs.tables.emplace_back();
-      for (std::size_t op = 0; op < whole.of(rank).ops.size(); ++op) {
-        table.emplace_back(static_cast<std::int64_t>(random() % 1000));
-      }
+      costs.tables.push_back(drawn_times(whole.of(rank), random));
       // Every third mesh has pairs of ranks that are alike, for chains of like members.
       costs.table_of_rank.push_back(static_cast<std::uint32_t>(
           i % 3 == 0 && whole.outline_of_rank[static_cast<std::size_t>(rank)] ==

@@ -19,8 +19,6 @@
 namespace isoscale::workloads {
 namespace {
 
-using ::testing::HasSubstr;
-
 /// Without attention all three passes of a layer would take alike; with these extents its GEMMs are
 /// a hundredth of a layer's.
 Request piped(int layers, int microbatches, Options options = {}) {
@@ -44,14 +42,18 @@ Times times_of(const Model& model, int layers) {
           .weight_gradient = layers * linear};
 }
 
-/// The time of one rank in one period of repeated plays.
-struct Period {
-  std::int64_t idle = 0, whole = 0;
-};
+stack::Pipeline pipeline_of(stack::Schedule schedule, int stages, int chunks, int microbatches) {
+  return {.schedule = schedule,
+          .stages = stages,
+          .chunks = chunks,
+          .microbatches = microbatches,
+          .layers = std::vector<int>(static_cast<std::size_t>(stages * chunks), 1)};
+}
 
-std::vector<Period> periods_of(const program::OutlineSet& outline) {
+/// How long each rank is idle in one period of repeated plays.
+std::vector<std::int64_t> idle_of(const program::OutlineSet& outline) {
   const auto plays = simulate::simulate(outline, simulate::unit_costs(outline), {.plays = 3});
-  std::vector<Period> periods;
+  std::vector<std::int64_t> idle;
   for (std::size_t rank = 0; rank < plays[2].ranks.size(); ++rank) {
     std::int64_t busy = 0;
     for (const timeline::Span& span : plays[2].ranks[rank].spans) {
@@ -60,9 +62,9 @@ std::vector<Period> periods_of(const program::OutlineSet& outline) {
       }
     }
     const std::int64_t whole = (plays[2].ranks[rank].end - plays[1].ranks[rank].end).value();
-    periods.push_back({.idle = whole - busy, .whole = whole});
+    idle.push_back(whole - busy);
   }
-  return periods;
+  return idle;
 }
 
 /// Written out from the papers, not taken from the table.
@@ -73,103 +75,55 @@ std::int64_t bubble_of(const std::string& schedule, int p, int v, const Times& t
 
 TEST(ScheduleTest, BubbleIsExactlyTheFormula) {
   for (const std::string schedule : {"gpipe", "1f1b", "interleaved", "zb-h1"}) {
-    for (const int p : {2, 3, 4, 8}) {
+    for (const mesh::Shape& mesh : {"pp=1"_mesh, "pp=2"_mesh, "pp=3"_mesh, "pp=4"_mesh, "pp=8"_mesh,
+                                    "dp=2,pp=4"_mesh, "tp=2,pp=3"_mesh, "tp=2,dp=2,pp=8"_mesh}) {
+      const int p = mesh.pp;
       for (const int v : {1, 2, 4}) {
-        if (v > 1 && schedule != "interleaved") continue;
-        for (const int turns : {1, 2, 4}) {
+        if (v > 1 && (schedule != "interleaved" || p == 1)) continue;
+        for (const int m : {1, 3, p, 2 * p, 4 * p, 32}) {
+          if (schedule == "zb-h1" && m < p) continue;
+          if (schedule == "interleaved" && m % p != 0) continue;
           const Request base =
-              piped(p * v, turns * p, {{"schedule", schedule}, {"v", std::to_string(v)}});
+              piped(p * v, m * mesh.dp, {{"schedule", schedule}, {"v", std::to_string(v)}});
           const program::OutlineSet outline =
-              program::outline(strong(base, {.pp = p}), program::Section::step);
-          const auto is_expected =
-              testing::Field(&Period::idle, bubble_of(schedule, p, v, times_of(base.model, v)));
-          EXPECT_THAT(periods_of(outline), testing::Each(is_expected))
-              << schedule << " p=" << p << " v=" << v << " m=" << turns * p;
+              program::outline(strong(base, mesh), program::Section::step);
+          const std::int64_t bubble = bubble_of(schedule, p, v, times_of(base.model, v)) / mesh.tp;
+          SCOPED_TRACE(testing::Message()
+                       << schedule << " " << mesh::to_string(mesh) << " v=" << v << " m=" << m);
+          EXPECT_THAT(idle_of(outline), testing::Each(bubble));
           // Where all streams are one, a rank that computes cannot send: interleaved then waits
           // more.
           if (schedule == "interleaved") continue;
-          EXPECT_THAT(periods_of(simulate::folded(outline)), testing::Each(is_expected))
-              << schedule << " p=" << p << " m=" << turns * p << " folded";
+          EXPECT_THAT(idle_of(simulate::folded(outline)), testing::Each(bubble));
         }
       }
     }
   }
 }
 
-/// The idle fraction is exactly (p - 1) / (m + p - 1): arXiv 2104.04473, section 2.2. In integers.
-void expect_idle_formula(const program::ProgramSet& set, int m, std::string_view schedule) {
-  const int p = set.mesh.pp;
-  std::int64_t idle = 0, whole = 0;
-  for (const Period& rank : periods_of(program::outline(set, program::Section::step))) {
-    idle += rank.idle;
-    whole += rank.whole;
-  }
-  EXPECT_EQ(idle * (m + p - 1), whole * (p - 1))
-      << schedule << " " << mesh::to_string(set.mesh) << " m=" << m;
-}
-
-TEST(PipelineTest, IdleFractionIsExactlyTheFormulaAlsoBesideDpAndTp) {
-  for (const char* schedule : {"gpipe", "1f1b"}) {
-    for (int p = 1; p <= 8; ++p) {
-      for (int m = 1; m <= 32; ++m) {
-        expect_idle_formula(weak(small(1, m, {{"schedule", schedule}}), {.pp = p}), m, schedule);
-      }
-    }
-    for (const mesh::Shape mesh : {mesh::Shape{.dp = 2, .pp = 4}, mesh::Shape{.tp = 2, .pp = 3},
-                                   mesh::Shape{.tp = 2, .dp = 2, .pp = 8}}) {
-      for (const int m : {1, 3, 8, 32}) {
-        expect_idle_formula(weak(small(2, m, {{"schedule", schedule}}), mesh), m, schedule);
-      }
-    }
-  }
-}
-
-TEST(PipelineTest, LiveMicrobatchesAreThoseOfTheSchedule) {
+TEST(ScheduleTest, MicrobatchesInFlightAreThoseOfThePapers) {
   for (int p = 1; p <= 8; ++p) {
-    for (const int m : {1, 2, 5, 8, 32}) {
-      const program::ProgramSet one = weak(small(1, m, {{"schedule", "1f1b"}}), {.pp = p});
-      const program::ProgramSet all = weak(small(1, m, {{"schedule", "gpipe"}}), {.pp = p});
-      for (int stage = 0; stage < p; ++stage) {
-        EXPECT_EQ(facts_of(one, stage).peak_live_microbatches, std::min(p - stage, m))
-            << "p=" << p << " m=" << m << " stage " << stage;
-        EXPECT_EQ(facts_of(all, stage).peak_live_microbatches, m);
-      }
-    }
-  }
-}
-
-TEST(PipelineTest, StorageIsReusedCloseToThePeakOfLiveBytes) {
-  for (const char* schedule : {"gpipe", "1f1b"}) {
-    for (const int p : {1, 2, 4, 8}) {
-      const program::ProgramSet set = weak(small(4, 16, {{"schedule", schedule}}), {.pp = p});
-      for (int stage = 0; stage < p; ++stage) {
-        const program::Facts facts = facts_of(set, stage);
-        EXPECT_LE(static_cast<double>(facts.memory[0].value()),
-                  1.25 * static_cast<double>(facts.peak_live[0].value()))
-            << schedule << " p=" << p << " stage " << stage;
-      }
-    }
-  }
-}
-
-TEST(ScheduleTest, ActivationsInFlightAreThoseOfThePapers) {
-  for (const int p : {2, 4, 8}) {
-    for (const int m : {p, 3 * p}) {
-      const program::ProgramSet late = strong(piped(p, m, {{"schedule", "zb-h1"}}), {.pp = p});
-      for (int stage = 0; stage < p; ++stage) {
-        EXPECT_EQ(facts_of(late, stage).peak_live_microbatches, p);
-      }
-      // Megatron's interleaved schedule holds p (1 + (p - 1) / (p v)) microbatches' worth on the
-      // first stage: v p + p - 1 chunks (Korthikanti et al., arXiv 2205.05198, section 4.2.3).
-      const int v = 2;
-      const stack::Pipeline pipeline{
-          .schedule = stack::Schedule::interleaved,
-          .stages = p,
-          .chunks = v,
-          .microbatches = m,
-          .layers = std::vector<int>(static_cast<std::size_t>(p * v), 1)};
+    for (const int m : {1, 2, 5, 8, 24, 32}) {
+      SCOPED_TRACE(testing::Message() << "p=" << p << " m=" << m);
+      const auto of_stages = [&](const char* schedule) {
+        const program::ProgramSet set = strong(piped(p, m, {{"schedule", schedule}}), {.pp = p});
+        std::vector<int> live;
+        for (int stage = 0; stage < p; ++stage) {
+          live.push_back(facts_of(set, stage).peak_live_microbatches);
+        }
+        return live;
+      };
+      std::vector<int> falling;
+      for (int stage = 0; stage < p; ++stage) falling.push_back(std::min(p - stage, m));
+      EXPECT_EQ(of_stages("1f1b"), falling);
+      EXPECT_THAT(of_stages("gpipe"), testing::Each(m));
+      if (p == 1 || m % p != 0) continue;
+      EXPECT_THAT(of_stages("zb-h1"), testing::Each(p));
+      // Megatron's interleaved schedule holds v p + p - 1 chunks on the first stage: Korthikanti et
+      // al., arXiv 2205.05198, section 4.2.3.
+      const stack::Pipeline pipeline = pipeline_of(stack::Schedule::interleaved, p, 2, m);
       EXPECT_EQ(stack::row_of(pipeline.schedule).in_flight(pipeline, 0),
-                std::min(v * p + p - 1, v * m));
+                std::min(2 * p + p - 1, 2 * m));
     }
   }
 }
@@ -178,7 +132,7 @@ TEST(ScheduleTest, ActivationsInFlightAreThoseOfThePapers) {
 /// what a layer keeps is X, QKV, scores, context, Y and the inner result.
 TEST(ScheduleTest, MemoryOfAStageEqualsItsFormula) {
   const int p = 4, v = 2, m = 8;
-  const Request base = piped(p * v, m, {{"schedule", "interleaved"}, {"v", "2"}});
+  const Request base = piped(p * v, m, "schedule=interleaved v=2"_options);
   const program::ProgramSet set = strong(base, {.pp = p});
   const std::uint64_t s = 4, h = 64, heads = 8;
   const std::uint64_t kept = 4 * (s * h + s * 3 * h + heads * s * s + s * h + s * h + s * 4 * h);
@@ -194,12 +148,7 @@ TEST(ScheduleTest, EachPassOfEachChunkHappensOnceAndInMicrobatchOrder) {
     for (const int p : {1, 2, 3, 5}) {
       const int v = row.schedule == stack::Schedule::interleaved && p > 1 ? 3 : 1;
       for (const int m : {p, 4 * p}) {
-        const stack::Pipeline pipeline{
-            .schedule = row.schedule,
-            .stages = p,
-            .chunks = v,
-            .microbatches = m,
-            .layers = std::vector<int>(static_cast<std::size_t>(p * v), 2)};
+        const stack::Pipeline pipeline = pipeline_of(row.schedule, p, v, m);
         for (int stage = 0; stage < p; ++stage) {
           std::map<std::pair<stack::Pass, int>, int> next;  // microbatch by pass and chunk
           for (const stack::Action& action : row.actions(pipeline, stage)) {
@@ -215,24 +164,21 @@ TEST(ScheduleTest, EachPassOfEachChunkHappensOnceAndInMicrobatchOrder) {
 }
 
 TEST(ScheduleTest, UnevenStagesAndEveryCountOfMicrobatchesAreFreeOfDeadlock) {
-  for (const std::string schedule : {"gpipe", "1f1b", "interleaved", "zb-h1"}) {
-    for (const std::string layers : {"nearest", "1,2,3,4", "4,1,1,4"}) {
-      for (const std::string handover : {"whole", "scattered"}) {
-        for (int m = 2; m <= 12; ++m) {
-          if (schedule == "interleaved" && m % 4 != 0) continue;
-          Options options{
-              {"schedule", schedule}, {"v", "1"}, {"stage_layers", layers}, {"handover", handover}};
-          const Request base = piped(10, m, options);
-          EXPECT_NO_THROW(program::check(strong(base, {.tp = 2, .pp = 4})))
-              << schedule << " " << layers << " m=" << m;
-        }
-      }
+  for (const Options& options :
+       combinations({{"schedule", {"gpipe", "1f1b", "interleaved", "zb-h1"}},
+                     {"v", {"1"}},
+                     {"stage_layers", {"nearest", "1,2,3,4", "4,1,1,4"}},
+                     {"handover", {"whole", "scattered"}}})) {
+    for (int m = 2; m <= 12; ++m) {
+      if (options.at("schedule") == "interleaved" && m % 4 != 0) continue;
+      EXPECT_NO_THROW(program::check(strong(piped(10, m, options), {.tp = 2, .pp = 4})))
+          << testing::PrintToString(options) << " m=" << m;
     }
   }
 }
 
 TEST(ScheduleTest, UnevenStagesHoldTheLayersTheyWereGiven) {
-  const program::ProgramSet set = strong(piped(10, 4, {{"stage_layers", "1,2,3,4"}}), {.pp = 4});
+  const program::ProgramSet set = strong(piped(10, 4, "stage_layers=1,2,3,4"_options), {.pp = 4});
   for (int stage = 0; stage < 4; ++stage) {
     std::set<int> layers;
     for (const program::Op& op : set.of(stage).step().ops) {
@@ -244,35 +190,29 @@ TEST(ScheduleTest, UnevenStagesHoldTheLayersTheyWereGiven) {
   }
 }
 
+/// b s h per boundary, microbatch and direction; v times as often interleaved; 1/t scattered: arXiv
+/// 2104.04473, sections 2.2.2 and 4.1.
 TEST(ScheduleTest, HandOversMoveWhatTheFormulasSay) {
-  // b s h per boundary, microbatch and direction; v times as often interleaved; 1/t scattered
-  // (arXiv 2104.04473, sections 2.2.2 and 4.1).
-  const std::uint64_t activation = 4 * 64 * 4;  // s * h * f32
-  const int p = 4, m = 8;
+  const int m = 8;
+  const std::uint64_t moved = 2 * m * 4 * 64 * 4;  // s * h * f32
   const auto middle = [&](const Options& options) {
-    return sent_in(facts_of(strong(piped(8, m, options), {.tp = 2, .pp = p}), 2),
+    return sent_in(facts_of(strong(piped(8, m, options), {.tp = 2, .pp = 4}), 2),
                    program::OpKind::exchange);
   };
-  EXPECT_EQ(middle({{"schedule", "1f1b"}}), 2 * m * activation);
-  EXPECT_EQ(middle({{"schedule", "zb-h1"}}), 2 * m * activation);
-  EXPECT_EQ(middle({{"schedule", "interleaved"}, {"v", "2"}}), 2 * 2 * m * activation);
-  EXPECT_EQ(middle({{"handover", "scattered"}}), 2 * m * activation / 2);
+  EXPECT_EQ(middle("schedule=1f1b"_options), moved);
+  EXPECT_EQ(middle("schedule=zb-h1"_options), moved);
+  EXPECT_EQ(middle("schedule=interleaved v=2"_options), 2 * moved);
+  EXPECT_EQ(middle("handover=scattered"_options), moved / 2);
 }
 
 TEST(ScheduleTest, RefusesWhatCannotBeWithTheNearestThatCan) {
-  EXPECT_THAT(refused(piped(8, 6, {{"schedule", "interleaved"}}), {.pp = 4}),
-              HasSubstr("use 4 or 8"));
-  EXPECT_THAT(refused(piped(8, 1, {{"schedule", "zb-h1"}}), {.pp = 4}),
-              HasSubstr("microbatches=4"));
-  EXPECT_THAT(refused(piped(8, 4, {{"schedule", "interleaved"}, {"v", "4"}}), {.pp = 4}),
-              HasSubstr("use v=2"));
-  EXPECT_THAT(refused(piped(8, 4, {{"stage_layers", "1,2,3"}}), {.pp = 4}),
-              HasSubstr("stage_layers=2,2,2,2"));
-  EXPECT_THAT(refused(piped(8, 6, {{"schedule", "interleaved"}}), {.pp = 3}),
-              HasSubstr("use pp=2"));
-  EXPECT_THAT(refused(piped(8, 4, {{"stage_layers", "even"}}), {.pp = 4}),
-              HasSubstr("like 7,8,8,7"));
-  EXPECT_THAT(refused(piped(8, 4, {{"stage_layers", "0,8"}}), {.pp = 2}), HasSubstr("at least 1"));
+  expect_refused({{piped(8, 6, "schedule=interleaved"_options), {.pp = 4}, {"use 4 or 8"}},
+                  {piped(8, 1, "schedule=zb-h1"_options), {.pp = 4}, {"microbatches=4"}},
+                  {piped(8, 4, "schedule=interleaved v=4"_options), {.pp = 4}, {"use v=2"}},
+                  {piped(8, 4, "stage_layers=1,2,3"_options), {.pp = 4}, {"stage_layers=2,2,2,2"}},
+                  {piped(8, 6, "schedule=interleaved"_options), {.pp = 3}, {"use pp=2"}},
+                  {piped(8, 4, "stage_layers=even"_options), {.pp = 4}, {"like 7,8,8,7"}},
+                  {piped(8, 4, "stage_layers=0,8"_options), {.pp = 2}, {"at least 1"}}});
 }
 
 }  // namespace

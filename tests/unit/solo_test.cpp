@@ -120,18 +120,6 @@ TEST(SoloStep, KeepsTheOrderOfWhatDoesNotCommunicateAndNoWaitMore) {
   }
 }
 
-TEST(SoloStep, IsAppendedToEveryProgram) {
-  const RankProgram program = playing({"fill 0 a", "all_reduce 1 a", "copy 2 a b"});
-  ProgramSet set{.mesh = {.dp = 2}, .programs = {program, program}, .program_of_rank = {0, 1}};
-  EXPECT_EQ(add_solo_step(set), step_section(1));
-  for (const RankProgram& of_rank : set.programs) {
-    ASSERT_EQ(of_rank.steps.size(), 2U);
-    EXPECT_EQ(of_rank.steps[0].ops.size(), 3U);
-    EXPECT_EQ(described(of_rank.steps[1]), (Lines{"fill* 0", "copy 2 <- 0:1"}));
-  }
-  EXPECT_NO_THROW(check(set));
-}
-
 }  // namespace
 }  // namespace isoscale::program
 
@@ -140,14 +128,9 @@ namespace {
 
 /// Those of the meshes that a workload may have.
 std::vector<mesh::Shape> meshes_of(const Workload& workload) {
-  std::vector<mesh::Shape> meshes{{},
-                                  {.dp = 4},
-                                  {.tp = 4},
-                                  {.pp = 4},
-                                  {.tp = 2, .dp = 2},
-                                  {.dp = 2, .pp = 2},
-                                  {.tp = 2, .pp = 4},
-                                  {.tp = 2, .dp = 2, .pp = 2}};
+  std::vector<mesh::Shape> meshes{""_mesh,          "dp=4"_mesh,          "tp=4"_mesh,
+                                  "pp=4"_mesh,      "tp=2,dp=2"_mesh,     "dp=2,pp=2"_mesh,
+                                  "tp=2,pp=4"_mesh, "tp=2,dp=2,pp=2"_mesh};
   std::erase_if(meshes, [&](const mesh::Shape& shape) {
     return std::ranges::any_of(mesh::all_axes, [&](mesh::Axis axis) {
       return shape[axis] > 1 && !workload.axes.contains(axis);
@@ -220,16 +203,9 @@ TEST(SoloWorkloads, PassTheCheckAndKeepTheirOrder) {
     }
   }
   EXPECT_GE(points, 3 * 2 + 8);  // dp, tp, pp on their axis and hybrid on all
-}
-
-TEST(SoloWorkloads, PassTheCheckWithOtherOptions) {
-  const Workload& workload = find_workload("hybrid");
-  for (const auto& [key, value] : Options{{"tp_output", "gather"}, {"schedule", "gpipe"}}) {
-    SCOPED_TRACE(key + "=" + value);
-    Request request = small(4, 4);
-    request.options[key] = value;
-    const mesh::Shape mesh{.tp = 2, .dp = 2, .pp = 2};
-    expect_sound(workload.scale(request, mesh, Scaling::weak), workload);
+  for (const Options& options : {"tp_output=gather"_options, "schedule=gpipe"_options}) {
+    expect_sound(scaled(small(4, 4, options), {.tp = 2, .dp = 2, .pp = 2}, Scaling::weak),
+                 find_workload("hybrid"));
   }
 }
 

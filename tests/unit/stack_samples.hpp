@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "program/facts.hpp"
-#include "refusal.hpp"
+#include "request_text.hpp"
+#include "words.hpp"
 #include "workloads/api/workload.hpp"
 
 /// Small models of the workload hybrid, and what their programs send, hold and compute.
@@ -68,8 +70,25 @@ inline std::string refused(const Request& base, const mesh::Shape& mesh,
   return testing_support::refusal([&] { static_cast<void>(build(base, mesh, scaling)); });
 }
 
+/// Requests of programs that are refused on a mesh, with words of the refusal.
+struct RefusedOn {
+  Request base;
+  mesh::Shape mesh;
+  testing_support::Words words;
+};
+inline void expect_refused(const std::vector<RefusedOn>& cases, Scaling scaling = Scaling::strong) {
+  for (const auto& [base, mesh, words] : cases) {
+    SCOPED_TRACE(testing::PrintToString(base.options) + " on " + mesh::to_string(mesh));
+    testing_support::expect_words(refused(base, mesh, scaling), words);
+  }
+}
+
 inline program::Facts facts_of(const program::ProgramSet& set, int rank = 0) {
   return program::facts(set.of(rank), set.mesh);
+}
+
+inline double flop_of(const program::ProgramSet& set, int rank = 0) {
+  return facts_of(set, rank).flop.value();
 }
 
 /// Returns the bytes that a rank puts on links by the entries of its traffic that are `wanted`.
@@ -96,7 +115,7 @@ inline double peak_of(const program::Facts& facts, program::Role role) {
 
 inline double flop_in_all(const program::ProgramSet& set) {
   double sum = 0;
-  for (int rank = 0; rank < set.mesh.size(); ++rank) sum += facts_of(set, rank).flop.value();
+  for (int rank = 0; rank < set.mesh.size(); ++rank) sum += flop_of(set, rank);
   return sum;
 }
 

@@ -21,7 +21,6 @@ namespace {
 
 using stack::no_expert;
 using stack::Routing;
-using ::testing::HasSubstr;
 
 constexpr int hidden = 32, ffn = 48, heads = 8, head_size = 4, layers = 4, sequence = 16;
 constexpr int microbatch = 2, microbatches = 4;
@@ -59,16 +58,15 @@ TEST(Routing, GivesEachTokenDifferentExperts) {
 }
 
 TEST(Routing, IsTheSameEachTimeAndDiffersByLayerSampleAndSeed) {
-  Routing routing{.experts = 16, .topk = 2, .sequence = 64, .exponent = 0.5, .seed = 1};
   for (const double exponent : {0.0, 0.5}) {
-    routing.exponent = exponent;
-    const auto one = stack::route(routing, 0, 0);
-    EXPECT_EQ(one, stack::route(routing, 0, 0));
-    EXPECT_NE(one, stack::route(routing, 1, 0));
-    EXPECT_NE(one, stack::route(routing, 0, 1));
-    Routing other = routing;
-    other.seed = 2;
-    EXPECT_NE(one, stack::route(other, 0, 0));
+    const auto routed = [&](std::uint64_t seed, int layer, std::uint64_t sample) {
+      return stack::route(
+          {.experts = 16, .topk = 2, .sequence = 64, .exponent = exponent, .seed = seed}, layer,
+          sample);
+    };
+    EXPECT_EQ(routed(1, 0, 0), routed(1, 0, 0));
+    const std::set all{routed(1, 0, 0), routed(1, 1, 0), routed(1, 0, 1), routed(2, 0, 0)};
+    EXPECT_EQ(all.size(), 4U);
   }
 }
 
@@ -121,7 +119,7 @@ TEST(Routing, CapacityIsReadAsFactorOrPercent) {
     EXPECT_THROW(static_cast<void>(stack::capacity_factor(text)), base::UsageError) << text;
   }
   // 16 positions x 2 over 8 experts are 4 each.
-  const Request request = sparse({{"experts", "8"}, {"topk", "2"}, {"capacity", "1.25"}});
+  const Request request = sparse("experts=8 topk=2 capacity=1.25"_options);
   EXPECT_EQ(stack::routing_of(request).capacity, 5U);
 }
 
@@ -155,9 +153,7 @@ TEST(Experts, FlopAreThoseOfTopkTimesTheMlp) {
   const double tokens = microbatch * microbatches * sequence;
   for (const int topk : {1, 2, 3}) {
     const Request base = sparse({{"experts", "8"}, {"topk", std::to_string(topk)}, {"skew", "90"}});
-    for (const mesh::Shape mesh :
-         {mesh::Shape{}, mesh::Shape{.ep = 4}, mesh::Shape{.tp = 2, .ep = 2},
-          mesh::Shape{.ep = 2, .dp = 2, .pp = 2}}) {
+    for (const mesh::Shape mesh : {""_mesh, "ep=4"_mesh, "tp=2,ep=2"_mesh, "ep=2,dp=2,pp=2"_mesh}) {
       const double expected = layers * (attention_flop(tokens) + expert_flop(tokens * topk));
       EXPECT_DOUBLE_EQ(flop_in_all(build(scaled(base, mesh, Scaling::strong))), expected)
           << mesh::to_string(mesh);
@@ -166,7 +162,7 @@ TEST(Experts, FlopAreThoseOfTopkTimesTheMlp) {
 }
 
 TEST(Experts, DroppedTokensAreNotMultipliedAndPaddedRowsAre) {
-  Options options{{"experts", "8"}, {"topk", "2"}, {"skew", "150"}, {"capacity", "1.25"}};
+  Options options = "experts=8 topk=2 skew=150 capacity=1.25"_options;
   const double tokens = microbatch * microbatches * sequence;
   const Request exact = shared_out(options, {.ep = 4});
   options["expert_batch"] = "padded";
@@ -187,42 +183,32 @@ TEST(Experts, DroppedTokensAreNotMultipliedAndPaddedRowsAre) {
 }
 
 TEST(Experts, AreSharedOutOverEpAndTp) {
-  for (const mesh::Shape mesh : {mesh::Shape{}, mesh::Shape{.ep = 8}, mesh::Shape{.tp = 2, .ep = 2},
-                                 mesh::Shape{.ep = 2, .dp = 4, .pp = 2}}) {
-    const Request request = shared_out({{"experts", "8"}}, mesh);
-    const program::ProgramSet set = build(request);
-    const auto shards = static_cast<std::uint64_t>(mesh.tp),
-               ep = static_cast<std::uint64_t>(mesh.ep);
-    const std::uint64_t of_stage = layers / static_cast<std::uint64_t>(mesh.pp);
-    const std::uint64_t attention = 4ULL * hidden * heads * head_size / shards;
-    const std::uint64_t experts = 8 / ep * 2ULL * hidden * ffn / shards;
+  for (const mesh::Shape mesh : {""_mesh, "ep=8"_mesh, "tp=2,ep=2"_mesh, "ep=2,dp=4,pp=2"_mesh}) {
+    const program::ProgramSet set = build(shared_out("experts=8"_options, mesh));
+    const double attention = 4.0 * hidden * heads * head_size;
+    const double experts = 8.0 / mesh.ep * 2 * hidden * ffn;
     for (int rank = 0; rank < mesh.size(); ++rank) {
-      const auto facts = facts_of(set, rank);
-      EXPECT_EQ(peak_of(facts, program::Role::weight), 4 * of_stage * (attention + experts))
+      EXPECT_EQ(peak_of(facts_of(set, rank), program::Role::weight),
+                4.0 * layers / mesh.pp * (attention + experts) / mesh.tp)
           << mesh::to_string(mesh);
     }
   }
 }
 
 TEST(Experts, DenseGradientsAreReducedOverEpToo) {
-  const mesh::Shape mesh{.ep = 2, .dp = 2};
-  const program::ProgramSet set = build(shared_out({{"experts", "4"}}, mesh));
-  const auto facts = facts_of(set, 1);
-  const double dense = layers * 4.0 * hidden * heads * head_size * 4;
-  const double expert = layers * 2 * 2.0 * hidden * ffn * 4;
-  const mesh::AxisSet over_all{mesh::Axis::cp, mesh::Axis::ep, mesh::Axis::dp};
-  const mesh::AxisSet over_dp{mesh::Axis::cp, mesh::Axis::dp};
+  const auto facts = facts_of(build(shared_out("experts=4"_options, {.ep = 2, .dp = 2})), 1);
   const auto reduced = [&](mesh::AxisSet axes) {
     return sent_in(facts, program::OpKind::all_reduce, axes);
   };
-  EXPECT_NEAR(reduced(over_all), dense * 2 * 3 / 4, 8);
-  EXPECT_NEAR(reduced(over_dp), expert * 2 * 1 / 2, 8);
+  const double dense = layers * 4.0 * hidden * heads * head_size * 4;
+  const double expert = layers * 2 * 2.0 * hidden * ffn * 4;
+  EXPECT_NEAR(reduced({mesh::Axis::cp, mesh::Axis::ep, mesh::Axis::dp}), dense * 2 * 3 / 4, 8);
+  EXPECT_NEAR(reduced({mesh::Axis::cp, mesh::Axis::dp}), expert * 2 * 1 / 2, 8);
 }
 
 TEST(Experts, BatchGrowsWithEpAndSoDoExpertsUnderWeakScaling) {
-  const Request base = sparse({{"experts", "4"}});
-  const Request weak = scaled(base, {.ep = 4, .dp = 2}, Scaling::weak),
-                strong = scaled(base, {.ep = 4, .dp = 2}, Scaling::strong);
+  const Request weak = scaled(sparse("experts=4"_options), {.ep = 4, .dp = 2}, Scaling::weak);
+  const Request strong = shared_out("experts=4"_options, {.ep = 4, .dp = 2});
   EXPECT_EQ(weak.options.at("experts"), "16");
   EXPECT_EQ(weak.options.at("batch"), "64");
   EXPECT_EQ(strong.options.at("experts"), "4");
@@ -231,35 +217,31 @@ TEST(Experts, BatchGrowsWithEpAndSoDoExpertsUnderWeakScaling) {
 }
 
 TEST(Experts, RefuseWhatDoesNotFitWithTheNearestThatDoes) {
-  EXPECT_THAT(refused(sparse({}), {.ep = 2}), HasSubstr("use experts=2, or ep=1"));
-  EXPECT_THAT(refused(sparse({{"experts", "6"}}), {.ep = 4}),
-              HasSubstr("the nearest that it does are 4 and 8"));
-  EXPECT_THAT(refused(sparse({{"experts", "2"}, {"topk", "3"}}), {}),
-              HasSubstr("use topk=2 or fewer"));
-  EXPECT_THAT(refused(sparse({{"experts", "4"}, {"expert_batch", "padded"}}), {}),
-              HasSubstr("capacity=1.25"));
-  EXPECT_THAT(refused(sparse({{"experts", "4"}, {"capacity", "many"}}), {}),
-              HasSubstr("1.25 or 125%"));
-  EXPECT_THAT(refused(sparse({{"experts", "4"}, {"tp_output", "gather"}}), {.tp = 2}),
-              HasSubstr("tp_output=reduce"));
-  EXPECT_THAT(refused(sparse({{"experts", "4"}, {"elementwise", "on"}}), {}), HasSubstr("use off"));
-  EXPECT_THAT(refused(sparse({{"experts", "4"}, {"recompute", "full"}}), {}),
-              HasSubstr("recompute=none"));
-  EXPECT_THAT(refused(sparse({{"experts", "4"}, {"sequence_parallel", "on"}}), {.tp = 2}),
-              HasSubstr("sequence_parallel=off"));
-  Request large = sparse({{"experts", "4"}});
+  Request large = sparse("experts=4"_options);
   large.model.sequence = 1 << 20;
   large.model.layers = 128;
   large.options["microbatches"] = "64";
-  EXPECT_THAT(refused(large, {}), HasSubstr("row numbers"));
-  const auto limits = find_workload("hybrid").limits(sparse({{"experts", "6"}}), Scaling::strong);
+  const auto four_and = [](const char* key, const char* value) {
+    return sparse({{"experts", "4"}, {key, value}});
+  };
+  expect_refused({{sparse({}), {.ep = 2}, {"use experts=2, or", "ep=1"}},
+                  {sparse("experts=6"_options), {.ep = 4}, {"4 and 8"}},
+                  {sparse("experts=2 topk=3"_options), {}, {"use topk=2"}},
+                  {four_and("expert_batch", "padded"), {}, {"capacity=1.25"}},
+                  {four_and("capacity", "many"), {}, {"1.25 or 125%"}},
+                  {four_and("tp_output", "gather"), {.tp = 2}, {"tp_output=reduce"}},
+                  {four_and("elementwise", "on"), {}, {"use off"}},
+                  {four_and("recompute", "full"), {}, {"recompute=none"}},
+                  {four_and("sequence_parallel", "on"), {.tp = 2}, {"sequence_parallel=off"}},
+                  {large, {}, {"row numbers"}}});
+  const auto limits = find_workload("hybrid").limits(sparse("experts=6"_options), Scaling::strong);
   EXPECT_TRUE(mesh::violation({.ep = 4}, limits).has_value());
   EXPECT_FALSE(mesh::violation({.ep = 3}, limits).has_value());
 }
 
 TEST(Experts, SpreadGroupsLieAsFarApartAsThoseOfDp) {
   Request request =
-      scaled(sparse({{"experts", "4"}}), {.tp = 2, .ep = 2, .dp = 3, .pp = 2}, Scaling::weak);
+      scaled(sparse("experts=4"_options), {.tp = 2, .ep = 2, .dp = 3, .pp = 2}, Scaling::weak);
   std::vector<int> same(24);
   std::iota(same.begin(), same.end(), 0);
   EXPECT_EQ(hybrid::expert_places(request), same);
@@ -280,20 +262,21 @@ TEST(Experts, SpreadGroupsLieAsFarApartAsThoseOfDp) {
 }
 
 TEST(Experts, PlansSayWhatRoutingDoes) {
-  Options options{{"experts", "8"}, {"skew", "150"}, {"capacity", "1"}};
-  EXPECT_THAT(hybrid::expert_note(shared_out(options, {.ep = 4})),
-              HasSubstr("8 experts over ep=4: "));
-  EXPECT_EQ(hybrid::expert_note(scaled(sparse({}), {.dp = 4}, Scaling::weak)), "");
-  EXPECT_THAT(hybrid::expert_note(shared_out({{"experts", "8"}}, {.ep = 4})),
-              HasSubstr(" 0.0% of routed tokens dropped, 0.0% more rows by padding, the busiest "
-                        "rank of a layer has 1.00 times"));
+  const Options skewed = "experts=8 skew=150 capacity=1"_options;
+  using hybrid::expert_note, testing_support::expect_words;
+  expect_words(expert_note(shared_out(skewed, {.ep = 4})), {"8 experts over ep=4"});
+  expect_words(expert_note(shared_out("experts=8"_options, {.ep = 4})),
+               {" 0.0% of routed tokens", "0.0% more rows", "has 1.00 times"});
+  EXPECT_EQ(expert_note(scaled(sparse({}), {.dp = 4}, Scaling::weak)), "");
 }
 
 TEST(Experts, OfTheWorkloadAreEightUnlessSaidOtherwise) {
   const Workload& ep = find_workload("ep");
-  EXPECT_EQ(ep.scale(sparse({}), {.ep = 4}, Scaling::strong).options.at("experts"), "8");
-  EXPECT_EQ(ep.scale(sparse({{"experts", "4"}}), {.ep = 4}, Scaling::strong).options.at("experts"),
-            "4");
+  const auto strong = [&](const Options& options) {
+    return ep.scale(sparse(options), {.ep = 4}, Scaling::strong).options.at("experts");
+  };
+  EXPECT_EQ(strong({}), "8");
+  EXPECT_EQ(strong("experts=4"_options), "4");
   EXPECT_EQ(ep.natural_mesh(4), (mesh::Request{{mesh::Axis::ep, 4}}));
   EXPECT_NO_THROW(program::check(ep.build(ep.scale(sparse({}), {.ep = 4}, Scaling::weak))));
 }

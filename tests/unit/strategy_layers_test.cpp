@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: MIT
 
 // Elementwise work and recomputation: bytes, FLOP, memory and traffic are those of their formulas.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "stack_samples.hpp"
 
@@ -91,29 +95,27 @@ TEST(Recompute, PeakOfActivationsIsItsFormula) {
   for (const bool gated : {false, true}) {
     for (const int tp : {1, 2}) {
       for (const char* elementwise : {"off", "on"}) {
-        std::map<std::string_view, double> peak;
+        std::vector<double> peaks;
         for (const char* recompute : {"none", "selective", "full"}) {
-          const program::Facts facts =
-              facts_of({.gated = gated,
-                        .options = {{"elementwise", elementwise}, {"recompute", recompute}},
-                        .mesh = {.tp = tp}});
-          peak[recompute] = peak_of(facts, program::Role::activation);
-          EXPECT_EQ(peak[recompute],
-                    4 * peak_activations({gated, static_cast<double>(tp)},
-                                         std::string_view{elementwise} == "on", recompute))
-              << elementwise << " " << recompute << " tp=" << tp << (gated ? " gated" : "");
+          const Options options{{"elementwise", elementwise}, {"recompute", recompute}};
+          const auto facts = facts_of({.gated = gated, .options = options, .mesh = {.tp = tp}});
+          const Sizes sizes{gated, static_cast<double>(tp)};
+          peaks.push_back(peak_of(facts, program::Role::activation));
+          EXPECT_EQ(peaks.back(),
+                    4 * peak_activations(sizes, elementwise == std::string{"on"}, recompute))
+              << testing::PrintToString(options) << " tp=" << tp << (gated ? " gated" : "");
         }
-        EXPECT_LT(peak["selective"], peak["none"]);
-        EXPECT_LT(peak["full"], peak["selective"]);
+        EXPECT_EQ(std::ranges::adjacent_find(peaks, std::less_equal{}), peaks.end());
       }
     }
   }
 }
 
+/// 96 B s l h^2 (1 + s / 6h + V / 16lh) against 72 B s l h^2 (1 + s / 6h + V / 12lh): arXiv
+/// 2104.04473, for attention as wide as the hidden state and an MLP of four times that.
 TEST(Recompute, FullIsOneMoreForward) {
-  // 96 B s l h^2 (1 + s / 6h + V / 16lh) against 72 B s l h^2 (1 + s / 6h + V / 12lh): arXiv
-  // 2104.04473, for attention as wide as the hidden state and an MLP of four times that.
   for (const char* name : {"gpt-125m", "gpt-1.3b", "gpt-175b"}) {
+    SCOPED_TRACE(name);
     Model model = load_model(name);
     model.heads = model.kv_heads = model.hidden / model.head_size;
     model.ffn = 4 * model.hidden;
@@ -121,77 +123,52 @@ TEST(Recompute, FullIsOneMoreForward) {
     const double B = 2 * 3, s = model.sequence, h = model.hidden, l = 4, V = model.vocabulary;
     const double linear = B * s * l * h * h, attention = s / (6 * h);
     const auto flop_with = [&](const char* recompute) {
-      const Request request{.model = model,
-                            .options = {{"microbatch", "2"},
-                                        {"microbatches", "3"},
-                                        {"vocabulary", "on"},
-                                        {"elementwise", "on"},
-                                        {"recompute", recompute}}};
-      return workloads::facts_of(strong(request, {})).flop.value();
+      Options options = "microbatch=2 microbatches=3 vocabulary=on elementwise=on"_options;
+      options["recompute"] = recompute;
+      return flop_of(strong({.model = model, .options = options}, {}));
     };
     const double full = 96 * linear * (1 + attention + V / (16 * l * h));
     const double none = 72 * linear * (1 + attention + V / (12 * l * h));
     const double scores = 2 * B * s * s * h * l;  // one product of query and key
-    EXPECT_NEAR(flop_with("full"), full, 1e-9 * full) << name;
-    EXPECT_NEAR(flop_with("none"), none, 1e-9 * none) << name;
-    EXPECT_NEAR(flop_with("selective"), none + scores, 1e-9 * none) << name;
+    EXPECT_NEAR(flop_with("full"), full, 1e-9 * full);
+    EXPECT_NEAR(flop_with("none"), none, 1e-9 * none);
+    EXPECT_NEAR(flop_with("selective"), none + scores, 1e-9 * none);
   }
 }
 
 TEST(Recompute, IsPartOfBackward) {
   for (const bool gated : {false, true}) {
     for (const char* elementwise : {"off", "on"}) {
-      const auto of_phase = [&](const char* recompute, Phase phase) {
-        return facts_of({.gated = gated,
-                         .options = {{"elementwise", elementwise}, {"recompute", recompute}}})
-            .flop_of_phase[static_cast<std::size_t>(phase)]
-            .value();
+      const auto flop = [&](const char* recompute) {
+        const Options options{{"elementwise", elementwise}, {"recompute", recompute}};
+        const auto of_phase = facts_of({.gated = gated, .options = options}).flop_of_phase;
+        return std::pair{of_phase[static_cast<std::size_t>(Phase::forward)].value(),
+                         of_phase[static_cast<std::size_t>(Phase::backward)].value()};
       };
-      const double forward = of_phase("none", Phase::forward);
-      const double backward = of_phase("none", Phase::backward);
+      const auto [forward, backward] = flop("none");
       EXPECT_EQ(backward, 2 * forward);
-      EXPECT_EQ(of_phase("full", Phase::forward), forward);
-      EXPECT_EQ(of_phase("full", Phase::backward), backward + forward);
-      EXPECT_EQ(of_phase("selective", Phase::forward), forward);
-      EXPECT_GT(of_phase("selective", Phase::backward), backward);
+      EXPECT_EQ(flop("full"), std::pair(forward, backward + forward));
+      EXPECT_EQ(flop("selective").first, forward);
+      EXPECT_GT(flop("selective").second, backward);
     }
   }
 }
 
-TEST(Recompute, FullRepeatsForwardsCommunicationOverTp) {
-  const auto reduced = [](const char* recompute, const char* output) {
-    std::map<OpKind, std::uint64_t> calls;
-    const Case of{.options = {{"recompute", recompute}, {"tp_output", output}},
-                  .mesh = {.tp = 2},
-                  .microbatches = 2};
-    for (const program::Traffic& entry : facts_of(of).traffic) calls[entry.kind] += entry.calls;
-    return calls;
-  };
-  constexpr std::uint64_t passes = layers * 2;
-  EXPECT_EQ(reduced("none", "reduce").at(OpKind::all_reduce), 4 * passes);
-  EXPECT_EQ(reduced("selective", "reduce").at(OpKind::all_reduce), 4 * passes);
-  EXPECT_EQ(reduced("full", "reduce").at(OpKind::all_reduce), 6 * passes);
-  EXPECT_EQ(reduced("none", "gather").at(OpKind::all_gather), 4 * passes);
-  EXPECT_EQ(reduced("selective", "gather").at(OpKind::all_gather), 4 * passes);
-  EXPECT_EQ(reduced("full", "gather").at(OpKind::all_gather), 8 * passes);
-}
-
+/// The gradient of a norm reads the gradient, what was normed and what bypassed it, and writes one;
+/// that of an activation reads its dy and what went in, and writes its gradient.
 TEST(Elementwise, BytesAreThoseOfOneReadAndOneWrite) {
   for (const bool gated : {false, true}) {
     for (const int tp : {1, 2}) {
-      const program::ProgramSet set =
-          build({.gated = gated, .options = {{"elementwise", "on"}}, .mesh = {.tp = tp}});
-      std::map<OpKind, double> bytes = bytes_by_kind(set);
+      std::map<OpKind, double> bytes = bytes_by_kind(
+          build({.gated = gated, .options = "elementwise=on"_options, .mesh = {.tp = tp}}));
       const Sizes s{gated, static_cast<double>(tp)};
-      constexpr double element = 4;
-      EXPECT_EQ(bytes[OpKind::norm], layers * 2 * (2 * s.hidden + s.inverse) * element);
-      // The gradient, what was normed, what bypassed it; the result.
-      EXPECT_EQ(bytes[OpKind::norm_gradient], layers * 2 * (4 * s.hidden + s.inverse) * element);
-      EXPECT_EQ(bytes[OpKind::softmax], layers * 2 * s.scores * element);
-      EXPECT_EQ(bytes[OpKind::softmax_gradient], layers * 3 * s.scores * element);
-      EXPECT_EQ(bytes[OpKind::activation], layers * (s.up + s.ffn) * element);
-      // dy and what went in; its gradient.
-      EXPECT_EQ(bytes[OpKind::activation_gradient], layers * (s.ffn + 2 * s.up) * element);
+      constexpr double all = layers * 4;  // of f32
+      EXPECT_EQ(bytes[OpKind::norm], all * 2 * (2 * s.hidden + s.inverse));
+      EXPECT_EQ(bytes[OpKind::norm_gradient], all * 2 * (4 * s.hidden + s.inverse));
+      EXPECT_EQ(bytes[OpKind::softmax], all * 2 * s.scores);
+      EXPECT_EQ(bytes[OpKind::softmax_gradient], all * 3 * s.scores);
+      EXPECT_EQ(bytes[OpKind::activation], all * (s.up + s.ffn));
+      EXPECT_EQ(bytes[OpKind::activation_gradient], all * (s.ffn + 2 * s.up));
       EXPECT_FALSE(bytes.contains(OpKind::add));
       EXPECT_FALSE(bytes.contains(OpKind::copy));
     }
@@ -199,86 +176,61 @@ TEST(Elementwise, BytesAreThoseOfOneReadAndOneWrite) {
 }
 
 TEST(Elementwise, NormsOfSplitRowsAreThoseOfARank) {
-  const program::ProgramSet set =
-      build({.options = {{"elementwise", "on"}, {"sequence_parallel", "on"}}, .mesh = {.tp = 4}});
-  std::map<OpKind, double> bytes = bytes_by_kind(set);
-  const Sizes s{false, 4};
-  EXPECT_EQ(bytes[OpKind::norm],
-            layers * 2 * (2 * s.hidden + s.inverse));  // 4 bytes, of a quarter of the rows
+  std::map<OpKind, double> bytes = bytes_by_kind(
+      build({.options = "elementwise=on sequence_parallel=on"_options, .mesh = {.tp = 4}}));
+  const Sizes s{false, 4};  // 4 bytes, of a quarter of the rows
+  EXPECT_EQ(bytes[OpKind::norm], layers * 2 * (2 * s.hidden + s.inverse));
   EXPECT_EQ(bytes[OpKind::norm_gradient], layers * 2 * (4 * s.hidden + s.inverse));
 }
 
-TEST(Recompute, OfScoresSendsKeysRoundTheRingOnceMore) {
-  const auto exchanges = [](const char* recompute) {
-    std::uint64_t calls = 0;
-    const Case of{.options = {{"elementwise", "on"}, {"recompute", recompute}}, .mesh = {.cp = 4}};
-    for (const program::Traffic& entry : facts_of(of).traffic) {
-      if (entry.kind == OpKind::exchange) calls += entry.calls;
-    }
-    return calls;
-  };
-  // Keys and values forward; both again backward, and their gradients.
-  constexpr std::uint64_t round = layers * (4 - 1);
-  EXPECT_EQ(exchanges("none"), 6 * round);
-  EXPECT_EQ(exchanges("selective"), 7 * round);
-  EXPECT_EQ(exchanges("full"), 8 * round);
-}
-
-TEST(Elementwise, AddsNoFlopAndNoTraffic) {
-  for (const bool gated : {false, true}) {
-    for (const char* output : {"reduce", "gather"}) {
-      const auto with = [&](const char* elementwise) {
-        return facts_of({.gated = gated,
-                         .options = {{"elementwise", elementwise}, {"tp_output", output}},
-                         .mesh = {.tp = 2}});
-      };
-      const program::Facts on = with("on"), off = with("off");
-      EXPECT_EQ(on.flop.value(), off.flop.value());
-      ASSERT_EQ(on.traffic.size(), off.traffic.size());
-      for (std::size_t i = 0; i < on.traffic.size(); ++i) {
-        EXPECT_EQ(on.traffic[i].bytes.value(), off.traffic[i].bytes.value());
-        EXPECT_EQ(on.traffic[i].calls, off.traffic[i].calls);
+/// Of three layers: tp reduces or gathers 4 times a pass of each of two microbatches; cp sends keys
+/// and values round the ring forward, both again backward, and their gradients.
+TEST(Recompute, RepeatsForwardsCommunication) {
+  const auto calls = [](const Case& of, OpKind kind) {
+    std::vector<std::uint64_t> result;
+    for (const char* recompute : {"none", "selective", "full"}) {
+      Case repeated = of;
+      repeated.options["recompute"] = recompute;
+      std::uint64_t sum = 0;
+      for (const program::Traffic& entry : facts_of(repeated).traffic) {
+        if (entry.kind == kind) sum += entry.calls;
       }
+      result.push_back(sum);
     }
-  }
+    return result;
+  };
+  const Case reduced{.mesh = {.tp = 2}, .microbatches = 2};
+  const Case gathered{.options = "tp_output=gather"_options, .mesh = {.tp = 2}, .microbatches = 2};
+  const Case ring{.options = "elementwise=on"_options, .mesh = {.cp = 4}};
+  constexpr std::uint64_t passes = layers * 2, round = layers * (4 - 1);
+  using testing::ElementsAre;
+  EXPECT_THAT(calls(reduced, OpKind::all_reduce), ElementsAre(4 * passes, 4 * passes, 6 * passes));
+  EXPECT_THAT(calls(gathered, OpKind::all_gather), ElementsAre(4 * passes, 4 * passes, 8 * passes));
+  EXPECT_THAT(calls(ring, OpKind::exchange), ElementsAre(6 * round, 7 * round, 8 * round));
 }
 
-TEST(Elementwise, OffIsTheStackWithoutIt) {
-  for (const bool gated : {false, true}) {
-    const program::ProgramSet plain = build({.gated = gated}),
-                              off = build(
-                                  {.gated = gated,
-                                   .options = {{"elementwise", "off"}, {"recompute", "none"}}});
-    EXPECT_EQ(plain.of(0).step().ops.size(), off.of(0).step().ops.size());
-    for (const program::OutlineOp& op :
-         program::outline(plain.of(0), program::Section::step, {}).ops) {
-      EXPECT_FALSE(op.kind >= OpKind::norm && op.kind <= OpKind::softmax_gradient);
-    }
-  }
-}
-
+/// Full: a layer's casts are made twice, and the first time for the product alone.
 TEST(Recompute, OfFp8KeepsCastsOnlyWhereForwardIsNotRepeated) {
-  // Full: a layer's casts are made twice, and the first time for the product alone.
-  const auto transposed = [](const char* recompute) {
+  using Casts = std::map<Phase, std::pair<int, int>>;  // all in layers, with a transposed copy
+  const auto casts = [](const char* recompute) {
     const Options options{{"elementwise", "on"}, {"recompute", recompute}};
     const auto set = strong(request(true, 1, options, Precision::fp8, 16), {});
-    std::map<Phase, std::pair<int, int>> casts;  // all, with a transposed copy
+    Casts found;
     for (const program::Op& op : set.of(0).step().ops) {
       const auto* cast = std::get_if<program::Cast>(&op.payload);
       if (cast == nullptr || op.place.microbatch < 0) continue;
-      ++casts[op.place.phase].first;
-      if (cast->transposed.slice.buffer != program::no_buffer) ++casts[op.place.phase].second;
+      ++found[op.place.phase].first;
+      if (cast->transposed.slice.buffer != program::no_buffer) ++found[op.place.phase].second;
     }
-    return casts;
+    return found;
   };
-  using Counts = std::pair<int, int>;
-  auto none = transposed("none"), selective = transposed("selective"), full = transposed("full");
-  EXPECT_EQ(none[Phase::forward], Counts(4 * layers, 4 * layers));
-  EXPECT_EQ(none[Phase::backward], Counts(4 * layers, 4 * layers));  // of gradients
-  EXPECT_EQ(selective[Phase::forward], Counts(4 * layers, 3 * layers));
-  EXPECT_EQ(selective[Phase::backward], Counts(5 * layers, 5 * layers));
-  EXPECT_EQ(full[Phase::forward], Counts(4 * layers, 0));
-  EXPECT_EQ(full[Phase::backward], Counts(8 * layers, 8 * layers));
+  constexpr int l = layers;
+  const auto expected = [](std::pair<int, int> forward, std::pair<int, int> backward) {
+    return Casts{{Phase::forward, forward}, {Phase::backward, backward}};
+  };
+  EXPECT_EQ(casts("none"), expected({4 * l, 4 * l}, {4 * l, 4 * l}));  // of gradients
+  EXPECT_EQ(casts("selective"), expected({4 * l, 3 * l}, {5 * l, 5 * l}));
+  EXPECT_EQ(casts("full"), expected({4 * l, 0}, {8 * l, 8 * l}));
 }
 
 }  // namespace

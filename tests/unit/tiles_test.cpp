@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "program/check.hpp"
 #include "simulate/simulate.hpp"
@@ -15,21 +18,12 @@
 namespace isoscale::workloads {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-
 const Workload& tiles() { return find_workload("tiles"); }
 
 /// 16 x 24 pixels, 4 channels, 3 layers, 4 samples.
-Request tiled(const Options& options = {}) {
-  Request request{.precision = Precision::f32,
-                  .options = {{"image", "16x24"},
-                              {"channels", "4"},
-                              {"layers", "3"},
-                              {"batch", "4"},
-                              {"bucket", "1000"}}};
-  for (const auto& [key, value] : options) request.options[key] = value;
-  return request;
+Request tiled(Options options = {}, Precision precision = Precision::f32) {
+  options.merge("image=16x24 channels=4 layers=3 batch=4 bucket=1000"_options);
+  return {.precision = precision, .options = std::move(options)};
 }
 
 program::ProgramSet built(const Request& base, const mesh::Shape& mesh,
@@ -58,19 +52,17 @@ struct Expected {
 };
 
 TEST(Tiles, HaloBytesFollowTheTilesSides) {
-  for (const mesh::Shape mesh : {mesh::Shape{.tp = 2, .cp = 2}, mesh::Shape{.tp = 4, .cp = 2},
-                                 mesh::Shape{.tp = 2, .cp = 1, .dp = 2}, mesh::Shape{.cp = 4}}) {
-    for (const char* kernel : {"3", "5"}) {
-      const Expected expected{mesh, kernel[0] == '3' ? 3U : 5U};
-      const program::ProgramSet set = built(tiled({{"kernel", kernel}}), mesh);
+  for (const mesh::Shape mesh :
+       {"tp=2,cp=2"_mesh, "tp=4,cp=2"_mesh, "tp=2,cp=1,dp=2"_mesh, "cp=4"_mesh}) {
+    for (const std::uint64_t kernel : {3U, 5U}) {
+      SCOPED_TRACE(mesh::to_string(mesh));
+      const Expected expected{mesh, kernel};
+      const program::ProgramSet set = built(tiled({{"kernel", std::to_string(kernel)}}), mesh);
       ASSERT_EQ(set.programs.size(), 1U);
-      const program::Facts facts = facts_of(set);
-      EXPECT_EQ(sent_in(facts, program::OpKind::exchange, mesh::Axis::cp),
-                mesh.cp > 1 ? 2 * expected.rows_of_one_side() : 0)
-          << mesh::to_string(mesh);
-      EXPECT_EQ(sent_in(facts, program::OpKind::exchange, mesh::Axis::tp),
-                mesh.tp > 1 ? 2 * expected.columns_of_one_side() : 0)
-          << mesh::to_string(mesh);
+      EXPECT_EQ(sent_in(facts_of(set), program::OpKind::exchange, mesh::Axis::cp),
+                mesh.cp > 1 ? 2 * expected.rows_of_one_side() : 0);
+      EXPECT_EQ(sent_in(facts_of(set), program::OpKind::exchange, mesh::Axis::tp),
+                mesh.tp > 1 ? 2 * expected.columns_of_one_side() : 0);
     }
   }
 }
@@ -78,7 +70,7 @@ TEST(Tiles, HaloBytesFollowTheTilesSides) {
 TEST(Tiles, FixedBoundariesSendNothingAcrossThem) {
   const mesh::Shape mesh{.tp = 4, .cp = 4};
   const Expected expected{mesh, 3};
-  const program::ProgramSet set = built(tiled({{"boundary", "fixed"}}), mesh);
+  const program::ProgramSet set = built(tiled("boundary=fixed"_options), mesh);
   EXPECT_EQ(set.programs.size(), 9U);  // corners, edges, inside
   for (int rank = 0; rank < mesh.size(); ++rank) {
     const program::Facts facts = facts_of(set, rank);
@@ -94,8 +86,7 @@ TEST(Tiles, FixedBoundariesSendNothingAcrossThem) {
 TEST(Tiles, EveryGradientIsReducedOnceOverAllRanks) {
   for (const char* overlap : {"on", "off"}) {
     const mesh::Shape mesh{.tp = 2, .cp = 2, .dp = 2};
-    const program::ProgramSet set = built(tiled({{"overlap", overlap}}), mesh);
-    const program::Facts facts = facts_of(set);
+    const program::Facts facts = facts_of(built(tiled({{"overlap", overlap}}), mesh));
     const mesh::AxisSet all{mesh::Axis::tp, mesh::Axis::cp, mesh::Axis::dp};
     // A ring all-reduce over n ranks: 2 (n - 1) / n of the bytes.
     EXPECT_EQ(sent_in(facts, program::OpKind::all_reduce, all),
@@ -107,23 +98,18 @@ TEST(Tiles, EveryGradientIsReducedOnceOverAllRanks) {
 }
 
 TEST(Tiles, FlopIsThatOfTheConvolutionsAndOfTheZerosBetweenRows) {
-  for (const char* overlap : {"on", "off"}) {
-    for (const char* kernel : {"3", "5"}) {
-      for (const mesh::Shape mesh :
-           {mesh::Shape{}, mesh::Shape{.tp = 2, .cp = 2}, mesh::Shape{.tp = 3, .cp = 2, .dp = 2}}) {
-        const Expected e{mesh, kernel[0] == '3' ? 3U : 5U};
-        const Request request = tiled({{"kernel", kernel}, {"overlap", overlap}});
-        const program::ProgramSet set = built(request, mesh);
-        const program::Facts facts = facts_of(set);
-        const std::uint64_t of_a_pixel = 2 * e.k * e.k * e.c * e.c;
-        const std::uint64_t pixels = e.h * e.w * e.b;
-        const std::uint64_t with_zeros = ((e.h - 1) * (e.w + 2 * e.p) + e.w) * e.b;
-        EXPECT_EQ(facts.flop.value(),
-                  static_cast<double>(of_a_pixel * (e.passes() * pixels + e.layers * with_zeros)))
-            << mesh::to_string(mesh) << " kernel " << kernel;
-        EXPECT_EQ(facts.flop_of_phase[static_cast<std::size_t>(program::Phase::forward)].value(),
-                  static_cast<double>(of_a_pixel * e.layers * pixels));
-      }
+  for (const Options& options :
+       combinations({{"overlap", {"on", "off"}}, {"kernel", {"3", "5"}}})) {
+    for (const mesh::Shape mesh : {""_mesh, "tp=2,cp=2"_mesh, "tp=3,cp=2,dp=2"_mesh}) {
+      SCOPED_TRACE(testing::PrintToString(options) + mesh::to_string(mesh));
+      const Expected e{mesh, std::stoul(options.at("kernel"))};
+      const program::Facts facts = facts_of(built(tiled(options), mesh));
+      const std::uint64_t of_a_pixel = 2 * e.k * e.k * e.c * e.c, pixels = e.h * e.w * e.b;
+      const std::uint64_t with_zeros = ((e.h - 1) * (e.w + 2 * e.p) + e.w) * e.b;
+      EXPECT_EQ(facts.flop.value(),
+                static_cast<double>(of_a_pixel * (e.passes() * pixels + e.layers * with_zeros)));
+      EXPECT_EQ(facts.flop_of_phase[static_cast<std::size_t>(program::Phase::forward)].value(),
+                static_cast<double>(of_a_pixel * e.layers * pixels));
     }
   }
 }
@@ -149,9 +135,7 @@ TEST(Tiles, MemoryIsOneTileALayerWithItsHalo) {
 
 TEST(Tiles, NarrowTypesAddTapsInAWideTile) {
   const mesh::Shape mesh{.tp = 2, .cp = 2};
-  Request request = tiled({{"overlap", "off"}});
-  request.precision = Precision::bf16;
-  const program::ProgramSet set = built(request, mesh);
+  const program::ProgramSet set = built(tiled("overlap=off"_options, Precision::bf16), mesh);
   const Expected e{mesh, 3};
   const program::Facts facts = facts_of(set);
   const auto peak = [&](program::Role role) { return peak_of(facts, role); };
@@ -175,8 +159,8 @@ TEST(Tiles, WeakScalingKeepsTheTileStrongScalingTheImage) {
   EXPECT_EQ(weak.options.at("image"), "16x24");  // the same in all points of a curve
   EXPECT_EQ(weak.options.at("batch"), "8");
   EXPECT_EQ(tiles().work_per_step(weak), 16.0 * 24 * 4 * 16);
-  const program::ProgramSet one = built(tiled({{"overlap", "off"}}), {});
-  const program::ProgramSet many = built(tiled({{"overlap", "off"}}), mesh, Scaling::weak);
+  const program::ProgramSet one = built(tiled("overlap=off"_options), {});
+  const program::ProgramSet many = built(tiled("overlap=off"_options), mesh, Scaling::weak);
   EXPECT_EQ(facts_of(one).flop.value(), facts_of(many, 15).flop.value());
   const Request strong = tiles().scale(tiled(), mesh, Scaling::strong);
   EXPECT_EQ(tiles().work_per_step(strong), 16.0 * 24 * 4);
@@ -184,45 +168,44 @@ TEST(Tiles, WeakScalingKeepsTheTileStrongScalingTheImage) {
 }
 
 TEST(Tiles, NaturalGridsAreTheMostSquare) {
-  const auto grid = [](int ranks) {
+  std::vector<std::pair<int, int>> grids;
+  for (const int ranks : {1, 2, 7, 8, 12, 64}) {
     mesh::Request request = tiles().natural_mesh(ranks);
-    return std::pair{request[mesh::Axis::cp], request[mesh::Axis::tp]};
-  };
-  EXPECT_EQ(grid(1), std::pair(1, 1));
-  EXPECT_EQ(grid(2), std::pair(2, 1));
-  EXPECT_EQ(grid(7), std::pair(7, 1));
-  EXPECT_EQ(grid(8), std::pair(4, 2));
-  EXPECT_EQ(grid(12), std::pair(4, 3));
-  EXPECT_EQ(grid(64), std::pair(8, 8));
+    grids.emplace_back(request[mesh::Axis::cp], request[mesh::Axis::tp]);
+  }
+  using testing::Pair;
+  EXPECT_THAT(grids, testing::ElementsAre(Pair(1, 1), Pair(2, 1), Pair(7, 1), Pair(4, 2),
+                                          Pair(4, 3), Pair(8, 8)));
 }
 
 TEST(Tiles, OverlapPutsEveryHaloUnderProducts) {
-  for (const mesh::Shape mesh :
-       {mesh::Shape{.tp = 2, .cp = 2}, mesh::Shape{.cp = 4}, mesh::Shape{.tp = 3}}) {
+  for (const mesh::Shape mesh : {"tp=2,cp=2"_mesh, "cp=4"_mesh, "tp=3"_mesh}) {
     for (const char* boundary : {"periodic", "fixed"}) {
-      const program::ProgramSet set =
-          built(tiled({{"boundary", boundary}, {"kernel", "5"}, {"image", "32x48"}}), mesh);
-      const program::OutlineSet outline = program::outline(set, program::Section::step);
+      SCOPED_TRACE(mesh::to_string(mesh) + " " + boundary);
+      const Options options{{"boundary", boundary}, {"kernel", "5"}, {"image", "32x48"}};
+      const program::OutlineSet outline =
+          program::outline(built(tiled(options), mesh), program::Section::step);
       simulate::Costs costs = simulate::unit_costs(outline);  // and all but products one unit
       for (auto& table : costs.tables) {
         for (units::Nanoseconds& cost : table) cost = std::max(cost, units::Nanoseconds{1});
       }
       const auto plays = simulate::simulate(outline, costs);
       int exchanges = 0;
-      for (std::size_t rank = 0; rank < plays[0].ranks.size(); ++rank) {
-        const auto& ops = outline.of(static_cast<int>(rank)).ops;
-        const auto& spans = plays[0].ranks[rank].spans;
+      for (int rank = 0; rank < mesh.size(); ++rank) {
+        const auto kind = [&](const timeline::Span& span) {
+          return outline.of(rank).ops[span.op].kind;
+        };
+        const auto& spans = plays[0].ranks[static_cast<std::size_t>(rank)].spans;
         for (const timeline::Span& message : spans) {
-          if (ops[message.op].kind != program::OpKind::exchange) continue;
+          if (kind(message) != program::OpKind::exchange) continue;
           ++exchanges;
           EXPECT_TRUE(std::ranges::any_of(spans,
                                           [&](const timeline::Span& other) {
-                                            return ops[other.op].kind == program::OpKind::gemm &&
+                                            return kind(other) == program::OpKind::gemm &&
                                                    other.start < message.end &&
                                                    message.start < other.end;
                                           }))
-              << mesh::to_string(mesh) << " " << boundary << " rank " << rank << " op "
-              << message.op;
+              << "rank " << rank << " op " << message.op;
         }
       }
       const int phases = (mesh.cp > 1 ? 1 : 0) + (mesh.tp > 1 ? 1 : 0);
@@ -232,49 +215,42 @@ TEST(Tiles, OverlapPutsEveryHaloUnderProducts) {
 }
 
 TEST(Tiles, NoGridDeadlocksOrRaces) {
-  int cases = 0;
-  for (const mesh::Shape mesh :
-       {mesh::Shape{}, mesh::Shape{.tp = 2}, mesh::Shape{.cp = 2}, mesh::Shape{.tp = 2, .cp = 2},
-        mesh::Shape{.tp = 3, .cp = 2}, mesh::Shape{.tp = 8, .cp = 8}, mesh::Shape{.tp = 64},
-        mesh::Shape{.cp = 64}, mesh::Shape{.tp = 2, .cp = 16, .dp = 2},
-        mesh::Shape{.tp = 4, .cp = 4, .dp = 4}, mesh::Shape{.tp = 1, .cp = 2, .dp = 32}}) {
-    for (const char* boundary : {"periodic", "fixed"}) {
-      for (const char* overlap : {"on", "off"}) {
-        for (const char* image : {"128x192", "1920x1280"}) {
-          for (const char* kernel : {"3", "5"}) {
-            const Request request = tiled({{"image", image},
-                                           {"boundary", boundary},
-                                           {"overlap", overlap},
-                                           {"kernel", kernel},
-                                           {"batch", "32"}});
-            EXPECT_NO_THROW(program::check(built(request, mesh)))
-                << mesh::to_string(mesh) << " " << boundary << " overlap=" << overlap
-                << " image=" << image << " kernel=" << kernel;
-            ++cases;
-          }
-        }
-      }
+  const std::vector<mesh::Shape> meshes{{},
+                                        {.tp = 2},
+                                        {.cp = 2},
+                                        {.tp = 2, .cp = 2},
+                                        {.tp = 3, .cp = 2},
+                                        {.tp = 8, .cp = 8},
+                                        {.tp = 64},
+                                        {.cp = 64},
+                                        {.tp = 2, .cp = 16, .dp = 2},
+                                        {.tp = 4, .cp = 4, .dp = 4},
+                                        {.tp = 1, .cp = 2, .dp = 32}};
+  for (const Options& options : combinations({{"image", {"128x192", "1920x1280"}},
+                                              {"boundary", {"periodic", "fixed"}},
+                                              {"overlap", {"on", "off"}},
+                                              {"kernel", {"3", "5"}},
+                                              {"batch", {"32"}}})) {
+    for (const mesh::Shape& mesh : meshes) {
+      EXPECT_NO_THROW(program::check(built(tiled(options), mesh)))
+          << mesh::to_string(mesh) << testing::PrintToString(options);
     }
   }
-  EXPECT_EQ(cases, 11 * 2 * 2 * 2 * 2);
 }
 
 TEST(Tiles, RefusalsGiveTheNumbersAndWhatWorks) {
-  const auto refusal = [](const Request& base, const mesh::Shape& mesh) {
-    return testing_support::refusal([&] { (void)tiles().scale(base, mesh, Scaling::strong); });
-  };
-  EXPECT_THAT(refusal(tiled({{"kernel", "5"}, {"image", "8x32"}}), {.cp = 8}),
-              AllOf(HasSubstr("8 rows over cp=8"), HasSubstr("kernel=5 reaches 2"),
-                    HasSubstr("cp=4, or"), HasSubstr("16 rows or more")));
-  EXPECT_THAT(refusal(tiled({{"kernel", "5"}, {"image", "1"}}), {}),
-              AllOf(HasSubstr("1 rows over cp=1"), HasSubstr("use an image of 2 rows or more")));
-  EXPECT_THAT(refusal(tiled({{"batch", "6"}}), {.dp = 4}),
-              AllOf(HasSubstr("batch=6"), HasSubstr("4 and 8")));
-  EXPECT_THAT(refusal(tiled({{"image", "100000"}, {"batch", "4"}}), {}),
-              AllOf(HasSubstr("100000 x 100000"), HasSubstr("more tiles or a smaller batch")));
-  Request fp8 = tiled();
-  fp8.precision = Precision::fp8;
-  EXPECT_THAT(refusal(fp8, {}), HasSubstr("fp8"));
+  const std::vector<RefusedOn> cases{
+      {tiled("kernel=5 image=8x32"_options),
+       {.cp = 8},
+       {"8 rows over cp=8", "kernel=5 reaches 2", "cp=4, or", "16 rows or more"}},
+      {tiled("kernel=5 image=1"_options), {}, {"1 rows over cp=1", "2 rows or more"}},
+      {tiled("batch=6"_options), {.dp = 4}, {"batch=6", "4 and 8"}},
+      {tiled("image=100000"_options), {}, {"100000 x 100000", "more tiles"}},
+      {tiled({}, Precision::fp8), {}, {"fp8"}}};
+  for (const auto& [base, mesh, words] : cases) {
+    testing_support::expect_words(
+        testing_support::refusal([&] { (void)tiles().scale(base, mesh, Scaling::strong); }), words);
+  }
   for (const char* image : {"0", "x", "12x", "x12", "12x13x14", "-3", "1000001", "64 "}) {
     EXPECT_THROW((void)tiles().limits(tiled({{"image", image}}), Scaling::strong), base::UsageError)
         << image;
@@ -288,8 +264,8 @@ TEST(Tiles, RefusalsGiveTheNumbersAndWhatWorks) {
 
 TEST(Tiles, TwinsAreSmallAndKeepTheGridAndTheBuckets) {
   for (const Scaling scaling : {Scaling::strong, Scaling::weak}) {
-    Request base = tiled({{"image", "4096"}, {"channels", "64"}, {"layers", "12"}});
-    base.options["bucket"] = "500kB";  // 147456 bytes a layer: 4 of them, 3 buckets
+    // 147456 bytes a layer: 4 of them, 3 buckets.
+    const Request base = tiled("image=4096 channels=64 layers=12 bucket=500kB"_options);
     const mesh::Shape mesh{.tp = 2, .cp = 4, .dp = 2};
     const Request twin = tiles().twin(tiles().scale(base, mesh, scaling));
     EXPECT_EQ(twin.mesh, mesh);

@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// The places of groups and messages on nodes, and intervals of time.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <map>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "simulate/layout.hpp"
+#include "timeline/timeline.hpp"
+
+namespace isoscale::simulate {
+namespace {
+
+/// From the lists of all members.
+GroupPlace listed(const mesh::Shape& shape, const std::vector<int>& node, int rank,
+                  mesh::AxisSet axes) {
+  const auto nodes_of = [&](int of) {
+    std::map<int, int> members;
+    for (const int member : mesh::group_members(shape, of, axes)) ++members[node.at(member)];
+    return members;
+  };
+  const std::map<int, int> mine = nodes_of(rank);
+  GroupPlace place{.members = mesh::group_size(shape, axes),
+                   .nodes = static_cast<int>(mine.size()),
+                   .node_members = 0,
+                   .sharing = 0};
+  for (const auto& [on, members] : mine) {
+    place.node_members = std::max(place.node_members, members);
+    std::set<std::vector<int>> groups;
+    for (int other = 0; other < shape.size(); ++other) {
+      if (node.at(other) != on || (nodes_of(other).size() > 1) != (mine.size() > 1)) continue;
+      groups.insert(mesh::group_members(shape, other, axes));
+    }
+    place.sharing = std::max(place.sharing, static_cast<int>(groups.size()));
+  }
+  return place;
+}
+
+GroupPlace listed_message(const mesh::Shape& shape, const std::vector<int>& node, int rank,
+                          mesh::Axis axis, int offset) {
+  const auto to = [&](int from) { return mesh::neighbour(shape, from, axis, offset); };
+  if (to(rank) == rank) return {};
+  const int from_node = node.at(rank), to_node = node.at(to(rank));
+  int staying = 0, leaving = 0, entering = 0;
+  for (int other = 0; other < shape.size(); ++other) {
+    const bool stays = node.at(other) == node.at(to(other));
+    if (node.at(other) == from_node) ++(stays ? staying : leaving);
+    if (node.at(to(other)) == to_node && !stays) ++entering;
+  }
+  if (from_node == to_node)
+    return {.members = 2, .nodes = 1, .node_members = 2, .sharing = staying};
+  return {.members = 2, .nodes = 2, .node_members = 1, .sharing = std::max(leaving, entering)};
+}
+
+void expect_as_listed(const mesh::Shape& shape, const Layout& layout, const std::string& what) {
+  for (std::uint8_t bits = 0; bits <= mesh::every_axis.bits(); ++bits) {
+    const mesh::AxisSet axes = mesh::AxisSet::from_bits(bits);
+    SCOPED_TRACE(what + " " + mesh::to_string(axes));
+    std::vector<GroupPlace> expected, one_by_one;
+    for (int rank = 0; rank < shape.size(); ++rank) {
+      expected.push_back(listed(shape, layout.node_of_rank, rank, axes));
+      one_by_one.push_back(place_of(shape, layout, rank, axes));
+    }
+    EXPECT_EQ(one_by_one, expected);
+    EXPECT_EQ(places_of(shape, layout, axes), expected);
+  }
+  for (const mesh::Axis axis : mesh::all_axes) {
+    for (const int offset : {1, -1, 2}) {
+      SCOPED_TRACE(fmt::format("{} {} {}", what, mesh::name(axis), offset));
+      std::vector<GroupPlace> expected, one_by_one;
+      for (int rank = 0; rank < shape.size(); ++rank) {
+        expected.push_back(listed_message(shape, layout.node_of_rank, rank, axis, offset));
+        one_by_one.push_back(place_of_message(shape, layout, rank, axis, offset));
+      }
+      EXPECT_EQ(one_by_one, expected);
+      EXPECT_EQ(places_of_messages(shape, layout, axis, offset), expected);
+    }
+  }
+}
+
+const std::vector<mesh::Shape> shapes{
+    {.tp = 2, .dp = 4, .pp = 2}, {.tp = 4, .cp = 2, .dp = 3}, {.dp = 12},
+    {.tp = 3, .dp = 2, .pp = 2}, {.ep = 2, .dp = 4, .pp = 2}, {.tp = 8, .dp = 2}};
+
+TEST(Layout, PackedPlacesAreThoseOfTheListedMembers) {
+  for (const mesh::Shape& shape : shapes) {
+    for (const int node_ranks : {1, 2, 3, 4, 5, 6, 8, 16, 100}) {
+      expect_as_listed(shape, packed(shape.size(), node_ranks),
+                       mesh::to_string(shape) + " on nodes of " + std::to_string(node_ranks));
+    }
+  }
+}
+
+TEST(Layout, PlacesOnAnyNodesAreThoseOfTheListedMembers) {
+  std::mt19937 random{7};
+  for (const mesh::Shape& shape : shapes) {
+    Layout layout;
+    for (int rank = 0; rank < shape.size(); ++rank) {
+      layout.node_of_rank.push_back(static_cast<int>(random() % 4));
+    }
+    expect_as_listed(shape, layout, mesh::to_string(shape) + " scattered");
+  }
+}
+
+// DGX nodes: tp fills a node, a dp group has one member on each of its nodes and shares them with
+// seven others, a pipeline's messages leave eight at a time.
+TEST(Layout, KnowsLargeMachines) {
+  const mesh::Shape shape{.tp = 8, .dp = 128, .pp = 16};
+  const Layout layout = packed(shape.size(), 8);
+  EXPECT_EQ(place_of(shape, layout, 9000, mesh::Axis::tp),
+            (GroupPlace{.members = 8, .nodes = 1, .node_members = 8, .sharing = 1}));
+  EXPECT_EQ(place_of(shape, layout, 9000, mesh::Axis::dp),
+            (GroupPlace{.members = 128, .nodes = 128, .node_members = 1, .sharing = 8}));
+  EXPECT_EQ(places_of_messages(shape, layout, mesh::Axis::pp, 1).at(9000),
+            (GroupPlace{.members = 2, .nodes = 2, .node_members = 1, .sharing = 8}));
+}
+
+TEST(Layout, RefusesWhatIsNone) {
+  EXPECT_THROW((void)packed(8, 0), std::invalid_argument);
+  EXPECT_THROW((void)packed(0, 8), std::invalid_argument);
+  EXPECT_THROW((void)place_of({.dp = 8}, packed(4, 2), 0, mesh::Axis::dp), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace isoscale::simulate
+
+namespace isoscale::timeline {
+namespace {
+
+TEST(Total, AddsLengths) {
+  const auto at = [](int begin, int end) {
+    return Interval{.begin = units::Nanoseconds{begin}, .end = units::Nanoseconds{end}};
+  };
+  EXPECT_EQ(total({at(1, 4), at(10, 20)}).value(), 13);
+  EXPECT_EQ(total({}).value(), 0);
+}
+
+/// Every operation against a plain array of flags, one per nanosecond, from no intervals to some
+/// that overlap, touch, lie inside others, are empty or end before they begin.
+TEST(Intervals, AgreeWithFlagsPerNanosecond) {
+  constexpr std::size_t length = 120;
+  using Flags = std::array<bool, length>;
+  const auto flags_of = [](const IntervalSet& set) {
+    Flags flags{};
+    for (const Interval& interval : set) {
+      for (auto t = interval.begin.value(); t < interval.end.value(); ++t) {
+        flags[static_cast<std::size_t>(t)] = true;
+      }
+    }
+    return flags;
+  };
+  const auto expect_canonical = [](const IntervalSet& set) {
+    for (std::size_t i = 0; i < set.size(); ++i) {
+      ASSERT_LT(set[i].begin, set[i].end);
+      if (i > 0) {
+        ASSERT_LT(set[i - 1].end, set[i].begin);
+      }
+    }
+  };
+  std::mt19937 engine{20240917};
+  const auto draw = [&engine](unsigned below) { return static_cast<int>(engine() % below); };
+  for (int round = 0; round < 2000; ++round) {
+    std::array<std::vector<Interval>, 2> raw;
+    for (auto& intervals : raw) {
+      for (int i = draw(12); i > 0; --i) {
+        const int begin = draw(100);
+        intervals.push_back(
+            {.begin = units::Nanoseconds{begin}, .end = units::Nanoseconds{begin - 2 + draw(22)}});
+      }
+    }
+    const Flags a = flags_of(raw[0]);
+    const Flags b = flags_of(raw[1]);
+    const IntervalSet x = normalise(raw[0]);
+    const IntervalSet y = normalise(raw[1]);
+    const std::array results{x, intersect(x, y), subtract(x, y)};
+    std::array<Flags, 3> flags{};
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      expect_canonical(results[i]);
+      flags[i] = flags_of(results[i]);
+    }
+    for (std::size_t t = 0; t < length; ++t) {
+      ASSERT_EQ(flags[0][t], a[t]) << "round " << round << ", t " << t;
+      ASSERT_EQ(flags[1][t], a[t] && b[t]) << "round " << round << ", t " << t;
+      ASSERT_EQ(flags[2][t], a[t] && !b[t]) << "round " << round << ", t " << t;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace isoscale::timeline

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "refusal.hpp"
+
+/// The decisive words of messages.
+namespace isoscale::testing_support {
+
+/// The words that a message has to have; none: nothing may be said at all.
+using Words = std::vector<std::string>;
+
+inline void expect_words(const std::string& said, const Words& words) {
+  if (words.empty()) {
+    EXPECT_EQ(said, "");
+  }
+  for (const std::string& word : words) EXPECT_THAT(said, testing::HasSubstr(word));
+}
+
+/// Calls that are refused, each with what it is given.
+template <class Given>
+struct Refused {
+  Given given;
+  Words words;
+};
+
+/// Expects of each case that `say`, which returns what is said of it, says its words.
+template <class Given, class Say>
+void expect_words_of(const std::vector<Refused<Given>>& cases, const Say& say) {
+  for (const auto& [given, words] : cases) {
+    SCOPED_TRACE(testing::PrintToString(given));
+    expect_words(say(given), words);
+  }
+}
+
+}  // namespace isoscale::testing_support
