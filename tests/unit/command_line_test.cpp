@@ -11,26 +11,6 @@
 namespace isoscale::settings {
 namespace {
 
-std::vector<std::string> workloads_of(const RunConfig& run) {
-  std::vector<std::string> names;
-  for (const Experiment& experiment : run.experiments) names.push_back(experiment.workload);
-  return names;
-}
-
-TEST(CommandLine, WithoutOptionsIsTheQuickSuite) {
-  const RunConfig run = run_of("");
-  EXPECT_EQ(run.suite, "quick");
-  EXPECT_THAT(workloads_of(run), ElementsAre("calibrate", "dp", "tp", "pp", "hybrid"));
-  for (const Experiment& experiment : run.experiments) {
-    EXPECT_EQ(experiment.base.model, workloads::load_model("tiny"));
-    EXPECT_EQ(experiment.base.precision, program::Precision::f32);
-    EXPECT_EQ(experiment.base.mesh, mesh::Shape{});
-    EXPECT_THAT(experiment.mesh, IsEmpty());
-  }
-  EXPECT_EQ(run.max_time.value(), 2.0);
-  EXPECT_EQ(run.command_line, "isoscale run");
-}
-
 TEST(CommandLine, AGivenDefaultChangesNothing) {
   // Where the default is a value and not words: the help tells the truth.
   for (const auto& [option, value] : {std::pair{"--model", "tiny"},
@@ -152,24 +132,17 @@ TEST(GpuBind, KnowsThreeKindsOfNames) {
                   GpuName{Kind::pci_bus_id, "0000:1b:00.0"}, GpuName{Kind::pci_bus_id, "1B:0.7"}));
 }
 
+/// Those options are given that no test of tests/cli gives.
 TEST(CommandLine, Report) {
-  const auto report = parsed<ReportCommand>("report a.h5 b.h5 --format json --baseline 2");
-  EXPECT_THAT(report.files, ElementsAre("a.h5", "b.h5"));
-  EXPECT_EQ(report.format, Format::json);
-  EXPECT_EQ(report.baseline, 2);
-  EXPECT_EQ(parsed<ReportCommand>("report a.h5 --format nccl-tests").format, Format::nccl_tests);
   const auto plain = parsed<ReportCommand>("report -- -odd.h5");
   EXPECT_THAT(plain.files, ElementsAre("-odd.h5"));
   EXPECT_EQ(plain.format, Format::text);
   EXPECT_FALSE(plain.baseline || plain.whole_node || !plain.trace.empty());
-  const auto of_node = parsed<ReportCommand>("report a.h5 --baseline node");
+  const auto of_node = parsed<ReportCommand>("report a.h5 b.h5 --baseline node --trace t.json");
+  EXPECT_THAT(of_node.files, ElementsAre("a.h5", "b.h5"));
   EXPECT_TRUE(of_node.whole_node);
   EXPECT_EQ(of_node.baseline, std::nullopt);
-  const auto traced = parsed<ReportCommand>("report a.h5 --trace t.json");
-  EXPECT_EQ(traced.trace, "t.json");
-  EXPECT_EQ(traced.if_exists, IfExists::refuse);
-  EXPECT_EQ(parsed<ReportCommand>("report a.h5 --trace t.json --force").if_exists,
-            IfExists::overwrite);
+  EXPECT_EQ(of_node.if_exists, IfExists::refuse);
 }
 
 TEST(CommandLine, Predict) {
@@ -321,18 +294,17 @@ TEST(CommandLine, RefusalsSayWhatIsWrongAndWhatToDo) {
             "isoscale list options tp"},
            {"run --set batch=1 --set batch=2", "'batch' is given twice"},
            {"run --seed -1", "'-1' is not a"},
+           {"run --blas-threads 0", "--blas-threads: '0'", "from 1 to"},
+           {"run --trace-ranks 0", "--trace-ranks: '0'", "from 1 to"},
+           {"run --max-time 1001h", "--max-time", "up to 1000h"},
+           {"run --timeout 1001h", "--timeout", "up to 1000h"},
            {"run --seed 18446744073709551616", "to 18446744073709551615"},
-           {"run --device gpu", "'gpu' is not one of"},
            {"run --ranks 1,2,", "holds ''", "1,2,4"},
            {"run --ranks 1,all", "holds 'all'"},
            {"run --ranks 99999999999999999999", "holds '99999999999999999999'"},
            {"run --ranks '2 4'", "holds '2 4'"},
            {"run --workload tp --mesh dp=2,tp=2", "does not use dp"},
            {"run --workload hybrid --mesh cp=2", "does not use cp", "dp+tp+pp"},
-           {"run --scaling both", "'both' is not one of"},
-           {"run --placement far", "'far' is not one of"},
-           {"run --fill work", "'work' is not one of"},
-           {"run --blas-threads 0", "--blas-threads: '0'", "from 1 to"},
            {"run --gpu-bind 0,,1", "holds ''", "such as 2,3,0,1"},
            {"run --share-gpu=yes", "--share-gpu takes no value"},
            {"run --gemm-algorithms", "--gemm-algorithms needs a value"},
@@ -341,30 +313,29 @@ TEST(CommandLine, RefusalsSayWhatIsWrongAndWhatToDo) {
            {"run --precision 0%", "not above 0%"},
            {"run --precision 100%", "below 100%"},
            {"run --max-time 0", "not a time above 0"},
-           {"run --max-time 1001h", "up to 1000h"},
-           {"run --timeout 1001h", "up to 1000h"},
            {"run --max-time 3x", "unknown unit 'x'"},
            {"run --trace-steps 1001", "from 0 to 1000"},
-           {"run --trace-ranks 0", "from 1 to"},
            {"run --output 'a\nb.h5'", "'a\\x0ab.h5' holds a"},
-           {"report a.h5 --format xml", "'xml' is not one of"},
            {"report a.h5 --baseline 0", "--baseline: '0'", "from 1 to"},
            {"report a.h5 --baseline 99999999999", "--baseline: '99999999999'"},
            {"list", "needs one of workloads, models"},
-           {"list foo", "'foo' is not one", "workloads, models, suites"},
            {"list keys", "needs one of model"},
-           {"list keys models", "'models' is not one"},
            {"list options", "needs the name of a workload"},
            {"list models tiny", "unexpected argument 'tiny'"}}) {
     EXPECT_THAT(refusal_of(one.command),
                 AllOf(HasSubstr(std::string{one.first}), HasSubstr(std::string{one.second})))
         << one.command;
   }
+  for (const std::string command :
+       {"run --device gpu", "run --scaling both", "run --placement far", "run --fill work",
+        "report a.h5 --format xml", "list foo", "list keys models"}) {
+    EXPECT_THAT(refusal_of(command),
+                HasSubstr("'" + command.substr(command.rfind(' ') + 1) + "' is not one of"));
+  }
   for (const std::string& name : Arguments{"auto", "00", "-1", "GPU-", "1b:00", "1b:00.8"}) {
     EXPECT_THAT(refusal({"run", "--gpu-bind", "0," + name}), HasSubstr("holds '" + name + "'"));
   }
-  EXPECT_THAT(refusal({"run", "--output", std::string(5000, 'x')}),
-              HasSubstr("too long for a path"));
+  EXPECT_THAT(refusal({"run", "--output", std::string(5000, 'x')}), HasSubstr("too long for"));
 }
 
 TEST(CommandLine, HostileValuesAreEchoedShortAndClean) {

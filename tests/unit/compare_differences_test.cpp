@@ -39,17 +39,6 @@ TEST(Compare, RatioHasWelchsInterval) {
   EXPECT_EQ(verdicts(*Compared{against_a(side_b(1.01))})[0], Verdict::no_difference);
 }
 
-TEST(Compare, FewLaunchesClaimNothing) {
-  for (const std::vector<double>& factors : {std::vector{1.5}, {1.5, 1.4}}) {
-    const Compared of{against_a(side("b", factors))};
-    const compare::Difference& at = of->differences[1];
-    EXPECT_EQ(at.verdict, Verdict::one_launch);
-    EXPECT_FALSE(at.throughput.lower || at.throughput.upper);
-    EXPECT_THAT(compare::throughput_sentence(*of, at),
-                HasSubstr(factors.size() == 1 ? "one launch of B" : "two launches of B"));
-  }
-}
-
 TEST(Compare, OverAllPointsALaunchCountsOnce) {
   const Compared of{against_a(side_b(1.25))};
   ASSERT_EQ(of->overall.size(), 1U);
@@ -104,26 +93,6 @@ TEST(Compare, EfficiencyOfLaunchesApartHasTheErrorsOfBoth) {
   // Each efficiency: relative variance 2 * 0.01^2 / 3 with 4 degrees of freedom; both: 7.93.
   const double half = 2.31 * std::sqrt((a * a + b * b) * 2 * 0.01 * 0.01 / 3);
   EXPECT_NEAR((*at.efficiency->upper - *at.efficiency->lower) / 2, half, 0.01 * half);
-}
-
-double sum(const std::vector<compare::CausePart>& parts) {
-  double result = 0;
-  for (const compare::CausePart& part : parts) result += part.value;
-  return result;
-}
-
-TEST(Compare, CausesSumToTheDifferenceOfEfficiencies) {
-  const Compared of{{traced_a(), traced_b()}};
-  ASSERT_EQ(of->differences.size(), 2U);
-  const compare::Difference& at = of->differences[1];
-  ASSERT_TRUE(at.efficiency);
-  EXPECT_NEAR(at.efficiency->value, 0.080 / 0.056 / 2 - 0.080 / 0.050 / 2, 1e-9);
-  ASSERT_FALSE(at.why.efficiency.empty());
-  EXPECT_NEAR(sum(at.why.efficiency), -at.efficiency->value, 1e-12);
-  EXPECT_EQ(at.why.efficiency[0].cause, "dp transfer");
-  EXPECT_NEAR(at.why.efficiency[0].value, 0.011 / 0.056 - 0.006 / 0.050, 1e-4);
-  EXPECT_NEAR(sum(at.why.step), at.why.step_here - at.why.step_first, 1e-12);
-  EXPECT_NEAR(sum(at.why.step), 0.006, 1e-5);
 }
 
 TEST(Compare, TheStepOfADifferentBaselineIsExplained) {

@@ -131,32 +131,22 @@ class Generator {
 };
 
 TEST(RoundTrip, GivesTheSameConfigurationForAThousandOfThem) {
+  int own_models = 0, with_mesh = 0, with_options = 0, with_ranks = 0;
   for (unsigned seed = 0; seed < 1000; ++seed) {
     const RunConfig config = Generator{seed}.config();
     const std::string toml = to_toml(config);
     const RunConfig back = read(toml);
     ASSERT_EQ(back, config) << "seed " << seed << "\n" << toml;
     ASSERT_EQ(to_toml(back), toml) << "seed " << seed;  // canonical: one text for one configuration
-  }
-}
-
-TEST(RoundTrip, DrawsWhatItClaims) {
-  // The property above is worth something only if the draws differ where it matters.
-  int own_models = 0, with_mesh = 0, with_options = 0, with_ranks = 0;
-  for (unsigned seed = 0; seed < 200; ++seed) {
-    const RunConfig config = Generator{seed}.config();
     with_ranks += config.ranks.empty() ? 0 : 1;
     for (const Experiment& experiment : config.experiments) {
-      const auto& model = experiment.base.model;
-      own_models += model == workloads::load_model("tiny") ? 0 : 1;
+      own_models += experiment.base.model == workloads::load_model("tiny") ? 0 : 1;
       with_mesh += experiment.mesh.empty() ? 0 : 1;
       with_options += experiment.base.options.empty() ? 0 : 1;
     }
   }
-  EXPECT_GT(own_models, 50);
-  EXPECT_GT(with_mesh, 50);
-  EXPECT_GT(with_options, 50);
-  EXPECT_GT(with_ranks, 50);
+  // The property is worth something only if the draws differ where it matters.
+  for (const int drawn : {own_models, with_mesh, with_options, with_ranks}) EXPECT_GT(drawn, 250);
 }
 
 TEST(RoundTrip, HoldsForWhatTheCommandLineGives) {

@@ -45,7 +45,7 @@ TEST(Join, FilesOfOneRankCountEachMakeACurve) {
   ASSERT_EQ(of.joined.curves.size(), 1U);
   const merge::JoinedCurve& joined = of.joined.curves[0];
   EXPECT_THAT(rank_counts(joined), ElementsAre(4, 8, 16));
-  EXPECT_EQ(joined.curve.title, "dp, tiny, f32, strong scaling, packed");
+  EXPECT_THAT(joined.curve.title, EndsWith("strong scaling, packed"));
   EXPECT_EQ(joined.curve.baseline, 4) << "which is in another file";
   EXPECT_NEAR(*joined.curve.points[1].efficiency, 1.0, 1e-12);
   EXPECT_NEAR(*joined.curve.points[2].efficiency, 0.8, 1e-12);
@@ -80,7 +80,7 @@ TEST(Join, PointsThatAreNotCleanAreListedAndNotMixedIn) {
   for (auto& step : runs[1].points[0].step_times) step = {9, 9};
   runs[2].points[0].verified = false;
   runs[3].points[0].status = results::PointStatus::failed;
-  runs[3].points[0].reason = "rank 1 sent no answer";
+  runs[3].points[0].reason = "no answer";
   const JoinedLaunches of{std::move(runs)};
   ASSERT_EQ(of.joined.curves.size(), 1U);
   const merge::JoinedCurve& joined = of.joined.curves[0];
@@ -88,8 +88,7 @@ TEST(Join, PointsThatAreNotCleanAreListedAndNotMixedIn) {
   EXPECT_NEAR(joined.curve.points[0].step_time->median, 0.2, 1e-3);
   std::vector<std::string> reasons;
   for (const merge::LeftOut& at : joined.left_out) reasons.push_back(at.reason);
-  EXPECT_THAT(reasons, ElementsAre("oversubscribed", "its results do not verify",
-                                   "failed: rank 1 sent no answer"));
+  EXPECT_THAT(reasons, ElementsAre("oversubscribed", HasSubstr("not verify"), "failed: no answer"));
 }
 
 TEST(Join, LaunchesWithNothingCleanLeaveACurveWithoutPoints) {
@@ -110,10 +109,10 @@ TEST(Join, UnlikeMachinesMakeCurvesOfTheirOwnAndSaySo) {
   const JoinedLaunches of{std::move(runs)};
   ASSERT_EQ(of.joined.curves.size(), 3U);
   EXPECT_THAT(of.joined.curves[0].curve.title,
-              EndsWith("CPU AMD EPYC 7763, MPI Open MPI 4.1.4, launch 1"));
+              AllOf(HasSubstr("CPU AMD EPYC 7763"), EndsWith("Open MPI 4.1.4, launch 1")));
   EXPECT_THAT(of.joined.curves[1].curve.title,
-              EndsWith("CPU Intel Xeon 8480, MPI Open MPI 4.1.4, launch 2"));
-  EXPECT_THAT(of.joined.curves[2].curve.title, EndsWith("MPI MPICH 4.1, launch 3"));
+              AllOf(HasSubstr("CPU Intel Xeon 8480"), EndsWith(", launch 2")));
+  EXPECT_THAT(of.joined.curves[2].curve.title, EndsWith("MPICH 4.1, launch 3"));
   EXPECT_THAT(of.joined.curves[0].apart,
               ElementsAre(HasSubstr("launch 2: CPU: AMD"), HasSubstr("launch 3: MPI: Open")));
   EXPECT_EQ(of.joined.curves[1].fingerprint, of.joined.curves[0].fingerprint);
@@ -207,9 +206,9 @@ TEST(Join, AsManyRanksOnMoreNodesAreAnotherPoint) {
   const JoinedLaunches of{{launch_of("a", 1, 4, 0.2), launch_of("b", 2, 2, 0.3)}};
   ASSERT_EQ(of.joined.curves.size(), 2U);
   EXPECT_THAT(of.joined.curves[0].apart,
-              ElementsAre(AllOf(HasSubstr("launch 2: 4 ranks"), HasSubstr("1 node here, on 2"))));
-  EXPECT_THAT(of.joined.curves[0].curve.title, EndsWith("packed, 1 node, launch 1"));
-  EXPECT_THAT(of.joined.curves[1].curve.title, EndsWith("packed, 2 nodes, launch 2"));
+              ElementsAre(AllOf(HasSubstr("launch 2: 4 ranks"), HasSubstr("node here, on 2"))));
+  EXPECT_THAT(of.joined.curves[0].curve.title, EndsWith("1 node, launch 1"));
+  EXPECT_THAT(of.joined.curves[1].curve.title, EndsWith("2 nodes, launch 2"));
 }
 
 TEST(Join, TheSameTwiceInOneLaunchIsNoSecondLaunch) {

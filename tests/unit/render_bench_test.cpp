@@ -188,22 +188,6 @@ TEST(RenderBench, TakesRowsOfUnknownOpsAndNumbers) {
   }
 }
 
-/// A batch size of a point: both rows; tpot of one token, of 16 in a play's pass.
-void add(results::PointData& point, double batch, double ttft, double tpot) {
-  for (const bool decodes : {false, true}) {
-    results::RowData row =
-        samples::row({{"op", "infer"}, {"part", decodes ? "decode" : "prefill"}, {"dtype", "f32"}},
-                     {{"batch", batch},
-                      {"prompt", 32},
-                      {"output", 64},
-                      {"replicas", point.mesh.dp},
-                      {"cache_bytes", batch * 1000},
-                      {"flop", 3e9}},
-                     decodes ? tpot : ttft, point.ranks);
-    point.rows.push_back(std::move(row));
-  }
-}
-
 results::PointData inference_on(int index, const mesh::Shape& mesh) {
   results::PointData point = samples::bench_point(index, "infer", mesh.size());
   point.model = "tiny";
@@ -215,11 +199,11 @@ results::PointData inference_on(int index, const mesh::Shape& mesh) {
 results::RunData run_of() {
   results::RunData run = samples::run();
   results::PointData tp = inference_on(0, {.tp = 4}), dp = inference_on(1, {.dp = 4});
-  add(tp, 1, 0.010, 0.001);  // 250 tokens/s a rank
-  add(tp, 8, 0.020, 0.002);  // 1000
-  add(dp, 1, 0.015, 0.002);  // 500: as quick as tp with 8, half the rate
-  add(dp, 8, 0.040, 0.005);  // 1600
-  add(dp, 9, 0.050, 0.006);  // 1500: slower and less
+  samples::add_batch(tp, 1, 0.010, 0.001);  // 250 tokens/s a rank
+  samples::add_batch(tp, 8, 0.020, 0.002);  // 1000
+  samples::add_batch(dp, 1, 0.015, 0.002);  // 500: as quick as tp with 8, half the rate
+  samples::add_batch(dp, 8, 0.040, 0.005);  // 1600
+  samples::add_batch(dp, 9, 0.050, 0.006);  // 1500: slower and less
   run.points = {tp, dp};
   return run;
 }
@@ -241,8 +225,8 @@ TEST(InferReport, TheFrontierIsWhatNothingBeatsAmongRivals) {
   other_option.points[1].options["vocabulary"] = "off";
   EXPECT_THAT(marks(other_option), ElementsAre(true, true, true, true, false));
   results::PointData one = inference_on(0, {.tp = 4}), equal = inference_on(1, {.tp = 4});
-  add(one, 4, 0.01, 0.001);
-  add(equal, 4, 0.02, 0.001);
+  samples::add_batch(one, 4, 0.01, 0.001);
+  samples::add_batch(equal, 4, 0.02, 0.001);
   EXPECT_THAT(marks(samples::run({one, equal})), ElementsAre(true, true));
 }
 

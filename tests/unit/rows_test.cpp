@@ -241,28 +241,6 @@ TEST(Pairs, AreSlowByTheRule) {
   }
 }
 
-/// Each median's interval is 0.8% of its time to either side: ranks 2 and 10 of 11.
-TEST(Overlap, SharesAndSlowdownsAreByTheirFormulas) {
-  const results::PointData point = samples::overlaps(0);
-  const microbench::BenchReport report = report_of(point);
-  ASSERT_EQ(report.overlaps.size(), 2U);
-  const microbench::OverlapReport &first = report.overlaps[0], &second = report.overlaps[1];
-  EXPECT_NEAR(value_of(first.hidden).value(), (4.0 + 2 - 5) / 2, 1e-9);
-  EXPECT_NEAR(first.gemm_slowdown.value(), 1.25, 1e-9);
-  EXPECT_NEAR(first.communication_slowdown.value(), 1.5, 1e-9);
-  EXPECT_EQ(first.collective, "all_reduce");
-  EXPECT_TRUE(first.hidden_known);
-  EXPECT_EQ(first.why_unknown, "");
-  // (4 + 2 - 5) / 2 moves by half of what 4 and 5 move by; by 2, it is (4 - 5) / 2 + 1.
-  const double relative = 0.002 * 4;
-  const double off = relative * std::hypot(4.0 / 2, 5.0 / 2, 0.5);
-  ASSERT_TRUE(first.hidden->lower && first.hidden->upper);
-  EXPECT_NEAR(*first.hidden->lower, 0.5 - off, 2e-4);
-  EXPECT_NEAR(*first.hidden->upper, 0.5 + off, 2e-4);
-  EXPECT_NEAR(value_of(second.hidden).value(), (4.0 + 1 - 5.5) / 1, 1e-9);  // shown as it is
-  EXPECT_FALSE(second.gemm_slowdown || second.communication_slowdown);
-}
-
 TEST(Overlap, LacksWhatFailedOrIsNotKnown) {
   results::PointData failed = samples::overlaps(0), few = failed, scattered = failed;
   failed.rows[1] = samples::excused(failed.rows[1], results::PointStatus::failed, "timed out");

@@ -70,7 +70,7 @@ TEST(Summary, NamesTheLargestCausesUnlessTheyDoNotExplainTheLoss) {
                      {"noise", 0.01 * step},
                      {"gap", -0.1 * step},
                      {"untraced", 0.01 * step}};
-  EXPECT_THAT(line(), AllOf(HasSubstr("dp transfer 20.0%, GEMMs 5.0%"), Not(HasSubstr("noise")),
+  EXPECT_THAT(line(), AllOf(HasSubstr("transfer 20.0%, GEMMs 5.0%"), Not(HasSubstr("noise")),
                             Not(HasSubstr("unexplained"))));
   // Half of the largest cause and more is no detail.
   waterfall->lost.back().seconds = -0.1 * step;
@@ -84,31 +84,20 @@ TEST(Summary, NamesTheLargestCausesUnlessTheyDoNotExplainTheLoss) {
               AllOf(HasSubstr("-117.8%"), Not(HasSubstr("210.0%"))));
 }
 
-/// A batch size of inference: `tpot` seconds a token, in `plays` plays.
-void add_inference(results::PointData& point, double batch, double tpot, std::size_t plays = 11) {
-  for (const bool decodes : {false, true}) {
-    point.rows.push_back(samples::row(
-        {{"op", "infer"}, {"part", decodes ? "decode" : "prefill"}, {"dtype", "f32"}},
-        {{"batch", batch}, {"prompt", 32}, {"output", 64}, {"replicas", point.mesh.dp}},
-        decodes ? tpot : 10 * tpot, point.ranks));
-    point.rows.back().times.resize(plays);
-  }
-}
-
 TEST(Summary, HasTheMostTokensOfAllMeshes) {
   results::RunData run =
       samples::run({samples::bench_point(0, "infer", 4), samples::bench_point(1, "infer", 4)});
   run.points[0].mesh = {.tp = 4};
-  add_inference(run.points[0], 8, 0.002);     // 4 k tokens/s
-  add_inference(run.points[1], 8, 0.005);     // 6.4 k
-  add_inference(run.points[1], 9, 0.001, 1);  // 36 k, of one play
+  samples::add_batch(run.points[0], 8, 0.02, 0.002);     // 4 k tokens/s
+  samples::add_batch(run.points[1], 8, 0.05, 0.005);     // 6.4 k
+  samples::add_batch(run.points[1], 9, 0.01, 0.001, 1);  // 36 k, of one play
   const std::string text = summarised(run);
   EXPECT_THAT(line_of(text, "infer,"), AllOf(HasSubstr("6.4 k"), HasSubstr("TPOT 5 ms ±"),
                                              HasSubstr("n=11"), HasSubstr("batch 8, dp=4")));
   EXPECT_THAT(text, Not(HasSubstr("36 k")));
   run.points.resize(1);
   run.points[0].rows.clear();
-  add_inference(run.points[0], 8, 0.002, 1);
+  samples::add_batch(run.points[0], 8, 0.02, 0.002, 1);
   EXPECT_THAT(line_of(summarised(run), "infer,"), HasSubstr("(n=1: too few)"));
 }
 
@@ -168,9 +157,9 @@ TEST(Summary, SaysWhereARunHung) {
 
 TEST(Summary, SaysWhichPointsFindingsDoNotSpeakOf) {
   results::RunData run = samples::two_curves();
-  EXPECT_THAT(summarised(run), HasSubstr("4 ranks of dp (oversubscribed)"));
+  EXPECT_THAT(summarised(run), HasSubstr("of dp (oversubscribed)"));
   for (results::PointData& point : run.points) point.labels = {"oversubscribed"};
-  EXPECT_THAT(summarised(run), AllOf(HasSubstr("Findings: none"), HasSubstr("1, 2, 4 ranks of")));
+  EXPECT_THAT(summarised(run), AllOf(HasSubstr("Findings: none"), HasSubstr("1, 2, 4 ranks")));
   run.points.clear();
   EXPECT_THAT(summarised(run), HasSubstr("No point was measured"));
 }

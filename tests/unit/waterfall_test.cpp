@@ -147,30 +147,26 @@ TEST(Waterfall, HasAxesThatOnlyOneEndUses) {
       {{"tp transfer", -0.2}, {"dp transfer", 0.5}, {mesh::to_string(both) + " transfer", 0.125}});
 }
 
-TEST(Waterfall, DoesNotSeparateGemmsWithoutSoloRunsAtBothEnds) {
+TEST(Waterfall, SeparatesOnlyWhatBothEndsKnow) {
   for (const bool at_baseline : {false, true}) {
     efficiency::StepLoss base = one_rank(), point = four_ranks();
-    efficiency::StepCosts& without = at_baseline ? base.costs : point.costs;
-    without.gemm_alone.reset();
-    without.gemm_overlap.reset();
-    const efficiency::Waterfall found = efficiency::waterfall(point, base);
-    EXPECT_FALSE(lost_to(found, "GEMM overlap"));
-    expect_lost(found, {{"GEMMs", 2.25 - 8.0 / 4}});
-    EXPECT_THAT(found.missing, ElementsAre(HasSubstr("solo")));
-  }
-}
-
-TEST(Waterfall, DoesNotDivideWaitingWithoutTwoTracedStepsAtBothEnds) {
-  for (const bool at_baseline : {false, true}) {
-    efficiency::StepLoss base = one_rank(), point = four_ranks();
-    efficiency::StepCosts& without = at_baseline ? base.costs : point.costs;
-    without.imbalance.reset();
-    without.noise.reset();
+    efficiency::StepCosts& without_solo = at_baseline ? base.costs : point.costs;
+    without_solo.gemm_alone.reset();
+    without_solo.gemm_overlap.reset();
+    const efficiency::Waterfall together = efficiency::waterfall(point, base);
+    EXPECT_FALSE(lost_to(together, "GEMM overlap"));
+    expect_lost(together, {{"GEMMs", 2.25 - 8.0 / 4}});
+    EXPECT_THAT(together.missing, ElementsAre(HasSubstr("solo")));
+    base = one_rank();
+    point = four_ranks();
+    efficiency::StepCosts& of_one_step = at_baseline ? base.costs : point.costs;
+    of_one_step.imbalance.reset();
+    of_one_step.noise.reset();
     point.costs.uneven = 0.05;
     point.costs.hiccups = 0.02;
-    const efficiency::Waterfall found = efficiency::waterfall(point, base);
-    expect_lost(found, {{"imbalance", 0.05}, {"noise", 0.02}, {"waiting", 0.4 - 0.07}});
-    EXPECT_THAT(found.missing, ElementsAre(HasSubstr("more traced steps")));
+    const efficiency::Waterfall undivided = efficiency::waterfall(point, base);
+    expect_lost(undivided, {{"imbalance", 0.05}, {"noise", 0.02}, {"waiting", 0.4 - 0.07}});
+    EXPECT_THAT(undivided.missing, ElementsAre(HasSubstr("more traced steps")));
   }
 }
 
@@ -239,7 +235,7 @@ TEST(StrategyTables, AReplicaIsAsBusyAsItsRanksOnAverage) {
   }
   const auto tables = tables_of({one, two, three});
   ASSERT_THAT(tables, SizeIs(1));
-  EXPECT_EQ(tables[0].title, "utilisation of replicas, compute over step");
+  EXPECT_THAT(tables[0].title, HasSubstr("utilisation of replicas"));
   // One replica has nobody to be uneven with; ranks that were not traced are not known.
   EXPECT_THAT(headings_of(tables[0]), ElementsAre("", "4 ranks", "6 ranks"));
   EXPECT_THAT(rows_of(tables[0]),
@@ -279,7 +275,7 @@ TEST(StrategyTables, CopiesOfOffloadedStatesAreHiddenOrExposed) {
   point.options["offload"] = "weights";
   const auto tables = tables_of({point});
   ASSERT_THAT(tables, SizeIs(1));
-  EXPECT_EQ(tables[0].title, "copies of offloaded states, share of the traced step");
+  EXPECT_THAT(tables[0].title, HasSubstr("copies of offloaded states"));
   EXPECT_THAT(headings_of(tables[0]), ElementsAre("", "2 ranks"));
   // Hidden: 200 and 100 of 1000; exposed: 200 and 300.
   EXPECT_THAT(rows_of(tables[0]), ElementsAre(ElementsAre("hidden under computation", "15.0%"),
