@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,8 +14,6 @@ namespace isoscale::results {
 namespace {
 
 namespace fs = std::filesystem;
-using settings::IfExists;
-using testing::HasSubstr;
 
 class Files : public RunFileTest {
  protected:

@@ -23,6 +23,10 @@
 
 namespace isoscale::results {
 
+using settings::IfExists;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
 /// The header of a run that ended.
 inline RunData ended() {
   RunData last = samples::header();
@@ -41,7 +45,7 @@ inline RunData another_run() {
 template <class Error = base::UsageError, class Call>
 void expect_error(const Call& call, const std::vector<std::string>& words) {
   const std::string said = testing_support::usage_error<Error>(call);
-  for (const std::string& word : words) EXPECT_THAT(said, testing::HasSubstr(word));
+  for (const std::string& word : words) EXPECT_THAT(said, HasSubstr(word));
 }
 
 /// A run file in a directory of its own, and ways to damage it.
@@ -64,13 +68,13 @@ class RunFileTest : public testing::Test {
   /// Every point of a writer with this limit goes to a part of its own.
   static constexpr units::Bytes parts_only{1};
 
-  [[nodiscard]] RunWriter new_writer(settings::IfExists if_exists = settings::IfExists::refuse,
+  [[nodiscard]] RunWriter new_writer(IfExists if_exists = IfExists::refuse,
                                      units::Bytes part_limit = default_part_limit) const {
     return RunWriter{file(), samples::header(), if_exists, part_limit};
   }
   /// Commits these points to a new file and leaves it as a run does that did not end.
   void write(const std::vector<int>& points, units::Bytes part_limit = default_part_limit) const {
-    RunWriter writer = new_writer(settings::IfExists::overwrite, part_limit);
+    RunWriter writer = new_writer(IfExists::overwrite, part_limit);
     for (const int index : points) writer.commit(samples::point(index));
   }
   [[nodiscard]] RunWriter resume(units::Bytes part_limit = default_part_limit) const {
@@ -78,7 +82,7 @@ class RunFileTest : public testing::Test {
   }
   /// The point as it is read from a new file that has it alone.
   [[nodiscard]] PointData written_and_read(const PointData& point) const {
-    new_writer(settings::IfExists::overwrite).commit(point);
+    new_writer(IfExists::overwrite).commit(point);
     return read_run(file()).points.at(0);
   }
   static std::vector<int> indices(const RunData& run) {

@@ -1,15 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
-#include <ostream>
-#include <set>
 
 #include "base/error.hpp"
 #include "results/hdf5/run_files.hpp"
@@ -18,10 +14,6 @@
 /// Where run files may be written, and by whom.
 namespace isoscale::results {
 namespace {
-
-using settings::IfExists;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 class Output : public RunFileTest {
  protected:
@@ -176,16 +168,6 @@ TEST_F(Parts, ArePointsPastTheLimit) {
   const RunData run = read_run(file());
   EXPECT_THAT(indices(run), ElementsAre(0, 12));
   EXPECT_EQ(run.points[1].step_times, samples::point(12).step_times);
-}
-
-TEST_F(Parts, StandBesideSmallPoints) {
-  constexpr units::Bytes header_and_one_point{600'000};
-  RunWriter writer = new_writer(IfExists::refuse, header_and_one_point);
-  writer.commit(samples::point(0));
-  writer.commit(samples::point(1, 20000));
-  writer.commit(samples::skipped_point(2));
-  EXPECT_THAT(directory_.names(), ElementsAre("run.h5", "run.part0001.h5"));
-  EXPECT_EQ(read_run(file()).points.size(), 3U);
 }
 
 TEST_F(Parts, AreFoundThroughALinkToTheRunFile) {

@@ -1,8 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <array>
 #include <cstdlib>
 #include <random>
@@ -148,7 +145,7 @@ TEST_F(Refusal, OfACalibrationThatContradictsItself) {
   last.calibration = samples::calibration();
   const auto refused = [&](const std::string& table, const char* column,
                            const std::vector<double>& values, const char* why) {
-    new_writer(settings::IfExists::overwrite).finish(last);
+    new_writer(IfExists::overwrite).finish(last);
     replace(("calibration/" + table).c_str(), column, values);
     expect_refused(why);
   };
@@ -255,7 +252,7 @@ TEST_F(Refusal, IsTheWorstThatDamageCanDo) {
     try {
       (void)read_run(file());
     } catch (const base::UsageError& error) {
-      EXPECT_THAT(error.what(), testing::HasSubstr("run.h5"));
+      EXPECT_THAT(error.what(), HasSubstr("run.h5"));
       ++refused;
     }
   }

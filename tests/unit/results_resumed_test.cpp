@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -19,9 +17,6 @@
 /// Runs that are gone on with, and writers that are killed before each of their system calls.
 namespace isoscale::results {
 namespace {
-
-using settings::IfExists;
-using testing::ElementsAre;
 
 /// How points are spread over files.
 struct Layout {
@@ -116,7 +111,7 @@ TEST_P(Resumed, KeepsWhatOnlyHasTheNameOfAPart) {
   RunWriter writer = resume({2});
   const std::string said = testing::internal::GetCapturedStderr();
   for (const char* const word : {"run.part0002.h5", "run.part0007.h5", "left as it is"}) {
-    EXPECT_THAT(said, testing::HasSubstr(word));
+    EXPECT_THAT(said, HasSubstr(word));
   }
   writer.commit(samples::point(2));
   writer.finish(samples::header());
@@ -135,7 +130,7 @@ class KilledBeforeEveryCall : public testing::TestWithParam<Layout> {};
   try {
     if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(3);
     raise(SIGSTOP);
-    RunWriter writer{file, samples::header(), settings::IfExists::refuse, part_limit};
+    RunWriter writer{file, samples::header(), IfExists::refuse, part_limit};
     writer.commit(samples::point(0));
     getppid();  // marks the moment for the tracer: nothing else calls it
     writer.commit(samples::point(1));
@@ -213,9 +208,9 @@ TEST_P(KilledBeforeEveryCall, LosesNothingCommitted) {
     ASSERT_LE(indices.size(), static_cast<std::size_t>(progress.committed) + 1);
     ASSERT_TRUE(run.complete || !ended);
     // The next run cleans up and can take the name.
-    check_output(file, settings::IfExists::overwrite);
-    RunWriter{file, samples::header(), settings::IfExists::overwrite}.finish(samples::header());
-    ASSERT_THAT(directory.names(), testing::ElementsAre("run.h5"));
+    check_output(file, IfExists::overwrite);
+    RunWriter{file, samples::header(), IfExists::overwrite}.finish(samples::header());
+    ASSERT_THAT(directory.names(), ElementsAre("run.h5"));
   }
   EXPECT_GT(calls, 50);  // copy, append, flush, rename: or nothing was traced
 }

@@ -1,8 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -18,8 +15,6 @@
 namespace isoscale::results {
 namespace {
 
-using settings::IfExists;
-using testing::ElementsAre;
 using testing::Pair;
 
 using RunFile = RunFileTest;
