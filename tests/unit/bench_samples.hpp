@@ -184,4 +184,21 @@ inline results::PointData overlaps(int index) {
   return point;
 }
 
+/// Adds the two rows of a batch size of inference; `tpot` is of one token, of 16 in a play's pass.
+inline void add_batch(results::PointData& point, double batch, double ttft, double tpot,
+                      std::size_t plays = 11) {
+  for (const bool decodes : {false, true}) {
+    results::RowData& added = point.rows.emplace_back(
+        row({{"op", "infer"}, {"part", decodes ? "decode" : "prefill"}, {"dtype", "f32"}},
+            {{"batch", batch},
+             {"prompt", 32},
+             {"output", 64},
+             {"replicas", point.mesh.dp},
+             {"cache_bytes", batch * 1000},
+             {"flop", 3e9}},
+            decodes ? tpot : ttft, point.ranks));
+    added.times.resize(plays);
+  }
+}
+
 }  // namespace isoscale::samples

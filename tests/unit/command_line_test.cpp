@@ -1,68 +1,15 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <sstream>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "base/build_info.hpp"
-#include "base/text.hpp"
-#include "config/command_line.hpp"
-#include "config_support.hpp"
+#include "parsed_commands.hpp"
 #include "settings/option_table.hpp"
 #include "settings/values.hpp"
 
 namespace isoscale::settings {
 namespace {
-
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing_support::fake_workloads;
-using testing_support::usage_error;
-
-using Arguments = std::vector<std::string>;
-
-config::Command parse(Arguments arguments) {
-  arguments.insert(arguments.begin(), "isoscale");
-  return config::parse_arguments(arguments, fake_workloads());
-}
-RunConfig parse_run(Arguments arguments) {
-  arguments.insert(arguments.begin(), "run");
-  return std::get<RunConfig>(parse(arguments));
-}
-template <class Command>
-Command parsed(std::string_view words) {
-  return std::get<Command>(parse(base::shell_words(words)));
-}
-std::string text_of(const Arguments& arguments) {
-  return std::get<config::PrintCommand>(parse(arguments)).text;
-}
-std::vector<std::string> workloads_of(const RunConfig& run) {
-  std::vector<std::string> names;
-  for (const Experiment& experiment : run.experiments) names.push_back(experiment.workload);
-  return names;
-}
-
-TEST(CommandLine, WithoutOptionsIsTheQuickSuite) {
-  const RunConfig run = parse_run({});
-  EXPECT_EQ(run.suite, "quick");
-  EXPECT_THAT(workloads_of(run), ElementsAre("calibrate", "dp", "tp", "pp", "hybrid"));
-  for (const Experiment& experiment : run.experiments) {
-    EXPECT_EQ(experiment.base.model, workloads::load_model("tiny"));
-    EXPECT_EQ(experiment.base.precision, program::Precision::f32);
-    EXPECT_EQ(experiment.base.mesh, mesh::Shape{});
-    EXPECT_THAT(experiment.mesh, IsEmpty());
-  }
-  EXPECT_EQ(run.max_time.value(), 2.0);
-  EXPECT_EQ(run.command_line, "isoscale run");
-}
 
 TEST(CommandLine, AGivenDefaultChangesNothing) {
   // Where the default is a value and not words: the help tells the truth.
@@ -81,89 +28,97 @@ TEST(CommandLine, AGivenDefaultChangesNothing) {
                                       {"--timeout", "120s"},
                                       {"--trace-steps", "4"},
                                       {"--trace-ranks", "64"}}) {
-    RunConfig given = parse_run({"--workload", "dp", option, value});
+    RunConfig given = run_of("--workload dp " + std::string{option} + " " + value);
     given.command_line = "isoscale run --workload dp";
-    EXPECT_EQ(given, parse_run({"--workload", "dp"})) << option;
+    EXPECT_EQ(given, run_of("--workload dp")) << option;
     EXPECT_EQ(find_option(std::string_view{option}.substr(2))->default_text, value);
   }
 }
 
 TEST(CommandLine, ReadsEveryOption) {
-  const RunConfig run = parse_run(base::shell_words(
+  RunConfig run = run_of(
       "--workload dp,hybrid --model=gpt-125m --dtype f64 --set bucket=1MiB --set batch=16 "
       "--seed 18446744073709551615 --mesh dp=2 --scaling weak --placement spread --device host "
       "--ranks 8,1,4 --fill replicas --blas-threads 2 --host-streams threads --precision 0.5% "
       "--max-time 1500ms --timeout 0s --fallback-dir /var/tmp --trace-steps 0 --trace-ranks 7 "
-      "--output 'a b.h5' --force --dry-run --quiet"));
-  EXPECT_THAT(workloads_of(run), ElementsAre("dp", "hybrid"));
-  for (const Experiment& experiment : run.experiments) {
-    EXPECT_EQ(experiment.base.model, workloads::load_model("gpt-125m"));
-    EXPECT_EQ(experiment.base.precision, program::Precision::f64);
-    EXPECT_EQ(experiment.base.options, (workloads::Options{{"bucket", "1MiB"}, {"batch", "16"}}));
-    EXPECT_EQ(experiment.base.seed, 18'446'744'073'709'551'615U);
-    EXPECT_EQ(experiment.mesh, (mesh::Request{{mesh::Axis::dp, 2}}));
-    EXPECT_EQ(experiment.scaling, workloads::Scaling::weak);
-    EXPECT_EQ(experiment.placement, mesh::Placement::spread);
-  }
-  EXPECT_EQ(run.device, Device::host);
-  EXPECT_THAT(run.ranks, ElementsAre(1, 4, 8));
-  EXPECT_EQ(run.fill, FillIdle::replicas);
-  EXPECT_EQ(run.blas_threads, 2);
-  EXPECT_EQ(run.host_streams, HostStreams::threads);
-  EXPECT_EQ(run.precision, 0.005);
-  EXPECT_EQ(run.max_time.value(), 1.5);
-  EXPECT_EQ(run.timeout.value(), 0.0);
+      "--output 'a b.h5' --force --dry-run --quiet");
+  EXPECT_THAT(run.command_line, HasSubstr("--output 'a b.h5' --force"));
   EXPECT_EQ(run.fallback_dir, "/var/tmp");
-  EXPECT_EQ(run.trace_steps, 0);
-  EXPECT_EQ(run.trace_ranks, 7);
-  EXPECT_EQ(run.output, "a b.h5");
-  EXPECT_EQ(run.if_exists, IfExists::overwrite);
-  EXPECT_EQ(run.mode, Mode::dry_run);
-  EXPECT_EQ(run.verbosity, Verbosity::quiet);
-  EXPECT_THAT(run.command_line, HasSubstr("--output 'a b.h5' --force --dry-run --quiet"));
+  run.command_line = "";
+  EXPECT_EQ(to_toml(run), R"(device = "host"
+ranks = [1, 4, 8]
+fill = "replicas"
+blas_threads = 2
+host_streams = "threads"
+precision = "0.005"
+max_time = "1.5s"
+timeout = "0s"
+trace_steps = 0
+trace_ranks = 7
+output = "a b.h5"
+fallback_dir = "/var/tmp"
+force = true
+dry_run = true
+quiet = true
+
+[[experiment]]
+workload = "dp"
+model = "gpt-125m"
+dtype = "f64"
+set = { batch = "16", bucket = "1MiB" }
+seed = "18446744073709551615"
+mesh = "dp=2"
+scaling = "weak"
+placement = "spread"
+
+[[experiment]]
+workload = "hybrid"
+model = "gpt-125m"
+dtype = "f64"
+set = { batch = "16", bucket = "1MiB" }
+seed = "18446744073709551615"
+mesh = "dp=2"
+scaling = "weak"
+placement = "spread"
+)");
 }
 
 TEST(CommandLine, OptionsReachTheRunAndTheWorkloadsThatKnowThem) {
-  EXPECT_EQ(parse_run({"--dry-run", "--ranks-per-node", "8"}).ranks_per_node, 8);
-  EXPECT_EQ(parse_run({"--dry-run"}).ranks_per_node, std::nullopt);
-  const RunConfig every = parse_run({"--ranks", "all"});
+  EXPECT_EQ(run_of("--dry-run --ranks-per-node 8").ranks_per_node, 8);
+  EXPECT_EQ(run_of("--dry-run").ranks_per_node, std::nullopt);
+  const RunConfig every = run_of("--ranks all");
   EXPECT_THAT(every.ranks, IsEmpty());
   EXPECT_EQ(every.rank_counts, RankCounts::every);
-  const RunConfig run = parse_run({"--workload", "dp,pp", "--set", "bucket=1MiB", "--set",
-                                   "schedule=gpipe", "--set", "batch=4"});
+  const RunConfig run =
+      run_of("--workload dp,pp --set bucket=1MiB --set schedule=gpipe --set batch=4");
   EXPECT_EQ(run.experiments[0].base.options,
             (workloads::Options{{"bucket", "1MiB"}, {"batch", "4"}}));
   EXPECT_EQ(run.experiments[1].base.options,
             (workloads::Options{{"schedule", "gpipe"}, {"batch", "4"}}));
-}
-
-TEST(CommandLine, OptionsChangeASuite) {
-  const RunConfig run = parse_run({"--suite", "quick", "--model", "gpt-125m", "--max-time", "9s"});
-  EXPECT_EQ(run.suite, "quick");
-  EXPECT_EQ(run.max_time.value(), 9.0);
-  for (const Experiment& experiment : run.experiments) {
-    EXPECT_EQ(experiment.base.model.name, "gpt-125m");
-  }
+  const RunConfig suite = run_of("--suite quick --model gpt-125m --max-time 9s");
+  EXPECT_EQ(suite.suite, "quick");
+  EXPECT_EQ(suite.max_time.value(), 9.0);
+  for (const auto& of : suite.experiments) EXPECT_EQ(of.base.model.name, "gpt-125m");
 }
 
 TEST(CommandLine, QuotesTheCommandForAShell) {
   const Arguments words{"isoscale", "run", "--set", "a=b", "x y", "it's", "", "$HOME"};
   EXPECT_EQ(base::shell_words(base::shell_quoted(words)), words);
-  EXPECT_EQ(
-      base::shell_quoted(Arguments{"isoscale", "run", "--set", "a=b", "x y", "it's", "", "$HOME"}),
-      R"(isoscale run --set a=b 'x y' 'it'\''s' '' '$HOME')");
+  EXPECT_EQ(base::shell_quoted(words), R"(isoscale run --set a=b 'x y' 'it'\''s' '' '$HOME')");
   EXPECT_EQ(base::shell_quoted(Arguments{"a\nb\xff\\'1"}), R"($'a\012b\377\\\'1')");
 }
 
 TEST(CommandLine, ReadsWhatOnlyGpusHave) {
-  const RunConfig run = parse_run({"--workload", "dp", "--share-gpu", "--gpu-bind", "2,GPU-0af3-1B",
-                                   "--graph", "--gemm-algorithms", "earlier.h5"});
+  const RunConfig run = run_of(
+      "--workload dp --share-gpu --gpu-bind 2,GPU-0af3-1B --graph --gemm-algorithms earlier.h5");
   EXPECT_EQ(run.share_gpu, ShareGpu::yes);
   EXPECT_EQ(run.gpu_bind, "2,GPU-0af3-1B");
   EXPECT_EQ(run.graph, Graph::on);
+  EXPECT_EQ(run.nvtx, Nvtx::off);
+  EXPECT_EQ(run_of("--nvtx --device cuda").nvtx, Nvtx::on);
   EXPECT_EQ(run.gemm_algorithms, "earlier.h5");
   EXPECT_EQ(gpu_options_given(run), "--share-gpu, --gpu-bind, --graph, --gemm-algorithms");
-  EXPECT_EQ(gpu_options_given(parse_run({"--device", "host", "--gpu-bind", "auto"})), "");
+  EXPECT_EQ(gpu_options_given(run_of("--device host --gpu-bind auto")), "");
 }
 
 TEST(GpuBind, KnowsThreeKindsOfNames) {
@@ -177,22 +132,17 @@ TEST(GpuBind, KnowsThreeKindsOfNames) {
                   GpuName{Kind::pci_bus_id, "0000:1b:00.0"}, GpuName{Kind::pci_bus_id, "1B:0.7"}));
 }
 
+/// Those options are given that no test of tests/cli gives.
 TEST(CommandLine, Report) {
-  const auto report = parsed<ReportCommand>("report a.h5 b.h5 --format json --baseline 2");
-  EXPECT_THAT(report.files, ElementsAre("a.h5", "b.h5"));
-  EXPECT_EQ(report.format, Format::json);
-  EXPECT_EQ(report.baseline, 2);
-  const auto as_table = parsed<ReportCommand>("report a.h5 --format nccl-tests");
-  EXPECT_EQ(as_table.format, Format::nccl_tests);
-  EXPECT_EQ(name(as_table.format), "nccl-tests");
   const auto plain = parsed<ReportCommand>("report -- -odd.h5");
   EXPECT_THAT(plain.files, ElementsAre("-odd.h5"));
   EXPECT_EQ(plain.format, Format::text);
-  EXPECT_EQ(plain.baseline, std::nullopt);
-  EXPECT_FALSE(plain.whole_node);
-  const auto of_node = parsed<ReportCommand>("report a.h5 --baseline node");
+  EXPECT_FALSE(plain.baseline || plain.whole_node || !plain.trace.empty());
+  const auto of_node = parsed<ReportCommand>("report a.h5 b.h5 --baseline node --trace t.json");
+  EXPECT_THAT(of_node.files, ElementsAre("a.h5", "b.h5"));
   EXPECT_TRUE(of_node.whole_node);
   EXPECT_EQ(of_node.baseline, std::nullopt);
+  EXPECT_EQ(of_node.if_exists, IfExists::refuse);
 }
 
 TEST(CommandLine, Predict) {
@@ -207,49 +157,35 @@ TEST(CommandLine, Predict) {
   EXPECT_EQ(asked.precision, program::Precision::f32);
   EXPECT_EQ(asked.scaling, workloads::Scaling::weak);
   EXPECT_EQ(asked.mesh, (mesh::Request{{mesh::Axis::tp, 2}}));
-  EXPECT_TRUE(asked.best);
+  EXPECT_TRUE(asked.best && asked.each_rank);
   EXPECT_THAT(asked.settings,
               ElementsAre(std::pair<std::string, std::string>{"bucket", "1MiB"},
                           std::pair<std::string, std::string>{"gemm", "2x,memory=2x"}));
   EXPECT_EQ(asked.node_ranks, 4);
-  EXPECT_TRUE(asked.each_rank);
   EXPECT_EQ(asked.baseline, 8);
   EXPECT_EQ(asked.format, Format::csv);
   EXPECT_EQ(asked.html, "a.html");
   EXPECT_EQ(asked.if_exists, IfExists::overwrite);
-  const auto plain = parsed<PredictCommand>("predict a.h5 --ranks 8");
+  const auto plain = parsed<PredictCommand>("predict a.h5,b.h5,c.h5 --ranks 8");
+  EXPECT_EQ(plain.source, "a.h5");
+  EXPECT_THAT(plain.launches, ElementsAre("b.h5", "c.h5"));
   EXPECT_EQ(plain.workload, "");
   EXPECT_FALSE(plain.model || plain.precision || plain.scaling || plain.baseline);
   EXPECT_FALSE(plain.best || plain.each_rank);
   EXPECT_EQ(plain.format, Format::text);
-  EXPECT_TRUE(plain.launches.empty());
-  const auto joined = parsed<PredictCommand>("predict a.h5,b.h5,c.h5 --ranks 8");
-  EXPECT_EQ(joined.source, "a.h5");
-  EXPECT_EQ(joined.launches, (std::vector<std::filesystem::path>{"b.h5", "c.h5"}));
 }
 
+/// Those of workloads, models and suites are asked for by tests/cli/run_test.py.
 TEST(CommandLine, ListingsShowEachItem) {
-  using What = config::ListCommand::What;
-  const auto asked = std::get<config::ListCommand>(parse({"list", "options", "dp"}));
-  EXPECT_EQ(asked.what, What::options);
-  EXPECT_EQ(asked.workload, "dp");
-  for (const auto& [name, what] : {std::pair{"workloads", What::workloads},
-                                   {"models", What::models},
-                                   {"suites", What::suites}}) {
-    EXPECT_EQ(std::get<config::ListCommand>(parse({"list", name})).what, what);
+  for (const auto& [command, shows] : std::vector<std::pair<const char*, std::vector<const char*>>>{
+           {"list models", {"tiny", "arXiv 2407.21783"}},
+           {"list systems", {"h100-ndr", "GB200"}},
+           {"list keys model", {"layers", "[4 x hidden]"}},
+           {"list keys suite", {"workload"}},
+           {"list options dp", {"overlap=on|off", "25MiB", "derived"}}}) {
+    const std::string text = listing(parsed<config::ListCommand>(command), fake_workloads());
+    for (const char* const shown : shows) EXPECT_THAT(text, HasSubstr(shown)) << command;
   }
-  const auto list = [](const Arguments& arguments) {
-    return config::listing(std::get<config::ListCommand>(parse(arguments)), fake_workloads());
-  };
-  EXPECT_THAT(list({"list", "workloads"}), AllOf(HasSubstr("dp"), HasSubstr("hybrid")));
-  EXPECT_THAT(list({"list", "models"}), AllOf(HasSubstr("tiny"), HasSubstr("arXiv 2407.21783")));
-  EXPECT_THAT(list({"list", "systems"}), AllOf(HasSubstr("h100-ndr"), HasSubstr("GB200")));
-  EXPECT_THAT(list({"list", "keys", "model"}),
-              AllOf(HasSubstr("layers"), HasSubstr("[4 x hidden]")));
-  EXPECT_THAT(list({"list", "keys", "suite"}), HasSubstr("workload"));
-  EXPECT_THAT(list({"list", "suites"}), AllOf(HasSubstr("quick"), HasSubstr("standard")));
-  EXPECT_THAT(list({"list", "options", "dp"}),
-              AllOf(HasSubstr("overlap=on|off"), HasSubstr("25MiB"), HasSubstr("derived")));
 }
 
 TEST(CommandLine, HelpComesWithoutArgumentsAndAtBothLevels) {
@@ -302,11 +238,7 @@ TEST(CommandLine, CheckTakesWhatDecidesWhereARunPlays) {
   EXPECT_EQ(check.format, Format::json);
   EXPECT_EQ(check.config.device, Device::host);
   EXPECT_EQ(check.config.blas_threads, 3);
-  EXPECT_THAT(check.config.allowed, testing::ElementsAre("a", "b", "c"));
-}
-
-std::string refusal(const Arguments& arguments) {
-  return usage_error([&] { (void)parse(arguments); });
+  EXPECT_THAT(check.config.allowed, ElementsAre("a", "b", "c"));
 }
 
 TEST(CommandLine, RefusalsSayWhatIsWrongAndWhatToDo) {
@@ -314,19 +246,20 @@ TEST(CommandLine, RefusalsSayWhatIsWrongAndWhatToDo) {
     std::string_view command, first, second = {};
   };
   for (const Refusal& one : std::initializer_list<Refusal>{
-           {"frob", "unknown command 'frob'", "run, check, report, compare, predict, list"},
            {"rum", "did you mean 'run'?"},
            {"compare a", "two sides or more"},
-           {"predict --ranks 8", "predict needs a run file", ".toml"},
+           {"predict --ranks 8", "needs a run file", ".toml"},
            {"predict a.h5", "predict needs --ranks"},
-           {"predict a.h5 --ranks 8,0", "--ranks: '8,0' holds '0'"},
+           {"predict a.h5 --ranks 8,0", "'8,0' holds '0'"},
            {"predict a.h5 --ranks 8 --workload hybird", "did you mean 'hybrid'?"},
            {"predict a.h5 --ranks 8 --nodes-of 0", "--nodes-of: '0'"},
            {"predict a.h5 --ranks 8 --set gemm", "'gemm' is not KEY=VALUE"},
-           {"predict a.h5 --ranks 8 --force", "--force is about the file"},
+           {"predict a.h5 --ranks 8 --force", "--force is about"},
            {"predict a.h5 b.h5 --ranks 8", "unexpected argument 'b.h5'"},
            {"check --ranks 2", "unknown option '--ranks'"},
            {"check --device host --share-gpu", "only on a GPU"},
+           {"run --device host --nvtx", "--nvtx"},
+           {"report run.h5 --force", "--trace"},
            {"--bogus", "unknown option '--bogus'", "isoscale --help"},
            {"run --modle x", "unknown option '--modle'", "did you mean '--model'?"},
            {"run --modle=x", "unknown option '--modle'", "isoscale run --help"},
@@ -334,94 +267,75 @@ TEST(CommandLine, RefusalsSayWhatIsWrongAndWhatToDo) {
            {"run --on h100-ndr", "--on", "only with --dry-run"},
            {"run --dry-run --ranks-per-node 0", "--ranks-per-node: '0'"},
            {"run -x", "unknown option '-x'"},
-           {"run --inject x", "--inject: 'x' is not KIND=VALUE"},
+           {"run --inject x", "'x' is not KIND=VALUE"},
            {"report a.h5 --pdf x", "unknown option '--pdf'"},
            {"compare a.h5 b.h5 --gate nan", "--gate: 'nan'"},
-           {"compare a.h5 b.h5 --strict", "--strict is about the gate"},
+           {"compare a.h5 b.h5 --strict", "--strict is about"},
            {"report a.h5 --trace x --trace y", "--trace is given twice"},
            {"run a.toml b.toml", "unexpected argument 'b.toml'"},
            {"run --seed", "--seed needs a value"},
-           {"run --seed=", "--seed: the value is empty"},
+           {"run --seed=", "the value is empty"},
            {"run --seed ''", "--seed: '' is empty"},
            {"run --seed --force", "--seed needs a value", "'--force' follows"},
            {"run --seed 1 --seed=2", "--seed is given twice", "'1' and as '2'"},
            {"run --force=false", "--force takes no value"},
-           {"run nowhere.toml", "cannot read the experiment file 'nowhere.toml'"},
            {"run ''", "EXPERIMENT.toml: '' is empty"},
            {"run /", "is a directory"},
-           {"run --workload dp --suite quick", "--suite and --workload both choose what to measure",
-            "give one of them"},
-           {"run --workload xp", "unknown workload 'xp'", "dp, tp, pp, hybrid"},
-           {"run --workload hybird", "did you mean 'hybrid'?"},
+           {"run --workload dp --suite quick", "--suite and --workload both", "give one of"},
            {"run --workload dp,,tp", "holds an empty name"},
            {"run --workload dp,dp", "names 'dp' twice"},
-           {"run --suite quik", "unknown suite 'quik'", "did you mean 'quick'?"},
            {"run --suite acceptanse", "unknown suite", "acceptance, quick, standard"},
            {"run --model gpt-13", "unknown model 'gpt-13'", "'gpt-13b'"},
-           {"run --model no.toml", "cannot read the model file 'no.toml'"},
            {"run --dtype bf17", "--dtype: unknown dtype 'bf17'", "bf16, fp8"},
            {"run --set bucket", "'bucket' is not KEY=VALUE"},
            {"run --set =1", "'=1' is not KEY=VALUE"},
-           {"run --set bukket=1", "unknown option 'bukket' of", "did you mean 'bucket'?"},
-           {"run --workload tp --set bucket=1", "unknown option 'bucket' of tp",
+           {"run --set bukket=1", "unknown option 'bukket'", "did you mean 'bucket'?"},
+           {"run --workload tp --set bucket=1", "option 'bucket' of tp",
             "isoscale list options tp"},
-           {"run --set bucket=64M", "--set: option bucket", "ambiguous"},
            {"run --set batch=1 --set batch=2", "'batch' is given twice"},
-           {"run --seed -1", "--seed: '-1' is not a whole number"},
-           {"run --seed 18446744073709551616", "from 0 to 18446744073709551615"},
-           {"run --device gpu", "'gpu' is not one of auto, cuda, host"},
-           {"run --ranks 0", "--ranks: '0'", "whole numbers from 1"},
+           {"run --seed -1", "'-1' is not a"},
+           {"run --blas-threads 0", "--blas-threads: '0'", "from 1 to"},
+           {"run --trace-ranks 0", "--trace-ranks: '0'", "from 1 to"},
+           {"run --max-time 1001h", "--max-time", "up to 1000h"},
+           {"run --timeout 1001h", "--timeout", "up to 1000h"},
+           {"run --seed 18446744073709551616", "to 18446744073709551615"},
            {"run --ranks 1,2,", "holds ''", "1,2,4"},
-           {"run --ranks 4,2,4", "names 4 twice"},
            {"run --ranks 1,all", "holds 'all'"},
            {"run --ranks 99999999999999999999", "holds '99999999999999999999'"},
            {"run --ranks '2 4'", "holds '2 4'"},
-           {"run --mesh dp=0", "dp is '0'", "at least 1"},
-           {"run --workload tp --mesh dp=2,tp=2", "the workload tp does not use dp"},
+           {"run --workload tp --mesh dp=2,tp=2", "does not use dp"},
            {"run --workload hybrid --mesh cp=2", "does not use cp", "dp+tp+pp"},
-           {"run --scaling both", "'both' is not one of strong, weak"},
-           {"run --placement far", "'far' is not one of packed, spread"},
-           {"run --fill work", "'work' is not one of idle, replicas"},
-           {"run --blas-threads 0", "--blas-threads: '0'", "from 1 to"},
-           {"run --gpu-bind first", "--gpu-bind: 'first' holds 'first'", "'auto'"},
            {"run --gpu-bind 0,,1", "holds ''", "such as 2,3,0,1"},
            {"run --share-gpu=yes", "--share-gpu takes no value"},
            {"run --gemm-algorithms", "--gemm-algorithms needs a value"},
-           {"run --device host --share-gpu", "--share-gpu: has a meaning only on a GPU",
-            "--device cuda"},
-           {"run --device host --graph --gpu-bind 0",
-            "--gpu-bind, --graph: has a meaning only on a GPU", "the device is host"},
-           {"run --device host --gemm-algorithms a.h5", "--gemm-algorithms: has"},
+           {"run --device host --graph --gpu-bind 0", "--gpu-bind, --graph: has", "device is host"},
            {"run --precision 5", "ambiguous", "5% or 0.05"},
            {"run --precision 0%", "not above 0%"},
            {"run --precision 100%", "below 100%"},
            {"run --max-time 0", "not a time above 0"},
-           {"run --max-time 1001h", "up to 1000h"},
-           {"run --timeout 1001h", "up to 1000h"},
            {"run --max-time 3x", "unknown unit 'x'"},
            {"run --trace-steps 1001", "from 0 to 1000"},
-           {"run --trace-ranks 0", "from 1 to"},
-           {"run --output 'a\nb.h5'", "'a\\x0ab.h5' holds a control character"},
-           {"report", "needs a run file"},
-           {"report a.h5 --format xml", "'xml' is not one of text, json, csv"},
+           {"run --output 'a\nb.h5'", "'a\\x0ab.h5' holds a"},
            {"report a.h5 --baseline 0", "--baseline: '0'", "from 1 to"},
            {"report a.h5 --baseline 99999999999", "--baseline: '99999999999'"},
-           {"list", "needs one of workloads, models, suites, options, systems, keys"},
-           {"list foo", "'foo' is not one of workloads, models, suites, options, systems, keys"},
-           {"list keys", "needs one of model, system, suite"},
-           {"list keys models", "'models' is not one of model, system, suite"},
+           {"list", "needs one of workloads, models"},
+           {"list keys", "needs one of model"},
            {"list options", "needs the name of a workload"},
-           {"list options d", "unknown workload 'd'", "dp, tp, pp, hybrid"},
            {"list models tiny", "unexpected argument 'tiny'"}}) {
-    EXPECT_THAT(refusal(base::shell_words(one.command)),
+    EXPECT_THAT(refusal_of(one.command),
                 AllOf(HasSubstr(std::string{one.first}), HasSubstr(std::string{one.second})))
         << one.command;
+  }
+  for (const std::string command :
+       {"run --device gpu", "run --scaling both", "run --placement far", "run --fill work",
+        "report a.h5 --format xml", "list foo", "list keys models"}) {
+    EXPECT_THAT(refusal_of(command),
+                HasSubstr("'" + command.substr(command.rfind(' ') + 1) + "' is not one of"));
   }
   for (const std::string& name : Arguments{"auto", "00", "-1", "GPU-", "1b:00", "1b:00.8"}) {
     EXPECT_THAT(refusal({"run", "--gpu-bind", "0," + name}), HasSubstr("holds '" + name + "'"));
   }
-  EXPECT_THAT(refusal({"run", "--output", std::string(5000, 'x')}),
-              HasSubstr("too long for a path"));
+  EXPECT_THAT(refusal({"run", "--output", std::string(5000, 'x')}), HasSubstr("too long for"));
 }
 
 TEST(CommandLine, HostileValuesAreEchoedShortAndClean) {

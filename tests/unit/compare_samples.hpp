@@ -10,6 +10,7 @@
 
 #include "analysis/compare/comparison.hpp"
 #include "launch_samples.hpp"
+#include "reported.hpp"
 
 /// Hand-made sides for the tests of comparisons.
 namespace isoscale::samples {
@@ -68,6 +69,14 @@ inline std::vector<double> around(double factor) {
   return {factor * std::exp(-0.01), factor, factor * std::exp(0.01)};
 }
 
+/// A side that takes `factor` times as long as side("a", around(1)), unless points are changed.
+inline std::vector<results::RunData> side_b(double factor = 1) { return side("b", around(factor)); }
+
+/// The launches of side A and another side.
+inline std::vector<std::vector<results::RunData>> against_a(std::vector<results::RunData> other) {
+  return {side("a", around(1)), std::move(other)};
+}
+
 /// Does something to every point of every launch.
 template <class Change>
 std::vector<results::RunData> changed(std::vector<results::RunData> runs, const Change& change) {
@@ -116,6 +125,21 @@ inline std::vector<results::RunData> traced_side(const std::string& name, double
     trace_step(add(runs.back(), {.dp = 2}, step * two), step * two, transfer * two, late * two);
   }
   return runs;
+}
+
+/// Two traced sides; B loses more to its network and to waiting.
+inline std::vector<results::RunData> traced_a() { return traced_side("a", 0.050, 0.006, 0.002); }
+inline std::vector<results::RunData> traced_b() { return traced_side("b", 0.056, 0.011, 0.003); }
+
+/// Changes of points for changed().
+inline void make_bf16(results::PointData& at) { at.dtype = "bf16"; }
+inline void make_oversubscribed(results::PointData& at) { at.labels = {"oversubscribed"}; }
+
+/// Adds a curve along tp to every launch of a side.
+inline void add_tp_curve(std::vector<results::RunData>& runs) {
+  for (results::RunData& run : runs) {
+    for (const int tp : {1, 2, 4}) add(run, {.tp = tp}, 0.1 / tp).workload = "tp";
+  }
 }
 
 }  // namespace isoscale::samples

@@ -1,32 +1,23 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
-// Configurations that are written as TOML and read again, and the completion of shells.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <random>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "config/app.hpp"
-#include "config/command_line.hpp"
-#include "config_support.hpp"
+#include "parsed_commands.hpp"
+#include "settings/injection.hpp"
+#include "settings/layer.hpp"
 #include "settings/option_table.hpp"
-#include "settings/run_config.hpp"
-#include "tests/unit/config_support.hpp"
+
+/// Configurations that are written as TOML and read again, errors that --inject plants, launches
+/// that go on with a run file, and the completion of shells.
 
 namespace isoscale::settings {
 namespace {
-
-using testing_support::fake_workloads;
-
-RunConfig read(std::string_view toml) { return from_toml(toml, "echo", fake_workloads()); }
 
 /// Draws configurations from everything that can be asked for, extremes included.
 class Generator {
@@ -140,81 +131,164 @@ class Generator {
 };
 
 TEST(RoundTrip, GivesTheSameConfigurationForAThousandOfThem) {
+  int own_models = 0, with_mesh = 0, with_options = 0, with_ranks = 0;
   for (unsigned seed = 0; seed < 1000; ++seed) {
     const RunConfig config = Generator{seed}.config();
     const std::string toml = to_toml(config);
     const RunConfig back = read(toml);
     ASSERT_EQ(back, config) << "seed " << seed << "\n" << toml;
     ASSERT_EQ(to_toml(back), toml) << "seed " << seed;  // canonical: one text for one configuration
-  }
-}
-
-TEST(RoundTrip, DrawsWhatItClaims) {
-  // The property above is worth something only if the draws differ where it matters.
-  int own_models = 0, with_mesh = 0, with_options = 0, with_ranks = 0;
-  for (unsigned seed = 0; seed < 200; ++seed) {
-    const RunConfig config = Generator{seed}.config();
     with_ranks += config.ranks.empty() ? 0 : 1;
     for (const Experiment& experiment : config.experiments) {
-      const auto& model = experiment.base.model;
-      own_models += model == workloads::load_model("tiny") ? 0 : 1;
+      own_models += experiment.base.model == workloads::load_model("tiny") ? 0 : 1;
       with_mesh += experiment.mesh.empty() ? 0 : 1;
       with_options += experiment.base.options.empty() ? 0 : 1;
     }
   }
-  EXPECT_GT(own_models, 50);
-  EXPECT_GT(with_mesh, 50);
-  EXPECT_GT(with_options, 50);
-  EXPECT_GT(with_ranks, 50);
+  // The property is worth something only if the draws differ where it matters.
+  for (const int drawn : {own_models, with_mesh, with_options, with_ranks}) EXPECT_GT(drawn, 250);
 }
 
 TEST(RoundTrip, HoldsForWhatTheCommandLineGives) {
-  for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{"isoscale", "run"},
-        {"isoscale", "run", "--suite", "standard"},
-        {"isoscale", "run", "--ranks", "all", "--output", "it's \"here\".h5"},
-        {"isoscale", "run", "--workload", "dp", "--mesh", "dp=4", "--precision", "0.1%"}}) {
-    auto run = std::get<RunConfig>(config::parse_arguments(arguments, workloads::registry()));
+  for (const char* const line :
+       {"run", "run --suite standard", R"(run --ranks all --output "it's \"here\".h5")",
+        "run --workload dp --mesh dp=4 --precision 0.1%"}) {
+    auto run = std::get<RunConfig>(parse(base::shell_words(line), workloads::registry()));
     run.on_gpus.reset();  // settled before a run is recorded
     EXPECT_EQ(from_toml(to_toml(run), "echo", workloads::registry()), run);
   }
 }
 
-TEST(RoundTrip, WritesTomlThatPeopleCanRead) {
-  RunConfig run;
-  run.experiments.emplace_back();
-  run.experiments[0].workload = "dp";
-  run.experiments[0].base.model = workloads::load_model("tiny");
-  run.experiments[0].base.options["bucket"] = "1MiB";
-  run.experiments[0].mesh = {{mesh::Axis::dp, 2}};
-  run.ranks = {1, 2};
-  run.suite = "quick";
-  run.command_line = "isoscale run";
-  EXPECT_EQ(to_toml(run), R"(device = "auto"
-ranks = [1, 2]
-fill = "idle"
-blas_threads = 1
-host_streams = "auto"
-precision = "0.01"
-max_time = "30s"
-timeout = "120s"
-trace_steps = 4
-trace_ranks = 64
+TEST(Injection, EveryKindIsRead) {
+  const auto all = parse_injections(
+      "slow-rank=3:1.2,slow-link=5-1:2,jitter=5%,clock=2:5ms,clock=4:-2us:-20ppm,"
+      "delay=20GFLOP/s,stuck=2:spin,stuck=1:throw");
+  ASSERT_EQ(all.size(), 8U);
+  EXPECT_EQ(std::get<SlowRank>(all[0].what), (SlowRank{.rank = 3, .factor = 1.2}));
+  EXPECT_EQ(std::get<SlowLink>(all[1].what), (SlowLink{.low = 1, .high = 5, .factor = 2}));
+  EXPECT_EQ(std::get<Jitter>(all[2].what), Jitter{.mean = 0.05});
+  EXPECT_EQ(std::get<ClockError>(all[3].what),
+            (ClockError{.rank = 2, .offset = units::Seconds{5e-3}, .drift = 0}));
+  const auto& last = std::get<ClockError>(all[4].what);
+  EXPECT_EQ(last.rank, 4);
+  EXPECT_DOUBLE_EQ(last.offset.value(), -2e-6);
+  EXPECT_DOUBLE_EQ(last.drift, -20e-6);
+  EXPECT_EQ(all[4].text, "clock=4:-2us:-20ppm");
+  EXPECT_EQ(std::get<Delay>(all[5].what), Delay{.rate = units::FlopsPerSecond{2e10}});
+  EXPECT_EQ(std::get<StuckRank>(all[6].what), (StuckRank{.rank = 2, .how = program::Stuck::spins}));
+  EXPECT_EQ(std::get<StuckRank>(all[7].what), (StuckRank{.rank = 1, .how = program::Stuck::fails}));
+  EXPECT_THAT(ranks_of(all[1]), ElementsAre(1, 5));
+  EXPECT_THAT(ranks_of(all[2]), IsEmpty());
+  EXPECT_THAT(ranks_of(all[3]), ElementsAre(2));
+}
 
-[recorded]
-suite = "quick"
-command_line = "isoscale run"
+TEST(Injection, WhatMeansNothingIsRefused) {
+  const auto refusal = [](std::string_view text) {
+    return usage_error([&] { (void)parse_injections(text); });
+  };
+  for (const auto& [texts, why] : std::vector<std::pair<std::vector<const char*>, const char*>>{
+           {{"slow-rnk=3:2"}, "did you mean 'slow-rank'"},
+           {{"slow-rank", "slow-rank=", "jitter=5%,"}, "KIND=VALUE"},
+           {{"slow-rank=3"}, "RANK:FACTOR"},
+           {{"slow-rank=x:2"}, "'x' is not a"},
+           {{"slow-rank=-1:2"}, "is not a whole"},
+           {{"slow-rank=3:1", "slow-rank=3:0.5", "slow-rank=3:-2", "slow-rank=3:nan",
+             "slow-rank=3:inf", "slow-rank=3:2x", "slow-rank=3:", "slow-rank=3:1e9"},
+            "not a factor above"},
+           {{"slow-link=3:2"}, "RANK-RANK:FACTOR"},
+           {{"slow-link=3-3:2"}, "two ends"},
+           {{"jitter=0%", "jitter=101%"}, "a share above 0%"},
+           {{"stuck=1:sleep", "stuck=spin"}, "RANK:spin or RANK:throw"},
+           {{"clock=2"}, "RANK:OFFSET"},
+           {{"clock=2:2h"}, "more than an hour"},
+           {{"clock=2:5ms:20"}, "20ppm"},
+           {{"clock=2:5ms:501ppm"}, "500 ppm"},
+           {{"delay=0 GFLOP/s"}, "rate above 0"},
+           {{"delay=1GFLOP/s,delay=2GFLOP/s", "slow-rank=3:2,slow-rank=3:3",
+             "slow-link=1-2:2,slow-link=2-1:3"},
+            "give each once"}}) {
+    for (const char* text : texts) EXPECT_THAT(refusal(text), HasSubstr(why)) << text;
+  }
+  for (const char* text : {"clock=2:5 parsecs", "delay=20", "delay=20GB/s"}) {
+    EXPECT_THROW((void)parse_injections(text), std::invalid_argument);
+  }
+}
 
-[[experiment]]
-workload = "dp"
-model = "tiny"
-dtype = "f32"
-set = { bucket = "1MiB" }
-seed = "1"
-mesh = "dp=2"
-scaling = "strong"
-placement = "packed"
-)");
+TEST(Injection, OptionMayBeGivenAgainAndHoldCommas) {
+  const RunConfig run =
+      run_of("--workload dp --inject slow-rank=3:2 --inject=jitter=5%,slow-link=0-1:2");
+  ASSERT_EQ(run.injections.size(), 3U);
+  EXPECT_EQ(slowing_injections(run.injections), "slow-rank=3:2, jitter=5%, slow-link=0-1:2");
+  EXPECT_THAT(refusal_of("run --workload dp --inject slow-rank=3:2 --inject slow-rank=3:4"),
+              AllOf(HasSubstr("--inject"), HasSubstr("give each once")));
+}
+
+TEST(Injection, ExperimentFileHasAListThatTheEchoKeepsAndTheCommandLineReplaces) {
+  const RunConfig run =
+      read("inject = [\"slow-rank=3:2\", \"clock=1:5ms:20ppm\"]\nworkload = \"dp\"\n");
+  ASSERT_EQ(run.injections.size(), 2U);
+  EXPECT_EQ(read(to_toml(run)), run);
+  EXPECT_THAT(to_toml(run), HasSubstr(R"(inject = ["slow-rank=3:2", "clock=1:5ms:20ppm"])"));
+  const Layer file = read_layer("inject = \"jitter=5%\"\nworkload = \"dp\"\n", "exp.toml");
+  Layer line;
+  give(line.shared, *find_option("inject"), "slow-rank=1:2", "--inject");
+  const RunConfig replaced = assemble(file, line, fake_workloads());
+  ASSERT_EQ(replaced.injections.size(), 1U);
+  EXPECT_EQ(replaced.injections[0].text, "slow-rank=1:2");
+}
+
+TEST(Injection, GpuCannotBeSlowedButItsClockCanBeWrong) {
+  EXPECT_THAT(refusal_of("run --device cuda --inject slow-rank=1:2 --inject clock=1:5ms"),
+              AllOf(HasSubstr("--inject slow-rank=1:2:"), HasSubstr("only the host")));
+  EXPECT_EQ(run_of("--device cuda --inject clock=1:5ms").injections.size(), 1U);
+}
+
+TEST(Budget, IsATimeOnTheCommandLineAndInAFile) {
+  EXPECT_FALSE(run_of("").budget.has_value());
+  EXPECT_EQ(run_of("--budget 25m").budget, units::Seconds{1500});
+  RunConfig config = read("budget = \"1.5h\"");
+  config.on_gpus.reset();  // settled before a run is recorded
+  EXPECT_EQ(config.budget, units::Seconds{5400});
+  EXPECT_EQ(read(to_toml(config)), config);
+  EXPECT_THAT(refusal_of("run --budget 0s"), HasSubstr("--budget"));
+}
+
+TEST(Resumption, HasNothingOfItsOwnButTheLaunch) {
+  const RunConfig asked = run_of("--resume a.h5 --retry hung --budget 5m --allow clocks --quiet");
+  EXPECT_EQ(asked.retry, Retry::hung);
+  EXPECT_EQ(asked.resume, "a.h5");
+  EXPECT_TRUE(asked.experiments.empty());
+  EXPECT_EQ(asked.budget, units::Seconds{300});
+  EXPECT_EQ(asked.verbosity, Verbosity::quiet);
+  EXPECT_THAT(asked.allowed, ElementsAre("clocks"));
+  const RunConfig first =
+      run_of("--workload dp --max-time 7s --budget 1h --output old.h5 --allow clocks");
+  const RunConfig config = resumed(run_of("--resume a.h5 --quiet --retry hung"), to_toml(first));
+  RunConfig wanted = first;
+  wanted.resume = wanted.output = "a.h5";
+  wanted.retry = Retry::hung;
+  wanted.budget.reset();
+  wanted.allowed.clear();
+  wanted.verbosity = Verbosity::quiet;
+  EXPECT_EQ(config, wanted);
+  EXPECT_EQ(config.max_time, units::Seconds{7});
+}
+
+TEST(Resumption, RefusesWhatChoosesWhatIsMeasuredAndExperimentFiles) {
+  for (const std::string option :
+       {"--workload dp", "--suite quick", "--max-time 1s", "--output b.h5", "--force", "--dry-run",
+        "--seed 3", "--set bucket=1MiB"}) {
+    EXPECT_THAT(refusal_of("run --resume a.h5 " + option),
+                AllOf(HasSubstr(option.substr(0, option.find(' '))), HasSubstr("--resume")));
+  }
+  EXPECT_THAT(refusal_of("run --retry hung"), HasSubstr("--resume"));
+  Layer command_line;
+  give(command_line.shared, *find_option("resume"), "a.h5", "--resume");
+  const Layer file = read_layer("[[experiment]]\nworkload = \"dp\"\n", "e.toml");
+  EXPECT_THAT(usage_error([&] { (void)assemble(file, command_line, fake_workloads()); }),
+              AllOf(HasSubstr("e.toml:2"), HasSubstr("--resume")));
+  EXPECT_THAT(usage_error([] { (void)read("resume = \"a.h5\""); }),
+              AllOf(HasSubstr("exp.toml:1"), HasSubstr("on the command line")));
 }
 
 }  // namespace
@@ -245,46 +319,18 @@ std::string values_of(std::string_view command, std::string_view word) {
 }
 
 TEST(Completion, SaysWhatAValueMayBeAndArgumentsInOrder) {
-  EXPECT_EQ(values_of("run", "--device"), "auto cuda host");
-  EXPECT_EQ(values_of("run", "--ranks"), ",all");
-  EXPECT_EQ(values_of("run", "--output"), "*.h5");
-  EXPECT_EQ(values_of("run", "--fallback-dir"), "*");
-  EXPECT_EQ(values_of("run", "--seed"), "");
-  EXPECT_EQ(values_of("run", "--quiet"), "-");
-  EXPECT_EQ(values_of("compare", "--baseline"), "node");
-  EXPECT_EQ(values_of("compare", "--format"), "text json csv junit markdown");
+  for (const auto& [command, word, values] : std::vector<std::array<const char*, 3>>{
+           {"run", "--ranks", ",all"},
+           {"run", "--fallback-dir", "*"},
+           {"run", "--quiet", "-"},
+           {"compare", "--baseline", "node"},
+           {"compare", "--format", "text json csv junit markdown"},
+           {"run", "--mesh", ",tp= cp= ep= dp= pp="},
+           {"compare", "1", ",*.h5"}}) {
+    EXPECT_EQ(values_of(command, word), values) << command << ' ' << word;
+  }
   EXPECT_THAT(values_of("predict", "--model"), testing::MatchesRegex(".*tiny.* \\*\\.toml"));
-  EXPECT_EQ(values_of("run", "--workload"), ",dp tp pp hybrid calibrate");
-  EXPECT_THAT(values_of("run", "--suite"), HasSubstr("quick"));
-  EXPECT_EQ(values_of("run", "--set"), "batch= bucket= overlap= schedule=");
-  EXPECT_EQ(values_of("run", "--mesh"), ",tp= cp= ep= dp= pp=");
-  EXPECT_EQ(values_of("list", "1"), "workloads models suites options systems keys");
-  EXPECT_EQ(values_of("list", "2"), "dp tp pp hybrid calibrate");
-  EXPECT_EQ(values_of("report", "1"), "*.h5");
-  EXPECT_EQ(values_of("run", "1"), "*.toml");
   EXPECT_THAT(values_of("predict", "1"), testing::MatchesRegex(".*h100-ndr.* \\*\\.h5 \\*\\.toml"));
-  EXPECT_EQ(values_of("compare", "1"), ",*.h5");
-}
-
-TEST(Completion, HoldsEveryOptionOfTheTable) {
-  for (const RunOption& option : run_options()) {
-    EXPECT_THAT(row_of("run", fmt::format("--{}", option.name)),
-                HasSubstr(fmt::format("|{}", option.help)));
-  }
-  EXPECT_THAT(row_of("run", "--help"), StartsWith("-|"));
-  EXPECT_THAT(row_of("", "--version"), StartsWith("-|"));
-  EXPECT_EQ(row_of("", "report"), "-|Report on run files");
-}
-
-TEST(Completion, EveryRowHasOneLine) {
-  const std::string text = script(Shell::zsh);
-  const std::size_t begin = text.find("<<'TABLE'\n") + 10, end = text.find("\nTABLE\n");
-  const std::string table = text.substr(begin, end - begin);
-  for (std::size_t at = 0, next = 0; next != std::string::npos; at = next + 1) {
-    next = table.find('\n', at);
-    const std::string row = table.substr(at, next - at);
-    EXPECT_GE(std::ranges::count(row, '|'), 3) << row;
-  }
 }
 
 TEST(Completion, TheCommandTakesAShell) {
@@ -292,7 +338,7 @@ TEST(Completion, TheCommandTakesAShell) {
     const std::array arguments{"isoscale", "completion", shell.c_str()};
     return std::get<PrintCommand>(parse_command_line(3, arguments.data())).text;
   };
-  EXPECT_THAT(printed("bash"), HasSubstr("complete -F _isoscale isoscale"));
+  EXPECT_THAT(printed("bash"), HasSubstr("complete -F _isoscale"));
   EXPECT_THAT(printed("zsh"), StartsWith("#compdef isoscale\n"));
   EXPECT_THAT(testing_support::usage_error([&] { (void)printed("csh"); }),
               testing::AllOf(HasSubstr("csh"), HasSubstr("zsh")));

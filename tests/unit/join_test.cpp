@@ -2,15 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/merge/join.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string>
-#include <utility>
-#include <vector>
+#include <functional>
 
 #include "analysis/identity.hpp"
 #include "launch_samples.hpp"
+#include "reported.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -19,11 +15,6 @@ using samples::add;
 using samples::JoinedLaunches;
 using samples::launch;
 using samples::launch_of;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 std::vector<int> rank_counts(const merge::JoinedCurve& joined) {
   std::vector<int> result;
@@ -37,13 +28,24 @@ std::vector<std::size_t> launch_counts(const merge::JoinedCurve& joined) {
   return result;
 }
 
+/// Why two launches stay apart after a change of the second; "joined" if they do not.
+std::string why_apart(const std::function<void(results::RunData&)>& change,
+                      const results::RunData& first = launch_of("a", 1, 2, 0.2),
+                      const results::RunData& second = launch_of("b", 1, 2, 0.2)) {
+  std::vector<results::RunData> runs{first, second};
+  change(runs[1]);
+  const merge::Joined joined = JoinedLaunches{std::move(runs)}.joined;
+  if (joined.curves.size() == 1) return "joined";
+  return joined.curves[0].apart.empty() ? "other experiments" : joined.curves[0].apart[0];
+}
+
 TEST(Join, FilesOfOneRankCountEachMakeACurve) {
   const JoinedLaunches of{
       {launch_of("c", 4, 4, 0.125), launch_of("a", 1, 4, 0.4), launch_of("b", 2, 4, 0.2)}};
   ASSERT_EQ(of.joined.curves.size(), 1U);
   const merge::JoinedCurve& joined = of.joined.curves[0];
   EXPECT_THAT(rank_counts(joined), ElementsAre(4, 8, 16));
-  EXPECT_EQ(joined.curve.title, "dp, tiny, f32, strong scaling, packed");
+  EXPECT_THAT(joined.curve.title, EndsWith("strong scaling, packed"));
   EXPECT_EQ(joined.curve.baseline, 4) << "which is in another file";
   EXPECT_NEAR(*joined.curve.points[1].efficiency, 1.0, 1e-12);
   EXPECT_NEAR(*joined.curve.points[2].efficiency, 0.8, 1e-12);
@@ -69,15 +71,6 @@ TEST(Join, APointOfSeveralLaunchesHasTheirMedianAndSpread) {
   EXPECT_NEAR(*joined.curve.points[1].efficiency, 0.4 / 0.25 / 2, 1e-12);
 }
 
-TEST(Join, AnEvenNumberOfLaunchesHasTheMiddleOfTwo) {
-  const JoinedLaunches of{{launch_of("a", 1, 2, 0.2), launch_of("b", 1, 2, 0.4)}};
-  const PointReport& point = of.joined.curves.at(0).curve.points.at(0);
-  const double a = of.reports[0].curves[0].points[0].step_time->median;
-  const double b = of.reports[1].curves[0].points[0].step_time->median;
-  EXPECT_DOUBLE_EQ(point.step_time->median, (a + b) / 2);
-  EXPECT_DOUBLE_EQ(*point.throughput, 1024 / ((a + b) / 2));
-}
-
 TEST(Join, PointsThatAreNotCleanAreListedAndNotMixedIn) {
   std::vector<results::RunData> runs;
   for (const char* const id : {"ok", "shared", "wrong", "failed"}) {
@@ -87,7 +80,7 @@ TEST(Join, PointsThatAreNotCleanAreListedAndNotMixedIn) {
   for (auto& step : runs[1].points[0].step_times) step = {9, 9};
   runs[2].points[0].verified = false;
   runs[3].points[0].status = results::PointStatus::failed;
-  runs[3].points[0].reason = "rank 1 sent no answer";
+  runs[3].points[0].reason = "no answer";
   const JoinedLaunches of{std::move(runs)};
   ASSERT_EQ(of.joined.curves.size(), 1U);
   const merge::JoinedCurve& joined = of.joined.curves[0];
@@ -95,8 +88,7 @@ TEST(Join, PointsThatAreNotCleanAreListedAndNotMixedIn) {
   EXPECT_NEAR(joined.curve.points[0].step_time->median, 0.2, 1e-3);
   std::vector<std::string> reasons;
   for (const merge::LeftOut& at : joined.left_out) reasons.push_back(at.reason);
-  EXPECT_THAT(reasons, ElementsAre("oversubscribed", "its results do not verify",
-                                   "failed: rank 1 sent no answer"));
+  EXPECT_THAT(reasons, ElementsAre("oversubscribed", HasSubstr("not verify"), "failed: no answer"));
 }
 
 TEST(Join, LaunchesWithNothingCleanLeaveACurveWithoutPoints) {
@@ -116,53 +108,41 @@ TEST(Join, UnlikeMachinesMakeCurvesOfTheirOwnAndSaySo) {
   runs[2].mpi_library = "MPICH 4.1";
   const JoinedLaunches of{std::move(runs)};
   ASSERT_EQ(of.joined.curves.size(), 3U);
-  const std::string base = "dp, tiny, f32, strong scaling, packed, ";
-  EXPECT_EQ(of.joined.curves[0].curve.title,
-            base + "CPU AMD EPYC 7763, MPI Open MPI 4.1.4, launch 1");
-  EXPECT_EQ(of.joined.curves[1].curve.title,
-            base + "CPU Intel Xeon 8480, MPI Open MPI 4.1.4, launch 2");
-  EXPECT_EQ(of.joined.curves[2].curve.title, base + "CPU AMD EPYC 7763, MPI MPICH 4.1, launch 3");
+  EXPECT_THAT(of.joined.curves[0].curve.title,
+              AllOf(HasSubstr("CPU AMD EPYC 7763"), EndsWith("Open MPI 4.1.4, launch 1")));
+  EXPECT_THAT(of.joined.curves[1].curve.title,
+              AllOf(HasSubstr("CPU Intel Xeon 8480"), EndsWith(", launch 2")));
+  EXPECT_THAT(of.joined.curves[2].curve.title, EndsWith("MPICH 4.1, launch 3"));
   EXPECT_THAT(of.joined.curves[0].apart,
-              ElementsAre("launch 2: CPU: AMD EPYC 7763 here, Intel Xeon 8480 there",
-                          "launch 3: MPI: Open MPI 4.1.4 here, MPICH 4.1 there"));
+              ElementsAre(HasSubstr("launch 2: CPU: AMD"), HasSubstr("launch 3: MPI: Open")));
   EXPECT_EQ(of.joined.curves[1].fingerprint, of.joined.curves[0].fingerprint);
 }
 
-TEST(Join, EveryKindOfMachineDifferenceKeepsApart) {
-  const auto curves_with = [](auto change) {
-    std::vector<results::RunData> runs{launch_of("a", 1, 2, 0.2), launch_of("b", 1, 2, 0.2)};
-    change(runs[1]);
-    return JoinedLaunches{std::move(runs)}.joined.curves.size();
-  };
-  EXPECT_EQ(curves_with([](auto&) {}), 1U);
-  EXPECT_EQ(curves_with([](auto& run) { run.isoscale_version = "9.9.9"; }), 2U);
-  EXPECT_EQ(curves_with([](auto& run) { run.device = "cuda"; }), 2U);
-  EXPECT_EQ(curves_with([](auto& run) { run.device_detail = "BLIS"; }), 2U);
-  EXPECT_EQ(curves_with([](auto& run) { run.rank_facts[0].text["gpu_name"] = "H200"; }), 2U);
-  for (const char* const fact : {"gpu_driver", "cuda_driver", "cuda_runtime", "cublas", "nccl"}) {
-    EXPECT_EQ(curves_with([&](auto& run) { run.rank_facts[0].text[fact] = "1.2.3"; }), 2U) << fact;
+TEST(Join, MachinesAndExperimentsThatDifferStayApart) {
+  using results::PointData;
+  using results::RunData;
+  for (const auto field : {&RunData::isoscale_version, &RunData::device, &RunData::device_detail}) {
+    EXPECT_NE(why_apart([&](RunData& run) { run.*field = "cuda"; }), "joined");
   }
-  EXPECT_EQ(curves_with([](auto& run) { run.rank_facts[0].text["gpu_uuid"] = "GPU-1"; }), 1U);
-  EXPECT_EQ(curves_with([](auto& run) { run.rank_facts[0].host = "other"; }), 1U);
-  EXPECT_EQ(curves_with([](auto& run) { run.created = "2030-01-01T00:00:00Z"; }), 1U);
-}
-
-TEST(Join, ExperimentsThatDifferInAnythingButTheSeedAreNotJoined) {
-  const auto curves_with = [](auto change) {
-    std::vector<results::RunData> runs{launch_of("a", 1, 2, 0.2), launch_of("b", 2, 2, 0.1)};
-    change(runs[1].points[0]);
-    return JoinedLaunches{std::move(runs)}.joined.curves.size();
+  for (const auto field : {&PointData::model, &PointData::workload, &PointData::dtype,
+                           &PointData::scaling, &PointData::placement}) {
+    EXPECT_NE(why_apart([&](RunData& run) { run.points[0].*field = "weak"; }), "joined");
+  }
+  for (const char* const fact :
+       {"gpu_name", "gpu_driver", "cuda_driver", "cuda_runtime", "cublas", "nccl", "gpu_uuid"}) {
+    const std::string why = why_apart([&](auto& run) { run.rank_facts[0].text[fact] = "1.2.3"; });
+    EXPECT_EQ(why == "joined", std::string{fact} == "gpu_uuid") << fact;
+  }
+  EXPECT_NE(why_apart([](auto& run) { run.points[0].graph = "on"; }), "joined");
+  EXPECT_NE(why_apart([](auto& run) { run.points[0].options["batch"] = "32"; }), "joined");
+  EXPECT_NE(why_apart([](auto& run) { run.points[0].model_shape["layers"] = "5"; }), "joined");
+  EXPECT_EQ(why_apart([](auto& run) { run.rank_facts[0].host = "other"; }), "joined");
+  EXPECT_EQ(why_apart([](auto& run) { run.created = "2030-01-01T00:00:00Z"; }), "joined");
+  const auto scaled = [](RunData& run) {
+    run.points[0].seed = 77;
+    run.points[0].options["microbatch"] = "1";  // strong scaling itself changes it
   };
-  EXPECT_EQ(curves_with([](auto& point) { point.seed = 77; }), 1U);
-  EXPECT_EQ(curves_with([](auto& point) { point.options["microbatch"] = "1"; }), 1U)
-      << "strong scaling itself changes it";
-  EXPECT_EQ(curves_with([](auto& point) { point.options["batch"] = "32"; }), 2U);
-  EXPECT_EQ(curves_with([](auto& point) { point.model_shape["layers"] = "5"; }), 2U);
-  EXPECT_EQ(curves_with([](auto& point) { point.model = "small"; }), 2U);
-  EXPECT_EQ(curves_with([](auto& point) { point.workload = "tp"; }), 2U);
-  EXPECT_EQ(curves_with([](auto& point) { point.dtype = "f64"; }), 2U);
-  EXPECT_EQ(curves_with([](auto& point) { point.scaling = "weak"; }), 2U);
-  EXPECT_EQ(curves_with([](auto& point) { point.placement = "spread"; }), 2U);
+  EXPECT_EQ(why_apart(scaled, launch_of("a", 1, 2, 0.2), launch_of("b", 2, 2, 0.1)), "joined");
 }
 
 TEST(Join, WeakScalingComparesTheModelAsItWasBeforeItGrew) {
@@ -226,9 +206,9 @@ TEST(Join, AsManyRanksOnMoreNodesAreAnotherPoint) {
   const JoinedLaunches of{{launch_of("a", 1, 4, 0.2), launch_of("b", 2, 2, 0.3)}};
   ASSERT_EQ(of.joined.curves.size(), 2U);
   EXPECT_THAT(of.joined.curves[0].apart,
-              ElementsAre(AllOf(HasSubstr("launch 2: 4 ranks"), HasSubstr("1 node here, on 2"))));
-  EXPECT_THAT(of.joined.curves[0].curve.title, EndsWith("packed, 1 node, launch 1"));
-  EXPECT_THAT(of.joined.curves[1].curve.title, EndsWith("packed, 2 nodes, launch 2"));
+              ElementsAre(AllOf(HasSubstr("launch 2: 4 ranks"), HasSubstr("node here, on 2"))));
+  EXPECT_THAT(of.joined.curves[0].curve.title, EndsWith("1 node, launch 1"));
+  EXPECT_THAT(of.joined.curves[1].curve.title, EndsWith("2 nodes, launch 2"));
 }
 
 TEST(Join, TheSameTwiceInOneLaunchIsNoSecondLaunch) {
@@ -282,9 +262,8 @@ TEST(WithoutCopies, KeepsTheMostCompleteOfALaunch) {
   const RunFiles kept = without_copies(std::move(given));
   EXPECT_THAT(kept.files, ElementsAre("a2.h5", "b.h5"));
   EXPECT_TRUE(kept.runs.at(0).complete);
-  EXPECT_THAT(kept.warnings,
-              ElementsAre(AllOf(HasSubstr("a1.h5 holds run a as a2.h5 does"), HasSubstr("once")),
-                          "a2.h5 was given more than once; it counts once"));
+  EXPECT_THAT(kept.warnings, ElementsAre(AllOf(HasSubstr("a1.h5 holds run a"), HasSubstr("a2.h5")),
+                                         HasSubstr("a2.h5 was given more")));
 }
 
 TEST(WithoutCopies, CountsWhatWasMeasuredAndNotWhatWasLeftOut) {
@@ -306,59 +285,49 @@ TEST(WithoutCopies, TakesRunsWithoutAnIdForDifferent) {
 
 TEST(Settings, WhatALaunchWasToldKeepsApartAndIsNamed) {
   const std::string plain = "fill = \"idle\"\nblas_threads = 1\n";
-  const auto joined_with = [&](const std::string& config) {
-    std::vector<results::RunData> runs{launch_of("a", 1, 2, 0.2), launch_of("b", 1, 2, 0.2)};
-    runs[0].config_toml = plain;
-    runs[1].config_toml = config;
-    return JoinedLaunches{std::move(runs)}.joined;
-  };
-  EXPECT_EQ(joined_with(plain + "output = \"other.h5\"\nprecision = \"0.1\"\n").curves.size(), 1U);
-  EXPECT_EQ(joined_with("").curves.size(), 2U) << "it cannot be known";
-  const auto why = [&](const std::string& config) {
-    const merge::Joined joined = joined_with(config);
-    return joined.curves.size() == 2 ? joined.curves[0].apart.at(0) : "joined";
-  };
-  EXPECT_EQ(why("fill = \"replicas\"\n"), "launch 2: setting fill: idle here, replicas there");
-  EXPECT_EQ(why(plain + "graph = true\n"), "launch 2: setting graph: off here, on there");
-  EXPECT_EQ(why("blas_threads = 4\n"), "launch 2: setting blas_threads: 1 here, 4 there");
-  EXPECT_EQ(why(plain + "host_streams = \"threads\"\n"),
-            "launch 2: setting host_streams: auto here, threads there");
-  EXPECT_EQ(why("gemm_algorithms = \"a.h5\"\n"),
-            "launch 2: setting gemm_algorithms: chosen here, a.h5 there");
-  const merge::Joined filled = joined_with("fill = \"replicas\"\n");
+  results::RunData first = launch_of("a", 1, 2, 0.2);
+  first.config_toml = plain;
+  using Case = std::pair<std::string, std::string>;
+  for (const Case& at : std::vector<Case>{
+           {plain + "output = \"other.h5\"\nprecision = \"0.1\"\n", "joined"},
+           {"fill = \"replicas\"\n", "fill: idle here, replicas there"},
+           {plain + "graph = true\n", "graph: off here, on there"},
+           {"blas_threads = 4\n", "blas_threads: 1 here, 4 there"},
+           {plain + "host_streams = \"threads\"\n", "host_streams: auto here, threads there"},
+           {"gemm_algorithms = \"a.h5\"\n", "gemm_algorithms: chosen here, a.h5 there"}}) {
+    EXPECT_THAT(why_apart([&](auto& run) { run.config_toml = at.first; }, first),
+                EndsWith(at.second));
+  }
+  EXPECT_NE(why_apart([](auto& run) { run.config_toml = ""; }, first), "joined") << "not known";
+  std::vector<results::RunData> runs{first, launch_of("b", 1, 2, 0.2)};
+  runs[1].config_toml = "fill = \"replicas\"\n";
+  const merge::Joined filled = JoinedLaunches{std::move(runs)}.joined;
   EXPECT_THAT(filled.curves[1].curve.title, HasSubstr("packed, fill=replicas"));
   EXPECT_NE(filled.curves[0].fingerprint, filled.curves[1].fingerprint);
 }
 
-TEST(Settings, AGraphThatPlayedKeepsApartWithoutAConfiguration) {
-  std::vector<results::RunData> runs{launch_of("a", 1, 2, 0.2), launch_of("b", 1, 2, 0.2)};
-  runs[1].points[0].graph = "on";
-  EXPECT_EQ(JoinedLaunches{std::move(runs)}.joined.curves.size(), 2U);
-}
-
-TEST(Settings, SettingsOfCommunicationAndThreadsKeepApartAndJobsDoNot) {
-  const auto why = [](const char* name, const char* value) {
-    std::vector<results::RunData> runs{launch_of("a", 1, 2, 0.2), launch_of("b", 1, 2, 0.2)};
-    runs[0].environment = {{"OMPI_MCA_rmaps_base_mapping_policy", "ppr:2:node"}};
-    runs[1].environment = {{"OMPI_MCA_rmaps_base_mapping_policy", "ppr:4:node"}, {name, value}};
-    const merge::Joined joined = JoinedLaunches{std::move(runs)}.joined;
-    return joined.curves.size() == 2 ? joined.curves[0].apart.at(0) : "joined";
+TEST(Settings, OfCommunicationAndThreadsKeepApartAndJobsDoNot) {
+  results::RunData first = launch_of("a", 1, 2, 0.2);
+  first.environment = {{"OMPI_MCA_rmaps_base_mapping_policy", "ppr:2:node"}};
+  const auto why = [&](const char* name) {
+    return why_apart(
+        [name](auto& run) {
+          run.environment = {{"OMPI_MCA_rmaps_base_mapping_policy", "ppr:4:node"}, {name, "x"}};
+        },
+        first);
   };
-  EXPECT_EQ(why("NCCL_ALGO", "Ring"), "launch 2: NCCL_ALGO: unset here, Ring there");
-  for (const char* const name : {"UCX_TLS", "OMPI_MCA_btl", "FI_PROVIDER", "OMP_NUM_THREADS",
-                                 "CUDA_DEVICE_MAX_CONNECTIONS"}) {
-    EXPECT_THAT(why(name, "x"), HasSubstr(std::string{name} + ": unset here, x there"));
+  for (const char* const name : {"NCCL_ALGO", "UCX_TLS", "OMPI_MCA_btl", "FI_PROVIDER",
+                                 "OMP_NUM_THREADS", "CUDA_DEVICE_MAX_CONNECTIONS"}) {
+    EXPECT_EQ(why(name), "launch 2: " + std::string{name} + ": unset here, x there");
   }
   for (const char* const name : {"SLURM_JOB_ID", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE",
                                  "CUDA_VISIBLE_DEVICES", "NCCL_DEBUG", "NCCL_HOSTID"}) {
-    EXPECT_EQ(why(name, "7"), "joined") << name;
+    EXPECT_EQ(why(name), "joined") << name;
   }
 }
 
 TEST(Settings, OfAConfigurationThatCannotBeReadAreNotKnown) {
-  results::RunData run;
-  run.config_toml = "fill = [";
-  EXPECT_TRUE(settings_of(run).empty());
+  EXPECT_TRUE(settings_of(results::RunData{.config_toml = "fill = ["}).empty());
 }
 
 }  // namespace

@@ -1,75 +1,62 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/page/page.hpp"
-#include "analysis/render/text.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+#include <fmt/format.h>
 #include <algorithm>
-#include <cstddef>
-#include <nlohmann/json.hpp>
-#include <set>
-#include <string>
-#include <vector>
+#include <limits>
 
+#include "analysis/page/asset.hpp"
 #include "analysis/page/point_details.hpp"
 #include "analysis/page/prune.hpp"
 #include "analysis/render/render_json.hpp"
+#include "base/error.hpp"
+#include "bench_samples.hpp"
 #include "launch_samples.hpp"
-#include "report_samples.hpp"
+#include "reported.hpp"
 
+/// What a page holds of a report, and how it stays small.
 namespace isoscale::analysis {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using testing::ElementsAre;
 
-/// A report of one run, which it keeps.
-struct OneRun {
-  results::RunData run;
-  RunReport made;
-  explicit OneRun(results::RunData of) : run(std::move(of)), made(make_report(run, "a.h5", {})) {}
-  OneRun(const OneRun&) = delete;
-  OneRun& operator=(const OneRun&) = delete;
-  [[nodiscard]] merge::Report report() const { return {.runs = {&made, 1}}; }
-  [[nodiscard]] Json data() const { return page::page_data(report()); }
-  [[nodiscard]] const PointReport& point(int index) const {
-    for (const Curve& curve : made.curves) {
-      for (const PointReport& at : curve.points) {
-        if (at.data->index == index) return at;
-      }
-    }
-    throw std::out_of_range("no such point");
-  }
-};
+Json data_of(const OneRun& one, std::size_t most = page::most_page_bytes) {
+  return page::page_data(one.report(), most);
+}
+
+std::vector<std::string> notes_of(const Json& data) {
+  return data["notes"].get<std::vector<std::string>>();
+}
 
 TEST(PageNumber, HasSoManyDigitsAndNoMore) {
-  EXPECT_EQ(page::drawn(0.001234567).dump(), "0.00123457");
-  EXPECT_EQ(page::drawn(1234567.0).dump(), "1234570");
-  EXPECT_EQ(page::drawn(1.98e9).dump(), "1980000000");
-  EXPECT_EQ(page::drawn(-2.0).dump(), "-2");
-  EXPECT_EQ(page::drawn(0.0).dump(), "0");
-  EXPECT_EQ(page::drawn(9.9999996).dump(), "10");
-  EXPECT_EQ(page::drawn(0.1 + 0.2).dump(), "0.3");
-  EXPECT_EQ(page::drawn(1e-300).dump(), "1e-300");
-  EXPECT_EQ(page::drawn(1e300).dump(), "1e+300");
-  EXPECT_TRUE(page::drawn(std::numeric_limits<double>::quiet_NaN()).is_null());
-  EXPECT_TRUE(page::drawn(std::numeric_limits<double>::infinity()).is_null());
+  for (const auto& [number, text] : {std::pair{0.001234567, "0.00123457"},
+                                     {1234567.0, "1234570"},
+                                     {1.98e9, "1980000000"},
+                                     {-2.0, "-2"},
+                                     {0.0, "0"},
+                                     {9.9999996, "10"},
+                                     {0.1 + 0.2, "0.3"},
+                                     {1e-300, "1e-300"},
+                                     {1e300, "1e+300"},
+                                     {std::numeric_limits<double>::quiet_NaN(), "null"},
+                                     {std::numeric_limits<double>::infinity(), "null"}}) {
+    EXPECT_EQ(page::drawn(number).dump(), text);
+  }
   EXPECT_TRUE(page::drawn(std::optional<double>{}).is_null());
 }
 
 TEST(PageData, HasTheReportAndDetailsOfEveryPointWithSteps) {
   const OneRun one{samples::two_curves()};
-  const Json data = one.data();
+  const Json data = data_of(one);
   EXPECT_EQ(data["kind"], "report");
-  EXPECT_EQ(data["notes"].is_array(), true);
-  std::set<int> points;
+  EXPECT_TRUE(data["notes"].is_array());
+  std::vector<int> points;
   for (const Json& at : data["details"]) {
     EXPECT_EQ(at["run"], 0);
-    points.insert(at["point"].get<int>());
+    points.push_back(at["point"].get<int>());
   }
-  EXPECT_THAT(points, ElementsAre(0, 1, 2, 4, 5));  // 3 was skipped
+  EXPECT_THAT(points, testing::UnorderedElementsAre(0, 1, 2, 4, 5));  // 3 was skipped
   // The page holds the report's values as they stand there, digit by digit.
   const Json whole = render::report_json(one.report());
   const Json& pruned = data["report"];
@@ -94,170 +81,22 @@ TEST(PageData, OfSeveralLaunchesHasTheTypicalOnes) {
   EXPECT_EQ(data["report"]["runs"].size(), 3U);
 }
 
-TEST(StepSeries, HasEveryStepWithItsSlowestRankAndItsKind) {
-  results::PointData point = samples::measured(0, {.dp = 2}, 1e-3);
-  samples::add_traced_steps(point, 1e-3, 1.5);
-  const Json series = page::step_series(point, 1000);
-  ASSERT_EQ(series["first"].size(), 26U);
-  EXPECT_EQ(series["every"], 1);
-  for (std::size_t step = 0; step < 26; ++step) {
-    EXPECT_EQ(series["first"][step], step);
-    const auto& of_rank = point.step_times[step];
-    EXPECT_NEAR(series["time"][step].get<double>(), std::max(of_rank[0], of_rank[1]), 1e-8);
-    const int kind = step < 2 ? 3 : step < 22 ? 0 : step == 22 ? 2 : 1;
-    EXPECT_EQ(series["kind"][step], kind) << step;
-  }
-  ASSERT_EQ(series["quantiles"].size(), 101U);
-  // The 20 measured steps lie at 1 ms * (1 + 0.001 k) for 20 of the k from -10 to 10.
-  std::vector<double> measured;
-  for (std::size_t step = 2; step < 22; ++step) measured.push_back(point.step_times[step].back());
-  std::ranges::sort(measured);
-  EXPECT_NEAR(series["quantiles"][0].get<double>(), measured.front(), 1e-8);
-  EXPECT_NEAR(series["quantiles"][100].get<double>(), measured.back(), 1e-8);
-  EXPECT_NEAR(series["quantiles"][50].get<double>(), (measured[9] + measured[10]) / 2, 1e-8);
-}
-
-TEST(StepSeries, ThinsOutWithoutLosingALargestOrMixingKinds) {
-  results::PointData point = samples::measured(0, {.dp = 2}, 1e-3);
-  for (int block = 0; block < 500; ++block) {
-    for (int i = 0; i < 9; ++i) {
-      point.step_times.push_back({1e-3, 1e-3});
-      point.traced.push_back(i >= 6 ? 1 : 0);
-      point.dropped.push_back(i == 0 ? 1 : 0);
-    }
-  }
-  point.step_times[774] = {1e-3, 0.5};  // one of the measured
-  ASSERT_EQ(page::kind_of_step(point, 774), page::StepKind::measured);
-  const Json series = page::step_series(point, 300);
-  EXPECT_LE(series["first"].size(), 300U);
-  EXPECT_GT(series["first"].size(), 75U);
-  const std::size_t every = series["every"].get<std::size_t>();
-  ASSERT_GT(every, 1U);
-  bool found = false;
-  for (std::size_t i = 0; i < series["first"].size(); ++i) {
-    const auto first = series["first"][i].get<std::size_t>();
-    EXPECT_EQ(series["kind"][i], static_cast<int>(page::kind_of_step(point, first)));
-    if (series["time"][i] == 0.5) {
-      EXPECT_EQ(series["kind"][i], 0);
-      EXPECT_EQ(first / every, 774 / every);
-      found = true;
-    }
-    EXPECT_LT(i == 0 ? Json(-1) : series["first"][i - 1], series["first"][i]);
-  }
-  EXPECT_TRUE(found);
-}
-
-TEST(StepSeries, HasNoTimeWhereARankHasNone) {
-  results::PointData point = samples::measured(0, {.dp = 2}, 1e-3);
-  point.step_times[5][0] = std::numeric_limits<double>::quiet_NaN();
-  const Json series = page::step_series(point, 1000);
-  EXPECT_TRUE(series["time"][5].is_null());
-  EXPECT_FALSE(series["time"][6].is_null());
-  point.step_times.resize(1);
-  EXPECT_TRUE(page::step_series(point, 1000)["quantiles"].is_null());
-}
-
-TEST(RankMap, SortsHostsByTheirNumbers) {
-  std::vector<std::string> hosts{"node10", "node2", "a", "node1", "node02", "b3x10", "b3x9", ""};
-  std::ranges::sort(hosts, render::before_naturally);
-  EXPECT_THAT(hosts, ElementsAre("", "a", "b3x9", "b3x10", "node1", "node02", "node2", "node10"));
-}
-
-/// 24 ranks on 12 hosts, two each.
-results::RunData twelve_hosts() {
-  results::RunData run = samples::launch("big", 12, 2);
-  results::PointData& point = samples::add(run, {.dp = 24}, 1e-3);
-  for (std::size_t step = 0; step < point.step_times.size(); ++step) {
-    for (std::size_t rank = 0; rank < 24; ++rank) point.step_times[step][rank] = 1e-3;
-  }
-  point.step_times[7][5] = 1.25e-3;  // a measured step
-  for (auto& times : point.step_times) times[9] = 1.1e-3;
-  return run;
-}
-
-TEST(RankMap, HasARowPerRankByHostAndItsStepsAgainstTheMedian) {
-  const OneRun one{twelve_hosts()};
-  const Json map = page::rank_map(one.run.rank_facts, one.point(0), {});
-  ASSERT_EQ(map["rank"].size(), 24U);
-  ASSERT_EQ(map["hosts"].size(), 12U);
-  EXPECT_EQ(map["hosts"][2], "node2");
-  EXPECT_EQ(map["hosts"][10], "node10");
-  for (std::size_t row = 0; row < 24; ++row) {
-    EXPECT_EQ(map["rank"][row], row);
-    EXPECT_EQ(map["host"][row], row / 2);
-    EXPECT_NEAR(map["step"][row].get<double>(), row == 9 ? 1.1e-3 : 1e-3, 1e-9);
-    EXPECT_TRUE(map["wait"][row].is_null());  // nothing was traced
-  }
-  const Json& cells = map["cells"];
-  ASSERT_EQ(cells["first"].size(), 20U);
-  EXPECT_EQ(cells["first"][5], 7);
-  EXPECT_EQ(map["median"]["step"], 1e-3);
-  EXPECT_EQ(cells["time"][5][5], 0.25);
-  EXPECT_EQ(cells["time"][5][6], 0);
-  EXPECT_EQ(cells["time"][9][6], 0.1);
-}
-
-TEST(RankMap, IsInTheOrderOfTheRanksInTheWorld) {
-  results::RunData run = samples::two_curves();
-  run.points[2].world_rank = {0, 2, 1, 3};
-  const OneRun one{std::move(run)};
-  const Json map = page::rank_map(one.run.rank_facts, one.point(2), {});
-  EXPECT_EQ(map["world_rank"], (Json{0, 1, 2, 3}));
-  EXPECT_EQ(map["rank"], (Json{0, 2, 1, 3}));
-  EXPECT_NEAR(map["compute"][1].get<double>(), (400 + 50 * 2 + 240) * 1e-9, 1e-15);
-}
-
-TEST(RankMap, OfVeryManyRanksKeepsTheFirstAndTheSlowest) {
-  const OneRun one{twelve_hosts()};
-  PointReport point = one.point(0);
-  for (int rank = 0; rank < 24; ++rank) {
-    point.breakdown.ranks.push_back(rank);
-    point.breakdown.of_rank.push_back({.compute = rank == 14 ? 2.0 : 1.0});
-    point.breakdown.caused.of_rank.push_back(rank == 21 ? 2.0 : 0.0);
-  }
-  const Json map = page::rank_map(one.run.rank_facts, point, {.columns = 7, .rows = 8});
-  const auto ranks = map["rank"].get<std::vector<int>>();
-  ASSERT_EQ(ranks.size(), 8U);
-  EXPECT_THAT(ranks, testing::IsSupersetOf({0, 9, 14, 21}));
-  EXPECT_TRUE(std::ranges::is_sorted(ranks));
-  EXPECT_EQ(map["traced"], 24);
-  EXPECT_EQ(map["median"]["step"], 1e-3) << "of all ranks, not of those that are shown";
-  EXPECT_EQ(map["median"]["compute"], 1);
-  EXPECT_EQ(map["cells"]["every"], 3);
-  EXPECT_EQ(map["cells"]["steps"], 20);
-  EXPECT_EQ(map["cells"]["first"].size(), 7U);
-  const Json all = page::rank_map(one.run.rank_facts, point, {.columns = 7});
-  EXPECT_EQ(all["cells"]["time"][5][1], 0.25) << "step 7 is the furthest from the median of three";
-}
-
-TEST(RankMap, HasWhatTracesTell) {
-  const OneRun one{samples::two_curves()};
-  const PointReport& point = one.point(2);
-  const Json map = page::rank_map(one.run.rank_facts, point, {});
-  // Each rank computes 640 + 50 rank ns, by the hand-made trace: [0, 400 + 50 r] and [720, 960].
-  for (std::size_t rank = 0; rank < 4; ++rank) {
-    EXPECT_NEAR(map["compute"][rank].get<double>(),
-                (400 + 50 * static_cast<double>(rank) + 240) * 1e-9, 1e-15);
-    EXPECT_NEAR(map["copies"][rank].get<double>(), 20e-9, 1e-15);
-    EXPECT_NEAR(map["wait"][rank].get<double>(), (150 - 50 * static_cast<double>(rank)) * 1e-9,
-                1e-15);
-  }
-  EXPECT_NEAR(map["caused_wait"][3].get<double>(), (150 + 100 + 50) * 1e-9, 1e-15);
-}
-
-Json rank_json(int rank, const std::string& host, Json text, Json number = Json::object()) {
-  return {{"rank", rank}, {"host", host}, {"node", 0}, {"text", text}, {"number", number}};
+Json rank_json(int rank, int host, const Json& text) {
+  return {{"rank", rank},
+          {"host", "n" + std::to_string(host)},
+          {"node", 0},
+          {"text", text},
+          {"number", {{"cores", 64}}}};
 }
 
 TEST(Prune, PutsRanksThatAreAlikeTogether) {
-  Json ranks = Json::array();
+  Json ranks = Json::array(), hosts = Json::array();
   for (int rank = 0; rank < 24; ++rank) {
-    const std::string name = rank == 7 ? "GPU B" : "GPU A";
-    ranks.push_back(rank_json(rank, "n" + std::to_string(rank / 2),
-                              {{"gpu_name", name},
+    ranks.push_back(rank_json(rank, rank / 2,
+                              {{"gpu_name", rank == 7 ? "GPU B" : "GPU A"},
                                {"bound_cpus", std::to_string(rank % 2)},
-                               {"odd_fact", std::to_string(rank)}},
-                              {{"cores", 64}}));
+                               {"odd_fact", std::to_string(rank)}}));
+    hosts.push_back(rank_json(rank, rank, {{"os", rank == 2 ? "old" : "new"}}));
   }
   const Json kinds = page::kinds_of_ranks(ranks);
   ASSERT_EQ(kinds.size(), 2U);
@@ -268,33 +107,193 @@ TEST(Prune, PutsRanksThatAreAlikeTogether) {
   EXPECT_EQ(kinds[0]["text"], (Json{{"gpu_name", "GPU A"}}));
   EXPECT_EQ(kinds[0]["number"], (Json{{"cores", 64}}));
   EXPECT_EQ(kinds[1]["ranks"], "7");
-}
-
-TEST(Prune, TellsHostsApartThatDiffer) {
-  Json ranks = Json::array();
-  for (int rank = 0; rank < 4; ++rank) {
-    ranks.push_back(
-        rank_json(rank, "n" + std::to_string(rank), {{"os", rank == 2 ? "old" : "new"}}));
-  }
-  EXPECT_EQ(page::kinds_of_ranks(ranks).size(), 2U);
+  EXPECT_EQ(page::kinds_of_ranks(hosts).size(), 2U);
 }
 
 TEST(Prune, CutsLongTextsAndKeysAtWholeCharacters) {
   std::string umlauts;
   for (int i = 0; i < 3000; ++i) umlauts += "ü";
   Json data{{"a", umlauts}, {std::string(5000, 'k'), Json::array({"short", umlauts})}};
-  page::PageNotes notes;
+  page::PageNotes notes, none;
   page::cut_texts(data, notes);
   EXPECT_EQ(data["a"], umlauts.substr(0, 4000) + "… (3000 characters)");
   const std::string key = std::string(2000, 'k') + "… (5000 characters)";
   ASSERT_TRUE(data.contains(key));
   EXPECT_EQ(data[key][0], "short");
-  EXPECT_THAT(notes, ElementsAre("3 texts longer than 2000 characters are cut"));
-  page::PageNotes none;
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("3 texts longer than")));
   Json small{{"a", std::string(2000, 'x')}};
   page::cut_texts(small, none);
   EXPECT_EQ(small["a"], std::string(2000, 'x'));
   EXPECT_TRUE(none.empty());
+}
+
+/// Adds a point whose every rank has a trace of so many ops, and lines of so many values.
+results::PointData& add_pictured(results::RunData& run, int ranks, int ops, int lines, int values) {
+  results::PointData& point = samples::add(run, {.dp = ranks}, 1e-3);
+  samples::Script script;
+  std::vector<std::pair<int, int>> spans;
+  for (int i = 0; i < ops; ++i) {
+    script.compute(static_cast<program::StreamId>(i % 3));
+    spans.emplace_back(100'000 * i, 100'000 * i + 98'765);
+  }
+  timeline::Timeline step;
+  for (int rank = 0; rank < ranks; ++rank) {
+    step.ranks.push_back(samples::trace(rank, {0, 100'000 * ops}, spans));
+    for (int line = 0; line < lines; ++line) {
+      results::DeviceSeries& of = point.device_series.emplace_back();
+      of = {.rank = rank, .device = "gpu 0", .quantity = fmt::format("sensor{}", line)};
+      for (int at = 0; at < values; ++at) {
+        of.time.push_back(at * 0.123456);
+        of.value.push_back(500.123456 + (at * (rank + line)) % 71);
+      }
+    }
+  }
+  const std::vector scripts(static_cast<std::size_t>(ranks), script);
+  samples::set_trace(point, samples::point({.dp = ranks}, scripts, std::move(step)));
+  return point;
+}
+
+TEST(PageBudget, SamplesPicturesThenLeavesPointsOfFewRanksOut) {
+  results::RunData run = samples::launch("many", 8, 8);
+  for (int ranks = 1; ranks <= 64; ranks *= 2) add_pictured(run, ranks, 120, 1, 600);
+  const OneRun one{std::move(run)};
+  const Json whole = data_of(one);
+  ASSERT_EQ(whole["details"].size(), 7U);
+  const std::size_t report = page::page_bytes(whole["report"]);
+  EXPECT_THAT(notes_of(whole), Not(Contains(HasSubstr("points have pictures"))));
+  for (const std::size_t points : {7U, 3U, 1U}) {
+    const std::size_t most = 20'000 + report * 3 / 2 + points * 64'000;
+    const Json data = data_of(one, most);
+    EXPECT_LE(page::page_bytes(data), most);
+    const std::size_t shown = data["details"].size();
+    EXPECT_GE(shown, points);
+    EXPECT_EQ(data["details"].back()["ranks"], 64);
+    EXPECT_EQ(data["report"], whole["report"]) << "numbers in tables are never sampled";
+    if (shown < 7) {
+      EXPECT_THAT(notes_of(data), Contains(HasSubstr(std::to_string(shown) + " of 7 points")));
+    }
+  }
+}
+
+TEST(PageBudget, PicturesOfAnyPointTakeTheirShare) {
+  constexpr std::size_t ranks = 512, steps = 1500;
+  results::RunData run = samples::launch("large", ranks / 8, 8);
+  results::PointData& data = add_pictured(run, ranks, 300, 10, 250);
+  data.step_times.assign(steps, std::vector(ranks, 1.23456e-3));
+  for (std::size_t i = 0; i < steps; ++i) {
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      data.step_times[i][rank] += 1.2345678e-6 * static_cast<double>((i * rank) % 97);
+    }
+  }
+  const OneRun one{std::move(run)};
+  const std::vector<page::DetailedPoint> points = page::detailed_points(one.report());
+  ASSERT_EQ(points.size(), 1U);
+  for (const std::size_t bytes : {64'000U, 150'000U, 400'000U, 1'000'000U, 3'000'000U}) {
+    const Json details =
+        page::point_details(points[0], page::limits_within(*points[0].point->data, bytes));
+    EXPECT_LE(page::page_bytes(details), bytes);
+    EXPECT_GE(page::page_bytes(details), std::min<std::size_t>(bytes, 1'000'000) / 3);
+    page::PageNotes notes;
+    page::note_details(points, Json::array({details}), notes);
+    EXPECT_THAT(notes, Contains(HasSubstr(" of 512 ranks have")));
+  }
+}
+
+TEST(PageBudget, ThinsOutRowsButKeepsSlowPairsAndFailures) {
+  results::RunData run = samples::run();
+  run.ranks = 32;
+  results::PointData point = samples::bench_point(0, "p2p", 32);
+  for (int src = 0; src < 32; ++src) {
+    for (int dst = 0; dst < 32; ++dst) {
+      if (src == dst) continue;
+      const double time = src == 5 && dst == 9 ? 4e-3 : 1e-3;
+      results::RowData row =
+          samples::row({{"op", "p2p"}, {"kind", "bandwidth"}, {"class", "same node"}},
+                       {{"src", src}, {"dst", dst}, {"bytes", 4e6}}, time, 2);
+      row.ranks = {src, dst};
+      if (src == 30 && dst == 3) {
+        row = samples::excused(row, results::PointStatus::failed, "no answer");
+      }
+      point.rows.push_back(std::move(row));
+    }
+  }
+  run.points.push_back(std::move(point));
+  const OneRun one{std::move(run)};
+  const std::size_t most = page::page_bytes(data_of(one)) / 2 + 20'000;
+  const Json data = data_of(one, most);
+  EXPECT_LE(page::page_bytes(data), most);
+  const Json& rows = data["report"]["runs"][0]["points"][0]["rows"];
+  EXPECT_LT(rows.size(), 992U);
+  EXPECT_GT(rows.size(), 100U);
+  const auto has = [&](int src, int dst) {
+    return std::ranges::any_of(
+        rows, [&](const Json& row) { return row["src"] == src && row["dst"] == dst; });
+  };
+  EXPECT_TRUE(has(5, 9));
+  EXPECT_TRUE(has(30, 3));
+  EXPECT_THAT(notes_of(data), Contains(HasSubstr(std::to_string(rows.size()) + " of 992 rows")));
+}
+
+TEST(PageBudget, HoldsForManyLaunches) {
+  std::vector<results::RunData> launches;
+  for (int i = 0; i < 40; ++i) {
+    launches.push_back(samples::launch_of("launch" + std::to_string(i), 2, 2, 1e-3 + i * 1e-6));
+  }
+  const samples::JoinedLaunches joined{std::move(launches)};
+  const std::size_t most = page::page_bytes(page::page_data(joined.report())) * 9 / 10;
+  const Json data = page::page_data(joined.report(), most);
+  EXPECT_LE(page::page_bytes(data), most);
+  EXPECT_FALSE(data["report"]["curves"].empty());
+}
+
+TEST(PageBudget, CutsNamesOfAMillionCharacters) {
+  results::RunData run = samples::two_curves();
+  const std::string name(1'000'000, '<');
+  run.points[0].workload = name;
+  run.points[0].options[name] = name;
+  run.warnings = {name};
+  run.rank_facts[0].host = name;
+  run.rank_facts[1].text[name] = name;
+  run.points[1].injections = {name};
+  const Json data = data_of(OneRun{std::move(run)});
+  EXPECT_LT(page::page_bytes(data), 500'000U);
+  EXPECT_THAT(notes_of(data), Contains(HasSubstr("longer than 2000 characters")));
+}
+
+TEST(PageDocument, HasNoMarkupOfRunFiles) {
+  if (!page::page_asset()) GTEST_SKIP() << "this build has no page";
+  results::RunData run = samples::hostile_run();
+  const std::string markup = "</script><img src=x onerror=alert(1)><!--<script>";
+  run.warnings = {markup};
+  run.rank_facts[0].text[markup] = markup;
+  for (results::PointData& point : run.points) {
+    point.workload = markup;
+    point.reason = markup;
+    point.options[markup] = markup;
+    point.injections = {markup};
+    point.device_series = {{.rank = 0,
+                            .device = markup,
+                            .quantity = markup,
+                            .unit = markup,
+                            .time = {0, 1},
+                            .value = {0, 1}}};
+    for (auto& outline : point.outline.outlines) outline.streams = {markup, markup, markup};
+  }
+  const std::string page = page::page_document(data_of(OneRun{std::move(run), markup}));
+  const std::string opening = "<script id=\"data\" type=\"application/json\">";
+  const std::size_t begin = page.find(opening) + opening.size();
+  ASSERT_NE(page.find(opening), std::string::npos);
+  const std::size_t end = page.find('<', begin);
+  EXPECT_EQ(page.compare(end, 9, "</script>"), 0) << page.substr(end, 80);
+  const Json data = Json::parse(page.substr(begin, end - begin));
+  EXPECT_TRUE(data["report"]["warnings"].is_array());
+  EXPECT_EQ(data["report"]["runs"][0]["warnings"][0], markup);
+  EXPECT_THAT(page.substr(begin, end - begin), HasSubstr("\\u003c/script>"));
+}
+
+TEST(PageDocument, SaysHowToGetAPageWhereThereIsNone) {
+  if (page::page_asset()) GTEST_SKIP() << "this build has a page";
+  EXPECT_THROW(page::require_page(), base::UsageError);
 }
 
 }  // namespace

@@ -2,15 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/page/point_details.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cstddef>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "analysis/page/lane_spans.hpp"
 #include "launch_samples.hpp"
 #include "report_samples.hpp"
@@ -21,7 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using samples::Script;
-using testing::ElementsAre;
 using units::Nanoseconds;
 
 /// The lanes of a point without anything derived from it.
@@ -35,8 +25,14 @@ std::vector<int> column(const Json& object, const char* name) {
   return object[name].get<std::vector<int>>();
 }
 
+/// A point of one rank, with one traced step.
+results::PointData alone(const Script& script, int length,
+                         const std::vector<std::pair<int, int>>& spans) {
+  return samples::point({}, {script}, {{samples::trace(0, {0, length}, spans)}});
+}
+
 TEST(Lanes, ShowEachOpOfEachRankAndWhenNothingIsDone) {
-  results::RunData run = samples::two_curves();
+  const results::RunData run = samples::two_curves();
   const Json timeline = lanes_of(run.points[2]);
   ASSERT_EQ(timeline["lanes"].size(), 4U);
   expect_holds(timeline["lanes"][3], {{"label", "rank 3"},
@@ -48,30 +44,20 @@ TEST(Lanes, ShowEachOpOfEachRankAndWhenNothingIsDone) {
                           {"ops", {"gemm", "all_reduce", "copy"}},
                           {"merged", 0},
                           {"left_out", 0}});
-  const Json& spans = timeline["spans"];
-  EXPECT_THAT(column(spans, "lane"), ElementsAre(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3));
-  const std::vector<int> start = column(spans, "start"), length = column(spans, "length");
+  std::vector<int> lane, start, length;  // by stream, then in time
   for (int rank = 0; rank < 4; ++rank) {
-    const auto at = static_cast<std::size_t>(4 * rank);
     const int late = 50 * rank;
-    EXPECT_THAT((std::vector<int>(&start[at], &start[at] + 4)),
-                ElementsAre(0, 720, 400 + late, 960));  // by stream, then in time
-    EXPECT_THAT((std::vector<int>(&length[at], &length[at] + 4)),
-                ElementsAre(400 + late, 240, 320 - late, 20));
+    lane.insert(lane.end(), 4, rank);
+    start.insert(start.end(), {0, 720, 400 + late, 960});
+    length.insert(length.end(), {400 + late, 240, 320 - late, 20});
   }
+  EXPECT_EQ(column(timeline["spans"], "lane"), lane);
+  EXPECT_EQ(column(timeline["spans"], "start"), start);
+  EXPECT_EQ(column(timeline["spans"], "length"), length);
   const Json& idle = timeline["idle"];
   EXPECT_THAT(column(idle, "kind"), ElementsAre(0, 1, 0, 1, 0, 1, 0, 1));
   EXPECT_THAT(column(idle, "start"), ElementsAre(400, 980, 450, 980, 500, 980, 550, 980));
   EXPECT_THAT(column(idle, "length"), ElementsAre(320, 20, 270, 20, 220, 20, 170, 20));
-}
-
-TEST(Lanes, NameTheRanksInTheWorld) {
-  results::RunData run = samples::two_curves();
-  run.points[2].world_rank = {0, 2, 1, 3};
-  const Json lanes = lanes_of(run.points[2])["lanes"];
-  ASSERT_EQ(lanes.size(), 4U);
-  expect_holds(lanes[1], {{"rank", 1}, {"world_rank", 2}, {"label", "rank 2"}});
-  EXPECT_EQ(lanes[2]["world_rank"], 1);
 }
 
 TEST(Lanes, OfAPipelineAreItsStagesOnOneClock) {
@@ -120,20 +106,13 @@ TEST(Lanes, DivideEachStepAsTheBreakdownDoes) {
   EXPECT_TRUE(lanes_of(run.points[2])["breakdown"].is_null());
 }
 
-/// A point of pp = 2, tp = 2, dp = 8, whose ranks all do one thing.
-results::PointData mixed() {
-  const mesh::Shape shape{.tp = 2, .dp = 8, .pp = 2};
-  Script script;
-  script.compute();
-  timeline::Timeline step;
-  for (int rank = 0; rank < shape.size(); ++rank) {
-    step.ranks.push_back(samples::trace(rank, {0, 100}, {{0, 90}}));
-  }
-  return samples::point(shape, std::vector<Script>(32, script), std::move(step));
-}
-
 TEST(Lanes, OfAHybridAreStagesFirstThenRanksThatStandOut) {
-  const results::PointData data = mixed();
+  timeline::Timeline all_alike;
+  for (int rank = 0; rank < 32; ++rank) {
+    all_alike.ranks.push_back(samples::trace(rank, {0, 100}, {{0, 90}}));
+  }
+  const results::PointData data = samples::point(
+      {.tp = 2, .dp = 8, .pp = 2}, std::vector(32, Script{}.compute()), std::move(all_alike));
   PointReport point;
   point.data = &data;
   for (int rank = 0; rank < 32; ++rank) {
@@ -145,8 +124,9 @@ TEST(Lanes, OfAHybridAreStagesFirstThenRanksThatStandOut) {
   ASSERT_TRUE(step);
   const std::vector<int> ranks = page::lane_ranks(point, *step, {});
   ASSERT_EQ(ranks.size(), 8U);
-  EXPECT_THAT((std::vector<int>{ranks[0], ranks[1]}), ElementsAre(0, 16));
-  EXPECT_THAT(ranks, testing::IsSupersetOf({13, 21, 31}));
+  EXPECT_EQ(ranks[0], 0);
+  EXPECT_EQ(ranks[1], 16);
+  EXPECT_THAT(ranks, IsSupersetOf({13, 21, 31}));
   EXPECT_EQ(lanes_of(data)["left_out"], 24);
 }
 
@@ -164,39 +144,29 @@ TEST(Lanes, AreOfTheStepInTheMiddle) {
 
 TEST(Lanes, AreNoneWithoutATraceOfUse) {
   EXPECT_TRUE(lanes_of(samples::measured(0, {.dp = 2}, 1)).is_null());
-  results::PointData data =
-      samples::point({}, {Script{}.compute()}, {{samples::trace(0, {100, 0}, {{0, 10}})}});
-  EXPECT_TRUE(lanes_of(data).is_null());
+  EXPECT_TRUE(lanes_of(alone(Script{}.compute(), -100, {{0, 10}})).is_null());
 }
 
 TEST(Lanes, PutSuchRanksAtTheBeginThatHaveNoClock) {
-  Script script;
-  script.compute();
-  results::PointData data = samples::point(
-      {.dp = 2}, {script, script},
+  const results::PointData data = samples::point(
+      {.dp = 2}, {Script{}.compute(), Script{}.compute()},
       {{samples::trace(0, {1000, 1100}, {{1010, 1020}}),
         samples::trace(1, {900'000'000, 900'000'100}, {{900'000'050, 900'000'060}})}});
   EXPECT_EQ(lanes_of(data)["length"], 1e-7);
   EXPECT_THAT(column(lanes_of(data)["spans"], "start"), ElementsAre(10, 50));
 }
 
-/// Ops of 8 and 12 ns after each other on one stream, 2 ns between them; a step of many.
-results::PointData long_step(int ops) {
+TEST(Lanes, PutNeighboursTogetherAndKeepTheirTime) {
+  // Ops of 8 and 12 ns after each other on one stream, 2 ns between them.
+  constexpr int ops = 3000;
   Script script;
-  std::vector<std::pair<int, int>> spans;
-  int now = 0;
+  std::vector<std::pair<int, int>> ran;
   for (int i = 0; i < ops; ++i) {
     script.op(i % 2 == 0 ? program::OpKind::gemm : program::OpKind::add);
-    const int length = i % 2 == 0 ? 8 : 12;
-    spans.emplace_back(now, now + length);
-    now += length + 2;
+    const int begin = 12 * i - i % 2 * 2;
+    ran.emplace_back(begin, begin + (i % 2 == 0 ? 8 : 12));
   }
-  return samples::point({}, {script}, {{samples::trace(0, {0, now}, spans)}});
-}
-
-TEST(Lanes, PutNeighboursTogetherAndKeepTheirTime) {
-  constexpr int ops = 3000;
-  const Json timeline = lanes_of(long_step(ops), {.spans = 100});
+  const Json timeline = lanes_of(alone(script, 12 * ops, ran), {.spans = 100});
   const Json& spans = timeline["spans"];
   EXPECT_LE(spans["start"].size(), 100U);
   EXPECT_GE(spans["start"].size(), 1U);
@@ -218,8 +188,7 @@ TEST(Lanes, KnowWhatIsExposedHoweverLittleIsDrawn) {
     spans.emplace_back(12 * i, 12 * i + 8);
     spans.emplace_back(12 * i + 8, 12 * i + 11);
   }
-  const results::PointData data =
-      samples::point({}, {script}, {{samples::trace(0, {0, 12 * rounds}, spans)}});
+  const results::PointData data = alone(script, 12 * rounds, spans);
   for (const std::size_t most : {2000U, 50U, 1U}) {
     const Json totals = lanes_of(data, {.spans = most})["totals"];
     expect_holds(totals, {{"step", Json{12 * rounds}},
@@ -244,26 +213,24 @@ TEST(Lanes, MergeOnlyWhatIsAlike) {
   const std::vector spans{span(0, OpKind::gemm, 0, 1),   span(11, OpKind::gemm, 0, 2),
                           span(22, OpKind::cast, 0, 2),  span(33, OpKind::cast, 1, 2),
                           span(143, OpKind::cast, 1, 2), span(154, OpKind::all_reduce, 1, 2)};
-  const auto sizes = [&](page::Alike alike) {
-    constexpr Nanoseconds no_end{1000};
+  const auto merged = [&](page::Alike alike, int longest) {
+    return page::merged(spans, alike, Nanoseconds{1}, Nanoseconds{longest});
+  };
+  const auto sizes = [](const std::vector<page::LaneSpan>& boxes) {
     std::vector<std::size_t> result;
-    for (const page::LaneSpan& at : page::merged(spans, alike, Nanoseconds{1}, no_end))
-      result.push_back(at.merged);
+    for (const page::LaneSpan& at : boxes) result.push_back(at.merged);
     return result;
   };
-  EXPECT_THAT(sizes(page::Alike::same_kind), ElementsAre(2, 1, 1, 1, 1));
-  EXPECT_THAT(sizes(page::Alike::any_kind), ElementsAre(3, 1, 2));
-  const std::vector<page::LaneSpan> boxes =
-      page::merged(spans, page::Alike::any_kind, Nanoseconds{1}, Nanoseconds{1000});
+  EXPECT_THAT(sizes(merged(page::Alike::same_kind, 1000)), ElementsAre(2, 1, 1, 1, 1));
+  const std::vector<page::LaneSpan> boxes = merged(page::Alike::any_kind, 1000);
+  EXPECT_THAT(sizes(boxes), ElementsAre(3, 1, 2));
   EXPECT_EQ(boxes.front().place.layer, -1);
   EXPECT_EQ(boxes.front().place.microbatch, 0);
   EXPECT_EQ(boxes.front().op, static_cast<std::uint8_t>(page::LaneOp::compute));
   EXPECT_EQ(boxes.front().gaps().value(), 2);
   EXPECT_EQ(boxes.back().op, static_cast<std::uint8_t>(page::LaneOp::mixed));
   // 21 ns are enough: the third begins anew.
-  EXPECT_EQ(
-      page::merged(spans, page::Alike::any_kind, Nanoseconds{1}, Nanoseconds{21}).front().merged,
-      2U);
+  EXPECT_EQ(merged(page::Alike::any_kind, 21).front().merged, 2U);
 }
 
 TEST(Lanes, SampleTheLongestOfEachStretchWhereMergingIsNotEnough) {
@@ -274,84 +241,14 @@ TEST(Lanes, SampleTheLongestOfEachStretchWhereMergingIsNotEnough) {
     script.compute();
     spans.emplace_back(100 * i, 100 * i + (i % 10 == 3 ? 80 : 50));
   }
-  results::PointData data =
-      samples::point({}, {script}, {{samples::trace(0, {0, 100'000}, spans)}});
+  results::PointData data = alone(script, 100'000, spans);
   std::int32_t microbatch = 0;
-  for (program::OutlineOp& op : data.outline.outlines.front().ops)
-    op.place.microbatch = microbatch++;
+  for (auto& op : data.outline.outlines.front().ops) op.place.microbatch = microbatch++;
   const Json timeline = lanes_of(data, {.spans = 100});
   ASSERT_EQ(timeline["spans"]["length"].size(), 100U);
   for (const Json& length : timeline["spans"]["length"]) EXPECT_EQ(length, 80);
   EXPECT_EQ(timeline["spans"]["start"][99], 99'300);
   EXPECT_EQ(timeline["spans_left_out"], 900);
-}
-
-results::DeviceSeries series(int rank, const char* quantity, const char* unit,
-                             std::vector<double> values) {
-  results::DeviceSeries made{.rank = rank,
-                             .device = "gpu " + std::to_string(rank),
-                             .quantity = quantity,
-                             .unit = unit,
-                             .value = std::move(values)};
-  for (std::size_t i = 0; i < made.value.size(); ++i) {
-    made.time.push_back(0.1 * static_cast<double>(i));
-  }
-  return made;
-}
-
-TEST(DeviceLines, KeepWhatIsLeastAndMost) {
-  results::PointData point = samples::measured(0, {.dp = 2}, 1e-3);
-  std::vector<double> power(1000, 500), reasons(1000, 0);
-  for (std::size_t i = 0; i < 1000; ++i) power[i] += 10.0 * static_cast<double>(i / 10 % 2);
-  power[123] = 100;
-  power[777] = 700;
-  reasons[400] = 8;
-  reasons[401] = 64;
-  point.device_series = {series(0, "throttle_reasons", "1", reasons),
-                         series(0, "power", "W", power),
-                         series(0, "energy", "J", std::vector<double>(1000, 5)),
-                         series(1, "sm_clock", "Hz", {1.5e9, 1.5e9})};
-  const results::RunData run = samples::launch("one", 2, 1);
-  const Json lines = page::device_lines(run.rank_facts, point, {.samples = 100});
-  ASSERT_EQ(lines.size(), 3U);
-  expect_holds(lines[0],
-               {{"quantity", "sm_clock"}, {"host", "node1"}, {"value", {1500000000, 1500000000}}});
-  EXPECT_FALSE(lines[0].contains("low"));
-  expect_holds(lines[1], {{"quantity", "power"}, {"averaged", 10}});
-  ASSERT_EQ(lines[1]["value"].size(), 100U);
-  EXPECT_EQ(lines[1]["low"][12], 100);
-  EXPECT_EQ(lines[1]["high"][77], 700);
-  EXPECT_EQ(lines[1]["value"][77], 529);
-  EXPECT_NEAR(lines[1]["time"][1].get<double>(), 1.45, 1e-9);
-  // A line that stays level needs no values in between.
-  EXPECT_EQ(lines[2]["value"], (Json{0, 0, 72, 0, 0}));
-  EXPECT_NEAR(lines[2]["time"][2].get<double>(), 40.45, 1e-9);
-}
-
-TEST(DeviceLines, NameTheRankInTheWorldAndItsHost) {
-  results::PointData point = samples::measured(0, {.dp = 4}, 1e-3);
-  point.world_rank = {0, 2, 1, 3};
-  point.device_series = {series(1, "sm_clock", "Hz", {1.5e9, 1.5e9})};
-  const results::RunData run = samples::launch("one", 4, 1);
-  const Json lines = page::device_lines(run.rank_facts, point, {});
-  ASSERT_EQ(lines.size(), 1U);
-  expect_holds(lines[0], {{"rank", 1}, {"world_rank", 2}, {"host", run.rank_facts[2].host}});
-}
-
-TEST(DeviceLines, AreOfTheDevicesThatDifferMost) {
-  results::PointData point = samples::measured(0, {.dp = 24}, 1e-3);
-  for (int rank = 0; rank < 24; ++rank) {
-    point.device_series.push_back(series(rank, "sm_clock", "Hz", {rank == 20 ? 1e9 : 2e9, 2e9}));
-    point.device_series.push_back(series(rank, "temperature", "K", {rank == 22 ? 350. : 320.}));
-  }
-  const Json lines = page::device_lines({}, point, {});
-  ASSERT_EQ(lines.size(), 32U);
-  std::vector<int> ranks;
-  for (std::size_t i = 0; i < 16; ++i) ranks.push_back(lines[i]["rank"].get<int>());
-  EXPECT_THAT(ranks, testing::IsSupersetOf({20, 22}));
-  EXPECT_TRUE(std::ranges::is_sorted(ranks));
-  EXPECT_EQ(page::count_device_lines(point, 16), 32U);
-  EXPECT_EQ(page::count_device_lines(point), 48U);
 }
 
 }  // namespace

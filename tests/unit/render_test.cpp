@@ -1,114 +1,19 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstddef>
-#include <iterator>
-#include <map>
-#include <nlohmann/json.hpp>
+#include <array>
 #include <set>
-#include <sstream>
-#include <string>
-#include <string_view>
-#include <vector>
+#include <span>
 
+#include "analysis/render/document.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/render/text.hpp"
 #include "golden.hpp"
-#include "report_samples.hpp"
+#include "launch_samples.hpp"
 #include "reported.hpp"
 
+/// Reports in all formats, and the documents that those for people are made of.
 namespace isoscale::analysis {
 namespace {
-
-using nlohmann::json;
-using testing::HasSubstr;
-using testing::Not;
-
-std::set<std::string> keys(const json& object) {
-  std::set<std::string> result;
-  for (const auto& [key, value] : object.items()) result.insert(key);
-  return result;
-}
-
-std::set<std::string> words_of(const std::string& text) {
-  std::istringstream words{text};
-  return {std::istream_iterator<std::string>{words}, std::istream_iterator<std::string>{}};
-}
-
-constexpr const char* point_keys =
-    "index workload model dtype mesh ranks nodes ranks_per_node axes scaling "
-    "placement options labels status reason verified step_time throughput speedup "
-    "efficiency flop_per_step flops_per_rank mfu memory_per_rank "
-    "device_memory_per_rank host_memory_per_rank samples_per_second work_growth "
-    "traced_step breakdown op_time hidden_communication communication_ratio "
-    "instrumentation_overhead instrumentation_overhead_interval flags device_state "
-    "graph soak communicators link_share rows slow_pairs breakdown_by "
-    "breakdown_missing unaccounted largest_unexplained wait_causes clock_error "
-    "traced_steps schedule_bubble pipeline traced_gemms hidden_copies utilisation "
-    "breakdown_of_rank speedup_interval efficiency_interval pop waterfall "
-    "serial_fraction findings injections";
-
-/// The contract of the JSON report, key by key, for points of every status.
-TEST(RenderJson, HasEveryKeyOfTheContract) {
-  using Keys = std::set<std::string>;
-  const results::RunData run = samples::two_curves();
-  const json document = json::parse(rendered(run, render::render_json));
-  EXPECT_EQ(keys(document),
-            (Keys{"schema_version", "runs", "curves", "findings", "findings_left_out", "warnings",
-                  "index_only", "index", "machines", "unreadable"}));
-  EXPECT_TRUE(document["schema_version"].is_string());
-  const json& at = document["runs"].at(0);
-  EXPECT_EQ(keys(at), (Keys{"id", "file", "created", "isoscale_version", "device", "ranks", "nodes",
-                            "status", "warnings", "system", "preflight", "points", "curves",
-                            "findings", "findings_left_out", "calibration"}));
-  EXPECT_TRUE(at["system"].is_object());
-  EXPECT_EQ(at["calibration"], json::object());
-  EXPECT_EQ(at["points"].size(), 6U);
-  for (const json& point : at["points"]) {
-    EXPECT_EQ(keys(point), words_of(point_keys));
-    EXPECT_EQ(keys(point["mesh"]), (Keys{"dp", "tp", "pp", "cp", "ep"}));
-    EXPECT_EQ(keys(point["step_time"]),
-              (Keys{"median", "lower", "upper", "min", "max", "steps", "steps_per_block"}));
-    EXPECT_EQ(keys(point["throughput"]), (Keys{"value", "unit"}));
-    EXPECT_EQ(keys(point["breakdown"]),
-              (Keys{"compute", "copies", "transfer", "wait", "bubble", "gap", "other"}));
-    EXPECT_TRUE(point["mfu"].is_null());
-    EXPECT_EQ(point["rows"], json::array());
-  }
-}
-
-TEST(RenderJson, GivesPlainNumbersAndNullForWhatIsUnknown) {
-  const json at = json_of(samples::two_curves());
-  expect_holds(at, {{"id", "5f1c2a9e"}, {"status", "complete"}, {"ranks", 8}});
-  EXPECT_EQ(at["system"]["ranks"][7]["text"]["cpu_model"], "AMD EPYC 7763 64-Core Processor");
-  const json& two = at["points"][1];
-  expect_holds(two, {{"index", 1},
-                     {"mesh", {{"dp", 2}}},
-                     {"options", {{"overlap", "on"}}},
-                     {"status", "ok"},
-                     {"reason", nullptr},
-                     {"verified", true},
-                     {"step_time", {{"steps", 20}, {"steps_per_block", 1}}},
-                     {"throughput", {{"unit", "tokens/s"}}},
-                     {"efficiency", 12.4 / 6.7 / 2},
-                     {"breakdown", {{"compute", 820e-9}, {"transfer", 130e-9}}},
-                     {"hidden_communication", 320e-9},
-                     {"communication_ratio", 0.45},
-                     {"instrumentation_overhead_interval", nullptr},  // one pair of blocks
-                     {"flags", json::array()}});
-  EXPECT_NEAR(two["step_time"]["median"].get<double>(), 6.7e-3, 1e-5);
-  EXPECT_NEAR(two["instrumentation_overhead"].get<double>(), 0.02, 1e-3);
-  expect_holds(at["points"][3], {{"status", "skipped"},
-                                 {"reason", "batch 16 does not divide into 8 x 4"},
-                                 {"verified", nullptr},
-                                 {"step_time", {{"median", nullptr}, {"steps", 0}}},
-                                 {"efficiency", nullptr},
-                                 {"breakdown", {{"compute", nullptr}}}});
-  EXPECT_EQ(at["points"][5]["verified"], false);
-}
 
 TEST(RenderJson, TellsTheRanksInTheWorldBesideThoseOfThePoint) {
   results::RunData run = samples::two_curves();
@@ -128,94 +33,12 @@ TEST(RenderJson, TellsTheRanksInTheWorldBesideThoseOfThePoint) {
   EXPECT_EQ(causes["findings"][0]["world_ranks"], (json{2, 3}));
 }
 
-TEST(RenderJson, JoinsRuns) {
-  const results::RunData run = samples::two_curves();
-  const std::vector reports{make_report(run, "a.h5", {}), make_report(run, "b.h5", {})};
-  const json document = json::parse(render::render_json({reports}));
-  ASSERT_EQ(document["runs"].size(), 2U);
-  EXPECT_EQ(document["runs"][1]["file"], "b.h5");
+TEST(Render, HasListsAndHeadingsWithoutRunsOrPoints) {
   EXPECT_EQ(json::parse(render::render_json(merge::Report{}))["runs"], json::array());
-}
-
-/// A reader of RFC 4180 written from its grammar.
-std::vector<std::vector<std::string>> parse_csv(const std::string& text) {
-  std::vector<std::vector<std::string>> rows{{""}};
-  bool inside = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (inside) {
-      if (text[i] != '"') {
-        rows.back().back() += text[i];
-      } else if (i + 1 < text.size() && text[i + 1] == '"') {
-        rows.back().back() += text[++i];
-      } else {
-        inside = false;
-      }
-    } else if (text[i] == '"') {
-      EXPECT_EQ(rows.back().back(), "") << "a quote inside a cell that is not quoted";
-      inside = true;
-    } else if (text[i] == ',') {
-      rows.back().emplace_back();
-    } else if (text[i] == '\n') {
-      rows.push_back({""});
-    } else {
-      rows.back().back() += text[i];
-    }
-  }
-  EXPECT_EQ(rows.back(), std::vector<std::string>{""}) << "the last line does not end";
-  rows.pop_back();
-  return rows;
-}
-
-std::vector<std::map<std::string, std::string>> csv_records(const std::string& text) {
-  const auto rows = parse_csv(text);
-  std::vector<std::map<std::string, std::string>> records;
-  for (std::size_t i = 1; i < rows.size(); ++i) {
-    EXPECT_EQ(rows[i].size(), rows[0].size()) << "row " << i;
-    for (std::size_t j = 0; j < std::min(rows[i].size(), rows[0].size()); ++j) {
-      if (j == 0) records.emplace_back();
-      records.back()[rows[0][j]] = rows[i][j];
-    }
-  }
-  return records;
-}
-
-TEST(RenderCsv, HasOneRecordPerPoint) {
-  const results::RunData run = samples::two_curves();
-  const auto records = csv_records(rendered(run, render::render_csv));
-  ASSERT_EQ(records.size(), 6U);
-  EXPECT_EQ(records[2].at("ranks"), "4");
-  EXPECT_EQ(records[2].at("dp"), "4");
-  EXPECT_EQ(records[2].at("labels"), "oversubscribed");
-  EXPECT_EQ(records[2].at("verified"), "true");
-  EXPECT_EQ(records[2].at("options"), "batch=16;microbatch=2;overlap=on");
-  EXPECT_NEAR(std::stod(records[1].at("efficiency")), 12.4 / 6.7 / 2, 1e-12);
-  EXPECT_NEAR(std::stod(records[1].at("transfer")), 130e-9, 1e-15);
-  EXPECT_EQ(records[3].at("status"), "skipped");
-  EXPECT_EQ(records[3].at("step_time_median"), "");
-  EXPECT_EQ(records[3].at("mfu"), "");
-}
-
-TEST(RenderCsv, HasAHeadingWithoutPoints) {
-  const results::RunData run = samples::run();
-  const auto rows = parse_csv(rendered(run, render::render_csv));
+  const auto rows = parse_csv(rendered(samples::run(), render::render_csv));
   ASSERT_EQ(rows.size(), 1U);
-  EXPECT_THAT(rows[0], testing::IsSupersetOf({"run", "ranks", "efficiency", "wait", "reason"}));
+  EXPECT_THAT(rows[0], IsSupersetOf({"run", "ranks", "efficiency", "wait", "reason"}));
   EXPECT_EQ(std::set<std::string>(rows[0].begin(), rows[0].end()).size(), rows[0].size());
-}
-
-TEST(RenderCsv, QuotesCellsAndMakesNoFormulas) {
-  const results::RunData run = samples::hostile_run();
-  const auto records = csv_records(rendered(run, render::render_csv, "-a.h5"));
-  ASSERT_EQ(records.size(), 6U);
-  EXPECT_EQ(records[0].at("model"), "'=cmd|\"x\",\\x1b[2J\\x0d\\n\\x9b1m\\u202e\\xff<b>|`");
-  for (const auto& record : records) {
-    EXPECT_EQ(record.at("file"), "'-a.h5");
-    for (const auto& [key, cell] : record) {
-      EXPECT_FALSE(cell.starts_with('=')) << key;
-      EXPECT_FALSE(cell.starts_with('+')) << key;
-      EXPECT_FALSE(cell.starts_with('@')) << key;
-    }
-  }
 }
 
 TEST(Render, ClaimsWhatTheGoldenOnesDoAndFitsOn120Columns) {
@@ -225,66 +48,267 @@ TEST(Render, ClaimsWhatTheGoldenOnesDoAndFitsOn120Columns) {
   const std::string markdown = rendered(run, render::render_markdown, file);
   golden::expect_claims(markdown, "report.md");
   EXPECT_THAT(markdown.substr(0, markdown.find('\n')),
-              testing::AllOf(HasSubstr("92.5%"), HasSubstr("2 ranks"), HasSubstr("1 rank")));
+              AllOf(HasSubstr("92.5%"), HasSubstr("2 ranks"), HasSubstr("1 rank")));
   run.points[2].mesh = {.tp = 2, .dp = 2};
   golden::expect_fits(rendered(run, render::render_text), 120);
 }
 
-TEST(RenderText, SaysWhenARunIsPartialAndWhenItHasNoPoints) {
-  results::RunData run = samples::run();
-  run.complete = false;
-  run.warnings = {"something is odd"};
-  const std::string text = rendered(run, render::render_text);
-  EXPECT_THAT(text, HasSubstr("PARTIAL"));
-  EXPECT_THAT(text, HasSubstr("WARNING  something is odd"));
-  EXPECT_THAT(text, HasSubstr("No point was measured."));
+TEST(RenderText, SaysWhatIsPartialUnknownInjectedOrSuperlinear) {
+  using samples::measured;
+  results::RunData partial = samples::run();
+  partial.complete = false;
+  partial.warnings = {"something is odd"};
+  results::RunData unsure =
+      samples::run({measured(0, {}, 1), measured(1, {.dp = 2}, 1), measured(2, {.dp = 4}, 1)});
+  unsure.points[1].step_times.resize(7);  // two of them warm-up
+  for (int i = 0; i < 60; ++i) unsure.points[2].step_times.emplace_back(4, 1.0 + i);
+  results::RunData injected = samples::run({measured(0, {}, 1)});
+  injected.points[0].labels = {"injected"};
+  injected.points[0].injections = {"slow-rank=0:2", "jitter=5%"};
+  const results::RunData superlinear =
+      samples::run({measured(0, {}, 1), measured(1, {.dp = 2}, 0.45), measured(2, {.dp = 4}, 0.1)});
+  const std::vector<std::pair<results::RunData, std::vector<const char*>>> cases{
+      {partial, {"PARTIAL", "WARNING  something is odd", "No point was measured"}},
+      {unsure, {"interval: fewer than 6", "interval: the times of"}},
+      {injected, {"injected: slow-rank=0:2, jitter=5%"}},
+      {superlinear,
+       {"111.1%  ████████████████████│██▎\n", "250.0%  ████████████████████│████>\n"}}};
+  for (const auto& [run, parts] : cases) {
+    const std::string text = rendered(run, render::render_text);
+    for (const char* const part : parts) EXPECT_THAT(text, HasSubstr(part));
+  }
 }
 
-TEST(RenderText, SaysWhyThereIsNoInterval) {
-  results::RunData run =
-      samples::run({samples::measured(0, {}, 1), samples::measured(1, {.dp = 2}, 1),
-                    samples::measured(2, {.dp = 4}, 1)});
-  run.points[1].step_times.resize(7);  // two of them warm-up
-  for (int i = 0; i < 60; ++i) run.points[2].step_times.emplace_back(4, 1.0 + i);
-  const std::string text = rendered(run, render::render_text);
-  EXPECT_THAT(text, HasSubstr("±95%     2 ranks: no interval: fewer than 6 steps count\n"));
-  EXPECT_THAT(text, HasSubstr("±95%     4 ranks: no interval: the times of successive steps"));
+struct Item {
+  std::string name;
+  std::optional<statistics::Located> share{}, time{};
+  std::string remark{};
+};
+
+constexpr std::array<render::Metric<Item>, 5> item_metrics{{
+    {"name", "name", Unit::text, "its name", [](const Item& at) { return render::words(at.name); }},
+    {"share", "share", Unit::share, "a share",
+     [](const Item& at) { return render::number(at.share); }},
+    {"time", "time", Unit::seconds, "a time",
+     [](const Item& at) { return render::number(at.time); }, render::Keep::without_interval},
+    {"remark", "remark", Unit::text, "a remark",
+     [](const Item& at) { return render::words(at.remark); }, render::Keep::if_it_fits},
+    {"never", "never", Unit::count, "nothing", [](const Item&) { return render::Value{}; }},
+}};
+
+render::DocumentTable table_of_items(const std::vector<Item>& items) {
+  return render::table_of(std::span<const render::Metric<Item>>{item_metrics},
+                          std::span<const Item>{items});
 }
 
-TEST(RenderText, SaysWhatWasPutInOnPurpose) {
-  results::RunData run = samples::run({samples::measured(0, {}, 1)});
-  run.points[0].labels = {"injected"};
-  run.points[0].injections = {"slow-rank=0:2", "jitter=5%"};
-  EXPECT_THAT(rendered(run, render::render_text), HasSubstr("injected: slow-rank=0:2, jitter=5%"));
+const std::vector<Item> two_items{{"first", statistics::Located{0.925, 0.918, 0.932},
+                                   statistics::Located{6.703e-3, 6.67e-3, 6.737e-3}, "fine"},
+                                  {"second", std::nullopt, statistics::Located{12.5e-3}, ""}};
+
+TEST(Metrics, MakeAColumnWhereAnItemHasAValue) {
+  const render::DocumentTable table = table_of_items(two_items);
+  std::vector<std::string> keys;
+  for (const render::DocumentColumn& column : table.columns) keys.push_back(column.key);
+  EXPECT_THAT(keys, ElementsAre("name", "share", "time", "remark"));
+  ASSERT_EQ(table.rows.size(), 2U);
+  EXPECT_EQ(std::get<statistics::Located>(table.rows[0][1]).value, 0.925);
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(table.rows[1][1]));
+  EXPECT_EQ(table_of_items({}).columns.size(), 0U);
 }
 
-TEST(RenderText, DrawsSuperlinearEfficiencyPastTheIdeal) {
-  results::RunData run =
-      samples::run({samples::measured(0, {}, 1), samples::measured(1, {.dp = 2}, 0.45),
-                    samples::measured(2, {.dp = 4}, 0.1)});
-  const std::string text = rendered(run, render::render_text);
-  EXPECT_THAT(text, HasSubstr("111.1%  ████████████████████│██▎\n"));
-  EXPECT_THAT(text, HasSubstr("250.0%  ████████████████████│████>\n"));
+TEST(Metrics, ExplainThemselves) {
+  const std::vector<render::Note> legend =
+      render::legend_of(std::span<const render::Metric<Item>>{item_metrics});
+  ASSERT_EQ(legend.size(), item_metrics.size());
+  EXPECT_EQ(legend[1].key, "share");
+  EXPECT_EQ(legend[1].text, "a share");
 }
 
-TEST(Render, LetsNoControlCharactersThrough) {
-  const results::RunData run = samples::hostile_run();
+TEST(DocumentText, ShowsNumbersWithUnitsAndIntervals) {
+  EXPECT_THAT(lines_of(render::to_text({table_of_items(two_items)}, 110)),
+              ElementsAre("  name                     share            time  remark",
+                          "  first   92.5% (91.8% to 93.2%)  6.703 ms ±0.5%  fine",
+                          "  second                       —         12.5 ms"));
+}
+
+TEST(DocumentText, LosesIntervalsThenColumnsThenEndsOfWords) {
+  const render::DocumentTable table = table_of_items(two_items);
+  EXPECT_THAT(render::to_text({table}, 52),
+              AllOf(HasSubstr("fine"), Not(HasSubstr("±")), HasSubstr("92.5% (91.8% to 93.2%)")));
+  EXPECT_THAT(render::to_text({table}, 44), AllOf(Not(HasSubstr("fine")), HasSubstr("second")));
+  std::vector<Item> items = two_items;
+  items[0].name = std::string(200, 'x');
+  for (const std::size_t columns : {60U, 80U, 110U}) {
+    const std::string text = render::to_text({table_of_items(items)}, columns);
+    EXPECT_THAT(text, HasSubstr("xxx…"));
+    for (const std::string& line : lines_of(text))
+      EXPECT_LE(render::display_width(line), columns) << line;
+  }
+}
+
+TEST(DocumentText, WrapsNotesBesideTheirKeysOrCutsThem) {
+  const render::Document document{
+      render::Heading{"Title"},
+      std::vector<render::Note>{{"~13%", "one two three four five"},
+                                {"", "six seven eight nine", render::Lines::one}},
+      render::Paragraph{"ten eleven twelve thirteen", render::Lines::one}};
+  EXPECT_THAT(lines_of(to_text(document, 20)),
+              ElementsAre("Title", "  ~13%  one two", "        three four", "        five",
+                          "        six seven e…", "ten eleven twelve t…"));
+}
+
+TEST(DocumentMarkdown, HasAllColumnsAndIntervals) {
+  const render::Document document{
+      render::Heading{"Title"}, table_of_items(two_items), render::Heading{"More"},
+      std::vector<render::Note>{{"~13%", "one"}, {"", "two", render::Lines::one}}};
+  EXPECT_THAT(
+      lines_of(render::to_markdown(document)),
+      ElementsAre("## Title", "", "| name | share | time | remark |", "|---|---:|---:|---|",
+                  "| first | 92.5% \\(91.8% to 93.2%\\) | 6.703 ms ±0.5% | fine |",
+                  "| second | — | 12.5 ms |  |", "", "### More", "", "- \\~13%: one", "- two", ""));
+}
+
+TEST(Document, EscapesWhatCouldBeMarkupOrMoveTheCursor) {
+  const std::string bad = "<b>|\x1b[2J\nb";
+  const render::Document document{render::Heading{bad}, render::Paragraph{bad},
+                                  std::vector<render::Note>{{bad, bad}},
+                                  table_of_items({{bad, std::nullopt, std::nullopt, bad}})};
+  const std::string markdown = render::to_markdown(document), text = to_text(document, 110);
+  EXPECT_THAT(markdown, Not(testing::AnyOf(HasSubstr("<b>"), HasSubstr("b>|"))));
+  for (const std::string& of : {markdown, text}) EXPECT_THAT(of, Not(HasSubstr("\x1b")));
+  EXPECT_EQ(lines_of(text).size(), 5U);
+}
+
+/// Three launches on one node, of which one has an oversubscribed point too; two on two nodes; one
+/// on another machine.
+std::vector<results::RunData> launches() {
+  std::vector<results::RunData> runs;
+  for (const auto& [id, step] : {std::pair{"a1", 0.0410}, {"a2", 0.0400}, {"a3", 0.0396}}) {
+    runs.push_back(samples::launch_of(id, 1, 4, step));
+  }
+  samples::add(runs[2], {.dp = 2}, 0.0790).labels = {"oversubscribed"};
+  for (const auto& [id, step] : {std::pair{"b1", 0.0220}, {"b2", 0.0230}}) {
+    runs.push_back(samples::launch(id, 2, 4));
+    samples::add(runs.back(), {.tp = 4, .dp = 2}, step);
+  }
+  runs.push_back(samples::launch_of("c1", 4, 4, 0.0110));
+  for (auto& facts : runs.back().rank_facts) facts.text["cpu_model"] = "Intel Xeon 8480";
+  return runs;
+}
+
+TEST(RenderLaunches, ClaimsWhatTheGoldenOnesDoAndFitsOn120Columns) {
+  const samples::JoinedLaunches of{launches()};
+  golden::expect_claims(render::render_text(of.report()), "launches.txt");
+  golden::expect_claims(render::render_markdown(of.report()), "launches.md");
+  golden::expect_fits(render::render_text(of.report()), 120);
+}
+
+TEST(RenderLaunches, OneLaunchIsShownAsBeforeWithItsWarnings) {
+  const samples::JoinedLaunches of{{samples::launch_of("a", 1, 2, 0.1)}};
+  const merge::Report alone{.runs = of.reports};
+  EXPECT_EQ(render::render_text(of.report()), render::render_text(alone));
+  EXPECT_EQ(render::render_markdown(of.report()), render::render_markdown(alone));
+  EXPECT_THAT(render::render_text(alone), Not(HasSubstr("over launches")));
+  const merge::Report warned{.runs = of.reports, .warnings = {"a.h5 is a copy"}};
+  EXPECT_THAT(render::render_text(warned), HasSubstr("WARNING  a.h5 is a"));
+  EXPECT_THAT(render::render_markdown(warned), HasSubstr("WARNING: a.h5 is a"));
+  EXPECT_EQ(json::parse(render::render_json(warned))["warnings"][0], "a.h5 is a copy");
+}
+
+/// A launch on one node of so many ranks, with a trace of one GEMM.
+results::RunData traced_launch(const std::string& id, int ranks, double step) {
+  results::RunData run = samples::launch_of(id, 1, ranks, step);
+  const auto script = samples::Script{}.compute();
+  timeline::Timeline timeline;
+  for (int rank = 0; rank < ranks; ++rank) {
+    timeline.ranks.push_back(samples::trace(rank, {0, 100}, {{0, 100}}));
+  }
+  const std::vector scripts(static_cast<std::size_t>(ranks), script);
+  samples::set_trace(run.points[0], samples::point({.dp = ranks}, scripts, std::move(timeline)));
+  samples::add_traced_steps(run.points[0], step, 1.01);
+  return run;
+}
+
+TEST(RenderLaunches, TablesSayWhoseTheyAre) {
+  std::vector<results::RunData> runs{traced_launch("a", 2, 0.3), traced_launch("b", 2, 0.2),
+                                     traced_launch("c", 2, 0.1)};
+  {
+    const samples::JoinedLaunches of{runs};  // the second is the typical one
+    const std::string text = render::render_text(of.report());
+    for (const char* const title : {"mean over ranks, launch 2\n", "those below it, launch 2\n",
+                                    "1 traced step, launch 2\n"}) {
+      EXPECT_THAT(text, HasSubstr(title));
+    }
+    EXPECT_THAT(render::render_markdown(of.report()), HasSubstr("over ranks, launch 2:\n"));
+    EXPECT_THAT(render::render_text({.runs = std::span{of.reports}.first(1)}),
+                Not(HasSubstr("launch 1")));
+  }
+  runs.push_back(traced_launch("d", 4, 0.08));
+  EXPECT_THAT(render::render_text(samples::JoinedLaunches{std::move(runs)}.report()),
+              AllOf(HasSubstr("launch 2 on 2"), HasSubstr("launch 4 on 4")));
+}
+
+TEST(RenderLaunches, ACurveOfSkippedPointsIsItsReasons) {
+  results::RunData run = samples::launch_of("a", 1, 2, 0.1);
+  run.points[0].status = results::PointStatus::skipped;
+  run.points[0].reason = "does not divide";
+  run.points[0].step_times.clear();
+  std::vector<results::RunData> runs{run, run};
+  runs[1].id = "b";
+  const samples::JoinedLaunches of{std::move(runs)};
+  const merge::Report alone{.runs = std::span{of.reports}.first(1)};
+  for (const std::string& text : {render::render_text(alone), render::render_markdown(alone)}) {
+    EXPECT_THAT(text, HasSubstr("2 ranks: does not"));
+    EXPECT_THAT(text, Not(HasSubstr("speed-up")));
+  }
+  EXPECT_THAT(render::render_text(of.report()), HasSubstr("launches 1, 2: skipped:"));
+  EXPECT_THAT(render::render_text(of.report()), Not(HasSubstr("baseline none")));
+}
+
+TEST(RenderLaunches, AnAsymmetricIntervalIsShownByItsEnds) {
+  std::vector<results::RunData> runs;
+  for (const auto& [id, step] : {std::pair{"a", 0.1}, {"b", 0.2}, {"c", 0.4}}) {
+    runs.push_back(samples::launch_of(id, 1, 2, step));
+  }
+  // ln 2 * t(2) / sqrt(3) = 0.6931 * 4.3027 / 1.7321 = 1.7219: over e^1.7219 = 5.595.
+  EXPECT_THAT(render::render_text(samples::JoinedLaunches{std::move(runs)}.report()),
+              HasSubstr("  -82.1% +459."));
+}
+
+/// Launches on one node are in tests/stored.
+TEST(RenderLaunches, JsonHasTheCurves) {
+  const samples::JoinedLaunches of{launches()};
+  const json document = json::parse(render::render_json(of.report()));
+  ASSERT_EQ(document["runs"].size(), 6U);
+  ASSERT_EQ(document["curves"].size(), 2U);
+  const json& curve = document["curves"][0];
+  expect_holds(curve, {{"fingerprint", of.joined.curves[0].fingerprint},
+                       {"baseline", 4},
+                       {"machine", {{"CPU", "AMD EPYC 7763"}}},
+                       {"left_out", {{{"reason", "oversubscribed"}, {"ranks", 2}}}}});
+  EXPECT_EQ(curve["apart"].size(), 1U);
+  ASSERT_EQ(curve["points"].size(), 2U);
+  expect_holds(curve["points"][0]["launches"].at(1), {{"run", "a2"}, {"typical", true}});
+  expect_holds(curve["points"][0], {{"step_time", {{"launches", 3}}}, {"spread", 0.035}});
+  expect_holds(curve["points"][1], {{"nodes", 2},
+                                    {"ranks_per_node", {{"fewest", 4}, {"most", 4}}},
+                                    {"axes", {{"tp", "intra-node"}, {"dp", "inter-node"}}},
+                                    {"step_time", {{"lower", nullptr}}},  // two launches
+                                    {"efficiency", 0.04 / 0.0225 / 2}});
+  EXPECT_EQ(curve["points"][1]["axes"].size(), 2U);
+}
+
+TEST(RenderLaunches, LetNoControlCharactersThrough) {
+  std::vector<results::RunData> runs{samples::hostile_run(), samples::hostile_run()};
+  for (auto& run : runs) {
+    for (auto& point : run.points) point.labels.clear();
+  }
+  runs[1].mpi_library += "x\x1b[2J";
+  const samples::JoinedLaunches of{std::move(runs)};
   for (const auto& render :
        {render::render_text, render::render_json, render::render_csv, render::render_markdown}) {
-    golden::expect_harmless(rendered(run, render, samples::hostile));
+    golden::expect_harmless(render(of.report()));
   }
-  EXPECT_THAT(rendered(run, render::render_text, samples::hostile),
-              HasSubstr("\\x1b[2J\\x0d\\n\\x9b1m\\u202e\\xff"));
-  EXPECT_THAT(rendered(run, render::render_markdown, samples::hostile), Not(HasSubstr("<b>")));
-}
-
-TEST(Escape, KeepsWhatIsHarmless) {
-  EXPECT_EQ(render::escape("caf\u00e9 \u00b5s \u2014 100%"), "caf\u00e9 \u00b5s \u2014 100%");
-  EXPECT_EQ(render::escape(std::string_view{"a\0b", 3}), "a\\x00b");
-  EXPECT_EQ(render::escape("\xc0\xaf"), "\\xc0\\xaf") << "overlong";
-  EXPECT_EQ(render::escape("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "surrogate";
-  EXPECT_EQ(render::escape("\xe2\x82"), "\\xe2\\x82") << "cut short";
-  EXPECT_EQ(render::escape("\xf0\x9f\x98\x80"), "\xf0\x9f\x98\x80") << "four bytes";
 }
 
 }  // namespace

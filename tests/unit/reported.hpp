@@ -2,12 +2,18 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
@@ -15,12 +21,38 @@
 /// The report of one run in one call, for tests that ask it one thing.
 namespace isoscale::analysis {
 
+using nlohmann::json;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::IsSupersetOf;
+using testing::Not;
+using testing::SizeIs;
+using testing::StartsWith;
+
+/// A report of one run, which it keeps.
+struct OneRun {
+  results::RunData run;
+  RunReport made;
+  explicit OneRun(results::RunData of, const std::string& file = "a.h5")
+      : run(std::move(of)), made(make_report(run, file, {})) {}
+  OneRun(const OneRun&) = delete;
+  OneRun& operator=(const OneRun&) = delete;
+  [[nodiscard]] merge::Report report() const { return {.runs = {&made, 1}}; }
+  /// Point number `i` of the first curve.
+  [[nodiscard]] const PointReport& point(std::size_t i) const {
+    return made.curves.at(0).points.at(i);
+  }
+};
+
 /// `render` is one of render_text, render_json and their like.
 inline std::string rendered(const results::RunData& run,
                             std::string (*render)(const merge::Report&),
                             const std::string& file = "a.h5") {
-  const RunReport report = make_report(run, file, {});
-  return render({{&report, 1}});
+  return render(OneRun{run, file}.report());
 }
 
 /// The one run of the JSON report.
@@ -55,6 +87,56 @@ inline void expect_holds(const nlohmann::json& whole, const nlohmann::json& part
   } else {
     EXPECT_EQ(whole, part) << at;
   }
+}
+
+inline std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream{text};
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+/// A reader of RFC 4180 written from its grammar.
+inline std::vector<std::vector<std::string>> parse_csv(const std::string& text) {
+  std::vector<std::vector<std::string>> rows{{""}};
+  bool inside = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (inside) {
+      if (text[i] != '"') {
+        rows.back().back() += text[i];
+      } else if (i + 1 < text.size() && text[i + 1] == '"') {
+        rows.back().back() += text[++i];
+      } else {
+        inside = false;
+      }
+    } else if (text[i] == '"') {
+      EXPECT_EQ(rows.back().back(), "") << "a quote inside a cell that is not quoted";
+      inside = true;
+    } else if (text[i] == ',') {
+      rows.back().emplace_back();
+    } else if (text[i] == '\n') {
+      rows.push_back({""});
+    } else {
+      rows.back().back() += text[i];
+    }
+  }
+  EXPECT_EQ(rows.back(), std::vector<std::string>{""}) << "the last line does not end";
+  rows.pop_back();
+  return rows;
+}
+
+/// Its rows by the names of the first one.
+inline std::vector<std::map<std::string, std::string>> csv_records(const std::string& text) {
+  const auto rows = parse_csv(text);
+  std::vector<std::map<std::string, std::string>> records;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i].size(), rows[0].size()) << "row " << i;
+    for (std::size_t j = 0; j < std::min(rows[i].size(), rows[0].size()); ++j) {
+      if (j == 0) records.emplace_back();
+      records.back()[rows[0][j]] = rows[i][j];
+    }
+  }
+  return records;
 }
 
 }  // namespace isoscale::analysis

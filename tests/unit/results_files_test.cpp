@@ -1,12 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <fstream>
-#include <string>
 
 #include "base/blake2b.hpp"
 #include "base/error.hpp"
@@ -19,18 +14,10 @@ namespace isoscale::results {
 namespace {
 
 namespace fs = std::filesystem;
-using settings::IfExists;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 
 class Files : public RunFileTest {
  protected:
-  void write(IfExists if_exists) const {
-    RunWriter writer = new_writer(if_exists, units::Bytes{1});
-    writer.commit(samples::point(0));
-    writer.finish(samples::header());
-  }
+  Files() { put(at("precious"), "precious"); }
   static unsigned mode_of(const fs::path& path) {
     return static_cast<unsigned>(fs::symlink_status(path).permissions());
   }
@@ -38,42 +25,34 @@ class Files : public RunFileTest {
 
 /// Run files and parts alike; nobody else may ever write them where the user does not say so.
 TEST_F(Files, HaveThePermissionsThatTheUserGivesNewFiles) {
-  struct Case {
-    mode_t mask;
-    unsigned mode;
-  };
-  for (const Case& expected : {Case{022, 0644}, Case{077, 0600}, Case{027, 0640}}) {
-    const mode_t before = umask(expected.mask);
-    write(IfExists::overwrite);
+  for (const auto& [mask, mode] : {std::pair{022U, 0644U}, {077U, 0600U}, {027U, 0640U}}) {
+    const mode_t before = umask(mask);
+    write({0}, parts_only);
     umask(before);
-    EXPECT_EQ(mode_of(file()), expected.mode);
-    EXPECT_EQ(mode_of(directory_.path() / "run.part0000.h5"), expected.mode);
-    fs::remove(file());
-    fs::remove(directory_.path() / "run.part0000.h5");
+    for (const fs::path& written : {file(), at("run.part0000.h5")}) {
+      EXPECT_EQ(mode_of(written), mode);
+      fs::remove(written);
+    }
   }
 }
 
 /// In a directory that others write too, a link may come in between a look and the next step.
 TEST_F(Files, AreNeverWrittenThroughALinkThatSomebodyPlanted) {
-  const fs::path precious = directory_.path() / "precious";
-  std::ofstream{precious} << "precious";
   TemporaryFile made{directory_.path()};
-  fs::create_symlink(precious, file());
+  fs::create_symlink(at("precious"), file());
   EXPECT_THROW((void)made.publish(file(), Publish::only_new), base::Error);
   EXPECT_TRUE(fs::is_symlink(file()));
   // Who is to replace what has the name replaces the link, and not what it leads to.
   (void)made.publish(file(), Publish::replace);
   EXPECT_FALSE(fs::is_symlink(file()));
-  EXPECT_EQ(content(precious), "precious");
+  EXPECT_EQ(content(at("precious")), "precious");
 }
 
 TEST_F(Files, TakeNoNameThatALinkHasAlready) {
-  const fs::path precious = directory_.path() / "precious";
-  std::ofstream{precious} << "precious";
-  fs::create_symlink(precious, directory_.path() / "run.part0000.h5");
-  write(IfExists::overwrite);
-  EXPECT_EQ(content(precious), "precious");
-  EXPECT_TRUE(fs::exists(directory_.path() / "run.part0000-2.h5"));
+  fs::create_symlink(at("precious"), at("run.part0000.h5"));
+  write({0}, parts_only);
+  EXPECT_EQ(content(at("precious")), "precious");
+  EXPECT_TRUE(fs::exists(at("run.part0000-2.h5")));
 }
 
 TEST_F(Files, ThatAreTemporaryHaveNamesThatNobodyGuesses) {
@@ -85,44 +64,43 @@ TEST_F(Files, ThatAreTemporaryHaveNamesThatNobodyGuesses) {
 class Digest : public RunFileTest {
  protected:
   Digest() {
-    RunWriter writer = new_writer();
-    writer.commit(samples::point(0));
-    writer.commit(samples::point(1));
-    writer.finish(samples::header());
+    write({0, 1});
+    resume().finish(samples::header());
+    whole_ = content();
   }
   /// Makes the file one of those that were written before files had digests.
-  void strip() const { put(std::string_view{content()}.substr(digest_block_bytes)); }
+  void strip() const { put(std::string_view{whole_}.substr(digest_block_bytes)); }
+  [[nodiscard]] DigestState state() const { return digest_state(file()); }
+
+  std::string whole_;
 };
 
 TEST_F(Digest, StandsBeforeTheRestThatItIsOf) {
-  const std::string bytes = content();
   base::Blake2b digest;
-  digest.add(std::string_view{bytes}.substr(digest_block_bytes));
-  EXPECT_THAT(bytes, testing::StartsWith("isoscale file, digest version 1\ndigest blake2b-256 " +
-                                         digest.finish() + "\nbytes " +
-                                         std::to_string(bytes.size() - 512) + "\n"));
-  EXPECT_EQ(bytes[511], '\n');
-  EXPECT_EQ(bytes.substr(513, 3), "HDF");
-  EXPECT_EQ(digest_state(file()), DigestState::right);
+  digest.add(std::string_view{whole_}.substr(digest_block_bytes));
+  EXPECT_THAT(whole_, testing::StartsWith("isoscale file, digest version 1\ndigest blake2b-256 " +
+                                          digest.finish() + "\nbytes " +
+                                          std::to_string(whole_.size() - 512) + "\n"));
+  EXPECT_EQ(whole_[511], '\n');
+  EXPECT_EQ(whole_.substr(513, 3), "HDF");
+  EXPECT_EQ(state(), DigestState::right);
 }
 
 TEST_F(Digest, FindsEveryChange) {
-  const std::string whole = content();
-  for (std::size_t at = 0; at < whole.size(); at += at < 512 ? 1 : 977) {
-    std::string changed = whole;
+  for (std::size_t at = 0; at < whole_.size(); at += at < 512 ? 1 : 977) {
+    std::string changed = whole_;
     changed[at] = static_cast<char>(changed[at] ^ 1);
     put(changed);
-    ASSERT_NE(digest_state(file()), DigestState::right) << at;
+    ASSERT_NE(state(), DigestState::right) << at;
   }
-  put(whole + '\0');
-  EXPECT_EQ(digest_state(file()), DigestState::wrong);
-  put(std::string_view{whole}.substr(0, whole.size() - 1));
-  EXPECT_EQ(digest_state(file()), DigestState::wrong);
-  put(std::string_view{whole}.substr(0, 100));
-  EXPECT_EQ(digest_state(file()), DigestState::wrong);
+  for (const std::string& changed :
+       {whole_ + '\0', whole_.substr(0, whole_.size() - 1), whole_.substr(0, 100)}) {
+    put(changed);
+    EXPECT_EQ(state(), DigestState::wrong);
+  }
   put("");
-  EXPECT_EQ(digest_state(file()), DigestState::none);
-  EXPECT_EQ(digest_state(directory_.path() / "absent"), DigestState::none);
+  EXPECT_EQ(state(), DigestState::none);
+  EXPECT_EQ(digest_state(at("absent")), DigestState::none);
 }
 
 TEST_F(Digest, WhenWrongIsWarnedOfAndTheRestIsRead) {
@@ -131,42 +109,38 @@ TEST_F(Digest, WhenWrongIsWarnedOfAndTheRestIsRead) {
   EXPECT_EQ(run.points.size(), 2U);
   EXPECT_EQ(run.points[1].rows, samples::rows());
   ASSERT_FALSE(run.warnings.empty());
-  EXPECT_THAT(run.warnings.back(), AllOf(HasSubstr("run.h5"), HasSubstr("digest differs")));
-  EXPECT_THAT([&] { (void)RunWriter::resume(file(), run, {}); },
-              ThrowsMessage<base::UsageError>(
-                  AllOf(HasSubstr("digest differs"), HasSubstr("not gone on with"))));
+  EXPECT_THAT(run.warnings.back(), testing::AllOf(HasSubstr("run.h5"), HasSubstr("digest")));
+  expect_error([&] { (void)resume(); }, {"digest differs", "not gone on with"});
 }
 
 TEST_F(Digest, IsMissedByNobodyInOlderFilesAndComesWithTheNextPoint) {
   strip();
-  EXPECT_EQ(digest_state(file()), DigestState::none);
+  EXPECT_EQ(state(), DigestState::none);
   const RunData run = read_run(file());
   EXPECT_EQ(run.warnings, samples::header().warnings);
   EXPECT_EQ(run.points.size(), 2U);
-  RunWriter::resume(file(), run, {}).commit(samples::point(2));
-  EXPECT_EQ(digest_state(file()), DigestState::right);
+  resume().commit(samples::point(2));
+  EXPECT_EQ(state(), DigestState::right);
   EXPECT_EQ(read_run(file()).points.size(), 3U);
 }
 
 TEST_F(Digest, OfPartsIsLookedAtToo) {
-  const RunData one_file = read_run(file());
-  RunWriter::resume(file(), one_file, {}, units::Bytes{1}).commit(samples::point(2));
-  const auto part = directory_.path() / "run.part0002.h5";
+  resume(parts_only).commit(samples::point(2));
+  const auto part = at("run.part0002.h5");
   EXPECT_EQ(digest_state(part), DigestState::right);
-  EXPECT_EQ(read_run(file()).warnings, one_file.warnings);
-  std::ofstream{part, std::ios::binary | std::ios::app} << 'x';
+  EXPECT_EQ(read_run(file()).warnings, samples::header().warnings);
+  put(part, content(part) + 'x');
   const RunData damaged = read_run(file());
   EXPECT_EQ(damaged.points.size(), 3U);
-  EXPECT_THAT(damaged.warnings.back(), HasSubstr("run.part0002.h5 is not as Isoscale wrote it"));
+  EXPECT_THAT(damaged.warnings.back(), HasSubstr("run.part0002.h5"));
 }
 
 /// The run that a child process read has all that the run file holds.
 TEST_F(Digest, ChangesNothingInWhatIsRead) {
   const RunData here = read_run(file());
-  const std::string whole = content();
   strip();
   const RunData apart = read_run(file());
-  put(whole);
+  put(whole_);
   expect_same(apart, here);
   EXPECT_EQ(apart.preflight, here.preflight);
   EXPECT_EQ(apart.calibration, here.calibration);
@@ -177,46 +151,37 @@ TEST_F(Digest, ChangesNothingInWhatIsRead) {
 
 class Summary : public RunFileTest {
  protected:
-  Summary() {
-    RunWriter writer = new_writer();
-    writer.commit(samples::point(0));
-    writer.commit(samples::skipped_point(1));
-  }
+  Summary() { write({0, 1}); }
 
   /// The stored summary is what the whole file gives.
   void expect_same() const {
-    const std::optional<RunSummary> stored = read_summary(file());
+    std::optional<RunSummary> stored = read_summary(file());
     ASSERT_TRUE(stored);
     Confidences confidences;
-    const RunSummary read = summary_of(read_run(file()), confidences);
-    RunSummary without_parts = *stored;
-    for (PointFigures& figures : without_parts.figures) figures.part_file.reset();
-    EXPECT_EQ(summary_text(without_parts), summary_text(read));
+    for (PointFigures& figures : stored->figures) figures.part_file.reset();
+    EXPECT_EQ(summary_text(*stored), summary_text(summary_of(read_run(file()), confidences)));
   }
 };
 
 TEST_F(Summary, IsThatOfTheWholeFileAtEveryCommit) {
+  resume().commit(samples::skipped_point(2));
   expect_same();
-  const RunData run = read_run(file());
-  RunWriter writer = RunWriter::resume(file(), run, {1}, units::Bytes{1});
+  RunWriter writer = RunWriter::resume(file(), read_run(file()), {1}, parts_only);
   expect_same();
-  writer.commit(samples::point(2));
+  writer.commit(samples::point(3));
   expect_same();
-  EXPECT_EQ(read_summary(file())->run.points.size(), 2U);
-  EXPECT_EQ(read_summary(file())->figures[1].part_file, "run.part0002.h5");
-  RunData last = run;
-  last.complete = true;
-  last.ended = "2026-01-02T03:05:00Z";
-  writer.finish(last);
+  EXPECT_EQ(read_summary(file())->run.points.size(), 3U);
+  EXPECT_EQ(read_summary(file())->figures[2].part_file, "run.part0003.h5");
+  writer.finish(ended());
   expect_same();
   EXPECT_TRUE(read_summary(file())->run.complete);
   EXPECT_EQ(digest_state(file()), DigestState::right) << "which covers the summary, too";
 }
 
 TEST_F(Summary, IsNotUsedWhereAPartIsMissing) {
-  RunWriter::resume(file(), read_run(file()), {}, units::Bytes{1}).commit(samples::point(2));
+  resume(parts_only).commit(samples::point(2));
   ASSERT_TRUE(read_summary(file()));
-  std::filesystem::remove(directory_.path() / "run.part0002.h5");
+  fs::remove(at("run.part0002.h5"));
   EXPECT_FALSE(read_summary(file()));
 }
 
@@ -236,14 +201,12 @@ TEST_F(Summary, IsNotUsedWhenDamaged) {
     put(changed);
     ASSERT_FALSE(read_summary(file())) << at;
   }
-  put(std::string_view{whole}.substr(0, whole.size() - 1));
-  EXPECT_FALSE(read_summary(file()));
-  put(whole + ' ');
-  EXPECT_FALSE(read_summary(file()));
-  put("");
-  EXPECT_FALSE(read_summary(file()));
-  EXPECT_FALSE(read_summary(directory_.path()));
-  EXPECT_FALSE(read_summary(directory_.path() / "absent"));
+  for (const std::string& changed :
+       {whole.substr(0, whole.size() - 1), whole + ' ', std::string{}}) {
+    put(changed);
+    EXPECT_FALSE(read_summary(file()));
+  }
+  for (const fs::path& none : {directory_.path(), at("absent")}) EXPECT_FALSE(read_summary(none));
 }
 
 }  // namespace

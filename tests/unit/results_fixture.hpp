@@ -14,18 +14,47 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "refusal.hpp"
 #include "results/hdf5/hdf5.hpp"
 #include "results/reader/reader.hpp"
 #include "results/records/point_layout.hpp"
 #include "results/writer/writer.hpp"
-#include "tests/unit/results_samples.hpp"
+#include "results_samples.hpp"
 
 namespace isoscale::results {
+
+using settings::IfExists;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// The header of a run that ended.
+inline RunData ended() {
+  RunData last = samples::header();
+  last.ended = "2026-01-02T03:05:00Z";
+  last.complete = true;
+  return last;
+}
+/// The header of another run than samples::header().
+inline RunData another_run() {
+  RunData other = samples::header();
+  other.id = "another";
+  return other;
+}
+
+/// `call` throws an Error whose sentence has all of `words`.
+template <class Error = base::UsageError, class Call>
+void expect_error(const Call& call, const std::vector<std::string>& words) {
+  const std::string said = testing_support::usage_error<Error>(call);
+  for (const std::string& word : words) EXPECT_THAT(said, HasSubstr(word));
+}
 
 /// A run file in a directory of its own, and ways to damage it.
 class RunFileTest : public testing::Test {
  protected:
-  [[nodiscard]] std::filesystem::path file() const { return directory_.path() / "run.h5"; }
+  [[nodiscard]] std::filesystem::path at(const std::string& name) const {
+    return directory_.path() / name;
+  }
+  [[nodiscard]] std::filesystem::path file() const { return at("run.h5"); }
   static std::string content(const std::filesystem::path& path) {
     std::ifstream in{path, std::ios::binary};
     return {std::istreambuf_iterator<char>{in}, {}};
@@ -36,13 +65,24 @@ class RunFileTest : public testing::Test {
   }
   void put(std::string_view bytes) const { put(file(), bytes); }
 
-  [[nodiscard]] RunWriter new_writer(settings::IfExists if_exists = settings::IfExists::refuse,
+  /// Every point of a writer with this limit goes to a part of its own.
+  static constexpr units::Bytes parts_only{1};
+
+  [[nodiscard]] RunWriter new_writer(IfExists if_exists = IfExists::refuse,
                                      units::Bytes part_limit = default_part_limit) const {
     return RunWriter{file(), samples::header(), if_exists, part_limit};
   }
+  /// Commits these points to a new file and leaves it as a run does that did not end.
+  void write(const std::vector<int>& points, units::Bytes part_limit = default_part_limit) const {
+    RunWriter writer = new_writer(IfExists::overwrite, part_limit);
+    for (const int index : points) writer.commit(samples::point(index));
+  }
+  [[nodiscard]] RunWriter resume(units::Bytes part_limit = default_part_limit) const {
+    return RunWriter::resume(file(), read_run(file()), {}, part_limit);
+  }
   /// The point as it is read from a new file that has it alone.
   [[nodiscard]] PointData written_and_read(const PointData& point) const {
-    new_writer(settings::IfExists::overwrite).commit(point);
+    new_writer(IfExists::overwrite).commit(point);
     return read_run(file()).points.at(0);
   }
   static std::vector<int> indices(const RunData& run) {
@@ -72,10 +112,7 @@ class RunFileTest : public testing::Test {
   /// The reader refuses the file in a sentence that has `why` and says to copy it again, or that
   /// has another `advice`.
   void expect_refused(const char* why, const char* advice = "copy it again") const {
-    EXPECT_THAT(
-        [&] { (void)read_run(file()); },
-        testing::ThrowsMessage<base::UsageError>(testing::AllOf(
-            testing::HasSubstr("run.h5"), testing::HasSubstr(why), testing::HasSubstr(advice))));
+    expect_error([&] { (void)read_run(file()); }, {"run.h5", why, advice});
   }
 
   samples::Directory directory_;

@@ -1,39 +1,25 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
-#include <fstream>
 
 #include "base/error.hpp"
 #include "results/hdf5/run_files.hpp"
-#include "tests/unit/results_fixture.hpp"
+#include "results_fixture.hpp"
 
+/// Where run files may be written, and by whom.
 namespace isoscale::results {
 namespace {
 
-using settings::IfExists;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
-
 class Output : public RunFileTest {
  protected:
-  /// Refuses the path in a sentence that has all of `words`.
   static void expect_no_output(const std::filesystem::path& path, IfExists if_exists,
                                const std::vector<std::string>& words) {
-    try {
-      check_output(path, if_exists);
-      ADD_FAILURE() << path;
-    } catch (const base::UsageError& error) {
-      for (const std::string& word : words) EXPECT_THAT(error.what(), HasSubstr(word));
-    }
+    expect_error([&] { check_output(path, if_exists); }, words);
   }
 };
 
@@ -43,34 +29,24 @@ TEST_F(Output, IsAcceptedWhereItCanBeWrittenAndLeavesNothing) {
   EXPECT_TRUE(directory_.names().empty());
 }
 
-TEST_F(Output, RefusesAnExistingFileUnlessForced) {
-  put(file(), "precious");
-  expect_no_output(file(), IfExists::refuse, {"run.h5 exists already", "--force"});
-  check_output(file(), IfExists::overwrite);
-  EXPECT_EQ(content(file()), "precious");
-  EXPECT_THAT(directory_.names(), ElementsAre("run.h5"));
-}
-
 TEST_F(Output, RefusesPartsOfAnEarlierRun) {
-  put(directory_.path() / "run.part0003.h5", "precious");
-  put(directory_.path() / "run.party.h5", "no part");
+  put(at("run.part0003.h5"), "precious");
+  put(at("run.party.h5"), "no part");
   expect_no_output(file(), IfExists::refuse, {"run.part0003.h5"});
-  check_output(directory_.path() / "other.h5", IfExists::refuse);
+  check_output(at("other.h5"), IfExists::refuse);
 }
 
 TEST_F(Output, RefusesPlacesThatTakeNoFile) {
-  const auto folder = directory_.path();
-  expect_no_output(folder / "no" / "run.h5", IfExists::refuse,
-                   {"no/run.h5", "does not exist; create it"});
-  put(file(), "a file");
-  std::filesystem::create_symlink("nowhere", folder / "link.h5");
+  put("a file");
+  std::filesystem::create_symlink("nowhere", at("link.h5"));
+  expect_no_output(at("no/run.h5"), IfExists::refuse, {"no/run.h5", "create it"});
   expect_no_output(file() / "run.h5", IfExists::refuse, {"not a directory"});
-  expect_no_output(folder, IfExists::overwrite, {"it is a directory"});
-  expect_no_output(folder / "", IfExists::overwrite, {"names no file"});
+  expect_no_output(directory_.path(), IfExists::overwrite, {"it is a directory"});
+  expect_no_output(at(""), IfExists::overwrite, {"names no file"});
   expect_no_output("/dev/null", IfExists::overwrite, {"not a regular file"});
   expect_no_output("/proc/run.h5", IfExists::refuse, {"/proc"});
-  expect_no_output(folder / (std::string(250, 'x') + ".h5"), IfExists::refuse, {"characters"});
-  expect_no_output(folder / "link.h5", IfExists::overwrite, {"leads nowhere"});
+  expect_no_output(at(std::string(250, 'x') + ".h5"), IfExists::refuse, {"characters"});
+  expect_no_output(at("link.h5"), IfExists::overwrite, {"leads nowhere"});
 }
 
 /// Somebody without rights on other people's files, even when the tests run as root.
@@ -102,52 +78,41 @@ TEST_F(Output, RefusesADirectoryWithoutPermission) {
 
 TEST_F(Output, RefusesToReplaceOtherPeoplesFilesWhereOnlyTheyMay) {
   if (geteuid() != 0) GTEST_SKIP() << "needs two users, so root";
-  put(file(), "precious");
+  put("precious");
   ASSERT_EQ(chmod(directory_.path().c_str(), 01777), 0);
   const Stranger stranger;
   expect_no_output(file(), IfExists::overwrite, {"belongs to somebody else"});
 }
 
 TEST_F(Output, GoesThroughALink) {
-  put(directory_.path() / "real.h5", "old");
+  put(at("real.h5"), "old");
   std::filesystem::create_symlink("real.h5", file());
   check_output(file(), IfExists::overwrite);
-  new_writer(IfExists::overwrite).commit(samples::point(0));
+  write({0});
   EXPECT_TRUE(std::filesystem::is_symlink(file()));
-  EXPECT_EQ(read_run(directory_.path() / "real.h5").points.size(), 1U);
+  EXPECT_EQ(read_run(at("real.h5")).points.size(), 1U);
 }
 
-TEST_F(Output, HasNoFileBeforeTheFirstPoint) {
+TEST_F(Output, HasNoNewFileBeforeTheFirstPoint) {
   {
     const RunWriter writer = new_writer();
     EXPECT_TRUE(directory_.names().empty());
   }
   EXPECT_TRUE(directory_.names().empty());
-}
-
-TEST_F(Output, KeepsTheOldFileUntilTheFirstPoint) {
-  put(file(), "old");
-  RunWriter writer{file(), samples::header(), IfExists::overwrite};
-  EXPECT_EQ(content(file()), "old");
+  put("old");
+  RunWriter writer = new_writer(IfExists::overwrite);
+  EXPECT_EQ(content(), "old");
   writer.commit(samples::point(0));
   EXPECT_EQ(read_run(file()).points.size(), 1U);
 }
 
 TEST_F(Output, DoesNotReplaceWhatCameIntoBeingMeanwhile) {
   RunWriter writer = new_writer();
-  put(file(), "somebody else's");
-  EXPECT_THAT([&] { writer.commit(samples::point(0)); },
-              ThrowsMessage<base::Error>(AllOf(HasSubstr("run.h5"), HasSubstr("not overwritten"))));
-  EXPECT_EQ(content(file()), "somebody else's");
+  put("somebody else's");
+  expect_error<base::Error>([&] { writer.commit(samples::point(0)); },
+                            {"run.h5", "not overwritten"});
+  EXPECT_EQ(content(), "somebody else's");
   EXPECT_THAT(directory_.names(), ElementsAre("run.h5"));
-}
-
-TEST_F(Output, SurvivesTheLossOfTheName) {
-  RunWriter writer = new_writer();
-  writer.commit(samples::point(0));
-  std::filesystem::remove(file());
-  writer.commit(samples::point(1));
-  EXPECT_EQ(read_run(file()).points.size(), 2U);
 }
 
 TEST_F(Output, TakesAPathRelativeToTheWorkingDirectory) {
@@ -163,19 +128,16 @@ TEST_F(Output, TakesAPathRelativeToTheWorkingDirectory) {
 TEST_F(Output, FindsTooLittleRoomBeforeItChangesAnything) {
   RunWriter writer = new_writer();
   writer.commit(samples::point(0));
-  const std::string before = content(file());
-
+  const std::string before = content();
   rlimit old_limit{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &old_limit), 0);
   const auto old_handler = signal(SIGXFSZ, SIG_IGN);
   const rlimit tight{.rlim_cur = before.size() + 100'000, .rlim_max = old_limit.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &tight), 0);
-  EXPECT_THAT([&] { writer.commit(samples::point(1)); },
-              ThrowsMessage<base::Error>(AllOf(HasSubstr("reserve"), HasSubstr("too large"))));
+  expect_error<base::Error>([&] { writer.commit(samples::point(1)); }, {"reserve", "too large"});
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old_limit), 0);
   signal(SIGXFSZ, old_handler);
-
-  EXPECT_EQ(content(file()), before);
+  EXPECT_EQ(content(), before);
   EXPECT_THAT(directory_.names(), ElementsAre("run.h5"));
   writer.commit(samples::point(1));
   EXPECT_EQ(read_run(file()).points.size(), 2U);
@@ -191,83 +153,154 @@ TEST_F(Output, SweepsTemporaryFilesOfDeadProcessesOnly) {
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
   ASSERT_EQ(directory_.names().size(), 1U);
   const TemporaryFile living{directory_.path()};
-  put(directory_.path() / ".isoscale-elsewhere-99999999-0.tmp", "of another machine");
+  put(at(".isoscale-elsewhere-99999999-0.tmp"), "of another machine");
   check_output(file(), IfExists::refuse);
   EXPECT_THAT(directory_.names(),
               testing::UnorderedElementsAre(".isoscale-elsewhere-99999999-0.tmp",
                                             living.path().filename().string()));
 }
 
-class Parts : public Output {
- protected:
-  /// Room for the header and one point, not for two.
-  static constexpr units::Bytes one_point{600'000};
-};
+using Parts = Output;
 
 TEST_F(Parts, ArePointsPastTheLimit) {
-  RunWriter writer = new_writer(IfExists::refuse, units::Bytes{1});
-  writer.commit(samples::point(0));
-  writer.commit(samples::point(12));
-  writer.finish(samples::header());
+  write({0, 12}, parts_only);
   EXPECT_THAT(directory_.names(), ElementsAre("run.h5", "run.part0000.h5", "run.part0012.h5"));
   const RunData run = read_run(file());
-  ASSERT_EQ(run.points.size(), 2U);
-  EXPECT_EQ(run.points[1].index, 12);
+  EXPECT_THAT(indices(run), ElementsAre(0, 12));
   EXPECT_EQ(run.points[1].step_times, samples::point(12).step_times);
 }
 
-TEST_F(Parts, StandBesideSmallPoints) {
-  RunWriter writer = new_writer(IfExists::refuse, one_point);
-  writer.commit(samples::point(0));
-  writer.commit(samples::point(1, 20000));
-  writer.commit(samples::skipped_point(2));
-  EXPECT_THAT(directory_.names(), ElementsAre("run.h5", "run.part0001.h5"));
-  EXPECT_EQ(read_run(file()).points.size(), 3U);
-}
-
 TEST_F(Parts, AreFoundThroughALinkToTheRunFile) {
-  const auto links = directory_.path() / "links";
-  std::filesystem::create_directory(links);
-  std::filesystem::create_symlink("../run.h5", links / "latest.h5");
-  new_writer(IfExists::refuse, units::Bytes{1}).commit(samples::point(0));
-  EXPECT_EQ(read_run(links / "latest.h5").points.size(), 1U);
-  RunWriter::resume(links / "latest.h5", read_run(links / "latest.h5"), {}, units::Bytes{1})
-      .commit(samples::point(1));
-  EXPECT_EQ(read_run(links / "latest.h5").points.size(), 2U);
+  const auto link = at("links/latest.h5");
+  std::filesystem::create_directory(at("links"));
+  std::filesystem::create_symlink("../run.h5", link);
+  write({0}, parts_only);
+  EXPECT_EQ(read_run(link).points.size(), 1U);
+  RunWriter::resume(link, read_run(link), {}, parts_only).commit(samples::point(1));
+  EXPECT_EQ(read_run(link).points.size(), 2U);
   EXPECT_THAT(directory_.names(),
               ElementsAre("links", "run.h5", "run.part0000.h5", "run.part0001.h5"));
 }
 
 TEST_F(Parts, OfAReplacedRunGoWithIt) {
-  new_writer(IfExists::refuse, units::Bytes{1}).commit(samples::point(5));
-  RunData second = samples::header();
-  second.id = "another";
-  RunWriter writer{file(), second, IfExists::overwrite, units::Bytes{1}};
+  write({5}, parts_only);
+  RunWriter writer{file(), another_run(), IfExists::overwrite, parts_only};
   EXPECT_EQ(read_run(file()).id, "0123456789abcdef");
-  put(directory_.path() / "run.part0007.h5", "of nobody");
+  put(at("run.part0007.h5"), "of nobody");
   writer.commit(samples::point(6));
   EXPECT_THAT(directory_.names(), ElementsAre("run.h5", "run.part0006.h5", "run.part0007.h5"));
   EXPECT_EQ(read_run(file()).id, "another");
 }
 
 TEST_F(Parts, ThatAreMissingForeignOrAloneAreRefused) {
-  const auto part = directory_.path() / "run.part0000.h5";
-  new_writer(IfExists::refuse, units::Bytes{1}).commit(samples::point(0));
-  EXPECT_THAT([&] { (void)read_run(part); },
-              ThrowsMessage<base::UsageError>(
-                  AllOf(HasSubstr("run.part0000.h5"), HasSubstr("only a part of the run run.h5"))));
-  const std::string bytes = content(part);
+  const auto part = at("run.part0000.h5");
+  write({0}, parts_only);
+  expect_error([&] { (void)read_run(part); }, {"run.part0000.h5", "of the run run.h5"});
   std::filesystem::remove(part);
-  EXPECT_THAT([&] { (void)read_run(file()); },
-              ThrowsMessage<base::UsageError>(
-                  AllOf(HasSubstr("run.part0000.h5"), HasSubstr("no such file"))));
-  RunData other = samples::header();
-  other.id = "another";
-  RunWriter{directory_.path() / "b.h5", other, IfExists::refuse, units::Bytes{1}}.commit(
-      samples::point(0));
-  std::filesystem::rename(directory_.path() / "b.part0000.h5", part);
-  EXPECT_THAT([&] { (void)read_run(file()); },
-              ThrowsMessage<base::UsageError>(HasSubstr("belongs to another run")));
+  expect_error([&] { (void)read_run(file()); }, {"run.part0000.h5", "no such file"});
+  RunWriter{at("b.h5"), another_run(), IfExists::refuse, parts_only}.commit(samples::point(0));
+  std::filesystem::rename(at("b.part0000.h5"), part);
+  expect_error([&] { (void)read_run(file()); }, {"belongs to another run"});
+}
+
+class Owner : public RunFileTest {
+ protected:
+  [[nodiscard]] std::vector<int> committed() const { return indices(read_run(file())); }
+};
+
+TEST_F(Owner, IsTheLaunchThatWritesUntilItEnds) {
+  {
+    RunWriter writer = new_writer();
+    writer.commit(samples::point(0));
+    for (const int index : {1, 2}) {
+      expect_error([&] { (void)resume(); }, {"run.h5", "written by another launch"});
+      expect_error([&] { (void)new_writer(IfExists::overwrite); }, {"written by another launch"});
+      writer.commit(samples::point(index));
+    }
+    writer.finish(samples::header());
+  }
+  EXPECT_THAT(committed(), ElementsAre(0, 1, 2));
+  EXPECT_THAT(directory_.names(), ElementsAre("run.h5"));
+  resume().commit(samples::point(3));
+  EXPECT_THAT(committed(), ElementsAre(0, 1, 2, 3));
+}
+
+TEST_F(Owner, IsOneOfTwoThatResumeOrReplace) {
+  write({0});
+  {
+    RunWriter first = resume();
+    EXPECT_THROW((void)resume(), base::UsageError);
+    first.commit(samples::point(1));
+    EXPECT_THAT(committed(), ElementsAre(0, 1));
+  }
+  RunWriter first = new_writer(IfExists::overwrite);
+  EXPECT_THROW((void)new_writer(IfExists::overwrite), base::UsageError);
+  first.commit(samples::point(5));
+  EXPECT_THROW((void)new_writer(IfExists::overwrite), base::UsageError);
+  EXPECT_THAT(committed(), ElementsAre(5));
+}
+
+TEST_F(Owner, IsTheFirstOfTwoThatBeginWithoutAFile) {
+  RunWriter first = new_writer(IfExists::overwrite);
+  RunWriter second = new_writer(IfExists::overwrite);
+  first.commit(samples::point(0));
+  expect_error<base::Error>([&] { second.commit(samples::point(1)); },
+                            {"another launch has written", "not overwritten"});
+  EXPECT_THAT(committed(), ElementsAre(0));
+  EXPECT_THAT(directory_.names(), ElementsAre("run.h5"));
+}
+
+TEST_F(Owner, OfAnotherProcessIsSeenAndIsGoneWhenThatIsKilled) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    RunWriter writer = new_writer();
+    writer.commit(samples::point(0));
+    if (::write(ends[1], "x", 1) == 1) pause();
+    _exit(1);
+  }
+  char written = 0;
+  ASSERT_EQ(::read(ends[0], &written, 1), 1);
+  EXPECT_THROW((void)resume(), base::UsageError);
+  ASSERT_EQ(kill(child, SIGKILL), 0);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  resume().commit(samples::point(1));
+  EXPECT_THAT(committed(), ElementsAre(0, 1));
+  EXPECT_THAT(directory_.names(), ElementsAre("run.h5"));
+}
+
+TEST_F(Owner, LeavesAReadOnlyFileAlone) {
+  write({0});
+  const auto before = std::filesystem::last_write_time(file());
+  std::filesystem::permissions(file(), std::filesystem::perms{0444});
+  expect_error([&] { (void)resume(); }, {"run.h5", "read-only"});
+  EXPECT_EQ(std::filesystem::last_write_time(file()), before);
+  EXPECT_EQ(std::filesystem::status(file()).permissions(), std::filesystem::perms{0444});
+}
+
+TEST_F(Owner, KeepsThePermissionsOfWhatItReplaces) {
+  write({0});
+  for (const unsigned mode : {0600U, 0664U}) {
+    std::filesystem::permissions(file(), std::filesystem::perms{mode});
+    RunWriter writer = mode == 0600U ? resume() : new_writer(IfExists::overwrite);
+    writer.commit(samples::point(4));
+    EXPECT_EQ(std::filesystem::status(file()).permissions(), std::filesystem::perms{mode});
+    writer.finish(samples::header());
+    EXPECT_EQ(std::filesystem::status(file()).permissions(), std::filesystem::perms{mode});
+  }
+}
+
+TEST_F(Owner, ResumesOnlyWhatItHasRead) {
+  write({0});
+  const RunData read = read_run(file());
+  resume().commit(samples::point(1));
+  expect_error([&] { (void)RunWriter::resume(file(), read, {}); }, {"changed by another launch"});
+  const RunData again = read_run(file());
+  resume().finish(ended());
+  EXPECT_THROW((void)RunWriter::resume(file(), again, {}), base::UsageError);
+  EXPECT_THAT(committed(), ElementsAre(0, 1));
 }
 
 }  // namespace

@@ -1,28 +1,26 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <tuple>
 
 #include "base/error.hpp"
+#include "results/hdf5/run_hdf5.hpp"
 #include "results/records/op_records.hpp"
 #include "results/records/point_facts.hpp"
-#include "tests/unit/results_fixture.hpp"
+#include "results_fixture.hpp"
 
+/// What a run file keeps of a run, and which points are refused before they are written.
 namespace isoscale::results {
 namespace {
 
-using settings::IfExists;
-using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::Pair;
-using testing::ThrowsMessage;
 
 using RunFile = RunFileTest;
 
 TEST_F(RunFile, KeepsTheHeader) {
-  RunData last = samples::header();
-  last.ended = "2026-01-02T03:05:00Z";
-  last.complete = true;
+  RunData last = ended();
   last.warnings = {"the clock drifts", "a second one"};
   new_writer().finish(last);
   const RunData run = read_run(file());
@@ -52,65 +50,17 @@ TEST_F(RunFile, KeepsAPoint) {
   EXPECT_EQ(run.points[0].looks, (Looks{.planned = 9, .made = 2, .growth = 1.5}));
 }
 
-TEST(UnitOfFact, FollowsFromItsName) {
-  for (const auto& [name, unit] : {std::pair{"memory_total", "B"},
-                                   {"gpu_memory_used", "B"},
-                                   {"gpu_memory_clock_max", "Hz"},
-                                   {"gpu_sm_clock", "Hz"},
-                                   {"gpu_power_limit", "W"},
-                                   {"boot_seconds", "s"},
-                                   {"gpu_nvlinks", "1"},
-                                   {"cores", "1"}}) {
-    EXPECT_EQ(unit_of_fact(name), unit) << name;
+/// All that the file keeps of an op, with its waits and transfers.
+auto kept(const program::Outline& outline, const program::OutlineOp& op) {
+  std::vector<std::tuple<int, std::uint32_t>> waits;
+  for (const program::Wait& at : outline.waits_of(op)) waits.emplace_back(at.stream, at.count);
+  std::vector<std::tuple<program::Direction, mesh::Axis, int, std::uint64_t>> transfers;
+  for (const program::OutlineTransfer& at : outline.transfers_of(op)) {
+    transfers.emplace_back(at.direction, at.axis, at.offset, at.bytes);
   }
-}
-
-TEST(ChoicesOfRun, NamesEachShapeOnceAndAsFirstChosen) {
-  RunData run = samples::header();
-  EXPECT_THAT([&] { (void)choices_of_run(run, "old.h5"); },
-              ThrowsMessage<base::UsageError>(
-                  testing::AllOf(testing::StartsWith("old.h5: "), HasSubstr("--device cuda"))));
-  run.points = {samples::skipped_point(0), samples::point(1), samples::point(2)};
-  run.points[2].gemm_choices = {{.shape = "bf16 8x8x8 T", .algorithm = "other"},
-                                {.shape = "new", .algorithm = "b1"}};
-  const auto choices = choices_of_run(run, "old.h5");
-  ASSERT_EQ(choices.size(), 3U);
-  EXPECT_EQ(choices[1].algorithm, "a0");
-  EXPECT_EQ(choices[2].shape, "new");
-}
-
-/// A file of each older schema lacks what later ones added, and is read with the defaults.
-TEST_F(RunFile, OfAnOlderSchemaIsReadWithoutWhatLaterOnesAdded) {
-  new_writer().commit(samples::point(0));
-  const auto as_of = [&](const char* version, const char* group,
-                         const std::vector<const char*>& absent) {
-    change("", [&](hdf5::Group& root) { root.set("schema_version", version); });
-    change(group, [&](hdf5::Group& of) {
-      for (const char* const name : absent) of.remove(name);
-    });
-    return read_run(file()).points.at(0);
-  };
-  PointData point =
-      as_of("1.5", "points/0000/ops", {"gemm_shape", "gemm_m", "gemm_n", "gemm_k", "gemm_batch"});
-  const program::OutlineOp& gemm = point.outline.of(3).ops.at(0);
-  EXPECT_EQ(gemm.flop, 2000000001.0);
-  EXPECT_EQ(gemm.gemm, program::GemmShape{});
-  EXPECT_EQ(point.soak, samples::point(0).soak);
-
-  point = as_of("1.2", "points/0000", {"op_sums", "solo_times", "device_series"});
-  EXPECT_EQ(point.looks, Looks{});
-  EXPECT_EQ(point.soak, Soak{});
-  EXPECT_EQ(point.measured_seconds, std::nullopt);
-  EXPECT_TRUE(point.clock_drift.empty());
-  EXPECT_EQ(point.stopped_because, "precision");
-
-  change("points/0000", [](hdf5::Group& group) { group.set("graph", std::int64_t{1}); });
-  point = as_of("1.0", "points/0000", {"gemm_choices", "communicators", "rows"});
-  EXPECT_EQ(point.folded_reason, "one core");
-  EXPECT_EQ(point.graph, "off");
-  EXPECT_TRUE(point.gemm_choices.empty());
-  EXPECT_TRUE(point.communicators.empty());
-  EXPECT_TRUE(point.rows.empty());
+  return std::tuple{op.kind,  op.stream, op.place.phase, op.place.layer, op.place.microbatch,
+                    op.flop,  op.bytes,  op.axes,        op.gemm,        waits,
+                    transfers};
 }
 
 TEST_F(RunFile, KeepsOpsWithWaitsAndTransfers) {
@@ -118,54 +68,15 @@ TEST_F(RunFile, KeepsOpsWithWaitsAndTransfers) {
   EXPECT_EQ(set.mesh, (mesh::Shape{.dp = 2, .pp = 2}));
   EXPECT_THAT(set.outline_of_rank, ElementsAre(0, 0, 1, 1));
   ASSERT_EQ(set.outlines.size(), 2U);
-  const program::Outline& outline = set.of(3);
-  EXPECT_THAT(outline.streams, ElementsAre("compute", "dp", "pp_next"));
-  ASSERT_EQ(outline.ops.size(), 3U);
-  const program::OutlineOp& gemm = outline.ops[0];
-  EXPECT_EQ(gemm.kind, program::OpKind::gemm);
-  EXPECT_EQ(gemm.place.phase, program::Phase::backward);
-  EXPECT_EQ(gemm.place.layer, 1);
-  EXPECT_EQ(gemm.place.microbatch, 1);
-  EXPECT_EQ(gemm.flop, 2000000001.0);
-  EXPECT_EQ(gemm.bytes, 3000U);
-  EXPECT_TRUE(gemm.axes.empty());
-  EXPECT_EQ(gemm.gemm, (program::GemmShape{.m = 1000, .n = 500, .k = 401, .batch = 5}));
-  const program::OutlineOp& reduce = outline.ops[1];
-  EXPECT_EQ(reduce.kind, program::OpKind::all_reduce);
-  EXPECT_EQ(reduce.stream, 1);
-  EXPECT_EQ(reduce.place.layer, -1);
-  EXPECT_EQ(reduce.bytes, 21474836480U);
-  EXPECT_EQ(reduce.axes, mesh::AxisSet{mesh::Axis::dp});
-  EXPECT_EQ(reduce.gemm, program::GemmShape{});
-  ASSERT_EQ(outline.waits_of(reduce).size(), 1U);
-  EXPECT_EQ(outline.waits_of(reduce)[0].stream, 0);
-  EXPECT_EQ(outline.waits_of(reduce)[0].count, 1U);
-  const program::OutlineOp& exchange = outline.ops[2];
-  EXPECT_EQ(exchange.stream, 2);
-  ASSERT_EQ(outline.waits_of(exchange).size(), 1U);
-  EXPECT_EQ(outline.waits_of(exchange)[0].stream, 1);
-  ASSERT_EQ(outline.transfers_of(exchange).size(), 2U);
-  EXPECT_EQ(outline.transfers_of(exchange)[1].direction, program::Direction::receive);
-  EXPECT_EQ(outline.transfers_of(exchange)[1].axis, mesh::Axis::pp);
-  EXPECT_EQ(outline.transfers_of(exchange)[1].offset, -1);
-  EXPECT_EQ(outline.transfers_of(exchange)[1].bytes, 78U);
-}
-
-TEST(StoredOps, HaveEachShapeOnceAndRefuseOnesThatAreNotThere) {
-  PointData point = samples::point(0);
-  program::Outline& outline = point.outline.outlines[0];
-  outline.ops.push_back(outline.ops[0]);
-  outline.ops.back().wait_count = 0;
-  StoredOps stored = to_stored(point.outline);
-  ASSERT_EQ(stored.shapes.size(), 2U);
-  EXPECT_EQ(stored.shapes[1].k, 401U);
-  std::vector<std::int32_t> rows;
-  for (const StoredOutline& at : stored.outlines) {
-    for (const StoredOp& op : at.ops) rows.push_back(op.gemm_shape);
+  for (const int stage : {0, 1}) {
+    const program::Outline& read = set.of(2 * stage);
+    const program::Outline wanted = samples::outline(stage);
+    EXPECT_EQ(read.streams, wanted.streams);
+    ASSERT_EQ(read.ops.size(), wanted.ops.size());
+    for (std::size_t i = 0; i < read.ops.size(); ++i) {
+      EXPECT_EQ(kept(read, read.ops[i]), kept(wanted, wanted.ops[i])) << stage << ' ' << i;
+    }
   }
-  EXPECT_THAT(rows, ElementsAre(0, -1, -1, 0, 1, -1, -1));
-  stored.outlines[1].ops[0].gemm_shape = 2;
-  EXPECT_THROW((void)to_outlines(stored, point.outline.mesh), base::Error);
 }
 
 TEST_F(RunFile, KeepsTracesToTheNanosecond) {
@@ -196,9 +107,22 @@ TEST_F(RunFile, KeepsPointsThatDidNotRunAndWhatIsUnknown) {
   EXPECT_TRUE(run.points[0].outline.outlines.empty());
 }
 
-TEST_F(RunFile, OrdersPointsByIndexBeyondFourDigits) {
+TEST_F(RunFile, KeepsACalibration) {
+  RunData last = samples::header();
   RunWriter writer = new_writer();
-  for (const int index : {10000, 9999, 2}) writer.commit(samples::point(index));
+  writer.commit(samples::point(0));
+  EXPECT_EQ(read_run(file()).calibration, std::nullopt);
+  // An empty one: nothing was fitted.
+  for (const auto& kept : {std::optional{samples::calibration()}, std::optional{CalibrationData{}},
+                           std::optional<CalibrationData>{}}) {
+    last.calibration = kept;
+    writer.finish(last);
+    EXPECT_EQ(read_run(file()).calibration, kept);
+  }
+}
+
+TEST_F(RunFile, OrdersPointsByIndexBeyondFourDigits) {
+  write({10000, 9999, 2});
   EXPECT_THAT(indices(read_run(file())), ElementsAre(2, 9999, 10000));
 }
 
@@ -232,29 +156,150 @@ TEST_F(RunFile, ReplacesBytesThatAreNoText) {
   EXPECT_EQ(run.device_detail, "\uFFFD\uFFFD\uFFFD");
 }
 
-TEST_F(RunFile, RefusesAPointThatContradictsItself) {
-  RunWriter writer = new_writer();
-  PointData ragged = samples::point(3);
-  ragged.step_times[1].pop_back();
-  EXPECT_THAT([&] { writer.commit(ragged); },
-              ThrowsMessage<base::Error>(
-                  testing::AllOf(HasSubstr("point 3"), HasSubstr("3 entries instead of 4"))));
-  PointData stray = samples::point(3);
-  stray.traces[0].ranks[0].spans[0].op = 3;
-  EXPECT_THAT([&] { writer.commit(stray); }, ThrowsMessage<base::Error>(HasSubstr("op 3 of 3")));
-  EXPECT_TRUE(directory_.names().empty());
-}
-
 TEST_F(RunFile, RefusesAnIndexTwiceAndKeepsTheFirst) {
   RunWriter writer = new_writer();
   writer.commit(samples::point(3));
-  EXPECT_THAT([&] { writer.commit(samples::skipped_point(3)); },
-              ThrowsMessage<base::Error>(HasSubstr("point 3")));
+  expect_error<base::Error>([&] { writer.commit(samples::skipped_point(3)); }, {"point 3"});
   writer.commit(samples::point(4));
   const RunData run = read_run(file());
   ASSERT_EQ(run.points.size(), 2U);
   EXPECT_EQ(run.points[0].status, PointStatus::ok);
   EXPECT_THAT(directory_.names(), ElementsAre("run.h5"));
+}
+
+TEST_F(RunFile, MayHaveNoRowsOrRowsThatLackTextsAndNumbers) {
+  PointData point = samples::point(0);
+  point.rows.clear();
+  EXPECT_TRUE(written_and_read(point).rows.empty());
+  point.rows = {
+      {.text = {{"op", "gemm"}, {"cache", ""}}, .number = {{"m", 0}, {"n", std::nan("")}}}, {}};
+  const RowData without_unknowns{.text = {{"op", "gemm"}}, .number = {{"m", 0}}};
+  EXPECT_THAT(written_and_read(point).rows, ElementsAre(without_unknowns, RowData{}));
+}
+
+TEST_F(RunFile, MayHaveManyThousandRows) {
+  PointData point = samples::point(0);
+  point.rows.clear();
+  for (int i = 0; i < 20'000; ++i) {
+    point.rows.push_back({.text = {{"op", "p2p"}, {"kind", i % 2 == 0 ? "latency" : "bandwidth"}},
+                          .number = {{"src", i % 4}, {"dst", (i + 1) % 4}, {"bytes", i}},
+                          .ranks = {i % 4, (i + 1) % 4},
+                          .calls = i + 1,
+                          .times = {{i * 1e-6, i * 2e-6}, {i * 3e-6, i * 4e-6}},
+                          .call_times = std::vector<double>(static_cast<std::size_t>(i % 3), 1.0),
+                          .wrong = i % 5 == 0 ? std::nullopt : std::optional<std::int64_t>{i}});
+  }
+  EXPECT_EQ(written_and_read(point).rows, point.rows);
+  EXPECT_LT(std::filesystem::file_size(file()), 4'000'000U);
+}
+
+TEST_F(RunFile, HasRoomForRowsWithManyKeys) {
+  PointData point = samples::point(0);
+  for (int i = 0; i < 300; ++i) {
+    RowData row = samples::rows()[0];
+    row.text["key" + std::to_string(i)] = "some text";  // a column each
+    row.number["number" + std::to_string(i)] = i;
+    point.rows.push_back(row);
+  }
+  (void)written_and_read(point);
+  EXPECT_LE(std::filesystem::file_size(file()), room_for(point));
+}
+
+TEST_F(RunFile, RefusesAPointThatContradictsItself) {
+  using Damage = std::function<void(PointData&)>;
+  const auto solo = [](std::int64_t time) -> Damage {
+    return [time](PointData& p) { p.solo_times[0].op[0] = units::Nanoseconds{time}; };
+  };
+  constexpr std::int64_t longest = std::int64_t{1} << 53;
+  RunWriter writer = new_writer();
+  for (const auto& [why, damage] : std::initializer_list<std::pair<const char*, Damage>>{
+           {"3 entries instead of 4", [](auto& p) { p.step_times[1].pop_back(); }},
+           {"op 3 of 3", [](auto& p) { p.traces[0].ranks[0].spans[0].op = 3; }},
+           {"row of op_sums", [](auto& p) { p.op_sums[0].gemm.pop_back(); }},
+           {"row of op_sums", [](auto& p) { p.op_sums[0].communication.clear(); }},
+           {"of step 3 of 3", [](auto& p) { p.op_sums[0].step = 3; }},
+           {"of rank 4 of 4", [](auto& p) { p.solo_times[0].rank = 4; }},
+           {"row of solo_times", [](auto& p) { p.solo_times[0].op.pop_back(); }},
+           {"name rank 3 twice", [](auto& p) { p.solo_times.push_back(p.solo_times[0]); }},
+           {"rank 3 took -1 ns", solo(-1)},
+           {"took 9007199254740993 ns", solo(longest + 1)},
+           {"of rank -1 of 4", [](auto& p) { p.device_series[0].rank = -1; }},
+           {"device series", [](auto& p) { p.device_series[0].value.pop_back(); }},
+           {"clock_drift", [](auto& p) { p.clock_drift.pop_back(); }},
+           {"rank 4 of 4", [](auto& p) { p.rows[1].ranks[0] = 4; }},
+           {"rank -1 of 4", [](auto& p) { p.rows[1].ranks[0] = -1; }},
+           {"rank 3 twice", [](auto& p) { p.rows[1].ranks[1] = 3; }},
+           {"1 entries instead of 2", [](auto& p) { p.rows[1].times[0].pop_back(); }},
+           {"2 entries instead of 4", [](auto& p) { p.rows[1].ranks.clear(); }},
+           {"0 calls a play", [](auto& p) { p.rows[1].calls = 0; }},
+           {"-1 wrong elements", [](auto& p) { p.rows[1].wrong = -1; }},
+           {"impossible key 'a/b'", [](auto& p) { p.rows[1].text["a/b"] = "c"; }},
+           {"impossible key ''", [](auto& p) { p.rows[1].number[""] = 1; }}}) {
+    PointData point = samples::point(3);
+    damage(point);
+    expect_error<base::Error>([&] { writer.commit(point); }, {"point 3", why});
+  }
+  EXPECT_TRUE(directory_.names().empty());
+  PointData point = samples::point(3);
+  solo(longest)(point);
+  EXPECT_NO_THROW(validate(point));
+}
+
+TEST(Validate, RefusesLooksThatNobodyMade) {
+  const auto check = [](int planned, double growth) {
+    PointData point = samples::point(0);
+    point.looks = {.planned = planned, .made = 1, .growth = growth};
+    validate(point);
+  };
+  const double infinite = std::numeric_limits<double>::infinity();
+  EXPECT_NO_THROW(check(1, 1));
+  EXPECT_NO_THROW(check(1000, 1000));
+  for (const int planned : {0, -1, 1001, 100'000}) EXPECT_THROW(check(planned, 1.5), base::Error);
+  for (const double growth : {0.5, 1001.0, infinite, std::nan("")}) {
+    EXPECT_THROW(check(9, growth), base::Error);
+  }
+}
+
+TEST(StoredOps, HaveEachShapeOnceAndRefuseOnesThatAreNotThere) {
+  PointData point = samples::point(0);
+  program::Outline& outline = point.outline.outlines[0];
+  outline.ops.push_back(outline.ops[0]);
+  outline.ops.back().wait_count = 0;
+  StoredOps stored = to_stored(point.outline);
+  ASSERT_EQ(stored.shapes.size(), 2U);
+  EXPECT_EQ(stored.shapes[1].k, 401U);
+  std::vector<std::int32_t> rows;
+  for (const StoredOutline& at : stored.outlines) {
+    for (const StoredOp& op : at.ops) rows.push_back(op.gemm_shape);
+  }
+  EXPECT_THAT(rows, ElementsAre(0, -1, -1, 0, 1, -1, -1));
+  stored.outlines[1].ops[0].gemm_shape = 2;
+  EXPECT_THROW((void)to_outlines(stored, point.outline.mesh), base::Error);
+}
+
+TEST(ChoicesOfRun, NamesEachShapeOnceAndAsFirstChosen) {
+  RunData run = samples::header();
+  expect_error([&] { (void)choices_of_run(run, "old.h5"); }, {"old.h5: ", "--device"});
+  run.points = {samples::skipped_point(0), samples::point(1), samples::point(2)};
+  run.points[2].gemm_choices = {{.shape = "bf16 8x8x8 T", .algorithm = "other"},
+                                {.shape = "new", .algorithm = "b1"}};
+  const auto choices = choices_of_run(run, "old.h5");
+  ASSERT_EQ(choices.size(), 3U);
+  EXPECT_EQ(choices[1].algorithm, "a0");
+  EXPECT_EQ(choices[2].shape, "new");
+}
+
+TEST(UnitOfFact, FollowsFromItsName) {
+  for (const auto& [name, unit] : {std::pair{"memory_total", "B"},
+                                   {"gpu_memory_used", "B"},
+                                   {"gpu_memory_clock_max", "Hz"},
+                                   {"gpu_sm_clock", "Hz"},
+                                   {"gpu_power_limit", "W"},
+                                   {"boot_seconds", "s"},
+                                   {"gpu_nvlinks", "1"},
+                                   {"cores", "1"}}) {
+    EXPECT_EQ(unit_of_fact(name), unit) << name;
+  }
 }
 
 }  // namespace

@@ -2,21 +2,21 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/efficiency/losses.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <optional>
-#include <string>
-#include <vector>
 
+#include "analysis/render/curve_tables.hpp"
+#include "report_samples.hpp"
+#include "reported.hpp"
+
+/// Where the time of a step goes, and the tables of strategies that move it.
 namespace isoscale::analysis {
 namespace {
 
 using mesh::Axis;
-using mesh::AxisSet;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using samples::Script;
 
 double sum(const efficiency::StepCosts& costs) {
   double result = costs.gemm + costs.other_compute + costs.copies + costs.bubble + costs.waiting +
@@ -64,22 +64,15 @@ std::optional<double> lost_to(const efficiency::Waterfall& waterfall, const std:
   return found == waterfall.lost.end() ? std::nullopt : std::optional{found->seconds};
 }
 
-std::vector<std::string> causes(const efficiency::Waterfall& waterfall) {
-  std::vector<std::string> names;
-  for (const efficiency::LostTime& lost : waterfall.lost) names.push_back(lost.cause);
-  return names;
-}
-
-void expect_exact(const efficiency::Waterfall& waterfall) {
+/// Expects the causes with their times, in any order, of a waterfall that sums to its step.
+void expect_lost(const efficiency::Waterfall& waterfall,
+                 const std::vector<std::pair<std::string, double>>& wanted) {
+  for (const auto& [cause, seconds] : wanted) {
+    EXPECT_NEAR(lost_to(waterfall, cause).value_or(NAN), seconds, 1e-12) << cause;
+  }
   double lost = 0;
   for (const efficiency::LostTime& at : waterfall.lost) lost += at.seconds;
   EXPECT_NEAR(waterfall.ideal + lost, waterfall.measured, 1e-12 * waterfall.measured);
-}
-
-void expect_lost(const efficiency::Waterfall& waterfall, const std::string& cause, double seconds) {
-  const auto lost = lost_to(waterfall, cause);
-  ASSERT_TRUE(lost) << cause;
-  EXPECT_NEAR(*lost, seconds, 1e-12) << cause;
 }
 
 TEST(Waterfall, LeadsFromIdealToMeasured) {
@@ -87,35 +80,33 @@ TEST(Waterfall, LeadsFromIdealToMeasured) {
   EXPECT_DOUBLE_EQ(found.ideal, 2.5);
   EXPECT_DOUBLE_EQ(found.measured, 4.25);
   EXPECT_TRUE(found.missing.empty());
-  EXPECT_THAT(causes(found), ElementsAre("GEMMs", "GEMM overlap", "other compute", "copies",
-                                         "tp transfer", "dp transfer", "bubble", "imbalance",
-                                         "noise", "gap", "other", "uneven steps", "untraced"));
-  expect_lost(found, "GEMMs", 2.1 - 8.0 / 4);
-  expect_lost(found, "GEMM overlap", 0.15);
-  expect_lost(found, "other compute", 0.6 - 2.0 / 4);
-  expect_lost(found, "copies", 0.05);
-  expect_lost(found, "tp transfer", 0.25);
-  expect_lost(found, "dp transfer", 0.5);
-  expect_lost(found, "bubble", 0.2);
-  expect_lost(found, "imbalance", 0.3);
-  expect_lost(found, "noise", 0.1);
-  expect_lost(found, "gap", 0.03);
-  expect_lost(found, "other", 0.02 - 0.5 / 4);
-  expect_lost(found, "uneven steps", 0.01);
-  expect_lost(found, "untraced", (4.25 - 4.31) - (10 - 10.5) / 4);
-  expect_exact(found);
+  const std::vector<std::pair<std::string, double>> wanted{
+      {"GEMMs", 2.1 - 8.0 / 4},
+      {"GEMM overlap", 0.15},
+      {"other compute", 0.6 - 2.0 / 4},
+      {"copies", 0.05},
+      {"tp transfer", 0.25},
+      {"dp transfer", 0.5},
+      {"bubble", 0.2},
+      {"imbalance", 0.3},
+      {"noise", 0.1},
+      {"gap", 0.03},
+      {"other", 0.02 - 0.5 / 4},
+      {"uneven steps", 0.01},
+      {"untraced", (4.25 - 4.31) - (10 - 10.5) / 4}};
+  expect_lost(found, wanted);
+  ASSERT_EQ(found.lost.size(), wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_EQ(found.lost[i].cause, wanted[i].first);
 }
 
 TEST(Waterfall, ExplainsNothingWhereTracedStepsDifferByMoreThanATenth) {
   EXPECT_TRUE(efficiency::waterfall(four_ranks(), one_rank()).explains);
   // Traced steps of 4.31 s, of which the baseline's difference of 0.125 s is taken.
-  efficiency::StepLoss point = four_ranks();
-  point.step = (4.31 - 0.125) / 1.09;
-  EXPECT_TRUE(efficiency::waterfall(point, one_rank()).explains);
-  point.step = (4.31 - 0.125) / 1.11;
-  EXPECT_FALSE(efficiency::waterfall(point, one_rank()).explains);
-  point.step = (4.31 - 0.125) / 0.89;
-  EXPECT_FALSE(efficiency::waterfall(point, one_rank()).explains);
+  for (const auto& [share, explains] : {std::pair{1.09, true}, {1.11, false}, {0.89, false}}) {
+    efficiency::StepLoss point = four_ranks();
+    point.step = (4.31 - 0.125) / share;
+    EXPECT_EQ(efficiency::waterfall(point, one_rank()).explains, explains) << share;
+  }
 }
 
 TEST(Waterfall, OfWeakScalingHasTheBaselinesStepForIdeal) {
@@ -128,9 +119,7 @@ TEST(Waterfall, OfWeakScalingHasTheBaselinesStepForIdeal) {
   point.traced = sum(point.costs);
   const efficiency::Waterfall found = efficiency::waterfall(point, one_rank());
   EXPECT_DOUBLE_EQ(found.ideal, 10);
-  expect_lost(found, "GEMMs", 0.4);
-  expect_lost(found, "other compute", 0.2);
-  expect_exact(found);
+  expect_lost(found, {{"GEMMs", 0.4}, {"other compute", 0.2}});
 }
 
 TEST(Waterfall, TakesABaselineOfSeveralRanks) {
@@ -140,13 +129,11 @@ TEST(Waterfall, TakesABaselineOfSeveralRanks) {
   eight.step = 2.5;
   const efficiency::Waterfall found = efficiency::waterfall(eight, four_ranks());
   EXPECT_DOUBLE_EQ(found.ideal, 4.25 / 2);
-  expect_lost(found, "dp transfer", 0.25);
-  expect_lost(found, "imbalance", 0.15);
-  expect_exact(found);
+  expect_lost(found, {{"dp transfer", 0.25}, {"imbalance", 0.15}});
 }
 
 TEST(Waterfall, HasAxesThatOnlyOneEndUses) {
-  constexpr AxisSet both{Axis::tp, Axis::dp};
+  constexpr mesh::AxisSet both{Axis::tp, Axis::dp};
   efficiency::StepLoss base = four_ranks();
   base.costs.transfer = {{Axis::tp, 0.4}};
   base.traced = sum(base.costs);
@@ -155,40 +142,31 @@ TEST(Waterfall, HasAxesThatOnlyOneEndUses) {
   point.costs.transfer = {{Axis::dp, 0.5}, {both, 0.125}};
   point.traced = sum(point.costs);
   const efficiency::Waterfall found = efficiency::waterfall(point, base);
-  expect_lost(found, "tp transfer", -0.2);
-  expect_lost(found, "dp transfer", 0.5);
-  expect_lost(found, mesh::to_string(both) + " transfer", 0.125);
-  expect_exact(found);
+  expect_lost(
+      found,
+      {{"tp transfer", -0.2}, {"dp transfer", 0.5}, {mesh::to_string(both) + " transfer", 0.125}});
 }
 
-TEST(Waterfall, DoesNotSeparateGemmsWithoutSoloRunsAtBothEnds) {
+TEST(Waterfall, SeparatesOnlyWhatBothEndsKnow) {
   for (const bool at_baseline : {false, true}) {
     efficiency::StepLoss base = one_rank(), point = four_ranks();
-    efficiency::StepCosts& without = at_baseline ? base.costs : point.costs;
-    without.gemm_alone.reset();
-    without.gemm_overlap.reset();
-    const efficiency::Waterfall found = efficiency::waterfall(point, base);
-    EXPECT_FALSE(lost_to(found, "GEMM overlap"));
-    expect_lost(found, "GEMMs", 2.25 - 8.0 / 4);
-    EXPECT_THAT(found.missing, testing::ElementsAre(HasSubstr("solo")));
-    expect_exact(found);
-  }
-}
-
-TEST(Waterfall, DoesNotDivideWaitingWithoutTwoTracedStepsAtBothEnds) {
-  for (const bool at_baseline : {false, true}) {
-    efficiency::StepLoss base = one_rank(), point = four_ranks();
-    efficiency::StepCosts& without = at_baseline ? base.costs : point.costs;
-    without.imbalance.reset();
-    without.noise.reset();
+    efficiency::StepCosts& without_solo = at_baseline ? base.costs : point.costs;
+    without_solo.gemm_alone.reset();
+    without_solo.gemm_overlap.reset();
+    const efficiency::Waterfall together = efficiency::waterfall(point, base);
+    EXPECT_FALSE(lost_to(together, "GEMM overlap"));
+    expect_lost(together, {{"GEMMs", 2.25 - 8.0 / 4}});
+    EXPECT_THAT(together.missing, ElementsAre(HasSubstr("solo")));
+    base = one_rank();
+    point = four_ranks();
+    efficiency::StepCosts& of_one_step = at_baseline ? base.costs : point.costs;
+    of_one_step.imbalance.reset();
+    of_one_step.noise.reset();
     point.costs.uneven = 0.05;
     point.costs.hiccups = 0.02;
-    const efficiency::Waterfall found = efficiency::waterfall(point, base);
-    expect_lost(found, "imbalance", 0.05);
-    expect_lost(found, "noise", 0.02);
-    expect_lost(found, "waiting", 0.4 - 0.07);
-    EXPECT_THAT(found.missing, testing::ElementsAre(HasSubstr("more traced steps")));
-    expect_exact(found);
+    const efficiency::Waterfall undivided = efficiency::waterfall(point, base);
+    expect_lost(undivided, {{"imbalance", 0.05}, {"noise", 0.02}, {"waiting", 0.4 - 0.07}});
+    EXPECT_THAT(undivided.missing, ElementsAre(HasSubstr("more traced steps")));
   }
 }
 
@@ -197,8 +175,111 @@ TEST(Waterfall, SaysAllThatIsMissing) {
   point.costs.gemm_alone.reset();
   point.costs.noise = point.costs.imbalance = std::nullopt;
   const efficiency::Waterfall found = efficiency::waterfall(point, one_rank());
-  EXPECT_THAT(found.missing, testing::ElementsAre(HasSubstr("solo"), HasSubstr("imbalance")));
-  expect_exact(found);
+  EXPECT_THAT(found.missing, ElementsAre(HasSubstr("solo"), HasSubstr("imbalance")));
+  expect_lost(found, {});
+}
+
+/// Begin and end of each op, in thousandths of a step.
+using Spans = std::vector<std::pair<int, int>>;
+
+/// A point that plays `script` on all ranks; of[rank] are the spans of those that were traced.
+results::PointData traced(int index, const mesh::Shape& shape, const Script& script,
+                          const std::map<int, Spans>& of) {
+  timeline::Timeline step;
+  for (const auto& [rank, spans] : of) step.ranks.push_back(samples::trace(rank, {0, 1000}, spans));
+  results::PointData made = samples::measured(index, shape, 1e-6);
+  const auto ranks = static_cast<std::size_t>(shape.size());
+  samples::set_trace(made,
+                     samples::point(shape, std::vector<Script>(ranks, script), std::move(step)));
+  samples::add_traced_steps(made, 1e-6, 1.0);
+  return made;
+}
+
+/// The tables of the one curve that these points are.
+std::vector<render::TitledTable> tables_of(std::vector<results::PointData> points) {
+  const results::RunData run = samples::run(std::move(points));
+  const RunReport report = make_report(run, "a.h5", {});
+  EXPECT_EQ(report.curves.size(), 1U);
+  return render::strategy_tables(report.curves.front());
+}
+
+std::vector<std::vector<std::string>> rows_of(const render::TitledTable& table) {
+  std::vector<std::vector<std::string>> rows;
+  for (const render::Row& row : table.rows) rows.push_back(row.cells);
+  return rows;
+}
+
+std::vector<std::string> headings_of(const render::TitledTable& table) {
+  std::vector<std::string> headings;
+  for (const auto& column : table.columns) headings.push_back(column.heading);
+  return headings;
+}
+
+/// A GEMM of so many thousandths of a step, and the rest of it a reduction.
+Spans busy(int thousandths) { return {{0, thousandths}, {thousandths, 1000}}; }
+
+const Script& reducing() {
+  static const Script script = Script{}.compute().all_reduce(Axis::dp);
+  return script;
+}
+
+TEST(StrategyTables, AReplicaIsAsBusyAsItsRanksOnAverage) {
+  // Ranks 0 and 1 are the first replica: tp varies fastest.
+  results::PointData one = traced(0, {.tp = 2}, reducing(), {{0, busy(900)}, {1, busy(900)}});
+  results::PointData two = traced(1, {.tp = 2, .dp = 2}, reducing(),
+                                  {{0, busy(800)}, {1, busy(600)}, {2, busy(300)}, {3, busy(100)}});
+  results::PointData three =
+      traced(2, {.tp = 2, .dp = 3}, reducing(), {{0, busy(500)}, {1, busy(500)}, {4, busy(250)}});
+  for (results::PointData* const point : {&one, &two, &three}) {
+    point->options["partition"] = "skewed:2";
+  }
+  const auto tables = tables_of({one, two, three});
+  ASSERT_THAT(tables, SizeIs(1));
+  EXPECT_THAT(tables[0].title, HasSubstr("utilisation of replicas"));
+  // One replica has nobody to be uneven with; ranks that were not traced are not known.
+  EXPECT_THAT(headings_of(tables[0]), ElementsAre("", "4 ranks", "6 ranks"));
+  EXPECT_THAT(rows_of(tables[0]),
+              ElementsAre(ElementsAre("replica 0", "70.0%", "50.0%"),
+                          ElementsAre("replica 1", "20.0%", render::undefined),
+                          ElementsAre("replica 2", render::undefined, "25.0%")));
+}
+
+TEST(StrategyTables, ReplicasAreListedUpToTwelve) {
+  std::map<int, Spans> all;
+  for (int rank = 0; rank < 13; ++rank) all[rank] = busy(10 * (1 + rank));
+  results::PointData point = traced(0, {.dp = 13}, reducing(), all);
+  point.options["partition"] = "proportional";
+  const auto tables = tables_of({point});
+  ASSERT_THAT(tables, SizeIs(1));
+  ASSERT_THAT(tables[0].rows, SizeIs(12));
+  EXPECT_THAT(tables[0].rows.back().cells, ElementsAre("replica 11", "12.0%"));
+}
+
+TEST(StrategyTables, EqualSharesAndUntracedPointsHaveNoTable) {
+  results::PointData point = traced(0, {.dp = 2}, reducing(), {{0, busy(800)}, {1, busy(300)}});
+  EXPECT_THAT(tables_of({point}), IsEmpty()) << "as of a workload without the option";
+  point.options["partition"] = "equal";
+  EXPECT_THAT(tables_of({point}), IsEmpty());
+  results::PointData untraced = samples::measured(0, {.dp = 2}, 1e-6);
+  untraced.options = {{"partition", "skewed:2"}, {"offload", "optimizer"}};
+  EXPECT_THAT(tables_of({untraced}), IsEmpty());
+}
+
+TEST(StrategyTables, CopiesOfOffloadedStatesAreHiddenOrExposed) {
+  // The copy runs from 300 to 700; up to 500 the one rank computes, the other one up to 400.
+  const Script script = Script{}.compute().copy(1).all_reduce(Axis::dp);
+  const Spans first{{0, 500}, {300, 700}, {700, 1000}}, second{{0, 400}, {300, 700}, {700, 1000}};
+  results::PointData point = traced(0, {.dp = 2}, script, {{0, first}, {1, second}});
+  point.options["offload"] = "none";
+  EXPECT_THAT(tables_of({point}), IsEmpty());
+  point.options["offload"] = "weights";
+  const auto tables = tables_of({point});
+  ASSERT_THAT(tables, SizeIs(1));
+  EXPECT_THAT(tables[0].title, HasSubstr("copies of offloaded states"));
+  EXPECT_THAT(headings_of(tables[0]), ElementsAre("", "2 ranks"));
+  // Hidden: 200 and 100 of 1000; exposed: 200 and 300.
+  EXPECT_THAT(rows_of(tables[0]), ElementsAre(ElementsAre("hidden under computation", "15.0%"),
+                                              ElementsAre("exposed", "25.0%")));
 }
 
 }  // namespace
