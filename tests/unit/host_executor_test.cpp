@@ -19,27 +19,21 @@ namespace {
 
 using namespace program;  // NOLINT: the ops
 
-TEST(Cores, ABoundRankHasThoseItIsBoundTo) {
-  EXPECT_EQ(cores_of_rank(1, 64, 8, {}), 1);
-  EXPECT_EQ(cores_of_rank(8, 64, 8, {}), 8);
-  EXPECT_EQ(cores_of_rank(4, 64, 8, {}), 4);
-}
-
-TEST(Cores, RanksThatAreNotBoundShareTheNode) {
-  EXPECT_EQ(cores_of_rank(64, 64, 8, {}), 8);
-  EXPECT_EQ(cores_of_rank(32, 64, 8, {}), 4);  // bound to one of two sockets
-  EXPECT_EQ(cores_of_rank(2, 2, 4, {}), 1);
-  EXPECT_EQ(cores_of_rank(2, 2, 1, {}), 2);
-}
-
-TEST(Cores, AQuotaIsSharedByTheRanksOfTheNode) {
-  EXPECT_EQ(cores_of_rank(64, 64, 8, 16.0), 2);
-  EXPECT_EQ(cores_of_rank(64, 64, 8, 15.9), 1);
-  EXPECT_EQ(cores_of_rank(64, 64, 1, 2.0), 2);
-  EXPECT_EQ(cores_of_rank(64, 64, 1, 1.5), 1);
-  EXPECT_EQ(cores_of_rank(8, 64, 8, 16.0), 2);  // bound, too
-  EXPECT_EQ(cores_of_rank(64, 64, 8, 0.5), 1);
-  EXPECT_EQ(cores_of_rank(4, 64, 8, 1e12), 4);
+TEST(Cores, AreThoseThatARankIsBoundToOrItsShareOfTheNodeAndOfAQuota) {
+  struct Case {
+    int bound, on_node, ranks;
+    std::optional<double> quota;
+    int cores;
+  };
+  for (const Case& is :
+       {Case{1, 64, 8, {}, 1}, Case{8, 64, 8, {}, 8}, Case{4, 64, 8, {}, 4}, Case{64, 64, 8, {}, 8},
+        Case{32, 64, 8, {}, 4},  // bound to one of two sockets
+        Case{2, 2, 4, {}, 1}, Case{2, 2, 1, {}, 2}, Case{64, 64, 8, 16.0, 2},
+        Case{64, 64, 8, 15.9, 1}, Case{64, 64, 1, 2.0, 2}, Case{64, 64, 1, 1.5, 1},
+        Case{8, 64, 8, 16.0, 2}, Case{64, 64, 8, 0.5, 1}, Case{4, 64, 8, 1e12, 4}}) {
+    EXPECT_EQ(cores_of_rank(is.bound, is.on_node, is.ranks, is.quota), is.cores)
+        << is.bound << " of " << is.on_node << ", " << is.ranks << " ranks";
+  }
 }
 
 TEST(Storage, IsZeroedAndAligned) {
@@ -50,13 +44,9 @@ TEST(Storage, IsZeroedAndAligned) {
 }
 
 TEST(Storage, FailureNamesNeedAndFree) {
-  try {
-    std::ignore = allocate(units::Bytes{std::uint64_t{1} << 60});
-    ADD_FAILURE() << "an EiB was allocated";
-  } catch (const base::Error& error) {
-    EXPECT_THAT(error.what(),
-                testing::AllOf(testing::HasSubstr("cannot allocate"), testing::HasSubstr("free")));
-  }
+  EXPECT_THAT([] { std::ignore = allocate(units::Bytes{std::uint64_t{1} << 60}); },
+              testing::ThrowsMessage<base::Error>(testing::AllOf(
+                  testing::HasSubstr("cannot allocate"), testing::HasSubstr("free"))));
 }
 
 TEST(MergedCopy, IsAsFewPiecesAsPossible) {
@@ -67,15 +57,17 @@ TEST(MergedCopy, IsAsFewPiecesAsPossible) {
                           .src_batch = 24,
                           .dst_row = 8,
                           .dst_batch = 24};
-  EXPECT_EQ(merged(dense).row_bytes, 48U);
-  EXPECT_EQ(merged(dense).rows * merged(dense).batch, 1U);
-  StridedCopy apart = dense;
+  using Pieces = std::pair<std::uint64_t, std::uint64_t>;  ///< bytes and number
+  const auto pieces = [](const StridedCopy& copy) {
+    const StridedCopy all = merged(copy);
+    return Pieces{all.row_bytes, all.rows * all.batch};
+  };
+  EXPECT_EQ(pieces(dense), (Pieces{48, 1}));
+  StridedCopy apart = dense, padded = dense;
   apart.dst_batch = 30;
-  EXPECT_EQ(merged(apart).row_bytes, 24U);
-  EXPECT_EQ(merged(apart).rows * merged(apart).batch, 2U);
-  StridedCopy padded = dense;
+  EXPECT_EQ(pieces(apart), (Pieces{24, 2}));
   padded.src_row = 10;
-  EXPECT_EQ(merged(padded).row_bytes, 8U);
+  EXPECT_EQ(pieces(padded), (Pieces{8, 6}));
 }
 
 program::Op op(program::Payload payload, program::StreamId stream) {
@@ -126,14 +118,16 @@ TEST(HostExecutor, RefusesImpossibleOptions) {
 }
 
 TEST(Blas, KernelsThatAreOlderThanTheCpuAreSaid) {
-  using host::kernel_warning, host::Vectors;
-  EXPECT_EQ(kernel_warning("SkylakeX", Vectors::avx512), "");
-  EXPECT_EQ(kernel_warning("Haswell", Vectors::avx2), "");
-  EXPECT_EQ(kernel_warning("Prescott", Vectors::unknown), "");
-  EXPECT_NE(kernel_warning("Prescott", Vectors::avx512).find("OPENBLAS_CORETYPE=SkylakeX"),
-            std::string::npos);
-  EXPECT_NE(kernel_warning("Nehalem", Vectors::avx2).find("OPENBLAS_CORETYPE=Haswell"),
-            std::string::npos);
+  for (const auto& [kernel, vectors, better] :
+       {std::tuple{"SkylakeX", Vectors::avx512, ""},
+        {"Haswell", Vectors::avx2, ""},
+        {"Prescott", Vectors::unknown, ""},
+        {"Prescott", Vectors::avx512, "OPENBLAS_CORETYPE=SkylakeX"},
+        {"Nehalem", Vectors::avx2, "OPENBLAS_CORETYPE=Haswell"}}) {
+    const std::string warning = kernel_warning(kernel, vectors);
+    EXPECT_EQ(warning.empty(), std::string{better}.empty()) << kernel;
+    EXPECT_THAT(warning, testing::HasSubstr(better));
+  }
 }
 
 // The operands that ops of each kind need: without a buffer for one of them an op is refused.
