@@ -67,9 +67,7 @@ TEST_F(Gemms, RowMajorBecomesColumnMajorWithOperandsExchanged) {
   op.transpose_a = Transpose::yes;
   op.a = matrix(0, 16, 32);
   const GemmProblem p = problem(op);
-  EXPECT_EQ(p.m, 64U);
-  EXPECT_EQ(p.n, 32U);
-  EXPECT_EQ(p.k, 16U);
+  EXPECT_THAT((std::array{p.m, p.n, p.k}), testing::ElementsAre(64, 32, 16));
   EXPECT_EQ(p.first.data, resolver_->address(op.b.slice));
   EXPECT_EQ(p.second.data, resolver_->address(op.a.slice));
   EXPECT_EQ(p.transpose_first, CUBLAS_OP_N);
@@ -84,42 +82,36 @@ TEST_F(Gemms, RowMajorBecomesColumnMajorWithOperandsExchanged) {
 }
 
 TEST_F(Gemms, AccumulationIsAtLeastF32) {
-  EXPECT_EQ(compute_type(problem(gemm(16, 16, 16))), CUBLAS_COMPUTE_32F);
-  set_types(DType::f16, DType::f16, DType::f16);
-  EXPECT_EQ(compute_type(problem(gemm(16, 16, 16))), CUBLAS_COMPUTE_32F);
-  set_types(DType::f64, DType::f64, DType::f64);
-  EXPECT_EQ(compute_type(problem(gemm(16, 16, 16))), CUBLAS_COMPUTE_64F);
+  for (const auto& [type, compute] : {std::pair{DType::bf16, CUBLAS_COMPUTE_32F},
+                                      {DType::f16, CUBLAS_COMPUTE_32F},
+                                      {DType::f32, CUBLAS_COMPUTE_32F},
+                                      {DType::f64, CUBLAS_COMPUTE_64F}}) {
+    set_types(type, type, type == DType::bf16 ? DType::f32 : type);
+    EXPECT_EQ(compute_type(problem(gemm(16, 16, 16))), compute) << program::name(type);
+  }
   EXPECT_EQ(scale_type(problem(gemm(16, 16, 16))), CUDA_R_64F);
   set_types(DType::f32, DType::f32, DType::f32);
-  EXPECT_EQ(compute_type(problem(gemm(16, 16, 16))), CUBLAS_COMPUTE_32F);
   Gemm op = gemm(16, 16, 16);
   op.mode = program::ComputeMode::tf32;
   EXPECT_EQ(compute_type(problem(op)), CUBLAS_COMPUTE_32F_FAST_TF32);
 }
 
 TEST_F(Gemms, KeysDifferWhereAlgorithmsMay) {
-  const std::string plain = key(gemm(32, 64, 16));
-  EXPECT_EQ(plain, key(gemm(32, 64, 16)));
-  EXPECT_THAT(plain, HasSubstr("m=32 n=64 k=16"));
-  EXPECT_THAT(plain, HasSubstr("bf16*bf16->f32"));
-
-  EXPECT_NE(plain, key(gemm(64, 32, 16)));
-  Gemm shifted = gemm(32, 64, 16);
+  const Gemm op = gemm(32, 64, 16);
+  const std::string plain = key(op);
+  EXPECT_THAT(plain, testing::AllOf(HasSubstr("m=32 n=64 k=16"), HasSubstr("bf16*bf16->f32")));
+  Gemm shifted = op, accumulating = op, strided = op;
   shifted.a = matrix(0, 32, 16, 1);  // aligned to 2 bytes only
-  EXPECT_NE(plain, key(shifted));
-  Gemm elsewhere = gemm(32, 64, 16);
-  elsewhere.a = matrix(0, 32, 16, 128);  // 256 bytes further: as well aligned
-  EXPECT_EQ(plain, key(elsewhere));
-  Gemm accumulating = gemm(32, 64, 16);
   accumulating.beta = 1;
   accumulating.c = accumulating.d;
-  EXPECT_NE(plain, key(accumulating));
-  Gemm strided = gemm(32, 64, 16);
   strided.d = {.slice = {.buffer = 2, .count = 4096}, .row_stride = 128};
-  EXPECT_NE(plain, key(strided));
-  Gemm scaled = gemm(32, 64, 16);
-  scaled.alpha = 0.5;
-  EXPECT_EQ(plain, key(scaled)) << "alpha changes no algorithm";
+  for (const Gemm& other : {gemm(64, 32, 16), shifted, accumulating, strided}) {
+    EXPECT_NE(plain, key(other));
+  }
+  Gemm elsewhere = op, scaled = op;
+  elsewhere.a = matrix(0, 32, 16, 128);  // 256 bytes further: as well aligned
+  scaled.alpha = 0.5;                    // changes no algorithm
+  for (const Gemm& like : {op, elsewhere, scaled}) EXPECT_EQ(plain, key(like));
 }
 
 TEST_F(Gemms, Fp8NeedsContiguousKAndMultiplesOf16) {
@@ -145,12 +137,14 @@ TEST_F(Gemms, Fp8NeedsContiguousKAndMultiplesOf16) {
 }
 
 TEST_F(Gemms, MixedTypesAndHostMemoryAreRefused) {
-  set_types(DType::bf16, DType::f16, DType::f32);
-  EXPECT_THROW(std::ignore = problem(gemm(16, 16, 16)), base::Error);
-  set_types(DType::f32, DType::f32, DType::f64);
-  EXPECT_THROW(std::ignore = problem(gemm(16, 16, 16)), base::Error);
-  set_types(DType::bf16, DType::bf16, DType::f32, program::Space::pinned);
-  EXPECT_THROW(std::ignore = problem(gemm(16, 16, 16)), base::Error);
+  using enum DType;
+  using program::Space;
+  for (const auto& [a, b, d, space] : {std::tuple{bf16, f16, f32, Space::device},
+                                       {f32, f32, f64, Space::device},
+                                       {bf16, bf16, f32, Space::pinned}}) {
+    set_types(a, b, d, space);
+    EXPECT_THROW(std::ignore = problem(gemm(16, 16, 16)), base::Error);
+  }
 }
 
 TEST(GemmChoices, AlgorithmsSurviveAsText) {

@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <new>
 #include <string>
@@ -15,16 +13,16 @@
 #include <vector>
 
 #include "machine/device_sampler.hpp"
+#include "tests/unit/scratch_tree.hpp"
 
 namespace isoscale::machine {
 namespace {
 
+using testing::DoubleEq;
 using testing::ElementsAre;
 using testing::IsEmpty;
-using testing::SizeIs;
-namespace fs = std::filesystem;
-using testing::DoubleEq;
 using testing::NanSensitiveDoubleEq;
+using testing::SizeIs;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
@@ -148,27 +146,16 @@ TEST(DeviceSampler, EndsItsThreadWhenItIsDropped) {
   EXPECT_EQ(readings.count, then);
 }
 
-/// Files like the kernel's, in a folder of this test.
+/// Files like the kernel's.
 class Files : public testing::Test {
- public:
-  Files() {
-    std::string name = (fs::temp_directory_path() / "isoscale-devices-XXXXXX").string();
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    root_ = name;
-  }
-  ~Files() override { fs::remove_all(root_); }
-  Files(const Files&) = delete;
-  Files& operator=(const Files&) = delete;
-
  protected:
   void write(const std::string& path, const std::string& text) const {
-    fs::create_directories((root_ / path).parent_path());
-    std::ofstream{root_ / path} << text << '\n';
+    tree_.write(path, text + "\n");
   }
-  void remove(const std::string& path) const { fs::remove_all(root_ / path); }
-  [[nodiscard]] FileTree tree() const { return {.sys = root_ / "sys", .proc = root_ / "proc"}; }
+  void remove(const std::string& path) const { tree_.remove(path); }
+  [[nodiscard]] FileTree tree() const { return {.sys = tree_.at("sys"), .proc = tree_.at("proc")}; }
 
-  fs::path root_;
+  preflight::ScratchTree tree_;
 };
 
 std::vector<double> read(const Source& source) {

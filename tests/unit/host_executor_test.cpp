@@ -135,18 +135,26 @@ TEST(Blas, KernelsThatAreOlderThanTheCpuAreSaid) {
 Slice& slice_of(Slice& slice) { return slice; }
 Slice& slice_of(Matrix& matrix) { return matrix.slice; }
 
-/// Ops on matrices of 3 x 4 elements, which have a buffer for each of their operands.
+/// Ops on matrices of 3 x 4 elements.
 class OperandsOfOps : public testing::Test {
  protected:
   static constexpr std::uint32_t rows = 3, columns = 4;
 
   Slice slice(std::uint64_t count, DType type = DType::f32) { return sketch_.buffer(type, count); }
   Matrix matrix() { return {.slice = slice(rows * columns), .row_stride = columns}; }
+  void give(Slice& operand) { operand = slice(8); }
+  void give(Matrix& operand) { operand = matrix(); }
 
-  /// Expects that the op can be played, but not without any one of these operands.
+  /// Expects that the op can be played when it has these operands, but not without any one of them.
+  /// Those that the op does not have yet are given to it.
   template <class Op, class... Member>
-  void expect_needed(const Op& op, Member Op::*... needed) {
+  void expect_needed(Op op, Member Op::*... needed) {
     SCOPED_TRACE(name(kind_of(op)));
+    if constexpr (requires { op.columns; }) {
+      op.rows = rows;
+      op.columns = columns;
+    }
+    ((slice_of(op.*needed).count == 0 ? give(op.*needed) : void()), ...);
     EXPECT_NO_THROW(prepare(op));
     std::size_t number = 0;
     const auto expect_refused_without = [&](auto member) {
@@ -172,100 +180,58 @@ class OperandsOfOps : public testing::Test {
 };
 
 TEST_F(OperandsOfOps, OfProductsCopiesSumsAndCasts) {
-  const Gemm gemm{.m = rows,
-                  .n = columns,
-                  .k = 2,
-                  .a = {.slice = slice(6), .row_stride = 2},
-                  .b = {.slice = slice(8), .row_stride = columns},
-                  .d = matrix()};
+  Gemm gemm{.m = rows,
+            .n = columns,
+            .k = 2,
+            .a = {.slice = slice(6), .row_stride = 2},
+            .b = {.slice = slice(8), .row_stride = columns}};
   expect_needed(gemm, &Gemm::a, &Gemm::b, &Gemm::d);
-  Gemm adding = gemm;
-  adding.beta = 1;
-  adding.c = matrix();
-  expect_needed(adding, &Gemm::c);
-  expect_needed(Copy{.rows = rows, .columns = columns, .src = matrix(), .dst = matrix()},
-                &Copy::src, &Copy::dst);
-  expect_needed(
-      Add{.rows = rows, .columns = columns, .a = matrix(), .b = matrix(), .dst = matrix()}, &Add::a,
-      &Add::b, &Add::dst);
-  expect_needed(Cast{.rows = rows, .columns = columns, .src = matrix(), .dst = matrix()},
-                &Cast::src, &Cast::dst);
-  expect_needed(Advise{.slice = slice(8)}, &Advise::slice);
+  gemm.beta = 1;
+  expect_needed(gemm, &Gemm::c, &Gemm::d);
+  expect_needed(Copy{}, &Copy::src, &Copy::dst);
+  expect_needed(Add{}, &Add::a, &Add::b, &Add::dst);
+  expect_needed(Cast{}, &Cast::src, &Cast::dst);
+  expect_needed(Advise{}, &Advise::slice);
 }
 
 TEST_F(OperandsOfOps, OfFillsUpdatesAndChecksums) {
   expect_needed(
-      Fill{.dst = slice(8),
-           .shard = {.extents = {1, 1, 8}, .local = {0, 0, 1}, .global = {0, 0, 1}, .base = 0}},
+      Fill{.shard = {.extents = {1, 1, 8}, .local = {0, 0, 1}, .global = {0, 0, 1}, .base = 0}},
       &Fill::dst);
-  const Update sgd{.weight = slice(8), .gradient = slice(8)};
-  expect_needed(sgd, &Update::weight, &Update::gradient);
-  Update adam = sgd;
-  adam.optimizer = Optimizer::adam;
-  adam.moment1 = slice(8);
-  adam.moment2 = slice(8);
-  adam.powers = slice(2);
-  expect_needed(adam, &Update::weight, &Update::gradient, &Update::moment1, &Update::moment2,
-                &Update::powers);
-  Checksum checksum{.rows = rows, .columns = columns, .src = matrix(), .sum = slice(2, DType::i64)};
+  expect_needed(Update{}, &Update::weight, &Update::gradient);
+  expect_needed(Update{.optimizer = Optimizer::adam, .powers = slice(2)}, &Update::weight,
+                &Update::gradient, &Update::moment1, &Update::moment2, &Update::powers);
+  Checksum checksum{.sum = slice(2, DType::i64)};
   expect_needed(checksum, &Checksum::src, &Checksum::sum);
   checksum.flip = slice(2, DType::i64);
   expect_needed(checksum, &Checksum::src, &Checksum::sum);
 }
 
 TEST_F(OperandsOfOps, OfNormsActivationsAndSoftmax) {
-  const Norm norm{
-      .rows = rows, .columns = columns, .x = matrix(), .y = matrix(), .inverse = slice(rows)};
-  expect_needed(norm, &Norm::x, &Norm::y, &Norm::inverse);
-  Norm adding = norm;
-  adding.addend = matrix();
-  adding.sum = matrix();
-  expect_needed(adding, &Norm::x, &Norm::addend, &Norm::sum, &Norm::y, &Norm::inverse);
-  expect_needed(NormGradient{.rows = rows,
-                             .columns = columns,
-                             .dy = matrix(),
-                             .s = matrix(),
-                             .dx = matrix(),
-                             .inverse = slice(rows)},
-                &NormGradient::dy, &NormGradient::s, &NormGradient::dx, &NormGradient::inverse);
-  Activation activation{.rows = rows, .columns = columns, .x = matrix(), .y = matrix()};
-  expect_needed(activation, &Activation::x, &Activation::y);
-  activation.kind = ActivationKind::swiglu;
-  activation.up = matrix();
-  expect_needed(activation, &Activation::x, &Activation::up, &Activation::y);
+  const Slice inverse = slice(rows);
+  expect_needed(Norm{.inverse = inverse}, &Norm::x, &Norm::y, &Norm::inverse);
+  expect_needed(Norm{.inverse = inverse}, &Norm::x, &Norm::addend, &Norm::sum, &Norm::y,
+                &Norm::inverse);
+  expect_needed(NormGradient{.inverse = inverse}, &NormGradient::dy, &NormGradient::s,
+                &NormGradient::dx, &NormGradient::inverse);
+  expect_needed(Activation{}, &Activation::x, &Activation::y);
+  expect_needed(Activation{.kind = ActivationKind::swiglu}, &Activation::x, &Activation::up,
+                &Activation::y);
   using Gradient = ActivationGradient;
-  Gradient gradient{
-      .rows = rows, .columns = columns, .dy = matrix(), .x = matrix(), .dx = matrix()};
-  expect_needed(gradient, &Gradient::dy, &Gradient::x, &Gradient::dx);
-  gradient.kind = ActivationKind::swiglu;
-  gradient.up = matrix();
-  gradient.dup = matrix();
-  expect_needed(gradient, &Gradient::dy, &Gradient::x, &Gradient::up, &Gradient::dx,
-                &Gradient::dup);
-  expect_needed(Softmax{.rows = rows, .columns = columns, .x = matrix(), .y = matrix()},
-                &Softmax::x, &Softmax::y);
-  expect_needed(
-      SoftmaxGradient{
-          .rows = rows, .columns = columns, .y = matrix(), .dy = matrix(), .dx = matrix()},
-      &SoftmaxGradient::y, &SoftmaxGradient::dy, &SoftmaxGradient::dx);
+  expect_needed(Gradient{}, &Gradient::dy, &Gradient::x, &Gradient::dx);
+  expect_needed(Gradient{.kind = ActivationKind::swiglu}, &Gradient::dy, &Gradient::x,
+                &Gradient::up, &Gradient::dx, &Gradient::dup);
+  expect_needed(Softmax{}, &Softmax::x, &Softmax::y);
+  expect_needed(SoftmaxGradient{}, &SoftmaxGradient::y, &SoftmaxGradient::dy, &SoftmaxGradient::dx);
 }
 
 TEST_F(OperandsOfOps, OfListsAndRows) {
-  expect_needed(Select{.block = 8,
-                       .keep = 2,
-                       .src = slice(16),
-                       .values = slice(4),
-                       .places = slice(4, DType::i32)},
+  const Slice all = slice(16), values = slice(4), places = slice(4, DType::i32);
+  expect_needed(Select{.block = 8, .keep = 2, .src = all, .values = values, .places = places},
                 &Select::src, &Select::values, &Select::places);
-  expect_needed(Spread{.block = 8,
-                       .keep = 2,
-                       .values = slice(4),
-                       .places = slice(4, DType::i32),
-                       .dst = slice(16)},
+  expect_needed(Spread{.block = 8, .keep = 2, .values = values, .places = places, .dst = all},
                 &Spread::values, &Spread::places, &Spread::dst);
-  expect_needed(
-      Rows{.rows = rows, .columns = columns, .src = matrix(), .dst = matrix(), .from = {2, 0, 1}},
-      &Rows::src, &Rows::dst);
+  expect_needed(Rows{.from = {2, 0, 1}}, &Rows::src, &Rows::dst);
 }
 
 TEST_F(OperandsOfOps, RowsGoToAMatrixThatHasRoomForThem) {

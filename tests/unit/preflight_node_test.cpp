@@ -115,13 +115,6 @@ TEST(GpuLikenessChecks, CompareOnlyWithinAModel) {
             "warning|c0|GPU 3 (0000:04:00.0)|A100-PCIE-40GB H100 80GB HBM3");
 }
 
-TEST(PowerLimitCheck, WarnsBelowTheDefaultThoughAllAreAlike) {
-  JobFacts job = gpu_job(2, 1);
-  set_gpus(job, &GpuFacts::power_limit, 300.0);
-  set_gpus(job, &GpuFacts::power_limit_default, 400.0);
-  EXPECT_EQ(said(job, "power-limit"), "warning|c0 and c1|GPU 0 (0000:01:00.0)|300 W 400 W");
-}
-
 TEST(ApplicationClockCheck, OnlyTellsWhatAllAreSetTo) {
   JobFacts job = gpu_job(1, 2);
   set_gpus(job, &GpuFacts::sm_clock_application, 1.41e9);
@@ -183,15 +176,6 @@ TEST(OtherProcessesCheck, TellsThemFromTheJobsOwn) {
                {std::string{second} + "2 1", on_both({51000}, {51001, 51002})}});
 }
 
-TEST(OtherProcessesCheck, SeesMemoryThatHiddenOnesUse) {
-  JobFacts job = gpu_job(1, 4);
-  set_gpus(job, &GpuFacts::processes, std::vector<std::int64_t>{});
-  set_gpus(job, &GpuFacts::memory_used, 5e8);
-  expect_said(job, "other-processes", {{"ok"}});
-  gpu_at(job, 0, 1).memory_used = 2e10;
-  EXPECT_EQ(said(job, "other-processes"), std::string{second} + "18.6 GiB 477 MiB");
-}
-
 /// GPUs that no rank took may belong to another job.
 TEST(GpuChecks, JudgeThoseThatTheJobTook) {
   JobFacts job = gpu_job(1, 2);
@@ -246,24 +230,6 @@ TEST(GemmRateCheck, SaysWhyThereIsNone) {
   EXPECT_EQ(said(job, "gemm-rate"), "not checked|||");
 }
 
-/// Sets what a pair measured, on both of them.
-void set_pair(JobFacts& job, std::size_t a, std::size_t b, std::optional<double> bandwidth) {
-  for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}}) {
-    for (CheckedNeighbour& other : job.ranks[from].neighbours) {
-      if (other.rank == static_cast<int>(to)) other.bandwidth = bandwidth;
-    }
-  }
-}
-
-TEST(NeighbourBandwidthCheck, ComparesPairsInsideApartFromPairsAcross) {
-  JobFacts job = measured_job();
-  EXPECT_EQ(said(job, "neighbour-bandwidth"), "ok|||");
-  set_pair(job, 1, 5, 2e10);
-  EXPECT_EQ(said(job, "neighbour-bandwidth"),
-            "warning|c0 and c1|rank 1, GPU 1 (0000:02:00.0) and rank 5, GPU 1 (0000:02:00.0)|"
-            "20 GB/s 50.0% 40 GB/s 4");
-}
-
 /// Pairs of one node by what joins them: PCIe is no slow NVLink.
 TEST(NeighbourBandwidthCheck, ComparesPairsByTheirLink) {
   JobFacts job = measured_job();
@@ -271,17 +237,8 @@ TEST(NeighbourBandwidthCheck, ComparesPairsByTheirLink) {
     node.peers = {{.i = 0, .j = 1, .peer_access = true, .link = "NVLink"},
                   {.i = 2, .j = 3, .peer_access = true, .link = "system"}};
   }
-  set_pair(job, 2, 3, 2e10);
-  set_pair(job, 6, 7, 2e10);
+  for (const std::size_t r : {2U, 3U, 6U, 7U}) job.ranks[r].neighbours[0].bandwidth = 2e10;
   EXPECT_EQ(said(job, "neighbour-bandwidth"), "ok|||4 8");
-}
-
-/// One of the two is enough.
-TEST(NeighbourBandwidthCheck, StopsWherePairsDoNotAnswer) {
-  JobFacts job = measured_job();
-  job.ranks[4].neighbours[1].bandwidth.reset();
-  EXPECT_EQ(said(job, "neighbour-bandwidth"),
-            "stop|c0 and c1|rank 0, GPU 0 (0000:01:00.0) and rank 4, GPU 0 (0000:01:00.0)|");
 }
 
 }  // namespace
