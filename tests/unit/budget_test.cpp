@@ -193,7 +193,7 @@ TEST(NextPortion, IsEqualSharesOfTheTimeBetweenTheFewestStepsAndWhatIsAsked) {
     const auto portion = plan::next_portion(is.points, Seconds{is.left});
     ASSERT_TRUE(portion.has_value()) << is.left;
     EXPECT_EQ(portion->at, is.at) << is.left;
-    EXPECT_NEAR(portion->loop.value(), is.loop, 1e-9) << is.left;
+    EXPECT_DOUBLE_EQ(portion->loop.value(), is.loop) << is.left;
   }
   EXPECT_FALSE(plan::next_portion(long_steps, Seconds{5.9}).has_value());
   EXPECT_FALSE(plan::next_portion(two, Seconds{-1}).has_value());

@@ -268,11 +268,16 @@ TEST_F(Files, GiveEnergyThatGoesOnWhereItsRegisterWraps) {
             (Channel{.device = "package 0", .quantity = "energy", .unit = "J"}));
   EXPECT_EQ(sources[1].channels[0].device, "dram 0");
   EXPECT_THAT(read(sources[0]), ElementsAre(0));
-  for (const auto& [microjoules, joules] :
-       {std::pair{"9500000", 0.5}, {"250000", 1.25}, {"", nan}, {"1250000", 2.25}}) {
-    write("sys/class/powercap/intel-rapl:0/energy_uj", microjoules);
-    EXPECT_THAT(read(sources[0]), ElementsAre(NanSensitiveDoubleEq(joules))) << microjoules;
-  }
+  const std::string register_file = "sys/class/powercap/intel-rapl:0/energy_uj";
+  const auto joules = [&](const char* microjoules) {
+    write(register_file, microjoules);
+    return read(sources[0]);
+  };
+  EXPECT_THAT(joules("9500000"), ElementsAre(DoubleEq(0.5)));
+  EXPECT_THAT(joules("250000"), ElementsAre(DoubleEq(1.25)));
+  remove(register_file);
+  EXPECT_THAT(read(sources[0]), ElementsAre(is_nan));
+  EXPECT_THAT(joules("1250000"), ElementsAre(DoubleEq(2.25)));
 }
 
 TEST_F(Files, GiveTemperaturesOfPackages) {
