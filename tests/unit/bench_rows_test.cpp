@@ -3,9 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
 #include "base/error.hpp"
+#include "runner/microbench/benchmark_case.hpp"
 #include "runner/microbench/rank_speeds.hpp"
 #include "runner/microbench/result_rows.hpp"
+#include "workloads/collectives/collectives.hpp"
+#include "workloads/gemm/gemm.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -43,35 +52,31 @@ const std::vector<microbench::RankReport> reports{
     {.wrong = 0, .plays = {1, 2}, .stream_times = {{10, 11, 12}, {20, 21}}},
     {.wrong = std::nullopt, .plays = {3, 4}, .stream_times = {{13, 14, 15}, {22, 23}}},
     {.wrong = 5, .plays = {5, 6}, .stream_times = {{16, 17, 18}, {24, 25}}}};
-const Case four_calls{.calls = 4};
 const microbench::CaseRecord record{.first_call = 0.5, .times = 3, .call_times = {0.1, 0.2}};
 
-TEST(Rows, OfAllRanksHaveTheTimesOfAll) {
-  const auto row = microbench::row_of(RowSpec{.text = {{"op", "x"}}}, four_calls, record, reports);
-  EXPECT_EQ(row.calls, 12);
-  EXPECT_THAT(row.times, ElementsAre(ElementsAre(1, 3, 5), ElementsAre(2, 4, 6)));
-  EXPECT_THAT(row.call_times, ElementsAre(0.1, 0.2));
-  EXPECT_EQ(row.number.at("first_call"), 0.5);
-  EXPECT_EQ(row.wrong, 5);
-  EXPECT_EQ(row.status, results::PointStatus::failed);
-  EXPECT_EQ(row.reason, "5 wrong elements");
+RowData row_of(const RowSpec& spec, const std::vector<microbench::RankReport>& told = reports,
+               const microbench::CaseRecord& of = record) {
+  return microbench::row_of(spec, Case{.calls = 4}, of, told);
 }
 
-TEST(Rows, OfSomeRanksHaveTheirTimesInTheirOrder) {
-  const auto row = microbench::row_of(RowSpec{.ranks = {1, 0}}, four_calls, record, reports);
-  EXPECT_THAT(row.times, ElementsAre(ElementsAre(3, 1), ElementsAre(4, 2)));
-  EXPECT_EQ(row.wrong, 0);  // what rank 2 found is not this row's
-  EXPECT_EQ(row.status, results::PointStatus::ok);
-  EXPECT_FALSE(
-      microbench::row_of(RowSpec{.ranks = {1}}, four_calls, record, reports).wrong.has_value());
-}
-
-TEST(Rows, OfAStreamHaveItsTimesFromTracedPasses) {
-  const auto row =
-      microbench::row_of(RowSpec{.ranks = {0, 2}, .stream = 1}, four_calls, record, reports);
-  EXPECT_THAT(row.times, ElementsAre(ElementsAre(20, 24), ElementsAre(21, 25)));
-  EXPECT_EQ(row.calls, 4);  // a traced play is one pass
-  EXPECT_TRUE(row.call_times.empty());
+TEST(Rows, HaveTheTimesOfTheirRanks) {
+  const RowData all = row_of({.text = {{"op", "x"}}});
+  EXPECT_EQ(all.calls, 12);
+  EXPECT_THAT(all.times, ElementsAre(ElementsAre(1, 3, 5), ElementsAre(2, 4, 6)));
+  EXPECT_THAT(all.call_times, ElementsAre(0.1, 0.2));
+  EXPECT_EQ(all.number.at("first_call"), 0.5);
+  EXPECT_EQ(all.wrong, 5);
+  EXPECT_EQ(all.status, PointStatus::failed);
+  EXPECT_THAT(all.reason, HasSubstr("5"));
+  const RowData some = row_of({.ranks = {1, 0}});
+  EXPECT_THAT(some.times, ElementsAre(ElementsAre(3, 1), ElementsAre(4, 2)));
+  EXPECT_EQ(some.wrong, 0);  // what rank 2 found is not this row's
+  EXPECT_EQ(some.status, PointStatus::ok);
+  EXPECT_FALSE(row_of({.ranks = {1}}).wrong.has_value());
+  const RowData stream = row_of({.ranks = {0, 2}, .stream = 1});
+  EXPECT_THAT(stream.times, ElementsAre(ElementsAre(20, 24), ElementsAre(21, 25)));
+  EXPECT_EQ(stream.calls, 4);  // a traced play is one pass
+  EXPECT_TRUE(stream.call_times.empty());
 }
 
 TEST(Rows, HaveTheClocksOfTheirGpus) {
@@ -90,26 +95,24 @@ TEST(Rows, HaveTheClocksOfTheirGpus) {
   told[0].gpu = state;
   told[1].gpu = {.sm_clock = 1410e6, .throttle_reasons = 0x8};
   told[2].gpu = {.sm_clock = 1980e6};
-  const auto all = microbench::row_of(RowSpec{}, four_calls, record, told).number;
+  const auto all = row_of({}, told).number;
   EXPECT_EQ(all.at("sm_clock"), 1970e6);
   EXPECT_EQ(all.at("sm_clock_min"), 1410e6);
   EXPECT_EQ(all.at("throttle_reasons"), 0x4C);
-  const auto some = microbench::row_of(RowSpec{.ranks = {0, 2}}, four_calls, record, told).number;
+  const auto some = row_of({.ranks = {0, 2}}, told).number;
   EXPECT_EQ(some.at("sm_clock"), 1975e6);
   EXPECT_EQ(some.at("throttle_reasons"), 0x44);
-  EXPECT_FALSE(
-      microbench::row_of(RowSpec{}, four_calls, record, reports).number.contains("sm_clock"));
+  EXPECT_FALSE(row_of({}).number.contains("sm_clock"));
 }
 
 TEST(Rows, CountLatePlays) {
   microbench::CaseRecord late = record;
-  EXPECT_FALSE(
-      microbench::row_of(RowSpec{}, four_calls, late, reports).number.contains("late_plays"));
+  EXPECT_FALSE(row_of({}).number.contains("late_plays"));
   late.repeated_plays = 20;
   late.late_plays = 2;
-  const auto row = microbench::row_of(RowSpec{}, four_calls, late, reports).number;
-  EXPECT_EQ(row.at("repeated_plays"), 20);
-  EXPECT_EQ(row.at("late_plays"), 2);
+  const auto numbers = row_of({}, reports, late).number;
+  EXPECT_EQ(numbers.at("repeated_plays"), 20);
+  EXPECT_EQ(numbers.at("late_plays"), 2);
 }
 
 TEST(Rows, AreNamedForPeople) {
@@ -138,12 +141,18 @@ void give_gpu(RankFacts& rank, const std::string& pci, const std::string& peers)
   if (!peers.empty()) rank.text["gpu_nvlink_peers"] = peers;
 }
 
-TEST(LinkClass, OfHostsIsTheirNode) {
-  const auto facts = on_nodes({0, 0, 1});
+/// The class of each of some pairs.
+void expect_classes(const std::vector<RankFacts>& facts,
+                    const std::vector<std::tuple<int, int, std::string>>& pairs) {
   const microbench::LinkClasses classes{facts};
-  EXPECT_EQ(classes.of_pair(0, 1), "same node");
-  EXPECT_EQ(classes.of_pair(0, 2), "other node");
-  EXPECT_EQ(classes.of_pair(2, 1), "other node");
+  for (const auto& [a, b, expected] : pairs) {
+    EXPECT_EQ(classes.of_pair(a, b), expected) << a << ", " << b;
+    EXPECT_EQ(classes.of_pair(b, a), expected) << b << ", " << a;
+  }
+}
+
+TEST(LinkClass, OfHostsIsTheirNode) {
+  expect_classes(on_nodes({0, 0, 1}), {{0, 1, "same node"}, {0, 2, "other node"}});
 }
 
 TEST(LinkClass, OfGpusOfANodeIsTheLinkBetweenThem) {
@@ -152,12 +161,10 @@ TEST(LinkClass, OfGpusOfANodeIsTheLinkBetweenThem) {
   give_gpu(facts[1], "2C", "1B");
   give_gpu(facts[2], "4E", "");
   give_gpu(facts[3], "5F", "3D");
-  const microbench::LinkClasses classes{facts};
-  EXPECT_EQ(classes.of_pair(0, 1), "same node, NVLink");  // straight
-  EXPECT_EQ(classes.of_pair(0, 3), "same node, NVLink");  // through a switch
-  EXPECT_EQ(classes.of_pair(3, 0), "same node, NVLink");
-  EXPECT_EQ(classes.of_pair(0, 2), "same node, PCIe");
-  EXPECT_EQ(classes.of_pair(1, 3), "same node, PCIe");
+  expect_classes(facts, {{0, 1, "same node, NVLink"},
+                         {0, 3, "same node, NVLink"},  // through a switch
+                         {0, 2, "same node, PCIe"},
+                         {1, 3, "same node, PCIe"}});
 }
 
 TEST(LinkClass, SaysNoMoreThanIsKnown) {
@@ -166,10 +173,7 @@ TEST(LinkClass, SaysNoMoreThanIsKnown) {
   give_gpu(facts[1], "2C", "3D");
   facts[1].text.erase("gpu_nvlink_peers");  // there are links, nobody knows where to
   give_gpu(facts[2], "1B", "3D");           // the GPU of rank 0
-  const microbench::LinkClasses classes{facts};
-  EXPECT_EQ(classes.of_pair(0, 1), "same node");
-  EXPECT_EQ(classes.of_pair(0, 2), "same node");
-  EXPECT_EQ(classes.of_pair(0, 3), "same node");
+  expect_classes(facts, {{0, 1, "same node"}, {0, 2, "same node"}, {0, 3, "same node"}});
 }
 
 TEST(LinkClass, OfGpusOfOtherNodesIsTheirDomainOrRail) {
@@ -179,15 +183,13 @@ TEST(LinkClass, OfGpusOfOtherNodesIsTheirDomainOrRail) {
   give_gpu(facts[2], "9Z", "");  // ranks of the second node have its GPUs in another order
   give_gpu(facts[3], "3D", "");
   give_gpu(facts[4], "7A", "");
-  const microbench::LinkClasses classes{facts};
-  EXPECT_EQ(classes.of_pair(0, 3), "other node, same rail");
-  EXPECT_EQ(classes.of_pair(1, 2), "other node, same rail");
-  EXPECT_EQ(classes.of_pair(0, 2), "other node");
-  EXPECT_EQ(classes.of_pair(4, 0), "other node, same rail");
+  expect_classes(facts, {{0, 3, "other node, same rail"},
+                         {1, 2, "other node, same rail"},
+                         {0, 2, "other node"},
+                         {4, 0, "other node, same rail"}});
   facts[0].text["gpu_fabric"] = facts[2].text["gpu_fabric"] = "ab12.0";
   facts[3].text["gpu_fabric"] = "ab12.1";
-  EXPECT_EQ(classes.of_pair(0, 2), "other node, NVLink domain");
-  EXPECT_EQ(classes.of_pair(0, 3), "other node, same rail");
+  expect_classes(facts, {{0, 2, "other node, NVLink domain"}, {0, 3, "other node, same rail"}});
 }
 
 RowData row(std::map<std::string, std::string> text, std::vector<int> ranks = {}) {
@@ -235,64 +237,112 @@ RowData link(int src, int dst, std::vector<double> plays) {
 }
 
 TEST(Pairs, HaveTheMedianBandwidthOfTheirPlays) {
-  EXPECT_EQ(microbench::median_bandwidth(link(0, 1, {2, 1, 4}))->value(), 1000);  // 2 calls in 2 s
-  EXPECT_EQ(microbench::median_bandwidth(link(0, 1, {2, 6, 1, 3}))->value(),
-            800);  // 2 calls in 2.5 s
-  EXPECT_EQ(microbench::median_bandwidth(link(0, 1, {})), std::nullopt);
+  const auto median = [](const std::vector<double>& plays) {
+    return microbench::median_bandwidth(link(0, 1, plays));
+  };
+  EXPECT_EQ(median({2, 1, 4})->value(), 1000);    // 2 calls in 2 s
+  EXPECT_EQ(median({2, 6, 1, 3})->value(), 800);  // 2 calls in 2.5 s
+  EXPECT_EQ(median({}), std::nullopt);
 }
 
 TEST(Pairs, BelowWhatIsExpectedFailWithBothEnds) {
-  std::vector<RowData> rows{link(0, 1, {1}), link(2, 1, {2}), link(1, 0, {3}), link(0, 2, {})};
-  rows.push_back(link(0, 1, {50}));
+  // The second is just as fast; the last is no bandwidth in one direction.
+  std::vector<RowData> rows{link(0, 1, {1}), link(2, 1, {2}), link(1, 0, {3}), link(0, 2, {}),
+                            link(0, 1, {50})};
   rows.back().text["kind"] = "bidirectional";
   const microbench::RankNames names{microbench::rank_name(5, "a"), microbench::rank_name(3, "b"),
                                     microbench::rank_name(4, "c")};
   microbench::judge_bandwidth(rows, units::BytesPerSecond{1000}, names);
-  EXPECT_EQ(rows[0].status, PointStatus::ok);
-  EXPECT_EQ(rows[1].status, PointStatus::ok);  // just as fast
-  EXPECT_EQ(rows[2].status, PointStatus::failed);
-  EXPECT_THAT(rows[2].reason, AllOf(HasSubstr("667 B/s"), HasSubstr("rank 3 (b) to rank 5 (a)"),
-                                    HasSubstr("1 kB/s")));
-  EXPECT_EQ(rows[3].status, PointStatus::ok);
-  EXPECT_EQ(rows[4].status, PointStatus::ok);
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    EXPECT_EQ(rows[r].status, r == 2 ? PointStatus::failed : PointStatus::ok) << r;
+  }
+  EXPECT_THAT(rows[2].reason,
+              AllOf(HasSubstr("667 B/s"), HasSubstr("rank 3 (b) to rank 5"), HasSubstr("1 kB/s")));
   EXPECT_EQ(microbench::reason_of_failed(rows), rows[2].reason);
   rows[4].status = PointStatus::failed;
-  EXPECT_THAT(microbench::reason_of_failed(rows), HasSubstr("1 more row failed"));
+  EXPECT_THAT(microbench::reason_of_failed(rows), HasSubstr("1 more row"));
   rows[3].status = PointStatus::failed;
-  EXPECT_THAT(microbench::reason_of_failed(rows), HasSubstr("2 more rows failed"));
+  EXPECT_THAT(microbench::reason_of_failed(rows), HasSubstr("2 more rows"));
   EXPECT_EQ(microbench::reason_of_failed({}), "");
-}
-
-TEST(Pairs, SilenceNamesBothEnds) {
-  EXPECT_EQ(microbench::silence(microbench::rank_name(0, "a"), microbench::rank_name(2, "c"),
-                                units::Seconds{30}),
-            "no answer within 30 s between rank 0 (a) and rank 2 (c)");
+  EXPECT_THAT(microbench::silence(names[0], names[2], units::Seconds{30}),
+              AllOf(HasSubstr("30 s"), HasSubstr("rank 5 (a)"), HasSubstr("rank 4 (c)")));
 }
 
 TEST(SniffPhases, PairNeighboursOfANodeFirstThenPlacesOfTwoNodes) {
-  const std::vector<int> two_of_four{0, 0, 0, 0, 1, 1, 1, 1};
+  using Nodes = std::vector<int>;
   EXPECT_THAT(
-      microbench::sniff_phases(two_of_four),
+      microbench::sniff_phases(Nodes{0, 0, 0, 0, 1, 1, 1, 1}),
       ElementsAre(ElementsAre(1, 0, 3, 2, 5, 4, 7, 6), ElementsAre(4, 5, 6, 7, 0, 1, 2, 3)));
-}
-
-TEST(SniffPhases, LeaveNoNodeOutWhenTheirNumberIsOdd) {
-  const std::vector<int> three{0, 1, 2};
-  EXPECT_THAT(microbench::sniff_phases(three),
+  // No node is left out when their number is odd.
+  EXPECT_THAT(microbench::sniff_phases(Nodes{0, 1, 2}),
               ElementsAre(ElementsAre(1, 0, -1), ElementsAre(2, -1, 0)));
-}
-
-TEST(SniffPhases, FollowNodesAlsoWhenRanksAreDealtOut) {
-  const std::vector<int> dealt{0, 1, 0, 1};
-  EXPECT_THAT(microbench::sniff_phases(dealt),
+  EXPECT_THAT(microbench::sniff_phases(Nodes{0, 1, 0, 1}),  // ranks are dealt out
               ElementsAre(ElementsAre(2, 3, 0, 1), ElementsAre(1, 0, 3, 2)));
+  // Ranks without a partner sit out.
+  EXPECT_THAT(microbench::sniff_phases(Nodes{0, 0, 0, 1}),
+              ElementsAre(ElementsAre(1, 0, -1, -1), ElementsAre(3, -1, -1, 0)));
+  EXPECT_THAT(microbench::sniff_phases(Nodes{0}), IsEmpty());
 }
 
-TEST(SniffPhases, LetRanksWithoutAPartnerSitOut) {
-  const std::vector<int> uneven{0, 0, 0, 1};
-  EXPECT_THAT(microbench::sniff_phases(uneven),
-              ElementsAre(ElementsAre(1, 0, -1, -1), ElementsAre(3, -1, -1, 0)));
-  EXPECT_THAT(microbench::sniff_phases(std::vector<int>{0}), IsEmpty());
+// How long a play is, by device, and what a GPU's cache asks of cold multiplications.
+
+constexpr units::Bytes cache{std::uint64_t{60} << 20U};
+workloads::PlayBounds bounds_of(std::string_view device) {
+  return workloads::play_bounds({.device = device, .numa_nodes = 1, .gpu_cache = cache});
+}
+
+/// A run has a budget of ten seconds. A GPU's plays take two milliseconds or twenty calls, but no
+/// more calls than keep ahead of the host.
+TEST(PlayBounds, AreByDevice) {
+  EXPECT_EQ(bounds_of("host"), workloads::PlayBounds{});
+  for (const auto& [device, one, pass, expected] :
+       {std::tuple{"host", Case{.most_times = 7}, 3e-6, 7U},
+        {"host", {.most_times = 7}, 0.25, 2U},  // 20 plays in the budget
+        {"host", {.most_times = 1}, 3e-6, 1U},
+        {"cuda", {.most_times = 1}, 50e-6, 20U},
+        {"cuda", {.most_times = 1}, 300e-6, 7U},
+        {"cuda", {.calls = 4, .most_times = 1}, 100e-6, 5U},
+        {"cuda", {.most_times = 1}, 5e-3, 1U},
+        {"cuda", {.most_times = 30}, 50e-6, 30U},
+        {"cuda", {.most_times = 1, .repeat = workloads::Repeat::never}, 50e-6, 1U},
+        {"cuda", {.most_times = 1024}, 3e-6, 64U},
+        {"cuda", {.calls = 16, .most_times = 1024}, 48e-6, 4U},
+        {"cuda", {.calls = 500, .most_times = 1024}, 1.5e-3, 1U}}) {
+    EXPECT_EQ(microbench::passes_of_play(
+                  one, units::Seconds{pass},
+                  {.budget = units::Seconds{10}, .timeout = {}, .bounds = bounds_of(device)}),
+              expected)
+        << device << ", " << pass << " s";
+  }
+}
+
+TEST(PlayBounds, ColdMultiplicationsGoThroughTwiceTheCacheOfAGpu) {
+  const auto numbers = [](std::string_view device, const std::string& size) {
+    workloads::Request request{
+        .mesh = {},
+        .precision = program::Precision::f32,
+        .options = {{"shapes", size + "x" + size + "x" + size}, {"cache", "cold"}}};
+    request.bounds = bounds_of(device);
+    return workloads::gemm::hooks().build(request, 0).rows.front().number;
+  };
+  for (const std::string size : {"512", "1024", "2048", "8192"}) {
+    EXPECT_GE(numbers("cuda", size).at("rotated_bytes"), 2.0 * static_cast<double>(cache.value()))
+        << size;
+    if (size == "512") continue;
+    const auto host = numbers("host", size);
+    EXPECT_EQ(host.at("rotated_bytes"), 2 * host.at("bytes")) << size;
+  }
+}
+
+TEST(PlayBounds, ShortCollectivesOfAGpuAreInPassesOf64) {
+  namespace collectives = workloads::collectives;
+  workloads::Request request{.mesh = {.dp = 2}, .options = {{"op", "all_reduce"}, {"sizes", "8B"}}};
+  const auto calls = [&] {
+    return collectives::cases_of(request, collectives::setting_of(request)).front().calls;
+  };
+  EXPECT_EQ(calls(), 256);
+  request.bounds = bounds_of("cuda");
+  EXPECT_EQ(calls(), 64);
 }
 
 }  // namespace

@@ -81,11 +81,11 @@ RoundTrip trip(std::int64_t sent, std::int64_t delay, std::int64_t remote) {
           .received = Nanoseconds{sent + delay},
           .remote = Nanoseconds{remote}};
 }
+using Trips = std::vector<RoundTrip>;
 
 TEST(ClockFit, LineIsExactWhereTripsTakeNoTime) {
-  const std::vector<RoundTrip> before{trip(1'000, 0, 0)},
-      after{trip(1'001'002'000, 0, 1'001'000'000)};
-  const ClockFit fit = fit_clock(before, after, Nanoseconds{1'000});
+  const ClockFit fit = fit_clock(Trips{trip(1'000, 0, 0)},
+                                 Trips{trip(1'001'002'000, 0, 1'001'000'000)}, Nanoseconds{1'000});
   EXPECT_EQ(fit.offset.value(), 1'000);
   EXPECT_NEAR(fit.drift, 1e-6, 1e-8);
   EXPECT_EQ(fit.to_rank_0(Nanoseconds{1'000}).value(), 0);
@@ -94,29 +94,27 @@ TEST(ClockFit, LineIsExactWhereTripsTakeNoTime) {
   EXPECT_EQ(fit.error.value(), 2 + 26);
 }
 
+/// The long one would tighten the bounds, were drift not of any size until it was over.
 TEST(ClockFit, LongTripsAreNotKept) {
-  // The long one would tighten the bounds, were drift not of any size until it was over.
-  const std::vector<RoundTrip> before{trip(0, 1'000, 500), trip(2'000, 1'000'000, 1'002'000)};
-  const std::vector<RoundTrip> after{trip(10'000'000, 1'000, 10'000'500)};
-  const ClockFit fit = fit_clock(before, after, Nanoseconds{0});
+  const ClockFit fit = fit_clock(Trips{trip(0, 1'000, 500), trip(2'000, 1'000'000, 1'002'000)},
+                                 Trips{trip(10'000'000, 1'000, 10'000'500)}, Nanoseconds{0});
   EXPECT_EQ(fit.offset.value(), 0);
   EXPECT_GE(fit.error.value(), 500);
 }
 
 TEST(ClockFit, TripsOfBothAsymmetriesLeaveLessThanHalfOfOne) {
-  const std::vector<RoundTrip> before{trip(0, 1'000, 100), trip(2'000, 1'000, 2'900)};
-  const std::vector<RoundTrip> after{trip(10'000'000, 1'000, 10'000'100),
-                                     trip(10'002'000, 1'000, 10'002'900)};
-  const ClockFit fit = fit_clock(before, after, Nanoseconds{0});
+  const ClockFit fit =
+      fit_clock(Trips{trip(0, 1'000, 100), trip(2'000, 1'000, 2'900)},
+                Trips{trip(10'000'000, 1'000, 10'000'100), trip(10'002'000, 1'000, 10'002'900)},
+                Nanoseconds{0});
   EXPECT_LE(std::abs(fit.offset.value()), 2);
   EXPECT_LT(fit.error.value(), 110);
 }
 
+/// 5 us between two trips: no rate explains it.
 TEST(ClockFit, ClockThatWasSetIsDoubted) {
-  // 5 us between two trips: no rate explains it.
-  const std::vector<RoundTrip> before{trip(0, 100, 50), trip(5'200, 100, 250)};
-  const std::vector<RoundTrip> after{trip(10'000'000, 100, 9'995'050)};
-  const ClockFit fit = fit_clock(before, after, Nanoseconds{0});
+  const ClockFit fit = fit_clock(Trips{trip(0, 100, 50), trip(5'200, 100, 250)},
+                                 Trips{trip(10'000'000, 100, 9'995'050)}, Nanoseconds{0});
   EXPECT_GE(fit.error.value(), 4'900);
 }
 

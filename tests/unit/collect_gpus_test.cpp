@@ -86,23 +86,14 @@ TEST_F(Gpus, TellWhatTheLibraryKnows) {
 }
 
 TEST_F(Gpus, LeaveOutWhatTheLibraryDoesNotHave) {
-  node_.missing = {"nvmlDeviceGetVbiosVersion",
-                   "nvmlDeviceGetApplicationsClock",
-                   "nvmlDeviceGetPowerManagementDefaultLimit",
-                   "nvmlDeviceGetRemappedRows",
-                   "nvmlDeviceGetRetiredPages",
-                   "nvmlDeviceGetComputeRunningProcesses_v3",
-                   "nvmlDeviceGetComputeRunningProcesses_v2",
-                   "nvmlDeviceGetTotalEccErrors",
-                   "nvmlDeviceGetCurrentClocksEventReasons",
-                   "nvmlDeviceGetCurrentClocksThrottleReasons",
-                   "nvmlDeviceGetGpuFabricInfo",
-                   "nvmlDeviceGetNvLinkState",
-                   "nvmlDeviceGetMemoryInfo",
-                   "nvmlDeviceGetCurrPcieLinkGeneration",
-                   "nvmlDeviceGetMaxPcieLinkGeneration",
-                   "nvmlDeviceGetCurrPcieLinkWidth",
-                   "nvmlDeviceGetMaxPcieLinkWidth"};
+  for (const char* name :
+       {"VbiosVersion", "ApplicationsClock", "PowerManagementDefaultLimit", "RemappedRows",
+        "RetiredPages", "ComputeRunningProcesses_v3", "ComputeRunningProcesses_v2",
+        "TotalEccErrors", "CurrentClocksEventReasons", "CurrentClocksThrottleReasons",
+        "GpuFabricInfo", "NvLinkState", "MemoryInfo", "CurrPcieLinkGeneration",
+        "MaxPcieLinkGeneration", "CurrPcieLinkWidth", "MaxPcieLinkWidth"}) {
+    node_.missing.insert(std::string{"nvmlDeviceGet"} + name);
+  }
   EXPECT_EQ(json_of(first()), nlohmann::json::parse(R"({
     "uuid": "GPU-a", "pci_bus_id": "0000:1b:00.0", "name": "NVIDIA H200", "driver": "580.65.06",
     "compute_mode": "exclusive process", "sm_clock": 345e6, "sm_clock_max": 1980e6,
@@ -110,24 +101,19 @@ TEST_F(Gpus, LeaveOutWhatTheLibraryDoesNotHave) {
     "persistence": true})"));
 }
 
-TEST_F(Gpus, CountLinksThatAreDown) {
+TEST_F(Gpus, CountLinksThatAreDownAndPagesRetiredForEitherCause) {
   node_.gpus[0].links = {{0, "00000000:07:00.0"}, {1, "00000000:08:00.0"}};
   node_.gpus[0].links_down = 3;
+  node_.gpus[0].single_bit_pages = 3;
+  node_.gpus[0].double_bit_pages = 70;  // more than there is room for
   const GpuFacts gpu = first();
   EXPECT_EQ(gpu.nvlinks_active, 2);
   EXPECT_EQ(gpu.nvlinks_inactive, 3);
   EXPECT_THAT(gpu.nvlink_peers, Optional(ElementsAre("0000:07:00.0", "0000:08:00.0")));
-}
-
-TEST_F(Gpus, SumPagesRetiredForEitherCause) {
-  EXPECT_EQ(first().retired_pages, 0);
-  node_.gpus[0].single_bit_pages = 3;
-  node_.gpus[0].double_bit_pages = 70;  // more than there is room for
-  EXPECT_EQ(first().retired_pages, 73);
+  EXPECT_EQ(gpu.retired_pages, 73);
 }
 
 TEST_F(Gpus, ListHoweverManyProcesses) {
-  EXPECT_THAT(first().processes, Optional(IsEmpty()));
   node_.gpus[0].pids = {17, 4};
   EXPECT_THAT(first().processes, Optional(ElementsAre(17, 4)));
   node_.missing = {"nvmlDeviceGetComputeRunningProcesses_v3"};
@@ -140,7 +126,6 @@ TEST_F(Gpus, ListHoweverManyProcesses) {
 }
 
 TEST_F(Gpus, NameWhatHoldsTheirClocksBack) {
-  EXPECT_THAT(first().throttle_reasons, Optional(IsEmpty()));
   node_.gpus[0].reasons = 0x45;
   EXPECT_THAT(first().throttle_reasons,
               Optional(ElementsAre("software power cap", "hardware thermal slowdown")));
@@ -151,20 +136,21 @@ TEST_F(Gpus, NameWhatHoldsTheirClocksBack) {
 }
 
 TEST_F(Gpus, SayHowFarTheyAreInJoiningTheirFabric) {
-  nvml::FabricInfo& fabric = node_.gpus[0].fabric;
-  EXPECT_EQ(first().fabric_state, "not supported");
-  fabric.state = 1;
-  EXPECT_EQ(first().fabric_state, "not started");
-  fabric.state = 2;
-  EXPECT_EQ(first().fabric_state, "in progress");
-  EXPECT_EQ(first().fabric, std::nullopt);
-  fabric = {.cluster = {0xab}, .status = 0, .clique = 7, .state = 3};
-  EXPECT_EQ(first().fabric_state, "completed");
-  EXPECT_EQ(first().fabric, "ab000000000000000000000000000000.7");
-  fabric.status = some_error;
-  EXPECT_EQ(first().fabric_state, "failed: 999");
-  fabric.state = 9;
-  EXPECT_EQ(first().fabric_state, std::nullopt);
+  const nvml::FabricInfo joined{.cluster = {0xab}, .status = 0, .clique = 7, .state = 3};
+  const std::string domain = "ab000000000000000000000000000000.7";
+  using Text = std::optional<std::string>;
+  for (const auto& [status, state, told, fabric] : {std::tuple{0, 0, Text{"not supported"}, Text{}},
+                                                    {0, 1, Text{"not started"}, {}},
+                                                    {0, 2, Text{"in progress"}, {}},
+                                                    {0, 3, Text{"completed"}, Text{domain}},
+                                                    {some_error, 3, Text{"failed: 999"}, {}},
+                                                    {0, 9, {}, {}}}) {
+    node_.gpus[0].fabric = joined;
+    node_.gpus[0].fabric.status = status;
+    node_.gpus[0].fabric.state = static_cast<unsigned char>(state);
+    EXPECT_EQ(first().fabric_state, told) << state;
+    EXPECT_EQ(first().fabric, fabric) << state;
+  }
 }
 
 TEST_F(Gpus, AreThoseOfTheLibraryAndThenOthersOnTheBus) {

@@ -25,6 +25,20 @@ using testing::SizeIs;
 
 using Variables = std::map<std::string, std::string, std::less<>>;
 
+MachineFacts bound_to(const std::vector<int>& cpus, const std::vector<int>& cores) {
+  return {.host = "",
+          .cpu_model = {},
+          .sockets = {},
+          .cores = {},
+          .numa_nodes = {},
+          .memory_total = {},
+          .memory_available = {},
+          .bound_cpus = cpus,
+          .bound_core_ids = cores,
+          .os = {},
+          .cpu_quota = {}};
+}
+
 class Collect : public testing::Test {
  protected:
   [[nodiscard]] FactSources sources(Variables variables = {}) const {
@@ -44,23 +58,16 @@ TEST_F(Collect, OfANodeThatTellsNothingIsAllAbsent) {
 }
 
 TEST_F(Collect, OfANodeTakesWhatIsKnownOfTheMachine) {
-  const CheckedNode node = collect_node(sources(), {.host = "c1",
-                                                    .cpu_model = "EPYC",
-                                                    .sockets = 2,
-                                                    .cores = 96,
-                                                    .numa_nodes = 2,
-                                                    .memory_total = units::Bytes{1'000'000},
-                                                    .memory_available = units::Bytes{1},
-                                                    .bound_cpus = {},
-                                                    .bound_core_ids = {},
-                                                    .os = "Linux 6.8",
-                                                    .cpu_quota = 8.5});
-  EXPECT_EQ(node.host, "c1");
-  EXPECT_EQ(node.cpu_model, "EPYC");
-  EXPECT_EQ(node.cores, 96);
-  EXPECT_EQ(node.memory, 1e6);
-  EXPECT_EQ(node.os, "Linux 6.8");
-  EXPECT_EQ(node.cpu_quota, 8.5);
+  MachineFacts machine = bound_to({}, {});
+  machine.host = "c1";
+  machine.cpu_model = "EPYC";
+  machine.cores = 96;
+  machine.memory_total = units::Bytes{1'000'000};
+  machine.os = "Linux 6.8";
+  machine.cpu_quota = 8.5;
+  EXPECT_EQ(json_of(collect_node(sources(), machine)), nlohmann::json::parse(R"({
+    "host": "c1", "cpu_model": "EPYC", "cores": 96, "memory": 1e6, "os": "Linux 6.8",
+    "cpu_quota": 8.5})"));
 }
 
 TEST_F(Collect, OfANodePutsItsPartsTogether) {
@@ -107,85 +114,64 @@ TEST_F(Collect, OfThisMachinePlacesEachCpuOnOneNumaNode) {
 }
 
 TEST_F(Collect, OfARankTellsItsBinding) {
-  const CheckedRank rank = collect_rank(sources(), {.host = "",
-                                                    .cpu_model = {},
-                                                    .sockets = {},
-                                                    .cores = {},
-                                                    .numa_nodes = {},
-                                                    .memory_total = {},
-                                                    .memory_available = {},
-                                                    .bound_cpus = {2, 3},
-                                                    .bound_core_ids = {1},
-                                                    .os = {},
-                                                    .cpu_quota = {}});
+  const CheckedRank rank = collect_rank(sources(), bound_to({2, 3}, {1}));
   EXPECT_EQ(rank.pid, getpid());
   EXPECT_THAT(rank.cpus, ElementsAre(2, 3));
   EXPECT_THAT(rank.cores, ElementsAre(1));
 }
 
 TEST_F(Collect, OfARankTellsTheLimitOfLockedMemory) {
-  const auto limits = [&](const std::string& values) {
-    tree_.write("proc/self/limits",
-                "Limit                     Soft Limit           Hard Limit           Units     \n"
-                "Max open files            1024                 4096                 files     \n"
-                "Max locked memory         " +
-                    values + "            bytes     \n");
-    return collect_rank(sources(), {});
+  using Limit = std::pair<std::optional<double>, bool>;  ///< the other: whether there is none
+  const auto limit = [&] {
+    const CheckedRank rank = collect_rank(sources(), {});
+    return Limit{rank.locked_memory_limit, rank.locked_memory_unlimited};
   };
-  CheckedRank rank = collect_rank(sources(), {});
-  EXPECT_EQ(rank.locked_memory_limit, std::nullopt);
-  EXPECT_FALSE(rank.locked_memory_unlimited);
-  rank = limits("8388608              unlimited");
-  EXPECT_EQ(rank.locked_memory_limit, 8388608);
-  EXPECT_FALSE(rank.locked_memory_unlimited);
-  rank = limits("unlimited            unlimited");
-  EXPECT_EQ(rank.locked_memory_limit, std::nullopt);
-  EXPECT_TRUE(rank.locked_memory_unlimited);
+  EXPECT_EQ(limit(), (Limit{std::nullopt, false}));
+  const std::string head =
+      "Limit                     Soft Limit           Hard Limit           Units     \n"
+      "Max open files            1024                 4096                 files     \n"
+      "Max locked memory         ";
+  tree_.write("proc/self/limits", head + "8388608              unlimited            bytes     \n");
+  EXPECT_EQ(limit(), (Limit{8388608, false}));
+  tree_.write("proc/self/limits", head + "unlimited            unlimited            bytes     \n");
+  EXPECT_EQ(limit(), (Limit{std::nullopt, true}));
 }
 
-TEST_F(Collect, OfARankKeepsSettingsAndNothingElse) {
+TEST_F(Collect, OfARankKeepsSettingsAndTheLaunchersNumbersAndNothingElse) {
+  EXPECT_THAT(collect_rank(sources(), {}).launcher, IsEmpty());
   const CheckedRank rank = collect_rank(sources({{"NCCL_ALGO", "Ring"},
                                                  {"UCX_TLS", "rc"},
                                                  {"OMP_NUM_THREADS", "4"},
                                                  {"NCCL_SECRET", "x"},
                                                  {"SLURM_JWT", "x"},
                                                  {"SLURM_JOB_ID", "17"},
-                                                 {"PMIX_RANK", "3"}}),
+                                                 {"PMIX_RANK", "3"},
+                                                 {"OMPI_COMM_WORLD_SIZE", "8"},
+                                                 {"SLURM_NTASKS", "16"},
+                                                 {"SLURM_NTASKS_PER_NODE", "8(x2)"},
+                                                 {"PMI_SIZE", ""}}),
                                         {});
   EXPECT_THAT(rank.environment, ElementsAre(Pair("NCCL_ALGO", "Ring"), Pair("OMP_NUM_THREADS", "4"),
                                             Pair("UCX_TLS", "rc")));
-}
-
-TEST_F(Collect, OfARankTellsTheLaunchersNumbers) {
-  EXPECT_THAT(collect_rank(sources(), {}).launcher, IsEmpty());
-  const CheckedRank rank = collect_rank(sources({{"OMPI_COMM_WORLD_SIZE", "8"},
-                                                 {"SLURM_NTASKS", "16"},
-                                                 {"SLURM_NTASKS_PER_NODE", "8(x2)"},
-                                                 {"SLURM_JOB_ID", "17"},
-                                                 {"PMI_SIZE", ""}}),
-                                        {});
   EXPECT_THAT(rank.launcher,
               ElementsAre(Pair("OMPI_COMM_WORLD_SIZE", 8), Pair("SLURM_NTASKS", 16)));
 }
 
+/// A plugin's name is looked for along library paths; its path is there or it is not.
 TEST_F(Collect, OfARankNamesVariablesWhoseFileIsNotThere) {
   tree_.write("etc/topology.xml", "<system/>");
-  const CheckedRank rank = collect_rank(sources({{"NCCL_TOPO_FILE", "/etc/topology.xml"},
-                                                 {"NCCL_GRAPH_FILE", "/etc/graph.xml"},
-                                                 {"NCCL_CONF_FILE", ""}}),
-                                        {});
-  EXPECT_THAT(rank.missing_files, ElementsAre("NCCL_GRAPH_FILE"));
-}
-
-/// A plugin's name is looked for along library paths; its path is there or it is not.
-TEST_F(Collect, OfARankTellsAPluginsPathFromItsName) {
   tree_.write("opt/libnccl-net-x.so", "");
-  const auto missing_with = [&](const char* plugin) {
-    return collect_rank(sources({{"NCCL_NET_PLUGIN", plugin}}), {}).missing_files;
+  const auto missing = [&](const Variables& variables) {
+    return collect_rank(sources(variables), {}).missing_files;
   };
-  EXPECT_THAT(missing_with("x"), testing::IsEmpty());
-  EXPECT_THAT(missing_with("/opt/libnccl-net-x.so"), testing::IsEmpty());
-  EXPECT_THAT(missing_with("/opt/libnccl-net-y.so"), ElementsAre("NCCL_NET_PLUGIN"));
+  EXPECT_THAT(missing({{"NCCL_TOPO_FILE", "/etc/topology.xml"},
+                       {"NCCL_GRAPH_FILE", "/etc/graph.xml"},
+                       {"NCCL_CONF_FILE", ""}}),
+              ElementsAre("NCCL_GRAPH_FILE"));
+  EXPECT_THAT(missing({{"NCCL_NET_PLUGIN", "x"}}), IsEmpty());
+  EXPECT_THAT(missing({{"NCCL_NET_PLUGIN", "/opt/libnccl-net-x.so"}}), IsEmpty());
+  EXPECT_THAT(missing({{"NCCL_NET_PLUGIN", "/opt/libnccl-net-y.so"}}),
+              ElementsAre("NCCL_NET_PLUGIN"));
 }
 
 }  // namespace

@@ -6,24 +6,23 @@
 
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <new>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "machine/device_sampler.hpp"
+#include "tests/unit/scratch_tree.hpp"
 
 namespace isoscale::machine {
 namespace {
 
+using testing::DoubleEq;
 using testing::ElementsAre;
 using testing::IsEmpty;
-using testing::SizeIs;
-namespace fs = std::filesystem;
-using testing::DoubleEq;
 using testing::NanSensitiveDoubleEq;
+using testing::SizeIs;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
@@ -31,13 +30,21 @@ units::Nanoseconds at(std::size_t time) {
   return units::Nanoseconds{static_cast<std::int64_t>(time)};
 }
 
+std::vector<Channel> channels(std::initializer_list<const char*> devices) {
+  std::vector<Channel> all;
+  for (const char* device : devices) {
+    all.push_back({.device = device, .quantity = "x", .unit = "1"});
+  }
+  return all;
+}
+
 TEST(SampleStore, DropsEverySecondSampleWhereThereAreTooMany) {
   SampleStore store{4};
-  for (std::size_t time = 0; time < 4; ++time) {
-    EXPECT_EQ(store.add(at(time), {static_cast<double>(time)}), SampleStore::Thinned::no);
+  for (std::size_t time = 0; time < 5; ++time) {
+    EXPECT_EQ(store.add(at(time), {static_cast<double>(time)}),
+              time < 4 ? SampleStore::Thinned::no : SampleStore::Thinned::yes);
   }
-  EXPECT_EQ(store.add(at(4), {4.0}), SampleStore::Thinned::yes);
-  const auto series = store.series({{.device = "a", .quantity = "b", .unit = "1"}});
+  const auto series = store.series(channels({"a"}));
   ASSERT_THAT(series, SizeIs(1));
   EXPECT_THAT(series[0].time, ElementsAre(at(0), at(2), at(4)));
   EXPECT_THAT(series[0].value, ElementsAre(0, 2, 4));
@@ -47,7 +54,7 @@ TEST(SampleStore, StaysBoundedAndKeepsBothEnds) {
   SampleStore store{7};
   for (std::size_t time = 0; time < 1000; ++time) {
     static_cast<void>(store.add(at(time), {static_cast<double>(time)}));
-    const auto series = store.series({{.device = "a", .quantity = "b", .unit = "1"}});
+    const auto series = store.series(channels({"a"}));
     ASSERT_LE(series[0].time.size(), 7U);
     ASSERT_EQ(series[0].value.front(), 0);
     ASSERT_EQ(series[0].value.back(), static_cast<double>(time));
@@ -58,9 +65,7 @@ TEST(SampleStore, LeavesOutReadingsThatFailed) {
   SampleStore store{10};
   static_cast<void>(store.add(at(1), {nan, 5, nan}));
   static_cast<void>(store.add(at(2), {7, nan, nan}));
-  const auto series = store.series({{.device = "a", .quantity = "x", .unit = "1"},
-                                    {.device = "b", .quantity = "x", .unit = "1"},
-                                    {.device = "c", .quantity = "x", .unit = "1"}});
+  const auto series = store.series(channels({"a", "b", "c"}));
   ASSERT_THAT(series, SizeIs(2));
   EXPECT_EQ(series[0].channel.device, "a");
   EXPECT_THAT(series[0].time, ElementsAre(at(2)));
@@ -130,11 +135,6 @@ TEST(DeviceSampler, HoldsNoMoreSamplesThanItMay) {
   EXPECT_EQ(series[0].value.back(), static_cast<double>(readings.count));
 }
 
-TEST(DeviceSampler, WithoutSourcesHasNothing) {
-  DeviceSampler sampler{{}, {}};
-  EXPECT_THAT(sampler.stop(), IsEmpty());
-}
-
 TEST(DeviceSampler, EndsItsThreadWhenItIsDropped) {
   Readings readings;
   {
@@ -146,27 +146,16 @@ TEST(DeviceSampler, EndsItsThreadWhenItIsDropped) {
   EXPECT_EQ(readings.count, then);
 }
 
-/// Files like the kernel's, in a folder of this test.
+/// Files like the kernel's.
 class Files : public testing::Test {
- public:
-  Files() {
-    std::string name = (fs::temp_directory_path() / "isoscale-devices-XXXXXX").string();
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    root_ = name;
-  }
-  ~Files() override { fs::remove_all(root_); }
-  Files(const Files&) = delete;
-  Files& operator=(const Files&) = delete;
-
  protected:
   void write(const std::string& path, const std::string& text) const {
-    fs::create_directories((root_ / path).parent_path());
-    std::ofstream{root_ / path} << text;
+    tree_.write(path, text + "\n");
   }
-  void remove(const std::string& path) const { fs::remove_all(root_ / path); }
-  [[nodiscard]] FileTree tree() const { return {.sys = root_ / "sys", .proc = root_ / "proc"}; }
+  void remove(const std::string& path) const { tree_.remove(path); }
+  [[nodiscard]] FileTree tree() const { return {.sys = tree_.at("sys"), .proc = tree_.at("proc")}; }
 
-  fs::path root_;
+  preflight::ScratchTree tree_;
 };
 
 std::vector<double> read(const Source& source) {
@@ -174,41 +163,51 @@ std::vector<double> read(const Source& source) {
   source.read(values);
   return values;
 }
-
-std::string clock_file(int cpu) {
-  return "sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cpufreq/scaling_cur_freq";
+/// The only source, with these channels.
+Source only(const std::vector<Source>& sources, const std::vector<Channel>& channels) {
+  EXPECT_THAT(sources, SizeIs(1));
+  if (sources.empty()) return {};
+  EXPECT_EQ(sources.front().channels, channels);
+  return sources.front();
 }
+const auto is_nan = NanSensitiveDoubleEq(nan);
+
+std::string cpu_file(int cpu, const std::string& name) {
+  return "sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/" + name;
+}
+std::string clock_file(int cpu) { return cpu_file(cpu, "cpufreq/scaling_cur_freq"); }
+const std::vector<Channel> clocks{{.device = "cpu", .quantity = "clock", .unit = "Hz"},
+                                  {.device = "cpu", .quantity = "clock_min", .unit = "Hz"}};
 
 TEST_F(Files, WithoutAnythingGiveNoSource) {
   EXPECT_THAT(cpu_clock_sources(tree(), {}), IsEmpty());
   EXPECT_THAT(cpu_busy_sources(tree(), {}), IsEmpty());
+  EXPECT_THAT(cpu_throttle_sources(tree(), {0, 1}), IsEmpty());
   EXPECT_THAT(energy_sources(tree()), IsEmpty());
   EXPECT_THAT(temperature_sources(tree()), IsEmpty());
   EXPECT_THAT(network_sources(tree()), IsEmpty());
+  DeviceSampler sampler{{}, {}};
+  EXPECT_THAT(sampler.stop(), IsEmpty());
 }
 
 TEST_F(Files, GiveClocksOfTheCpusAskedFor) {
-  write(clock_file(0), "1000000\n");
-  write(clock_file(1), "3000000\n");
-  write(clock_file(2), "2000000\n");
-  const auto sources = cpu_clock_sources(tree(), {1, 2});
-  ASSERT_THAT(sources, SizeIs(1));
-  EXPECT_THAT(sources[0].channels,
-              ElementsAre(Channel{.device = "cpu", .quantity = "clock", .unit = "Hz"},
-                          Channel{.device = "cpu", .quantity = "clock_min", .unit = "Hz"}));
-  EXPECT_THAT(read(sources[0]), ElementsAre(2.5e9, 2e9));
+  write(clock_file(0), "1000000");
+  write(clock_file(1), "3000000");
+  write(clock_file(2), "2000000");
+  const Source source = only(cpu_clock_sources(tree(), {1, 2}), clocks);
+  EXPECT_THAT(read(source), ElementsAre(2.5e9, 2e9));
   EXPECT_THAT(read(cpu_clock_sources(tree(), {})[0]), ElementsAre(2e9, 1e9));
   remove(clock_file(2));
-  EXPECT_THAT(read(sources[0]), ElementsAre(3e9, 3e9));
+  EXPECT_THAT(read(source), ElementsAre(3e9, 3e9));
   remove(clock_file(1));
-  EXPECT_THAT(read(sources[0]), ElementsAre(NanSensitiveDoubleEq(nan), NanSensitiveDoubleEq(nan)));
+  EXPECT_THAT(read(source), ElementsAre(is_nan, is_nan));
 }
 
+/// The clocks that are not looked at would lower the least.
 TEST_F(Files, LookAtEveryNthOfManyClocks) {
   std::vector<int> cpus;
   for (int cpu = 0; cpu < 64; ++cpu) {
     cpus.push_back(cpu);
-    // Those that are not looked at would lower the least.
     write(clock_file(cpu), cpu % 4 == 0 ? "2000000" : "1");
   }
   EXPECT_THAT(read(cpu_clock_sources(tree(), cpus)[0]), ElementsAre(2e9, 2e9));
@@ -217,25 +216,23 @@ TEST_F(Files, LookAtEveryNthOfManyClocks) {
 TEST_F(Files, GiveClocksOfCpuinfoWhereThereIsNoOtherPlace) {
   write("proc/cpuinfo",
         "processor\t: 0\nmodel name\t: X @ 2.3GHz\ncpu MHz\t\t: 2300.5\n\n"
-        "processor\t: 1\ncpu MHz\t\t: 1200.0\n");
+        "processor\t: 1\ncpu MHz\t\t: 1200.0");
   EXPECT_THAT(read(cpu_clock_sources(tree(), {0})[0]), ElementsAre(2300.5e6, 2300.5e6));
   EXPECT_THAT(read(cpu_clock_sources(tree(), {})[0]), ElementsAre(1750.25e6, 1200e6));
-  write("proc/cpuinfo", "processor\t: 0\nBogoMIPS\t: 50.00\n");  // as on ARM
+  write("proc/cpuinfo", "processor\t: 0\nBogoMIPS\t: 50.00");  // as on ARM
   EXPECT_THAT(cpu_clock_sources(tree(), {}), IsEmpty());
 }
 
 TEST_F(Files, CountHowOftenCoresWereTooHot) {
-  EXPECT_THAT(cpu_throttle_sources(tree(), {0, 1}), IsEmpty());
-  const std::string cpu = "sys/devices/system/cpu/cpu";
-  for (const char* number : {"0", "1", "2"}) {
-    write(cpu + number + "/thermal_throttle/core_throttle_count", std::string{number} + "\n");
+  for (const int cpu : {0, 1, 2}) {
+    write(cpu_file(cpu, "thermal_throttle/core_throttle_count"), std::to_string(cpu));
   }
   const auto sources = cpu_throttle_sources(tree(), {1, 2});
   ASSERT_THAT(sources, SizeIs(1));
   EXPECT_EQ(sources[0].channels[0].quantity, "throttle_count");
   EXPECT_THAT(read(sources[0]), ElementsAre(3));
-  remove(cpu + "1");  // the rest would look like a count that fell
-  EXPECT_THAT(read(sources[0]), ElementsAre(NanSensitiveDoubleEq(nan)));
+  remove(cpu_file(1, ""));  // the rest would look like a count that fell
+  EXPECT_THAT(read(sources[0]), ElementsAre(is_nan));
 }
 
 TEST_F(Files, GiveTheTimeThatCpusWereBusy) {
@@ -243,91 +240,88 @@ TEST_F(Files, GiveTheTimeThatCpusWereBusy) {
   //                           user nice system idle iowait irq softirq steal guest guest_nice
   write("proc/stat",
         "cpu  999 9 9 9 9 9 9 9 9 9\ncpu0 100 10 20 5000 300 4 6 77 50 0\n"
-        "cpu1 50 0 10 5000 300 0 0 77 50 0\ncpu10 7 0 0 0 0 0 0 0 0 0\nintr 12 0 0\n");
+        "cpu1 50 0 10 5000 300 0 0 77 50 0\ncpu10 7 0 0 0 0 0 0 0 0 0\nintr 12 0 0");
   const auto sources = cpu_busy_sources(tree(), {0, 1});
   ASSERT_THAT(sources, SizeIs(1));
   EXPECT_EQ(sources[0].channels[0].quantity, "busy_time");
   EXPECT_THAT(read(sources[0]), ElementsAre(DoubleEq((140 + 60) / 2.0 / ticks)));
   EXPECT_THAT(cpu_busy_sources(tree(), {5}), IsEmpty());
   remove("proc/stat");
-  EXPECT_THAT(read(sources[0]), ElementsAre(NanSensitiveDoubleEq(nan)));
+  EXPECT_THAT(read(sources[0]), ElementsAre(is_nan));
 }
 
 TEST_F(Files, GiveEnergyThatGoesOnWhereItsRegisterWraps) {
-  const std::string package = "sys/class/powercap/intel-rapl:0/";
-  const auto zone = [&](const std::string& folder, const std::string& name, const char* energy) {
-    write(folder + "name", name + "\n");
-    write(folder + "energy_uj", energy);
-    write(folder + "max_energy_range_uj", "10000000\n");
+  const auto zone = [&](const char* folder, const char* name, const char* energy) {
+    const std::string path = std::string{"sys/class/powercap/"} + folder;
+    write(path + "/name", name);
+    write(path + "/energy_uj", energy);
+    write(path + "/max_energy_range_uj", "10000000");
   };
-  zone(package, "package-0", "9000000\n");
-  zone("sys/class/powercap/intel-rapl:0:0/", "core", "1");
-  zone("sys/class/powercap/intel-rapl:0:1/", "dram", "500000");
-  zone("sys/class/powercap/intel-rapl:1/", "psys", "1");
-  zone("sys/class/powercap/intel-rapl-mmio:0/", "package-0", "1");  // the same once more
+  zone("intel-rapl:0", "package-0", "9000000");
+  zone("intel-rapl:0:0", "core", "1");
+  zone("intel-rapl:0:1", "dram", "500000");
+  zone("intel-rapl:1", "psys", "1");
+  zone("intel-rapl-mmio:0", "package-0", "1");  // the same once more
   const auto sources = energy_sources(tree());
   ASSERT_THAT(sources, SizeIs(2));
   EXPECT_EQ(sources[0].channels[0],
             (Channel{.device = "package 0", .quantity = "energy", .unit = "J"}));
   EXPECT_EQ(sources[1].channels[0].device, "dram 0");
   EXPECT_THAT(read(sources[0]), ElementsAre(0));
-  write(package + "energy_uj", "9500000\n");
-  EXPECT_THAT(read(sources[0]), ElementsAre(DoubleEq(0.5)));
-  write(package + "energy_uj", "250000\n");
-  EXPECT_THAT(read(sources[0]), ElementsAre(DoubleEq(1.25)));
-  remove(package + "energy_uj");
-  EXPECT_THAT(read(sources[0]), ElementsAre(NanSensitiveDoubleEq(nan)));
-  write(package + "energy_uj", "1250000\n");
-  EXPECT_THAT(read(sources[0]), ElementsAre(DoubleEq(2.25)));
+  const std::string register_file = "sys/class/powercap/intel-rapl:0/energy_uj";
+  const auto joules = [&](const char* microjoules) {
+    write(register_file, microjoules);
+    return read(sources[0]);
+  };
+  EXPECT_THAT(joules("9500000"), ElementsAre(DoubleEq(0.5)));
+  EXPECT_THAT(joules("250000"), ElementsAre(DoubleEq(1.25)));
+  remove(register_file);
+  EXPECT_THAT(read(sources[0]), ElementsAre(is_nan));
+  EXPECT_THAT(joules("1250000"), ElementsAre(DoubleEq(2.25)));
 }
 
 TEST_F(Files, GiveTemperaturesOfPackages) {
-  write("sys/class/thermal/thermal_zone0/type", "acpitz\n");
-  write("sys/class/thermal/thermal_zone0/temp", "20000\n");
-  write("sys/class/thermal/thermal_zone1/type", "x86_pkg_temp\n");
-  write("sys/class/thermal/thermal_zone1/temp", "41500\n");
-  auto sources = temperature_sources(tree());
-  ASSERT_THAT(sources, SizeIs(1));
-  EXPECT_EQ(sources[0].channels[0],
-            (Channel{.device = "package 0", .quantity = "temperature", .unit = "K"}));
-  EXPECT_THAT(read(sources[0]), ElementsAre(DoubleEq(314.65)));
+  const auto channel = [](const char* device) {
+    return std::vector<Channel>{{.device = device, .quantity = "temperature", .unit = "K"}};
+  };
+  write("sys/class/thermal/thermal_zone0/type", "acpitz");
+  write("sys/class/thermal/thermal_zone0/temp", "20000");
+  write("sys/class/thermal/thermal_zone1/type", "x86_pkg_temp");
+  write("sys/class/thermal/thermal_zone1/temp", "41500");
+  EXPECT_THAT(read(only(temperature_sources(tree()), channel("package 0"))),
+              ElementsAre(DoubleEq(314.65)));
   // Where a driver tells packages from cores, it is asked.
-  write("sys/class/hwmon/hwmon2/name", "coretemp\n");
-  write("sys/class/hwmon/hwmon2/temp1_label", "Package id 1\n");
-  write("sys/class/hwmon/hwmon2/temp1_input", "50000\n");
-  write("sys/class/hwmon/hwmon2/temp2_label", "Core 0\n");
-  write("sys/class/hwmon/hwmon2/temp2_input", "60000\n");
-  sources = temperature_sources(tree());
-  ASSERT_THAT(sources, SizeIs(1));
-  EXPECT_EQ(sources[0].channels[0].device, "package 1");
-  EXPECT_THAT(read(sources[0]), ElementsAre(DoubleEq(323.15)));
+  write("sys/class/hwmon/hwmon2/name", "coretemp");
+  write("sys/class/hwmon/hwmon2/temp1_label", "Package id 1");
+  write("sys/class/hwmon/hwmon2/temp1_input", "50000");
+  write("sys/class/hwmon/hwmon2/temp2_label", "Core 0");
+  write("sys/class/hwmon/hwmon2/temp2_input", "60000");
+  EXPECT_THAT(read(only(temperature_sources(tree()), channel("package 1"))),
+              ElementsAre(DoubleEq(323.15)));
 }
 
 TEST_F(Files, GiveCountersOfPortsThatAreActive) {
   const std::string port = "sys/class/infiniband/mlx5_0/ports/1/";
-  write(port + "state", "4: ACTIVE\n");
-  write(port + "counters/port_xmit_data", "1000\n");  // words of 4 bytes
-  write(port + "counters/port_rcv_data", "2000\n");
-  write(port + "counters/link_downed", "3\n");
-  write("sys/class/infiniband/mlx5_1/ports/1/state", "1: DOWN\n");
-  write("sys/class/infiniband/mlx5_1/ports/1/counters/port_xmit_data", "1\n");
-  const auto sources = network_sources(tree());
-  ASSERT_THAT(sources, SizeIs(1));
-  EXPECT_THAT(
-      sources[0].channels,
-      ElementsAre(Channel{.device = "mlx5_0 port 1", .quantity = "sent_bytes", .unit = "B"},
-                  Channel{.device = "mlx5_0 port 1", .quantity = "received_bytes", .unit = "B"},
-                  Channel{.device = "mlx5_0 port 1", .quantity = "link_downed", .unit = "1"}));
-  EXPECT_THAT(read(sources[0]), ElementsAre(4000, 8000, 3));
+  write(port + "state", "4: ACTIVE");
+  write(port + "counters/port_xmit_data", "1000");  // words of 4 bytes
+  write(port + "counters/port_rcv_data", "2000");
+  write(port + "counters/link_downed", "3");
+  write("sys/class/infiniband/mlx5_1/ports/1/state", "1: DOWN");
+  write("sys/class/infiniband/mlx5_1/ports/1/counters/port_xmit_data", "1");
+  const std::vector<Channel> counters{
+      {.device = "mlx5_0 port 1", .quantity = "sent_bytes", .unit = "B"},
+      {.device = "mlx5_0 port 1", .quantity = "received_bytes", .unit = "B"},
+      {.device = "mlx5_0 port 1", .quantity = "link_downed", .unit = "1"}};
+  EXPECT_THAT(read(only(network_sources(tree()), counters)), ElementsAre(4000, 8000, 3));
 }
 
 TEST_F(Files, GiveCountersOfRealEthernetThatIsUp) {
-  for (const char* name : {"eth0", "eth1", "lo"}) {
-    const std::string device = std::string{"sys/class/net/"} + name;
-    write(device + "/statistics/tx_bytes", "10\n");
-    write(device + "/statistics/rx_bytes", "20\n");
-    write(device + "/operstate", std::string{name} == "eth1" ? "down\n" : "up\n");
-    if (std::string{name} != "lo") write(device + "/device/vendor", "0x1af4\n");
+  for (const std::string name : {"eth0", "eth1", "lo"}) {
+    const std::string device = "sys/class/net/" + name;
+    write(device + "/statistics/tx_bytes", "10");
+    write(device + "/statistics/rx_bytes", "20");
+    write(device + "/operstate", name == "eth1" ? "down" : "up");
+    if (name != "lo") write(device + "/device/vendor", "0x1af4");
   }
   const auto sources = network_sources(tree());
   ASSERT_THAT(sources, SizeIs(1));

@@ -1,25 +1,30 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
+// What a dry run tells, the work that GPUs are given, and the plans that refusals suggest.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <regex>
 #include <string>
 #include <vector>
 
 #include "analysis/predict/forecast.hpp"
 #include "base/error.hpp"
+#include "config/command_line.hpp"
+#include "machine/gpu_choice.hpp"
 #include "planned_runs.hpp"
 #include "predict_samples.hpp"
 #include "runner/dry_run.hpp"
 #include "runner/plan/plan.hpp"
-#include "runner/plan/schedule.hpp"
 #include "runner/plan/site.hpp"
-#include "units/text.hpp"
 
 namespace isoscale::runner {
 namespace {
 
+using program::Precision;
 using samples::config_of;
 using samples::site_of;
 using settings::RunConfig;
@@ -27,30 +32,29 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
+std::string table(const RunConfig& config, const plan::Site& site) {
+  return describe(plan::make_plan(config, site), config, "host");
+}
+
 TEST(PlanTable, HasALinePerPointAndSaysWhatIsSkipped) {
   RunConfig config = config_of("dp");
   config.rank_counts = settings::RankCounts::every;
   config.max_time = units::Seconds{5};
-  const plan::Plan plan = plan::make_plan(config, site_of(4, 2));
-  const std::string text = describe(plan, config, "host");
+  const std::string text = table(config, site_of(4, 2));
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 4 + 1);
-  EXPECT_THAT(text, AllOf(HasSubstr("dp=4"), HasSubstr("skipped: batch=16"),
-                          HasSubstr("aims at 5 s"), HasSubstr("up to 3 times as long")));
-  EXPECT_THAT(text, AllOf(HasSubstr("dp 288 KiB (dp inter-node)"), HasSubstr("nothing")));
-  // Three points are measured until they are precise enough, far below 5 s each.
-  EXPECT_THAT(text, AllOf(HasSubstr(" to measure"), HasSubstr("a guess")));
+  EXPECT_THAT(text, AllOf(HasSubstr("dp=4"), HasSubstr("skipped: batch=16"), HasSubstr(" 5 s"),
+                          HasSubstr("dp 288 KiB (dp inter-node)"), HasSubstr("nothing")));
 }
 
 TEST(PlanTable, MarksWhatDoesNotFit) {
   plan::Site site = site_of(2);
   site.memory_pool = executor::MemoryPool::rank;
-  RunConfig config = config_of("dp");
-  const units::Bytes two = *plan::make_plan(config, site).points[1].memory_per_rank;
-  site.memory_free = {two};
-  const std::string text = describe(plan::make_plan(config, site), config, "host");
-  EXPECT_THAT(text, AllOf(testing::ContainsRegex("dp=1|1 +1 .*does not fit: [0-9.]+ KiB of"),
-                          HasSubstr("Point 1 is skipped: "), HasSubstr("dp 96.0 KiB")));
-  EXPECT_THAT(text, Not(HasSubstr("Point 2 is skipped")));
+  const RunConfig config = config_of("dp");
+  site.memory_free = {*plan::make_plan(config, site).points[1].memory_per_rank};
+  EXPECT_THAT(table(config, site),
+              AllOf(testing::ContainsRegex("dp=1|1 +1 .*does not fit: [0-9.]+ KiB of"),
+                    HasSubstr("Point 1 is skipped: "), HasSubstr("dp 96.0 KiB"),
+                    Not(HasSubstr("Point 2 is skipped"))));
 }
 
 TEST(PlanTable, SaysThatNothingWouldRunWhereNoPointFits) {
@@ -59,14 +63,12 @@ TEST(PlanTable, SaysThatNothingWouldRunWhereNoPointFits) {
   site.memory_free.assign(2, units::Bytes{98'304});
   RunConfig config = config_of("dp");
   config.budget = units::Seconds{20};
-  const std::string none = describe(plan::make_plan(config, site), config, "host");
-  EXPECT_THAT(none, AllOf(HasSubstr("Nothing would run"), Not(HasSubstr(" in all")),
-                          Not(HasSubstr("--budget"))));
+  EXPECT_THAT(table(config, site), AllOf(HasSubstr("Nothing would run"), Not(HasSubstr(" in all")),
+                                         Not(HasSubstr("--budget"))));
   site.memory_pool = executor::MemoryPool::rank;
   site.memory_free = {std::nullopt, units::Bytes{98'304}};  // two ranks do not fit, one does
-  const std::string one = describe(plan::make_plan(config, site), config, "host");
-  EXPECT_THAT(one, AllOf(Not(HasSubstr("Nothing would run")), HasSubstr(" in all"),
-                         HasSubstr("1 of 1 point fit into --budget")));
+  EXPECT_THAT(table(config, site), AllOf(Not(HasSubstr("Nothing would run")), HasSubstr(" in all"),
+                                         HasSubstr("1 of 1 point")));
 }
 
 TEST(PlanTable, SaysWhatShardingAndOffloadingKeep) {
@@ -76,80 +78,53 @@ TEST(PlanTable, SaysWhatShardingAndOffloadingKeep) {
   config.experiments[0].base.options.insert(
       {{"zero", "2"}, {"optimizer", "adam"}, {"offload", "optimizer"}});
   config.ranks = {4};
-  const std::string text = describe(plan::make_plan(config, site_of(4)), config, "host");
-  EXPECT_THAT(text, AllOf(HasSubstr("Point 1: zero=2 keeps 84"), HasSubstr("of 192 KiB of states"),
-                          HasSubstr("offload=optimizer keeps 24"), HasSubstr("in pinned memory")));
+  EXPECT_THAT(table(config, site_of(4)),
+              AllOf(HasSubstr("zero=2 keeps 84"), HasSubstr("of 192 KiB of states"),
+                    HasSubstr("offload=optimizer keeps 24")));
   config.experiments[0].base.options = samples::planned_request().options;
-  EXPECT_THAT(describe(plan::make_plan(config, site_of(4)), config, "host"),
-              Not(HasSubstr("of states")));
+  EXPECT_THAT(table(config, site_of(4)), Not(HasSubstr("of states")));
 }
 
-TEST(PlanTable, SaysWhatFitsIntoABudget) {
-  RunConfig config = config_of("dp");
-  config.budget = units::Seconds{20};
-  const plan::Plan plan = plan::make_plan(config, site_of(4));
-  const std::string all = describe(plan, config, "host");
-  EXPECT_THAT(all, AllOf(HasSubstr("3 of 3 points fit into --budget 20 s"),
-                         testing::Not(HasSubstr("left out"))));
-  const auto loops = plan::expected_loops(plan, config, "host");
-  EXPECT_LT(loops.at(0), config.max_time);
-  EXPECT_THAT(all, HasSubstr(units::format(loops.at(0))));
-  // Set-up and verification of one point are more than half of it.
-  config.budget = units::Seconds{0.25};
-  EXPECT_THAT(describe(plan, config, "host"),
-              AllOf(HasSubstr("left out: does not fit into the budget"),
-                    HasSubstr("1 of 3 points fit into --budget 250 ms")));
-  EXPECT_THAT(plan::expected_loops(plan, config, "host"), testing::SizeIs(1));
-}
-
-TEST(PlanTable, DoesNotClaimToKnowNodesThatWereNotStarted) {
-  RunConfig config = config_of("dp");
-  config.ranks = {1, 4};
-  const plan::Plan unknown = plan::make_plan(config, plan::planned_site(site_of(1), config));
-  EXPECT_EQ(unknown.points[0].nodes, 1);
-  EXPECT_FALSE(unknown.points[1].nodes.has_value());
-  EXPECT_THAT(describe(unknown, config, "host"),
-              AllOf(testing::ContainsRegex("dp +small +4 +\\? dp=4"), HasSubstr("dp 288 KiB (?)"),
-                    testing::Not(HasSubstr("intra-node"))));
-  config.ranks_per_node = 2;
-  const plan::Plan planned = plan::make_plan(config, plan::planned_site(site_of(1), config));
-  EXPECT_EQ(planned.points[1].nodes, 2);
-  EXPECT_EQ(planned.points[1].reach, "dp inter-node");
-}
-
-/// The sample sheet, priced as predict does.
-PricedMachine plain_machine() {
-  const simulate::Machine sheet = samples::plain_sheet();
-  return {.name = sheet.name,
-          .node_ranks = sheet.network->node_ranks,
-          .memory = units::Bytes{static_cast<std::uint64_t>(sheet.memory->capacity)},
-          .step = [sheet](const auto& workload, const auto& request, int node_ranks) {
-            return units::Seconds{
-                analysis::predict::sheet_step_time(workload, request, sheet, node_ranks)};
-          }};
-}
-
-/// hybrid and a micro-benchmark with what a prediction takes for granted.
-settings::RunConfig planned(std::vector<int> ranks) {
-  settings::RunConfig config;
-  for (const char* workload : {"hybrid", "gemm"}) {
-    settings::Experiment& experiment = config.experiments.emplace_back();
-    experiment.workload = workload;
-    experiment.base.model = workloads::load_model("tiny");
+/// Plans hybrid and a micro-benchmark, with what a prediction takes for granted, on the sample
+/// sheet, priced as predict does.
+class PricedPlan : public testing::Test {
+ protected:
+  PricedPlan() {
+    for (const char* workload : {"hybrid", "gemm"}) {
+      settings::Experiment& experiment = config_.experiments.emplace_back();
+      experiment.workload = workload;
+      experiment.base.model = workloads::load_model("tiny");
+    }
+    hybrid().options = {
+        {"batch", "256"}, {"elementwise", "on"}, {"vocabulary", "on"}, {"optimizer", "adam"}};
+    config_.ranks = {8};
+    config_.suite = "of a test";  // counts that do not fit are skipped
+    const simulate::Machine sheet = samples::plain_sheet();
+    machine_ = {.name = sheet.name,
+                .node_ranks = sheet.network->node_ranks,
+                .memory = units::Bytes{static_cast<std::uint64_t>(sheet.memory->capacity)},
+                .step = [sheet](const auto& workload, const auto& request, int node_ranks) {
+                  return units::Seconds{
+                      analysis::predict::sheet_step_time(workload, request, sheet, node_ranks)};
+                }};
   }
-  config.experiments.front().base.options = {
-      {"batch", "256"}, {"elementwise", "on"}, {"vocabulary", "on"}, {"optimizer", "adam"}};
-  config.ranks = std::move(ranks);
-  config.suite = "of a test";  // counts that do not fit are skipped
-  return config;
-}
+  workloads::Request& hybrid() { return config_.experiments.front().base; }
+  [[nodiscard]] plan::Plan planned() const {
+    return plan::make_plan(config_, site_of(machine_, config_, 1));
+  }
+  [[nodiscard]] plan::Plan priced() const {
+    plan::Plan plan = planned();
+    price(machine_, config_, plan);
+    return plan;
+  }
 
-TEST(PricedPlan, HasTheStepTimesOfThePrediction) {
-  settings::RunConfig config = planned({8, 16, 64});
-  const PricedMachine machine = plain_machine();
-  const plan::Site site = site_of(machine, config, 1);
-  plan::Plan plan = plan::make_plan(config, site);
-  price(machine, config, plan);
+  RunConfig config_;
+  PricedMachine machine_;
+};
+
+TEST_F(PricedPlan, HasTheStepTimesOfThePrediction) {
+  config_.ranks = {8, 16, 64};
+  const plan::Plan plan = priced();
   const analysis::predict::Prediction prediction =
       predict(analysis::predict::question_of(samples::plain_command(), samples::plain_sheet()));
   ASSERT_EQ(prediction.base.points.size(), 3U);
@@ -160,68 +135,198 @@ TEST(PricedPlan, HasTheStepTimesOfThePrediction) {
     ASSERT_EQ(point.request.mesh, forecast.request.mesh);
     ASSERT_TRUE(point.load.step);
     EXPECT_DOUBLE_EQ(point.load.step->value(), forecast.step_time.value);
-    EXPECT_EQ(plan::estimate(point, config, site.device).likely,
-              plan::loop_time(*point.load.step, config));
+    EXPECT_EQ(plan::estimate(point, config_, site_of(machine_, config_, 1).device).likely,
+              plan::loop_time(*point.load.step, config_));
     EXPECT_EQ(point.nodes, point.ranks / 8);
   }
   EXPECT_FALSE(plan.points.back().load.step);  // a micro-benchmark has no step
 }
 
-TEST(PricedPlan, TakesRanksOfANodeFromTheCommandBeforeTheSheet) {
-  settings::RunConfig config = planned({16});
-  const PricedMachine machine = plain_machine();
-  EXPECT_EQ(site_of(machine, config, 1).memory_free.size(), 2U);
-  plan::Plan of_sheet = plan::make_plan(config, site_of(machine, config, 1));
-  price(machine, config, of_sheet);
-  config.ranks_per_node = 2;
-  plan::Plan narrow = plan::make_plan(config, site_of(machine, config, 1));
-  price(machine, config, narrow);
+TEST_F(PricedPlan, TakesRanksOfANodeFromTheCommandBeforeTheSheet) {
+  config_.ranks = {16};
+  EXPECT_EQ(site_of(machine_, config_, 1).memory_free.size(), 2U);
+  const plan::Plan of_sheet = priced();
+  config_.ranks_per_node = 2;
+  const plan::Plan narrow = priced();
   EXPECT_EQ(narrow.points.front().nodes, 8);
   EXPECT_GT(*narrow.points.front().load.step, *of_sheet.points.front().load.step);
 }
 
-TEST(PricedPlan, HasTheMemoryOfTheSheet) {
-  settings::RunConfig config = planned({8});
-  config.suite = "";
-  PricedMachine machine = plain_machine();
-  EXPECT_NO_THROW(static_cast<void>(plan::make_plan(config, site_of(machine, config, 1))));
-  machine.memory = units::Bytes{1000};
-  EXPECT_THROW(static_cast<void>(plan::make_plan(config, site_of(machine, config, 1))),
-               base::UsageError);
+TEST_F(PricedPlan, HasTheMemoryAndTheRatesOfTheSheet) {
+  config_.suite = "";
+  EXPECT_NO_THROW(static_cast<void>(planned()));
+  machine_.memory = units::Bytes{1000};
+  EXPECT_THROW(static_cast<void>(planned()), base::UsageError);
+  machine_.memory = units::Bytes{std::uint64_t{1} << 40U};
+  hybrid().precision = Precision::bf16;
+  EXPECT_THAT([&] { static_cast<void>(priced()); },
+              testing::ThrowsMessage<base::UsageError>(HasSubstr("--on plain: point 1")));
 }
 
-TEST(PricedPlan, SaysWhichPointTheSheetCannotPrice) {
-  settings::RunConfig config = planned({8});
-  config.experiments.front().base.precision = program::Precision::bf16;  // no rate of the sheet
-  const PricedMachine machine = plain_machine();
-  plan::Plan plan = plan::make_plan(config, site_of(machine, config, 1));
-  try {
-    price(machine, config, plan);
-    FAIL();
-  } catch (const base::UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("--on plain: point 1"));
+RunConfig asked(std::vector<std::string> options = {}) {
+  options.insert(options.begin(), {"isoscale", "run"});
+  return std::get<RunConfig>(config::parse_arguments(options, workloads::registry()));
+}
+
+/// GPUs, eight to a node, of so much memory (0: unknown) and such a compute capability.
+plan::Site gpus(int ranks, std::uint64_t mebibytes = 0, int capability = 90) {
+  plan::Site site = site_of(ranks, 8);
+  site.precisions = machine::precisions_of(capability / 10, capability % 10);
+  site.device = "cuda";
+  site.memory_pool = executor::MemoryPool::rank;
+  site.half_precision_rate = plan::half_precision_rate(capability);
+  if (mebibytes > 0) {
+    site.memory_free.assign(static_cast<std::size_t>((ranks + 7) / 8),
+                            units::Bytes{mebibytes << 20U});
+  }
+  return site;
+}
+
+TEST(GpuWork, IsTheLargestModelThatFitsAndIsQuick) {
+  for (const auto& [site, model, batch] : {std::tuple{gpus(8, 81'559), "gpt-1.3b", "8"},
+                                           {gpus(1, 81'559), "gpt-6.7b", "1"},
+                                           {gpus(1, 40'000), "gpt-1.3b", "8"},
+                                           {gpus(8, 81'920, 80), "gpt-125m", "16"},
+                                           {gpus(8, 180'000, 100), "gpt-1.3b", "8"},
+                                           {gpus(1, 8'000, 86), "gpt-125m", "8"},
+                                           {gpus(1), "gpt-125m", "64"},
+                                           {gpus(64, 81'559), "gpt-125m", "64"}}) {
+    const auto [config, line] = plan::with_gpu_work(asked(), site);
+    EXPECT_FALSE(config.on_gpus);
+    EXPECT_THAT(line, AllOf(HasSubstr(model), HasSubstr("bf16"), HasSubstr(batch)));
+    for (const settings::Experiment& experiment : config.experiments) {
+      EXPECT_EQ(experiment.base.model.name, model);
+      EXPECT_EQ(experiment.base.precision, Precision::bf16);
+      if (experiment.workload == "calibrate") continue;
+      EXPECT_EQ(experiment.base.options.at("batch"), batch);
+      EXPECT_EQ(experiment.base.options.at("microbatch"), "1");
+      EXPECT_EQ(experiment.base.options.at("bucket"), "25MiB");
+    }
+    // The choice is recorded as if the user had named it.
+    EXPECT_EQ(settings::from_toml(settings::to_toml(config), "echo"), config);
+  }
+  EXPECT_THAT(plan::with_gpu_work(asked(), gpus(1, 16'000, 70)).second, HasSubstr(" in f16"));
+}
+
+TEST(GpuWork, IsNotChosenOnTheHostNorAgainstTheUser) {
+  plan::Site host = gpus(1, 81'559, 0);
+  host.device = "host";
+  EXPECT_EQ(plan::with_gpu_work(asked(), host).second, "");
+  EXPECT_EQ(plan::with_gpu_work(asked(), host).first.experiments[0].base.model.name, "tiny");
+  const plan::Site site = gpus(1, 81'559);
+  for (const std::vector<std::string>& options : {std::vector<std::string>{"--model", "tiny"},
+                                                  {"--dtype", "f16"},
+                                                  {"--set", "bucket=1MiB"},
+                                                  {"--suite", "standard"},
+                                                  {"--workload", "dp"}}) {
+    EXPECT_EQ(plan::with_gpu_work(asked(options), site).second, "") << options[0];
+  }
+  EXPECT_NE(plan::with_gpu_work(asked({"--suite", "quick", "--max-time", "1s"}), site).second, "");
+  EXPECT_NE(plan::with_gpu_work(asked({"--set", "largest=512"}), site).second, "");  // of no step
+}
+
+/// On GPUs of 80 GB (79.6 GiB) whose memory nobody has looked at, no point needs more than one has,
+/// less what libraries reserve, no tp goes over more than two nodes, and a hybrid curve has no
+/// other meshes than dp's.
+TEST(Suites, PlanWhatMakesSense) {
+  for (const std::string name : {"quick", "standard", "acceptance"}) {
+    const RunConfig config = asked({"--suite", name, "--device", "cuda"});
+    for (const int ranks : {1, 8, 64, 512}) {
+      int measured = 0;
+      for (const plan::PlannedPoint& point : plan::make_plan(config, gpus(ranks)).points) {
+        if (!point.skip_reason.empty()) continue;
+        SCOPED_TRACE(fmt::format("{} point {}: {} on {}", name, point.index + 1,
+                                 point.workload->name, point.ranks));
+        const mesh::Shape& mesh = point.request.mesh;
+        ++measured;
+        EXPECT_LT(*point.memory_per_rank, units::Bytes{80'000'000'000});
+        EXPECT_TRUE(name == "quick" || (mesh.tp <= 16 && mesh.pp <= 8));
+        if (point.workload->name != "hybrid" || (name == "quick" && ranks < 8)) continue;
+        EXPECT_EQ(mesh, (mesh::Shape{.tp = 2, .dp = point.ranks / 4, .pp = 2}));
+      }
+      EXPECT_GT(measured, 0) << name;
+    }
   }
 }
 
-TEST(BeyondHost, IsATypeOrMoreBytesThanTheHostHas) {
-  settings::RunConfig config = planned({4});
-  EXPECT_EQ(beyond_host(config), std::nullopt);
-  config.experiments.front().base.precision = program::Precision::bf16;
-  EXPECT_THAT(beyond_host(config).value_or(""), HasSubstr("bf16"));
-  config.experiments.front().base.precision = program::Precision::f32;
+/// A user asks for this.
+struct Wish {
+  std::string workload;
+  mesh::Request mesh{};
+  int ranks = 1;
+  workloads::Request base{};
+};
 
-  plan::Site site{.ranks = 4,
-                  .node_of_rank = {0, 0, 1, 1},
-                  .precisions = {program::Precision::f32},
-                  .device = "host",
-                  .memory_free = {}};
-  config.experiments.pop_back();
-  const plan::Plan plan = plan::make_plan(config, site);
-  const units::Bytes rank = *plan.points.front().memory_per_rank;
-  const units::Bytes node{2 * rank.value()};
-  EXPECT_EQ(beyond_host(plan, site, node), std::nullopt);
-  EXPECT_THAT(beyond_host(plan, site, units::Bytes{node.value() - 1}).value_or(""),
-              HasSubstr("2 ranks"));
+/// "" where the plan is accepted.
+std::string refusal(const Wish& wish) {
+  RunConfig config = config_of(wish.workload, wish.mesh, wish.base);
+  config.ranks = {wish.ranks};
+  return samples::refusal(config, site_of(18));
+}
+
+/// The wishes that a refusal names: a mesh, another workload, other counts or other options.
+std::vector<Wish> suggested(const Wish& wish, const std::string& refused) {
+  std::vector<Wish> found;
+  // A change for each group of a match, from `first` on.
+  const auto for_each = [&](const char* pattern, std::size_t first, const auto& change) {
+    const std::regex what{pattern};
+    for (std::sregex_iterator at{refused.begin(), refused.end(), what}, end; at != end; ++at) {
+      for (std::size_t group = first; group < at->size() && (*at)[group].matched; ++group) {
+        change(found.emplace_back(wish), *at, at->str(group));
+      }
+    }
+  };
+  for_each(
+      R"(works on \d+ ranks? is ([a-z=0-9,]+))", 1,
+      [](Wish& to, const auto&, const std::string& text) { to.mesh = mesh::parse_request(text); });
+  for_each(R"(--workload (\w+) --mesh ([a-z=0-9,]+))", 2,
+           [](Wish& to, const auto& at, const std::string& text) {
+             to.workload = at.str(1);
+             to.mesh = mesh::parse_request(text);
+           });
+  for_each(R"(: use (\d+)(?: or (\d+))? rank)", 1,
+           [](Wish& to, const auto&, const std::string& text) { to.ranks = std::stoi(text); });
+  for_each(
+      R"(nearest (?:that work are )?(\w+)(?:=| that works is )(\d+)(?: and (\d+))?)", 2,
+      [](Wish& to, const auto& at, const std::string& text) { to.base.options[at.str(1)] = text; });
+  return found;
+}
+
+TEST(SuggestedPlan, IsAcceptedForEveryWorkloadAndRankCount) {
+  int accepted = 0, helped = 0;
+  const auto attempt = [&](const Wish& wish) {
+    const std::string refused = refusal(wish);
+    EXPECT_EQ(refused.find("works here"), std::string::npos) << refused;
+    accepted += refused.empty() ? 1 : 0;
+    const std::vector<Wish> others = suggested(wish, refused);
+    helped += others.empty() ? 0 : 1;
+    for (const Wish& other : others) {
+      EXPECT_EQ(refusal(other), "")
+          << fmt::format("{} on {} ranks, mesh {}, {} heads: {}", wish.workload, wish.ranks,
+                         mesh::to_text(wish.mesh), wish.base.model.heads, refused);
+    }
+  };
+  for (const workloads::Workload& workload : workloads::registry()) {
+    std::vector<mesh::Request> meshes{{}};
+    for (const mesh::Axis axis : mesh::all_axes) {
+      if (!workload.axes.contains(axis)) continue;
+      for (const int extent : {2, 3}) meshes.push_back({{axis, extent}});
+    }
+    for (const int heads : {8, 15, 5}) {
+      workloads::Request base = samples::planned_request();
+      base.model.heads = base.model.kv_heads = heads;
+      base.model.layers = heads == 5 ? 3 : 4;
+      base.model.sequence = heads == 15 ? 6 : 4;
+      base.options.clear();
+      for (int ranks = 1; ranks <= 9; ++ranks) {
+        for (const mesh::Request& mesh : meshes) {
+          attempt({std::string{workload.name}, mesh, ranks, base});
+        }
+      }
+    }
+  }
+  EXPECT_GT(accepted, 100);
+  EXPECT_GT(helped, 100);
 }
 
 }  // namespace

@@ -1,18 +1,72 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
+// What is kept of a point's steps, and which ranks sample or trace it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 #include <vector>
 
 #include "runner/measure/gather_point.hpp"
+#include "runner/measure/measure_steps.hpp"
 
 namespace isoscale::runner {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+
+struct Numbered {
+  std::uint32_t step;
+};
+std::vector<std::uint32_t> thinned(std::uint32_t steps, std::size_t most) {
+  std::vector<Numbered> entries;
+  for (std::uint32_t step = 0; step < steps; ++step) {
+    entries.push_back({step});
+    measure::thin_to(entries, most);
+  }
+  std::vector<std::uint32_t> kept;
+  for (const Numbered& entry : entries) kept.push_back(entry.step);
+  return kept;
+}
+
+TEST(Spread, KeepsTheEndsAndAnEvenShareOfWhatLiesBetween) {
+  EXPECT_THAT(thinned(3, 4), ElementsAre(0, 1, 2));
+  EXPECT_THAT(thinned(100, 2), ElementsAre(0, 99));
+  EXPECT_THAT(thinned(100, 1), ElementsAre(99));
+  EXPECT_TRUE(thinned(100, 0).empty());
+  const auto kept = thinned(1000, 32);
+  ASSERT_EQ(kept.size(), 32U);
+  EXPECT_EQ(kept.front(), 0U);
+  EXPECT_EQ(kept.back(), 999U);
+  for (std::size_t i = 1; i < kept.size(); ++i) EXPECT_LE(kept[i] - kept[i - 1], 3 * 1000U / 32);
+}
+
+TEST(OpSums, AddSpansUpByTheClassesOfTheirPayloads) {
+  program::Program program;
+  for (program::Payload payload : {program::Payload{program::Gemm{}},
+                                   {program::Collective{}},
+                                   {program::Copy{}},
+                                   {program::Update{}},
+                                   {program::Gemm{}}}) {
+    program.ops.push_back({.payload = std::move(payload)});
+  }
+  const auto span = [](std::uint32_t op, std::int64_t start, std::int64_t end) {
+    return timeline::Span{
+        .op = op, .start = units::Nanoseconds{start}, .end = units::Nanoseconds{end}};
+  };
+  const std::array spans{span(0, 0, 100), span(1, 50, 300), span(2, 100, 110), span(3, 110, 117),
+                         span(4, 200, 205)};
+  const measure::StepSums sums = measure::sum_up(7, spans, measure::op_classes(program));
+  EXPECT_EQ(sums.step, 7U);
+  EXPECT_DOUBLE_EQ(sums.gemm, 105e-9);
+  EXPECT_DOUBLE_EQ(sums.communication, 250e-9);
+  EXPECT_DOUBLE_EQ(sums.copies, 10e-9);
+  EXPECT_DOUBLE_EQ(sums.other_compute, 7e-9);
+}
 
 /// Two nodes of two ranks each, two CPUs a rank.
 const std::vector<int> node_of_rank{0, 0, 1, 1};
@@ -30,68 +84,55 @@ measure::SamplingDuty duty(int rank, const std::vector<int>& world_ranks, const 
   return measure::sampling_duty(rank, world_ranks, node_of_rank, facts(), gpu);
 }
 
-TEST(SamplingDuty, OfANodeIsItsLowestRankOfThePoint) {
-  const std::vector<int> all{0, 1, 2, 3};
-  EXPECT_TRUE(duty(0, all).node);
-  EXPECT_FALSE(duty(1, all).node);
-  EXPECT_TRUE(duty(2, all).node);
-  EXPECT_FALSE(duty(3, all).node);
-  const std::vector<int> second_of_each{3, 1};
-  EXPECT_TRUE(duty(0, second_of_each).node);
-  EXPECT_TRUE(duty(1, second_of_each).node);
-}
-
-TEST(SamplingDuty, CoversTheCpusOfAllRanksOfThePointOnTheNode) {
-  EXPECT_THAT(duty(0, {0, 1, 2, 3}).cpus, ElementsAre(0, 1, 2, 3));
-  EXPECT_THAT(duty(0, {0, 2}).cpus, ElementsAre(0, 1));
-  EXPECT_THAT(duty(1, {0, 3}).cpus, ElementsAre(2, 3));
-  EXPECT_THAT(duty(1, {0, 1}).cpus, IsEmpty());
-}
-
-TEST(SamplingDuty, KnowsNoCpusWhereABindingIsUnknown) {
+TEST(SamplingDuty, OfANodeIsItsLowestRankOfThePointForTheCpusOfAll) {
+  struct Case {
+    int rank;  ///< of the point
+    std::vector<int> world_ranks;
+    bool node;
+    std::vector<int> cpus;  ///< none where it does not sample its node
+  };
+  for (const Case& is :
+       {Case{0, {0, 1, 2, 3}, true, {0, 1, 2, 3}}, Case{1, {0, 1, 2, 3}, false, {}},
+        Case{2, {0, 1, 2, 3}, true, {0, 1, 2, 3}}, Case{3, {0, 1, 2, 3}, false, {}},
+        Case{0, {3, 1}, true, {2, 3}}, Case{1, {3, 1}, true, {2, 3}}, Case{0, {0, 2}, true, {0, 1}},
+        Case{1, {0, 3}, true, {2, 3}}}) {
+    EXPECT_EQ(duty(is.rank, is.world_ranks).node, is.node) << is.rank;
+    EXPECT_EQ(duty(is.rank, is.world_ranks).cpus, is.cpus) << is.rank;
+  }
+  // No CPUs are known where a binding is not.
   std::vector<machine::MachineFacts> some = facts();
   some[1].bound_cpus.clear();
   const std::vector<int> all{0, 1, 2, 3};
   EXPECT_THAT(measure::sampling_duty(0, all, node_of_rank, some, "").cpus, IsEmpty());
   EXPECT_THAT(measure::sampling_duty(2, all, node_of_rank, some, "").cpus, ElementsAre(0, 1, 2, 3));
-}
-
-TEST(SamplingDuty, OfAGpuIsItsOwnRank) {
+  // A GPU is sampled by its own rank.
   EXPECT_EQ(duty(1, {0, 1}, "GPU-1").gpu_uuid, "GPU-1");
   EXPECT_EQ(duty(1, {0, 1}).gpu_uuid, "");
 }
 
+std::vector<int> first_ranks(int count) {
+  std::vector<int> ranks(static_cast<std::size_t>(count));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
 TEST(SamplingDuty, IsSmallerWhereManyRanksSample) {
-  const auto most = [](std::size_t ranks) {
-    std::vector<int> world(ranks);
-    for (std::size_t r = 0; r < ranks; ++r) world[r] = static_cast<int>(r);
-    return measure::sampling_duty(0, world, std::vector<int>(ranks, 0), {}, "").most_samples;
-  };
-  EXPECT_EQ(most(1), 600U);
-  EXPECT_EQ(most(128), 600U);
-  EXPECT_EQ(most(256), 300U);
-  EXPECT_EQ(most(4096), 60U);
+  for (const auto& [ranks, most] : {std::pair{1, 600U}, {128, 600U}, {256, 300U}, {4096, 60U}}) {
+    const std::vector<int> nodes(static_cast<std::size_t>(ranks), 0);
+    EXPECT_EQ(measure::sampling_duty(0, first_ranks(ranks), nodes, {}, "").most_samples, most);
+  }
 }
 
 // Which ranks of a point keep their spans.
 
-std::vector<int> first_ranks(int count) {
-  std::vector<int> ranks;
-  for (int rank = 0; rank < count; ++rank) ranks.push_back(rank);
-  return ranks;
-}
-
 /// 8 stages of 64 ranks, each 8 replicas of 8.
 constexpr mesh::Shape large{.tp = 8, .dp = 8, .pp = 8};
 
-TEST(TracedRanks, AreAllThatFit) {
+TEST(TracedRanks, AreAsManyReplicasOfAllStagesAsFit) {
   EXPECT_EQ(measure::traced_ranks({}, 1), first_ranks(1));
   EXPECT_EQ(measure::traced_ranks({.tp = 2, .dp = 4}, 8), first_ranks(8));
   EXPECT_EQ(measure::traced_ranks({.tp = 2, .dp = 4}, 1000), first_ranks(8));
   EXPECT_EQ(measure::traced_ranks(large, 512), first_ranks(512));
-}
-
-TEST(TracedRanks, AreOneReplicaOfAllStages) {
   // tp varies fastest: ranks 0-7 of each stage's 64.
   std::vector<int> expected;
   for (int stage = 0; stage < 8; ++stage) {
@@ -99,9 +140,6 @@ TEST(TracedRanks, AreOneReplicaOfAllStages) {
   }
   EXPECT_EQ(measure::traced_ranks(large, 64), expected);
   EXPECT_EQ(measure::traced_ranks(large, 127), expected);  // a second replica does not fit
-}
-
-TEST(TracedRanks, AreAsManyReplicasAsFit) {
   const std::vector<int> two = measure::traced_ranks(large, 128);
   ASSERT_EQ(two.size(), 128U);
   EXPECT_EQ(two[15], 15);
@@ -110,23 +148,17 @@ TEST(TracedRanks, AreAsManyReplicasAsFit) {
   EXPECT_EQ(measure::traced_ranks({.dp = 512}, 64), first_ranks(64));
 }
 
-TEST(TracedRanks, KeepStagesBeforeAllElse) {
+TEST(TracedRanks, KeepStagesBeforeAllElseAndLoseExpertsAndContextBeforeTensors) {
   EXPECT_THAT(measure::traced_ranks(large, 16), ElementsAre(0, 1, 64, 65, 128, 129, 192, 193, 256,
                                                             257, 320, 321, 384, 385, 448, 449));
   EXPECT_THAT(measure::traced_ranks(large, 8), ElementsAre(0, 64, 128, 192, 256, 320, 384, 448));
   EXPECT_THAT(measure::traced_ranks(large, 7), ElementsAre(0, 64, 128, 192, 256, 320, 384));
   EXPECT_THAT(measure::traced_ranks(large, 1), ElementsAre(0));
-}
-
-TEST(TracedRanks, AreTheFirstStagesOfALongPipeline) {
   EXPECT_EQ(measure::traced_ranks({.pp = 128}, 64), first_ranks(64));
-}
-
-TEST(TracedRanks, LoseExpertsAndContextBeforeTensors) {
   const mesh::Shape shape{.tp = 2, .cp = 2, .ep = 2, .dp = 2};
-  EXPECT_EQ(measure::traced_ranks(shape, 8), first_ranks(8));             // ranks 8-15 are dp 1
-  EXPECT_THAT(measure::traced_ranks(shape, 4), ElementsAre(0, 1, 2, 3));  // 4-7 are ep 1
-  EXPECT_THAT(measure::traced_ranks(shape, 2), ElementsAre(0, 1));        // 2 and 3 are cp 1
+  EXPECT_EQ(measure::traced_ranks(shape, 8), first_ranks(8));  // ranks 8-15 are dp 1
+  EXPECT_EQ(measure::traced_ranks(shape, 4), first_ranks(4));  // 4-7 are ep 1
+  EXPECT_EQ(measure::traced_ranks(shape, 2), first_ranks(2));  // 2 and 3 are cp 1
   EXPECT_THAT(measure::traced_ranks({.cp = 2, .pp = 2}, 2), ElementsAre(0, 2));
 }
 

@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <tuple>
+#include <vector>
+
 #include "config_support.hpp"
 
 namespace isoscale::machine {
@@ -12,7 +16,6 @@ namespace {
 
 using settings::ShareGpu;
 using testing::AllOf;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Optional;
 using testing_support::usage_error;
@@ -57,84 +60,81 @@ std::vector<int> choices(const Seen& seen, const std::string& bind = "auto",
   return result;
 }
 
-TEST(ChooseGpu, CountsByLocalRankWhereAllSeeTheSame) {
-  EXPECT_THAT(choices({{0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}, {0, 1, 2, 3}}),
-              ElementsAre(0, 1, 2, 3));
-  EXPECT_THAT(choices({{3, 1, 2}, {3, 1, 2}}), ElementsAre(0, 1));
-  EXPECT_THAT(choices({{5}}), ElementsAre(0));
-}
-
-TEST(ChooseGpu, TakesTheOneThatTheSchedulerShows) {
-  EXPECT_THAT(choices({{2}, {0}, {1}}), ElementsAre(0, 0, 0));
-  // Two ranks that were given the same one are found when their choices are compared.
-  EXPECT_THAT(choices({{2}, {2}, {1}}), ElementsAre(0, 0, 0));
-}
-
-TEST(ChooseGpu, RefusesFewerGpusThanRanks) {
-  const Seen three_on_two{{0, 1}, {0, 1}, {0, 1}};
-  for (int rank = 0; rank < 3; ++rank) {
-    EXPECT_THAT(
-        usage_error([&] { (void)choose_gpu(view(rank, three_on_two), "auto", ShareGpu::no); }),
-        AllOf(HasSubstr("node7"), HasSubstr("3 ranks"), HasSubstr("2 GPUs"),
-              HasSubstr("--share-gpu")));
+TEST(ChooseGpu, CountsByLocalRankOrTakesWhatTheSchedulerShowsOrFollowsABinding) {
+  const Seen three(3, {0, 1, 2});
+  for (const auto& [seen, bind, expected] :
+       {std::tuple{Seen(4, {0, 1, 2, 3}), "auto", std::vector{0, 1, 2, 3}},
+        {Seen(2, {3, 1, 2}), "auto", {0, 1}},
+        {{{5}}, "auto", {0}},
+        {{{2}, {0}, {1}}, "auto", {0, 0, 0}},
+        // Two ranks that were given the same one are found when their choices are compared.
+        {{{2}, {2}, {1}}, "auto", {0, 0, 0}},
+        {three, "2,0,1", {2, 0, 1}},
+        {three, "GPU-A1,0,GPU-a2", {1, 0, 2}},
+        {three, "00000000:12:00.0,0000:10:00.0,11:00.0", {2, 0, 1}},
+        {{{4, 2}, {2, 4}}, "GPU-a2,GPU-a4", {1, 1}}}) {
+    EXPECT_EQ(choices(seen, bind), expected) << bind;
   }
-  EXPECT_THAT(choices(three_on_two, "auto", ShareGpu::yes), ElementsAre(0, 1, 0));
-  EXPECT_THAT(usage_error([] {
-                (void)choices({{0}, {0}});
-              }),
-              AllOf(HasSubstr("node7"), HasSubstr("2 ranks"), HasSubstr("1 GPU:")));
-  EXPECT_THAT(choices({{0}, {0}, {0}}, "auto", ShareGpu::yes), ElementsAre(0, 0, 0));
 }
 
-TEST(ChooseGpu, RefusesNeighboursThatSeeOthers) {
-  EXPECT_THAT(
-      usage_error([] {
-        (void)choose_gpu(view(1, {{0, 1}, {0}}), "auto", ShareGpu::no);
-      }),
-      AllOf(HasSubstr("rank 1 sees 1"), HasSubstr("rank 0 sees 2"), HasSubstr("--gpu-bind")));
-  EXPECT_THAT(usage_error([] {
-                (void)choices({{0, 1}, {2, 3}});
+TEST(ChooseGpu, SharesGpusWhereAskedTo) {
+  for (const auto& [seen, expected] : {std::pair{Seen(3, {0, 1}), std::vector{0, 1, 0}},
+                                       {{{0}, {0}, {0}}, {0, 0, 0}},
+                                       {{{0, 1}, {2, 3}}, {0, 1}}}) {
+    EXPECT_EQ(choices(seen, "auto", ShareGpu::yes), expected);
+  }
+}
+
+TEST(ChooseGpu, RefusesFewerGpusThanRanksNeighboursThatSeeOthersAndBindingsThatDoNotFit) {
+  struct Case {
+    Seen seen;
+    std::string bind;
+    std::vector<std::string> words;
+  };
+  const Seen two(2, {0, 1});
+  for (const Case& is : {
+           Case{Seen(3, {0, 1}), "auto", {"node7", "3 ranks", "2 GPUs", "--share-gpu"}},
+           Case{{{0}, {0}}, "auto", {"node7", "2 ranks", "1 GPU:"}},
+           Case{{{0, 1}, {0}}, "auto", {"rank 0 sees 2", "rank 1 sees 1", "--gpu-bind"}},
+           Case{{{0, 1}, {2, 3}}, "auto", {"rank 0 sees 2", "rank 1 sees 2"}},
+           Case{{{0, 1}, {1, 0}}, "auto", {"different GPUs"}},
+           Case{{{0}, {}}, "auto", {"rank 1 sees 0"}},
+           Case{two, "0", {"--gpu-bind '0'", "1 GPU,", "2 ranks on node7"}},
+           Case{two, "0,1,0", {"names 3 GPUs"}},
+           Case{{{0}}, "0,0", {"1 rank on"}},
+           Case{
+               two, "0,2", {"GPU '2'", "rank 1 on node7", "0 (GPU-a0, 0000:10:00.0)", "1 (GPU-a1"}},
+           Case{two, "0001:10:00.0,1", {"GPU '0001:10:00.0'", "local rank 0"}},
+       }) {
+    const std::string refusal = usage_error([&] { (void)choices(is.seen, is.bind); });
+    for (const std::string& word : is.words) EXPECT_THAT(refusal, HasSubstr(word));
+  }
+  // Every rank finds what is wrong.
+  for (const int rank : {0, 1, 2}) {
+    EXPECT_NE(usage_error([&] {
+                (void)choose_gpu(view(rank, Seen(3, {0, 1})), "auto", ShareGpu::no);
               }),
-              AllOf(HasSubstr("rank 0 sees 2"), HasSubstr("rank 1 sees 2")));
-  EXPECT_THAT(usage_error([] { (void)choices({{0, 1}, {1, 0}}); }), HasSubstr("different GPUs"));
-  EXPECT_THAT(usage_error([] { (void)choices({{0}, {}}); }), HasSubstr("rank 1 sees 0"));
-  EXPECT_THAT(choices({{0, 1}, {2, 3}}, "auto", ShareGpu::yes), ElementsAre(0, 1));
+              "");
+  }
+  EXPECT_THAT(usage_error([&] {
+                (void)choose_gpu(view(1, {{0, 1}, {0}}), "auto", ShareGpu::no);
+              }),
+              HasSubstr("rank 0 sees 2"));
 }
 
 TEST(ChooseGpu, SaysWhatHidesAllGpus) {
   GpuView nothing = view(0, {{}});
+  const auto refusal = [&](const char* bind, ShareGpu share) {
+    return usage_error([&] { (void)choose_gpu(nothing, bind, share); });
+  };
   for (const ShareGpu share : {ShareGpu::no, ShareGpu::yes}) {
-    EXPECT_THAT(usage_error([&] { (void)choose_gpu(nothing, "auto", share); }),
+    EXPECT_THAT(refusal("auto", share),
                 AllOf(HasSubstr("local rank 0 on node7"), HasSubstr("--device host")));
   }
   nothing.visible_devices = "";
-  EXPECT_THAT(usage_error([&] { (void)choose_gpu(nothing, "0", ShareGpu::no); }),
-              AllOf(HasSubstr("CUDA_VISIBLE_DEVICES is ''"), HasSubstr("unset it")));
+  EXPECT_THAT(refusal("0", ShareGpu::no), HasSubstr("CUDA_VISIBLE_DEVICES is ''"));
   nothing.visible_devices = "9\x1b[31m";
-  EXPECT_THAT(usage_error([&] { (void)choose_gpu(nothing, "auto", ShareGpu::no); }),
-              HasSubstr("CUDA_VISIBLE_DEVICES is '9\\x1b[31m'"));
-}
-
-TEST(ChooseGpu, FollowsABinding) {
-  const Seen seen{{0, 1, 2}, {0, 1, 2}, {0, 1, 2}};
-  EXPECT_THAT(choices(seen, "2,0,1"), ElementsAre(2, 0, 1));
-  EXPECT_THAT(choices(seen, "GPU-A1,0,GPU-a2"), ElementsAre(1, 0, 2));
-  EXPECT_THAT(choices(seen, "00000000:12:00.0,0000:10:00.0,11:00.0"), ElementsAre(2, 0, 1));
-  EXPECT_THAT(choices({{4, 2}, {2, 4}}, "GPU-a2,GPU-a4"), ElementsAre(1, 1));
-}
-
-TEST(ChooseGpu, RefusesABindingThatDoesNotFit) {
-  const Seen seen{{0, 1}, {0, 1}};
-  EXPECT_THAT(
-      usage_error([&] { (void)choices(seen, "0"); }),
-      AllOf(HasSubstr("--gpu-bind '0'"), HasSubstr("1 GPU,"), HasSubstr("2 ranks on node7")));
-  EXPECT_THAT(usage_error([&] { (void)choices(seen, "0,1,0"); }), HasSubstr("names 3 GPUs"));
-  EXPECT_THAT(usage_error([] { (void)choices({{0}}, "0,0"); }), HasSubstr("1 rank on"));
-  EXPECT_THAT(usage_error([&] { (void)choices(seen, "0,2"); }),
-              AllOf(HasSubstr("GPU '2'"), HasSubstr("local rank 1 on node7"),
-                    HasSubstr("0 (GPU-a0, 0000:10:00.0); 1 (GPU-a1, 0000:11:00.0)")));
-  EXPECT_THAT(usage_error([&] { (void)choices(seen, "0001:10:00.0,1"); }),
-              AllOf(HasSubstr("GPU '0001:10:00.0'"), HasSubstr("local rank 0")));
+  EXPECT_THAT(refusal("auto", ShareGpu::no), HasSubstr("'9\\x1b[31m'"));
 }
 
 TEST(SharedGpus, AreRefusedUnlessAskedFor) {
@@ -153,22 +153,26 @@ TEST(SharedGpus, AreRefusedUnlessAskedFor) {
 
 TEST(Precisions, AreThoseOfTheChip) {
   using enum program::Precision;
-  EXPECT_THAT(precisions_of(5, 2), ElementsAre(f64, f32));
-  EXPECT_THAT(precisions_of(5, 3), ElementsAre(f64, f32, f16));
-  EXPECT_THAT(precisions_of(7, 5), ElementsAre(f64, f32, f16));
-  EXPECT_THAT(precisions_of(8, 0), ElementsAre(f64, f32, tf32, f16, bf16));
-  EXPECT_THAT(precisions_of(8, 6), ElementsAre(f64, f32, tf32, f16, bf16));
-  for (const auto& [major, minor] : {std::pair{8, 9}, {9, 0}, {10, 0}, {12, 1}}) {
-    EXPECT_THAT(precisions_of(major, minor), ElementsAre(f64, f32, tf32, f16, bf16, fp8));
+  const std::vector old{f64, f32}, half{f64, f32, f16}, ampere{f64, f32, tf32, f16, bf16},
+      newer{f64, f32, tf32, f16, bf16, fp8};
+  for (const auto& [major, minor, expected] : {std::tuple{5, 2, old},
+                                               {5, 3, half},
+                                               {7, 5, half},
+                                               {8, 0, ampere},
+                                               {8, 6, ampere},
+                                               {8, 9, newer},
+                                               {9, 0, newer},
+                                               {10, 0, newer},
+                                               {12, 1, newer}}) {
+    EXPECT_EQ(precisions_of(major, minor), expected) << major << "." << minor;
   }
 }
 
 TEST(DriverProblem, IsADriverThatIsMissingOrOfAnOlderMajor) {
   EXPECT_THAT(driver_problem(0, 13000),
-              Optional(AllOf(HasSubstr("no NVIDIA driver"), HasSubstr("--device host"))));
+              Optional(AllOf(HasSubstr("driver"), HasSubstr("--device host"))));
   EXPECT_THAT(driver_problem(12080, 13010),
-              Optional(AllOf(HasSubstr("to 12.8"), HasSubstr("with CUDA 13.1"),
-                             HasSubstr("branch 580"), HasSubstr("toolkit of CUDA 12"))));
+              Optional(AllOf(HasSubstr("12.8"), HasSubstr("13.1"), HasSubstr("branch 580"))));
   EXPECT_THAT(driver_problem(11080, 12000), Optional(HasSubstr("branch 525")));
   EXPECT_EQ(driver_problem(13000, 13000), std::nullopt);
   EXPECT_EQ(driver_problem(13000, 13020), std::nullopt);
@@ -178,9 +182,8 @@ TEST(DriverProblem, IsADriverThatIsMissingOrOfAnOlderMajor) {
 TEST(NcclProblem, IsALibraryWithoutSplit) {
   EXPECT_EQ(nccl_problem(21800), std::nullopt);
   EXPECT_EQ(nccl_problem(22809), std::nullopt);
-  EXPECT_THAT(nccl_problem(21705),
-              Optional(AllOf(HasSubstr("NCCL 2.17.5"), HasSubstr("2.18 or newer"))));
-  EXPECT_THAT(nccl_problem(2708), Optional(HasSubstr("NCCL 2.7.8")));
+  EXPECT_THAT(nccl_problem(21705), Optional(AllOf(HasSubstr("2.17.5"), HasSubstr("2.18"))));
+  EXPECT_THAT(nccl_problem(2708), Optional(HasSubstr("2.7.8")));
 }
 
 }  // namespace

@@ -19,27 +19,21 @@ namespace {
 
 using namespace program;  // NOLINT: the ops
 
-TEST(Cores, ABoundRankHasThoseItIsBoundTo) {
-  EXPECT_EQ(cores_of_rank(1, 64, 8, {}), 1);
-  EXPECT_EQ(cores_of_rank(8, 64, 8, {}), 8);
-  EXPECT_EQ(cores_of_rank(4, 64, 8, {}), 4);
-}
-
-TEST(Cores, RanksThatAreNotBoundShareTheNode) {
-  EXPECT_EQ(cores_of_rank(64, 64, 8, {}), 8);
-  EXPECT_EQ(cores_of_rank(32, 64, 8, {}), 4);  // bound to one of two sockets
-  EXPECT_EQ(cores_of_rank(2, 2, 4, {}), 1);
-  EXPECT_EQ(cores_of_rank(2, 2, 1, {}), 2);
-}
-
-TEST(Cores, AQuotaIsSharedByTheRanksOfTheNode) {
-  EXPECT_EQ(cores_of_rank(64, 64, 8, 16.0), 2);
-  EXPECT_EQ(cores_of_rank(64, 64, 8, 15.9), 1);
-  EXPECT_EQ(cores_of_rank(64, 64, 1, 2.0), 2);
-  EXPECT_EQ(cores_of_rank(64, 64, 1, 1.5), 1);
-  EXPECT_EQ(cores_of_rank(8, 64, 8, 16.0), 2);  // bound, too
-  EXPECT_EQ(cores_of_rank(64, 64, 8, 0.5), 1);
-  EXPECT_EQ(cores_of_rank(4, 64, 8, 1e12), 4);
+TEST(Cores, AreThoseThatARankIsBoundToOrItsShareOfTheNodeAndOfAQuota) {
+  struct Case {
+    int bound, on_node, ranks;
+    std::optional<double> quota;
+    int cores;
+  };
+  for (const Case& is :
+       {Case{1, 64, 8, {}, 1}, Case{8, 64, 8, {}, 8}, Case{4, 64, 8, {}, 4}, Case{64, 64, 8, {}, 8},
+        Case{32, 64, 8, {}, 4},  // bound to one of two sockets
+        Case{2, 2, 4, {}, 1}, Case{2, 2, 1, {}, 2}, Case{64, 64, 8, 16.0, 2},
+        Case{64, 64, 8, 15.9, 1}, Case{64, 64, 1, 2.0, 2}, Case{64, 64, 1, 1.5, 1},
+        Case{8, 64, 8, 16.0, 2}, Case{64, 64, 8, 0.5, 1}, Case{4, 64, 8, 1e12, 4}}) {
+    EXPECT_EQ(cores_of_rank(is.bound, is.on_node, is.ranks, is.quota), is.cores)
+        << is.bound << " of " << is.on_node << ", " << is.ranks << " ranks";
+  }
 }
 
 TEST(Storage, IsZeroedAndAligned) {
@@ -50,13 +44,9 @@ TEST(Storage, IsZeroedAndAligned) {
 }
 
 TEST(Storage, FailureNamesNeedAndFree) {
-  try {
-    std::ignore = allocate(units::Bytes{std::uint64_t{1} << 60});
-    ADD_FAILURE() << "an EiB was allocated";
-  } catch (const base::Error& error) {
-    EXPECT_THAT(error.what(),
-                testing::AllOf(testing::HasSubstr("cannot allocate"), testing::HasSubstr("free")));
-  }
+  EXPECT_THAT([] { std::ignore = allocate(units::Bytes{std::uint64_t{1} << 60}); },
+              testing::ThrowsMessage<base::Error>(testing::AllOf(
+                  testing::HasSubstr("cannot allocate"), testing::HasSubstr("free"))));
 }
 
 TEST(MergedCopy, IsAsFewPiecesAsPossible) {
@@ -67,15 +57,17 @@ TEST(MergedCopy, IsAsFewPiecesAsPossible) {
                           .src_batch = 24,
                           .dst_row = 8,
                           .dst_batch = 24};
-  EXPECT_EQ(merged(dense).row_bytes, 48U);
-  EXPECT_EQ(merged(dense).rows * merged(dense).batch, 1U);
-  StridedCopy apart = dense;
+  using Pieces = std::pair<std::uint64_t, std::uint64_t>;  ///< bytes and number
+  const auto pieces = [](const StridedCopy& copy) {
+    const StridedCopy all = merged(copy);
+    return Pieces{all.row_bytes, all.rows * all.batch};
+  };
+  EXPECT_EQ(pieces(dense), (Pieces{48, 1}));
+  StridedCopy apart = dense, padded = dense;
   apart.dst_batch = 30;
-  EXPECT_EQ(merged(apart).row_bytes, 24U);
-  EXPECT_EQ(merged(apart).rows * merged(apart).batch, 2U);
-  StridedCopy padded = dense;
+  EXPECT_EQ(pieces(apart), (Pieces{24, 2}));
   padded.src_row = 10;
-  EXPECT_EQ(merged(padded).row_bytes, 8U);
+  EXPECT_EQ(pieces(padded), (Pieces{8, 6}));
 }
 
 program::Op op(program::Payload payload, program::StreamId stream) {
@@ -126,14 +118,16 @@ TEST(HostExecutor, RefusesImpossibleOptions) {
 }
 
 TEST(Blas, KernelsThatAreOlderThanTheCpuAreSaid) {
-  using host::kernel_warning, host::Vectors;
-  EXPECT_EQ(kernel_warning("SkylakeX", Vectors::avx512), "");
-  EXPECT_EQ(kernel_warning("Haswell", Vectors::avx2), "");
-  EXPECT_EQ(kernel_warning("Prescott", Vectors::unknown), "");
-  EXPECT_NE(kernel_warning("Prescott", Vectors::avx512).find("OPENBLAS_CORETYPE=SkylakeX"),
-            std::string::npos);
-  EXPECT_NE(kernel_warning("Nehalem", Vectors::avx2).find("OPENBLAS_CORETYPE=Haswell"),
-            std::string::npos);
+  for (const auto& [kernel, vectors, better] :
+       {std::tuple{"SkylakeX", Vectors::avx512, ""},
+        {"Haswell", Vectors::avx2, ""},
+        {"Prescott", Vectors::unknown, ""},
+        {"Prescott", Vectors::avx512, "OPENBLAS_CORETYPE=SkylakeX"},
+        {"Nehalem", Vectors::avx2, "OPENBLAS_CORETYPE=Haswell"}}) {
+    const std::string warning = kernel_warning(kernel, vectors);
+    EXPECT_EQ(warning.empty(), std::string{better}.empty()) << kernel;
+    EXPECT_THAT(warning, testing::HasSubstr(better));
+  }
 }
 
 // The operands that ops of each kind need: without a buffer for one of them an op is refused.
@@ -141,18 +135,26 @@ TEST(Blas, KernelsThatAreOlderThanTheCpuAreSaid) {
 Slice& slice_of(Slice& slice) { return slice; }
 Slice& slice_of(Matrix& matrix) { return matrix.slice; }
 
-/// Ops on matrices of 3 x 4 elements, which have a buffer for each of their operands.
+/// Ops on matrices of 3 x 4 elements.
 class OperandsOfOps : public testing::Test {
  protected:
   static constexpr std::uint32_t rows = 3, columns = 4;
 
   Slice slice(std::uint64_t count, DType type = DType::f32) { return sketch_.buffer(type, count); }
   Matrix matrix() { return {.slice = slice(rows * columns), .row_stride = columns}; }
+  void give(Slice& operand) { operand = slice(8); }
+  void give(Matrix& operand) { operand = matrix(); }
 
-  /// Expects that the op can be played, but not without any one of these operands.
+  /// Expects that the op can be played when it has these operands, but not without any one of them.
+  /// Those that the op does not have yet are given to it.
   template <class Op, class... Member>
-  void expect_needed(const Op& op, Member Op::*... needed) {
+  void expect_needed(Op op, Member Op::*... needed) {
     SCOPED_TRACE(name(kind_of(op)));
+    if constexpr (requires { op.columns; }) {
+      op.rows = rows;
+      op.columns = columns;
+    }
+    ((slice_of(op.*needed).count == 0 ? give(op.*needed) : void()), ...);
     EXPECT_NO_THROW(prepare(op));
     std::size_t number = 0;
     const auto expect_refused_without = [&](auto member) {
@@ -178,100 +180,58 @@ class OperandsOfOps : public testing::Test {
 };
 
 TEST_F(OperandsOfOps, OfProductsCopiesSumsAndCasts) {
-  const Gemm gemm{.m = rows,
-                  .n = columns,
-                  .k = 2,
-                  .a = {.slice = slice(6), .row_stride = 2},
-                  .b = {.slice = slice(8), .row_stride = columns},
-                  .d = matrix()};
+  Gemm gemm{.m = rows,
+            .n = columns,
+            .k = 2,
+            .a = {.slice = slice(6), .row_stride = 2},
+            .b = {.slice = slice(8), .row_stride = columns}};
   expect_needed(gemm, &Gemm::a, &Gemm::b, &Gemm::d);
-  Gemm adding = gemm;
-  adding.beta = 1;
-  adding.c = matrix();
-  expect_needed(adding, &Gemm::c);
-  expect_needed(Copy{.rows = rows, .columns = columns, .src = matrix(), .dst = matrix()},
-                &Copy::src, &Copy::dst);
-  expect_needed(
-      Add{.rows = rows, .columns = columns, .a = matrix(), .b = matrix(), .dst = matrix()}, &Add::a,
-      &Add::b, &Add::dst);
-  expect_needed(Cast{.rows = rows, .columns = columns, .src = matrix(), .dst = matrix()},
-                &Cast::src, &Cast::dst);
-  expect_needed(Advise{.slice = slice(8)}, &Advise::slice);
+  gemm.beta = 1;
+  expect_needed(gemm, &Gemm::c, &Gemm::d);
+  expect_needed(Copy{}, &Copy::src, &Copy::dst);
+  expect_needed(Add{}, &Add::a, &Add::b, &Add::dst);
+  expect_needed(Cast{}, &Cast::src, &Cast::dst);
+  expect_needed(Advise{}, &Advise::slice);
 }
 
 TEST_F(OperandsOfOps, OfFillsUpdatesAndChecksums) {
   expect_needed(
-      Fill{.dst = slice(8),
-           .shard = {.extents = {1, 1, 8}, .local = {0, 0, 1}, .global = {0, 0, 1}, .base = 0}},
+      Fill{.shard = {.extents = {1, 1, 8}, .local = {0, 0, 1}, .global = {0, 0, 1}, .base = 0}},
       &Fill::dst);
-  const Update sgd{.weight = slice(8), .gradient = slice(8)};
-  expect_needed(sgd, &Update::weight, &Update::gradient);
-  Update adam = sgd;
-  adam.optimizer = Optimizer::adam;
-  adam.moment1 = slice(8);
-  adam.moment2 = slice(8);
-  adam.powers = slice(2);
-  expect_needed(adam, &Update::weight, &Update::gradient, &Update::moment1, &Update::moment2,
-                &Update::powers);
-  Checksum checksum{.rows = rows, .columns = columns, .src = matrix(), .sum = slice(2, DType::i64)};
+  expect_needed(Update{}, &Update::weight, &Update::gradient);
+  expect_needed(Update{.optimizer = Optimizer::adam, .powers = slice(2)}, &Update::weight,
+                &Update::gradient, &Update::moment1, &Update::moment2, &Update::powers);
+  Checksum checksum{.sum = slice(2, DType::i64)};
   expect_needed(checksum, &Checksum::src, &Checksum::sum);
   checksum.flip = slice(2, DType::i64);
   expect_needed(checksum, &Checksum::src, &Checksum::sum);
 }
 
 TEST_F(OperandsOfOps, OfNormsActivationsAndSoftmax) {
-  const Norm norm{
-      .rows = rows, .columns = columns, .x = matrix(), .y = matrix(), .inverse = slice(rows)};
-  expect_needed(norm, &Norm::x, &Norm::y, &Norm::inverse);
-  Norm adding = norm;
-  adding.addend = matrix();
-  adding.sum = matrix();
-  expect_needed(adding, &Norm::x, &Norm::addend, &Norm::sum, &Norm::y, &Norm::inverse);
-  expect_needed(NormGradient{.rows = rows,
-                             .columns = columns,
-                             .dy = matrix(),
-                             .s = matrix(),
-                             .dx = matrix(),
-                             .inverse = slice(rows)},
-                &NormGradient::dy, &NormGradient::s, &NormGradient::dx, &NormGradient::inverse);
-  Activation activation{.rows = rows, .columns = columns, .x = matrix(), .y = matrix()};
-  expect_needed(activation, &Activation::x, &Activation::y);
-  activation.kind = ActivationKind::swiglu;
-  activation.up = matrix();
-  expect_needed(activation, &Activation::x, &Activation::up, &Activation::y);
+  const Slice inverse = slice(rows);
+  expect_needed(Norm{.inverse = inverse}, &Norm::x, &Norm::y, &Norm::inverse);
+  expect_needed(Norm{.inverse = inverse}, &Norm::x, &Norm::addend, &Norm::sum, &Norm::y,
+                &Norm::inverse);
+  expect_needed(NormGradient{.inverse = inverse}, &NormGradient::dy, &NormGradient::s,
+                &NormGradient::dx, &NormGradient::inverse);
+  expect_needed(Activation{}, &Activation::x, &Activation::y);
+  expect_needed(Activation{.kind = ActivationKind::swiglu}, &Activation::x, &Activation::up,
+                &Activation::y);
   using Gradient = ActivationGradient;
-  Gradient gradient{
-      .rows = rows, .columns = columns, .dy = matrix(), .x = matrix(), .dx = matrix()};
-  expect_needed(gradient, &Gradient::dy, &Gradient::x, &Gradient::dx);
-  gradient.kind = ActivationKind::swiglu;
-  gradient.up = matrix();
-  gradient.dup = matrix();
-  expect_needed(gradient, &Gradient::dy, &Gradient::x, &Gradient::up, &Gradient::dx,
-                &Gradient::dup);
-  expect_needed(Softmax{.rows = rows, .columns = columns, .x = matrix(), .y = matrix()},
-                &Softmax::x, &Softmax::y);
-  expect_needed(
-      SoftmaxGradient{
-          .rows = rows, .columns = columns, .y = matrix(), .dy = matrix(), .dx = matrix()},
-      &SoftmaxGradient::y, &SoftmaxGradient::dy, &SoftmaxGradient::dx);
+  expect_needed(Gradient{}, &Gradient::dy, &Gradient::x, &Gradient::dx);
+  expect_needed(Gradient{.kind = ActivationKind::swiglu}, &Gradient::dy, &Gradient::x,
+                &Gradient::up, &Gradient::dx, &Gradient::dup);
+  expect_needed(Softmax{}, &Softmax::x, &Softmax::y);
+  expect_needed(SoftmaxGradient{}, &SoftmaxGradient::y, &SoftmaxGradient::dy, &SoftmaxGradient::dx);
 }
 
 TEST_F(OperandsOfOps, OfListsAndRows) {
-  expect_needed(Select{.block = 8,
-                       .keep = 2,
-                       .src = slice(16),
-                       .values = slice(4),
-                       .places = slice(4, DType::i32)},
+  const Slice all = slice(16), values = slice(4), places = slice(4, DType::i32);
+  expect_needed(Select{.block = 8, .keep = 2, .src = all, .values = values, .places = places},
                 &Select::src, &Select::values, &Select::places);
-  expect_needed(Spread{.block = 8,
-                       .keep = 2,
-                       .values = slice(4),
-                       .places = slice(4, DType::i32),
-                       .dst = slice(16)},
+  expect_needed(Spread{.block = 8, .keep = 2, .values = values, .places = places, .dst = all},
                 &Spread::values, &Spread::places, &Spread::dst);
-  expect_needed(
-      Rows{.rows = rows, .columns = columns, .src = matrix(), .dst = matrix(), .from = {2, 0, 1}},
-      &Rows::src, &Rows::dst);
+  expect_needed(Rows{.from = {2, 0, 1}}, &Rows::src, &Rows::dst);
 }
 
 TEST_F(OperandsOfOps, RowsGoToAMatrixThatHasRoomForThem) {

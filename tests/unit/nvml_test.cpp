@@ -25,41 +25,38 @@ using testing::Optional;
 using testing::Pair;
 using testing::SizeIs;
 
-class Nvml : public testing::Test {
- public:
-  Nvml() { fake = &state_; }
-  ~Nvml() override { fake = nullptr; }
-  Nvml(const Nvml&) = delete;
-  Nvml& operator=(const Nvml&) = delete;
+/// Puts the stand-in in place, for as long as libraries may call it.
+struct Installed : Fake {
+  Installed() { fake = this; }
+  ~Installed() { fake = nullptr; }
+  Installed(const Installed&) = delete;
+  Installed& operator=(const Installed&) = delete;
+};
 
+class Nvml : public testing::Test {
  protected:
   [[nodiscard]] static std::optional<GpuFacts> facts(std::string_view uuid = "GPU-12ab") {
     return gpu_facts(NvmlLibrary{find_fake}, uuid);
   }
-  Fake state_;
+  Installed state_;
 };
 
-TEST_F(Nvml, TellsWhatItKnows) {
+TEST_F(Nvml, TellsWhatItKnowsUnderTheKeysOfTheRunFile) {
   state_.links = {{0, "00000000:09:00.0"}, {3, "00000000:07:00.0"}, {17, "00000000:09:00.0"}};
   const auto known = facts();
   ASSERT_TRUE(known.has_value());
-  EXPECT_EQ(known->name, "NVIDIA H200");
-  EXPECT_EQ(known->uuid, "GPU-12ab");
-  EXPECT_EQ(known->pci_bus_id, "00000000:1B:00.0");
-  EXPECT_EQ(known->driver, "580.65.06");
-  EXPECT_EQ(known->memory, 150e9);
-  EXPECT_EQ(known->memory_used, 1e9);
-  EXPECT_EQ(known->sm_clock, 345e6);
-  EXPECT_EQ(known->sm_clock_max, 1980e6);
-  EXPECT_EQ(known->memory_clock, 2619e6);
-  EXPECT_EQ(known->memory_clock_max, 3201e6);
-  EXPECT_EQ(known->power_limit, 700.5);
-  EXPECT_EQ(known->ecc, true);
-  EXPECT_EQ(known->mig, false);
-  EXPECT_EQ(known->persistence, true);
-  EXPECT_EQ(known->compute_mode, "exclusive process");
-  EXPECT_EQ(known->nvlinks_active, 3);
-  EXPECT_THAT(known->nvlink_peers, Optional(ElementsAre("00000000:07:00.0", "00000000:09:00.0")));
+  EXPECT_THAT(
+      gpu_facts_text(*known),
+      ElementsAre(Pair("gpu_compute_mode", "exclusive process"), Pair("gpu_driver", "580.65.06"),
+                  Pair("gpu_ecc", "on"), Pair("gpu_mig", "off"), Pair("gpu_name", "NVIDIA H200"),
+                  Pair("gpu_nvlink_peers", "00000000:07:00.0,00000000:09:00.0"),
+                  Pair("gpu_pci", "00000000:1B:00.0"), Pair("gpu_persistence", "on"),
+                  Pair("gpu_uuid", "GPU-12ab")));
+  EXPECT_THAT(gpu_facts_number(*known),
+              ElementsAre(Pair("gpu_memory_clock", 2619e6), Pair("gpu_memory_clock_max", 3201e6),
+                          Pair("gpu_memory_total", 150e9), Pair("gpu_memory_used", 1e9),
+                          Pair("gpu_nvlinks", 3), Pair("gpu_power_limit", 700.5),
+                          Pair("gpu_sm_clock", 345e6), Pair("gpu_sm_clock_max", 1980e6)));
 }
 
 TEST_F(Nvml, IsShutDownWhereItWasInitialised) {
@@ -111,15 +108,13 @@ TEST_F(Nvml, LeavesOutWhatIsMissingOrFails) {
   EXPECT_EQ(known->nvlink_peers, std::nullopt);
 }
 
-TEST_F(Nvml, CountsNoLinksWhereThereIsNoNvlink) {
+TEST_F(Nvml, CountsNoLinksWhereThereIsNoNvlinkAndThoseWhosePeersAreUnknown) {
   state_.nvlink_answer = nvml::not_supported;
   EXPECT_EQ(facts()->nvlinks_active, 0);
   EXPECT_THAT(facts()->nvlink_peers, Optional(IsEmpty()));
   state_.nvlink_answer = some_error;
   EXPECT_EQ(facts()->nvlinks_active, std::nullopt);
-}
-
-TEST_F(Nvml, CountsLinksWhosePeersAreUnknown) {
+  state_.nvlink_answer = nvml::success;
   state_.links = {{0, "x"}, {1, "y"}};
   state_.missing = {"nvmlDeviceGetNvLinkRemotePciInfo_v2"};
   EXPECT_EQ(facts()->nvlinks_active, 2);
@@ -128,43 +123,22 @@ TEST_F(Nvml, CountsLinksWhosePeersAreUnknown) {
 
 TEST_F(Nvml, KnowsAnNvlinkDomainOfSeveralNodes) {
   EXPECT_EQ(facts()->fabric, std::nullopt);
-  state_.fabric = {.cluster = {0xab, 0x01}, .status = 0, .clique = 7, .state = 3};
+  const nvml::FabricInfo joined{.cluster = {0xab, 0x01}, .status = 0, .clique = 7, .state = 3};
+  state_.fabric = joined;
   EXPECT_EQ(facts()->fabric, "ab010000000000000000000000000000.7");
   EXPECT_EQ(gpu_facts_text(*facts()).at("gpu_fabric"), *facts()->fabric);
   state_.fabric.state = 2;  // not yet
   EXPECT_EQ(facts()->fabric, std::nullopt);
-  state_.fabric = {.cluster = {0xab}, .status = some_error, .clique = 7, .state = 3};
+  state_.fabric = joined;
+  state_.fabric.status = some_error;
   EXPECT_EQ(facts()->fabric, std::nullopt);
-  state_.fabric = {.cluster = {}, .status = 0, .clique = 7, .state = 3};  // within its node
+  state_.fabric = joined;
+  state_.fabric.cluster = {};  // within its node
   EXPECT_EQ(facts()->fabric, std::nullopt);
-  state_.fabric = {.cluster = {0xab}, .status = 0, .clique = 7, .state = 3};
+  state_.fabric = joined;
   state_.missing = {"nvmlDeviceGetGpuFabricInfo"};
   EXPECT_EQ(facts()->fabric, std::nullopt);
 }
-
-TEST_F(Nvml, GivesFactsTheKeysOfTheRunFile) {
-  state_.links = {{0, "B"}, {1, "A"}};
-  const auto known = facts();
-  EXPECT_THAT(
-      gpu_facts_text(*known),
-      ElementsAre(Pair("gpu_compute_mode", "exclusive process"), Pair("gpu_driver", "580.65.06"),
-                  Pair("gpu_ecc", "on"), Pair("gpu_mig", "off"), Pair("gpu_name", "NVIDIA H200"),
-                  Pair("gpu_nvlink_peers", "A,B"), Pair("gpu_pci", "00000000:1B:00.0"),
-                  Pair("gpu_persistence", "on"), Pair("gpu_uuid", "GPU-12ab")));
-  EXPECT_THAT(gpu_facts_number(*known),
-              ElementsAre(Pair("gpu_memory_clock", 2619e6), Pair("gpu_memory_clock_max", 3201e6),
-                          Pair("gpu_memory_total", 150e9), Pair("gpu_memory_used", 1e9),
-                          Pair("gpu_nvlinks", 2), Pair("gpu_power_limit", 700.5),
-                          Pair("gpu_sm_clock", 345e6), Pair("gpu_sm_clock_max", 1980e6)));
-}
-
-/// Puts the stand-in in place, for as long as libraries may call it.
-struct Installed : Fake {
-  Installed() { fake = this; }
-  ~Installed() { fake = nullptr; }
-  Installed(const Installed&) = delete;
-  Installed& operator=(const Installed&) = delete;
-};
 
 class GpuSamples : public testing::Test {
  protected:
@@ -218,20 +192,16 @@ TEST_F(GpuSamples, DoNotTakeANumberOfAnotherTypeForACounter) {
   EXPECT_FALSE(read(sources()[0]).contains("nvlink_sent_bytes"));
 }
 
-TEST_F(GpuSamples, AreNaNWhereTheyFailLater) {
-  const auto all = sources();
-  state_.unsupported = {"power"};
-  const auto values = read(all[0]);
-  EXPECT_THAT(values.at("power"), NanSensitiveDoubleEq(std::numeric_limits<double>::quiet_NaN()));
-  EXPECT_EQ(values.at("sm_clock"), 345e6);
-}
-
-TEST_F(GpuSamples, FollowTheGpu) {
+TEST_F(GpuSamples, FollowTheGpuAndAreNaNWhereTheyFailLater) {
   const auto all = sources();
   state_.energy += 1500;
   state_.reasons = 1;
-  EXPECT_THAT(read(all[0]).at("energy"), DoubleEq(5001.5));
-  EXPECT_EQ(read(all[0]).at("throttle_reasons"), 1);
+  state_.unsupported = {"power"};
+  const auto values = read(all[0]);
+  EXPECT_THAT(values.at("energy"), DoubleEq(5001.5));
+  EXPECT_EQ(values.at("throttle_reasons"), 1);
+  EXPECT_THAT(values.at("power"), NanSensitiveDoubleEq(std::numeric_limits<double>::quiet_NaN()));
+  EXPECT_EQ(values.at("sm_clock"), 345e6);
 }
 
 TEST_F(GpuSamples, NeedALibraryAndAGpuThatItKnows) {

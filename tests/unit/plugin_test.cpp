@@ -7,13 +7,14 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
 /// Run with the folder of the plugins that tests/unit/CMakeLists.txt builds.
 namespace isoscale::executor {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::AllOf;
 using testing::HasSubstr;
 
 const fs::path folder = PLUGIN_FOLDER;
@@ -26,34 +27,29 @@ TEST(Plugins, OneOfTheSameBuildIsOpened) {
   EXPECT_EQ(search.plugin->table->problem(), "a stand-in");
 }
 
-TEST(Plugins, OneOfAnotherBuildIsRefusedWithBothFingerprints) {
-  const PluginSearch search = open_plugin("libplugin_other.so", {folder});
-  EXPECT_FALSE(search.plugin);
-  EXPECT_THAT(search.problem,
-              AllOf(HasSubstr("0.0.0, interface of another build"),
-                    HasSubstr(std::string{core_fingerprint()}), HasSubstr("from one build")));
-}
-
-TEST(Plugins, ALibraryWithoutEntryIsNone) {
-  const PluginSearch search = open_plugin("libplugin_none.so", {folder});
-  EXPECT_FALSE(search.plugin);
-  EXPECT_THAT(search.problem, HasSubstr("remove it"));
-}
-
-TEST(Plugins, AFileThatIsNoLibraryIsRefused) {
-  const fs::path file = fs::path{testing::TempDir()} / "libisoscale_text.so";
-  std::ofstream{file} << "not a library\n";
-  const PluginSearch search = open_plugin(file.filename().string(), {file.parent_path()});
-  fs::remove(file);
-  EXPECT_FALSE(search.plugin);
-  EXPECT_THAT(search.problem, HasSubstr("cannot be opened"));
-}
-
-TEST(Plugins, AbsenceNamesThePlacesAndTheWayOut) {
-  const PluginSearch search = open_plugin("libisoscale_cuda.so", {"/nowhere", "/neither"});
-  EXPECT_FALSE(search.plugin);
-  EXPECT_THAT(search.problem, AllOf(HasSubstr("/nowhere or /neither"), HasSubstr("--device host"),
-                                    HasSubstr("ISOSCALE_CUDA=ON")));
+TEST(Plugins, OthersAreRefusedWithAWayOut) {
+  const fs::path text = fs::path{testing::TempDir()} / "libisoscale_text.so";
+  std::ofstream{text} << "not a library\n";
+  struct Case {
+    const char* name;
+    std::vector<fs::path> folders;
+    std::vector<std::string> words;
+  };
+  for (const Case& is : {
+           Case{"libplugin_other.so",
+                {folder},
+                {"interface of another build", std::string{core_fingerprint()}}},
+           Case{"libplugin_none.so", {folder}, {"remove it"}},  // a library without entry
+           Case{"libisoscale_text.so", {text.parent_path()}, {"cannot be opened"}},
+           Case{"libisoscale_cuda.so",
+                {"/nowhere", "/neither"},
+                {"/nowhere or /neither", "--device host", "ISOSCALE_CUDA=ON"}},
+       }) {
+    const PluginSearch search = open_plugin(is.name, is.folders);
+    EXPECT_FALSE(search.plugin) << is.name;
+    for (const std::string& word : is.words) EXPECT_THAT(search.problem, HasSubstr(word));
+  }
+  fs::remove(text);
 }
 
 }  // namespace

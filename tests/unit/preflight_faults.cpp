@@ -6,18 +6,36 @@
 namespace isoscale::preflight {
 namespace {
 
-CheckedPort& port_at(JobFacts& job, std::size_t node, std::size_t port) {
-  return job.nodes[node].ports->at(port);
+/// The change of a member of a GPU of the first node: "warning ecc|c0|GPU 0 (0000:01:00.0)|3".
+template <class Member, class Value>
+Fault of_gpu(int gpu, const char* check, const char* numbers, Member member, Value value) {
+  return {{fmt::format("warning {}|c0|GPU {} (0000:{:02x}:00.0)|{}", check, gpu, gpu + 1, numbers)},
+          [=](JobFacts& job) { gpu_at(job, 0, static_cast<std::size_t>(gpu)).*member = value; }};
 }
-/// Gives a version to all ranks of the second node.
-void set_version(JobFacts& job, const std::string& key, const std::string& version) {
-  for (CheckedRank& rank : job.ranks) {
-    if (rank.node == 1) rank.versions[key] = version;
-  }
+/// The change of a member of the second node.
+template <class Member, class Value>
+Fault of_node(const char* check, const char* numbers, Member member, Value value) {
+  return {{fmt::format("warning {}|c1||{}", check, numbers)},
+          [=](JobFacts& job) { job.nodes[1].*member = value; }};
 }
-/// Gives a variable to all ranks.
-void set_variable(JobFacts& job, const std::string& variable, const std::string& value) {
-  for (CheckedRank& rank : job.ranks) rank.environment[variable] = value;
+/// The change of a member of a port of the second node.
+template <class Member, class Value>
+Fault of_port(std::size_t port, const char* check, const char* numbers, Member member,
+              Value value) {
+  return {{fmt::format("warning {}|c1|mlx5_{} port 1|{}", check, port, numbers)},
+          [=](JobFacts& job) { job.nodes[1].ports->at(port).*member = value; }};
+}
+/// Another version of something on all ranks of the second node.
+Fault of_version(const char* verdict_and_check, const char* numbers, std::string key,
+                 std::string version) {
+  return {{fmt::format("{}|c1|every rank|{}", verdict_and_check, numbers)}, [=](JobFacts& job) {
+            for (std::size_t r = 8; r < 16; ++r) job.ranks[r].versions[key] = version;
+          }};
+}
+/// A variable of all ranks.
+Fault of_variable(const char* check, const char* numbers, const char* name, const char* value) {
+  return {{fmt::format("warning {}|c0 and c1|every rank|{}", check, numbers)},
+          variable(name, value)};
 }
 
 /// The nearest adapters of a node's GPUs, with those of the second one as given, and of its like.
@@ -38,15 +56,12 @@ const std::vector<Fault>& faults() {
        }},
       {{"stop duplicate-gpu|c1|GPU-8|8 9", "warning rail-map|c1||" + rail_maps("")},
        [](JobFacts& job) { job.ranks[9].gpu = job.ranks[8].gpu; }},
-      {{"warning lost-gpu|c1||1 GPU"}, [](JobFacts& job) { job.nodes[1].gpus_lost = 1; }},
-      {{"stop isoscale-version|c1|every rank|3f9c1d20a7b4-dirty 3f9c1d20a7b4"},
-       [](JobFacts& job) { set_version(job, "git", "3f9c1d20a7b4-dirty"); }},
-      {{"stop nccl-version|c1|every rank|2.21.5 2.27.7"},
-       [](JobFacts& job) { set_version(job, "nccl", "2.21.5"); }},
-      {{"warning mpi-version|c1|every rank|v4.1.4 v4.1.7"},
-       [](JobFacts& job) { set_version(job, "mpi", "Open MPI v4.1.4"); }},
-      {{"warning cuda-version|c1|every rank|12.8 13.0"},
-       [](JobFacts& job) { set_version(job, "cuda_driver", "12.8"); }},
+      of_node("lost-gpu", "1 GPU", &CheckedNode::gpus_lost, 1),
+      of_version("stop isoscale-version", "3f9c1d20a7b4-dirty 3f9c1d20a7b4", "git",
+                 "3f9c1d20a7b4-dirty"),
+      of_version("stop nccl-version", "2.21.5 2.27.7", "nccl", "2.21.5"),
+      of_version("warning mpi-version", "v4.1.4 v4.1.7", "mpi", "Open MPI v4.1.4"),
+      of_version("warning cuda-version", "12.8 13.0", "cuda_driver", "12.8"),
       {{"warning gpu-driver|c1||570.124.06 580.82.07"},
        [](JobFacts& job) {
          for (GpuFacts& gpu : *job.nodes[1].gpus) gpu.driver = "570.124.06";
@@ -55,50 +70,32 @@ const std::vector<Fault>& faults() {
        [](JobFacts& job) {
          for (CheckedRank& rank : job.ranks) rank.versions["build_type"] = "Debug";
        }},
-      {{"warning node-memory|c1||1.70 TiB 1.82 TiB"},
-       [](JobFacts& job) { job.nodes[1].memory = 1.87e12; }},
-      {{"warning cpu-model|c1||8480C 96 8480C 112"},
-       [](JobFacts& job) { job.nodes[1].cores = 96; }},
-      {{"warning os|c1||5.15.0-1042-nvidia 5.15.0-1063-nvidia"},
-       [](JobFacts& job) { job.nodes[1].os = "Linux 5.15.0-1042-nvidia"; }},
+      of_node("node-memory", "1.70 TiB 1.82 TiB", &CheckedNode::memory, 1.87e12),
+      of_node("cpu-model", "8480C 96 8480C 112", &CheckedNode::cores, 96),
+      of_node("os", "5.15.0-1042-nvidia 5.15.0-1063-nvidia", &CheckedNode::os,
+              "Linux 5.15.0-1042-nvidia"),
 
       // GPUs.
-      {{"warning gpu-model|c0|GPU 7 (0000:08:00.0)|H100 80GB HBM2e H100 80GB HBM3"},
-       [](JobFacts& job) { gpu_at(job, 0, 7).name = "NVIDIA H100 80GB HBM2e"; }},
-      {{"warning gpu-memory|c0|GPU 0 (0000:01:00.0)|81.0 GiB 80.1 GiB"},
-       [](JobFacts& job) { gpu_at(job, 0, 0).memory = 8.7e10; }},
-      {{"warning gpu-clocks|c0|GPU 2 (0000:03:00.0)|1.7 GHz 1.98 GHz",
-        "warning gpu-clocks|c0|GPU 2 (0000:03:00.0)|1.5 GHz 2.6 GHz"},
-       [](JobFacts& job) {
-         gpu_at(job, 0, 2).sm_clock_max = 1.7e9;
-         gpu_at(job, 0, 2).memory_clock_max = 1.5e9;
-       }},
-      {{"warning application-clock|c0|GPU 3 (0000:04:00.0)|1.41 GHz 1.98 GHz"},
-       [](JobFacts& job) { gpu_at(job, 0, 3).sm_clock_application = 1.41e9; }},
+      of_gpu(7, "gpu-model", "H100 80GB HBM2e H100 80GB HBM3", &GpuFacts::name,
+             "NVIDIA H100 80GB HBM2e"),
+      of_gpu(0, "gpu-memory", "81.0 GiB 80.1 GiB", &GpuFacts::memory, 8.7e10),
+      of_gpu(2, "gpu-clocks", "1.7 GHz 1.98 GHz", &GpuFacts::sm_clock_max, 1.7e9),
+      of_gpu(2, "gpu-clocks", "1.5 GHz 2.6 GHz", &GpuFacts::memory_clock_max, 1.5e9),
+      of_gpu(3, "application-clock", "1.41 GHz 1.98 GHz", &GpuFacts::sm_clock_application, 1.41e9),
       {{"warning power-limit|c0|GPU 3 (0000:04:00.0)|500 W 700 W",
         "warning power-limit|c0|GPU 3 (0000:04:00.0)|500 W 700 W"},
        [](JobFacts& job) { gpu_at(job, 0, 3).power_limit = 500; }},
-      {{"warning throttle|c0|GPU 3 (0000:04:00.0)|"},
-       [](JobFacts& job) {
-         gpu_at(job, 0, 3).throttle_reasons = {"hardware thermal slowdown",
-                                               "application clock settings"};
-       }},
-      {{"warning vbios|c0|GPU 6 (0000:07:00.0)|96.00.68.00.01 96.00.A5.00.01"},
-       [](JobFacts& job) { gpu_at(job, 0, 6).vbios = "96.00.68.00.01"; }},
+      of_gpu(3, "throttle", "", &GpuFacts::throttle_reasons,
+             std::vector<std::string>{"hardware thermal slowdown", "application clock settings"}),
+      of_gpu(6, "vbios", "96.00.68.00.01 96.00.A5.00.01", &GpuFacts::vbios, "96.00.68.00.01"),
       {{"stop compute-mode|c0|GPU 6 (0000:07:00.0)|"},
        [](JobFacts& job) { gpu_at(job, 0, 6).compute_mode = "prohibited"; }},
-      {{"warning mig|c0|GPU 4 (0000:05:00.0)|"},
-       [](JobFacts& job) { gpu_at(job, 0, 4).mig = true; }},
-      {{"warning ecc|c0|GPU 0 (0000:01:00.0)|"},
-       [](JobFacts& job) { gpu_at(job, 0, 0).ecc = false; }},
-      {{"warning ecc-errors|c0|GPU 1 (0000:02:00.0)|3"},
-       [](JobFacts& job) { gpu_at(job, 0, 1).ecc_uncorrected = 3; }},
-      {{"warning row-remap|c0|GPU 1 (0000:02:00.0)|"},
-       [](JobFacts& job) { gpu_at(job, 0, 1).remap_pending = true; }},
-      {{"warning row-remap|c0|GPU 2 (0000:03:00.0)|"},
-       [](JobFacts& job) { gpu_at(job, 0, 2).remap_failed = true; }},
-      {{"warning row-remap|c0|GPU 3 (0000:04:00.0)|60"},
-       [](JobFacts& job) { gpu_at(job, 0, 3).retired_pages = 60; }},
+      of_gpu(4, "mig", "", &GpuFacts::mig, true),
+      of_gpu(0, "ecc", "", &GpuFacts::ecc, false),
+      of_gpu(1, "ecc-errors", "3", &GpuFacts::ecc_uncorrected, 3),
+      of_gpu(1, "row-remap", "", &GpuFacts::remap_pending, true),
+      of_gpu(2, "row-remap", "", &GpuFacts::remap_failed, true),
+      of_gpu(3, "row-remap", "60", &GpuFacts::retired_pages, 60),
       {{"warning xid|c0|GPU 1 (0000:02:00.0)|94", "warning xid|c0|GPU 1 (0000:02:00.0)|63"},
        [](JobFacts& job) {
          gpu_at(job, 0, 1).xids = {31, 94, 63};
@@ -108,14 +105,10 @@ const std::vector<Fault>& faults() {
        [](JobFacts& job) {
          gpu_at(job, 0, 2).xids = {79, 74, 119, 109};
        }},
-      {{"warning persistence|c0|GPU 4 (0000:05:00.0)|"},
-       [](JobFacts& job) { gpu_at(job, 0, 4).persistence = false; }},
-      {{"warning other-processes|c0|GPU 5 (0000:06:00.0)|990"},
-       [](JobFacts& job) {
-         gpu_at(job, 0, 5).processes = {1005, 990};
-       }},
-      {{"warning other-processes|c0|GPU 6 (0000:07:00.0)|28.9 GiB 1.12 GiB"},
-       [](JobFacts& job) { gpu_at(job, 0, 6).memory_used = 3.1e10; }},
+      of_gpu(4, "persistence", "", &GpuFacts::persistence, false),
+      of_gpu(5, "other-processes", "990", &GpuFacts::processes,
+             std::vector<std::int64_t>{1005, 990}),
+      of_gpu(6, "other-processes", "28.9 GiB 1.12 GiB", &GpuFacts::memory_used, 3.1e10),
 
       // Links.
       {{"warning peer-access|c0|GPU 0 and GPU 1|", "warning nvlink-pairs|c0|GPU 0 and GPU 1|"},
@@ -128,33 +121,26 @@ const std::vector<Fault>& faults() {
          gpu_at(job, 0, 4).nvlinks_active = 16;
          gpu_at(job, 0, 4).nvlinks_inactive = 2;
        }},
-      {{"warning nvlinks|c0|GPU 6 (0000:07:00.0)|8 18"},
-       [](JobFacts& job) { gpu_at(job, 0, 6).nvlinks_active = 8; }},
-      {{"warning nvlink-fabric|c0|GPU 7 (0000:08:00.0)|3"},
-       [](JobFacts& job) { gpu_at(job, 0, 7).fabric_state = "failed: 3"; }},
-      {{"warning gpu-pcie|c0|GPU 5 (0000:06:00.0)|8 16"},
-       [](JobFacts& job) { gpu_at(job, 0, 5).pcie_width = 8; }},
-      {{"warning gpu-pcie|c0|GPU 6 (0000:07:00.0)|3 5"},
-       [](JobFacts& job) { gpu_at(job, 0, 6).pcie_generation_max = 3; }},
+      of_gpu(6, "nvlinks", "8 18", &GpuFacts::nvlinks_active, 8),
+      of_gpu(7, "nvlink-fabric", "3", &GpuFacts::fabric_state, "failed: 3"),
+      of_gpu(5, "gpu-pcie", "8 16", &GpuFacts::pcie_width, 8),
+      of_gpu(6, "gpu-pcie", "3 5", &GpuFacts::pcie_generation_max, 3),
       {{"warning nic-pcie|c1|mlx5_4 port 1|4 x8 5 x16"},
        [](JobFacts& job) {
-         port_at(job, 1, 4).pcie_generation = 4;
-         port_at(job, 1, 4).pcie_width = 8;
+         job.nodes[1].ports->at(4).pcie_generation = 4;
+         job.nodes[1].ports->at(4).pcie_width = 8;
        }},
-      {{"warning iommu|c1||"}, [](JobFacts& job) { job.nodes[1].iommu_translates = true; }},
-      {{"warning acs|c1||"}, [](JobFacts& job) { job.nodes[1].acs = true; }},
+      of_node("iommu", "", &CheckedNode::iommu_translates, true),
+      of_node("acs", "", &CheckedNode::acs, true),
       {{"warning port-state|c1|mlx5_1 port 1|",
         "warning rail-map|c1||" + rail_maps("GPU1-mlx5_2 ")},
        [](JobFacts& job) {
-         port_at(job, 1, 1).state = "DOWN";
-         port_at(job, 1, 1).physical_state = "Polling";
+         job.nodes[1].ports->at(1).state = "DOWN";
+         job.nodes[1].ports->at(1).physical_state = "Polling";
        }},
-      {{"warning port-rate|c1|mlx5_2 port 1|200 Gbit/s 400 Gbit/s"},
-       [](JobFacts& job) { port_at(job, 1, 2).rate = 2e11; }},
-      {{"warning port-errors|c1|mlx5_3 port 1|57"},
-       [](JobFacts& job) { port_at(job, 1, 3).link_downed = 57; }},
-      {{"warning port-errors|c1|mlx5_5 port 1|90211"},
-       [](JobFacts& job) { port_at(job, 1, 5).symbol_errors = 90211; }},
+      of_port(2, "port-rate", "200 Gbit/s 400 Gbit/s", &CheckedPort::rate, 2e11),
+      of_port(3, "port-errors", "57", &CheckedPort::link_downed, 57),
+      of_port(5, "port-errors", "90211", &CheckedPort::symbol_errors, 90211),
       {{"warning gpudirect-rdma|c1||nvidia_peermem"},
        [](JobFacts& job) { job.nodes[1].nvidia_peermem = job.nodes[1].dmabuf = false; }},
 
@@ -172,7 +158,7 @@ const std::vector<Fault>& faults() {
          job.ranks[13].cpus = job.ranks[8].cpus;
          job.ranks[13].cores = job.ranks[8].cores;
        }},
-      {{"warning cpu-quota|c1||4 CPUs 8"}, [](JobFacts& job) { job.nodes[1].cpu_quota = 4; }},
+      of_node("cpu-quota", "4 CPUs 8", &CheckedNode::cpu_quota, 4),
       {{"warning locked-memory|c1|every rank|64.0 KiB"},
        [](JobFacts& job) {
          for (std::size_t r = 8; r < 16; ++r) {
@@ -180,16 +166,12 @@ const std::vector<Fault>& faults() {
            job.ranks[r].locked_memory_limit = 65536;
          }
        }},
-      {{"warning shared-memory|c1||64.0 MiB 8 512 MiB"},
-       [](JobFacts& job) { job.nodes[1].shm_free = 67108864; }},
-      {{"warning cpu-governor|c1||4 224 CPUs"},
-       [](JobFacts& job) {
-         job.nodes[1].governors = {{"performance", 220}, {"powersave", 4}};
-       }},
+      of_node("shared-memory", "64.0 MiB 8 512 MiB", &CheckedNode::shm_free, 67108864),
+      of_node("cpu-governor", "4 224 CPUs", &CheckedNode::governors,
+              std::map<std::string, int>{{"performance", 220}, {"powersave", 4}}),
 
       // Variables.
-      {{"warning nccl-transports|c0 and c1|every rank|NCCL_P2P_DISABLE=1"},
-       [](JobFacts& job) { set_variable(job, "NCCL_P2P_DISABLE", "1"); }},
+      of_variable("nccl-transports", "NCCL_P2P_DISABLE=1", "NCCL_P2P_DISABLE", "1"),
       {{"warning nccl-files|c1|every rank|NCCL_TOPO_FILE"},
        [](JobFacts& job) {
          set_variable(job, "NCCL_TOPO_FILE", "/etc/nccl/topo.xml");
@@ -208,18 +190,15 @@ const std::vector<Fault>& faults() {
            job.ranks[r].environment["NCCL_IB_HCA"] = "mlx5,mlx9_0";
          }
        }},
-      {{"warning nccl-interfaces|c0 and c1|every rank|NCCL_SOCKET_IFNAME=lo"},
-       [](JobFacts& job) { set_variable(job, "NCCL_SOCKET_IFNAME", "lo"); }},
+      of_variable("nccl-interfaces", "NCCL_SOCKET_IFNAME=lo", "NCCL_SOCKET_IFNAME", "lo"),
       {{"warning nccl-plugins|c1||libnccl-net.so libsharp.so.5",
         "warning nccl-plugins|c1|every rank|NCCL_COLLNET_ENABLE"},
        [](JobFacts& job) {
          set_variable(job, "NCCL_COLLNET_ENABLE", "1");
          job.nodes[1].nccl_plugins->clear();
        }},
-      {{"warning cuda-settings|c0 and c1|every rank|CUDA_LAUNCH_BLOCKING=1"},
-       [](JobFacts& job) { set_variable(job, "CUDA_LAUNCH_BLOCKING", "1"); }},
-      {{"warning ucx-transports|c0 and c1|every rank|UCX_TLS=tcp,sm,self"},
-       [](JobFacts& job) { set_variable(job, "UCX_TLS", "tcp,sm,self"); }},
+      of_variable("cuda-settings", "CUDA_LAUNCH_BLOCKING=1", "CUDA_LAUNCH_BLOCKING", "1"),
+      of_variable("ucx-transports", "UCX_TLS=tcp,sm,self", "UCX_TLS", "tcp,sm,self"),
 
       // The sniff test.
       {{"warning gemm-rate|c0|rank 5, GPU 5 (0000:06:00.0)|550 TFLOP/s 19.6% 684 TFLOP/s 16 H100 "
@@ -232,9 +211,7 @@ const std::vector<Fault>& faults() {
        }},
       {{"stop neighbour-bandwidth|c0 and c1|rank 2, GPU 2 (0000:03:00.0) and rank 10, GPU 2 "
         "(0000:03:00.0)|"},
-       [](JobFacts& job) {
-         for (const std::size_t r : {2U, 10U}) job.ranks[r].neighbours[1].bandwidth.reset();
-       }},
+       [](JobFacts& job) { job.ranks[10].neighbours[1].bandwidth.reset(); }},
   };
   return all;
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ namespace isoscale::preflight {
 /// "warning ecc-errors|c0|GPU 1 (0000:02:00.0)|3", with the numbers of what was found.
 struct Fault {
   std::vector<std::string> found;
-  void (*plant)(JobFacts& job);
+  std::function<void(JobFacts&)> plant;
 };
 [[nodiscard]] const std::vector<Fault>& faults();
 /// hgx_job() with every fault.

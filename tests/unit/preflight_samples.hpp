@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <functional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -44,15 +45,32 @@ inline std::string numbers(const std::string& sentence) {
   return found;
 }
 
-/// "warning|c1|GPU 0 (0000:1b:00.0)|37.3 GiB 74.5 GiB" of all that it says, with numbers(); of one
-/// that is ok "ok|||" and numbers().
-inline std::vector<std::string> said(const JobFacts& job, std::string_view check) {
-  std::vector<std::string> lines;
+/// "warning|c1|GPU 0 (0000:1b:00.0)|37.3 GiB 74.5 GiB" of all that it says, a line each, with
+/// numbers(); of one that is ok "ok|||" and numbers().
+inline std::string said(const JobFacts& job, std::string_view check) {
+  std::string lines;
   for (const CheckResult& result : results_of(job, check)) {
-    lines.push_back(fmt::format("{}|{}|{}|{}", name(result.verdict), result.host, result.device,
-                                numbers(result.what)));
+    lines += fmt::format("{}{}|{}|{}|{}", lines.empty() ? "" : "\n", name(result.verdict),
+                         result.host, result.device, numbers(result.what));
   }
   return lines;
+}
+
+/// What a check says of a job after a change; without a "|" only the first verdict.
+struct Change {
+  std::string said;
+  std::function<void(JobFacts&)> make = [](JobFacts&) {};
+};
+/// Makes each change to a job of its own.
+inline void expect_said(const JobFacts& base, std::string_view check,
+                        const std::vector<Change>& changes) {
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    JobFacts job = base;
+    changes[i].make(job);
+    std::string found = said(job, check);
+    if (changes[i].said.find('|') == std::string::npos) found.resize(found.find('|'));
+    EXPECT_EQ(found, changes[i].said) << check << ", change " << i;
+  }
 }
 
 /// Ranks, `per_node` on each node "c0", "c1", ..., of which nothing else is known.
@@ -93,12 +111,39 @@ inline JobFacts gpu_job(int nodes, int per_node) {
 inline GpuFacts& gpu_at(JobFacts& job, std::size_t node, std::size_t gpu) {
   return job.nodes[node].gpus->at(gpu);
 }
-/// Sets a member of all GPUs.
+/// Changes that give a member of all nodes, all GPUs or all ranks a value.
+template <class Member, class Value>
+auto on_nodes(Member member, Value value) {
+  return [=](JobFacts& job) {
+    for (CheckedNode& node : job.nodes) node.*member = value;
+  };
+}
+template <class Member, class Value>
+auto on_gpus(Member member, Value value) {
+  return [=](JobFacts& job) {
+    for (CheckedNode& node : job.nodes) {
+      for (GpuFacts& gpu : *node.gpus) gpu.*member = value;
+    }
+  };
+}
+template <class Member, class Value>
+auto on_ranks(Member member, Value value) {
+  return [=](JobFacts& job) {
+    for (CheckedRank& rank : job.ranks) rank.*member = value;
+  };
+}
 template <class Member, class Value>
 void set_gpus(JobFacts& job, Member member, const Value& value) {
-  for (CheckedNode& node : job.nodes) {
-    for (GpuFacts& gpu : *node.gpus) gpu.*member = value;
-  }
+  on_gpus(member, value)(job);
+}
+/// A variable of all ranks.
+inline auto variable(const std::string& name, const std::string& value) {
+  return [=](JobFacts& job) {
+    for (CheckedRank& rank : job.ranks) rank.environment[name] = value;
+  };
+}
+inline void set_variable(JobFacts& job, const std::string& name, const std::string& value) {
+  variable(name, value)(job);
 }
 
 /// An InfiniBand port that is up.

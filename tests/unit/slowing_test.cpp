@@ -16,6 +16,10 @@
 #include "comm/communicator.hpp"
 #include "executor/host/player.hpp"
 #include "executor/host/prepare.hpp"
+#include "planned_runs.hpp"
+#include "program/op.hpp"
+#include "runner/dry_run.hpp"
+#include "runner/plan/plan.hpp"
 #include "runner/plan/rank_faults.hpp"
 #include "tests/executor/sketch.hpp"
 
@@ -25,35 +29,47 @@ namespace {
 using executor::host::LeastTime;
 using executor::host::SlowedKind;
 using executor::host::Slowing;
+using program::Direction;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using units::Nanoseconds;
 
-TEST(Slowing, ComputeLastsTheFactor) {
-  Slowing slowing = Slowing::compute(3, 0, 0);
-  EXPECT_EQ(slowing.extra(Nanoseconds{100}).value(), 200);
-  EXPECT_EQ(slowing.extra(Nanoseconds{7}).value(), 14);
-  EXPECT_EQ(slowing.kind(), SlowedKind::compute);
+/// The nanoseconds by which an op that took so many is lengthened.
+std::int64_t extra(Slowing& slowing, std::int64_t took) {
+  return slowing.extra(Nanoseconds{took}).value();
+}
+
+TEST(Slowing, ComputeLastsTheFactorAndDelaysWhatIsLeftOfTheirTime) {
+  Slowing compute = Slowing::compute(3, 0, 0);
+  EXPECT_EQ(extra(compute, 100), 200);
+  EXPECT_EQ(extra(compute, 7), 14);
+  EXPECT_EQ(compute.kind(), SlowedKind::compute);
+  Slowing delay = Slowing::delay(Nanoseconds{1'000}, 1.5, 0, 0);
+  EXPECT_EQ(extra(delay, 100), 1'400);
+  EXPECT_EQ(extra(delay, 0), 1'500);
+  EXPECT_EQ(extra(delay, 2'000), 0);
+  EXPECT_EQ(delay.kind(), SlowedKind::delay);
 }
 
 TEST(Slowing, CommunicationLastsTheFactorOfTheLeastTimeOfLikeOps) {
   LeastTime least;
   Slowing one = Slowing::communication(2.5, least), other = Slowing::communication(2.5, least);
-  EXPECT_EQ(one.extra(Nanoseconds{1'000}).value(), 0);
-  EXPECT_EQ(one.extra(Nanoseconds{2'000}).value(), 1'500);
-  EXPECT_EQ(other.extra(Nanoseconds{200}).value(), 300);
-  EXPECT_EQ(one.extra(Nanoseconds{1'000'000}).value(), 300);
+  EXPECT_EQ(extra(one, 1'000), 0);
+  EXPECT_EQ(extra(one, 2'000), 1'500);
+  EXPECT_EQ(extra(other, 200), 300);
+  EXPECT_EQ(extra(one, 1'000'000), 300);
   EXPECT_EQ(one.kind(), SlowedKind::communication);
 }
 
+/// It waited half a second until its partner had started: a hundred times that would be a minute.
 TEST(Slowing, TheFirstOfLikeOpsIsNotLengthened) {
-  // It waited half a second until its partner had started: a hundred times that would be a minute.
   LeastTime least;
   Slowing one = Slowing::communication(100, least), like = Slowing::communication(100, least);
-  EXPECT_EQ(one.extra(Nanoseconds{500'000'000}).value(), 0);
-  EXPECT_EQ(like.extra(Nanoseconds{10'000}).value(), 990'000);
-  EXPECT_EQ(one.extra(Nanoseconds{500'000'000}).value(), 990'000);
+  EXPECT_EQ(extra(one, 500'000'000), 0);
+  EXPECT_EQ(extra(like, 10'000), 990'000);
+  EXPECT_EQ(extra(one, 500'000'000), 990'000);
 }
 
 TEST(Slowing, JitterIsExponentialOfTheMeanAsked) {
@@ -61,7 +77,7 @@ TEST(Slowing, JitterIsExponentialOfTheMeanAsked) {
   constexpr int draws = 100'000;
   double sum = 0, squares = 0;
   for (int i = 0; i < draws; ++i) {
-    const double share = static_cast<double>(slowing.extra(Nanoseconds{1'000'000}).value()) / 1e6;
+    const double share = static_cast<double>(extra(slowing, 1'000'000)) / 1e6;
     ASSERT_GE(share, 0);
     sum += share;
     squares += share * share;
@@ -75,19 +91,14 @@ TEST(Slowing, JitterIsExponentialOfTheMeanAsked) {
 TEST(Slowing, JitterIsTheSameForTheSameOrigin) {
   Slowing one = Slowing::compute(1, 0.05, 1), same = Slowing::compute(1, 0.05, 1),
           other = Slowing::compute(1, 0.05, 2);
-  const Nanoseconds took{1'000'000'000};
-  const Nanoseconds first = one.extra(took);
-  EXPECT_EQ(same.extra(took), first);
-  EXPECT_NE(other.extra(took), first);
-  EXPECT_NE(one.extra(took), first);
+  const std::int64_t took = 1'000'000'000, first = extra(one, took);
+  EXPECT_EQ(extra(same, took), first);
+  EXPECT_NE(extra(other, took), first);
+  EXPECT_NE(extra(one, took), first);
 }
 
-TEST(Slowing, DelaysLastWhatIsLeftOfTheirTime) {
-  Slowing slowing = Slowing::delay(Nanoseconds{1'000}, 1.5, 0, 0);
-  EXPECT_EQ(slowing.extra(Nanoseconds{100}).value(), 1'400);
-  EXPECT_EQ(slowing.extra(Nanoseconds{0}).value(), 1'500);
-  EXPECT_EQ(slowing.extra(Nanoseconds{2'000}).value(), 0);
-  EXPECT_EQ(slowing.kind(), SlowedKind::delay);
+program::Exchange message(mesh::Axis axis, Direction direction, int offset) {
+  return {.transfers = {{.direction = direction, .axis = axis, .offset = offset}}};
 }
 
 /// The tests show what OpSlower makes of one op on rank 0 of four, with a slow link to rank 1 (its
@@ -101,9 +112,6 @@ class SlowedOps : public testing::Test {
   static program::Collective reduction(mesh::AxisSet axes, std::uint64_t count) {
     return {.axes = axes, .send = {.count = count}, .receive = {.count = count}};
   }
-  static program::Exchange message(mesh::Axis axis, program::Direction direction) {
-    return {.transfers = {{.direction = direction, .axis = axis, .offset = 1}}};
-  }
 
   program::Faults faults_{.gemm_factor = 2, .slow_links = {{.low = 0, .high = 1, .factor = 3}}};
   mesh::Shape mesh_{.tp = 2, .dp = 2};
@@ -115,7 +123,7 @@ class SlowedOps : public testing::Test {
 TEST_F(SlowedOps, GemmsAndNoOtherComputeWithoutJitter) {
   std::optional<Slowing> gemm = slowing_of(program::Gemm{});
   ASSERT_TRUE(gemm);
-  EXPECT_EQ(gemm->extra(Nanoseconds{100}).value(), 100);
+  EXPECT_EQ(extra(*gemm, 100), 100);
   EXPECT_FALSE(slowing_of(program::Add{}));
   faults_.jitter = 0.1;
   EXPECT_TRUE(slowing_of(program::Add{}));
@@ -123,20 +131,19 @@ TEST_F(SlowedOps, GemmsAndNoOtherComputeWithoutJitter) {
   EXPECT_FALSE(slowing_of(program::Copy{}));
 }
 
-TEST_F(SlowedOps, CollectivesWhoseGroupHoldsBothEnds) {
+TEST_F(SlowedOps, CollectivesAndMessagesThatBothEndsTakePartIn) {
   std::optional<Slowing> along = slowing_of(reduction(mesh::Axis::tp, 8));
   ASSERT_TRUE(along);
-  EXPECT_EQ(along->extra(Nanoseconds{100}).value(), 0);
-  EXPECT_EQ(along->extra(Nanoseconds{100}).value(), 200);
+  EXPECT_EQ(extra(*along, 100), 0);
+  EXPECT_EQ(extra(*along, 100), 200);
   EXPECT_TRUE(slowing_of(reduction({mesh::Axis::tp, mesh::Axis::dp}, 8)));
   EXPECT_FALSE(slowing_of(reduction(mesh::Axis::dp, 8)));
-}
-
-TEST_F(SlowedOps, MessagesBetweenBothEnds) {
-  for (const auto direction : {program::Direction::send, program::Direction::receive}) {
-    EXPECT_TRUE(slowing_of(message(mesh::Axis::tp, direction)));
-    EXPECT_FALSE(slowing_of(message(mesh::Axis::dp, direction)));
+  for (const auto direction : {Direction::send, Direction::receive}) {
+    EXPECT_TRUE(slowing_of(message(mesh::Axis::tp, direction, 1)));
+    EXPECT_FALSE(slowing_of(message(mesh::Axis::dp, direction, 1)));
   }
+  faults_.slow_links = {{.low = 1, .high = 3, .factor = 3}};  // between others
+  EXPECT_FALSE(slowing_of(reduction({mesh::Axis::tp, mesh::Axis::dp}, 8)));
 }
 
 TEST_F(SlowedOps, OnlyOpsThatAreAlikeShareALeastTime) {
@@ -144,17 +151,12 @@ TEST_F(SlowedOps, OnlyOpsThatAreAlikeShareALeastTime) {
   std::optional<Slowing> like = slowing_of(reduction(mesh::Axis::tp, 8));
   std::optional<Slowing> larger = slowing_of(reduction(mesh::Axis::tp, 9));
   std::optional<Slowing> elsewhere = slowing_of(reduction(mesh::Axis::tp, 8), 1);
-  EXPECT_EQ(one->extra(Nanoseconds{10}).value(), 0);
-  EXPECT_EQ(like->extra(Nanoseconds{100}).value(), 20);
+  EXPECT_EQ(extra(*one, 10), 0);
+  EXPECT_EQ(extra(*like, 100), 20);
   for (std::optional<Slowing>* const unlike : {&larger, &elsewhere}) {
-    EXPECT_EQ((*unlike)->extra(Nanoseconds{100}).value(), 0);
-    EXPECT_EQ((*unlike)->extra(Nanoseconds{100}).value(), 200);
+    EXPECT_EQ(extra(**unlike, 100), 0);
+    EXPECT_EQ(extra(**unlike, 100), 200);
   }
-}
-
-TEST_F(SlowedOps, NothingOfALinkBetweenOthers) {
-  faults_.slow_links = {{.low = 1, .high = 3, .factor = 3}};
-  EXPECT_FALSE(slowing_of(reduction({mesh::Axis::tp, mesh::Axis::dp}, 8)));
 }
 
 TEST_F(SlowedOps, ADelayedGemmTakesItsFlopOverTheRateTimesTheFactorOfASlowRank) {
@@ -163,7 +165,7 @@ TEST_F(SlowedOps, ADelayedGemmTakesItsFlopOverTheRateTimesTheFactorOfASlowRank) 
   auto delayed = slowing_of(program::Gemm{.m = 3, .n = 4, .k = 10, .batch = 2});
   ASSERT_TRUE(delayed);
   EXPECT_EQ(delayed->kind(), SlowedKind::delay);
-  EXPECT_EQ(delayed->extra(Nanoseconds{0}).value(), 2);
+  EXPECT_EQ(extra(*delayed, 0), 2);
 }
 
 /// D after a GEMM of two 3 x 4 matrices, with rows of D 5 apart, is replaced by a delay; 7 before.
@@ -183,16 +185,13 @@ std::vector<float> delayed_product(double beta, bool c_is_d) {
   return d;
 }
 
-TEST(DelayedGemm, WritesZerosIntoDAndNothingBeside) {
+TEST(DelayedGemm, WritesZerosIntoDAndNothingBesideUnlessItWouldAdd) {
   for (const std::vector<float>& d : {delayed_product(0, true), delayed_product(1, false)}) {
     for (std::size_t i = 0; i < d.size(); ++i) {
       const std::size_t row = i % 20 / 5, column = i % 5;
       EXPECT_EQ(d[i], row < 3 && column < 4 ? 0 : 7) << i;
     }
   }
-}
-
-TEST(DelayedGemm, LeavesWhatItWouldAddTo) {
   EXPECT_EQ(delayed_product(1, true), std::vector<float>(40, 7));
 }
 
@@ -230,46 +229,40 @@ TEST(PassTime, ReturnsNoSoonerThanAsked) {
   }
 }
 
+/// The faults of a rank in a point on these ranks of the launch.
+program::Faults faults_of(std::string_view injections, const std::vector<int>& point, int rank) {
+  return runner::plan::faults_of(settings::parse_injections(injections), point, rank, 7);
+}
+
 TEST(Faults, RanksOfTheLaunchBecomeRanksOfThePoint) {
-  const auto injections =
-      settings::parse_injections("slow-rank=6:3,slow-link=4-6:2,slow-link=6-9:5,jitter=5%");
+  const char* const injections = "slow-rank=6:3,slow-link=4-6:2,slow-link=6-9:5,jitter=5%";
   const std::vector<int> point{4, 6, 8};
-  const program::Faults six = runner::plan::faults_of(injections, point, 6, 7);
+  const program::Faults six = faults_of(injections, point, 6);
   EXPECT_EQ(six.gemm_factor, 3);
   EXPECT_THAT(six.slow_links, ElementsAre(program::SlowLink{.low = 0, .high = 1, .factor = 2}));
   EXPECT_EQ(six.jitter, 0.05);
-  const program::Faults four = runner::plan::faults_of(injections, point, 4, 7);
+  const program::Faults four = faults_of(injections, point, 4);
   EXPECT_EQ(four.gemm_factor, 1);
   EXPECT_EQ(four.slow_links, six.slow_links);
   EXPECT_NE(four.seed, six.seed);
-  const program::Faults eight = runner::plan::faults_of(injections, point, 8, 7);
+  const program::Faults eight = faults_of(injections, point, 8);
   EXPECT_THAT(eight.slow_links, IsEmpty());
   EXPECT_TRUE(eight.any());
   EXPECT_FALSE(runner::plan::faults_of({}, point, 8, 7).any());
-}
-
-TEST(Faults, DelaysAreOfEveryRank) {
-  const auto injections = settings::parse_injections("delay=2GFLOP/s");
+  // Delays are of every rank; ranks that play a copy have no faults.
   for (const int rank : {4, 6}) {
-    EXPECT_EQ(runner::plan::faults_of(injections, std::vector{4, 6}, rank, 7).gemm_rate, 2e9);
+    EXPECT_EQ(faults_of("delay=2GFLOP/s", {4, 6}, rank).gemm_rate, 2e9);
   }
-}
-
-TEST(Faults, RanksThatPlayACopyHaveNone) {
-  const auto injections = settings::parse_injections("slow-rank=9:3,slow-link=8-9:2,jitter=5%");
-  EXPECT_FALSE(runner::plan::faults_of(injections, std::vector{4, 6}, 9, 7).any());
-  EXPECT_TRUE(runner::plan::faults_of(injections, std::vector{8, 9}, 9, 7).any());
+  EXPECT_FALSE(faults_of("slow-rank=9:3,slow-link=8-9:2,jitter=5%", {4, 6}, 9).any());
+  EXPECT_TRUE(faults_of("slow-rank=9:3,slow-link=8-9:2,jitter=5%", {8, 9}, 9).any());
 }
 
 TEST(Faults, RankBeyondTheLaunchIsRefused) {
   const auto injections = settings::parse_injections("slow-link=1-4:2");
   EXPECT_NO_THROW(runner::plan::require_ranks(injections, 5));
-  try {
-    runner::plan::require_ranks(injections, 4);
-    ADD_FAILURE() << "not refused";
-  } catch (const base::UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("rank 4 does not exist; the launch has ranks 0 to 3"));
-  }
+  EXPECT_THAT(
+      [&] { runner::plan::require_ranks(injections, 4); },
+      testing::ThrowsMessage<base::UsageError>(AllOf(HasSubstr("rank 4 "), HasSubstr("0 to 3"))));
 }
 
 TEST(Faults, ClockIsThatOfItsRankOnly) {
@@ -279,6 +272,99 @@ TEST(Faults, ClockIsThatOfItsRankOnly) {
   ASSERT_TRUE(fault);
   EXPECT_EQ(fault->offset.value(), 5'000'000);
   EXPECT_DOUBLE_EQ(fault->drift, 20e-6);
+}
+
+// Which points an injection touches: those whose programs it changes.
+
+namespace plan = runner::plan;
+
+/// One program of these ops for all ranks of the mesh.
+program::ProgramSet set_of(const mesh::Shape& mesh, std::vector<program::Payload> payloads) {
+  program::ProgramSet set{.mesh = mesh, .programs = {{}}, .program_of_rank = {}};
+  set.program_of_rank.assign(static_cast<std::size_t>(mesh.size()), 0);
+  for (program::Payload& payload : payloads) {
+    set.programs[0].step().ops.push_back({.payload = std::move(payload)});
+  }
+  return set;
+}
+
+TEST(Partners, OfCollectivesAreTheGroupAndOfMessagesTheOtherEnds) {
+  const mesh::Shape mesh{.tp = 2, .dp = 3};
+  const program::Op along{.payload = program::Collective{.axes = mesh::Axis::dp}};
+  EXPECT_THAT(program::partners(along, mesh, 3), ElementsAre(1, 3, 5));
+  program::Exchange both = message(mesh::Axis::dp, Direction::send, 1);
+  both.transfers.push_back({.direction = Direction::receive, .axis = mesh::Axis::tp, .offset = -1});
+  EXPECT_THAT(program::partners({.payload = both}, mesh, 1), testing::UnorderedElementsAre(3, 0));
+  EXPECT_THAT(program::partners({.payload = program::Gemm{}}, mesh, 1), IsEmpty());
+}
+
+/// Whether an injection touches a point on ranks 4 to 7 of the launch.
+bool touched(std::string_view injection, const program::ProgramSet& set,
+             const char* workload = "pp") {
+  plan::PlannedPoint point;
+  point.workload = &workloads::find_workload(workload);
+  point.world_ranks = {4, 5, 6, 7};
+  return plan::touches(settings::parse_injections(injection).at(0), point, set);
+}
+
+TEST(Touches, WhatTheProgramsOfThePointDoWithTheRanksThatAreNamed) {
+  const program::ProgramSet pipeline =
+      set_of({.pp = 4}, {program::Gemm{}, message(mesh::Axis::pp, Direction::send, 1),
+                         message(mesh::Axis::pp, Direction::receive, -1)});
+  const program::ProgramSet reductions =
+      set_of({.tp = 2, .dp = 2}, {program::Collective{.axes = mesh::Axis::dp}});
+  const program::ProgramSet gemms = set_of({.dp = 4}, {program::Gemm{}});
+  const program::ProgramSet adds = set_of({.dp = 4}, {program::Add{}});
+  program::ProgramSet copies = set_of({.dp = 4}, {program::Copy{}, program::Collective{}});
+  copies.programs[0].setup.ops.push_back({.payload = program::Fill{}});  // is not measured
+  struct Case {
+    const program::ProgramSet& set;
+    std::vector<std::string> touching, idle;
+  };
+  for (const Case& is : {
+           Case{pipeline,
+                {"slow-link=4-5:2", "slow-link=5-6:2", "slow-rank=7:2", "jitter=5%",
+                 "delay=1GFLOP/s", "clock=4:5ms"},
+                {"slow-link=4-6:2", "slow-link=5-7:2", "slow-link=3-4:2", "slow-link=7-8:2",
+                 "slow-rank=0:2", "clock=1:5ms"}},
+           Case{reductions, {"slow-link=4-6:2"}, {"slow-link=4-5:2", "slow-link=4-7:2"}},
+           Case{gemms, {}, {"slow-link=4-5:2"}},
+           Case{adds, {"jitter=5%"}, {"slow-rank=7:2", "delay=1GFLOP/s"}},
+           Case{copies, {}, {"jitter=5%"}},
+       }) {
+    for (const std::string& one : is.touching) EXPECT_TRUE(touched(one, is.set)) << one;
+    for (const std::string& one : is.idle) EXPECT_FALSE(touched(one, is.set)) << one;
+  }
+  EXPECT_FALSE(touched("clock=4:5ms", pipeline, "gemm"));  // compares no times of ranks
+}
+
+class InjectedPlan : public testing::Test {
+ protected:
+  plan::Plan plan(const char* workload, std::string_view injections) {
+    config_ = samples::config_of(workload);
+    config_.injections = settings::parse_injections(injections);
+    return plan::make_plan(config_, samples::site_of(4));
+  }
+  settings::RunConfig config_;
+};
+
+TEST_F(InjectedPlan, NamesPointsByTheProgramsThatTheyPlay) {
+  const plan::Plan all = plan("pp", "slow-link=0-1:2,slow-rank=2:3,slow-link=0-2:2,jitter=5%");
+  ASSERT_EQ(all.points.size(), 3U);  // of 1, 2 and 4 ranks
+  EXPECT_THAT(all.points[0].injections, ElementsAre("jitter=5%"));
+  EXPECT_THAT(all.points[1].injections, ElementsAre("slow-link=0-1:2", "jitter=5%"));
+  EXPECT_THAT(all.points[2].injections,
+              ElementsAre("slow-link=0-1:2", "slow-rank=2:3", "jitter=5%"));
+  EXPECT_THAT(plan::idle_injections(config_.injections, all), ElementsAre("slow-link=0-2:2"));
+  EXPECT_THAT(runner::describe(all, config_, "host"),
+              AllOf(HasSubstr("slow-link=0-2:2 touches no point."), HasSubstr("into point 2, 3")));
+}
+
+TEST_F(InjectedPlan, PointsThatAreSkippedAreNotTouched) {
+  plan::Plan all = plan("dp", "slow-link=2-3:2");
+  EXPECT_THAT(plan::idle_injections(config_.injections, all), IsEmpty());
+  all.points.back().skip_reason = "too large";
+  EXPECT_THAT(plan::idle_injections(config_.injections, all), ElementsAre("slow-link=2-3:2"));
 }
 
 }  // namespace
