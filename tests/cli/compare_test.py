@@ -56,8 +56,7 @@ class Compared(Comparing):
         self.assertEqual(rows[0]["throughput_ratio"], "")
         self.assertAlmostEqual(float(rows[3]["throughput_ratio"]),
                                float(rows[3]["throughput"]) / float(rows[1]["throughput"]))
-        suite = xml.etree.ElementTree.fromstring(
-            self.compare(*sides, "--format", "junit").stdout)
+        suite = xml.etree.ElementTree.fromstring(self.compare(*sides, "--format", "junit").stdout)
         self.assertEqual(len(suite.findall(".//testcase")), 2)
         self.assertEqual(len(suite.findall(".//skipped")), 2)
         self.assertEqual(document["overall"][0]["points"], 2)

@@ -17,8 +17,7 @@ import harness
 
 # Stand-ins are slow, and so are programs that are started many times.
 MODEL = "hidden = 64\nffn = 128\nheads = 4\nlayers = 4\nsequence = 16\nvocabulary = 64\n"
-QUICK = ["--max-time", "0.2s", "--model", "small.toml", "--set", "batch=4", "--set",
-         "microbatch=2"]
+QUICK = ["--max-time", "0.2s", "--model", "small.toml", "--set", "batch=4", "--set", "microbatch=2"]
 
 
 class Case(harness.Case):

@@ -8,7 +8,6 @@ ISOSCALE_HANGS: how many random hangs are made (default 100). ISOSCALE_SEED: of 
 import glob
 import json
 import os
-import random
 import signal
 import subprocess
 import time
@@ -182,10 +181,7 @@ class Hangs(Case):
 
 class Random(Case):
     def test_the_right_rank_is_named_in_time(self):
-        seed = int(os.environ.get("ISOSCALE_SEED", time.time_ns() % 1_000_000))
-        count = int(os.environ.get("ISOSCALE_HANGS", "100"))
-        print(f"seed {seed}, {count} hangs", flush=True)
-        draw = random.Random(seed)
+        draw, count = self.draw("hangs", 100)
         for number in range(count):
             how = draw.choice(["stop", "spin", "throw"])
             ranks = draw.choice([2, 3, 4])

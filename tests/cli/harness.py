@@ -11,11 +11,13 @@ import io
 import json
 import os
 import pty
+import random
 import shlex
 import struct
 import subprocess
 import tempfile
 import termios
+import time
 import unittest
 
 PROGRAM = os.environ["ISOSCALE"]
@@ -136,8 +138,21 @@ class Case(unittest.TestCase):
         """The run in a file, as the JSON report has it."""
         return self.json_of("report", name, *options)["runs"][0]
 
-    def points_of(self, name="run.h5"):
+    def points_in(self, name="run.h5"):
         return self.run_of(name)["points"]
+
+    def ok_points_in(self, name="run.h5"):
+        """Indices of the points that are ok; of none where there is no file."""
+        if not os.path.exists(self.path(name)):
+            return []
+        return [point["index"] for point in self.points_in(name) if point["status"] == "ok"]
+
+    def draw(self, what, count, seed=None):
+        """A source of chance of ISOSCALE_SEED or this seed, and how many of `what` to make."""
+        seed = int(os.environ.get("ISOSCALE_SEED", seed or time.time_ns() % 1_000_000))
+        count = int(os.environ.get(f"ISOSCALE_{what.upper()}", count))
+        print(f"seed {seed}, {count} {what}", flush=True)
+        return random.Random(seed), count
 
     def json_of(self, *arguments, ranks=None):
         return json.loads(self.run_ok(*arguments, "--format", "json", ranks=ranks).stdout)

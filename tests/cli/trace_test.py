@@ -61,8 +61,7 @@ class Exported(harness.Case):
         spans = self.events(events, "X")
         self.assertEqual({span["args"]["axis"] for span in spans if "axis" in span["args"]}, axes)
         waiting = [span for span in spans if "wait_us" in span["args"]]
-        self.assertEqual({span["name"].split()[0] for span in waiting},
-                         {"all_reduce", "exchange"})
+        self.assertEqual({span["name"].split()[0] for span in waiting}, {"all_reduce", "exchange"})
         for span in waiting:
             self.assertGreaterEqual(span["args"]["wait_us"], 0)
             self.assertLess(span["args"]["wait_us"], span["dur"] + 0.0005)
