@@ -4,26 +4,10 @@
 anything. Environment: see device_test.py.
 """
 
-import h5py
-
 import device_test
+from run_rows import rows_of
 
 QUICK = ["--max-time", "0.2s", "--precision", "50%", "--force", "--output", "run.h5"]
-
-
-def rows_of(path):
-    """The rows of the last point of a run file, as dictionaries."""
-    with h5py.File(path, "r") as file:
-        points = file["points"]
-        rows = points[max(points, key=int)]["rows"]
-        columns = {name: column.asstr()[:] for name, column in rows["text"].items()}
-        columns |= {name: column[:] for name, column in rows["number"].items()}
-        columns["reason"] = rows["reason"].asstr()[:]
-        columns |= {name: rows[name][:] for name in ("status", "wrong", "plays")}
-        return [{name: column[i] for name, column in columns.items()}
-                for i in range(len(columns["status"]))]
-
-
 OK, FAILED, SKIPPED = range(3)
 
 

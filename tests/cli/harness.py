@@ -15,10 +15,13 @@ import random
 import shlex
 import struct
 import subprocess
+import sys
 import tempfile
 import termios
 import time
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 
 PROGRAM = os.environ["ISOSCALE"]
 MPIEXEC = shlex.split(os.environ.get("ISOSCALE_MPIEXEC", ""))  # not in a build without MPI

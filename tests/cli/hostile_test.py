@@ -13,10 +13,8 @@ import tempfile
 import unicodedata
 
 import harness
+import hostile_run
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-
-import hostile_run  # noqa: E402
 
 csv.field_size_limit(1 << 24)
 NUMBER_CHARACTERS = set("0123456789+-.eE")
