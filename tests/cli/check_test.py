@@ -24,8 +24,7 @@ class Preflight(harness.Case):
         self.assertEqual(self.files(), [])
 
     def test_names_a_device_that_is_not_there_and_exits_2(self):
-        done = self.isoscale("check", "--device", "cuda", "--format", "json", ranks=2)
-        self.assertEqual(done.returncode, 2, done.stderr)
+        done = self.ended(2, "check", "--device", "cuda", "--format", "json", ranks=2)
         stops = [result for result in json.loads(done.stdout)["results"]
                  if result["verdict"] == "stop"]
         self.assertEqual([stop["name"] for stop in stops], ["device"])

@@ -128,11 +128,10 @@ class Stuck(Case):
 
     def end(self, *arguments, **environment):
         """Two ranks of a point, of which the second does what the stand-in was told."""
-        done = self.isoscale("run", "--device", "cuda", "--output", "run.h5", "--force",
+        done = self.ended(4, "run", "--device", "cuda", "--output", "run.h5", "--force",
                              *QUICK[2:], "--max-time", "60s", "--ranks", "2", "--workload", "dp", "--timeout",
                              f"{3 * harness.PATIENCE}s", *arguments, ranks=2, **environment)
-        self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
-        points = self.run_of()["points"]
+        points = self.points_in()
         self.assertEqual([point["status"] for point in points], ["failed"])
         return points[0]["reason"], json.loads(self.read("run.h5.hang.json"))
 
@@ -147,11 +146,10 @@ class Stuck(Case):
 
     def test_a_communicator_that_is_never_ready_ends_the_run_and_is_named(self):
         limit, name = 2 * harness.PATIENCE, "dp+cp+ep on dp"
-        done = self.isoscale("run", "--device", "cuda", "--output", "run.h5", *QUICK, "--ranks", "2",
+        done = self.ended(4, "run", "--device", "cuda", "--output", "run.h5", *QUICK, "--ranks", "2",
                              "--workload", "dp,tp", "--timeout", f"{limit}s", ranks=2,
                              ISOSCALE_STANDIN_ENDLESS_COMMUNICATOR=name)
-        self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
-        [point] = self.run_of()["points"]
+        [point] = self.points_in()
         self.assertEqual(point["status"], "failed")
         self.assertRegex(point["reason"], "^hang: rank 0 failed: rank 0: NCCL communicator " + re.escape(
             f"{name} was not ready after {round(limit * 0.9, 3):g} s"))
@@ -253,7 +251,7 @@ class Played(Case):
         done = self.run_ok("run", "--max-time", "0.2s", "--output", "run.h5", "--set",
                            "shapes=powers", "--set", "largest=512", **tight)
         self.assertIn("model: gpt-125m in bf16", done.stdout)
-        self.assertEqual({(p["model"], p["dtype"], p["status"]) for p in self.run_of()["points"][1:]},
+        self.assertEqual({(p["model"], p["dtype"], p["status"]) for p in self.points_in()[1:]},
                          {("gpt-125m", "bf16", "skipped")})
         self.run_ok("run", "--resume", "run.h5", **tight)
 

@@ -101,15 +101,14 @@ class Case(harness.Case):
 class Hangs(Case):
     def resume(self, *arguments):
         done = self.isoscale("run", "--resume", "run.h5", *arguments, ranks=3)
-        return done, {point["index"]: point["status"] for point in self.run_of()["points"]}
+        return done, {point["index"]: point["status"] for point in self.points_in()}
 
     def test_two_resumes_get_past_a_point_that_always_hangs(self):
         self.output = self.path("run.h5")
         self.write("e.toml", "".join(f'[[experiment]]\nworkload = "{workload}"\nmax_ranks = {most}\n'
                                      for workload, most in (("dp", 3), ("tp", 2), ("pp", 2))))
-        done = self.isoscale("run", "e.toml", *POINTS[1:-1], *LIMITED, "--max-time", "0.3s", "--ranks",
+        done = self.ended(4, "run", "e.toml", *POINTS[1:-1], *LIMITED, "--max-time", "0.3s", "--ranks",
                              "2,3", "--inject", "stuck=2:spin", "--output", self.output, ranks=3)
-        self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
         run, hang = self.run_of(), self.hang_of()
         self.assertEqual([point["status"] for point in run["points"]], ["ok", "failed"])
         self.assertRegex(run["points"][1]["reason"], r"^hang: rank 2 is in gemm")
@@ -133,9 +132,9 @@ class Hangs(Case):
         self.wait_for(launcher, "rank 0 never answered")
         launcher.communicate(timeout=30 * harness.PATIENCE)
         self.assertEqual(launcher.returncode, 4)
-        self.assertEqual(len(self.run_of()["points"]), 1)
+        self.assertEqual(len(self.points_in()), 1)
         self.assertEqual(self.isoscale("run", "--resume", "run.h5", ranks=2).returncode, 1)
-        points = self.run_of()["points"]
+        points = self.points_in()
         self.assertEqual([point["status"] for point in points], ["ok", "failed", "ok"])
         # mpirun wakes a stopped rank to end it; it may then tell itself where it was.
         self.assertRegex(points[1]["reason"], "^hang: rank 0 (never answered|is in )")
@@ -143,11 +142,10 @@ class Hangs(Case):
     def test_a_rank_that_throws_ends_the_job_and_is_named(self):
         for victim, of_point, of_launch in [(1, 2, 3), (0, 1, 1)]:
             self.output = self.path("run.h5")
-            done = self.isoscale(*POINTS, "dp,tp", *LIMITED, "--max-time", "0.3s", "--ranks",
+            done = self.ended(4, *POINTS, "dp,tp", *LIMITED, "--max-time", "0.3s", "--ranks",
                                  str(of_point), "--inject", f"stuck={victim}:throw", "--force",
                                  "--output", self.output, ranks=of_launch)
-            self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
-            [point] = self.run_of()["points"]
+            [point] = self.points_in()
             self.assertRegex(point["reason"], f"^hang: rank {victim} failed: .*injected")
 
     def test_a_job_that_does_not_start_ends(self):
@@ -165,7 +163,7 @@ class Hangs(Case):
         launcher.communicate(timeout=30 * harness.PATIENCE)
         self.assertEqual(launcher.returncode, 4)
         self.assertEqual(self.hang_of()["silent"], [1])
-        self.assertEqual(self.run_of()["points"][-1]["status"], "failed")
+        self.assertEqual(self.points_in()[-1]["status"], "failed")
 
     def test_without_a_timeout_it_waits(self):
         launcher = self.launch(2, "--max-time", "12s", "--ranks", "2", limit=["--timeout", "0s"])
@@ -259,8 +257,8 @@ class Signals(Case):
         _, said = launcher.communicate(timeout=120 * harness.PATIENCE)
         self.assertEqual(launcher.returncode, 0, said)
         self.assertIn("1 of 2 points left", said)
-        points = self.run_of()["points"]
+        points = self.points_in()
         self.assertEqual(sorted((p["status"], p["reason"] or "") for p in points)[1],
                          ("skipped", "signal"))
         self.run_ok("run", "--resume", "run.h5", ranks=2)
-        self.assertEqual({p["status"] for p in self.run_of()["points"]}, {"ok"})
+        self.assertEqual({p["status"] for p in self.points_in()}, {"ok"})

@@ -188,8 +188,7 @@ class Singletons(harness.Case):
         self.stopped("SLURM", SLURM_STEP_NUM_TASKS="2", SLURM_PROCID="0")
 
     def test_only_the_first_speaks(self):
-        done = self.isoscale("run", "--workload", "dp", *QUICK, SLURM_PROCID="3")
-        self.assertEqual(done.returncode, 2)
+        done = self.ended(2, "run", "--workload", "dp", *QUICK, SLURM_PROCID="3")
         self.assertNotIn("isoscale:", done.stderr)
 
     def test_one_process_that_was_meant_is_not_stopped(self):

@@ -108,7 +108,7 @@ class Budget(Case):
                            "run.h5", ranks=3)
         ended = [line.split()[1] for line in done.stderr.splitlines() if "stopped by" in line]
         self.assertEqual(ended, ["1", "3", "2"])
-        points = self.run_of()["points"]
+        points = self.points_in()
         self.assertEqual([(p["index"], p["ranks"]) for p in points], [(0, 1), (1, 2), (2, 3)])
 
     def test_a_job_that_ends_too_early_is_warned_of(self):

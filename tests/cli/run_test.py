@@ -42,7 +42,7 @@ class Measured(harness.Case):
 
     def test_h5py_reads_step_times_that_give_the_reported_median(self):
         self.measured("run.h5", *CURVE, ranks=2)
-        point = self.run_of()["points"][1]
+        point = self.points_in()[1]
         with h5py.File(self.path("run.h5"), "r") as file:
             group = file["points/0001"]
             times = group["step_times"][()]
@@ -67,7 +67,7 @@ class Measured(harness.Case):
                              'placement = "spread"\noutput = "run.h5"\n'
                              '[[experiment]]\nworkload = "hybrid"\nset = { microbatches = 4 }\n')
         self.run_ok("run", "e.toml", ranks=4)
-        points = self.run_of()["points"]
+        points = self.points_in()
         self.assertEqual([p["ranks"] for p in points], [1, 2, 4])
         self.assertEqual(points[0]["status"], "skipped")  # the curve keeps tp=2
         for point in points[1:]:
@@ -77,7 +77,7 @@ class Measured(harness.Case):
 
     def test_counts_that_a_suite_does_not_fit_are_skipped(self):
         self.run_ok("run", "--max-time", "0.1s", "--ranks", "1,3", "--output", "run.h5", ranks=3)
-        points = self.run_of()["points"]
+        points = self.points_in()
         self.assertIn("skipped", {p["status"] for p in points})
         for point in points:
             if point["status"] == "skipped":
@@ -91,7 +91,7 @@ class Measured(harness.Case):
         done = self.run_ok("run", "--suite", "quick", "--precision", "99%", "--max-time", "10s",
                            "--output", "run.h5", ranks=2)
         counts = re.findall(r"(\d+) of (\d+) steps count, stopped", done.stderr)
-        points = self.run_of()["points"]
+        points = self.points_in()
         self.assertEqual([p["status"] for p in points], ["ok"] * 10)
         timed = [p for p in points if p["workload"] != "calibrate"]
         self.assertEqual(len(timed), 8)

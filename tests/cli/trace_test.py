@@ -98,27 +98,19 @@ class Exported(harness.Case):
         self.assertGreater(len(self.events(events, "s")), 0)
         self.assertRegex(done.stderr, r"rank.* 1.*3 not traced")
 
-    def test_a_file_that_exists_is_replaced_only_by_force(self):
+    def test_where_it_may_not_write_it_leaves_all_as_it_is(self):
         self.measured("run.h5", *RUN, "--trace-steps", "1")
+        self.write("mine.json", "mine")
+        for needles, *options in ((["mine.json", "--force"], "mine.json"),
+                                  (["--trace", "missing/t.json"], "missing/t.json"),
+                                  (["--trace", "."], "."),
+                                  (["--html", "--trace"], "t.json", "--html", "./t.json")):
+            with self.subTest(options=options):
+                self.assert_refused(self.isoscale("report", "run.h5", "--trace", *options), *needles)
+                self.assertEqual(self.files(), ["mine.json", "run.h5"])
+        self.assertEqual(self.read("mine.json"), "mine")
         self.write("t.json", "mine")
-        done = self.isoscale("report", "run.h5", "--trace", "t.json")
-        self.assert_refused(done, "t.json exists already", "--force")
-        self.assertEqual(self.read("t.json"), "mine")
         self.assertGreater(len(self.trace("--force")[0]), 0)
-        self.assertEqual(self.files(), ["run.h5", "t.json"])
-
-    def test_the_page_and_the_traces_are_two_files(self):
-        self.measured("run.h5", *RUN, "--trace-steps", "1")
-        done = self.isoscale("report", "run.h5", "--trace", "t.json", "--html", "./t.json")
-        self.assert_refused(done, "--html and --trace name one file")
-        self.assertEqual(self.files(), ["run.h5"])
-
-    def test_places_that_cannot_be_written(self):
-        self.measured("run.h5", *RUN, "--trace-steps", "1")
-        for place in ("missing/t.json", "."):
-            self.assert_refused(self.isoscale("report", "run.h5", "--trace", place), "--trace",
-                                place)
-        self.assertEqual(self.files(), ["run.h5"])
 
     def test_what_is_missing_is_said(self):
         self.measured("run.h5", *RUN, "--trace-steps", "0")
@@ -135,7 +127,7 @@ class Injected(harness.Case):
         long = ["60s" if argument == "0.3s" else argument for argument in RUN]
         self.run_ok(*long, "--output", "run.h5", "--precision", "99%", "--ranks", "2", "--inject", "slow-rank=1:3",
                     "--inject", "clock=1:5ms:20ppm", "--trace-steps", "9", ranks=2)
-        point = self.run_of()["points"][0]
+        point = self.points_in()[0]
         self.assertIn("injected", point["labels"])
         self.assertTrue(point["verified"])
         self.run_ok("report", "run.h5", "--trace", "t.json")
@@ -156,7 +148,7 @@ class Injected(harness.Case):
         self.run_ok("run", "--workload", "dp,gemm", "--max-time", "0.3s", "--output", "run.h5",
                     "--quiet", "--ranks", "1", "--set", "shapes=256x256x256", "--inject",
                     "delay=20GFLOP/s")
-        trained, multiplied = self.run_of()["points"]
+        trained, multiplied = self.points_in()
         for point in trained, multiplied:
             self.assertIn("injected", point["labels"])
         self.assertTrue(trained["verified"])  # its twin multiplies

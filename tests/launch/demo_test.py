@@ -92,7 +92,7 @@ class Machines(Case):
                     name = os.path.join("sys/fs/cgroup", name)
                     os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
                     self.write(name, text + "\n")
-                shown = self.command(
+                shown = self.run_among_stand_ins(
                     "bash", "-euc", f"source {scripts.LAUNCH}/common.sh; quota_cores proc sys")
                 self.assertEqual(shown.stdout, "2\n")
 
@@ -115,7 +115,7 @@ class Machines(Case):
             os.makedirs(self.path("dev"), exist_ok=True)
             for name in ("nvidia0", "nvidia1", "nvidiactl"):
                 self.write("dev/" + name, "")
-            shown = self.command(
+            shown = self.run_among_stand_ins(
                 "bash", "-euc", f"source {scripts.LAUNCH}/checkout.sh; "
                 f"source {scripts.LAUNCH}/machine.sh; find_gpus {self.dir}; echo ${{#gpus[@]}}")
             self.assertEqual(shown.stdout, "2\n")

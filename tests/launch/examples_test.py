@@ -72,7 +72,7 @@ echo 1""")
 
     def started(self, example, **environment):
         """What mpirun was called with, once per launch."""
-        self.assert_exit(0, self.command("bash", "-ec", example, ISOSCALE=self.program, **environment))
+        self.assert_exit(0, self.run_among_stand_ins("bash", "-ec", example, ISOSCALE=self.program, **environment))
         return self.taken_calls()
 
     def test_each_starts_what_it_says(self):

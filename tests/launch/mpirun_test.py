@@ -283,7 +283,7 @@ class Runs(scripts.Case):
     def test_what_is_shown_works_where_it_is_pasted(self):
         [shown] = self.shown("mpirun.sh", "-n", "2", "--bind", "none", "--program", harness.PROGRAM,
                              "--print", "check")
-        pasted = self.command("bash", "-c", shown)
+        pasted = self.run_among_stand_ins("bash", "-c", shown)
         self.assertRegex(pasted.stdout + pasted.stderr, "MPI counts: 2")
 
     def test_more_ranks_than_cores_and_bind(self):

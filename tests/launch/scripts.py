@@ -41,9 +41,9 @@ class Case(harness.Case):
 
     def script(self, name, *arguments, **environment):
         """Runs launch/NAME; returns the finished process."""
-        return self.command(os.path.join(LAUNCH, name), *arguments, **environment)
+        return self.run_among_stand_ins(os.path.join(LAUNCH, name), *arguments, **environment)
 
-    def command(self, *words, **environment):
+    def run_among_stand_ins(self, *words, **environment):
         """Runs a command among the stand-ins, outside of any job; returns the finished process."""
         kept = {key: value for key, value in os.environ.items()
                 if key.startswith("OMPI_ALLOW") or not key.startswith(CLUSTER_NAMES)}
