@@ -119,7 +119,8 @@ def measure_all(program, curves, folder, max_time):
                 for path, ranks in ((small, curve.small), (large, (truth_curves.LARGE,))):
                     code, said = measure(hosts, program, curve, path, ranks, max_time)
                     if code != 0:
-                        print(f"{curve.name}: run ended with {code}: {said[-600:]}", file=sys.stderr)
+                        print(f"{curve.name}: run ended with {code}: {said[-600:]}",
+                              file=sys.stderr)
                         break
                 print(f"{curve.name}: measured in {time.monotonic() - begin:.0f} s",
                       file=sys.stderr, flush=True)

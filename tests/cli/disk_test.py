@@ -36,7 +36,8 @@ class ChangedCase(harness.Case):
 
     def launch(self, *by, output="run.h5", points=tuple(POINTS)):
         os.makedirs(self.path("fallback"))
-        return self.started(*points, "--output", output, "--fallback-dir", self.path("fallback"), by=by)
+        return self.started(*points, "--output", output, "--fallback-dir", self.path("fallback"),
+                            by=by)
 
     def next_point_of(self, launcher):
         """What was said until the next point was written."""

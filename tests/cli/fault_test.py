@@ -137,7 +137,7 @@ class Few(Case):
         self.assertEqual([run["status"], *(point["status"] for point in run["points"])],
                          ["complete", "failed", "ok"])
         self.assertRegex(run["points"][0]["reason"],
-                         r"^out of memory: this rank needs more than the .* that it holds; .* free")
+                         "^out of memory: .* free")
 
 
 class Stuck(Case):
@@ -159,7 +159,7 @@ class Stuck(Case):
     def test_a_communicator_whose_creation_does_not_end(self):
         splits = self.calls_of(1)["MPI_Comm_split"]
         said = self.stick(1, f"MPI_Comm_split,{splits}")
-        self.assertIn("all ranks are at the same call", said)
+        self.assertIn("at the same call", said)
         self.assertEqual(self.ok_points_in(), [0])
 
     def test_an_mpi_that_does_not_end(self):

@@ -41,7 +41,8 @@ def ranks_of(output):
             if output.encode() not in words or not words[0].endswith(b"isoscale"):
                 continue
             with open(os.path.join(folder, "environ"), "rb") as file:
-                settings = dict(line.split(b"=", 1) for line in file.read().split(b"\0") if b"=" in line)
+                settings = dict(line.split(b"=",
+                                           1) for line in file.read().split(b"\0") if b"=" in line)
             rank = settings.get(b"OMPI_COMM_WORLD_RANK", settings.get(b"PMI_RANK", b"0"))
             found[int(rank)] = int(folder.rsplit("/", 1)[1])
         except OSError:  # it has just ended, or is none of the ranks
@@ -60,13 +61,15 @@ def end_ranks_of(output):
 
 
 # Only the first of these ranks gets as far as MPI.
-ALONE = ["sh", "-c", 'test "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 0 || exec sleep 60; exec "$@"', "sh"]
+ALONE = ["sh", "-c", 'test "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 0 || exec sleep 60; exec "$@"',
+         "sh"]
 
 
 class Case(harness.Case):
     def launch(self, ranks, *arguments, limit=tuple(LIMITED), by=(), mpiexec=True, workload="dp"):
         self.output = self.path("run.h5")
-        launcher = self.started(*POINTS, workload, "--output", self.output, *limit, *arguments, by=by,
+        launcher = self.started(*POINTS, workload, "--output", self.output, *limit, *arguments,
+                                by=by,
                                 ranks=ranks if mpiexec else None, stdout=subprocess.PIPE)
         self.addCleanup(self.end_all)
         return launcher
@@ -105,9 +108,11 @@ class Hangs(Case):
 
     def test_two_resumes_get_past_a_point_that_always_hangs(self):
         self.output = self.path("run.h5")
-        self.write("e.toml", "".join(f'[[experiment]]\nworkload = "{workload}"\nmax_ranks = {most}\n'
+        self.write("e.toml",
+                   "".join(f'[[experiment]]\nworkload = "{workload}"\nmax_ranks = {most}\n'
                                      for workload, most in (("dp", 3), ("tp", 2), ("pp", 2))))
-        done = self.ended(4, "run", "e.toml", *POINTS[1:-1], *LIMITED, "--max-time", "0.3s", "--ranks",
+        done = self.ended(4, "run", "e.toml", *POINTS[1:-1], *LIMITED, "--max-time", "0.3s",
+                          "--ranks",
                              "2,3", "--inject", "stuck=2:spin", "--output", self.output, ranks=3)
         run, hang = self.run_of(), self.hang_of()
         self.assertEqual([point["status"] for point in run["points"]], ["ok", "failed"])

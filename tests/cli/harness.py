@@ -33,7 +33,8 @@ FEW_CASES = ["--set", "sizes=8..4MiB*8", "--set", "rotate=1MiB", "--set",
              "shapes=64x64x64,256x256x256"]
 #: Preloaded, it makes calls fail (tests/fault).
 FAILING_CALLS = os.environ.get("ISOSCALE_FAILING_CALLS", "")
-needs_failing_calls = unittest.skipUnless(FAILING_CALLS, "a build with sanitizers has none to preload")
+needs_failing_calls = unittest.skipUnless(FAILING_CALLS,
+                                          "a build with sanitizers has none to preload")
 MEASURED = {}  # run files, by what was asked for
 LAUNCHER_NAMES = ("OMPI_", "PMI", "SLURM_")
 

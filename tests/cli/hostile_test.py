@@ -21,7 +21,8 @@ NUMBER_CHARACTERS = set("0123456789+-.eE")
 #: What a terminal acts on, or what hides or reorders other text; a newline is none.
 UNSAFE = re.compile("[" + "".join(
     re.escape(character) for character in map(chr, range(sys.maxunicode + 1))
-    if unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp", "Cs") and character != "\n") + "]")
+    if unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp",
+                                           "Cs") and character != "\n") + "]")
 
 
 def unsafe(text):

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
-"""The index of many runs, files of older schemas, and what Python reads of both: it runs the blocks of
-docs/reading-results.md on a made run, and loads what report prints."""
+"""The index of many runs, files of older schemas, and what Python reads of both: it runs the blocks
+of docs/reading-results.md on a made run, and loads what report prints."""
 
 import contextlib
 import io
@@ -87,10 +87,12 @@ class Index(Case):
 
         for name in ("copy.h5", "bare.h5"):
             shutil.copy(self.path("sample.h5"), self.path(name))
-        with open(self.path("bare.h5"), "r+b") as file:  # without its summary, as HDF5 would leave it
+        with open(self.path("bare.h5"),
+                  "r+b") as file:  # without its summary, as HDF5 would leave it
             end = file.seek(-256, os.SEEK_END)
             file.truncate(end - int(re.search(rb"\nbytes (\d+)", file.read()).group(1)))
-        stored, bare = (without_names(self.json("--index", name)) for name in ("copy.h5", "bare.h5"))
+        stored, bare = (without_names(self.json("--index", name)) for name in ("copy.h5",
+                                                                               "bare.h5"))
         self.assertEqual(stored, bare)
         self.assertEqual(stored, without_names(self.json("sample.h5")))
         os.remove(self.path("sample.part0001.h5"))
@@ -142,7 +144,8 @@ class Index(Case):
 
     def test_what_needs_more_than_an_index_is_refused(self):
         before = self.files()
-        for arguments in (["--format", "nccl-tests"], ["--trace", "t.json"], ["--baseline", "node"]):
+        for arguments in (["--format", "nccl-tests"], ["--trace", "t.json"], ["--baseline",
+                                                                              "node"]):
             with self.subTest(arguments=arguments):
                 done = self.isoscale("report", "--index", "sample.h5", *arguments)
                 self.assert_refused(done, "--index", arguments[0])
@@ -187,7 +190,8 @@ class OlderSchemas(Case):
         with_throughput = 0
         for packed in stored:
             with self.subTest(packed.stem):
-                pathlib.Path(self.path(packed.stem)).write_bytes(lzma.decompress(packed.read_bytes()))
+                unpacked = lzma.decompress(packed.read_bytes())
+                pathlib.Path(self.path(packed.stem)).write_bytes(unpacked)
                 index = self.json("--index", packed.stem)["index"]
                 self.assertEqual(self.json(packed.stem)["index"], index)
                 self.assertTrue(index[0]["experiments"])

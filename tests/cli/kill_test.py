@@ -46,7 +46,8 @@ class Case(harness.Case):
         output = self.path("run.h5")
         log = self.path("log")
         with open(log, "wb") as errors:
-            launcher = self.started("run", "points.toml", "--output", output, ranks=RANKS, stderr=errors)
+            launcher = self.started("run", "points.toml", "--output", output, ranks=RANKS,
+                                    stderr=errors)
         time.sleep(after)
         ranks = ranks_of(output)
         victims = {"rank 0": [ranks.get(0)], "mpirun": [launcher.pid],

@@ -22,7 +22,8 @@ def held_by(process):
 
 class Case(harness.Case):
     def write_experiments(self, count):
-        self.write("many.toml", 'max_time = "1ms"\nprecision = "50%"\nranks = [2]\ntrace_steps = 0\n' + "".join(
+        self.write("many.toml",
+                   'max_time = "1ms"\nprecision = "50%"\nranks = [2]\ntrace_steps = 0\n' + "".join(
             f'[[experiment]]\nworkload = "tp"\nmodel = "tiny"\nseed = {number}\n'
             'set = { microbatch = 1, microbatches = 1 }\n' for number in range(count)))
 

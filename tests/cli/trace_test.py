@@ -67,7 +67,8 @@ class Exported(harness.Case):
             self.assertLess(span["args"]["wait_us"], span["dur"] + 0.0005)
 
     def test_tracks_and_arrows(self):
-        self.measured("run.h5", *RUN, "--ranks", "4", "--mesh", "tp=2,pp=2", "--trace-steps", "2", ranks=4)
+        self.measured("run.h5", *RUN, "--ranks", "4", "--mesh", "tp=2,pp=2", "--trace-steps", "2",
+                      ranks=4)
         events, done = self.trace("--format", "json")
         self.assertEqual(json.loads(done.stdout)["runs"][0]["points"][0]["ranks"], 4)
         self.assertRegex(done.stderr, r"wrote t\.json with \d+ steps and ops")
@@ -90,7 +91,8 @@ class Exported(harness.Case):
         self.check_communication(events, {"tp", "pp"})
 
     def test_few_ranks_are_of_all_stages(self):
-        self.measured("run.h5", *RUN, "--ranks", "4", "--mesh", "dp=2,pp=2", "--trace-ranks", "2", ranks=4)
+        self.measured("run.h5", *RUN, "--ranks", "4", "--mesh", "dp=2,pp=2", "--trace-ranks", "2",
+                      ranks=4)
         events, done = self.trace()
         ranks = [re.search(r": rank (\d+)", event["args"]["name"])[1] for event in events
                  if event["name"] == "process_name"]
@@ -106,7 +108,8 @@ class Exported(harness.Case):
                                   (["--trace", "."], "."),
                                   (["--html", "--trace"], "t.json", "--html", "./t.json")):
             with self.subTest(options=options):
-                self.assert_refused(self.isoscale("report", "run.h5", "--trace", *options), *needles)
+                self.assert_refused(self.isoscale("report", "run.h5", "--trace", *options),
+                                    *needles)
                 self.assertEqual(self.files(), ["mine.json", "run.h5"])
         self.assertEqual(self.read("mine.json"), "mine")
         self.write("t.json", "mine")
@@ -125,7 +128,8 @@ class Injected(harness.Case):
     def test_report_and_traces_show_a_slow_rank(self):
         # Until all steps that are wanted are traced, however busy the machine is.
         long = ["60s" if argument == "0.3s" else argument for argument in RUN]
-        self.run_ok(*long, "--output", "run.h5", "--precision", "99%", "--ranks", "2", "--inject", "slow-rank=1:3",
+        self.run_ok(*long, "--output", "run.h5", "--precision", "99%", "--ranks", "2", "--inject",
+                    "slow-rank=1:3",
                     "--inject", "clock=1:5ms:20ppm", "--trace-steps", "9", ranks=2)
         point = self.points_in()[0]
         self.assertIn("injected", point["labels"])

@@ -137,7 +137,8 @@ class Serve(Case):
             self.assertEqual(use["requests"], sum(row["replica"] == at for row in asked))
             self.assertEqual(use["batches"], sum(key[0] == at for key in batches))
         latencies = sorted(row["end"] - row["arrival"] for row in asked)
-        for key, latency in (("max", latencies[-1]), ("median", latencies[(requests + 1) // 2 - 1])):
+        for key, latency in (("max", latencies[-1]), ("median",
+                                                      latencies[(requests + 1) // 2 - 1])):
             self.assertAlmostEqual(rate["latency"][key], latency, places=9)
         return rate, asked
 

@@ -109,7 +109,8 @@ class Slurm:
 
     def __init__(self):
         self.scratch = tempfile.mkdtemp(prefix="slurm-", dir="/run")
-        self.environment = clean_environment(SLURM_CONF=self.path("slurm.conf"), TMPDIR=self.scratch,
+        self.environment = clean_environment(SLURM_CONF=self.path("slurm.conf"),
+                                             TMPDIR=self.scratch,
                                              OMPI_ALLOW_RUN_AS_ROOT="1",
                                              OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                                              # mpirun believes in four nodes and spins on each

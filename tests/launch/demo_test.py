@@ -44,7 +44,8 @@ class Case(scripts.Case):
         self.stand_in("nvidia-smi", "exit 9")
         self.stand_in("mpirun", '[ "$1" = --version ] && echo "mpirun (Open MPI) 5.0.6" && exit\n'
                                 f'echo "mpirun $*" >> {self.path("calls")}')
-        program = self.stand_in("isoscale", f'echo "isoscale $*" >> {self.path("calls")}; echo summary')
+        program = self.stand_in("isoscale",
+                                f'echo "isoscale $*" >> {self.path("calls")}; echo summary')
         self.stand_in("cmake", f"cd {self.checkout}\n"
                       + CMAKE % {"calls": self.path("calls"), "program": program})
 

@@ -72,7 +72,8 @@ echo 1""")
 
     def started(self, example, **environment):
         """What mpirun was called with, once per launch."""
-        self.assert_exit(0, self.run_among_stand_ins("bash", "-ec", example, ISOSCALE=self.program, **environment))
+        self.assert_exit(0, self.run_among_stand_ins("bash", "-ec", example, ISOSCALE=self.program,
+                                                     **environment))
         return self.taken_calls()
 
     def test_each_starts_what_it_says(self):
@@ -95,7 +96,8 @@ echo 1""")
             for call in calls:
                 with self.subTest(script=script, call=call):
                     # Without options the number of ranks is that of a job.
-                    started = self.started(call, **{"SLURM_NTASKS": "2"} if script == "mpirun.sh" else {})
+                    started = self.started(call,
+                                           **{"SLURM_NTASKS": "2"} if script == "mpirun.sh" else {})
                     self.assertTrue(started or "--print" in call, call)
 
     def test_jobs_that_become_one_curve(self):

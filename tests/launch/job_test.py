@@ -173,7 +173,8 @@ class Slurm(Case):
     def test_a_copy_finds_its_folder(self):
         """Slurm runs a copy; the job, or a variable, says where the original is."""
         copy = shutil.copy(os.path.join(scripts.LAUNCH, "slurm.sbatch"), self.path("slurm_script"))
-        self.assertIn("ISOSCALE_LAUNCH", self.assert_exit(2, self.script(copy, **self.job())).stderr)
+        self.assertIn("ISOSCALE_LAUNCH", self.assert_exit(2, self.script(copy,
+                                                                         **self.job())).stderr)
         self.script_ok(copy, **self.job(ISOSCALE_LAUNCH=scripts.LAUNCH))
         self.stand_in("scontrol", 'echo "JobId=17 JobName=isoscale"\n'
                                   f'echo "   Command={scripts.LAUNCH}/slurm.sbatch --workload dp"')

@@ -78,7 +78,8 @@ class Commands(Case):
     def test_other_hosts_get_the_environment_that_a_run_needs(self):
         self.stand_in("mpirun", OPEN_MPI)
         needed = {"LD_LIBRARY_PATH": "/opt/hdf5/lib", "NCCL_IB_HCA": "mlx5", "OMP_NUM_THREADS": "2",
-                  "OPENBLAS_NUM_THREADS": "2", "ISOSCALE_TIMEOUT": "1h", "CUDA_VISIBLE_DEVICES": "0"}
+                  "OPENBLAS_NUM_THREADS": "2", "ISOSCALE_TIMEOUT": "1h",
+                  "CUDA_VISIBLE_DEVICES": "0"}
         others = {"SLURM_JWT": "secret", "AWS_SECRET_ACCESS_KEY": "secret"}
         self.write("hosts.txt", "a\nb\n")
         for hosts in (["--hostfile", "hosts.txt"], ["--hosts", "a,b"]):
@@ -223,7 +224,8 @@ class Refusals(Case):
         """ssh and mpirun would take them for options, and a shell for words of its own."""
         self.stand_in("mpirun", OPEN_MPI)
         self.stand_in("ssh", f"touch {self.path('touched')}")
-        for host in (f"-oProxyCommand=touch {self.path('touched')}", "a,--prefix", "$(touch touched)",
+        for host in (f"-oProxyCommand=touch {self.path('touched')}", "a,--prefix",
+                     "$(touch touched)",
                      "a;b", "*", "a,,b", "\x1b[31mred"):
             done = self.script("mpirun.sh", "--program", self.program, "--hosts", host, "-n", "2",
                                "--cores-per-rank", "1", "run")

@@ -159,7 +159,8 @@ class Refused(Case):
         started = self.path("started")
         self.stand_in("sbatch", f"touch {started}; echo 1")
         done = self.script("sweep", "--program", harness.PROGRAM, "--scheduler", "slurm", "--nodes",
-                           "1,2", "--ranks-per-node", "2", "--dir", "out", *arguments, **environment)
+                           "1,2", "--ranks-per-node", "2", "--dir", "out", *arguments,
+                           **environment)
         self.assertEqual(os.path.exists(started), done.returncode == 0, done.stderr)
         return done
 
@@ -249,7 +250,7 @@ class Reports(Case):
         files = ["nodes-1.h5", "nodes-2.h5", "report.json", "report.txt", "stand-ins"]
         self.assertEqual(self.files(), files)
         # There is nothing to report: no report of other files stays where this one would be.
-        self.assert_script_refused(self.report(2, "nodes-2.h5"), "no job left a run file")
+        self.assert_script_refused(self.report(2, "nodes-2.h5"), "no job left")
         self.assertEqual(self.files(), ["nodes-1.h5", "nodes-2.h5", "stand-ins"])
 
     def test_a_report_that_fails_leaves_no_part_of_it(self):
@@ -272,7 +273,7 @@ class Reports(Case):
         self.assertEqual(self.read("report.txt"), "report\n")
 
     def test_of_nothing(self):
-        self.assert_script_refused(self.report(2, "x.h5"), "no job left a run file")
+        self.assert_script_refused(self.report(2, "x.h5"), "no job left")
 
 
 if __name__ == "__main__":

@@ -95,7 +95,7 @@ class LayeringTest(unittest.TestCase):
         self.assert_breach_of("src/mesh/bare.hpp", CPP_LICENCE, "src/mesh/bare.hpp", "#pragma once")
         for name in ("src/base/a.cpp", "tests/unit/a.cpp", "workloads/models/a.toml",
                      "launch/a.sh", "results/CMakeLists.txt", "src/cmake/a.cmake"):
-            self.assert_breach_of(name, "\n", f"{name}:1:", "must start with the two comment lines")
+            self.assert_breach_of(name, "\n", f"{name}:1:", "the two comment lines")
 
     def test_a_sound_tree_passes(self):
         self.assertEqual(self.breaches(), [])
@@ -148,7 +148,7 @@ class LayeringTest(unittest.TestCase):
         self.component("src/units", "units SOURCES a.cpp DEPENDS nonsense")
         self.assert_one_breach("units DEPENDS on nonsense")
         self.component("src/units", "units SOURCES a.cpp DEPENDS mesh")
-        self.assert_one_breach("base, mesh, units: targets that DEPEND on each other")
+        self.assert_one_breach("base, mesh, units: targets that DEPEND")
         self.component("src/units", "units DEPENDS base SOURCES a.cpp")
         self.assertTrue(any("write isoscale_component" in text for text in self.breaches()))
 
