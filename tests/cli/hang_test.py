@@ -87,6 +87,12 @@ class Case(harness.Case):
                 return said
         self.fail(f"the run ended before it said '{text}':\n{said}")
 
+    def assert_end(self, launcher, code, seconds=30):
+        """What was said until the launch ended, with this exit code."""
+        _, said = launcher.communicate(timeout=seconds * harness.PATIENCE)
+        self.assertEqual(launcher.returncode, code, said)
+        return said
+
     def wait_until_measuring(self, launcher, ranks):
         """Until all ranks play steps, which takes them processor time."""
         deadline = time.monotonic() + 180 * harness.PATIENCE
@@ -135,8 +141,7 @@ class Hangs(Case):
         time.sleep(harness.PATIENCE)
         os.kill(ranks_of(self.output)[0], signal.SIGSTOP)
         self.wait_for(launcher, "rank 0 never answered")
-        launcher.communicate(timeout=30 * harness.PATIENCE)
-        self.assertEqual(launcher.returncode, 4)
+        self.assert_end(launcher, 4)
         self.assertEqual(len(self.points_in()), 1)
         self.assertEqual(self.isoscale("run", "--resume", "run.h5", ranks=2).returncode, 1)
         points = self.points_in()
@@ -157,16 +162,14 @@ class Hangs(Case):
         launcher = self.launch(2, by=ALONE)
         said = self.wait_for(launcher, "MPI has not started")
         self.assertIn("isoscale: hang:", said)
-        launcher.communicate(timeout=90)
-        self.assertEqual(launcher.returncode, 4)
+        self.assert_end(launcher, 4, seconds=90)
 
     def test_a_stopped_rank_ends_the_job_and_is_named(self):
         launcher = self.launch(3, "--max-time", "60s", "--ranks", "1,3")
         self.wait_until_measuring(launcher, 3)
         os.kill(ranks_of(self.output)[1], signal.SIGSTOP)
         self.wait_for(launcher, "never answered")
-        launcher.communicate(timeout=30 * harness.PATIENCE)
-        self.assertEqual(launcher.returncode, 4)
+        self.assert_end(launcher, 4)
         self.assertEqual(self.hang_of()["silent"], [1])
         self.assertEqual(self.points_in()[-1]["status"], "failed")
 
@@ -177,8 +180,7 @@ class Hangs(Case):
         os.kill(stopped, signal.SIGSTOP)
         time.sleep(TIMEOUT + TO_SAY_SO)
         os.kill(stopped, signal.SIGCONT)
-        launcher.communicate(timeout=60 * harness.PATIENCE)
-        self.assertEqual(launcher.returncode, 0)
+        self.assert_end(launcher, 0, seconds=60)
         self.assertFalse(os.path.exists(self.output + ".hang.json"))
 
 
@@ -205,8 +207,7 @@ class Random(Case):
         self.wait_for(launcher, "isoscale: hang:")
         if how == "stop":
             self.assertLess(time.monotonic() - begin, TIMEOUT + TO_SAY_SO)
-        launcher.communicate(timeout=30 * harness.PATIENCE)
-        self.assertEqual(launcher.returncode, 4)
+        self.assert_end(launcher, 4)
         self.assertEqual([one["rank"] for one in self.hang_of()["culprits"]], [victim])
 
 
@@ -226,8 +227,7 @@ class Signals(Case):
                 launcher = self.launch(2, "--max-time", "30s", "--ranks", "2", "--force")
                 self.wait_until_measuring(launcher, 2)
                 self.end_at_once(list(ranks_of(self.output).values()), number)
-                _, said = launcher.communicate(timeout=30 * harness.PATIENCE)
-                self.assertEqual(launcher.returncode, 128 + number, said)
+                said = self.assert_end(launcher, 128 + number)
                 # Before the first point has ended there is no file to go on with, and none is promised.
                 self.assertEqual("--resume" in said, os.path.exists(self.output))
 
@@ -252,15 +252,13 @@ class Signals(Case):
             time.sleep(0.05)
         time.sleep(harness.PATIENCE)
         self.end_at_once(processes[:1], signal.SIGTERM)
-        launcher.communicate(timeout=90)
-        self.assertEqual(launcher.returncode, 128 + signal.SIGTERM)
+        self.assert_end(launcher, 128 + signal.SIGTERM, seconds=90)
 
     def test_sigusr1_finishes_the_point(self):
         launcher = self.launch(2, "--max-time", f"{5 * harness.PATIENCE}s", "--ranks", "1,2")
         self.wait_until_measuring(launcher, 2)
         os.kill(ranks_of(self.output)[0], signal.SIGUSR1)
-        _, said = launcher.communicate(timeout=120 * harness.PATIENCE)
-        self.assertEqual(launcher.returncode, 0, said)
+        said = self.assert_end(launcher, 0, seconds=120)
         self.assertIn("1 of 2 points left", said)
         points = self.points_in()
         self.assertEqual(sorted((p["status"], p["reason"] or "") for p in points)[1],
