@@ -5,8 +5,9 @@
 
 Usage: bench_gpu.py [--build BUILD] [--rounds N] [--launcher WORDS] [--alone WORDS] [--keep DIR]
 
-1. GEMMs in bf16 (8192^3 and the linear layers of gpt-13b, forward and backward) against torch.matmul, alternating round by round on
-   random data; the median ratio is to be at least 0.99. Without torch the rates stand alone.
+1. GEMMs in bf16 (8192^3 and the linear layers of gpt-13b, forward and backward) against
+   torch.matmul, alternating round by round on random data; the median ratio is to be at least 0.99.
+   Without torch the rates stand alone.
 2. A one-rank gpt-1.3b step, with and without --graph: GEMM time as a share of the step (at least
    97 %), gap (under 1 % with --graph, 3 % without), tracing overhead (at most 1 %).
 

@@ -98,14 +98,16 @@ class Bench {
     call.type = type;
     return call;
   }
-  /// Sets an operand to one of the pieces of memory.
-  template <class Op>
-  void set(Arguments<Op>& call, program::Matrix Op::*member, std::size_t operand) const {
+  /// Sets operands of the call's type, each to one of the pieces of memory.
+  template <class Op, class... More>
+  void set(Arguments<Op>& call, program::Matrix Op::*member, std::size_t operand,
+           More... more) const {
     (call.op.*member).row_stride = columns;
-    set(call, member, operand, call.type);
+    set_one(call, member, operand, call.type);
+    if constexpr (sizeof...(more) > 0) set(call, more...);
   }
   template <class Op, class Member>
-  void set(Arguments<Op>& call, Member Op::*member, std::size_t operand, DType type) const {
+  void set_one(Arguments<Op>& call, Member Op::*member, std::size_t operand, DType type) const {
     call.at(member) = {static_cast<std::byte*>(at(operand)), type};
   }
 
@@ -118,9 +120,7 @@ class Bench {
   void add_elementwise(DType type) {
     const std::string suffix = " " + std::string{program::name(type)};
     auto sum = on_rows<program::Add>(type);
-    set(sum, &program::Add::a, 0);
-    set(sum, &program::Add::b, 1);
-    set(sum, &program::Add::dst, 2);
+    set(sum, &program::Add::a, 0, &program::Add::b, 1, &program::Add::dst, 2);
     add("add" + suffix, 3, sum);
     // Half of each row, and rows that are not aligned.
     sum.op.columns /= 2;
@@ -128,28 +128,24 @@ class Bench {
     sum.op.a.row_stride = sum.op.b.row_stride = sum.op.dst.row_stride = columns - 1;
     add("add unaligned" + suffix, 1.5, sum, false);
     auto activation = on_rows<program::Activation>(type);
-    set(activation, &program::Activation::x, 0);
-    set(activation, &program::Activation::y, 2);
+    set(activation, &program::Activation::x, 0, &program::Activation::y, 2);
     add("gelu" + suffix, 2, activation);
     activation.op.kind = program::ActivationKind::swiglu;
     set(activation, &program::Activation::up, 1);
     add("swiglu" + suffix, 3, activation);
     using Gradient = program::ActivationGradient;
     auto gradient = on_rows<Gradient>(type);
-    set(gradient, &Gradient::dy, 0);
-    set(gradient, &Gradient::x, 1);
-    set(gradient, &Gradient::dx, 3);
+    set(gradient, &Gradient::dy, 0, &Gradient::x, 1, &Gradient::dx, 3);
     add("gelu gradient" + suffix, 3, gradient);
     gradient.op.kind = program::ActivationKind::swiglu;
-    set(gradient, &Gradient::up, 2);
-    set(gradient, &Gradient::dup, 4);
+    set(gradient, &Gradient::up, 2, &Gradient::dup, 4);
     add("swiglu gradient" + suffix, 5, gradient);
     auto fill = filling(type, count(type));
-    set(fill, &program::Fill::dst, 5, type);
+    set_one(fill, &program::Fill::dst, 5, type);
     add("fill" + suffix, 1, fill, false);
     auto checksum = on_rows<program::Checksum>(type);
     set(checksum, &program::Checksum::src, 0);
-    set(checksum, &program::Checksum::sum, 5, DType::i64);
+    set_one(checksum, &program::Checksum::sum, 5, DType::i64);
     add("checksum" + suffix, 1, checksum, false);
   }
 
@@ -157,37 +153,29 @@ class Bench {
     const std::string suffix = " " + std::string{program::name(type)};
     using program::Norm, program::Softmax;
     auto norm = on_rows<Norm>(type);
-    set(norm, &Norm::x, 0);
-    set(norm, &Norm::y, 1);
-    set(norm, &Norm::inverse, 5, DType::f32);
+    set(norm, &Norm::x, 0, &Norm::y, 1);
+    set_one(norm, &Norm::inverse, 5, DType::f32);
     add("norm" + suffix, 2, norm);
-    set(norm, &Norm::addend, 2);
-    set(norm, &Norm::sum, 3);
+    set(norm, &Norm::addend, 2, &Norm::sum, 3);
     add("norm with addend" + suffix, 4, norm);
     using NormBack = program::NormGradient;
     auto gradient = on_rows<NormBack>(type);
-    set(gradient, &NormBack::dy, 0);
-    set(gradient, &NormBack::s, 1);
-    set(gradient, &NormBack::dx, 2);
-    set(gradient, &NormBack::inverse, 5, DType::f32);
+    set(gradient, &NormBack::dy, 0, &NormBack::s, 1, &NormBack::dx, 2);
+    set_one(gradient, &NormBack::inverse, 5, DType::f32);
     add("norm gradient" + suffix, 3, gradient);
     auto softmax = on_rows<Softmax>(type);
-    set(softmax, &Softmax::x, 0);
-    set(softmax, &Softmax::y, 1);
+    set(softmax, &Softmax::x, 0, &Softmax::y, 1);
     add("softmax" + suffix, 2, softmax);
     using SoftmaxBack = program::SoftmaxGradient;
     auto back = on_rows<SoftmaxBack>(type);
-    set(back, &SoftmaxBack::y, 0);
-    set(back, &SoftmaxBack::dy, 1);
-    set(back, &SoftmaxBack::dx, 2);
+    set(back, &SoftmaxBack::y, 0, &SoftmaxBack::dy, 1, &SoftmaxBack::dx, 2);
     add("softmax gradient" + suffix, 3, back);
   }
 
   void add_casts() {
     using program::Cast;
     auto cast = on_rows<Cast>(DType::bf16);
-    set(cast, &Cast::src, 0);
-    set(cast, &Cast::dst, 1);
+    set(cast, &Cast::src, 0, &Cast::dst, 1);
     cast.at(&Cast::dst).type = DType::e4m3;
     add("cast bf16 to e4m3", 1.5, cast);
     set(cast, &Cast::transposed, 2);
@@ -196,12 +184,11 @@ class Bench {
     add("cast and transpose", 2, cast);
     cast.op.scaling = program::CastScale::amax;
     cast.op.target = 448;
-    set(cast, &Cast::descale, 4, DType::f32);
+    set_one(cast, &Cast::descale, 4, DType::f32);
     cast.largest = static_cast<unsigned*>(at(5));
     add("amax, cast and transpose", 3, cast);
     auto narrow = on_rows<Cast>(DType::f32);
-    set(narrow, &Cast::src, 0);
-    set(narrow, &Cast::dst, 1);
+    set(narrow, &Cast::src, 0, &Cast::dst, 1);
     narrow.at(&Cast::dst).type = DType::bf16;
     add("cast f32 to bf16", 1.5, narrow);
   }
@@ -210,15 +197,15 @@ class Bench {
     using program::Update;
     Arguments<Update> update;
     update.op.weight.count = count(DType::f32);
-    set(update, &Update::weight, 4, DType::bf16);
-    set(update, &Update::master, 0, DType::f32);
-    set(update, &Update::gradient, 3, DType::bf16);
+    set_one(update, &Update::weight, 4, DType::bf16);
+    set_one(update, &Update::master, 0, DType::f32);
+    set_one(update, &Update::gradient, 3, DType::bf16);
     update.op.rate = 1e-6;
     add("sgd", 3, update);
     update.op.optimizer = program::Optimizer::adam;
-    set(update, &Update::moment1, 1, DType::f32);
-    set(update, &Update::moment2, 2, DType::f32);
-    set(update, &Update::powers, 5, DType::f32);
+    set_one(update, &Update::moment1, 1, DType::f32);
+    set_one(update, &Update::moment2, 2, DType::f32);
+    set_one(update, &Update::powers, 5, DType::f32);
     update.op.epsilon = 1;
     add("adam", 7, update);
   }

@@ -6,7 +6,7 @@
     tests/bench/bench_truth.py build/isoscale [--keep DIR] [--curves A,B] [--max-time 2s]
     tests/bench/bench_truth.py build/isoscale --evaluate DIR
 
-Measures the curves of truth_curves.py on eight ranks, each in a network namespace of its own or two
+Measures the curves below on eight ranks, each in a network namespace of its own or two
 in one, joined by a switch whose ports are shaped. GEMMs are delays (--inject delay=...): ranks
 sleep where they would multiply, so that they do not take each other's cores, and share those that
 communication needs equally. Of each curve one launch measures the calibration and the points on up
@@ -18,6 +18,7 @@ within the interval and how many within 10% of its middle. With --keep the run f
 """
 
 import argparse
+import dataclasses
 import json
 import os
 import subprocess
@@ -27,12 +28,102 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cluster"))
 import cluster  # noqa: E402
-import truth_curves  # noqa: E402
 
 NEAR = 0.10
 # The calibration has groups of up to 4 ranks. It measures as `calibrate` does, but only the
 # collectives that the curve communicates with.
 CALIBRATION = ("sizes=4KiB..256KiB*8", "rotate=1MiB")
+
+
+SMALL, LARGE = (1, 2, 4), 8  # ranks that a prediction sees, and those that it is about
+
+
+@dataclasses.dataclass(frozen=True)
+class Curve:
+    name: str
+    workload: str
+    scaling: str
+    port: str  # rate of each host's port of the switch
+    settings: tuple  # KEY=VALUE of the workload
+    model: str = "flat"
+    mesh: str = ""
+    small: tuple = SMALL
+    ranks_per_host: int = 1
+    delay: str = "1.5GFLOP/s"
+
+    @property
+    def operations(self):
+        """What its ranks do together."""
+        names = {"all_reduce"}
+        if self.workload == "pp":
+            names = {"sendrecv"}
+        elif self.workload == "cp":
+            names.add("sendrecv")
+        elif "pp" in self.mesh or self.name == "balanced":
+            names.add("sendrecv")
+        if any(text in setting for setting in self.settings
+               for text in ("zero=", "sequence_parallel")):
+            names = {"reduce_scatter", "all_gather"}
+        return ",".join(sorted(names))
+
+
+# The models have 0.2 to 0.4 million parameters each, on ports so slow that they take the time, and
+# not the cores that eight ranks share: steps take a fraction of a second.
+MODELS = {
+    "flat": {"hidden": 64, "ffn": 256, "heads": 8, "kv_heads": 8, "head_size": 8, "layers": 4},
+    "deep": {"hidden": 64, "ffn": 192, "heads": 8, "kv_heads": 8, "head_size": 8, "layers": 8},
+    "wide": {"hidden": 128, "ffn": 384, "heads": 8, "kv_heads": 8, "head_size": 16, "layers": 2},
+}
+
+
+def model_text(name):
+    lines = {**MODELS[name], "gated_mlp": "false", "sequence": 64, "vocabulary": 256,
+             "tied_embedding": "true", "learned_positions": "true", "published_parameters": 0}
+    return (f'name = "{name}"\nsource = "bench_truth.py"\n' +
+            "".join(f"{key} = {value}\n" for key, value in lines.items()))
+
+
+DATA = ("microbatch=1", "microbatches=2")  # of one replica
+DEALT = ("microbatch=1", "microbatches=16")  # under strong scaling: over all replicas
+PIPED = ("microbatch=1", "microbatches=8")
+FEW = ("microbatch=1", "microbatches=2")
+PAIRS = (2, 4)  # what a mesh of two ranks in some axis can be played on
+
+CURVES = (
+    Curve("dp-weak", "dp", "weak", "100mbit", (*DATA, "bucket=256KiB")),
+    Curve("dp-weak-slow", "dp", "weak", "50mbit", (*DATA, "bucket=128KiB")),
+    Curve("dp-weak-one-bucket", "dp", "weak", "100mbit", (*DATA, "bucket=64MiB")),
+    Curve("dp-weak-apart", "dp", "weak", "100mbit", (*DATA, "bucket=256KiB", "overlap=off")),
+    Curve("dp-weak-adam-wide", "dp", "weak", "100mbit", (*DATA, "bucket=256KiB", "optimizer=adam"),
+          model="wide"),
+    Curve("dp-strong", "dp", "strong", "100mbit", (*DEALT, "bucket=256KiB")),
+    Curve("dp-strong-apart", "dp", "strong", "100mbit", (*DEALT, "bucket=512KiB", "overlap=off"),
+          model="deep"),
+    Curve("dp-strong-slow", "dp", "strong", "50mbit", (*DEALT, "bucket=256KiB"),
+          delay="3GFLOP/s"),
+    Curve("dp-weak-pairs", "dp", "weak", "100mbit", (*DATA, "bucket=256KiB"), ranks_per_host=2),
+    Curve("dp-strong-pairs", "dp", "strong", "100mbit", (*DEALT, "bucket=256KiB"),
+          ranks_per_host=2),
+    Curve("zero-1", "dp", "weak", "100mbit", (*DATA, "bucket=256KiB", "zero=1")),
+    Curve("zero-2", "dp", "weak", "100mbit", (*DATA, "bucket=256KiB", "zero=2")),
+    Curve("zero-3", "dp", "weak", "100mbit", (*DATA, "gather_bucket=128KiB", "zero=3")),
+    Curve("tp-strong", "tp", "strong", "50mbit", FEW),
+    Curve("tp-strong-wide", "tp", "strong", "50mbit", FEW, model="wide"),
+    Curve("tp-weak", "tp", "weak", "50mbit", DATA),
+    Curve("tp-sequence", "tp", "strong", "50mbit", (*FEW, "sequence_parallel=on")),
+    Curve("tp-pairs", "tp", "strong", "50mbit", FEW, ranks_per_host=2),
+    Curve("pp-gpipe", "pp", "strong", "100mbit", (*PIPED, "schedule=gpipe"), model="deep"),
+    Curve("pp-1f1b", "pp", "strong", "50mbit", (*PIPED, "schedule=1f1b"), model="deep"),
+    Curve("pp-weak", "pp", "weak", "50mbit", (*PIPED, "schedule=1f1b")),
+    Curve("tp2-dp-weak", "hybrid", "weak", "50mbit", (*DATA, "bucket=256KiB"), mesh="tp=2",
+          small=PAIRS),
+    Curve("tp2-dp-strong", "hybrid", "strong", "50mbit", (*DEALT, "bucket=256KiB"), mesh="tp=2",
+          small=PAIRS, ranks_per_host=2),
+    Curve("pp2-dp-weak", "hybrid", "weak", "100mbit", (*PIPED, "bucket=256KiB"), mesh="pp=2",
+          small=PAIRS),
+    Curve("balanced", "hybrid", "strong", "100mbit", (*PIPED, "bucket=256KiB"), model="deep"),
+    Curve("cp-strong", "cp", "strong", "50mbit", FEW),
+)
 
 
 class Hosts:
@@ -86,13 +177,13 @@ def experiments(curve, model, is_small):
 
 def measure(hosts, program, curve, path, ranks, max_time):
     """Runs the curve on these rank counts; with calibration unless it is the largest."""
-    made = hosts.of(truth_curves.LARGE // curve.ranks_per_host, curve.port)
+    made = hosts.of(LARGE // curve.ranks_per_host, curve.port)
     model = made.path(f"{curve.model}.toml")
     with open(model, "w", encoding="utf-8") as file:
-        file.write(truth_curves.model_text(curve.model))
+        file.write(model_text(curve.model))
     wanted = made.path("experiment.toml")
     with open(wanted, "w", encoding="utf-8") as file:
-        file.write(experiments(curve, model, max(ranks) < truth_curves.LARGE))
+        file.write(experiments(curve, model, max(ranks) < LARGE))
     used = max(ranks) // curve.ranks_per_host
     command = [program, "run", wanted, "--force", "--output", path, "--device", "host",
                "--ranks", ",".join(map(str, ranks)), "--max-time", max_time, "--precision", "2%",
@@ -116,10 +207,11 @@ def measure_all(program, curves, folder, max_time):
             for curve in curves:
                 begin = time.monotonic()
                 small, large = files_of(folder, curve)
-                for path, ranks in ((small, curve.small), (large, (truth_curves.LARGE,))):
+                for path, ranks in ((small, curve.small), (large, (LARGE,))):
                     code, said = measure(hosts, program, curve, path, ranks, max_time)
                     if code != 0:
-                        print(f"{curve.name}: run ended with {code}: {said[-600:]}", file=sys.stderr)
+                        print(f"{curve.name}: run ended with {code}: {said[-600:]}",
+                              file=sys.stderr)
                         break
                 print(f"{curve.name}: measured in {time.monotonic() - begin:.0f} s",
                       file=sys.stderr, flush=True)
@@ -157,10 +249,10 @@ def evaluate(program, curves, folder):
             print(f"{curve.name:20} not measured")
             continue
         counts[0] += 1
-        truth = point_of(program, large, curve.workload, truth_curves.LARGE)["step_time"]["median"]
+        truth = point_of(program, large, curve.workload, LARGE)["step_time"]["median"]
         before = point_of(program, small, curve.workload, max(curve.small))["step_time"]["median"]
         said, why = json_of(program, "predict", small, "--workload", curve.workload, "--ranks",
-                            str(truth_curves.LARGE), "--format", "json")
+                            str(LARGE), "--format", "json")
         [forecast] = said["curve"]["points"] if said else [{"refused": why}]
         if forecast["refused"]:
             print(f"{curve.name:20} {before * 1e3:8.1f}ms {truth * 1e3:7.1f}ms  refused: "
@@ -188,9 +280,9 @@ def main():
     arguments = parser.parse_args()
     program = os.path.abspath(arguments.program)
     names = arguments.curves.split(",") if arguments.curves else None
-    curves = [curve for curve in truth_curves.CURVES if names is None or curve.name in names]
+    curves = [curve for curve in CURVES if names is None or curve.name in names]
     if names is not None and len(curves) != len(names):
-        parser.error(f"--curves: there are {', '.join(c.name for c in truth_curves.CURVES)}")
+        parser.error(f"--curves: there are {', '.join(c.name for c in CURVES)}")
     if not arguments.evaluate:
         cluster.enter()
     with tempfile.TemporaryDirectory(prefix="isoscale-truth-") as temporary:

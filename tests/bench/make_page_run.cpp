@@ -18,65 +18,14 @@
 
 #include "bench.hpp"
 #include "mesh/request.hpp"
-#include "page_run_steps.hpp"
 #include "preflight/check.hpp"
 #include "results/writer/writer.hpp"
+#include "simulated_points.hpp"
 #include "tests/unit/bench_samples.hpp"
 #include "workloads/api/workload.hpp"
 
 namespace isoscale {
 namespace {
-
-constexpr const char* host_prefix = "h100-";
-constexpr int first_host = 3;  // with ten and more, names that do not sort as text
-
-results::RunData header(int ranks, std::uint64_t seed) {
-  results::RunData run{.id = fmt::format("{:016x}", 0x9a6e0000ULL + seed),
-                       .created = fmt::format("2026-11-{:02}T09:00:00Z", 1 + seed % 28),
-                       .ended = "",
-                       .isoscale_version = "0.2.0",
-                       .git_hash = "0123456789ab",
-                       .compiler = "GNU 12.2.0",
-                       .build_type = "Release",
-                       .device = "cuda",
-                       .device_detail = "NVIDIA H100 80GB HBM3, CUDA 12.6, NCCL 2.22 (simulated)",
-                       .mpi_library = "Open MPI v4.1.4",
-                       .command_line = "isoscale run --workload dp,tp,pp,hybrid --model gpt-6.7b",
-                       .config_toml = "",
-                       .ranks = ranks,
-                       .nodes = (ranks + page_run::per_node - 1) / page_run::per_node,
-                       .complete = true,
-                       .warnings = {"simulated: no machine has measured this",
-                                    "the clocks of h100-4 and h100-3 drift by 3 us a second"},
-                       .environment = {{"NCCL_DEBUG", "WARN"}, {"OMP_NUM_THREADS", "8"}},
-                       .rank_facts = {},
-                       .points = {}};
-  for (int rank = 0; rank < ranks; ++rank) {
-    const int node = rank / page_run::per_node, local = rank % page_run::per_node;
-    run.rank_facts.push_back(
-        {.rank = rank,
-         .host = fmt::format("{}{}", host_prefix, first_host + node),
-         .node = node,
-         .text = {{"cpu_model", "Intel(R) Xeon(R) Platinum 8480C"},
-                  {"os", "Linux 5.15.0"},
-                  {"device", "NVIDIA H100 80GB HBM3"},
-                  {"gpu_name", "NVIDIA H100 80GB HBM3"},
-                  {"gpu_driver", "550.90.07"},
-                  {"gpu_uuid", fmt::format("GPU-{:08x}-0000-4000-8000-{:012x}", rank * 7919, rank)},
-                  {"gpu_pci", fmt::format("00000000:{:02x}:00.0", 0x1b + 0x11 * local)},
-                  {"bound_cpus", fmt::format("{},{},{},{}", 4 * local, 4 * local + 1, 4 * local + 2,
-                                             4 * local + 3)}},
-         .number = {{"cores", 112},
-                    {"sockets", 2},
-                    {"numa_nodes", 2},
-                    {"bound_cores", 4},
-                    {"memory_total", 2.16e12},
-                    {"gpu_memory_total", 85.5e9},
-                    {"gpu_power_limit", 700},
-                    {"gpu_sm_clock_max", 1.98e9}}});
-  }
-  return run;
-}
 
 results::PreflightData preflight() {
   results::PreflightData made;
@@ -85,7 +34,7 @@ results::PreflightData preflight() {
                                   .what = std::string{check.about}};
     if (check.name == "port-rate") {
       result.verdict = preflight::Verdict::warning;
-      result.host = fmt::format("{}{}", host_prefix, first_host + 1);
+      result.host = page_run::host_of(1);
       result.device = "mlx5_3 port 1";
       result.what = "runs at 200 Gbit/s, all others at 400";
       result.cost = "half the bandwidth of one rail";
@@ -96,15 +45,8 @@ results::PreflightData preflight() {
   return made;
 }
 
-/// A curve to be measured.
-struct Wanted {
-  const char* workload;
-  workloads::Scaling scaling;
-  workloads::Options options;
-};
-
-std::vector<Wanted> curves() {
-  std::vector<Wanted> wanted;
+std::vector<page_run::Wanted> curves() {
+  std::vector<page_run::Wanted> wanted;
   for (const workloads::Scaling scaling : {workloads::Scaling::strong, workloads::Scaling::weak}) {
     const bool is_strong = scaling == workloads::Scaling::strong;
     const workloads::Options samples{{"microbatch", "1"}, {"microbatches", is_strong ? "64" : "2"}};
@@ -123,67 +65,12 @@ std::vector<Wanted> curves() {
   return wanted;
 }
 
-results::PointData planned(int index, const Wanted& wanted, const workloads::Workload& workload,
-                           const workloads::Request& base, int ranks) {
-  results::PointData point;
-  point.index = index;
-  point.workload = wanted.workload;
-  point.model = base.model.name;
-  point.dtype = "bf16";
-  for (const auto& [axis, extent] : workload.natural_mesh(ranks)) {
-    int mesh::Shape::*const member = axis == mesh::Axis::tp   ? &mesh::Shape::tp
-                                     : axis == mesh::Axis::pp ? &mesh::Shape::pp
-                                                              : &mesh::Shape::dp;
-    point.mesh.*member = extent;
+mesh::Shape natural_mesh(const char* workload, int ranks) {
+  mesh::Shape shape;
+  for (const auto& [axis, extent] : workloads::find_workload(workload).natural_mesh(ranks)) {
+    shape[axis] = extent;
   }
-  point.ranks = ranks;
-  point.nodes = (ranks + page_run::per_node - 1) / page_run::per_node;
-  point.scaling = workloads::name(wanted.scaling);
-  point.placement = "packed";
-  point.throughput_unit = workload.throughput_unit;
-  point.stopped_because = "precision";
-  for (int rank = 0; rank < ranks; ++rank) point.world_rank.push_back(rank);
-  return point;
-}
-
-results::PointData measured(int index, const Wanted& wanted, int ranks, std::mt19937_64& random) {
-  const workloads::Workload& workload = workloads::find_workload(wanted.workload);
-  const workloads::Request base{.model = workloads::load_model("gpt-6.7b"),
-                                .precision = program::Precision::bf16,
-                                .options = wanted.options};
-  results::PointData point = planned(index, wanted, workload, base, ranks);
-  const auto broken = mesh::violation(point.mesh, workload.limits(base, wanted.scaling));
-  if (broken) {
-    point.status = results::PointStatus::skipped;
-    point.reason = *broken;
-    point.options.insert(wanted.options.begin(), wanted.options.end());
-    return point;
-  }
-  const workloads::Request request = workload.scale(base, point.mesh, wanted.scaling);
-  point.options.insert(request.options.begin(), request.options.end());
-  point.model_shape = {{"layers", std::to_string(request.model.layers)},
-                       {"heads", std::to_string(request.model.heads)},
-                       {"ffn", std::to_string(request.model.ffn)}};
-  point.work_per_step = workload.work_per_step(request);
-  point.outline = program::outline(workload.build(request), program::Section::step);
-  for (int rank = 0; rank < ranks; ++rank) {
-    double flop = 0;
-    for (const program::OutlineOp& op : point.outline.of(rank).ops) flop += op.flop;
-    point.flop_of_rank.push_back(flop);
-    point.memory_of_rank.push_back(31e9 + 0.2e9 * (rank % 3));
-  }
-  point.clock_offset.assign(static_cast<std::size_t>(ranks), 0);
-  point.clock_error.assign(static_cast<std::size_t>(ranks), ranks > page_run::per_node ? 2e-6 : 0);
-  point.verified = true;
-  point.verification = "outputs within 1e-3 of one rank";
-  point.communicator_creation = 0.02 * ranks;
-  if (ranks > 1) {
-    point.communicators = {
-        {.name = "world", .ranks = ranks, .creation = 0.02 * ranks, .first_call = 0.4}};
-  }
-  page_run::add_steps(point, random);
-  page_run::add_devices(point, random);
-  return point;
+  return shape;
 }
 
 results::PointData collectives(int index, int ranks) {
@@ -260,14 +147,16 @@ results::PointData memory(int index, int ranks) {
 
 void write(const char* file, int ranks, std::uint64_t seed, std::size_t every) {
   std::mt19937_64 random{seed};
-  results::RunData run = header(ranks, seed);
+  results::RunData run = page_run::header(ranks, fmt::format("{:016x}", 0x9a6e0000ULL + seed),
+                                          fmt::format("2026-11-{:02}T09:00:00Z", 1 + seed % 28));
   run.preflight = preflight();
   results::RunWriter writer{file, run, settings::IfExists::overwrite};
   int index = 0;
-  const std::vector<Wanted> wanted = curves();
+  std::vector<page_run::Wanted> wanted = curves();
   for (std::size_t curve = 0; curve < wanted.size(); curve += every) {
     for (int count = 1; count <= ranks; count *= 2) {
-      writer.commit(measured(index++, wanted[curve], count, random));
+      wanted[curve].mesh = natural_mesh(wanted[curve].workload, count);
+      writer.commit(page_run::measured(index++, wanted[curve], random));
     }
   }
   for (int count = 2; count <= ranks; count *= 4) writer.commit(collectives(index++, count));
@@ -275,7 +164,6 @@ void write(const char* file, int ranks, std::uint64_t seed, std::size_t every) {
   writer.commit(gemms(index++, std::min(ranks, page_run::per_node)));
   writer.commit(memory(index++, std::min(ranks, page_run::per_node)));
   writer.commit(samples::overlaps(index++));
-  run.ended = run.created;
   writer.finish(run);
 }
 

@@ -10,59 +10,20 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "made_points.hpp"
 #include "results/writer/writer.hpp"
+#include "simulated_points.hpp"
 #include "tests/unit/bench_samples.hpp"
 
 namespace isoscale {
 namespace {
 
-constexpr int per_node = 8;
-
-results::RunData header(const std::string& id, const std::string& created, int ranks) {
-  results::RunData run;
-  run.id = id;
-  run.created = created;
-  run.ended = created;
-  run.isoscale_version = "0.2.0";
-  run.git_hash = "0123abc";
-  run.compiler = "GNU 12.2.0";
-  run.build_type = "Release";
-  run.device = "cuda";
-  run.device_detail = "cuBLAS 12.6, NCCL 2.27";
-  run.mpi_library = "Open MPI v4.1.4";
-  run.command_line = "isoscale run";
-  run.config_toml = "suite = \"quick\"\n";
-  run.ranks = ranks;
-  run.nodes = (ranks + per_node - 1) / per_node;
-  run.complete = true;
-  run.environment = {{"NCCL_DEBUG", "WARN"}, {"OMP_NUM_THREADS", "1"}};
-  for (int rank = 0; rank < ranks; ++rank) {
-    run.rank_facts.push_back({.rank = rank,
-                              .host = fmt::format("node{:04}", rank / per_node),
-                              .node = rank / per_node,
-                              .text = {{"cpu_model", "AMD EPYC 9654 96-Core Processor"},
-                                       {"gpu_name", "NVIDIA H200"},
-                                       {"gpu_uuid", fmt::format("GPU-{:032x}", rank)},
-                                       {"gpu_driver", "570.00"},
-                                       {"cuda_runtime", "13.0"},
-                                       {"nccl", "2.27.3"},
-                                       {"cublas", "13.0.0"},
-                                       {"os", "Linux 6.1.0"}},
-                              .number = {{"cores", 192},
-                                         {"bound_cores", 24},
-                                         {"memory_total", 2e12},
-                                         {"gpu_memory_total", 150e9},
-                                         {"gpu_sm_clock", 1.98e9},
-                                         {"gpu_power_limit", 700}}});
-  }
-  return run;
-}
+using page_run::per_node;
 
 void write(const std::filesystem::path& file, results::RunData run,
            const std::vector<results::PointData>& points) {
@@ -83,19 +44,22 @@ mesh::Shape hybrid_mesh(int ranks) {
 
 void make_big(const std::filesystem::path& file, int ranks) {
   const auto wanted = [](int size) {
-    return bench::Wanted{.workload = "hybrid",
-                         .model = "gpt-1.3b",
-                         .mesh = hybrid_mesh(size),
-                         .scaling = workloads::Scaling::weak,
-                         .options = {{"microbatch", "1"}, {"microbatches", "32"}}};
+    return page_run::Wanted{.workload = "hybrid",
+                            .scaling = workloads::Scaling::weak,
+                            .options = {{"microbatch", "1"}, {"microbatches", "32"}},
+                            .model = "gpt-1.3b",
+                            .mesh = hybrid_mesh(size),
+                            .samples = 120,
+                            .traced_ranks = 64};
   };
-  const results::RunData run = header("b16", "2026-01-02T03:04:05Z", ranks);
+  const results::RunData run = page_run::header(ranks, "b16", "2026-01-02T03:04:05Z");
   results::RunWriter writer{file, run, settings::IfExists::overwrite};
+  std::mt19937_64 random{1};
   int index = 0;
   for (int size = 1; size <= 64 && size < ranks; size *= 2) {
-    writer.commit(bench::make_point(index++, wanted(size)));
+    writer.commit(page_run::measured(index++, wanted(size), random));
   }
-  writer.commit(bench::make_point(index, wanted(ranks)));
+  writer.commit(page_run::measured(index, wanted(ranks), random));
   writer.finish(run);
 }
 
@@ -106,13 +70,11 @@ std::vector<results::PointData> quick_suite() {
                                          samples::overlaps(4)};
   const std::pair<const char*, int mesh::Shape::*> curves[] = {
       {"dp", &mesh::Shape::dp}, {"tp", &mesh::Shape::tp}, {"pp", &mesh::Shape::pp}};
-  const auto add = [&points](const char* workload, const mesh::Shape& shape) {
-    points.push_back(
-        bench::make_point(static_cast<int>(points.size()), {.workload = workload,
-                                                            .model = "tiny",
-                                                            .mesh = shape,
-                                                            .options = {{"bucket", "512KiB"}},
-                                                            .samples = 20}));
+  std::mt19937_64 random{1};
+  const auto add = [&](const char* workload, const mesh::Shape& shape) {
+    points.push_back(page_run::measured(
+        static_cast<int>(points.size()),
+        {.workload = workload, .model = "tiny", .mesh = shape, .samples = 40}, random));
   };
   for (const auto& [workload, axis] : curves) {
     for (int ranks = 1; ranks <= 8; ranks *= 2) {
@@ -132,13 +94,12 @@ void make_many(const std::filesystem::path& directory, int count) {
   std::filesystem::create_directories(directory);
   std::vector<results::PointData> points = quick_suite();
   for (int i = 0; i < count; ++i) {
-    results::RunData run =
-        header(fmt::format("{:032x}", i),
-               fmt::format("{}-{:02}-{:02}T03:04:05Z", 2023 + i / 336, 1 + i / 28 % 12, 1 + i % 28),
-               per_node);
+    results::RunData run = page_run::header(
+        per_node, fmt::format("{:032x}", i),
+        fmt::format("{}-{:02}-{:02}T03:04:05Z", 2023 + i / 336, 1 + i / 28 % 12, 1 + i % 28));
     for (results::RankFacts& facts : run.rank_facts) {
       facts.host = fmt::format("node{:04}", i % 40);
-      if (i % 2 == 1) facts.text["gpu_name"] = "NVIDIA H100 80GB HBM3";
+      if (i % 2 == 1) facts.text["gpu_name"] = "NVIDIA H200";
     }
     std::vector<results::PointData> mine = points;
     for (results::PointData& point : mine) {

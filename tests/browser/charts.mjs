@@ -3,7 +3,7 @@
 // Which charts there are, and what each must show. A chart that no line here knows fails the tests.
 import assert from "node:assert/strict";
 import {
-  checkIdeal, checkLines, drawnCurves, efficiencyInterval, pairs, samePairs, throughputInterval,
+  checkIdeal, checkLines, drawnCurves, efficiencyInterval, median, pairs, samePairs, throughputInterval,
 } from "./expected.mjs";
 import * as compared from "./compared.mjs";
 import * as micro from "./micro.mjs";
@@ -39,8 +39,7 @@ function overTime({ series }, { report }, [, number]) {
       const run = report.index.find((at) => at.id === id);
       return [Date.parse(run.created), run.experiments.find((at) => at.fingerprint === trend.fingerprint).throughput.value];
     });
-    const sorted = values.map(([, value]) => value).sort((a, b) => a - b);
-    const middle = (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
+    const middle = median(values.map(([, value]) => value));
     samePairs(pairs(series[i].data), values.map(([time, value]) => [time, value / middle]), trend.title);
   });
 }

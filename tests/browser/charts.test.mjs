@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { checkerOf, registry } from "./charts.mjs";
-import { close, drawAll, kindOf, named, open, optionOf, rawOf, reportOf, shared } from "./pages.mjs";
+import { close, drawAll, kindOf, named, onPage, optionOf, rawOf, reportOf, shared } from "./pages.mjs";
 
 after(close);
 
@@ -36,8 +36,7 @@ test("each checker had a chart to check", () => {
   }
 });
 
-test("a checker sees a number that is not the file's", async () => {
-  const { page, close: leave } = await open("run");
+test("a checker sees a number that is not the file's", onPage("run", async ({ page }) => {
   await drawAll(page);
   const from = { name: "run", report: reportOf("run"), raw: rawOf("run"), details: [] };
   const option = await optionOf(page, "efficiency");
@@ -45,8 +44,7 @@ test("a checker sees a number that is not the file's", async () => {
   line.data[0].value[1] *= 1 + 1e-6;
   assert.throws(() => checkerOf("efficiency")(option, from), assert.AssertionError);
   assert.throws(() => checkerOf("a chart of tomorrow"), /no checker/);
-  await leave();
-});
+}));
 
 for (const name of named("sample", "run", "launches", "index", "rich", "compare", "predict")) {
   test(`tables of ${name} have the numbers of their charts`, async () => {

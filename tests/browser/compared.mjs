@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: MIT
 // What the charts of a comparison must show: the numbers of compare --format json.
 import assert from "node:assert/strict";
-import { near, pairs, samePairs, throughputInterval } from "./expected.mjs";
-
-const known = (value) => typeof value === "number";
+import { known, near, pairs, samePairs, throughputInterval } from "./expected.mjs";
 
 export function differences({ series, state }, { report: { differences: all } }) {
   const of = (at) => (state.what === "throughput"

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, test } from "node:test";
 import { checkerOf } from "./charts.mjs";
-import { close, drawAll, named, open, optionOf, rawOf, reportOf, shared } from "./pages.mjs";
+import { close, drawAll, named, onPage, optionOf, rawOf, reportOf, shared } from "./pages.mjs";
 
 after(close);
 
@@ -68,8 +68,7 @@ for (const name of pages) {
   });
 }
 
-test("log and linear change the axes' types", async () => {
-  const { page, close: leave } = await open("run");
+test("log and linear change the axes' types", onPage("run", async ({ page }) => {
   await drawAll(page);
   const types = async () => {
     const { xAxis, yAxis } = await optionOf(page, "speedup");
@@ -84,11 +83,9 @@ test("log and linear change the axes' types", async () => {
   assert.deepEqual(await types(), ["value", "value"]);
   await press("ranks", "log");
   assert.deepEqual(await types(), ["log", "value"]);
-  await leave();
-});
+}));
 
-test("one filter holds in all sections, and the address keeps it", async () => {
-  const { page, said, close: leave } = await open("run");
+test("one filter holds in all sections, and the address keeps it", onPage("run", async ({ page, said }) => {
   await drawAll(page);
   const list = page.locator("#ranks .choices select").nth(1);
   const smallest = await list.locator("option").first().textContent();
@@ -110,8 +107,7 @@ test("one filter holds in all sections, and the address keeps it", async () => {
   await page.waitForFunction(() => window.isoscale !== undefined);
   assert.deepEqual([...new Set(await chosen())], [smallest]);
   assert.deepEqual(said, []);
-  await leave();
-});
+}));
 
 // Without the series, which are long, and are asked for often.
 const zoomOf = (page, id) => page.evaluate((of) => {

@@ -14,6 +14,13 @@ export function near(actual, wanted, what, relative = 1e-9) {
     `${what}: ${actual}, wanted ${wanted}`);
 }
 
+export const known = (value) => typeof value === "number";
+
+export function median(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
+}
+
 /** The value of an item of a series: bare or in an object. */
 export const valueOf = (item) => (item !== null && typeof item === "object" && !Array.isArray(item) ? item.value : item);
 

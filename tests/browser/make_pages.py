@@ -71,7 +71,8 @@ class Pages:
             with open(self.path(f"{name}.json"), "w", encoding="ascii") as out:
                 out.write(self.call(PROGRAM, "report", *files, "--format", "json"))
             with open(self.path(f"{name}.raw.json"), "w", encoding="ascii") as out:
-                out.write(self.call(sys.executable, "-B", os.path.join(HERE, "dump_run.py"), *files))
+                out.write(self.call(sys.executable, "-B", os.path.join(HERE, "dump_run.py"),
+                                    *files))
         self.listed.append({"name": name, "kind": kind})
 
     def index(self, name, *files):
@@ -104,20 +105,25 @@ class Pages:
     def measured(self):
         """What this machine is measured for, and predictions of it."""
         # Four ranks, which share cores where there are fewer.
-        self.measure("run.h5", 4, "--workload", "dp,pp,collectives,gemm,memory", "--ranks", "1,2,4", *LITTLE,
-                     "--set", "sizes=8KiB..2MiB*16", "--set", "largest=256", "--set", "cache=warm", "--set", "rotate=1MiB")
+        self.measure("run.h5", 4, "--workload", "dp,pp,collectives,gemm,memory", "--ranks", "1,2,4",
+                     *LITTLE,
+                     "--set", "sizes=8KiB..2MiB*16", "--set", "largest=256", "--set", "cache=warm",
+                     "--set", "rotate=1MiB")
         self.report("run", "run", "run.h5")
         self.hostile("run", 2 if self.whole else 4)  # it has curves
         # So little time that some batch sizes have too few plays for an interval.
-        self.call(*MPIEXEC, "2", PROGRAM, "run", "--workload", "infer", "--ranks", "1,2", "--set", "prompt=8",
-                  "--set", "output=4", "--max-time", "0.001s", "--quiet", "--output", "inference.h5")
+        self.call(*MPIEXEC, "2", PROGRAM, "run", "--workload", "infer", "--ranks", "1,2", "--set",
+                  "prompt=8",
+                  "--set", "output=4", "--max-time", "0.001s", "--quiet", "--output",
+                  "inference.h5")
         self.report("inference", "run", "inference.h5")
         for launch in ("launch_a", "launch_b", "launch_c"):
             self.measure(f"{launch}.h5", 2, "--workload", "dp", "--ranks", "1,2", *LITTLE)
         self.report("launches", "launches", "launch_a.h5", "launch_b.h5", "launch_c.h5")
         self.index("index", "launch_a.h5", "launch_b.h5", "launch_c.h5", "sample.h5")
         self.compare("compare", "launch_a.h5,launch_b.h5", "launch_c.h5")
-        self.measure("calibrated.h5", 2, "--device", "host", "--workload", "dp,calibrate", "--model", "tiny",
+        self.measure("calibrated.h5", 2, "--device", "host", "--workload", "dp,calibrate",
+                     "--model", "tiny",
                      "--ranks", "1,2", *LITTLE, "--set", "sizes=8..4MiB*8", "--set", "rotate=1MiB",
                      "--set", "shapes=64x64x64,256x256x256")
         self.predict("predict_far", "predict", "calibrated.h5", "--ranks", "64,128",
@@ -139,7 +145,8 @@ class Pages:
             # Control characters are refused; what JSON writes of the rest TOML reads.
             quoted = json.dumps("".join(letter for letter in name if letter.isprintable()))
             with open(self.path(f"sheet-{first:02}.toml"), "w", encoding="utf-8") as file:
-                file.write(re.sub(r"^name = .*$", lambda _: f"name = {quoted}", sheet, count=1, flags=re.MULTILINE))
+                file.write(re.sub(r"^name = .*$", lambda _: f"name = {quoted}", sheet, count=1,
+                                  flags=re.MULTILINE))
             self.predict(f"predict-hostile-{first:02}", "hostile", f"sheet-{first:02}.toml", *asked,
                          "--ranks", "8,16", "--set", "gemm=2x")
 

@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: MIT
 // What the charts of micro-benchmarks must show: the rows of the JSON report.
 import assert from "node:assert/strict";
-import { near, pairs, samePairs } from "./expected.mjs";
+import { known, median, near, pairs, samePairs, valueOf } from "./expected.mjs";
 
 const others = ["gemm", "memory", "p2p", "overlap", "infer"];
-const known = (value) => typeof value === "number";
 
 /** Rows of all points that pass, each with its point. */
 function rowsOf(report, passes) {
@@ -108,11 +107,6 @@ export function memorySizes(option, { report }) {
 
 const pairKeys = { bandwidth: "bandwidth", latency: "latency", "both ways": "bidirectional" };
 
-function median(values) {
-  const sorted = [...values].sort((a, b) => a - b);
-  return (sorted[Math.ceil(sorted.length / 2) - 1] + sorted[Math.floor(sorted.length / 2)]) / 2;
-}
-
 export function pairsMatrix(option, { report }) {
   const point = pointOf(option, report, "p2p");
   const rows = point.rows.filter((row) => row.op === "p2p" && row.src !== undefined);
@@ -125,25 +119,19 @@ export function pairsMatrix(option, { report }) {
     const own = rows.filter((at) => at.class === row.class && known(at[key])).map((at) => at[key]);
     return row[key] / median(own) - 1;
   };
-  const drawn = new Map(option.series[0].data.map((item) => valueTriple(item)).map(([x, y, at]) => [`${y} ${x}`, at]));
+  const drawn = new Map(option.series[0].data.map(valueOf).map(([x, y, at]) => [`${y} ${x}`, at]));
   const shown = rows.filter((row) => known(row[key]));
   assert.equal(drawn.size, shown.length);
-  const medians = new Map();
   for (const row of shown) {
     const at = drawn.get(`${ranks.indexOf(row.src_world_rank)} ${ranks.indexOf(row.dst_world_rank)}`);
-    if (option.state.colour === "value") near(at, row[key], `${row.src} to ${row.dst}`);
-    else {
-      const id = row.class;
-      if (!medians.has(id)) medians.set(id, row[key] / (value(row) + 1));
-      assert.ok(Math.abs(at - (row[key] / medians.get(id) - 1)) < 1e-9, `${row.src} to ${row.dst}: ${at}`);
-    }
+    const what = `${row.src} to ${row.dst}: ${at}`;
+    if (option.state.colour === "value") near(at, row[key], what);
+    else assert.ok(Math.abs(at - value(row)) < 1e-9, what);
   }
   const slow = point.slow_pairs.filter((at) => at.quantity === key).map((at) => `${ranks.indexOf(at.dst_world_rank)} ${ranks.indexOf(at.src_world_rank)}`);
   const outlined = option.series.find(({ name }) => name === "\0slow").data.map(([x, y]) => `${x} ${y}`);
   assert.deepEqual(outlined.sort(), slow.sort(), "slow pairs are outlined");
 }
-
-const valueTriple = (item) => (Array.isArray(item) ? item : item.value);
 
 /** Only what has an interval is joined by lines, and on the frontier. */
 export function inferenceFrontier({ series }, { report }) {

@@ -3,25 +3,22 @@
 // Every page opens from disk without a network and without a complaint, and draws all its charts.
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { assertDrawn, close, drawAll, kindOf, named, open, urlOf } from "./pages.mjs";
+import { assertDrawn, close, drawAll, kindOf, named, onPage, urlOf } from "./pages.mjs";
 
 after(close);
 
 // Those with hostile texts are opened in hostile.test.mjs, with the same questions.
 for (const name of named().filter((at) => kindOf(at) !== "hostile")) {
-  test(`${name} opens and draws all its charts`, async () => {
-    const { page, said, asked, close: leave } = await open(name);
+  test(`${name} opens and draws all its charts`, onPage(name, async ({ page, said, asked }) => {
     const ids = await drawAll(page);
     if (!["sample", "index", "rich"].includes(kindOf(name))) assert.ok(ids.length > 0, "no charts");
     await assertDrawn(page);
     assert.deepEqual(said, []);
     assert.deepEqual(asked, [urlOf(name)]);
-    await leave();
-  });
+  }));
 }
 
-test("a picture that is on the page has ink on it", async () => {
-  const { page, close: leave } = await open("run");
+test("a picture that is on the page has ink on it", onPage("run", async ({ page }) => {
   const ids = await drawAll(page);
   const colours = await page.evaluate((all) => all.map((id) => {
     const canvas = window.isoscale.charts[id].canvas.querySelector("canvas");
@@ -29,11 +26,9 @@ test("a picture that is on the page has ink on it", async () => {
     return new Set(new Uint32Array(data.buffer)).size;
   }), ids);
   colours.forEach((count, i) => assert.ok(count > 8, `${ids[i]}: ${count} colours`));
-  await leave();
-});
+}));
 
-test("what a page may not do, the browser keeps it from doing", async () => {
-  const { page, said, close: leave } = await open("run");
+test("what a page may not do, the browser keeps it from doing", onPage("run", async ({ page, said }) => {
   const done = await page.evaluate(async () => {
     const fetched = await fetch("https://example.org/").then(() => "fetched", () => "kept");
     const image = await new Promise((settle) => {
@@ -61,11 +56,8 @@ test("what a page may not do, the browser keeps it from doing", async () => {
   for (const what of ["x[.]png", "x[.]js", "example[.]org/"]) {
     assert.ok(said.some((line) => new RegExp(what, "i").test(line)), `${what}: ${said.join("; ")}`);
   }
-  await leave();
-});
+}));
 
-test("without JavaScript the page says what it needs", async () => {
-  const { page, close: leave } = await open("run", { javaScriptEnabled: false });
+test("without JavaScript the page says what it needs", onPage("run", { javaScriptEnabled: false }, async ({ page }) => {
   assert.match(await page.locator("main").innerText(), /JavaScript/);
-  await leave();
-});
+}));

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { curvesOf, near } from "./expected.mjs";
-import { close, drawAll, named, open, reportOf, shared } from "./pages.mjs";
+import { close, drawAll, named, onPage, reportOf, shared } from "./pages.mjs";
 
 after(close);
 
@@ -19,8 +19,7 @@ async function openTable(page, id) {
   return page.locator(`figure[id="${id}"] .table`);
 }
 
-test("tables sort by a click on a header and by key", async () => {
-  const { page, close: leave } = await open("run");
+test("tables sort by a click on a header and by key", onPage("run", async ({ page }) => {
   const table = await openTable(page, "efficiency");
   const at = (await table.locator("thead th").allInnerTexts()).indexOf("ranks");
   const header = table.locator("thead th").nth(at);
@@ -38,8 +37,7 @@ test("tables sort by a click on a header and by key", async () => {
   await table.locator("thead th").nth(0).getByRole("button").press("Space");
   assert.equal(await header.getAttribute("aria-sort"), null);
   assert.equal(await table.locator("thead th").nth(0).getAttribute("aria-sort"), "ascending");
-  await leave();
-});
+}));
 
 /** RFC 4180. */
 function parseCsv(text) {
@@ -59,8 +57,7 @@ function parseCsv(text) {
 }
 
 for (const clipboard of ["the clipboard", "no clipboard"]) {
-  test(`copy as CSV gives the numbers as they are (${clipboard})`, async () => {
-    const { page, close: leave } = await open("run");
+  test(`copy as CSV gives the numbers as they are (${clipboard})`, onPage("run", async ({ page }) => {
     await page.evaluate((how) => {
       const write = how === "the clipboard"
         ? async (text) => { window.copied = text; }
@@ -87,8 +84,7 @@ for (const clipboard of ["the clipboard", "no clipboard"]) {
     assert.equal(await table.getByRole("columnheader", { name: "step time", exact: true }).count(), 1);
     assert.deepEqual(parsed.slice(1), rows.map((row) => row.map((value) => (value === null ? "" : String(value)))));
     assert.ok(rows.flat().some((value) => typeof value === "number" && !Number.isInteger(value)));
-    await leave();
-  });
+  }));
 }
 
 const themeOf = (page) => page.evaluate(() => ({
@@ -97,8 +93,7 @@ const themeOf = (page) => page.evaluate(() => ({
   ink: window.isoscale.charts.efficiency.instance.getOption().textStyle.color,
 }));
 
-test("colours follow the system, and the button", async () => {
-  const { page, close: leave } = await open("run", { colorScheme: "light" });
+test("colours follow the system, and the button", onPage("run", { colorScheme: "light" }, async ({ page }) => {
   await drawAll(page);
   const light = await themeOf(page);
   assert.equal(light.theme, "light");
@@ -114,19 +109,15 @@ test("colours follow the system, and the button", async () => {
     seen.push([await button.innerText(), (await themeOf(page)).theme]);
   }
   assert.deepEqual(seen, [["colours: light", "light"], ["colours: dark", "dark"], ["colours: auto", "dark"]]);
-  await leave();
-});
+}));
 
-test("a page that is opened in the dark is dark", async () => {
-  const { page, close: leave } = await open("run", { colorScheme: "dark" });
+test("a page that is opened in the dark is dark", onPage("run", { colorScheme: "dark" }, async ({ page }) => {
   await drawAll(page);
   assert.equal((await themeOf(page)).theme, "dark");
-  await leave();
-});
+}));
 
 for (const scheme of ["light", "dark"]) {
-  test(`on paper all charts are there, on white (${scheme})`, async () => {
-    const { page, said, close: leave } = await open(full, { colorScheme: scheme });
+  test(`on paper all charts are there, on white (${scheme})`, onPage(full, { colorScheme: scheme }, async ({ page, said }) => {
     const before = await page.evaluate(() => Object.values(window.isoscale.charts).filter(({ drawn }) => !drawn).length);
     await page.evaluate(() => {
       window.addEventListener("beforeprint", () => {
@@ -152,14 +143,12 @@ for (const scheme of ["light", "dark"]) {
     await page.emulateMedia({ media: "screen" });
     assert.equal((await themeOf(page)).theme, scheme, "after printing");
     assert.deepEqual(said, []);
-    await leave();
-  });
+  }));
 }
 
 const narrow = named().filter((name) => !name.includes("hostile") || /-(?:00|08|kinds|long)$/.test(name));
 for (const name of narrow) {
-  test(`${name} fits 400 and 1280 pixels`, async () => {
-    const { page, close: leave } = await open(name, { viewport: { width: 400, height: 800 } });
+  test(`${name} fits 400 and 1280 pixels`, onPage(name, { viewport: { width: 400, height: 800 } }, async ({ page }) => {
     await drawAll(page);
     await page.evaluate(() => document.querySelectorAll("details").forEach((at) => { at.open = true; }));
     for (const width of [400, 1280]) {
@@ -179,14 +168,12 @@ for (const name of narrow) {
       });
       assert.ok(wide <= width, `${wide} of ${width} pixels wide because of ${culprits.join("; ")}`);
     }
-    await leave();
-  });
+  }));
 }
 
 const controls = "a[href], button, select, input, summary, [tabindex='0']";
 
-test("Tab reaches every control, in the order of the page, and each has a name", async () => {
-  const { page, close: leave } = await open(full);
+test("Tab reaches every control, in the order of the page, and each has a name", onPage(full, async ({ page }) => {
   await drawAll(page);
   await page.evaluate((which) => {
     // The content of closed details is laid out, but nobody can see or reach it.
@@ -214,8 +201,7 @@ test("Tab reaches every control, in the order of the page, and each has a name",
     assert.ok(at.outline, `no focus ring: ${at.where}`);
   }
   assert.deepEqual(order, [...Array(count).keys()]);
-  await leave();
-});
+}));
 
 test("headings, landmarks and ids are those of a document", async () => {
   const { page } = await shared(full);

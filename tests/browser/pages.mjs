@@ -83,6 +83,20 @@ export async function open(name, { before = null, ...how } = {}) {
   return { context, page, said, asked, close: () => context.close() };
 }
 
+/**
+ * A test of a page of its own, closed however the test ends: onPage(NAME, [HOW,] WORK), where WORK
+ * is given what open(NAME, HOW) gives.
+ */
+export const onPage = (name, ...rest) => async () => {
+  const [work, how] = rest.reverse();
+  const made = await open(name, how);
+  try {
+    await work(made);
+  } finally {
+    await made.close();
+  }
+};
+
 const opened = new Map();
 
 /**

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { near } from "./expected.mjs";
-import { close, drawAll, named, open, optionOf, reportOf } from "./pages.mjs";
+import { close, drawAll, named, onPage, optionOf, reportOf } from "./pages.mjs";
 
 after(close);
 
@@ -46,8 +46,7 @@ test("there are predictions of runs, data sheets and searches", () => {
 });
 
 for (const name of pages) {
-  test(`the table of ${name} has the numbers of the JSON report`, async () => {
-    const { page, said, close: leave } = await open(name);
+  test(`the table of ${name} has the numbers of the JSON report`, onPage(name, async ({ page, said }) => {
     const report = reportOf(name);
     const rows = await copied(page, "predict-numbers");
     const wanted = [
@@ -84,11 +83,9 @@ for (const name of pages) {
       assert.equal(rows[i].notes.includes("does not fit"), point.fits === false, what);
     });
     assert.deepEqual(said, []);
-    await leave();
-  });
+  }));
 
-  test(`the first screen of ${name} says what would be reached`, async () => {
-    const { page, close: leave } = await open(name);
+  test(`the first screen of ${name} says what would be reached`, onPage(name, async ({ page }) => {
     const report = reportOf(name);
     const curves = [report.curve, ...report.what_if];
     const shown = await page.locator("#overview article.card").evaluateAll((cards) => cards.map((card) => ({
@@ -108,13 +105,11 @@ for (const name of pages) {
       assert.ok(text.includes(said), said);
     }
     assert.ok((await page.title()).includes("predicted on"));
-    await leave();
-  });
+  }));
 }
 
 for (const name of pages.filter((at) => reportOf(at).best.length > 0)) {
-  test(`${name} says why each candidate loses`, async () => {
-    const { page, close: leave } = await open(name);
+  test(`${name} says why each candidate loses`, onPage(name, async ({ page }) => {
     const { best } = reportOf(name);
     const rows = await copied(page, "best-table");
     assert.equal(rows.length, best.length);
@@ -126,13 +121,11 @@ for (const name of pages.filter((at) => reportOf(at).best.length > 0)) {
       assert.equal(rows[i]["why it loses to the first"], at.why_not ?? "");
       assert.equal(rows[i].microbatch, at.options.microbatch ?? "");
     });
-    await leave();
-  });
+  }));
 }
 
 for (const name of pages.filter((at) => reportOf(at).what_if.length > 0)) {
-  test(`${name} shows intervals of all curves when asked to`, async () => {
-    const { page, close: leave } = await open(name);
+  test(`${name} shows intervals of all curves when asked to`, onPage(name, async ({ page }) => {
     await drawAll(page);
     const bands = async () => (await optionOf(page, "predict-efficiency")).series.filter(({ type }) => type === "custom").length;
     const of = (curve) => (curve.points.some(({ efficiency: at }) => at && at.lower < at.upper) ? 1 : 0);
@@ -140,6 +133,5 @@ for (const name of pages.filter((at) => reportOf(at).what_if.length > 0)) {
     assert.equal(await bands(), of(report.curve));
     await page.locator("#predict-efficiency").getByRole("button", { name: "all", exact: true }).click();
     assert.equal(await bands(), [report.curve, ...report.what_if].reduce((sum, curve) => sum + of(curve), 0));
-    await leave();
-  });
+  }));
 }

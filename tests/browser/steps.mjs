@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 // What the charts of steps must show: parts, causes, and what h5py reads of the files.
 import assert from "node:assert/strict";
-import { curvesOf, drawnCurves, near, pairs, valueOf } from "./expected.mjs";
+import { curvesOf, drawnCurves, median, near, pairs, valueOf } from "./expected.mjs";
 
 const parts = ["compute", "copies", "transfer", "wait", "bubble", "gap", "other"];
 const rounded = 2e-5; // what is only in pictures has six digits
@@ -181,11 +181,6 @@ export function stepsDistribution(option, from) {
     near(line[100][0] / unit, times.at(-1), "longest", 4 * rounded);
     near(line[0][0] / unit, times[0], "shortest", 4 * rounded);
   });
-}
-
-function median(values) {
-  const sorted = [...values].sort((a, b) => a - b);
-  return (sorted[Math.ceil(sorted.length / 2) - 1] + sorted[Math.floor(sorted.length / 2)]) / 2;
 }
 
 export function rankMap(option, from) {

@@ -1,29 +1,13 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
-"""Micro-benchmarks as whole programs: on the host, and on GPUs that are stand-ins, so no time means
-anything. Environment: see device_test.py.
+"""Micro-benchmarks, and two transports as two points of one run: on the host, and on GPUs that are
+stand-ins, so no time means anything. Environment: see device_test.py.
 """
 
-import h5py
-
 import device_test
+from run_rows import rows_of
 
 QUICK = ["--max-time", "0.2s", "--precision", "50%", "--force", "--output", "run.h5"]
-
-
-def rows_of(path):
-    """The rows of the last point of a run file, as dictionaries."""
-    with h5py.File(path, "r") as file:
-        points = file["points"]
-        rows = points[max(points, key=int)]["rows"]
-        columns = {name: column.asstr()[:] for name, column in rows["text"].items()}
-        columns |= {name: column[:] for name, column in rows["number"].items()}
-        columns["reason"] = rows["reason"].asstr()[:]
-        columns |= {name: rows[name][:] for name in ("status", "wrong", "plays")}
-        return [{name: column[i] for name, column in columns.items()}
-                for i in range(len(columns["status"]))]
-
-
 OK, FAILED, SKIPPED = range(3)
 
 
@@ -80,9 +64,8 @@ class Pairs(device_test.Case):
             self.assertTrue(name.startswith("same node"), name)
 
     def test_a_pair_below_what_is_expected_fails_the_run(self):
-        done = self.isoscale("run", "--device", "host", "--workload", "p2p", "--ranks", "2",
+        done = self.ended(1, "run", "--device", "host", "--workload", "p2p", "--ranks", "2",
                              "--set", "expect=900TB", "--set", "kinds=bandwidth", *QUICK, ranks=2)
-        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         rows = rows_of(self.path("run.h5"))
         self.assertEqual({row["status"] for row in rows}, {FAILED})
         for row in rows:
@@ -119,7 +102,8 @@ class Collectives(device_test.Case):
 
     def test_copies_fill_the_machine(self):
         self.measured("--device", "host", "--fill", "replicas", "--set", "sizes=1KiB", ranks=1)
-        self.run_ok("run", "--device", "host", "--workload", "collectives", "--ranks", "2", "--fill",
+        self.run_ok("run", "--device", "host", "--workload", "collectives", "--ranks", "2",
+                    "--fill",
                     "replicas", "--set", "sizes=1KiB", *QUICK, ranks=4)
 
     def test_gpus(self):
@@ -135,10 +119,9 @@ class Collectives(device_test.Case):
 
     def test_ranks_that_share_a_gpu_are_compared_and_not_measured(self):
         self.install("ISOSCALE_PLUGIN_STANDIN")
-        done = self.isoscale("run", "--device", "cuda", "--share-gpu", "--workload", "collectives",
+        done = self.ended(0, "run", "--device", "cuda", "--share-gpu", "--workload", "collectives",
                              "--ranks", "2", "--set", "sizes=1KiB", "--set", "rotate=1KiB", *QUICK,
                              ranks=2, ISOSCALE_STANDIN_GPUS="1")
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         for row in rows_of(self.path("run.h5")):
             self.assertEqual((row["status"], row["plays"]), (SKIPPED, 0), row)
             self.assertEqual(row["wrong"], -1 if row["op"] == "barrier" else 0, row)
@@ -155,7 +138,7 @@ class Parts(device_test.Case):
             with self.subTest(device=device, dtype=dtype):
                 self.run_ok("run", "--device", device, "--dtype", dtype, "--workload", "gemm",
                             "--ranks", "2", *self.SHAPES, "--set", "rotate=64KiB", *QUICK, ranks=2)
-                point = self.run_of()["points"][0]
+                point = self.points_in()[0]
                 self.assertTrue(point["verified"])
                 self.assertEqual(len(point["rows"]), 4)
                 self.assertEqual([row["wrong"] for row in rows_of(self.path("run.h5"))], [0] * 4)
@@ -169,7 +152,8 @@ class Parts(device_test.Case):
                                            delta=1e-6 * row["flops"])
 
     def test_overlap_has_each_part_alone_and_together(self):
-        self.run_ok("run", "--device", "host", "--workload", "overlap", "--ranks", "2", *self.SHAPES,
+        self.run_ok("run", "--device", "host", "--workload", "overlap", "--ranks", "2",
+                    *self.SHAPES,
                     "--set", "sizes=4KiB", *QUICK, ranks=2)
         rows = rows_of(self.path("run.h5"))
         self.assertEqual([row["part"] for row in rows[:5]],
@@ -180,7 +164,7 @@ class Parts(device_test.Case):
     def test_a_multiplication_that_only_waits_is_not_compared(self):
         self.run_ok("run", "--device", "host", "--workload", "gemm", "--ranks", "1", *self.SHAPES,
                     "--inject", "delay=20GFLOP/s", *QUICK)
-        self.assertIsNone(self.run_of()["points"][0]["verified"])
+        self.assertIsNone(self.points_in()[0]["verified"])
         self.assertEqual({row["wrong"] for row in rows_of(self.path("run.h5"))}, {-1})
 
     def test_a_calibrated_run_has_its_ceiling(self):
@@ -191,7 +175,8 @@ class Parts(device_test.Case):
         ceiling = run["calibration"]["ceilings"][0]["flops"]
         dp = next(point for point in run["points"] if point["workload"] == "dp")
         self.assertAlmostEqual(dp["mfu"], dp["flops_per_rank"] / ceiling, delta=1e-6)
-        self.assertIn("of what the link gives alone", self.run_ok("report", "run.h5", "--detail").stdout)
+        self.assertIn("the link gives", self.run_ok("report", "run.h5",
+                                                                  "--detail").stdout)
 
 
 class Algorithms(device_test.Case):
@@ -226,3 +211,56 @@ class Algorithms(device_test.Case):
                                        places=10)
             else:
                 self.assertNotEqual(row["estimate"], row["estimate"])  # NaN: it says nothing
+
+
+PAIR = ["run", "--workload", "hybrid", "--mesh", "tp=2", "--ranks", "2", "--set",
+        "transport=nccl,symmetric", *device_test.QUICK]
+OUTPUT = ["--force", "--output", "run.h5"]
+
+
+class Transport(device_test.Case):
+    """transport=nccl,symmetric: an A/B pair."""
+
+    def test_host_skips_the_one_it_lacks(self):
+        self.run_ok(*PAIR, "--device", "host", *OUTPUT, ranks=2)
+        plain, symmetric = self.points_in()
+        self.assertEqual((plain["options"]["transport"], plain["status"]), ("nccl", "ok"))
+        self.assertEqual((symmetric["options"]["transport"], symmetric["status"]),
+                         ("symmetric", "skipped"))
+        self.assertIn("symmetric windows: --device cuda", symmetric["reason"])
+        self.assertIsNone(symmetric["verified"])
+
+    def test_dry_run_says_so_beforehand(self):
+        done = self.run_ok(*PAIR, "--device", "host", "--dry-run", ranks=2)
+        self.assertIn("skipped: transport=symmetric", done.stdout)
+
+    def test_alone_on_the_host_there_is_nothing_to_run(self):
+        alone = [word.replace("nccl,symmetric", "symmetric") for word in PAIR]
+        self.assert_refused(self.isoscale(*alone, "--device", "host", *OUTPUT, ranks=2),
+                            "nothing is left", "symmetric windows")
+
+    def test_an_unknown_transport_is_named(self):
+        wrong = [word.replace("nccl,symmetric", "nccl,smoke") for word in PAIR]
+        self.assert_refused(self.isoscale(*wrong, "--device", "host", *OUTPUT, ranks=2), "smoke")
+
+    def test_gpus_play_both(self):
+        self.install("ISOSCALE_PLUGIN_STANDIN")
+        self.run_ok(*PAIR, "--device", "cuda", *OUTPUT, ranks=2)
+        for point, transport in zip(self.points_in(), ["nccl", "symmetric"], strict=True):
+            self.assertEqual((point["options"]["transport"], point["status"], point["verified"]),
+                             (transport, "ok", True), point["reason"])
+
+    def test_a_type_without_kernel_is_skipped(self):
+        self.install("ISOSCALE_PLUGIN_STANDIN")
+        self.run_ok(*PAIR, "--device", "cuda", "--dtype", "f64", *OUTPUT, ranks=2)
+        plain, symmetric = self.points_in()
+        self.assertEqual((plain["status"], symmetric["status"]), ("ok", "skipped"))
+        self.assertIn("all_reduce of f64", symmetric["reason"])
+
+    def test_pairs_by_puts(self):
+        self.install("ISOSCALE_PLUGIN_STANDIN")
+        self.run_ok("run", "--workload", "p2p", "--device", "cuda", "--ranks", "2", "--set",
+                    "transport=nccl,symmetric", "--set", "size=64KiB", "--max-time", "2s", *OUTPUT,
+                    ranks=2)
+        for point in self.points_in():
+            self.assertEqual((point["status"], point["verified"]), ("ok", True), point["reason"])

@@ -17,8 +17,7 @@ import harness
 
 # Stand-ins are slow, and so are programs that are started many times.
 MODEL = "hidden = 64\nffn = 128\nheads = 4\nlayers = 4\nsequence = 16\nvocabulary = 64\n"
-QUICK = ["--max-time", "0.2s", "--model", "small.toml", "--set", "batch=4", "--set",
-         "microbatch=2"]
+QUICK = ["--max-time", "0.2s", "--model", "small.toml", "--set", "batch=4", "--set", "microbatch=2"]
 
 
 class Case(harness.Case):
@@ -48,7 +47,7 @@ class Plugin(Case):
     def test_absent(self):
         for ranks in (None, 2):
             self.assert_refused(self.isoscale("run", "--device", "cuda", ranks=ranks),
-                                "there is no CUDA plugin", self.installation, "--device host")
+                                "no CUDA plugin", self.installation, "--device host")
         self.assertEqual(self.files(), ["small.toml"])
 
     def test_in_lib_beside_bin(self):
@@ -78,7 +77,7 @@ class Plugin(Case):
         for option in ["--graph", "--share-gpu"]:
             with self.subTest(option=option):
                 self.assert_refused(self.isoscale("run", "--workload", "dp", option, *QUICK),
-                                    option, "there is no CUDA plugin")
+                                    option, "no CUDA plugin")
                 self.assertEqual(self.files(), ["small.toml"])
 
     def test_a_plan_for_gpus_needs_none(self):
@@ -117,7 +116,8 @@ class FirstContact(Case):
     def test_tells_what_failed(self):
         status, verdicts = self.played("0", "8")
         self.assertEqual(status, 1, verdicts)
-        self.assertEqual((verdicts["point"], verdicts["run files can be read"]), ("FAILED", "skipped"))
+        self.assertEqual((verdicts["point"], verdicts["run files can be read"]), ("FAILED",
+                                                                                  "skipped"))
 
 
 class Stuck(Case):
@@ -129,11 +129,11 @@ class Stuck(Case):
 
     def end(self, *arguments, **environment):
         """Two ranks of a point, of which the second does what the stand-in was told."""
-        done = self.isoscale("run", "--device", "cuda", "--output", "run.h5", "--force",
-                             *QUICK[2:], "--max-time", "60s", "--ranks", "2", "--workload", "dp", "--timeout",
+        done = self.ended(4, "run", "--device", "cuda", "--output", "run.h5", "--force",
+                             *QUICK[2:], "--max-time", "60s", "--ranks", "2", "--workload", "dp",
+                          "--timeout",
                              f"{3 * harness.PATIENCE}s", *arguments, ranks=2, **environment)
-        self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
-        points = self.run_of()["points"]
+        points = self.points_in()
         self.assertEqual([point["status"] for point in points], ["failed"])
         return points[0]["reason"], json.loads(self.read("run.h5.hang.json"))
 
@@ -142,19 +142,21 @@ class Stuck(Case):
             with self.subTest(graph=graph):
                 reason, hang = self.end(*graph, ISOSCALE_STANDIN_ENDLESS="1:3000")
                 self.assertRegex(reason, r"^hang: rank 1 is in gemm, (forward|backward), layer \d")
-                self.assertRegex(hang["first_op"], r"^all_reduce of .* along dp, .*\(play \d+, call \d+\)")
+                self.assertRegex(hang["first_op"],
+                                 r"^all_reduce of .* along dp, .*\(play \d+, call \d+\)")
                 self.assertEqual((hang["waiting"], hang["absent"]), ([0], [1]))
                 self.assertEqual([rank["rank"] for rank in hang["ranks"]], [0, 1])
 
     def test_a_communicator_that_is_never_ready_ends_the_run_and_is_named(self):
         limit, name = 2 * harness.PATIENCE, "dp+cp+ep on dp"
-        done = self.isoscale("run", "--device", "cuda", "--output", "run.h5", *QUICK, "--ranks", "2",
+        done = self.ended(4, "run", "--device", "cuda", "--output", "run.h5", *QUICK, "--ranks",
+                          "2",
                              "--workload", "dp,tp", "--timeout", f"{limit}s", ranks=2,
                              ISOSCALE_STANDIN_ENDLESS_COMMUNICATOR=name)
-        self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
-        [point] = self.run_of()["points"]
+        [point] = self.points_in()
         self.assertEqual(point["status"], "failed")
-        self.assertRegex(point["reason"], "^hang: rank 0 failed: rank 0: NCCL communicator " + re.escape(
+        self.assertRegex(point["reason"],
+                         "^hang: rank 0 failed: rank 0: NCCL communicator " + re.escape(
             f"{name} was not ready after {round(limit * 0.9, 3):g} s"))
 
     def test_a_gpu_that_fails_ends_the_run_and_is_named(self):
@@ -205,7 +207,8 @@ class Played(Case):
         self.assertEqual([(point["status"], point["verified"], point["options"]["registration"])
                           for point in run["points"]],
                          [("ok", True, "none"), ("ok", True, "local")])
-        done = self.isoscale("run", "--device", "host", "--workload", "tp", *QUICK, "--output", "host.h5",
+        done = self.isoscale("run", "--device", "host", "--workload", "tp", *QUICK, "--output",
+                             "host.h5",
                              "--set", "registration=local", ranks=2)
         self.assertIn("registers no memory", done.stdout + done.stderr)
 
@@ -254,7 +257,7 @@ class Played(Case):
         done = self.run_ok("run", "--max-time", "0.2s", "--output", "run.h5", "--set",
                            "shapes=powers", "--set", "largest=512", **tight)
         self.assertIn("model: gpt-125m in bf16", done.stdout)
-        self.assertEqual({(p["model"], p["dtype"], p["status"]) for p in self.run_of()["points"][1:]},
+        self.assertEqual({(p["model"], p["dtype"], p["status"]) for p in self.points_in()[1:]},
                          {("gpt-125m", "bf16", "skipped")})
         self.run_ok("run", "--resume", "run.h5", **tight)
 

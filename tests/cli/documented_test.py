@@ -146,7 +146,8 @@ class Documented(harness.Case):
         return tried
 
     def shown_in_documents(self):
-        pages = [os.path.join(ROOT, "README.md"), *sorted(glob.glob(os.path.join(ROOT, "docs/**/*.md"),
+        pages = [os.path.join(ROOT, "README.md"), *sorted(glob.glob(os.path.join(ROOT,
+                                                                                 "docs/**/*.md"),
                                                                     recursive=True))]
         for page in pages:
             text = fenced(self.read(page))

@@ -8,7 +8,6 @@ ISOSCALE_HANGS: how many random hangs are made (default 100). ISOSCALE_SEED: of 
 import glob
 import json
 import os
-import random
 import signal
 import subprocess
 import time
@@ -42,7 +41,8 @@ def ranks_of(output):
             if output.encode() not in words or not words[0].endswith(b"isoscale"):
                 continue
             with open(os.path.join(folder, "environ"), "rb") as file:
-                settings = dict(line.split(b"=", 1) for line in file.read().split(b"\0") if b"=" in line)
+                settings = dict(line.split(b"=",
+                                           1) for line in file.read().split(b"\0") if b"=" in line)
             rank = settings.get(b"OMPI_COMM_WORLD_RANK", settings.get(b"PMI_RANK", b"0"))
             found[int(rank)] = int(folder.rsplit("/", 1)[1])
         except OSError:  # it has just ended, or is none of the ranks
@@ -61,13 +61,15 @@ def end_ranks_of(output):
 
 
 # Only the first of these ranks gets as far as MPI.
-ALONE = ["sh", "-c", 'test "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 0 || exec sleep 60; exec "$@"', "sh"]
+ALONE = ["sh", "-c", 'test "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 0 || exec sleep 60; exec "$@"',
+         "sh"]
 
 
 class Case(harness.Case):
     def launch(self, ranks, *arguments, limit=tuple(LIMITED), by=(), mpiexec=True, workload="dp"):
         self.output = self.path("run.h5")
-        launcher = self.started(*POINTS, workload, "--output", self.output, *limit, *arguments, by=by,
+        launcher = self.started(*POINTS, workload, "--output", self.output, *limit, *arguments,
+                                by=by,
                                 ranks=ranks if mpiexec else None, stdout=subprocess.PIPE)
         self.addCleanup(self.end_all)
         return launcher
@@ -84,6 +86,12 @@ class Case(harness.Case):
             if text in line:
                 return said
         self.fail(f"the run ended before it said '{text}':\n{said}")
+
+    def assert_end(self, launcher, code, seconds=30):
+        """What was said until the launch ended, with this exit code."""
+        _, said = launcher.communicate(timeout=seconds * harness.PATIENCE)
+        self.assertEqual(launcher.returncode, code, said)
+        return said
 
     def wait_until_measuring(self, launcher, ranks):
         """Until all ranks play steps, which takes them processor time."""
@@ -102,15 +110,16 @@ class Case(harness.Case):
 class Hangs(Case):
     def resume(self, *arguments):
         done = self.isoscale("run", "--resume", "run.h5", *arguments, ranks=3)
-        return done, {point["index"]: point["status"] for point in self.run_of()["points"]}
+        return done, {point["index"]: point["status"] for point in self.points_in()}
 
     def test_two_resumes_get_past_a_point_that_always_hangs(self):
         self.output = self.path("run.h5")
-        self.write("e.toml", "".join(f'[[experiment]]\nworkload = "{workload}"\nmax_ranks = {most}\n'
+        self.write("e.toml",
+                   "".join(f'[[experiment]]\nworkload = "{workload}"\nmax_ranks = {most}\n'
                                      for workload, most in (("dp", 3), ("tp", 2), ("pp", 2))))
-        done = self.isoscale("run", "e.toml", *POINTS[1:-1], *LIMITED, "--max-time", "0.3s", "--ranks",
+        done = self.ended(4, "run", "e.toml", *POINTS[1:-1], *LIMITED, "--max-time", "0.3s",
+                          "--ranks",
                              "2,3", "--inject", "stuck=2:spin", "--output", self.output, ranks=3)
-        self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
         run, hang = self.run_of(), self.hang_of()
         self.assertEqual([point["status"] for point in run["points"]], ["ok", "failed"])
         self.assertRegex(run["points"][1]["reason"], r"^hang: rank 2 is in gemm")
@@ -132,11 +141,10 @@ class Hangs(Case):
         time.sleep(harness.PATIENCE)
         os.kill(ranks_of(self.output)[0], signal.SIGSTOP)
         self.wait_for(launcher, "rank 0 never answered")
-        launcher.communicate(timeout=30 * harness.PATIENCE)
-        self.assertEqual(launcher.returncode, 4)
-        self.assertEqual(len(self.run_of()["points"]), 1)
+        self.assert_end(launcher, 4)
+        self.assertEqual(len(self.points_in()), 1)
         self.assertEqual(self.isoscale("run", "--resume", "run.h5", ranks=2).returncode, 1)
-        points = self.run_of()["points"]
+        points = self.points_in()
         self.assertEqual([point["status"] for point in points], ["ok", "failed", "ok"])
         # mpirun wakes a stopped rank to end it; it may then tell itself where it was.
         self.assertRegex(points[1]["reason"], "^hang: rank 0 (never answered|is in )")
@@ -144,29 +152,26 @@ class Hangs(Case):
     def test_a_rank_that_throws_ends_the_job_and_is_named(self):
         for victim, of_point, of_launch in [(1, 2, 3), (0, 1, 1)]:
             self.output = self.path("run.h5")
-            done = self.isoscale(*POINTS, "dp,tp", *LIMITED, "--max-time", "0.3s", "--ranks",
+            done = self.ended(4, *POINTS, "dp,tp", *LIMITED, "--max-time", "0.3s", "--ranks",
                                  str(of_point), "--inject", f"stuck={victim}:throw", "--force",
                                  "--output", self.output, ranks=of_launch)
-            self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
-            [point] = self.run_of()["points"]
+            [point] = self.points_in()
             self.assertRegex(point["reason"], f"^hang: rank {victim} failed: .*injected")
 
     def test_a_job_that_does_not_start_ends(self):
         launcher = self.launch(2, by=ALONE)
         said = self.wait_for(launcher, "MPI has not started")
         self.assertIn("isoscale: hang:", said)
-        launcher.communicate(timeout=90)
-        self.assertEqual(launcher.returncode, 4)
+        self.assert_end(launcher, 4, seconds=90)
 
     def test_a_stopped_rank_ends_the_job_and_is_named(self):
         launcher = self.launch(3, "--max-time", "60s", "--ranks", "1,3")
         self.wait_until_measuring(launcher, 3)
         os.kill(ranks_of(self.output)[1], signal.SIGSTOP)
         self.wait_for(launcher, "never answered")
-        launcher.communicate(timeout=30 * harness.PATIENCE)
-        self.assertEqual(launcher.returncode, 4)
+        self.assert_end(launcher, 4)
         self.assertEqual(self.hang_of()["silent"], [1])
-        self.assertEqual(self.run_of()["points"][-1]["status"], "failed")
+        self.assertEqual(self.points_in()[-1]["status"], "failed")
 
     def test_without_a_timeout_it_waits(self):
         launcher = self.launch(2, "--max-time", "12s", "--ranks", "2", limit=["--timeout", "0s"])
@@ -175,17 +180,13 @@ class Hangs(Case):
         os.kill(stopped, signal.SIGSTOP)
         time.sleep(TIMEOUT + TO_SAY_SO)
         os.kill(stopped, signal.SIGCONT)
-        launcher.communicate(timeout=60 * harness.PATIENCE)
-        self.assertEqual(launcher.returncode, 0)
+        self.assert_end(launcher, 0, seconds=60)
         self.assertFalse(os.path.exists(self.output + ".hang.json"))
 
 
 class Random(Case):
     def test_the_right_rank_is_named_in_time(self):
-        seed = int(os.environ.get("ISOSCALE_SEED", time.time_ns() % 1_000_000))
-        count = int(os.environ.get("ISOSCALE_HANGS", "100"))
-        print(f"seed {seed}, {count} hangs", flush=True)
-        draw = random.Random(seed)
+        draw, count = self.draw("hangs", 100)
         for number in range(count):
             how = draw.choice(["stop", "spin", "throw"])
             ranks = draw.choice([2, 3, 4])
@@ -206,8 +207,7 @@ class Random(Case):
         self.wait_for(launcher, "isoscale: hang:")
         if how == "stop":
             self.assertLess(time.monotonic() - begin, TIMEOUT + TO_SAY_SO)
-        launcher.communicate(timeout=30 * harness.PATIENCE)
-        self.assertEqual(launcher.returncode, 4)
+        self.assert_end(launcher, 4)
         self.assertEqual([one["rank"] for one in self.hang_of()["culprits"]], [victim])
 
 
@@ -227,8 +227,7 @@ class Signals(Case):
                 launcher = self.launch(2, "--max-time", "30s", "--ranks", "2", "--force")
                 self.wait_until_measuring(launcher, 2)
                 self.end_at_once(list(ranks_of(self.output).values()), number)
-                _, said = launcher.communicate(timeout=30 * harness.PATIENCE)
-                self.assertEqual(launcher.returncode, 128 + number, said)
+                said = self.assert_end(launcher, 128 + number)
                 # Before the first point has ended there is no file to go on with, and none is promised.
                 self.assertEqual("--resume" in said, os.path.exists(self.output))
 
@@ -253,18 +252,16 @@ class Signals(Case):
             time.sleep(0.05)
         time.sleep(harness.PATIENCE)
         self.end_at_once(processes[:1], signal.SIGTERM)
-        launcher.communicate(timeout=90)
-        self.assertEqual(launcher.returncode, 128 + signal.SIGTERM)
+        self.assert_end(launcher, 128 + signal.SIGTERM, seconds=90)
 
     def test_sigusr1_finishes_the_point(self):
         launcher = self.launch(2, "--max-time", f"{5 * harness.PATIENCE}s", "--ranks", "1,2")
         self.wait_until_measuring(launcher, 2)
         os.kill(ranks_of(self.output)[0], signal.SIGUSR1)
-        _, said = launcher.communicate(timeout=120 * harness.PATIENCE)
-        self.assertEqual(launcher.returncode, 0, said)
+        said = self.assert_end(launcher, 0, seconds=120)
         self.assertIn("1 of 2 points left", said)
-        points = self.run_of()["points"]
+        points = self.points_in()
         self.assertEqual(sorted((p["status"], p["reason"] or "") for p in points)[1],
                          ("skipped", "signal"))
         self.run_ok("run", "--resume", "run.h5", ranks=2)
-        self.assertEqual({p["status"] for p in self.run_of()["points"]}, {"ok"})
+        self.assertEqual({p["status"] for p in self.points_in()}, {"ok"})

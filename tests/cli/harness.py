@@ -11,20 +11,30 @@ import io
 import json
 import os
 import pty
+import random
 import shlex
 import struct
 import subprocess
+import sys
 import tempfile
 import termios
+import time
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+
 PROGRAM = os.environ["ISOSCALE"]
-MPIEXEC = shlex.split(os.environ["ISOSCALE_MPIEXEC"])
+MPIEXEC = shlex.split(os.environ.get("ISOSCALE_MPIEXEC", ""))  # not in a build without MPI
 PATIENCE = float(os.environ.get("ISOSCALE_PATIENCE", "1"))
 #: Small steps: of most runs it matters that they were measured, not what.
 LITTLE = ["--set", "batch=8"]
 #: Of a calibration.
-FEW_CASES = ["--set", "sizes=8..4MiB*8", "--set", "rotate=1MiB", "--set", "shapes=64x64x64,256x256x256"]
+FEW_CASES = ["--set", "sizes=8..4MiB*8", "--set", "rotate=1MiB", "--set",
+             "shapes=64x64x64,256x256x256"]
+#: Preloaded, it makes calls fail (tests/fault).
+FAILING_CALLS = os.environ.get("ISOSCALE_FAILING_CALLS", "")
+needs_failing_calls = unittest.skipUnless(FAILING_CALLS,
+                                          "a build with sanitizers has none to preload")
 MEASURED = {}  # run files, by what was asked for
 LAUNCHER_NAMES = ("OMPI_", "PMI", "SLURM_")
 
@@ -57,12 +67,16 @@ class Case(unittest.TestCase):
         with open(self.path(name), "w", encoding="utf-8") as file:
             file.write(text)
 
+    def sample(self, name="run.h5"):
+        """Puts a made run with something in every field there."""
+        subprocess.run([os.environ["ISOSCALE_SAMPLE"], self.path(name)], check=True)
+
     def started(self, *arguments, ranks=None, by=(), **streams):
-        """A launch that goes on beside the test; `by` stands before the program. Killed at the end."""
+        """A launch beside the test, killed at its end; `by` stands before the program."""
         launcher = [] if ranks is None else [*MPIEXEC, str(ranks)]
-        process = subprocess.Popen([*launcher, *by, self.program, *arguments], cwd=self.dir, text=True,
-                                   env=clean_environment(),
-                                   **{"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, **streams})
+        how = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, **streams}
+        process = subprocess.Popen([*launcher, *by, self.program, *arguments], cwd=self.dir,
+                                   text=True, env=clean_environment(), **how)
         for stream in (process.stdout, process.stderr):
             if stream:
                 self.addCleanup(stream.close)
@@ -94,10 +108,25 @@ class Case(unittest.TestCase):
         return subprocess.run(command, cwd=self.dir, env=clean_environment(**environment),
                               capture_output=True, text=True, timeout=400 * PATIENCE, check=False)
 
-    def run_ok(self, *arguments, **how):
+    def ended(self, code, *arguments, **how):
+        """The finished process, which has this exit code."""
         done = self.isoscale(*arguments, **how)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
+
+    def run_ok(self, *arguments, **how):
+        return self.ended(0, *arguments, **how)
+
+    def with_failing_calls(self, rank, **variables):
+        """What stands before the program, and not before its launcher, so that calls of it fail."""
+        told = {"LD_PRELOAD": FAILING_CALLS, "ISOSCALE_FAIL_RANK": rank,
+                "ISOSCALE_FAIL_COUNTS": self.path("counts"), **variables}
+        return ["env", *(f"{name}={value}" for name, value in told.items())]
+
+    def counted_calls(self):
+        """{call: how often it was made} by the process that was told to fail."""
+        lines = (line.split() for line in self.read("counts").splitlines())
+        return {call: int(times) for call, times in lines if call != "failed"}
 
     def measured(self, name, *arguments, ranks=None, launch=1):
         """Puts the file of this run there: each launch is made once, for all tests of a module."""
@@ -112,6 +141,22 @@ class Case(unittest.TestCase):
     def run_of(self, name="run.h5", *options):
         """The run in a file, as the JSON report has it."""
         return self.json_of("report", name, *options)["runs"][0]
+
+    def points_in(self, name="run.h5"):
+        return self.run_of(name)["points"]
+
+    def ok_points_in(self, name="run.h5"):
+        """Indices of the points that are ok; of none where there is no file."""
+        if not os.path.exists(self.path(name)):
+            return []
+        return [point["index"] for point in self.points_in(name) if point["status"] == "ok"]
+
+    def draw(self, what, count, seed=None):
+        """A source of chance of ISOSCALE_SEED or this seed, and how many of `what` to make."""
+        seed = int(os.environ.get("ISOSCALE_SEED", seed or time.time_ns() % 1_000_000))
+        count = int(os.environ.get(f"ISOSCALE_{what.upper()}", count))
+        print(f"seed {seed}, {count} {what}", flush=True)
+        return random.Random(seed), count
 
     def json_of(self, *arguments, ranks=None):
         return json.loads(self.run_ok(*arguments, "--format", "json", ranks=ranks).stdout)
@@ -131,7 +176,8 @@ class Case(unittest.TestCase):
         self.assert_refused(self.isoscale(*arguments, "--html", "page.html"), "page.html")
         page = self.read("page.html")
         self.run_ok(*arguments, "--html", "page.html", "--force")
-        return json.loads(page.split('<script id="data" type="application/json">')[1].split("</script>")[0])
+        data = page.split('<script id="data" type="application/json">')[1]
+        return json.loads(data.split("</script>")[0])
 
     def assert_refused(self, done, *needles, code=2):
         """Exit 2 and one message on standard error that holds the needles."""

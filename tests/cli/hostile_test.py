@@ -13,17 +13,16 @@ import tempfile
 import unicodedata
 
 import harness
+import hostile_run
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-
-import hostile_run  # noqa: E402
 
 csv.field_size_limit(1 << 24)
 NUMBER_CHARACTERS = set("0123456789+-.eE")
 #: What a terminal acts on, or what hides or reorders other text; a newline is none.
 UNSAFE = re.compile("[" + "".join(
     re.escape(character) for character in map(chr, range(sys.maxunicode + 1))
-    if unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp", "Cs") and character != "\n") + "]")
+    if unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp",
+                                           "Cs") and character != "\n") + "]")
 
 
 def unsafe(text):

@@ -1,10 +1,9 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
-"""The index of many runs, and files of older schemas.
+"""The index of many runs, files of older schemas, and what Python reads of both: it runs the blocks
+of docs/reading-results.md on a made run, and loads what report prints."""
 
-Usage: index_test.py ISOSCALE MAKE_SAMPLE_RUN; exit 77 where h5py is missing.
-"""
-import csv
+import contextlib
 import io
 import json
 import lzma
@@ -12,18 +11,17 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
-import sys
-import tempfile
 import unittest
+
+import harness
 
 try:
     import h5py
-except ImportError as missing:
-    print(f"skipped: {missing} (python3-h5py)")
-    sys.exit(77)
+    import pandas
+except ImportError:
+    h5py = pandas = None
+needs_h5py = unittest.skipUnless(h5py, "it takes python3-h5py and python3-pandas")
 
-PROGRAM, SAMPLE = sys.argv[1:3]
 
 def empty_rows(group):
     """Takes the rows out of a point, as a workload that plays steps has none."""
@@ -39,20 +37,10 @@ def empty_rows(group):
             group[name].attrs.create(key, value, dtype=h5py.string_dtype())
 
 
-def on_one_core():
-    """Bound so, the program reads all summaries on one thread."""
-    os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
-
-
-class Case(unittest.TestCase):
+class Case(harness.Case):
     def setUp(self):
-        scratch = tempfile.TemporaryDirectory(prefix="isoscale-index-")
-        self.addCleanup(scratch.cleanup)
-        self.dir = scratch.name
-        subprocess.run([SAMPLE, self.path("sample.h5")], check=True)
-
-    def path(self, name):
-        return os.path.join(self.dir, name)
+        super().setUp()
+        self.sample("sample.h5")
 
     def make(self, name, run_id, created="2026-01-02T03:04:00Z", faster=1.0, host=None):
         """A copy of the sample as a run of its own. Its part stays that of another run."""
@@ -70,23 +58,21 @@ class Case(unittest.TestCase):
                 hosts[...] = [host.encode()[:hosts.dtype.itemsize]] * len(hosts)
         return name
 
-    def report(self, *arguments, code=0):
-        done = subprocess.run([PROGRAM, "report", *arguments], cwd=self.dir, capture_output=True,
-                              text=True, timeout=120, check=False)
-        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        return done
-
     def json(self, *arguments):
-        return json.loads(self.report(*arguments, "--format", "json").stdout)
+        return self.json_of("report", *arguments)
+
+    def text(self, *arguments):
+        return self.run_ok("report", *arguments).stdout
 
 
+@needs_h5py
 class Index(Case):
     def test_it_says_what_a_report_of_the_file_says(self):
         self.make("one.h5", "one")
         whole = self.json("one.h5")
         alone = self.json("--index", "one.h5")
-        self.assertEqual(alone["index"], whole["index"])
-        self.assertEqual(alone["machines"], whole["machines"])
+        for key in ("index", "machines"):
+            self.assertEqual(alone[key], whole[key])
         self.assertEqual((whole["index_only"], alone["index_only"]), (False, True))
         self.assertNotIn("points", alone["runs"][0])
         points = {point["index"]: point for point in whole["runs"][0]["points"]}
@@ -101,31 +87,30 @@ class Index(Case):
 
         for name in ("copy.h5", "bare.h5"):
             shutil.copy(self.path("sample.h5"), self.path(name))
-        with open(self.path("bare.h5"), "r+b") as file:  # without its summary, as HDF5 would leave it
+        with open(self.path("bare.h5"),
+                  "r+b") as file:  # without its summary, as HDF5 would leave it
             end = file.seek(-256, os.SEEK_END)
             file.truncate(end - int(re.search(rb"\nbytes (\d+)", file.read()).group(1)))
-        part = self.path("sample.part0001.h5")
-        self.assertTrue(os.path.exists(part))
-        stored, bare = (without_names(self.json("--index", name)) for name in ("copy.h5", "bare.h5"))
+        stored, bare = (without_names(self.json("--index", name)) for name in ("copy.h5",
+                                                                               "bare.h5"))
         self.assertEqual(stored, bare)
         self.assertEqual(stored, without_names(self.json("sample.h5")))
-        os.remove(part)
-        self.assertIn("sample.part0001.h5", self.report("--index", "copy.h5", code=2).stderr)
+        os.remove(self.path("sample.part0001.h5"))
+        self.assertIn("sample.part0001.h5", self.ended(2, "report", "--index", "copy.h5").stderr)
 
     def test_throughput_moves_over_time_by_what_was_measured(self):
         files = [self.make("new.h5", "b", "2026-03-01T00:00:00Z", faster=1.5),
                  self.make("old.h5", "a", "2026-01-01T00:00:00Z"),
                  self.make("middle.h5", "c", "2026-02-01T00:00:00Z", faster=1.25)]
         machine, = self.json("--index", *files)["machines"]
-        self.assertEqual(machine["runs"], ["a", "c", "b"])
         trend, = machine["throughput_over_time"]
-        self.assertEqual(trend["runs"], ["a", "c", "b"])
+        self.assertEqual((machine["runs"], trend["runs"]), (["a", "c", "b"], ["a", "c", "b"]))
         self.assertAlmostEqual(trend["last"] / trend["first"], 1.5)
         self.assertAlmostEqual(trend["median"] / trend["first"], 1.25)
         self.assertAlmostEqual(trend["spread"], 0.5 / 1.25)
-        text = self.report("--index", *files).stdout
+        text = self.text("--index", *files)
         self.assertLess(text.index("old.h5"), text.index("middle.h5"))
-        self.assertIn("3 runs on 1 machine, 2026-01-01 to 2026-03-01", text)
+        self.assertRegex(text, "3 runs .*2026-01-01 to 2026-03-01")
         self.assertIn("throughput over time", text)
 
     def test_other_hosts_are_another_machine(self):
@@ -134,47 +119,44 @@ class Index(Case):
 
     def test_more_than_32_files_are_an_index(self):
         files = [self.make(f"{i}.h5", f"run{i}") for i in range(33)]
-        done = self.report(*files)
-        self.assertIn("33 runs on 1 machine", done.stdout)
-        self.assertIn("Of more than 32 files only the index is shown", done.stdout)
-        self.assertNotIn("over launches", done.stdout)
-        self.assertIn("33 runs on 1 machine", self.report(*files, "--format", "markdown").stdout)
+        text = self.text(*files)
+        for needle in ("33 runs on 1 machine", "more than 32 files"):
+            self.assertIn(needle, text)
+        self.assertNotIn("over launches", text)
+        self.assertIn("33 runs on 1 machine", self.text(*files, "--format", "markdown"))
         self.assertTrue(self.json(*files)["index_only"])
-        rows = list(csv.DictReader(io.StringIO(self.report(*files, "--format", "csv").stdout)))
-        self.assertEqual(len({row["run"] for row in rows}), 33)
+        self.assertEqual(len({row["run"] for row in self.csv_of("report", *files)}), 33)
         few = self.json(*files[:32])
         self.assertEqual((few["index_only"], len(few["index"])), (False, 32))
         self.assertIn("points", few["runs"][0])
 
     def test_it_says_the_same_on_one_core_and_on_many(self):
         files = [self.make(f"{i}.h5", f"run{i}", faster=1 + i / 100) for i in range(48)]
-        with open(self.path("7.h5"), "r+b") as file:
-            file.truncate(5000)
+        os.truncate(self.path("7.h5"), 5000)
+        core = str(min(os.sched_getaffinity(0)))  # there it reads all summaries on one thread
         for form in ("text", "json", "csv", "markdown"):
             with self.subTest(format=form):
-                arguments = [PROGRAM, "report", "--index", *files, "--format", form]
-                one, many = (subprocess.run(arguments, cwd=self.dir, capture_output=True, text=True,
-                                            timeout=120, check=True, preexec_fn=bound)
-                             for bound in (on_one_core, None))
+                one, many = (self.run_ok("report", "--index", *files, "--format", form, by=by)
+                             for by in (["taskset", "-c", core], []))
                 self.assertEqual((one.stdout, one.stderr), (many.stdout, many.stderr))
                 self.assertIn("not read: 7.h5", many.stderr)
                 self.assertIn("run47" if form in ("json", "csv") else "47 runs", many.stdout)
 
     def test_what_needs_more_than_an_index_is_refused(self):
-        for arguments in (["--format", "nccl-tests"], ["--trace", "t.json"],
-                          ["--baseline", "node"]):
+        before = self.files()
+        for arguments in (["--format", "nccl-tests"], ["--trace", "t.json"], ["--baseline",
+                                                                              "node"]):
             with self.subTest(arguments=arguments):
-                done = self.report("--index", "sample.h5", *arguments, code=2)
-                self.assertIn("--index", done.stderr)
-                self.assertIn(arguments[0], done.stderr)
-                self.assertEqual(os.path.exists(self.path(arguments[1])), False)
+                done = self.isoscale("report", "--index", "sample.h5", *arguments)
+                self.assert_refused(done, "--index", arguments[0])
+                self.assertEqual(self.files(), before)
 
     def test_copies_count_once_and_the_fullest_is_kept(self):
         self.make("full.h5", "same")
         shutil.copy(self.path("full.h5"), self.path("less.h5"))
         with h5py.File(self.path("less.h5"), "r+") as run:
             del run["points/0000"]
-        done = self.report("--index", "less.h5", "full.h5", "--format", "json")
+        done = self.run_ok("report", "--index", "less.h5", "full.h5", "--format", "json")
         document = json.loads(done.stdout)
         self.assertEqual([run["file"] for run in document["index"]], ["full.h5"])
         self.assertEqual(len(document["warnings"]), 1)
@@ -182,24 +164,24 @@ class Index(Case):
 
     def test_a_file_that_cannot_be_read_is_not_the_end(self):
         self.make("good.h5", "good")
-        with open(self.path("bad.h5"), "wb") as file:
-            file.write(b"\x89HDF\r\n\x1a\n and no more")
+        self.write("bad.h5", "no HDF5")
         self.make("newer.h5", "newer")
         with h5py.File(self.path("newer.h5"), "r+") as run:
             run.attrs["schema_version"] = "2.0"
+        files = ("bad.h5", "good.h5", "newer.h5")
         for how in (["--index"], []):
-            done = self.report(*how, "bad.h5", "good.h5", "newer.h5", "--format", "json")
+            done = self.run_ok("report", *how, *files, "--format", "json")
             document = json.loads(done.stdout)
             self.assertEqual([run["id"] for run in document["index"]], ["good"])
             self.assertEqual([at["file"] for at in document["unreadable"]], ["bad.h5", "newer.h5"])
-            self.assertIn("use a newer Isoscale", document["unreadable"][1]["reason"])
+            self.assertIn("newer Isoscale", document["unreadable"][1]["reason"])
             self.assertIn("bad.h5", done.stderr)
-            self.assertIn("not read: newer.h5",
-                          self.report(*how, "bad.h5", "good.h5", "newer.h5").stdout)
-        self.report("--index", "bad.h5", code=2)
-        self.assertIn("none of the 2 files", self.report("bad.h5", "newer.h5", code=2).stderr)
+            self.assertIn("not read: newer.h5", self.text(*how, *files))
+        self.ended(2, "report", "--index", "bad.h5")
+        self.assertIn("none of the 2", self.ended(2, "report", "bad.h5", "newer.h5").stderr)
 
 
+@needs_h5py
 class OlderSchemas(Case):
     def test_each_has_the_same_index_whole_and_as_a_summary(self):
         """tests/stored has the numbers of these files."""
@@ -208,7 +190,8 @@ class OlderSchemas(Case):
         with_throughput = 0
         for packed in stored:
             with self.subTest(packed.stem):
-                pathlib.Path(self.path(packed.stem)).write_bytes(lzma.decompress(packed.read_bytes()))
+                unpacked = lzma.decompress(packed.read_bytes())
+                pathlib.Path(self.path(packed.stem)).write_bytes(unpacked)
                 index = self.json("--index", packed.stem)["index"]
                 self.assertEqual(self.json(packed.stem)["index"], index)
                 self.assertTrue(index[0]["experiments"])
@@ -220,8 +203,55 @@ class OlderSchemas(Case):
         with h5py.File(self.path(name), "r+") as run:
             del run["points/0000"].attrs["looks_planned"]
         for how in ([], ["--index"]):
-            self.assertIn("looks_planned", self.report(*how, name, code=2).stderr)
+            self.assertIn("looks_planned", self.ended(2, "report", *how, name).stderr)
 
 
-if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+@needs_h5py
+class Reading(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.sample()
+        for name, arguments in (("report.csv", ["--format", "csv"]),
+                                ("report.json", ["--format", "json"]),
+                                ("index.csv", ["--index", "--format", "csv"])):
+            self.write(name, self.run_ok("report", "run.h5", *arguments).stdout)
+
+    def read_csv(self, name, **kinds):
+        """The table, whose columns of these names have these kinds of NumPy."""
+        frame = pandas.read_csv(self.path(name))
+        for kind, columns in kinds.items():
+            for column in columns.split():
+                self.assertEqual(frame[column].dtype.kind, kind, column)
+        return frame
+
+    def test_every_block_of_the_page_runs_and_prints(self):
+        page = os.path.join(os.environ["ISOSCALE_DOCUMENTS"], "docs/reading-results.md")
+        blocks = re.findall(r"^```python\n(.*?)^```$", self.read(page), re.M | re.S)
+        self.assertGreaterEqual(len(blocks), 6)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.dir)
+        for number, block in enumerate(blocks):
+            with self.subTest(block=number):
+                printed = io.StringIO()
+                with contextlib.redirect_stdout(printed):
+                    exec(compile(block, f"block {number}", "exec"), {})  # noqa: S102
+                self.assertTrue(printed.getvalue().strip(), block)
+
+    def test_the_report_is_one_rectangle_with_numbers_where_numbers_are(self):
+        frame = self.read_csv(
+            "report.csv", i="run_ranks index ranks nodes dp tp pp",
+            f="step_time_median throughput efficiency time_median busbw bytes m flops bandwidth "
+              "calls wrong")
+        self.assertFalse(any(name.startswith("Unnamed") for name in frame.columns))
+        self.assertEqual(len(set(frame.columns)), len(frame.columns))
+        self.assertTrue((frame["row_status"] == "ok").any())
+        self.assertTrue(frame["row_status"].isna().any())
+        self.assertEqual(set(frame["status"]), {"ok", "skipped"})
+
+    def test_the_index_is_one_rectangle(self):
+        points = ["points_ok", "points_failed", "points_skipped"]
+        frame = self.read_csv("index.csv", i=" ".join(["run_ranks", "run_nodes", *points]))
+        self.assertEqual(frame["run"].nunique(), 1)
+        self.assertEqual(set(frame["kind"]), {"curve", "micro-benchmark"})
+        with h5py.File(self.path("run.h5")) as run:
+            self.assertEqual(frame[points].sum().sum(), len(run["points"]))

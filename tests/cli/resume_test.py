@@ -12,13 +12,11 @@ from hang_test import end_ranks_of
 CURVES = ["run", "--workload", "dp,tp", "--max-time", "0.2s", "--precision", "20%"]
 
 
-class Case(harness.Case):
-    def content(self, name="run.h5"):
-        with open(self.path(name), "rb") as file:
+class Resumed(harness.Case):
+    def content(self):
+        with open(self.path("run.h5"), "rb") as file:
             return file.read()
 
-
-class Resumed(Case):
     def killed_run(self, finished):
         """SIGKILL of the launcher after so many points; its ranks have ended when this returns."""
         output = self.path("run.h5")
@@ -40,13 +38,11 @@ class Resumed(Case):
         self.assertLess(len(before["points"]), 4)
         self.run_ok("run", "--resume", "run.h5", ranks=2)
         after = self.run_of()
-        self.assertEqual(after["status"], "complete")
-        self.assertEqual(after["id"], before["id"])
-        self.assertEqual([p["index"] for p in after["points"]], [0, 1, 2, 3])
-        self.assertEqual({p["status"] for p in after["points"]}, {"ok"})
+        self.assertEqual((after["status"], after["id"]), ("complete", before["id"]))
+        self.assertEqual(self.ok_points_in(), [0, 1, 2, 3])
         for kept in before["points"]:  # not measured again
             self.assertEqual(after["points"][kept["index"]]["step_time"], kept["step_time"])
-        self.assertTrue(any("resumed" in warning for warning in after["warnings"]))
+        self.assertIn("resumed", str(after["warnings"]))
         self.run_ok(*CURVES, "--output", "whole.h5", ranks=2)
         whole = self.run_of("whole.h5")
         self.assertEqual(set(after), set(whole))
@@ -71,12 +67,13 @@ class Resumed(Case):
                             "--max-time")
         self.assert_refused(self.isoscale("run", "--resume", "none.h5"), "none.h5")
         self.assert_refused(
-            self.isoscale("run", "--resume", "run.h5", ranks=2, NCCL_ALGO="Ring", UCX_TLS="tcp,self"),
+            self.isoscale("run", "--resume", "run.h5", ranks=2, NCCL_ALGO="Ring",
+                          UCX_TLS="tcp,self"),
             "NCCL_ALGO 'Ring', not unset", "UCX_TLS 'tcp,self', not unset")
         self.assertEqual(self.content(), before)
 
 
-class Budget(Case):
+class Budget(harness.Case):
     def test_what_does_not_fit_is_skipped_and_measured_later(self):
         self.run_ok(*CURVES, "--budget", "1ms", "--output", "run.h5", ranks=2)
         run = self.run_of()
@@ -92,30 +89,31 @@ class Budget(Case):
 
     def test_a_run_without_any_curve_says_so(self):
         done = self.run_ok(*CURVES, "--budget", "1ms", "--output", "run.h5", ranks=2)
-        warning = "--budget 1 ms left no time for any of the 4 points"
-        self.assertIn(warning, done.stderr)
-        self.assertTrue(any(warning in text for text in self.run_of()["warnings"]))
+        for told in (done.stderr, str(self.run_of()["warnings"])):
+            self.assertRegex(told, "--budget 1 ms .* any of the 4 points")
 
     def test_a_dry_run_says_what_fits(self):
-        done = self.run_ok(*CURVES, "--budget", "1ms", "--dry-run", ranks=2)
-        self.assertEqual(done.stdout.count("left out: does not fit into the budget"), 4)
-        done = self.run_ok(*CURVES, "--budget", "10h", "--dry-run", ranks=2)
-        self.assertEqual(done.stdout.count("left out"), 0)
+        for budget, left_out in (("1ms", 4), ("10h", 0)):
+            done = self.run_ok(*CURVES, "--budget", budget, "--dry-run", ranks=2)
+            self.assertEqual(done.stdout.count("left out"), left_out)
 
     def test_the_ends_of_a_curve_come_first_and_keep_their_places(self):
-        done = self.run_ok("run", "--workload", "dp", "--set", "microbatches=6", "--max-time", "0.2s",
+        done = self.run_ok("run", "--workload", "dp", "--set", "microbatches=6", "--max-time",
+                           "0.2s",
                            "--precision", "20%", "--ranks", "1,2,3", "--budget", "30m", "--output",
                            "run.h5", ranks=3)
         ended = [line.split()[1] for line in done.stderr.splitlines() if "stopped by" in line]
         self.assertEqual(ended, ["1", "3", "2"])
-        points = self.run_of()["points"]
+        points = self.points_in()
         self.assertEqual([(p["index"], p["ranks"]) for p in points], [(0, 1), (1, 2), (2, 3)])
 
     def test_a_job_that_ends_too_early_is_warned_of(self):
-        arguments = ["run", "--workload", "dp", "--max-time", "60s", "--precision", "50%", "--output"]
+        arguments = ["run", "--workload", "dp", "--max-time", "60s", "--precision", "50%",
+                     "--output"]
         end = str(int(time.time()) + 50)
         done = self.run_ok(*arguments, "a.h5", SLURM_JOB_END_TIME=end)
-        self.assertRegex(done.stderr, r"expected to take .* \(SLURM_JOB_END_TIME\).*--budget [0-9]+s")
+        self.assertRegex(done.stderr,
+                         r"expected to take .* \(SLURM_JOB_END_TIME\).*--budget [0-9]+s")
         end = str(int(time.time()) + 50)
         done = self.run_ok(*arguments, "b.h5", "--budget", "5s", SLURM_JOB_END_TIME=end)
         self.assertNotIn("SLURM_JOB_END_TIME", done.stderr)

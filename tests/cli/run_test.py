@@ -32,7 +32,8 @@ class Measured(harness.Case):
         for point in points:
             self.assertLessEqual(POINT_KEYS, set(point))
             self.assertEqual((point["status"], point["verified"]), ("ok", True), point["reason"])
-            self.assertAlmostEqual(sum(point["breakdown"].values()), point["traced_step"], delta=1e-9)
+            self.assertAlmostEqual(sum(point["breakdown"].values()), point["traced_step"],
+                                   delta=1e-9)
         one, two = points[0], points[1]
         ratio = two["throughput"]["value"] / one["throughput"]["value"]
         self.assertAlmostEqual(two["efficiency"], ratio / 2)
@@ -42,7 +43,7 @@ class Measured(harness.Case):
 
     def test_h5py_reads_step_times_that_give_the_reported_median(self):
         self.measured("run.h5", *CURVE, ranks=2)
-        point = self.run_of()["points"][1]
+        point = self.points_in()[1]
         with h5py.File(self.path("run.h5"), "r") as file:
             group = file["points/0001"]
             times = group["step_times"][()]
@@ -67,7 +68,7 @@ class Measured(harness.Case):
                              'placement = "spread"\noutput = "run.h5"\n'
                              '[[experiment]]\nworkload = "hybrid"\nset = { microbatches = 4 }\n')
         self.run_ok("run", "e.toml", ranks=4)
-        points = self.run_of()["points"]
+        points = self.points_in()
         self.assertEqual([p["ranks"] for p in points], [1, 2, 4])
         self.assertEqual(points[0]["status"], "skipped")  # the curve keeps tp=2
         for point in points[1:]:
@@ -77,7 +78,7 @@ class Measured(harness.Case):
 
     def test_counts_that_a_suite_does_not_fit_are_skipped(self):
         self.run_ok("run", "--max-time", "0.1s", "--ranks", "1,3", "--output", "run.h5", ranks=3)
-        points = self.run_of()["points"]
+        points = self.points_in()
         self.assertIn("skipped", {p["status"] for p in points})
         for point in points:
             if point["status"] == "skipped":
@@ -91,7 +92,7 @@ class Measured(harness.Case):
         done = self.run_ok("run", "--suite", "quick", "--precision", "99%", "--max-time", "10s",
                            "--output", "run.h5", ranks=2)
         counts = re.findall(r"(\d+) of (\d+) steps count, stopped", done.stderr)
-        points = self.run_of()["points"]
+        points = self.points_in()
         self.assertEqual([p["status"] for p in points], ["ok"] * 10)
         timed = [p for p in points if p["workload"] != "calibrate"]
         self.assertEqual(len(timed), 8)
@@ -107,7 +108,8 @@ class Measured(harness.Case):
 
     def test_quiet_says_nothing(self):
         for ranks in (None, 2):
-            done = self.run_ok("run", "--workload", "dp", "--max-time", "0.1s", "--quiet", "--force",
+            done = self.run_ok("run", "--workload", "dp", "--max-time", "0.1s", "--quiet",
+                               "--force",
                                "--output", "run.h5", ranks=ranks)
             self.assertEqual(done.stdout, "")
             if ranks is None:  # mpiexec may have something to say
@@ -121,7 +123,8 @@ class Measured(harness.Case):
                 ("options dp", "bucket"), ("options infer", "prompt output batch vocabulary"),
                 ("options serve", "rate slo arrivals burst requests dispatch prompt output lengths "
                                   "max_batch vocabulary"),
-                ("options tiles", "image channels kernel layers batch boundary overlap bucket optimizer")):
+                ("options tiles",
+                 "image channels kernel layers batch boundary overlap bucket optimizer")):
             listed = self.run_ok("list", *what.split()).stdout
             for word in words.split():
                 self.assertIn(word, listed, what)
@@ -189,7 +192,8 @@ class Large(harness.Case):
     """Label long: what takes a minute or more."""
 
     def test_sixty_four_ranks_on_one_machine_complete(self):
-        self.run_ok("run", "--ranks", "1,4,16,64", "--model", "tiny", "--output", "run.h5", ranks=64)
+        self.run_ok("run", "--ranks", "1,4,16,64", "--model", "tiny", "--output", "run.h5",
+                    ranks=64)
         run = self.run_of()
         self.assertEqual(run["status"], "complete")
         largest = [p for p in run["points"] if p["ranks"] == 64 and p["status"] == "ok"]
@@ -201,5 +205,6 @@ class Large(harness.Case):
         run = self.run_of()
         self.assertEqual(len(run["points"]), 15)
         # One rank cannot hold the tp=2 that the hybrid curve keeps.
-        self.assertEqual([(p["workload"], p["ranks"]) for p in run["points"] if p["status"] != "ok"],
+        self.assertEqual([(p["workload"],
+                           p["ranks"]) for p in run["points"] if p["status"] != "ok"],
                          [("hybrid", 1)])

@@ -61,14 +61,14 @@ class Exported(harness.Case):
         spans = self.events(events, "X")
         self.assertEqual({span["args"]["axis"] for span in spans if "axis" in span["args"]}, axes)
         waiting = [span for span in spans if "wait_us" in span["args"]]
-        self.assertEqual({span["name"].split()[0] for span in waiting},
-                         {"all_reduce", "exchange"})
+        self.assertEqual({span["name"].split()[0] for span in waiting}, {"all_reduce", "exchange"})
         for span in waiting:
             self.assertGreaterEqual(span["args"]["wait_us"], 0)
             self.assertLess(span["args"]["wait_us"], span["dur"] + 0.0005)
 
     def test_tracks_and_arrows(self):
-        self.measured("run.h5", *RUN, "--ranks", "4", "--mesh", "tp=2,pp=2", "--trace-steps", "2", ranks=4)
+        self.measured("run.h5", *RUN, "--ranks", "4", "--mesh", "tp=2,pp=2", "--trace-steps", "2",
+                      ranks=4)
         events, done = self.trace("--format", "json")
         self.assertEqual(json.loads(done.stdout)["runs"][0]["points"][0]["ranks"], 4)
         self.assertRegex(done.stderr, r"wrote t\.json with \d+ steps and ops")
@@ -91,7 +91,8 @@ class Exported(harness.Case):
         self.check_communication(events, {"tp", "pp"})
 
     def test_few_ranks_are_of_all_stages(self):
-        self.measured("run.h5", *RUN, "--ranks", "4", "--mesh", "dp=2,pp=2", "--trace-ranks", "2", ranks=4)
+        self.measured("run.h5", *RUN, "--ranks", "4", "--mesh", "dp=2,pp=2", "--trace-ranks", "2",
+                      ranks=4)
         events, done = self.trace()
         ranks = [re.search(r": rank (\d+)", event["args"]["name"])[1] for event in events
                  if event["name"] == "process_name"]
@@ -99,27 +100,20 @@ class Exported(harness.Case):
         self.assertGreater(len(self.events(events, "s")), 0)
         self.assertRegex(done.stderr, r"rank.* 1.*3 not traced")
 
-    def test_a_file_that_exists_is_replaced_only_by_force(self):
+    def test_where_it_may_not_write_it_leaves_all_as_it_is(self):
         self.measured("run.h5", *RUN, "--trace-steps", "1")
+        self.write("mine.json", "mine")
+        for needles, *options in ((["mine.json", "--force"], "mine.json"),
+                                  (["--trace", "missing/t.json"], "missing/t.json"),
+                                  (["--trace", "."], "."),
+                                  (["--html", "--trace"], "t.json", "--html", "./t.json")):
+            with self.subTest(options=options):
+                self.assert_refused(self.isoscale("report", "run.h5", "--trace", *options),
+                                    *needles)
+                self.assertEqual(self.files(), ["mine.json", "run.h5"])
+        self.assertEqual(self.read("mine.json"), "mine")
         self.write("t.json", "mine")
-        done = self.isoscale("report", "run.h5", "--trace", "t.json")
-        self.assert_refused(done, "t.json exists already", "--force")
-        self.assertEqual(self.read("t.json"), "mine")
         self.assertGreater(len(self.trace("--force")[0]), 0)
-        self.assertEqual(self.files(), ["run.h5", "t.json"])
-
-    def test_the_page_and_the_traces_are_two_files(self):
-        self.measured("run.h5", *RUN, "--trace-steps", "1")
-        done = self.isoscale("report", "run.h5", "--trace", "t.json", "--html", "./t.json")
-        self.assert_refused(done, "--html and --trace name one file")
-        self.assertEqual(self.files(), ["run.h5"])
-
-    def test_places_that_cannot_be_written(self):
-        self.measured("run.h5", *RUN, "--trace-steps", "1")
-        for place in ("missing/t.json", "."):
-            self.assert_refused(self.isoscale("report", "run.h5", "--trace", place), "--trace",
-                                place)
-        self.assertEqual(self.files(), ["run.h5"])
 
     def test_what_is_missing_is_said(self):
         self.measured("run.h5", *RUN, "--trace-steps", "0")
@@ -134,9 +128,10 @@ class Injected(harness.Case):
     def test_report_and_traces_show_a_slow_rank(self):
         # Until all steps that are wanted are traced, however busy the machine is.
         long = ["60s" if argument == "0.3s" else argument for argument in RUN]
-        self.run_ok(*long, "--output", "run.h5", "--precision", "99%", "--ranks", "2", "--inject", "slow-rank=1:3",
+        self.run_ok(*long, "--output", "run.h5", "--precision", "99%", "--ranks", "2", "--inject",
+                    "slow-rank=1:3",
                     "--inject", "clock=1:5ms:20ppm", "--trace-steps", "9", ranks=2)
-        point = self.run_of()["points"][0]
+        point = self.points_in()[0]
         self.assertIn("injected", point["labels"])
         self.assertTrue(point["verified"])
         self.run_ok("report", "run.h5", "--trace", "t.json")
@@ -157,7 +152,7 @@ class Injected(harness.Case):
         self.run_ok("run", "--workload", "dp,gemm", "--max-time", "0.3s", "--output", "run.h5",
                     "--quiet", "--ranks", "1", "--set", "shapes=256x256x256", "--inject",
                     "delay=20GFLOP/s")
-        trained, multiplied = self.run_of()["points"]
+        trained, multiplied = self.points_in()
         for point in trained, multiplied:
             self.assertIn("injected", point["labels"])
         self.assertTrue(trained["verified"])  # its twin multiplies

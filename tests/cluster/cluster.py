@@ -13,6 +13,8 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
+import unittest
 
 INSIDE = "ISOSCALE_INSIDE_CLUSTER"
 SKIPPED = 77
@@ -182,3 +184,21 @@ class Cluster:
         return subprocess.run([self.path("agent"), first, "mpirun", *options, self.path("pin"),
                                *command], env=environment, cwd=self.scratch, capture_output=True,
                               text=True, timeout=timeout, check=False)
+
+
+class Case(unittest.TestCase):
+    def cluster_of(self, hosts, **how):
+        """Hosts of their own for one test."""
+        scratch = tempfile.TemporaryDirectory(prefix="isoscale-cluster-")
+        self.addCleanup(scratch.cleanup)
+        made = Cluster(scratch.name, hosts, **how)
+        self.addCleanup(made.stop)
+        return made
+
+    def run_to_file(self, made, ranks_of, *options):
+        """The path of the run file that the program under test writes."""
+        path = made.path("run.h5")
+        done = made.mpirun(ranks_of, os.environ["ISOSCALE"], "run", "--quiet", "--output", path,
+                           "--force", "--device", "host", *options)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return path

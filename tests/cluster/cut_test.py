@@ -12,7 +12,6 @@ import random
 import re
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
@@ -25,13 +24,10 @@ PROGRAM = os.environ["ISOSCALE"]
 TIMEOUT, TO_SAY_SO = 5, 5
 
 
-class Cut(unittest.TestCase):
+class Cut(cluster.Case):
     def cut(self, hosts, victim, wait):
         """Cuts the victim off, `wait` seconds after all ranks have started."""
-        scratch = tempfile.TemporaryDirectory(prefix="isoscale-cluster-")
-        self.addCleanup(scratch.cleanup)
-        made = cluster.Cluster(scratch.name, hosts, port_rate="1gbit")
-        self.addCleanup(made.stop)
+        made = self.cluster_of(hosts, port_rate="1gbit")
         path = made.path("run.h5")
         log = made.path("log")
         # Each rank's messages go to a file: none from a host that is cut off reach the launcher.
@@ -69,14 +65,11 @@ class Cut(unittest.TestCase):
         with open(path + ".hang.json", encoding="utf-8") as file:
             self.assertEqual(json.load(file)["silent"], [gone])
 
-    def test_the_launchers_host(self):
-        self.cut("abc", "a", 8)
-
-    def test_another_host(self):
-        self.cut("abc", "b", 8)
-
-    def test_the_last_host(self):
-        self.cut("abc", "c", 8)
+    def test_the_launchers_host_another_and_the_last(self):
+        for victim in "abc":
+            with self.subTest(victim):
+                self.cut("abc", victim, 8)
+            self.doCleanups()
 
     def test_any_host_at_any_time(self):
         seed = int(os.environ.get("ISOSCALE_SEED", time.time_ns() % 1_000_000))

@@ -11,7 +11,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import unittest
 
 import cluster
@@ -27,27 +26,18 @@ GRADIENTS = 8 * 12 * 128 * 128 * 4  # bytes: its 8 layers have 12 h^2 weights ea
 QUICK = ("--precision", "5%", "--max-time", "6s")
 
 
-def median(point):
-    return point["step_time"]["median"]
 
-
-class Nodes(unittest.TestCase):
+class Nodes(cluster.Case):
     def hosts(self, hosts, rate):
-        scratch = tempfile.TemporaryDirectory(prefix="isoscale-cluster-")
-        self.addCleanup(scratch.cleanup)
-        self.model = ("--model", os.path.join(scratch.name, "small.toml"))
+        made = self.cluster_of(hosts, port_rate=rate)
+        self.model = ("--model", made.path("small.toml"))
         with open(self.model[1], "w", encoding="utf-8") as file:
             file.write(MODEL)
-        made = cluster.Cluster(scratch.name, hosts, port_rate=rate)
-        self.addCleanup(made.stop)
         return made
 
     def measured(self, made, ranks_of, *options):
         """The report of a run, as JSON."""
-        path = made.path("run.h5")
-        done = made.mpirun(ranks_of, PROGRAM, "run", "--quiet", "--output", path, "--force",
-                           "--device", "host", *options)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        path = self.run_to_file(made, ranks_of, *options)
         report = subprocess.run([PROGRAM, "report", path, "--format", "json"], check=True,
                                 capture_output=True, text=True)
         return json.loads(report.stdout)["runs"][0]
@@ -95,9 +85,8 @@ class Nodes(unittest.TestCase):
         made.set_port_rate(FAST)
         fast, fast_alone = self.communication(made, FAST)
         self.assertAlmostEqual(slow_alone / fast_alone, 2, delta=0.3)
-        # Here a step may be faster than the collective alone: repeated at once, both directions of a port
-        # are full, TCP's acknowledgements wait behind data, and the rate of each connection halves. In a
-        # step the ranks come one after the other. It cannot be faster than the bytes that must cross.
+        # Here a step may be faster than the collective alone, which fills both directions of a port
+        # at once, but not faster than the bytes that must cross.
         self.assertLess(fast / fast_alone, 1.15)
         self.assertGreater(fast, 2 * 3 / 4 * GRADIENTS / FAST_BYTES)
 
@@ -127,8 +116,8 @@ class Nodes(unittest.TestCase):
                                        "--placement", placement, "--fill", "replicas",
                                        *self.model, *QUICK)
                 self.assertEqual(point["nodes"], 1 if placement == "packed" else 2)
-                step[workload, placement] = median(point)
-                print(workload, placement, f"{median(point) * 1e3:.1f} ms")
+                step[workload, placement] = point["step_time"]["median"]
+                print(workload, placement, f"{step[workload, placement] * 1e3:.1f} ms")
         # Across, each rank of a dp pair sends its gradients once at the rate of the port.
         least = GRADIENTS / SLOW_BYTES
         self.assertGreater(step["dp", "spread"], least)

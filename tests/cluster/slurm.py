@@ -97,23 +97,17 @@ def enter():
     os.execvp(cluster.UNSHARE[0], [*cluster.UNSHARE, sys.executable, "-B", *sys.argv])
 
 
-def clean_environment(**extra):
-    """This environment without any launcher's variables but Open MPI's leave to run as root."""
-    kept = {name: value for name, value in os.environ.items()
-            if name.startswith("OMPI_ALLOW") or not name.startswith(("OMPI_", "PMI", "ISOSCALE"))}
-    return {**kept, **extra}
-
-
 class Slurm:
     """Nodes c1 to c4 of two cores each, all of them this machine."""
 
     def __init__(self):
         self.scratch = tempfile.mkdtemp(prefix="slurm-", dir="/run")
-        self.environment = clean_environment(SLURM_CONF=self.path("slurm.conf"), TMPDIR=self.scratch,
-                                             OMPI_ALLOW_RUN_AS_ROOT="1",
-                                             OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                                             # mpirun believes in four nodes and spins on each
-                                             OMPI_MCA_mpi_yield_when_idle="1")
+        kept = {name: value for name, value in os.environ.items()
+                if not name.startswith(("OMPI_", "PMI", "ISOSCALE"))}
+        self.environment = {**kept, "SLURM_CONF": self.path("slurm.conf"), "TMPDIR": self.scratch,
+                            "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                            # mpirun believes in four nodes and spins on each
+                            "OMPI_MCA_mpi_yield_when_idle": "1"}
         self.daemons = []
 
     def path(self, name):

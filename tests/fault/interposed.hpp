@@ -61,14 +61,58 @@ std::optional<int> file_error(const char* name, const void* address) {
   return failing_now(*entry);
 }
 
-/// A function of files that does nothing where it fails, sets errno and returns `result`.
-template <auto Function, class Result, class... Arguments>
-Result file(const char* name, const void* address, Result result, Arguments... arguments) {
-  if (const std::optional<int> error = file_error<Function>(name, address)) {
-    errno = *error;
-    return result;
+/// What a function of files returns where it fails.
+template <class Result>
+constexpr Result none() {
+  if constexpr (std::is_pointer_v<Result>) {
+    return nullptr;
+  } else {
+    return -1;
   }
-  return real<Function>(name, arguments...);
+}
+
+/// A function of files that does nothing where it fails.
+template <auto Function, class... Arguments>
+auto file(const char* name, const void* address, Arguments... arguments) {
+  using Result = decltype(Function(arguments...));
+  const std::optional<int> error = file_error<Function>(name, address);
+  if (!error) return real<Function>(name, arguments...);
+  errno = *error;
+  return none<Result>();
+}
+
+/// A function of files that lets go of something, also where it fails.
+template <auto Function, class... Arguments>
+auto file_release(const char* name, const void* address, Arguments... arguments) {
+  const std::optional<int> error = file_error<Function>(name, address);
+  const auto result = real<Function>(name, arguments...);
+  if (!error) return result;
+  errno = *error;
+  return none<decltype(Function(arguments...))>();
 }
 
 }  // namespace isoscale::fault
+
+/// SEAM_n(CALL, RESULT, NAME, TYPE...) defines the function NAME of n parameters by a macro CALL.
+#define SEAM_0(CALL, RESULT, NAME) \
+  RESULT NAME() { return CALL(NAME); }
+#define SEAM_1(CALL, RESULT, NAME, A) \
+  RESULT NAME(A a) { return CALL(NAME, a); }
+#define SEAM_2(CALL, RESULT, NAME, A, B) \
+  RESULT NAME(A a, B b) { return CALL(NAME, a, b); }
+#define SEAM_3(CALL, RESULT, NAME, A, B, C) \
+  RESULT NAME(A a, B b, C c) { return CALL(NAME, a, b, c); }
+#define SEAM_4(CALL, RESULT, NAME, A, B, C, D) \
+  RESULT NAME(A a, B b, C c, D d) { return CALL(NAME, a, b, c, d); }
+#define SEAM_5(CALL, RESULT, NAME, A, B, C, D, E) \
+  RESULT NAME(A a, B b, C c, D d, E e) { return CALL(NAME, a, b, c, d, e); }
+#define SEAM_6(CALL, RESULT, NAME, A, B, C, D, E, F) \
+  RESULT NAME(A a, B b, C c, D d, E e, F f) { return CALL(NAME, a, b, c, d, e, f); }
+#define SEAM_7(CALL, RESULT, NAME, A, B, C, D, E, F, G) \
+  RESULT NAME(A a, B b, C c, D d, E e, F f, G g) { return CALL(NAME, a, b, c, d, e, f, g); }
+#define SEAM_8(CALL, RESULT, NAME, A, B, C, D, E, F, G, H) \
+  RESULT NAME(A a, B b, C c, D d, E e, F f, G g, H h) { return CALL(NAME, a, b, c, d, e, f, g, h); }
+#define SEAM_9(CALL, RESULT, NAME, A, B, C, D, E, F, G, H, I) \
+  RESULT NAME(A a, B b, C c, D d, E e, F f, G g, H h, I i) {  \
+    return CALL(NAME, a, b, c, d, e, f, g, h, i);             \
+  }

@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 //
-// TARGET SEEDS [--inputs N] [--seed S]      feeds a fuzz target (target.hpp) the files of the
-// folder
-//                                           SEEDS and damaged copies of them, without libFuzzer
-// TARGET SEEDS --seed S --only NUMBER       one of them, in this very process
+// TARGET SEEDS [--inputs N] [--seed S]   feeds a fuzz target (target.hpp) the files of the folder
+//                                        SEEDS and damaged copies of them, without libFuzzer
+// TARGET SEEDS --seed S --only NUMBER    feeds it one of them, in this very process
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -63,33 +62,18 @@ void feed(const std::string& input) {
                                input.size());
 }
 
-/// Inputs [begin, begin + count) in processes of their own, which each take many; returns the
-/// number of the first that one ended at, of a crowd of `crowd`.
+/// The number of the first input that a process ended at.
 std::optional<std::size_t> first_wrong(const std::vector<std::string>& seeds, std::uint64_t seed,
                                        std::size_t inputs) {
-  constexpr std::size_t crowd = 500;
-  const std::size_t crowds = (inputs + crowd - 1) / crowd;
-  // A process says how far it has come only at the end of a crowd; who ended is looked for after.
-  const auto try_crowd = [&](std::size_t at) -> std::string {
-    for (std::size_t i = at * crowd; i < std::min((at + 1) * crowd, inputs); ++i) {
-      feed(input_of(seeds, seed, i));
-    }
-    return {};
-  };
-  const std::size_t processes = std::max<std::size_t>(base::usable_cores(), 2);
-  const auto answers = answer_apart(crowds, processes, try_crowd);
+  const auto answers = answer_apart(inputs, std::max<std::size_t>(base::usable_cores(), 2),
+                                    [&](std::size_t number) -> std::string {
+                                      feed(input_of(seeds, seed, number));
+                                      return {};
+                                    });
   const auto ended =
       std::ranges::find_if(answers, [](const base::Answer& answer) { return !answer.text; });
   if (ended == answers.end()) return std::nullopt;
-  const std::size_t begin = static_cast<std::size_t>(ended - answers.begin()) * crowd;
-  const auto singly =
-      answer_apart(std::min(crowd, inputs - begin), processes, [&](std::size_t at) -> std::string {
-        feed(input_of(seeds, seed, begin + at));
-        return {};
-      });
-  const auto one =
-      std::ranges::find_if(singly, [](const base::Answer& answer) { return !answer.text; });
-  return begin + static_cast<std::size_t>(one - singly.begin());
+  return static_cast<std::size_t>(ended - answers.begin());
 }
 
 }  // namespace

@@ -6,9 +6,7 @@
 //                                                             but print or refuse
 // mutate_runs --seed S --only ITEM --into FOLDER              writes one of the mutants and reports
 // it
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,25 +14,194 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "analysis/catalog/index.hpp"
+#include "analysis/page/page.hpp"
+#include "analysis/render/render.hpp"
+#include "analysis/report.hpp"
+#include "base/error.hpp"
 #include "base/forked_work.hpp"
+#include "base/text.hpp"
+#include "results/hdf5/integrity.hpp"
+#include "results/reader/reader.hpp"
+#include "results/writer/writer.hpp"
 #include "tests/fuzz/fork_pool.hpp"
-#include "tests/fuzz/run_mutants.hpp"
+#include "tests/fuzz/mutation.hpp"
+#include "tests/unit/bench_samples.hpp"
 #include "tests/unit/results_samples.hpp"
-
-extern char** environ;  // NOLINT: POSIX names it so
 
 namespace isoscale::fuzz {
 namespace {
 
 namespace fs = std::filesystem;
+
+std::string content_of(const fs::path& file) {
+  std::ifstream in{file, std::ios::binary};
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+void write_run(const fs::path& file, units::Bytes part_limit) {
+  results::RunData run = results::samples::header();
+  run.preflight = results::samples::preflight();
+  results::RunWriter writer{file, run, settings::IfExists::refuse, part_limit};
+  constexpr int few_steps = 6;
+  writer.commit(results::samples::point(0, few_steps));
+  writer.commit(results::samples::skipped_point(1));
+  writer.commit(samples::collectives(2));
+  writer.commit(samples::gemms(3));
+  writer.commit(samples::pairs(4));
+  writer.commit(samples::memory(5));
+  writer.commit(samples::overlaps(6));
+  constexpr int chunked_steps = 2500;  // as many as are stored compressed
+  writer.commit(results::samples::point(7, chunked_steps));
+  run.ended = "2026-01-02T03:05:00Z";
+  run.complete = true;
+  run.calibration = results::samples::calibration();
+  writer.finish(run);
+}
+
+/// 80 KB of HDF5 with a point or two: most of it is structure, which is what damage is to find.
+void write_small_run(const fs::path& file) {
+  results::RunWriter writer{file, results::samples::header(), settings::IfExists::refuse};
+  writer.commit(results::samples::point(0));
+  writer.finish(results::samples::header());
+}
+
+/// A file of a run.
+struct Part {
+  std::string name, bytes;
+};
+using Originals = std::vector<std::vector<Part>>;
+
+/// Whole run files, made in an empty folder, to be damaged: a small one, one whose points are in
+/// it, and one with parts beside it.
+Originals originals_in(const fs::path& folder) {
+  write_small_run(folder / "small.h5");
+  write_run(folder / "run.h5", results::default_part_limit);
+  write_run(folder / "parts.h5", units::Bytes{1});
+  Originals runs(3);
+  for (const auto& entry : fs::directory_iterator{folder}) {
+    const std::string file = entry.path().filename().string();
+    const std::size_t run = file.starts_with("small") ? 0 : file.starts_with("run") ? 1 : 2;
+    runs[run].push_back({.name = file, .bytes = content_of(entry.path())});
+  }
+  for (auto& parts : runs) std::ranges::sort(parts, {}, &Part::name);
+  return runs;
+}
+
+struct Mutant {
+  fs::path run_file;        ///< what a report is given
+  std::string description;  ///< for people
+};
+
+/// Writes the mutant of this seed and number into an empty folder.
+Mutant write_mutant(const Originals& originals, std::uint64_t seed, std::size_t item,
+                    const fs::path& folder) {
+  Mutator mutator{seed, item};
+  const auto& run = originals[mutator.below(4) < 2 ? 0 : 1 + mutator.below(2)];
+  const std::size_t damaged = mutator.below(run.size());
+  const bool keeps_digest = mutator.below(2) == 0;
+  Mutant mutant{.run_file = {},
+                .description = fmt::format("{}, digest {}", run[damaged].name,
+                                           keeps_digest ? "left" : "removed")};
+  for (std::size_t i = 0; i < run.size(); ++i) {
+    const fs::path file = folder / run[i].name;
+    if (run[i].name.find(".part") == std::string::npos) mutant.run_file = file;
+    std::string bytes = run[i].bytes;
+    if (i == damaged) {
+      mutator.damage(bytes);
+      if (!keeps_digest) bytes.erase(0, std::min(bytes.size(), results::digest_block_bytes));
+    }
+    std::ofstream{file, std::ios::binary | std::ios::trunc} << bytes;
+  }
+  return mutant;
+}
+
+/// A report of the file comes to one of these outcomes.
+struct Outcome {
+  enum class Kind : std::uint8_t { reported, refused, wrong };
+  Kind kind = Kind::wrong;
+  std::string said;  ///< why refused, or what is wrong with how it went
+};
+enum class Formats : std::uint8_t { text, all };
+
+/// The outcome without its time.
+Outcome try_report(const fs::path& file, Formats formats) {
+  try {
+    const results::RunData run = results::read_run(file);
+    std::vector<analysis::RunReport> reports{analysis::make_report(run, file.string(), {})};
+    std::vector<analysis::catalog::IndexRun> rows{analysis::catalog::index_run(reports.front())};
+    const analysis::merge::Report report{.runs = reports,
+                                         .joined = analysis::merge::join(reports, {}),
+                                         .warnings = {},
+                                         .index = analysis::catalog::make_index(std::move(rows))};
+    std::size_t written = analysis::render::render_text(report).size();
+    if (formats == Formats::all) {
+      written += analysis::render::render_json(report).size() +
+                 analysis::render::render_csv(report).size() +
+                 analysis::render::render_markdown(report).size() +
+                 analysis::render::render_nccl_tests(report).size() +
+                 analysis::page::page_data(report).dump(-1, ' ', true).size();
+    }
+    return {.kind = Outcome::Kind::reported, .said = fmt::format("{} bytes", written)};
+  } catch (const base::UsageError& error) {
+    const std::string_view reason = error.what();
+    const bool is_line = !reason.empty() && base::is_plain(reason);
+    return {.kind = is_line ? Outcome::Kind::refused : Outcome::Kind::wrong,
+            .said = std::string{reason}};
+  } catch (const std::exception& error) {
+    return {.kind = Outcome::Kind::wrong, .said = fmt::format("threw {}", error.what())};
+  }
+}
+
+/// What this process and those that it has waited for have used so far.
+struct Used {
+  double seconds = 0;  ///< of processors
+  long kilobytes = 0;  ///< the most that any of them has held
+};
+
+Used used_so_far() {
+  Used used;
+  for (const int whom : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage of{};
+    getrusage(whom, &of);
+    for (const timeval& time : {of.ru_utime, of.ru_stime}) {
+      used.seconds += static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+    }
+    used.kilobytes = std::max(used.kilobytes, of.ru_maxrss);
+  }
+  return used;
+}
+
+/// Reads the file and reports it as `isoscale report` does. Wrong is every exception but a refusal
+/// (exit code 2), a reason of more than a line, and more than 2 s of a processor.
+Outcome report_file(const fs::path& file, Formats formats) {
+  using Clock = std::chrono::steady_clock;
+  // On a busy machine the processor time is a report's own doing, and little else.
+  constexpr double most_used = 2, most_passed = 60;
+  const Clock::time_point begin = Clock::now();
+  const Used before = used_so_far();
+  Outcome outcome = try_report(file, formats);
+  const double passed = std::chrono::duration<double>(Clock::now() - begin).count();
+  const double used = used_so_far().seconds - before.seconds;
+  if ((used > most_used || passed > most_passed) && outcome.kind != Outcome::Kind::wrong) {
+    return {.kind = Outcome::Kind::wrong,
+            .said = fmt::format("took {:.1f} s, {:.1f} s of a processor: {}", passed, used,
+                                outcome.said)};
+  }
+  return outcome;
+}
 
 struct Task {
   std::size_t mutants = 300;
@@ -45,14 +212,6 @@ struct Task {
 };
 
 constexpr long most_kilobytes = 1 << 20;  ///< of memory that a process may ever have held
-
-/// The most that this process and those it has waited for have held, kB.
-long most_held() {
-  rusage self{}, others{};
-  getrusage(RUSAGE_SELF, &self);
-  getrusage(RUSAGE_CHILDREN, &others);
-  return std::max(self.ru_maxrss, others.ru_maxrss);
-}
 
 /// One of a program's own, as empty as it was made.
 fs::path empty_folder(const fs::path& parent) {
@@ -83,9 +242,8 @@ std::string try_mutant(const Task& task, const Originals& originals, const fs::p
   const Mutant mutant = write_mutant(originals, task.seed, item, empty_folder(folder));
   const Outcome outcome =
       report_file(mutant.run_file, item % in_all_formats == 0 ? Formats::all : Formats::text);
-  constexpr std::array<char, 3> letters{'r', 'n', 'w'};
-  return fmt::format("{}{}\n{}\n{}", letters.at(static_cast<std::size_t>(outcome.kind)),
-                     most_held(), mutant.description, outcome.said);
+  return fmt::format("{}{}\n{}\n{}", "rnw"[static_cast<std::size_t>(outcome.kind)],
+                     used_so_far().kilobytes, mutant.description, outcome.said);
 }
 
 void count(const Task& task, std::size_t item, const base::Answer& answer, Tally& tally) {
@@ -101,42 +259,19 @@ void count(const Task& task, std::size_t item, const base::Answer& answer, Tally
   if (kilobytes > most_kilobytes) tally.fail(task, item, fmt::format("held {} kB", kilobytes));
 }
 
-/// In this program, a crowd of mutants for each process: starting one for each would take longest.
-void try_here(const Task& task, const Originals& originals, const fs::path& folder, Tally& tally) {
-  constexpr std::size_t crowd = 2000;
-  for (std::size_t begin = 0; begin < task.mutants; begin += crowd) {
-    const auto answers = answer_apart(
-        std::min(crowd, task.mutants - begin), std::max<std::size_t>(base::usable_cores(), 2),
-        [&](std::size_t at) { return try_mutant(task, originals, folder, begin + at); });
-    for (std::size_t at = 0; at < answers.size(); ++at) {
-      count(task, begin + at, answers[at], tally);
-    }
-    if (task.mutants > crowd) {
-      fmt::print("{} mutants, {} wrong\n", begin + answers.size(), tally.wrong);
-      std::fflush(stdout);
-    }
-  }
-}
-
 /// Runs `isoscale report FILE`; what is wrong with how that went, or "".
 std::string try_program(const std::string& program, const fs::path& file, const fs::path& said) {
-  posix_spawn_file_actions_t actions{};
-  posix_spawn_file_actions_init(&actions);
-  constexpr mode_t own = 0600;
-  posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 2, said.c_str(), O_WRONLY | O_CREAT | O_TRUNC, own);
-  std::string path = file.string(), name = program, command = "report";
-  std::array<char*, 4> arguments{name.data(), command.data(), path.data(), nullptr};
-  pid_t process = -1;
-  const int failed =
-      posix_spawn(&process, program.c_str(), &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) return "the program cannot be started";
+  const pid_t process = fork();
+  if (process == 0) {
+    if (std::freopen("/dev/null", "w", stdout) && std::freopen(said.c_str(), "w", stderr)) {
+      execl(program.c_str(), program.c_str(), "report", file.c_str(), nullptr);
+    }
+    _exit(1);
+  }
   int status = 0;
   rusage used{};
   wait4(process, &status, 0, &used);
-  std::ifstream in{said};
-  const std::string text{std::istreambuf_iterator<char>{in}, {}};
+  const std::string text = content_of(said);
   if (used.ru_maxrss > most_kilobytes) return fmt::format("held {} kB", used.ru_maxrss);
   if (!WIFEXITED(status)) return fmt::format("ended in signal {}: {}", WTERMSIG(status), text);
   const int code = WEXITSTATUS(status);
@@ -152,9 +287,14 @@ int try_all(const Task& task) {
   std::fflush(stdout);
   const fs::path whole = directory.path() / "whole";
   fs::create_directory(whole);
-  const Originals originals{whole};
+  const Originals originals = originals_in(whole);
   Tally tally;
-  try_here(task, originals, directory.path(), tally);
+  const auto answers = answer_apart(
+      task.mutants, std::max<std::size_t>(base::usable_cores(), 2),
+      [&](std::size_t item) { return try_mutant(task, originals, directory.path(), item); });
+  for (std::size_t item = 0; item < answers.size(); ++item) {
+    count(task, item, answers[item], tally);
+  }
   constexpr std::size_t most_started = 60;
   const std::size_t started = task.program.empty() ? 0 : std::min(task.mutants, most_started);
   for (std::size_t item = 0; item < started; ++item) {
@@ -171,7 +311,8 @@ int try_all(const Task& task) {
 
 int try_one(const Task& task) {
   const results::samples::Directory directory;
-  const Mutant mutant = write_mutant(Originals{directory.path()}, task.seed, task.only, task.into);
+  const Mutant mutant =
+      write_mutant(originals_in(directory.path()), task.seed, task.only, task.into);
   fmt::print("{}: {}\n", mutant.run_file.string(), mutant.description);
   std::fflush(stdout);
   const Outcome outcome = report_file(mutant.run_file, Formats::all);

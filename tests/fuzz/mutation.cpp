@@ -4,22 +4,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
 
 namespace isoscale::fuzz {
 namespace {
 
 /// Where comparisons and additions turn around.
-constexpr std::array<std::uint64_t, 10> edges{0,
-                                              1,
-                                              0x7f,
-                                              0xff,
-                                              0x7fff,
-                                              0xffff,
-                                              0x7fffffff,
-                                              0xffffffff,
-                                              0x7fffffffffffffff,
-                                              ~std::uint64_t{0}};
+constexpr std::array<std::uint64_t, 10> edges{
+    0, 1, 0x7f, 0xff, 0x7fff, 0xffff, 0x7fffffff, 0xffffffff, INT64_MAX, UINT64_MAX};
 
 }  // namespace
 
@@ -58,30 +51,21 @@ void Mutator::damage_once(std::string& bytes) {
   const std::size_t at = below(bytes.size());
   const std::size_t most = std::min<std::size_t>(bytes.size() - at, std::size_t{1} << below(13));
   const std::size_t size = 1 + below(most);
-  switch (below(10)) {
-    case 0:
-    case 1:
-    case 2:
-      bytes[at] = static_cast<char>(bytes[at] ^ (1U << below(8)));
-      break;
-    case 3:
-      bytes[at] = static_cast<char>(random_());
-      break;
-    case 4:
-      overwrite(bytes, at, size);
-      break;
-    case 5:
-    case 6:
-      put_number(bytes, at);
-      break;
-    case 7:
-      bytes.erase(at, size);
-      break;
-    case 8:
-      bytes.insert(at, bytes.substr(below(bytes.size()), size));
-      break;
-    default:
-      bytes.resize(at);
+  const std::size_t how = below(10);
+  if (how < 3) {
+    bytes[at] = static_cast<char>(bytes[at] ^ (1U << below(8)));
+  } else if (how == 3) {
+    bytes[at] = static_cast<char>(random_());
+  } else if (how == 4) {
+    overwrite(bytes, at, size);
+  } else if (how < 7) {
+    put_number(bytes, at);
+  } else if (how == 7) {
+    bytes.erase(at, size);
+  } else if (how == 8) {
+    bytes.insert(at, bytes.substr(below(bytes.size()), size));
+  } else {
+    bytes.resize(at);
   }
 }
 

@@ -14,7 +14,8 @@ def rates(part, name, report):
         run = json.load(file)["runs"][0]
     for point in run["points"]:
         if point["status"] != "ok":
-            print(part, f"{name}: {point['workload']} {point['status']}, {point['reason']}", sep="\t")
+            print(part, f"{name}: {point['workload']} {point['status']}, {point['reason']}",
+                  sep="\t")
             continue
         if (point["step_time"] or {}).get("median"):
             print(part, f"{name}: a step of {point['workload']} takes "
@@ -23,7 +24,8 @@ def rates(part, name, report):
         for row in point["rows"] or []:
             if row["status"] != "ok":
                 continue
-            what = " ".join(str(row[key]) for key in ("kind", "m", "n", "k", "bytes", "cache", "dtype")
+            what = " ".join(str(row[key]) for key in ("kind", "m", "n", "k", "bytes", "cache",
+                                                      "dtype")
                             if row.get(key) is not None)
             rate = (f"{row['flops'] * 1e-12:.1f} TFLOP/s" if row.get("flops")
                     else f"{row['bandwidth'] * 1e-9:.1f} GB/s" if row.get("bandwidth")
@@ -36,8 +38,10 @@ def together(steps, figures):
         with open(path, encoding="utf-8") as file:
             return [line.rstrip("\n").split("\t") for line in file]
     names = ("part", "name", "verdict", "seconds", "why")
-    json.dump({"steps": [{**dict(zip(names, line)), "seconds": int(line[3])} for line in lines(steps)],
-               "figures": [{"part": line[0], "text": "\t".join(line[1:])} for line in lines(figures)]},
+    json.dump({"steps": [{**dict(zip(names, line)),
+                          "seconds": int(line[3])} for line in lines(steps)],
+               "figures": [{"part": line[0],
+                            "text": "\t".join(line[1:])} for line in lines(figures)]},
               sys.stdout, indent=1)
     print()
 

@@ -39,14 +39,13 @@ class Case(scripts.Case):
         shutil.copytree(scripts.LAUNCH, os.path.join(self.checkout, "launch"))
         for name in ("CMakeLists.txt", "CMakePresets.json"):
             shutil.copy(os.path.join(ROOT, name), self.checkout)
-        packages = os.path.join(self.checkout, "launch/install-packages.sh")
-        with open(packages, "w", encoding="ascii") as file:
-            file.write("#!/bin/sh\n")  # every package is installed
+        self.write("checkout/launch/install-packages.sh", "#!/bin/sh\n")  # all are installed
         self.stand_in("ccache", "true")
         self.stand_in("nvidia-smi", "exit 9")
         self.stand_in("mpirun", '[ "$1" = --version ] && echo "mpirun (Open MPI) 5.0.6" && exit\n'
                                 f'echo "mpirun $*" >> {self.path("calls")}')
-        program = self.stand_in("isoscale", f'echo "isoscale $*" >> {self.path("calls")}; echo summary')
+        program = self.stand_in("isoscale",
+                                f'echo "isoscale $*" >> {self.path("calls")}; echo summary')
         self.stand_in("cmake", f"cd {self.checkout}\n"
                       + CMAKE % {"calls": self.path("calls"), "program": program})
 
@@ -54,17 +53,12 @@ class Case(scripts.Case):
         """What was called, line by line, and the process."""
         done = self.script(os.path.join(self.checkout, "launch/demo.sh"), *arguments,
                            **{"STANDIN_MISSING": "there is no nvcc", **environment})
-        calls = []
-        if os.path.exists(self.path("calls")):
-            with open(self.path("calls"), encoding="utf-8") as file:
-                calls = file.read().splitlines()
-            os.remove(self.path("calls"))
-        return calls, done
+        return self.taken_calls(), done
 
     def started(self, *arguments, **environment):
         """The mpirun command of a demonstration that worked, all calls, and what was said."""
         calls, done = self.demo(*arguments, **environment)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assert_exit(0, done)
         [launch] = [call for call in calls if call.startswith("mpirun ")]
         return launch, calls, done.stderr
 
@@ -94,17 +88,14 @@ class Machines(Case):
                 shutil.rmtree(self.path("proc"), ignore_errors=True)
                 shutil.rmtree(self.path("sys"), ignore_errors=True)
                 os.makedirs(self.path("proc/self"))
-                with open(self.path("proc/self/cgroup"), "w", encoding="ascii") as file:
-                    file.write("0::/job\n4:cpu:/job\n")
+                self.write("proc/self/cgroup", "0::/job\n4:cpu:/job\n")
                 for name, text in files.items():
-                    path = self.path(os.path.join("sys/fs/cgroup", name))
-                    os.makedirs(os.path.dirname(path), exist_ok=True)
-                    with open(path, "w", encoding="ascii") as file:
-                        file.write(text + "\n")
-                shown = subprocess.run(
-                    ["bash", "-euc", f"source {scripts.LAUNCH}/common.sh; quota_cores proc sys"],
-                    cwd=self.dir, text=True, capture_output=True, check=True).stdout
-                self.assertEqual(shown, "2\n")
+                    name = os.path.join("sys/fs/cgroup", name)
+                    os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+                    self.write(name, text + "\n")
+                shown = self.run_among_stand_ins(
+                    "bash", "-euc", f"source {scripts.LAUNCH}/common.sh; quota_cores proc sys")
+                self.assertEqual(shown.stdout, "2\n")
 
     def test_gpus_get_a_rank_each_and_a_plugin_for_their_architecture(self):
         self.gpus("9.0", "9.0", "8.0")
@@ -121,18 +112,14 @@ class Machines(Case):
         for folders in (["proc/driver/nvidia/gpus/0", "proc/driver/nvidia/gpus/1"], []):
             for folder in folders:
                 os.makedirs(self.path(folder))
-                with open(self.path(folder + "/information"), "w", encoding="ascii") as file:
-                    file.write("Model: \t\t NVIDIA A100\nGPU UUID:\t GPU-x\n")
+                self.write(folder + "/information", "Model: \t\t NVIDIA A100\nGPU UUID:\t GPU-x\n")
             os.makedirs(self.path("dev"), exist_ok=True)
             for name in ("nvidia0", "nvidia1", "nvidiactl"):
-                with open(self.path("dev/" + name), "w", encoding="ascii"):
-                    pass
-            shown = subprocess.run(
-                ["bash", "-euc", f"source {scripts.LAUNCH}/checkout.sh; "
-                 f"source {scripts.LAUNCH}/machine.sh; find_gpus {self.dir}; echo ${{#gpus[@]}}"],
-                env={**os.environ, "PATH": f"{self.stand_ins}:{os.environ['PATH']}"},
-                cwd=self.dir, text=True, capture_output=True, check=True).stdout
-            self.assertEqual(shown, "2\n")
+                self.write("dev/" + name, "")
+            shown = self.run_among_stand_ins(
+                "bash", "-euc", f"source {scripts.LAUNCH}/checkout.sh; "
+                f"source {scripts.LAUNCH}/machine.sh; find_gpus {self.dir}; echo ${{#gpus[@]}}")
+            self.assertEqual(shown.stdout, "2\n")
             shutil.rmtree(self.path("proc"), ignore_errors=True)
 
     def test_a_gpu_without_its_toolkit_is_said_and_not_used(self):
@@ -182,12 +169,8 @@ class OneBuild(scripts.Case):
                             ignore=shutil.ignore_patterns("__pycache__", "node_modules", "*.h5"))
         for name in ("CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md"):
             shutil.copy(os.path.join(ROOT, name), self.checkout)
-        with open(os.path.join(self.checkout, "launch/install-packages.sh"), "w",
-                  encoding="ascii") as file:
-            file.write("#!/bin/sh\n")
-        with open(os.path.join(self.checkout, "analysis/page/make_page.cmake"), "w",
-                  encoding="ascii"):
-            pass  # nothing is fetched
+        self.write("checkout/launch/install-packages.sh", "#!/bin/sh\n")
+        self.write("checkout/analysis/page/make_page.cmake", "")  # nothing is fetched
         cmake = shutil.which("cmake")
         self.stand_in("cmake", f'[ "$1" != --build ] || exit 1; exec {cmake} "$@"')
         self.stand_in("nvidia-smi", "exit 9")
@@ -195,8 +178,8 @@ class OneBuild(scripts.Case):
     def compilations(self, script, target):
         """The command of each object file of `target`, once the script has configured as for a user:
         for CI, run.sh makes warnings errors."""
-        done = self.script(os.path.join(self.checkout, script), CUDACXX="/nonexistent", CI="")
-        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assert_exit(2, self.script(os.path.join(self.checkout, script), CUDACXX="/nonexistent",
+                                        CI=""))
         build = os.path.join(self.checkout, "build")
         commands = subprocess.run(["ninja", "-C", build, "-t", "commands", target], text=True,
                                   capture_output=True, check=True).stdout

@@ -6,7 +6,6 @@ scripts and Slurm would take. demo_test.py and packaging/sources_test.py run the
 import glob
 import os
 import re
-import subprocess
 import unittest
 
 import scripts
@@ -43,12 +42,11 @@ class Examples(scripts.Case):
         super().setUp()
         self.node_of(16)
         os.symlink(scripts.LAUNCH, self.path("launch"))
-        program = self.stand_in("isoscale", "true")
+        self.program = self.stand_in("isoscale", "true")
         self.stand_in("ssh", "true")
         self.stand_in("scontrol", "exit 1")
         self.stand_in("sinfo", 'echo "gpu* 2:32:2"')
-        self.stand_in("mpirun", '[ "$1" = --version ] && echo "mpirun (Open MPI) 5.0.6" && exit\n'
-                                f'printf "%s\\n" "$*" >> {self.path("calls")}')
+        self.stand_in_for_mpirun()
         # The stand-in behaves as Slurm, which takes a script and no binary. The wrapped command is
         # the report of a sweep.
         self.stand_in("sbatch", """while case "$1" in -*) true ;; *) false ;; esac; do
@@ -70,26 +68,13 @@ case "$*" in *" --report "*) ;; *)
   PBS_JOBID=1 PBS_O_WORKDIR=. PBS_NODEFILE=nodes "$@" || exit ;;
 esac
 echo 1""")
-        with open(self.path("hosts.txt"), "w", encoding="ascii") as file:
-            file.write("a\nb\n")
-        self.environment = {
-            **{name: value for name, value in os.environ.items()
-               if not name.startswith(scripts.CLUSTER_NAMES)},
-            "PATH": f"{self.stand_ins}:{os.environ['PATH']}", "ISOSCALE": program}
+        self.write("hosts.txt", "a\nb\n")
 
     def started(self, example, **environment):
         """What mpirun was called with, once per launch."""
-        done = subprocess.run(["bash", "-ec", example], cwd=self.dir, text=True,
-                              env={**self.environment, **environment}, capture_output=True,
-                              stdin=subprocess.DEVNULL, timeout=60 * scripts.harness.PATIENCE,
-                              check=False)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        if not os.path.exists(self.path("calls")):
-            return []
-        with open(self.path("calls"), encoding="utf-8") as file:
-            calls = file.read().splitlines()
-        os.remove(self.path("calls"))
-        return calls
+        self.assert_exit(0, self.run_among_stand_ins("bash", "-ec", example, ISOSCALE=self.program,
+                                                     **environment))
+        return self.taken_calls()
 
     def test_each_starts_what_it_says(self):
         shown = 0
@@ -111,7 +96,8 @@ echo 1""")
             for call in calls:
                 with self.subTest(script=script, call=call):
                     # Without options the number of ranks is that of a job.
-                    started = self.started(call, **{"SLURM_NTASKS": "2"} if script == "mpirun.sh" else {})
+                    started = self.started(call,
+                                           **{"SLURM_NTASKS": "2"} if script == "mpirun.sh" else {})
                     self.assertTrue(started or "--print" in call, call)
 
     def test_jobs_that_become_one_curve(self):

@@ -24,28 +24,16 @@ class Case(scripts.Case):
         self.stand_in("scontrol", "exit 1")
         self.stand_in("qstat", "exit 1")
         self.stand_in("ssh", "exit 255")  # nodes of a job need not take it
-        self.mpirun("true")
-        with open(self.path("nodes"), "w", encoding="ascii") as file:
-            file.write("a\na\nb\nb\n")
-
-    def mpirun(self, then):
-        self.stand_in("mpirun", '[ "$1" = --version ] && echo "mpirun (Open MPI) 5.0.6" && exit\n'
-                                f'printf "%s\\n" "$*" >> {self.path("calls")}\n{then}')
+        self.stand_in_for_mpirun()
+        self.write("nodes", "a\na\nb\nb\n")
 
     def calls(self):
-        if not os.path.exists(self.path("calls")):
-            return []
-        with open(self.path("calls"), encoding="utf-8") as file:
-            return [line.replace(self.dir + "/", "").replace("stand-ins/", "")
-                    for line in file.read().splitlines()]
-
-    def touch(self, name):
-        with open(self.path(name), "w", encoding="ascii"):
-            pass
+        return [line.replace(self.dir + "/", "").replace("stand-ins/", "")
+                for line in self.taken_calls()]
 
     def assert_ends_in_order(self, name, number, environment, *needles):
         """The signal ends mpirun by TERM, and the script's status is that of mpirun."""
-        self.mpirun("trap 'echo ended >> calls; exit 143' TERM; touch begun\n"
+        self.stand_in_for_mpirun("trap 'echo ended >> calls; exit 143' TERM; touch begun\n"
                     "while :; do sleep 0.1; done")
         kept = {**os.environ, **environment, "PATH": f"{self.stand_ins}:{os.environ['PATH']}"}
         with subprocess.Popen([os.path.join(scripts.LAUNCH, name)], cwd=self.dir, env=kept,
@@ -69,8 +57,7 @@ class Slurm(Case):
                 "SLURM_SUBMIT_DIR": self.dir, **more}
 
     def started(self, *arguments, **more):
-        done = self.script("slurm.sbatch", *arguments, **self.job(**more))
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.script_ok("slurm.sbatch", *arguments, **self.job(**more))
         return self.calls()[-1]
 
     def test_a_job(self):
@@ -93,15 +80,14 @@ class Slurm(Case):
 
     def test_it_asks_for_whole_nodes(self):
         """All cores and all memory: by default a job has that of the CPUs that it asked for."""
-        with open(os.path.join(scripts.LAUNCH, "slurm.sbatch"), encoding="utf-8") as file:
-            asked = [line.split()[1] for line in file if line.startswith("#SBATCH ")]
-        self.assertIn("--exclusive", asked)
-        self.assertIn("--mem=0", asked)
+        script = self.read(os.path.join(scripts.LAUNCH, "slurm.sbatch"))
+        self.assertLessEqual({"--exclusive", "--mem=0"},
+                             set(re.findall(r"^#SBATCH (\S+)", script, re.M)))
 
     def test_a_restart_resumes_what_there_is(self):
         self.assertTrue(self.started("--workload", "dp", SLURM_RESTART_COUNT="1").endswith(
             "isoscale run --output isoscale-17.h5 --workload dp"))
-        self.touch("isoscale-17.h5")
+        self.write("isoscale-17.h5", "")
         self.assertTrue(self.started("--workload", "dp", SLURM_RESTART_COUNT="1").endswith(
             "isoscale run --resume isoscale-17.h5"))
         # A first start never touches the file of another job.
@@ -109,7 +95,7 @@ class Slurm(Case):
 
     def test_a_restart_keeps_the_options_of_its_launch(self):
         """Those that the run file does not have, however they are written."""
-        self.touch("isoscale-17.h5")
+        self.write("isoscale-17.h5", "")
         call = self.started("--workload", "dp", "--allow", "world-size,shared-cores", "--budget",
                             "20s", "--quiet", "--set", "a=b", SLURM_RESTART_COUNT="1")
         self.assertTrue(call.endswith("isoscale run --resume isoscale-17.h5 --allow "
@@ -121,7 +107,7 @@ class Slurm(Case):
 
     def test_a_restart_with_gpus_leaves_the_device_to_the_file(self):
         """isoscale takes no --device beside --resume."""
-        self.touch("isoscale-17.h5")
+        self.write("isoscale-17.h5", "")
         call = self.started(SLURM_GPUS_ON_NODE="2", SLURM_NTASKS_PER_NODE="2",
                             SLURM_RESTART_COUNT="1")
         self.assertTrue(call.endswith("bind.sh -- isoscale run --resume isoscale-17.h5"), call)
@@ -131,11 +117,11 @@ class Slurm(Case):
         self.program = harness.PROGRAM
         self.run_ok("run", "--workload", "dp", "--max-time", "0.2s", "--quiet", "--output",
                     "isoscale-17.h5")
-        self.mpirun('while [ "${1##*/}" != isoscale ]; do shift; done; exec "$@"')
-        done = self.script("slurm.sbatch", "--workload", "dp", "--allow", "shared-cores",
-                           "--budget", "20s", **self.job(SLURM_RESTART_COUNT="1", SLURM_NTASKS="1",
-                                                         ISOSCALE_MPIRUN="--gpus 1 --bind none"))
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.stand_in_for_mpirun('while [ "${1##*/}" != isoscale ]; do shift; done; exec "$@"')
+        done = self.script_ok("slurm.sbatch", "--workload", "dp", "--allow", "shared-cores",
+                              "--budget", "20s",
+                              **self.job(SLURM_RESTART_COUNT="1", SLURM_NTASKS="1",
+                                         ISOSCALE_MPIRUN="--gpus 1 --bind none"))
         self.assertIn("is complete", done.stdout + done.stderr)
 
     def test_the_time_limit_ends_it_in_order(self):
@@ -152,15 +138,13 @@ class Slurm(Case):
             self.assert_ends_in_order(
                 "slurm.sbatch", signal.SIGUSR1,
                 self.job(ISOSCALE_RESTARTS="2", SLURM_RESTART_COUNT=restarts))
-            with open(self.path("asked"), encoding="utf-8") as file:
-                self.assertEqual("requeue 17" in file.read(), back)
+            self.assertEqual("requeue 17" in self.read("asked"), back)
             os.remove(self.path("asked"))
             os.remove(self.path("begun"))
 
     def test_a_time_of_ones_own(self):
-        self.mpirun("exec sleep 60")
-        done = self.script("slurm.sbatch", **self.job(ISOSCALE_TIMEOUT="0.5s"))
-        self.assertEqual(done.returncode, 124, done.stderr)
+        self.stand_in_for_mpirun("exec sleep 60")
+        self.assert_exit(124, self.script("slurm.sbatch", **self.job(ISOSCALE_TIMEOUT="0.5s")))
 
     def test_what_is_no_number_is_refused(self):
         """Arithmetic would take it for a variable, or run the command in its brackets."""
@@ -181,8 +165,7 @@ class Slurm(Case):
         job = self.job()
         del job["SLURM_SUBMIT_DIR"]
         self.assert_script_refused(self.script("slurm.sbatch", **job), "SLURM_SUBMIT_DIR")
-        done = self.script("slurm.sbatch", ISOSCALE_OUTPUT="here.h5", **job)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.script_ok("slurm.sbatch", ISOSCALE_OUTPUT="here.h5", **job)
 
     def test_outside_of_a_job(self):
         self.assert_script_refused(self.script("slurm.sbatch"), "sbatch")
@@ -190,15 +173,12 @@ class Slurm(Case):
     def test_a_copy_finds_its_folder(self):
         """Slurm runs a copy; the job, or a variable, says where the original is."""
         copy = shutil.copy(os.path.join(scripts.LAUNCH, "slurm.sbatch"), self.path("slurm_script"))
-        done = self.script(copy, **self.job())
-        self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn("ISOSCALE_LAUNCH", done.stderr)
-        done = self.script(copy, **self.job(ISOSCALE_LAUNCH=scripts.LAUNCH))
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("ISOSCALE_LAUNCH", self.assert_exit(2, self.script(copy,
+                                                                         **self.job())).stderr)
+        self.script_ok(copy, **self.job(ISOSCALE_LAUNCH=scripts.LAUNCH))
         self.stand_in("scontrol", 'echo "JobId=17 JobName=isoscale"\n'
                                   f'echo "   Command={scripts.LAUNCH}/slurm.sbatch --workload dp"')
-        done = self.script(copy, **self.job())
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.script_ok(copy, **self.job())
 
 
 class Pbs(Case):
@@ -207,8 +187,7 @@ class Pbs(Case):
                 "PBS_NODEFILE": self.path("nodes"), **more}
 
     def started(self, *arguments, **more):
-        done = self.script("pbs.sh", *arguments, **self.job(**more))
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.script_ok("pbs.sh", *arguments, **self.job(**more))
         return re.sub(r" -x \w+", "", self.calls()[-1])  # without the environment that is passed on
 
     def test_a_job(self):
@@ -218,7 +197,7 @@ class Pbs(Case):
         self.assertEqual(self.started(ISOSCALE_ARGUMENTS="--workload dp,tp"), expected)
 
     def test_a_rerun_resumes_what_there_is(self):
-        self.touch("isoscale-23.h5")
+        self.write("isoscale-23.h5", "")
         self.stand_in("qstat", 'echo "Job Id: 23.server"; echo "    run_count = 1"')
         self.assertIn("--output isoscale-23.h5", self.started())
         self.stand_in("qstat", 'echo "Job Id: 23.server"; echo "    run_count = 2"')
@@ -233,7 +212,7 @@ class Pbs(Case):
                                   "isoscale-23.h5")
 
     def test_what_is_wrong_is_refused(self):
-        self.touch("empty")
+        self.write("empty", "")
         for name, value in [("ISOSCALE_TIMEOUT", "foo"), ("PBS_O_WORKDIR", "nothing"),
                             ("PBS_NODEFILE", "nothing"), ("PBS_NODEFILE", self.path("empty"))]:
             with self.subTest(name=name, value=value):

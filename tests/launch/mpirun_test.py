@@ -5,7 +5,6 @@
 import os
 import re
 import shutil
-import subprocess
 import unittest
 
 import scripts
@@ -70,8 +69,7 @@ class Commands(Case):
         self.assertEqual(self.command("--hosts", "a,b", "-n", "8", "--cores-per-rank", "4", "run"),
                          "mpirun -n 8 --host a:4,b:4 --map-by ppr:4:node:PE=4 --bind-to core "
                          "isoscale run")
-        with open(self.path("hosts.txt"), "w", encoding="ascii") as file:
-            file.write("# rack 3\na slots=8\nb slots=8  # new\n\nc:8\n")
+        self.write("hosts.txt", "# rack 3\na slots=8\nb slots=8  # new\n\nc:8\n")
         self.assertEqual(self.command("--hostfile", "hosts.txt", "--ranks-per-node", "8",
                                       "--cores-per-rank", "2", "run"),
                          "mpirun -n 24 --hostfile hosts.txt --map-by ppr:8:node:PE=2 "
@@ -80,10 +78,10 @@ class Commands(Case):
     def test_other_hosts_get_the_environment_that_a_run_needs(self):
         self.stand_in("mpirun", OPEN_MPI)
         needed = {"LD_LIBRARY_PATH": "/opt/hdf5/lib", "NCCL_IB_HCA": "mlx5", "OMP_NUM_THREADS": "2",
-                  "OPENBLAS_NUM_THREADS": "2", "ISOSCALE_TIMEOUT": "1h", "CUDA_VISIBLE_DEVICES": "0"}
+                  "OPENBLAS_NUM_THREADS": "2", "ISOSCALE_TIMEOUT": "1h",
+                  "CUDA_VISIBLE_DEVICES": "0"}
         others = {"SLURM_JWT": "secret", "AWS_SECRET_ACCESS_KEY": "secret"}
-        with open(self.path("hosts.txt"), "w", encoding="ascii") as file:
-            file.write("a\nb\n")
+        self.write("hosts.txt", "a\nb\n")
         for hosts in (["--hostfile", "hosts.txt"], ["--hosts", "a,b"]):
             shown = self.whole_command(*hosts, "-n", "2", "--cores-per-rank", "1", "run", **needed,
                                        **others)
@@ -118,8 +116,7 @@ class Commands(Case):
         """A login node's two cores say nothing of theirs: bind.sh shares those out, on each."""
         self.stand_in("mpirun", OPEN_MPI)
         self.node_of(2)
-        with open(self.path("hosts.txt"), "w", encoding="ascii") as file:
-            file.write("a\nb\n")
+        self.write("hosts.txt", "a\nb\n")
         bind = os.path.join(scripts.LAUNCH, "bind.sh")
         for hosts in (["--hostfile", "hosts.txt"], ["--hosts", "a,b"]):
             given = self.command(*hosts, "--gpus", "8", "run")
@@ -141,8 +138,7 @@ class Commands(Case):
         job = {"SLURM_JOB_NUM_NODES": "2", "SLURM_NTASKS": "8", "SLURM_CPUS_PER_TASK": "3"}
         self.assertEqual(self.command("run", **job),
                          "mpirun -n 8 --map-by ppr:4:node:PE=3 --bind-to core isoscale run")
-        with open(self.path("nodes"), "w", encoding="ascii") as file:
-            file.write("a\na\nb\nb\nc\nc\n")
+        self.write("nodes", "a\na\nb\nb\nc\nc\n")
         self.assertEqual(self.command("run", PBS_NODEFILE=self.path("nodes")),
                          "mpirun -n 6 --map-by ppr:2:node:PE=8 --bind-to core isoscale run")
 
@@ -221,14 +217,15 @@ class Refusals(Case):
         self.assert_script_refused(done, "no answer from c3 c7:", "leave the host out")
         self.assertFalse(os.path.exists(started))
         self.stand_in("ssh", "true")
-        self.assertEqual(self.refused(*options).returncode, 0)
+        self.assert_exit(0, self.refused(*options))
         self.assertTrue(os.path.exists(started))
 
     def test_hosts_that_are_no_names(self):
         """ssh and mpirun would take them for options, and a shell for words of its own."""
         self.stand_in("mpirun", OPEN_MPI)
         self.stand_in("ssh", f"touch {self.path('touched')}")
-        for host in (f"-oProxyCommand=touch {self.path('touched')}", "a,--prefix", "$(touch touched)",
+        for host in (f"-oProxyCommand=touch {self.path('touched')}", "a,--prefix",
+                     "$(touch touched)",
                      "a;b", "*", "a,,b", "\x1b[31mred"):
             done = self.script("mpirun.sh", "--program", self.program, "--hosts", host, "-n", "2",
                                "--cores-per-rank", "1", "run")
@@ -251,8 +248,7 @@ class Refusals(Case):
         for options, environment in [(["--hosts", "a", "-n", "2", "--bind", "none"], {}),
                                      (["--cores-per-rank", "2"], salloc),
                                      ([], {**salloc, "SLURMD_NODENAME": "a"})]:
-            done = self.refused(*options, "--print", "run", **environment)
-            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assert_exit(0, self.refused(*options, "--print", "run", **environment))
 
     def test_usage(self):
         self.stand_in("mpirun", OPEN_MPI)
@@ -281,36 +277,29 @@ class Runs(scripts.Case):
     """With this machine's own mpirun."""
 
     def test_two_ranks(self):
-        done = self.script("mpirun.sh", "-n", "2", "--program", harness.PROGRAM, "--", "run",
-                           "--workload", "dp", "--max-time", "0.2s", "--output", "run.h5")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.script_ok("mpirun.sh", "-n", "2", "--program", harness.PROGRAM, "--", "run",
+                       "--workload", "dp", "--max-time", "0.2s", "--output", "run.h5")
         report = self.run_ok("report", "run.h5", "--detail").stdout
         self.assertIn("verified 1, 2 ranks", report)
 
     def test_what_is_shown_works_where_it_is_pasted(self):
         [shown] = self.shown("mpirun.sh", "-n", "2", "--bind", "none", "--program", harness.PROGRAM,
                              "--print", "check")
-        plain = {name: value for name, value in os.environ.items()
-                 if not name.startswith(scripts.CLUSTER_NAMES)}
-        pasted = subprocess.run(["bash", "-c", shown], cwd=self.dir, env=plain, text=True,
-                                stdin=subprocess.DEVNULL, capture_output=True,
-                                timeout=120 * harness.PATIENCE, check=False)
-        self.assertIn("processes as MPI counts: 2", pasted.stdout + pasted.stderr)
+        pasted = self.run_among_stand_ins("bash", "-c", shown)
+        self.assertRegex(pasted.stdout + pasted.stderr, "MPI counts: 2")
 
     def test_more_ranks_than_cores_and_bind(self):
         """Also through bind.sh, which prints a line for every rank."""
-        done = self.script("mpirun.sh", "-n", "4", "--bind", "gpu", "--program", harness.PROGRAM,
-                           "--", "run", "--workload", "dp", "--ranks", "4", "--max-time", "0.2s",
-                           "--device", "host", "--output", "run.h5")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.script_ok("mpirun.sh", "-n", "4", "--bind", "gpu", "--program",
+                              harness.PROGRAM, "--", "run", "--workload", "dp", "--ranks", "4",
+                              "--max-time", "0.2s", "--device", "host", "--output", "run.h5")
         for rank in range(4):
             self.assertIn(f"rank {rank} (local {rank} of 4)", done.stderr)
         self.assertIn("verified 4 ranks", self.run_ok("report", "run.h5", "--detail").stdout)
 
     def test_the_exit_code_is_that_of_isoscale(self):
-        done = self.script("mpirun.sh", "-n", "2", "--program", harness.PROGRAM, "run",
-                           "--nonsense")
-        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assert_exit(2, self.script("mpirun.sh", "-n", "2", "--program", harness.PROGRAM, "run",
+                                        "--nonsense"))
 
 
 class Hangs(Case):
@@ -321,10 +310,8 @@ class Hangs(Case):
                                 f'echo "$*" | sed "s/.*isoscale //" >> calls\ntouch {output}\n'
                                 f"printf '{{\\n  \"left\": {left},\\n}}' > {output}.hang.json\n{then}")
         done = self.script("mpirun.sh", "-n", "2", "--program", self.program, *arguments)
-        with open(self.path("calls"), encoding="utf-8") as file:
-            calls = file.read().splitlines()
-        os.remove(self.path("calls"))
-        return done.returncode, [line.replace(self.dir + "/", "") for line in calls]
+        calls = [line.replace(self.dir + "/", "") for line in self.taken_calls()]
+        return done.returncode, calls
 
     def test_a_run_is_resumed_as_often_as_points_are_left(self):
         first = "run --workload dp --output run.h5 --quiet"

@@ -41,23 +41,46 @@ class Case(harness.Case):
 
     def script(self, name, *arguments, **environment):
         """Runs launch/NAME; returns the finished process."""
+        return self.run_among_stand_ins(os.path.join(LAUNCH, name), *arguments, **environment)
+
+    def run_among_stand_ins(self, *words, **environment):
+        """Runs a command among the stand-ins, outside of any job; returns the finished process."""
         kept = {key: value for key, value in os.environ.items()
                 if key.startswith("OMPI_ALLOW") or not key.startswith(CLUSTER_NAMES)}
-        kept["PATH"] = f"{self.stand_ins}:{kept['PATH']}"
-        return subprocess.run([os.path.join(LAUNCH, name), *arguments], cwd=self.dir,
-                              env={**kept, "ISOSCALE_SYSFS": f"{self.stand_ins}/sysfs", **environment}, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=120 * harness.PATIENCE,
-                              check=False)
+        kept |= {"PATH": f"{self.stand_ins}:{kept['PATH']}",
+                 "ISOSCALE_SYSFS": f"{self.stand_ins}/sysfs"}
+        return subprocess.run(words, cwd=self.dir, env={**kept, **environment},
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=120 * harness.PATIENCE, check=False)
+
+    def script_ok(self, name, *arguments, **environment):
+        return self.assert_exit(0, self.script(name, *arguments, **environment))
 
     def shown(self, name, *arguments, **environment):
         """The commands that a script says it starts."""
-        done = self.script(name, *arguments, **environment)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        return [line[2:] for line in done.stderr.splitlines() if line.startswith("+ ")]
+        said = self.script_ok(name, *arguments, **environment).stderr
+        return [line[2:] for line in said.splitlines() if line.startswith("+ ")]
+
+    def stand_in_for_mpirun(self, then="true"):
+        """One of Open MPI that writes down what it is called with; see taken_calls."""
+        self.stand_in("mpirun", '[ "$1" = --version ] && echo "mpirun (Open MPI) 5.0.6" && exit\n'
+                                f'printf "%s\\n" "$*" >> {self.path("calls")}\n{then}')
+
+    def taken_calls(self):
+        """What stand-ins have written down since this was asked before."""
+        if not os.path.exists(self.path("calls")):
+            return []
+        calls = self.read("calls").splitlines()
+        os.remove(self.path("calls"))
+        return calls
+
+    def assert_exit(self, code, done):
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done
 
     def assert_script_refused(self, done, *needles):
         """Exit 2, and one message with the needles."""
-        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        self.assert_exit(2, done)
         said = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
         self.assertEqual(len(said), 1, done.stderr)
         for needle in needles:

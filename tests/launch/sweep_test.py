@@ -4,6 +4,7 @@
 
 import json
 import os
+import shutil
 import unittest
 
 import scripts
@@ -106,8 +107,7 @@ esac""")
         done = self.script("sweep", "--program", self.program, "--nodes", "1,2", "--jobs",
                            "--ranks-per-node", "1", "--dir", "out", "--workload", "dp")
         self.assertEqual(done.returncode, 0, done.stderr)
-        with open(self.path("calls"), encoding="utf-8") as file:
-            calls = file.read().splitlines()
+        calls = self.taken_calls()
         self.assertEqual(len(calls), 3)
         self.assertTrue(calls[1].endswith("--workload dp --ranks 2"), calls[1])
         self.assertIn("--dependency=afterany:1:2", calls[2])
@@ -159,7 +159,8 @@ class Refused(Case):
         started = self.path("started")
         self.stand_in("sbatch", f"touch {started}; echo 1")
         done = self.script("sweep", "--program", harness.PROGRAM, "--scheduler", "slurm", "--nodes",
-                           "1,2", "--ranks-per-node", "2", "--dir", "out", *arguments, **environment)
+                           "1,2", "--ranks-per-node", "2", "--dir", "out", *arguments,
+                           **environment)
         self.assertEqual(os.path.exists(started), done.returncode == 0, done.stderr)
         return done
 
@@ -216,77 +217,63 @@ class Pbs(Case):
 class Reports(Case):
     """What the last job does."""
 
+    def report(self, code, *files, program=harness.PROGRAM):
+        """The finished process of a report of these files, with this exit code."""
+        return self.assert_exit(code, self.script("sweep", "--program", program, "--report",
+                                                  self.dir, *files))
+
+    def assert_reported_runs(self, count):
+        self.assertEqual(len(json.loads(self.read("report.json"))["runs"]), count)
+
+    def measure(self, name):
+        self.program = harness.PROGRAM
+        self.run_ok("run", "--workload", "dp", "--ranks", "1", "--max-time", "0.2s", "--quiet",
+                    "--output", name)
+
     def test_of_files_that_are_there(self):
         for name in ("nodes-1.h5", "nodes-2.h5"):
-            self.run_program("run", "--workload", "dp", "--ranks", "1", "--max-time", "0.2s",
-                             "--quiet", "--output", name)
-        done = self.script("sweep", "--program", harness.PROGRAM, "--report", self.dir,
-                           "nodes-1.h5", "nodes-2.h5")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        with open(self.path("report.json"), encoding="utf-8") as file:
-            self.assertEqual(len(json.load(file)["runs"]), 2)
-        with open(self.path("report.txt"), encoding="utf-8") as file:
-            self.assertRegex(file.read(), r"\n  dp +1 +2 ")  # the curve at 1 rank, in both launches
+            self.measure(name)
+        self.report(0, "nodes-1.h5", "nodes-2.h5")
+        self.assert_reported_runs(2)
+        # The curve at 1 rank, in both launches.
+        self.assertRegex(self.read("report.txt"), r"\n  dp +1 +2 ")
         # A job that left nothing: the others are reported, and it is named.
-        done = self.script("sweep", "--program", harness.PROGRAM, "--report", self.dir,
-                           "nodes-1.h5", "nodes-4.h5")
-        self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertIn("nodes-4.h5 is missing", done.stderr)
-        with open(self.path("report.json"), encoding="utf-8") as file:
-            self.assertEqual(len(json.load(file)["runs"]), 1)
+        self.assertIn("nodes-4.h5 is missing", self.report(1, "nodes-1.h5", "nodes-4.h5").stderr)
+        self.assert_reported_runs(1)
 
     def test_a_file_that_cannot_be_read_is_left_out(self):
-        self.run_program("run", "--workload", "dp", "--ranks", "1", "--max-time", "0.2s", "--quiet",
-                         "--output", "nodes-1.h5")
-        with open(self.path("nodes-1.h5"), "rb") as whole, \
-                open(self.path("nodes-2.h5"), "wb") as part:
-            part.write(whole.read(300))
-        done = self.script("sweep", "--program", harness.PROGRAM, "--report", self.dir,
-                           "nodes-1.h5", "nodes-2.h5")
-        self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertIn("nodes-2.h5 is left out", done.stderr)
-        with open(self.path("report.json"), encoding="utf-8") as file:
-            self.assertEqual(len(json.load(file)["runs"]), 1)
-        self.assertEqual(self.files(), ["nodes-1.h5", "nodes-2.h5", "report.json", "report.txt",
-                                        "stand-ins"])
+        self.measure("nodes-1.h5")
+        shutil.copy(self.path("nodes-1.h5"), self.path("nodes-2.h5"))
+        os.truncate(self.path("nodes-2.h5"), 300)
+        self.assertIn("nodes-2.h5 is left out", self.report(1, "nodes-1.h5", "nodes-2.h5").stderr)
+        self.assert_reported_runs(1)
+        files = ["nodes-1.h5", "nodes-2.h5", "report.json", "report.txt", "stand-ins"]
+        self.assertEqual(self.files(), files)
         # There is nothing to report: no report of other files stays where this one would be.
-        done = self.script("sweep", "--program", harness.PROGRAM, "--report", self.dir,
-                           "nodes-2.h5")
-        self.assert_script_refused(done, "no job left a run file that can be read")
+        self.assert_script_refused(self.report(2, "nodes-2.h5"), "no job left")
         self.assertEqual(self.files(), ["nodes-1.h5", "nodes-2.h5", "stand-ins"])
 
     def test_a_report_that_fails_leaves_no_part_of_it(self):
         """Each file can be read, and both together make no report."""
         program = self.stand_in("isoscale", 'case "$*" in *"a.h5 b.h5"*) echo part; exit 2 ;; esac')
         for name in ("a.h5", "b.h5", "report.json", "report.txt"):
-            with open(self.path(name), "w", encoding="ascii"):
-                pass
-        done = self.script("sweep", "--program", program, "--report", self.dir, "a.h5", "b.h5")
-        self.assertEqual(done.returncode, 2, done.stderr)
+            self.write(name, "")
+        self.report(2, "a.h5", "b.h5", program=program)
         self.assertEqual(self.files(), ["a.h5", "b.h5", "stand-ins"])
 
     def test_planted_links_are_not_followed(self):
-        with open(self.path("a.h5"), "w", encoding="ascii"), \
-                open(self.path("mine"), "w", encoding="ascii") as mine:
-            mine.write("mine")
+        self.write("a.h5", "")
+        self.write("mine", "mine")
         program = self.stand_in("isoscale", "echo report")
         for name in ("report.json", "report.txt"):
             for ending in ("", ".new"):
                 os.symlink("mine", self.path(name + ending))
-        done = self.script("sweep", "--program", program, "--report", self.dir, "a.h5")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        with open(self.path("mine"), encoding="ascii") as mine:
-            self.assertEqual(mine.read(), "mine")
-        with open(self.path("report.txt"), encoding="ascii") as report:
-            self.assertEqual(report.read(), "report\n")
+        self.report(0, "a.h5", program=program)
+        self.assertEqual(self.read("mine"), "mine")
+        self.assertEqual(self.read("report.txt"), "report\n")
 
     def test_of_nothing(self):
-        done = self.script("sweep", "--program", harness.PROGRAM, "--report", self.dir, "x.h5")
-        self.assert_script_refused(done, "no job left a run file")
-
-    def run_program(self, *arguments):
-        self.program = harness.PROGRAM
-        self.run_ok(*arguments)
+        self.assert_script_refused(self.report(2, "x.h5"), "no job left")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,11 @@ HASH_LICENCE = "".join(f"# {line}\n" for line in check_layering.LICENCE)
 BODY = "int x;\n" * 700  # long enough for one conditional
 
 
+def included(*names):
+    """A source with these includes."""
+    return CPP_LICENCE + "".join(f"#include {name}\n" for name in names)
+
+
 class LayeringTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -38,25 +43,69 @@ class LayeringTest(unittest.TestCase):
         path.write_text(text, encoding="utf-8")
 
     def source(self, name, *includes):
-        self.write(name, CPP_LICENCE + "".join(f"#include {name}\n" for name in includes))
+        self.write(name, included(*includes))
 
     def breaches(self):
         return check_layering.check(self.root)[0]
 
     def assert_one_breach(self, *parts):
-        breaches = self.breaches()
-        self.assertEqual(len(breaches), 1, breaches)
+        [breach] = self.breaches()
         for part in parts:
-            self.assertIn(part, breaches[0])
+            self.assertIn(part, breach)
+
+    def assert_breach_of(self, name, text, *parts):
+        """This one file, which is then as it was, has the only breach."""
+        path = self.root / name
+        before = path.read_text(encoding="utf-8") if path.exists() else None
+        with self.subTest(name, parts=parts):
+            self.write(name, text)
+            self.assert_one_breach(*parts)
+        path.unlink()
+        if before is not None:
+            path.write_text(before, encoding="utf-8")
+
+    def test_an_include_that_may_not_be_fails(self):
+        measuring = ("comm/comm.hpp", "executor/executor.hpp", "runner/runner.hpp")
+        for name, includes, *parts in (
+                ("src/units/bad.cpp", ["<vector>", '"mesh/mesh.hpp"'], "src/units/bad.cpp:4:",
+                 "units must not include", "mesh"),
+                ("src/executor/bad.cpp", ['"results/file.hpp"'], "executor must not include",
+                 "results/file.hpp"),
+                *((f"{folder}/bad.cpp", [f'"{header}"'], f"{folder} must not include", header)
+                  for folder in ("analysis", "results") for header in measuring),
+                *((f"{folder}/bad.cpp", [f"<{header}>"], f"{folder}/bad.cpp:3:",
+                   f"<{header}> belongs only in")
+                  for header, folder in (
+                      ("mpi.h", "src/executor"), ("mpi.h", "src/base"), ("hdf5.h", "analysis"),
+                      ("hwloc.h", "src/comm"), ("cublasLt.h", "src/executor/host"),
+                      ("nccl.h", "src/comm"), ("cuda_runtime.h", "src/machine"),
+                      ("CLI/CLI.hpp", "src/runner"), ("cblas.h", "src/program"),
+                      ("nlohmann/json.hpp", "src/program"),
+                      ("mpi.h", "src/communal"))),  # not taken for src/comm
+                ("src/base/bad.cpp", ["<boost/optional.hpp>"],
+                 "<boost/optional.hpp> is an unknown external header"),
+                ("src/base/bad.cpp", ['"mesh/none.hpp"'], '"mesh/none.hpp" is no file of ours'),
+                ("src/base/bad.cpp", ['"mesh.hpp"'], '"mesh.hpp" is no file of ours'),
+                ("src/extra/bad.cpp", ['"base/base.hpp"'], "'extra' has no place in the order"),
+                ("src/mesh/mesh.cpp", ["<vector>", '"mesh/mesh.hpp"'],
+                 'first include must be its own header "mesh/mesh.hpp"')):
+            self.assert_breach_of(name, included(*includes), *parts)
+
+    def test_a_file_without_what_it_must_have_fails(self):
+        self.assert_breach_of("src/mesh/bare.hpp", CPP_LICENCE, "src/mesh/bare.hpp", "#pragma once")
+        for name in ("src/base/a.cpp", "tests/unit/a.cpp", "workloads/models/a.toml",
+                     "launch/a.sh", "results/CMakeLists.txt", "src/cmake/a.cmake"):
+            self.assert_breach_of(name, "\n", f"{name}:1:", "the two comment lines")
 
     def test_a_sound_tree_passes(self):
         self.assertEqual(self.breaches(), [])
         self.assertEqual(check_layering.main([str(self.root)]), 0)
 
-    def test_an_arrow_to_the_right_fails(self):
-        self.source("src/units/bad.cpp", "<vector>", '"mesh/mesh.hpp"')
-        self.assert_one_breach("src/units/bad.cpp:4:", "units must not include", "mesh")
+    def test_breaches_are_the_exit_code(self):
+        self.source("src/units/bad.cpp", '"mesh/mesh.hpp"')
         self.assertEqual(check_layering.main([str(self.root)]), 1)
+        for arguments in ([str(self.root / "nowhere")], []):
+            self.assertEqual(check_layering.main(arguments), 2)
 
     def test_a_circle_of_folders_fails(self):
         self.source("src/runner/plan/plan.cpp", '"runner/runner.hpp"')
@@ -86,9 +135,8 @@ class LayeringTest(unittest.TestCase):
         self.source("src/runner/more.cpp", '"mesh/mesh.hpp"', '"results/file.hpp"')
         self.assertEqual(self.breaches(), [])
         self.component("src/runner", "runner SOURCES loop.cpp DEPENDS executor_host")
-        first, second = self.breaches()
-        self.assertIn("src/runner/loop.cpp:4: runner must not include results", first)
-        self.assertIn("src/runner/more.cpp:4: runner must not include results", second)
+        for source, breach in zip(("loop", "more"), self.breaches(), strict=True):
+            self.assertIn(f"src/runner/{source}.cpp:4: runner must not include results", breach)
 
     def test_a_folder_without_a_target_fails(self):
         self.all_components()
@@ -100,7 +148,7 @@ class LayeringTest(unittest.TestCase):
         self.component("src/units", "units SOURCES a.cpp DEPENDS nonsense")
         self.assert_one_breach("units DEPENDS on nonsense")
         self.component("src/units", "units SOURCES a.cpp DEPENDS mesh")
-        self.assert_one_breach("base, mesh, units: targets that DEPEND on each other")
+        self.assert_one_breach("base, mesh, units: targets that DEPEND")
         self.component("src/units", "units DEPENDS base SOURCES a.cpp")
         self.assertTrue(any("write isoscale_component" in text for text in self.breaches()))
 
@@ -126,64 +174,14 @@ class LayeringTest(unittest.TestCase):
             self.assertEqual(self.breaches() == [], is_right, other)
 
     def test_documents_and_comments_name_files_that_are_there(self):
-        self.write("docs/page.md", "`src/mesh/mesh.cpp` and workloads/api/model.hpp, (results/file.hpp).\n")
+        self.write("docs/page.md",
+                   "`src/mesh/mesh.cpp` and workloads/api/model.hpp, (results/file.hpp).\n")
         self.assertEqual(self.breaches(), [])
-        self.write("docs/page.md", "\n`src/mesh/gone.cpp`\n")
-        self.assert_one_breach("docs/page.md:2:", "no file src/mesh/gone.cpp")
-        self.write("docs/page.md", "")
-        self.write("src/mesh/mesh.hpp", CPP_LICENCE + "#pragma once\n// as analysis/gone.hpp\n" + BODY)
-        self.assert_one_breach("src/mesh/mesh.hpp:4:", "no file analysis/gone.hpp")
-
-    def test_analysis_and_results_see_nothing_that_measures(self):
-        for folder in ("analysis", "results"):
-            for header in ("comm/comm.hpp", "executor/executor.hpp", "runner/runner.hpp"):
-                self.source(f"{folder}/bad.cpp", f'"{header}"')
-                self.assert_one_breach(f"{folder} must not include", header)
-            (self.root / folder / "bad.cpp").unlink()
-
-    def test_the_executor_sees_no_results(self):
-        self.source("src/executor/bad.cpp", '"results/file.hpp"')
-        self.assert_one_breach("executor must not include", "results/file.hpp")
-
-    def test_external_headers_stay_in_their_folders(self):
-        for header, folder in (("mpi.h", "src/executor"), ("mpi.h", "src/base"),
-                               ("hdf5.h", "analysis"), ("hwloc.h", "src/comm"),
-                               ("cublasLt.h", "src/executor/host"), ("nccl.h", "src/comm"),
-                               ("cuda_runtime.h", "src/machine"), ("CLI/CLI.hpp", "src/runner"),
-                               ("cblas.h", "src/program"), ("nlohmann/json.hpp", "src/program")):
-            self.source(f"{folder}/bad.cpp", f"<{header}>")
-            self.assert_one_breach(f"{folder}/bad.cpp:3:", f"<{header}> belongs only in")
-            (self.root / folder / "bad.cpp").unlink()
-
-    def test_a_folder_is_not_taken_for_one_of_similar_name(self):
-        self.source("src/communal/bad.cpp", "<mpi.h>")
-        self.assert_one_breach("<mpi.h> belongs only in")
-
-    def test_unknown_headers_fail(self):
-        self.source("src/base/bad.cpp", "<boost/optional.hpp>", '"mesh/none.hpp"', '"mesh.hpp"')
-        first, second, third = self.breaches()
-        self.assertIn("<boost/optional.hpp> is an unknown external header", first)
-        self.assertIn('"mesh/none.hpp" is no file of ours', second)
-        self.assertIn('"mesh.hpp" is no file of ours', third)
-
-    def test_a_folder_without_a_place_fails(self):
-        self.source("src/extra/bad.cpp", '"base/base.hpp"')
-        self.assert_one_breach("'extra' has no place in the order")
-
-    def test_the_own_header_comes_first(self):
-        self.source("src/mesh/mesh.cpp", "<vector>", '"mesh/mesh.hpp"')
-        self.assert_one_breach('first include must be its own header "mesh/mesh.hpp"')
-
-    def test_headers_need_pragma_once(self):
-        self.write("src/mesh/bare.hpp", CPP_LICENCE)
-        self.assert_one_breach("src/mesh/bare.hpp", "#pragma once")
-
-    def test_every_source_needs_the_licence_header(self):
-        for name in ("src/base/a.cpp", "tests/unit/a.cpp", "workloads/models/a.toml",
-                     "launch/a.sh", "results/CMakeLists.txt", "src/cmake/a.cmake"):
-            self.write(name, "\n")
-            self.assert_one_breach(f"{name}:1:", "must start with the two comment lines")
-            (self.root / name).unlink()
+        self.assert_breach_of("docs/page.md", "\n`src/mesh/gone.cpp`\n", "docs/page.md:2:",
+                              "no file src/mesh/gone.cpp")
+        self.assert_breach_of("src/mesh/mesh.hpp",
+                              CPP_LICENCE + "#pragma once\n// as analysis/gone.hpp\n" + BODY,
+                              "src/mesh/mesh.hpp:4:", "no file analysis/gone.hpp")
 
     def test_a_script_may_start_with_its_interpreter(self):
         self.write("launch/good.sh", "#!/usr/bin/env bash\n" + HASH_LICENCE)
@@ -200,10 +198,6 @@ class LayeringTest(unittest.TestCase):
     def test_includes_in_comments_are_none(self):
         self.write("src/base/good.cpp", CPP_LICENCE + '/*\n#include <mpi.h>\n*/\n// #include "x"\n')
         self.assertEqual(self.breaches(), [])
-
-    def test_an_empty_place_is_refused(self):
-        self.assertEqual(check_layering.main([str(self.root / "nowhere")]), 2)
-        self.assertEqual(check_layering.main([]), 2)
 
 
 if __name__ == "__main__":

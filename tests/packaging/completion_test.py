@@ -38,17 +38,14 @@ class Shell(Case):
         return run_ok(*command, cwd=self.scratch / "here", env={**BARE, "HOME": self.scratch})
 
 
-class Bash(Shell):
-    shell = "bash"
+class OfEveryShell:
+    """What both shells must complete, each by its `complete`."""
 
-    def complete(self, *words):
-        text = self.ask("bash", "--norc", "-c", IN_BASH, "_", self.script, "isoscale", *words)
-        return [line for line in text.splitlines() if line]
-
-    def test_commands(self):
-        self.assertEqual(self.complete("re"), ["report"])
-        self.assertLessEqual({"run", "report", "list", "--help", "--version"},
-                             set(self.complete("")))
+    def assert_completed(self, *cases):
+        """(words of the line ..., what completes them)."""
+        for *words, completed in cases:
+            with self.subTest(words=words):
+                self.assertEqual(self.complete(*words), completed)
 
     def test_every_option_of_every_command(self):
         for command in (word for word in self.complete("") if not word.startswith("-")):
@@ -56,22 +53,41 @@ class Bash(Shell):
             self.assertIn("--help", options)
             self.assertEqual(sorted(options), sorted(self.complete(command, "--")), command)
 
-    def test_files_of_folders(self):
-        (self.scratch / "here" / "runs").mkdir()
-        (self.scratch / "here" / "runs" / "three.h5").touch()
-        self.assertEqual(self.complete("report", "runs/"), ["runs/three.h5"])
+
+class Bash(Shell, OfEveryShell):
+    shell = "bash"
+
+    def complete(self, *words):
+        text = self.ask("bash", "--norc", "-c", IN_BASH, "_", self.script, "isoscale", *words)
+        return [line for line in text.splitlines() if line]
+
+    def test_commands_and_values(self):
+        self.assertLessEqual({"run", "report", "list", "--help", "--version"},
+                             set(self.complete("")))
+        self.assert_completed(
+            ("re", ["report"]),
+            ("run", "--device", "", ["auto", "cuda", "host"]),
+            ("run", "--device", "h", ["host"]),
+            ("run", "--device", "=", ["auto", "cuda", "host"]),
+            ("run", "--device", "=", "c", ["cuda"]),
+            ("run", "--quiet", "--scaling", "w", ["weak"]),
+            ("report", "a.h5", "--format", "j", ["json"]),
+            ("completion", "z", ["zsh"]),
+            ("run", "--workload", "dp,tp,hy", ["dp,tp,hybrid"]),
+            ("run", "--set", "microbatches", ["microbatches="]),
+            ("run", "--set", "batch", "=", "", []),
+            ("run", "--seed", "", []))  # only the user knows
+
+    def test_files_by_their_kind_and_in_folders(self):
+        self.assert_completed(
+            ("report", "o", ["one.h5"]),
+            ("report", "n", []),
+            ("run", "pl", ["plan.toml"]),
+            ("run", "--output", "", ["one.h5"]))
+        (self.scratch / "here/runs").mkdir()
+        (self.scratch / "here/runs/three.h5").touch()
+        self.assert_completed(("report", "runs/", ["runs/three.h5"]))
         self.assertEqual(sorted(self.complete("run", "--resume", "")), ["one.h5", "runs"])
-
-    def test_choices(self):
-        self.assertEqual(self.complete("run", "--device", ""), ["auto", "cuda", "host"])
-        self.assertEqual(self.complete("run", "--device", "h"), ["host"])
-        self.assertEqual(self.complete("run", "--quiet", "--scaling", "w"), ["weak"])
-        self.assertEqual(self.complete("report", "a.h5", "--format", "j"), ["json"])
-        self.assertEqual(self.complete("completion", "z"), ["zsh"])
-
-    def test_a_value_after_an_equals_sign(self):
-        self.assertEqual(self.complete("run", "--device", "="), ["auto", "cuda", "host"])
-        self.assertEqual(self.complete("run", "--device", "=", "c"), ["cuda"])
 
     def test_names_are_those_that_are_listed(self):
         for option, what in (("--workload", "workloads"), ("--suite", "suites")):
@@ -79,22 +95,6 @@ class Bash(Shell):
             self.assertEqual(self.complete("run", option, ""), listed)
         self.assertEqual(self.complete("run", "--model", "gpt-13"), ["gpt-13b"])
         self.assertIn("dp", self.complete("list", "options", ""))
-
-    def test_lists_grow_after_a_comma(self):
-        self.assertEqual(self.complete("run", "--workload", "dp,tp,hy"), ["dp,tp,hybrid"])
-
-    def test_keys_of_workloads(self):
-        self.assertEqual(self.complete("run", "--set", "microbatches"), ["microbatches="])
-        self.assertEqual(self.complete("run", "--set", "batch", "=", ""), [])
-
-    def test_files_by_their_kind(self):
-        self.assertEqual(self.complete("report", "o"), ["one.h5"])
-        self.assertEqual(self.complete("report", "n"), [])
-        self.assertEqual(self.complete("run", "pl"), ["plan.toml"])
-        self.assertEqual(self.complete("run", "--output", ""), ["one.h5"])
-
-    def test_nothing_where_only_the_user_knows(self):
-        self.assertEqual(self.complete("run", "--seed", ""), [])
 
 
 # $1 = the script, the rest = the words of the line. What completes them in zsh is replaced, and says
@@ -110,7 +110,7 @@ _isoscale
 """
 
 
-class Zsh(Shell):
+class Zsh(Shell, OfEveryShell):
     shell = "zsh"
 
     def complete(self, *words):
@@ -123,16 +123,13 @@ class Zsh(Shell):
         self.assertEqual(done.stderr, "")
         self.assertEqual(done.returncode, 0)
 
-    def test_every_option_of_every_command(self):
-        for command in (word for word in self.complete("") if not word.startswith("-")):
-            self.assertEqual(sorted(options_of(command)), sorted(self.complete(command, "--")))
-
     def test_values(self):
-        self.assertEqual(self.complete("re"), ["report"])
-        self.assertEqual(self.complete("run", "--device", "h"), ["host"])
-        self.assertEqual(self.complete("run", "--device=c"), ["cuda"])
-        self.assertEqual(self.complete("run", "--workload", "dp,tp,hy"), ["hybrid"])
-        self.assertEqual(self.complete("run", "--set", "microbatches"), ["microbatches="])
-        self.assertEqual(self.complete("run", "--resume", ""), ["*.h5"])
-        self.assertEqual(self.complete("run", "--seed", ""), [])
-        self.assertEqual(self.complete("list", "mo"), ["models"])
+        self.assert_completed(
+            ("re", ["report"]),
+            ("run", "--device", "h", ["host"]),
+            ("run", "--device=c", ["cuda"]),
+            ("run", "--workload", "dp,tp,hy", ["hybrid"]),
+            ("run", "--set", "microbatches", ["microbatches="]),
+            ("run", "--resume", "", ["*.h5"]),
+            ("run", "--seed", "", []),
+            ("list", "mo", ["models"]))

@@ -64,8 +64,7 @@ class Recipes(Case):
 
     def test_both_copy_the_same_and_it_exists(self):
         names = copied_by_docker()
-        self.assertEqual(sorted(names),
-                         sorted(line.split()[0] for line in definition()["files"]))
+        self.assertEqual(sorted(names), sorted(line.split()[0] for line in definition()["files"]))
         for name in names:
             self.assertTrue((SOURCE / name).exists(), name)
 

@@ -22,7 +22,8 @@ def pages():
     listed = ["README.md"]
     for folder in ("docs", "results", os.path.join("analysis", "systems")):
         for at, _, files in os.walk(os.path.join(ROOT, folder)):
-            listed += [os.path.relpath(os.path.join(at, file), ROOT) for file in files if file.endswith(".md")]
+            listed += [os.path.relpath(os.path.join(at, file),
+                                       ROOT) for file in files if file.endswith(".md")]
     return sorted(listed)
 
 
@@ -48,7 +49,8 @@ class Pages(unittest.TestCase):
                 if "://" in target or target.startswith("mailto:"):
                     continue
                 with self.subTest(page=page, link=target):
-                    path = os.path.normpath(os.path.join(os.path.dirname(page), urllib.parse.unquote(file))) \
+                    path = os.path.normpath(os.path.join(os.path.dirname(page),
+                                                         urllib.parse.unquote(file))) \
                         if file else page
                     self.assertTrue(os.path.exists(os.path.join(ROOT, path)), path)
                     if anchor and path.endswith(".md"):

@@ -51,7 +51,8 @@ class Sources(unittest.TestCase):
         if not sources:
             self.skipTest("this build joins no sources")
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            found = [problem for problem in pool.map(lambda at: problem_of(*at), sources) if problem]
+            found = [problem for problem in pool.map(lambda at: problem_of(*at),
+                                                     sources) if problem]
         print(f"{len(sources)} sources, {len(found)} that do not compile")
         self.assertEqual("\n".join(found), "")
 

@@ -135,7 +135,8 @@ class Recipe(Case):
                 self.assertRegex(text, rf"option\({name} |set\({name} [^\n]*CACHE")
             else:
                 self.assertRegex(text, rf"\b{name}\b")
-        switches = set(re.findall(r"option\((ISOSCALE_\w+) ", text)) - {"ISOSCALE_NATIVE", "ISOSCALE_FUZZ"}
+        switches = set(re.findall(r"option\((ISOSCALE_\w+) ", text)) - {"ISOSCALE_NATIVE",
+                                                                        "ISOSCALE_FUZZ"}
         self.assertLessEqual(switches, set(given))
 
     def test_variants_switch_what_they_name(self):

@@ -16,7 +16,8 @@ CMAKE = os.environ["ISOSCALE_CMAKE"]
 # A user who has nothing of ours, or of a launcher, in the environment.
 #: Nothing but what a sanitizer needs to know of the MPI library.
 BARE = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8",
-        **{key: value for key, value in os.environ.items() if key in ("ASAN_OPTIONS", "LSAN_OPTIONS")}}
+        **{key: value for key, value in os.environ.items() if key in ("ASAN_OPTIONS",
+                                                                      "LSAN_OPTIONS")}}
 
 
 def run(*command, **how):

@@ -14,7 +14,8 @@ import sys
 def text_of(path, number):
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    text = re.sub(r"^namespace \{$", f"namespace {{ namespace source_{number} {{", text, flags=re.MULTILINE)
+    text = re.sub(r"^namespace \{$", f"namespace {{ namespace source_{number} {{", text,
+                  flags=re.MULTILINE)
     text = re.sub(r"^\}  // namespace$", "} }  // namespace", text, flags=re.MULTILINE)
     return f'#line 1 "{path}"\n{text}'
 

@@ -2,18 +2,23 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "mesh/request.hpp"
 #include "program/outline.hpp"
 #include "results/records/run_data.hpp"
 #include "simulate/simulate.hpp"
+#include "workloads/api/workload.hpp"
 
 /// This code makes, from simulated steps, what a cluster of eight GPUs a node could have measured:
 /// it serves to look at pages, and says nothing about machines.
@@ -24,6 +29,17 @@ inline constexpr int slow_rank = 21;  ///< of the world; its GPU gets too hot ha
 inline constexpr double slow_factor = 1.22;
 inline constexpr int warm_up = 12, untraced = 20, traced = 4, blocks = 8;
 inline constexpr std::size_t kept_traces = 3;
+
+/// A point to be made.
+struct Wanted {
+  const char* workload;
+  workloads::Scaling scaling = workloads::Scaling::strong;
+  workloads::Options options{};
+  const char* model = "gpt-6.7b";
+  mesh::Shape mesh{};
+  int samples = 300;                                   ///< of each quantity of a GPU
+  int traced_ranks = std::numeric_limits<int>::max();  ///< the first ones, whose spans are kept
+};
 
 /// Returns whether a group along `axes` has members on several nodes, with ranks packed.
 inline bool leaves_node(const mesh::Shape& shape, mesh::AxisSet axes) {
@@ -89,7 +105,7 @@ inline std::vector<double> lengths(const timeline::Timeline& step) {
 
 /// Steps around those of two simulated ones: warm-up, then blocks of untraced and traced steps; the
 /// slow rank is hot from the middle on. The last traced steps keep their spans.
-inline void add_steps(results::PointData& point, std::mt19937_64& random) {
+inline void add_steps(results::PointData& point, int traced_ranks, std::mt19937_64& random) {
   std::normal_distribution<double> noise{0, 0.004};
   std::uniform_int_distribution<int> one_in{0, 79};
   const std::vector<double> cool = lengths(simulated(point, Heat::cool, {}, random));
@@ -114,6 +130,8 @@ inline void add_steps(results::PointData& point, std::mt19937_64& random) {
     begin = step.ranks.front().end;
     for (timeline::StepTrace& rank : step.ranks) rank.step = static_cast<std::uint32_t>(i);
     point.step_times[i] = lengths(step);
+    std::erase_if(step.ranks,
+                  [&](const timeline::StepTrace& rank) { return rank.rank >= traced_ranks; });
     point.traces.push_back(std::move(step));
   }
   double seconds = 0;
@@ -122,8 +140,7 @@ inline void add_steps(results::PointData& point, std::mt19937_64& random) {
 }
 
 /// Clock, power, temperature, utilisation and reasons to slow down of every rank's GPU.
-inline void add_devices(results::PointData& point, std::mt19937_64& random) {
-  constexpr int samples = 300;
+inline void add_devices(results::PointData& point, int samples, std::mt19937_64& random) {
   constexpr double thermal_slowdown = 64;  // nvmlClocksEventReasonHwThermalSlowdown
   std::normal_distribution<double> noise{0, 1};
   for (int rank = 0; rank < point.ranks; ++rank) {
@@ -156,6 +173,111 @@ inline void add_devices(results::PointData& point, std::mt19937_64& random) {
       point.device_series.push_back(std::move(*made));
     }
   }
+}
+
+/// A whole point; skipped where the workload does not fit its mesh.
+inline results::PointData measured(int index, const Wanted& wanted, std::mt19937_64& random) {
+  const workloads::Workload& workload = workloads::find_workload(wanted.workload);
+  const workloads::Request base{.model = workloads::load_model(wanted.model),
+                                .precision = program::Precision::bf16,
+                                .options = wanted.options};
+  const int ranks = wanted.mesh.size();
+  results::PointData point;
+  point.index = index;
+  point.workload = wanted.workload;
+  point.model = base.model.name;
+  point.dtype = "bf16";
+  point.mesh = wanted.mesh;
+  point.ranks = ranks;
+  point.nodes = (ranks + per_node - 1) / per_node;
+  point.scaling = workloads::name(wanted.scaling);
+  point.placement = "packed";
+  point.throughput_unit = workload.throughput_unit;
+  point.stopped_because = "precision";
+  for (int rank = 0; rank < ranks; ++rank) point.world_rank.push_back(rank);
+  if (const auto broken = mesh::violation(point.mesh, workload.limits(base, wanted.scaling))) {
+    point.status = results::PointStatus::skipped;
+    point.reason = *broken;
+    point.options.insert(wanted.options.begin(), wanted.options.end());
+    return point;
+  }
+  const workloads::Request request = workload.scale(base, point.mesh, wanted.scaling);
+  point.options.insert(request.options.begin(), request.options.end());
+  point.model_shape = {{"layers", std::to_string(request.model.layers)},
+                       {"heads", std::to_string(request.model.heads)},
+                       {"ffn", std::to_string(request.model.ffn)}};
+  point.work_per_step = workload.work_per_step(request);
+  point.outline = program::outline(workload.build(request), program::Section::step);
+  for (int rank = 0; rank < ranks; ++rank) {
+    double flop = 0;
+    for (const program::OutlineOp& op : point.outline.of(rank).ops) flop += op.flop;
+    point.flop_of_rank.push_back(flop);
+    point.memory_of_rank.push_back(31e9 + 0.2e9 * (rank % 3));
+  }
+  point.clock_offset.assign(static_cast<std::size_t>(ranks), 0);
+  point.clock_error.assign(static_cast<std::size_t>(ranks), ranks > per_node ? 2e-6 : 0);
+  point.verified = true;
+  point.verification = "outputs within 1e-3 of one rank";
+  point.communicator_creation = 0.02 * ranks;
+  if (ranks > 1) {
+    point.communicators = {
+        {.name = "world", .ranks = ranks, .creation = 0.02 * ranks, .first_call = 0.4}};
+  }
+  add_steps(point, wanted.traced_ranks, random);
+  add_devices(point, wanted.samples, random);
+  return point;
+}
+
+/// With ten and more, names do not sort as text.
+inline std::string host_of(int node) { return fmt::format("h100-{}", 3 + node); }
+
+/// A run of GPUs without its points.
+inline results::RunData header(int ranks, std::string id, std::string created) {
+  results::RunData run{.id = std::move(id),
+                       .created = created,
+                       .ended = std::move(created),
+                       .isoscale_version = "0.2.0",
+                       .git_hash = "0123456789ab",
+                       .compiler = "GNU 12.2.0",
+                       .build_type = "Release",
+                       .device = "cuda",
+                       .device_detail = "NVIDIA H100 80GB HBM3, CUDA 12.6, NCCL 2.22 (simulated)",
+                       .mpi_library = "Open MPI v4.1.4",
+                       .command_line = "isoscale run --workload dp,tp,pp,hybrid --model gpt-6.7b",
+                       .config_toml = "",
+                       .ranks = ranks,
+                       .nodes = (ranks + per_node - 1) / per_node,
+                       .complete = true,
+                       .warnings = {"simulated: no machine has measured this",
+                                    "the clocks of h100-4 and h100-3 drift by 3 us a second"},
+                       .environment = {{"NCCL_DEBUG", "WARN"}, {"OMP_NUM_THREADS", "8"}},
+                       .rank_facts = {},
+                       .points = {}};
+  for (int rank = 0; rank < ranks; ++rank) {
+    const int node = rank / per_node, local = rank % per_node;
+    run.rank_facts.push_back(
+        {.rank = rank,
+         .host = host_of(node),
+         .node = node,
+         .text = {{"cpu_model", "Intel(R) Xeon(R) Platinum 8480C"},
+                  {"os", "Linux 5.15.0"},
+                  {"device", "NVIDIA H100 80GB HBM3"},
+                  {"gpu_name", "NVIDIA H100 80GB HBM3"},
+                  {"gpu_driver", "550.90.07"},
+                  {"gpu_uuid", fmt::format("GPU-{:08x}-0000-4000-8000-{:012x}", rank * 7919, rank)},
+                  {"gpu_pci", fmt::format("00000000:{:02x}:00.0", 0x1b + 0x11 * local)},
+                  {"bound_cpus", fmt::format("{},{},{},{}", 4 * local, 4 * local + 1, 4 * local + 2,
+                                             4 * local + 3)}},
+         .number = {{"cores", 112},
+                    {"sockets", 2},
+                    {"numa_nodes", 2},
+                    {"bound_cores", 4},
+                    {"memory_total", 2.16e12},
+                    {"gpu_memory_total", 85.5e9},
+                    {"gpu_power_limit", 700},
+                    {"gpu_sm_clock_max", 1.98e9}}});
+  }
+  return run;
 }
 
 }  // namespace isoscale::page_run
