@@ -19,7 +19,7 @@
 #include "comm/communicator.hpp"
 #include "executor/host/host.hpp"
 #include "program/builder.hpp"
-#include "workloads/api/workload.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale {
 namespace {

@@ -10,7 +10,7 @@
 #include "program/outline.hpp"
 #include "simulate/simulate.hpp"
 #include "tests/support/unit_costs.hpp"
-#include "workloads/api/workload.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale {
 namespace {

@@ -22,7 +22,7 @@
 #include "results/writer/writer.hpp"
 #include "simulated_points.hpp"
 #include "tests/unit/bench_samples.hpp"
-#include "workloads/api/workload.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale {
 namespace {

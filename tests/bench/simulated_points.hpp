@@ -18,7 +18,7 @@
 #include "program/outline.hpp"
 #include "results/records/run_data.hpp"
 #include "simulate/simulate.hpp"
-#include "workloads/api/workload.hpp"
+#include "workloads/registry.hpp"
 
 /// This code makes, from simulated steps, what a cluster of eight GPUs a node could have measured:
 /// it serves to look at pages, and says nothing about machines.

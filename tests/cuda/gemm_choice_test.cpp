@@ -17,6 +17,7 @@
 #include "tests/cuda/twin_requests.hpp"
 #include "tests/executor/sketch.hpp"
 #include "tests/mpi/small_points.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::standin {
 namespace {

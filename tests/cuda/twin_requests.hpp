@@ -13,7 +13,7 @@
 
 #include "mesh/request.hpp"
 #include "runner/measure/twin_check.hpp"
-#include "workloads/api/workload.hpp"
+#include "workloads/registry.hpp"
 
 /// Twins that GPUs play, real ones and stand-ins: meshes x precisions, options taking turns.
 namespace isoscale::gpu_twins {

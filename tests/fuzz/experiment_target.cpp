@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "settings/layer.hpp"
 #include "tests/fuzz/target.hpp"
-#include "workloads/api/workload.hpp"
+#include "workloads/registry.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT
   using namespace isoscale;  // NOLINT: the function stands outside for its name's sake

@@ -11,7 +11,7 @@
 #include "executor/host/host.hpp"
 #include "tests/executor/sketch.hpp"
 #include "tests/gpu/gpus.hpp"
-#include "workloads/api/workload.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::gpu_tests {
 namespace {

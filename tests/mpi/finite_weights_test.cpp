@@ -8,7 +8,7 @@
 
 #include "executor/host/host.hpp"
 #include "runner/measure/step_check.hpp"
-#include "workloads/api/workload.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "executor/host/host.hpp"
 #include "tests/executor/sketch.hpp"
-#include "workloads/api/workload.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -12,6 +12,7 @@
 #include "tests/mpi/infer_reference.hpp"
 #include "tests/mpi/twin_cases.hpp"
 #include "workloads/infer/infer.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "tests/mpi/plants.hpp"
 #include "tests/mpi/twin_cases.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "workloads/api/workload.hpp"
+#include "workloads/registry.hpp"
 
 /// Points whose steps take well under a millisecond.
 namespace isoscale::runner {

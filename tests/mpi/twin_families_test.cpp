@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "program/check.hpp"
 #include "tests/mpi/twin_cases.hpp"
+#include "workloads/registry.hpp"
 #include "workloads/stack/geometry.hpp"
 
 namespace isoscale::runner {

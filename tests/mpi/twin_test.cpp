@@ -12,6 +12,7 @@
 #include "runner/microbench/rank_speeds.hpp"
 #include "tests/executor/sketch.hpp"
 #include "tests/mpi/twin_cases.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::runner {
 namespace {

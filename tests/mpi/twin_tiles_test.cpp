@@ -14,6 +14,7 @@
 #include "program/check.hpp"
 #include "runner/measure/twin_check.hpp"
 #include "tests/mpi/twin_cases.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -18,7 +18,7 @@
 #include "base/error.hpp"
 #include "mesh/request.hpp"
 #include "tests/unit/stack_samples.hpp"
-#include "workloads/api/workload.hpp"
+#include "workloads/registry.hpp"
 
 /// Random combinations of mesh, model and options of the hybrid workload, drawn from its table of
 /// options: what is added there is drawn too.

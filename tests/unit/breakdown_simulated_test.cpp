@@ -18,7 +18,7 @@
 #include "simulate/simulate.hpp"
 #include "tests/support/random_requests.hpp"
 #include "tests/support/unit_costs.hpp"
-#include "workloads/api/workload.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::analysis {
 namespace {

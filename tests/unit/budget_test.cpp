@@ -17,6 +17,7 @@
 #include "series.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/trend.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -9,6 +9,7 @@
 #include "parsed_commands.hpp"
 #include "settings/layer.hpp"
 #include "settings/option_table.hpp"
+#include "workloads/registry.hpp"
 
 /// Experiment files, suites, and the workloads that there are.
 namespace isoscale::settings {

@@ -12,6 +12,7 @@
 #include "settings/injection.hpp"
 #include "settings/layer.hpp"
 #include "settings/option_table.hpp"
+#include "workloads/registry.hpp"
 
 /// Configurations that are written as TOML and read again, errors that --inject plants, launches
 /// that go on with a run file, and the completion of shells.

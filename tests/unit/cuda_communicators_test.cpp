@@ -11,7 +11,7 @@
 #include "base/error.hpp"
 #include "executor/cuda/communicators.hpp"
 #include "program/builder.hpp"
-#include "workloads/api/workload.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

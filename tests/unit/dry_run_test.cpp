@@ -20,6 +20,7 @@
 #include "runner/dry_run.hpp"
 #include "runner/plan/plan.hpp"
 #include "runner/plan/site.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::runner {
 namespace {

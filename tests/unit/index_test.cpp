@@ -13,7 +13,7 @@
 #include "analysis/render/render.hpp"
 #include "launch_samples.hpp"
 #include "simulate/simulate.hpp"
-#include "workloads/api/workload.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::analysis {
 namespace {

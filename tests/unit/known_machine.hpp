@@ -17,7 +17,7 @@
 #include "program/outline.hpp"
 #include "results/records/run_data.hpp"
 #include "simulate/simulate.hpp"
-#include "workloads/api/workload.hpp"
+#include "workloads/registry.hpp"
 
 /// A run of a machine whose every number is known: programs as they are, times by formula.
 namespace isoscale::samples {

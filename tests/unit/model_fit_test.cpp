@@ -14,6 +14,7 @@
 #include "analysis/predict/step_estimate.hpp"
 #include "analysis/predict/traced_ops.hpp"
 #include "known_machine.hpp"
+#include "workloads/registry.hpp"
 
 /// From a run whose machine is known to the step on eight times its ranks.
 namespace isoscale::analysis {

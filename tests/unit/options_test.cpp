@@ -19,9 +19,9 @@
 #include "plan_samples.hpp"
 #include "request_text.hpp"
 #include "words.hpp"
-#include "workloads/api/fit.hpp"
 #include "workloads/api/options.hpp"
-#include "workloads/api/workload.hpp"
+#include "workloads/fit.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::workloads {
 namespace {

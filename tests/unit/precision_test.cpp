@@ -15,6 +15,7 @@
 #include "base/error.hpp"
 #include "program/check.hpp"
 #include "stack_samples.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::workloads {
 namespace {

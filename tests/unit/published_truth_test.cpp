@@ -19,7 +19,7 @@
 #include "program/facts.hpp"
 #include "simulate/classes.hpp"
 #include "simulate/op_time.hpp"
-#include "workloads/api/workload.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale {
 namespace {

@@ -20,6 +20,7 @@
 #include "simulate/coarse_play.hpp"
 #include "tests/support/arena_bound.hpp"
 #include "tests/support/random_requests.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::workloads {
 namespace {

@@ -19,7 +19,7 @@
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "program/facts.hpp"
-#include "workloads/api/workload.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::analysis {
 namespace {

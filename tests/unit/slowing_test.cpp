@@ -22,6 +22,7 @@
 #include "runner/plan/plan.hpp"
 #include "runner/plan/rank_faults.hpp"
 #include "tests/executor/sketch.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale {
 namespace {

@@ -18,6 +18,7 @@
 #include "program/check.hpp"
 #include "program/hazards.hpp"
 #include "stack_samples.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::program {
 namespace {

@@ -11,7 +11,7 @@
 #include "program/facts.hpp"
 #include "request_text.hpp"
 #include "words.hpp"
-#include "workloads/api/workload.hpp"
+#include "workloads/registry.hpp"
 
 /// Small models of the workload hybrid, and what their programs send, hold and compute.
 namespace isoscale::workloads {

@@ -11,6 +11,7 @@
 #include "program/check.hpp"
 #include "stack_samples.hpp"
 
+#include "workloads/registry.hpp"
 #include "workloads/stack/parameters.hpp"
 
 namespace isoscale::workloads {

@@ -15,7 +15,7 @@
 #include "base/error.hpp"
 #include "predict_samples.hpp"
 #include "program/facts.hpp"
-#include "workloads/api/workload.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -17,6 +17,7 @@
 #include "program/check.hpp"
 #include "program/operands.hpp"
 #include "stack_samples.hpp"
+#include "workloads/registry.hpp"
 #include "workloads/stack/geometry.hpp"
 
 namespace isoscale::workloads {

@@ -13,6 +13,7 @@
 #include "program/check.hpp"
 #include "stack_samples.hpp"
 #include "workloads/hybrid/hybrid.hpp"
+#include "workloads/registry.hpp"
 #include "workloads/stack/experts.hpp"
 #include "workloads/stack/parameters.hpp"
 

@@ -13,6 +13,7 @@
 #include "simulate/simulate.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::workloads {
 namespace {

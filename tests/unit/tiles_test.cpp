@@ -13,6 +13,7 @@
 #include "simulate/simulate.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
+#include "workloads/registry.hpp"
 
 /// Volumes, work and memory of tiles against formulas written out here.
 namespace isoscale::workloads {
