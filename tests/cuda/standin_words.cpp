@@ -12,7 +12,6 @@
 #include <string_view>
 
 #include "tests/cuda/standin.hpp"
-#include "tests/cuda/streams.hpp"
 
 namespace isoscale::standin {
 namespace {

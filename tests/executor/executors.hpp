@@ -11,7 +11,6 @@
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
 #include "executor/executor.hpp"
-#include "tests/executor/narrow_values.hpp"
 #include "tests/executor/sketch.hpp"
 
 namespace isoscale::executor {

@@ -3,7 +3,6 @@
 // Select, Spread and Rows against loops over f64.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>

@@ -3,7 +3,6 @@
 
 // Ops on narrow types against plain f64 arithmetic.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 

@@ -3,7 +3,6 @@
 
 // The measuring loop and what is checked of the weights after it.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
@@ -15,7 +14,6 @@
 #include "runner/measure/measure_steps.hpp"
 #include "runner/measure/step_check.hpp"
 #include "tests/mpi/point_runs.hpp"
-#include "tests/mpi/small_points.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -3,7 +3,6 @@
 
 // Errors planted in programs are found by comparing with one rank, and named.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/mpi/plants.hpp"
 #include "tests/mpi/twin_cases.hpp"

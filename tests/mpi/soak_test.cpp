@@ -4,14 +4,13 @@
 // Bits flipped in replayed steps are all found, and on the right rank; nothing is where none are.
 // ISOSCALE_FLIPS: how many are flipped in all.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 
 #include "executor/executor.hpp"
 #include "executor/host/host.hpp"
 #include "runner/measure/step_check.hpp"
-#include "tests/mpi/small_points.hpp"
+#include "tests/mpi/point_runs.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -19,6 +19,7 @@
 #include "mesh/request.hpp"
 #include "runner/measure/twin_check.hpp"
 #include "tests/executor/emulating_executor.hpp"
+#include "tests/support/options.hpp"
 #include "workloads/api/workload.hpp"
 
 /// Points to verify: meshes x models x nine choices with two levels each.
@@ -26,18 +27,11 @@ namespace isoscale::runner {
 
 /// Grouped query heads and a gated MLP; divides by 2, 3, 4 and 6.
 inline workloads::Model gated_model() {
-  return {.name = "gated",
-          .source = "test",
-          .hidden = 96,
-          .ffn = 288,
-          .heads = 24,
-          .kv_heads = 12,
-          .head_size = 16,
-          .gated_mlp = true,
-          .layers = 12,
-          .sequence = 32,
-          .vocabulary = 192,
-          .tied_embedding = false};
+  workloads::Model model = workloads::test_model(
+      "hidden=96 ffn=288 heads=24 kv_heads=12 head_size=16 gated=1 layers=12 sequence=32 "
+      "vocabulary=192");
+  model.tied_embedding = false;
+  return model;
 }
 
 inline std::array<workloads::Model, 3> twin_models() {
@@ -101,9 +95,8 @@ class Levels {
 /// divide its model.
 inline std::vector<TwinCase> twin_case(const mesh::Shape& mesh, workloads::Request base,
                                        Levels level) {
-  base.options.insert({{"microbatch", "2"},
-                       {"microbatches", "24"},
-                       {"schedule", level("1f1b", "gpipe")},
+  base.options.merge(workloads::options_of("microbatch=2 microbatches=24"));
+  base.options.insert({{"schedule", level("1f1b", "gpipe")},
                        {"overlap", level("on", "off")},
                        {"tp_output", level("reduce", "gather")},
                        {"vocabulary", level("off", "on")},
@@ -114,14 +107,13 @@ inline std::vector<TwinCase> twin_case(const mesh::Shape& mesh, workloads::Reque
   const auto scaling = level(workloads::Scaling::strong, workloads::Scaling::weak);
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");
   if (mesh::violation(mesh, hybrid.limits(base, scaling))) return {};
-  TwinCase result{
-      .name = fmt::format("{} on {}, {}, {}, {}", base.model.name, mesh::to_string(mesh),
-                          program::name(base.precision), workloads::name(scaling),
-                          streams == executor::HostStreams::folded ? "folded" : "threads"),
-      .request = hybrid.scale(base, mesh, scaling),
-      .streams = streams};
-  for (const auto& [key, value] : base.options) result.name += fmt::format(" {}={}", key, value);
-  return {result};
+  return {
+      TwinCase{.name = fmt::format("{} on {}, {}, {}, {}{}", base.model.name, mesh::to_string(mesh),
+                                   program::name(base.precision), workloads::name(scaling),
+                                   streams == executor::HostStreams::folded ? "folded" : "threads",
+                                   workloads::text_of(base.options)),
+               .request = hybrid.scale(base, mesh, scaling),
+               .streams = streams}};
 }
 
 /// A design in twelve runs (Plackett & Burman, Biometrika 33 (1946) 305) for up to eleven factors:

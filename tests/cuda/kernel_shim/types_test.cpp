@@ -15,8 +15,7 @@ namespace {
 
 using namespace program;  // NOLINT: the ops
 
-constexpr std::array all_types{DType::f64,  DType::f32, DType::f16, DType::bf16, DType::e4m3,
-                               DType::e5m2, DType::i64, DType::i32, DType::i8,   DType::u8};
+using executor::all_types;
 
 /// Calls of one op, with memory for all of its operands; the types are those of the test.
 template <class Op>
@@ -61,7 +60,7 @@ class TypedCalls {
   std::byte* memory() { return one_.take_reachable(DType::f64, 8).kernel; }
 
   void expect_what_the_start_says() {
-    const cudaError_t outcome = executor::cuda::start_shipped(call, one_.stream());
+    const cudaError_t outcome = executor::cuda::start(call, one_.stream());
     const bool starts = outcome != cudaErrorNotSupported;
     started += starts ? 1 : 0;
     ASSERT_EQ(executor::cuda::has_kernel(call), starts)
