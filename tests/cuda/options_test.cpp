@@ -282,16 +282,6 @@ TEST_F(Options, ASessionThatFailedLeavesItsMemoryToItsKernels) {
   EXPECT_GT(machine().memory.in_use(Kind::device), 0U);
 }
 
-TEST_F(Options, ManySessionsLeaveNothingBehind) {
-  constexpr int sessions = 50;
-  for (int i = 0; i < sessions; ++i) {
-    expect_plays(reduction(i % 2 == 0 ? Space::device : Space::symmetric),
-                 {.collective_algorithm = i % 3 == 0 ? "ring" : "",
-                  .registration = i % 5 == 0 ? Registration::local : Registration::none});
-    expect_nothing_left();
-  }
-}
-
 TEST_F(Options, HostMemoryOnANodeThatIsThereOrNot) {
   expect_plays(reduction(), {.numa_node = 0});
   expect_unsupported("NUMA node 999", reduction(), {.numa_node = 999});

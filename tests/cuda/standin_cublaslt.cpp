@@ -26,11 +26,24 @@ cublasStatus_t drop(Opaque* handle) {
   --machine().alive.descriptions;
   return CUBLAS_STATUS_SUCCESS;
 }
-template <class Value>
-cublasStatus_t set(Value& to, const void* from, std::size_t bytes) {
-  if (bytes != sizeof to) return CUBLAS_STATUS_INVALID_VALUE;
-  std::memcpy(&to, from, bytes);
-  return CUBLAS_STATUS_SUCCESS;
+/// An attribute, and where its value is kept.
+template <class Attribute>
+struct Field {
+  template <class Value>
+  Field(Attribute one, Value& held) : attribute(one), to(&held), bytes(sizeof held) {}
+  Attribute attribute;
+  void* to;
+  std::size_t bytes;
+};
+template <class Attribute>
+cublasStatus_t set(Attribute attribute, const void* value, std::size_t bytes,
+                   std::initializer_list<Field<Attribute>> fields) {
+  for (const Field<Attribute>& one : fields) {
+    if (one.attribute != attribute || one.bytes != bytes) continue;
+    std::memcpy(one.to, value, bytes);
+    return CUBLAS_STATUS_SUCCESS;
+  }
+  return CUBLAS_STATUS_INVALID_VALUE;
 }
 
 /// Returns the flags that cuBLASLt would give. Inputs of types that are not named here have none.
@@ -95,21 +108,13 @@ cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t one) {
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t to,
                                               cublasLtMatmulDescAttributes_t attribute,
                                               const void* value, std::size_t bytes) {
-  auto& description = in<Description>(to);
-  switch (attribute) {
-    case CUBLASLT_MATMUL_DESC_TRANSA:
-      return set(description.first, value, bytes);
-    case CUBLASLT_MATMUL_DESC_TRANSB:
-      return set(description.second, value, bytes);
-    case CUBLASLT_MATMUL_DESC_FAST_ACCUM:
-      return set(description.fast, value, bytes);
-    case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER:
-      return set(description.first_scale, value, bytes);
-    case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER:
-      return set(description.second_scale, value, bytes);
-    default:
-      return CUBLAS_STATUS_INVALID_VALUE;
-  }
+  auto& held = in<Description>(to);
+  return set(attribute, value, bytes,
+             {{CUBLASLT_MATMUL_DESC_TRANSA, held.first},
+              {CUBLASLT_MATMUL_DESC_TRANSB, held.second},
+              {CUBLASLT_MATMUL_DESC_FAST_ACCUM, held.fast},
+              {CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, held.first_scale},
+              {CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, held.second_scale}});
 }
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* to, cudaDataType type,
                                           std::uint64_t rows, std::uint64_t columns,
@@ -120,15 +125,10 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t one) { return 
 cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t to,
                                                 cublasLtMatrixLayoutAttribute_t attribute,
                                                 const void* value, std::size_t bytes) {
-  auto& layout = in<Layout>(to);
-  switch (attribute) {
-    case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT:
-      return set(layout.batch, value, bytes);
-    case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET:
-      return set(layout.batch_stride, value, bytes);
-    default:
-      return CUBLAS_STATUS_INVALID_VALUE;
-  }
+  auto& held = in<Layout>(to);
+  return set(attribute, value, bytes,
+             {{CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, held.batch},
+              {CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, held.batch_stride}});
 }
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* to) {
   return make(to, Preference{});
@@ -139,23 +139,14 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t one) {
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t to,
                                                     cublasLtMatmulPreferenceAttributes_t attribute,
                                                     const void* value, std::size_t bytes) {
-  auto& preference = in<Preference>(to);
-  switch (attribute) {
-    case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
-      return set(preference.workspace, value, bytes);
-    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
-      return set(preference.reductions, value, bytes);
-    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
-      return set(preference.alignment[0], value, bytes);
-    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
-      return set(preference.alignment[1], value, bytes);
-    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES:
-      return set(preference.alignment[2], value, bytes);
-    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES:
-      return set(preference.alignment[3], value, bytes);
-    default:
-      return CUBLAS_STATUS_INVALID_VALUE;
-  }
+  auto& held = in<Preference>(to);
+  return set(attribute, value, bytes,
+             {{CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, held.workspace},
+              {CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, held.reductions},
+              {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, held.alignment[0]},
+              {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, held.alignment[1]},
+              {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, held.alignment[2]},
+              {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, held.alignment[3]}});
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t /*handle*/, cublasLtMatmulDesc_t how,

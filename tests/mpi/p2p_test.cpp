@@ -91,7 +91,7 @@ void expect_measured(const RowData& row) {
   EXPECT_EQ(row.wrong, 0);
   EXPECT_FALSE(row.times.empty());
   for (const auto& play : row.times)
-    EXPECT_EQ(play.size(), row.ranks.empty() ? play.size() : row.ranks.size());
+    EXPECT_TRUE(row.ranks.empty() || play.size() == row.ranks.size());
   EXPECT_GT(microbench::median_bandwidth(row)->value(), 0);
 }
 
@@ -123,9 +123,8 @@ TEST_F(P2p, ThatIsSlowerThanExpectedFailsByName) {
             PointStatus::ok);
   EXPECT_EQ(data.status, PointStatus::failed);
   if (world_.rank() != 0) return;
-  EXPECT_THAT(data.reason,
-              testing::ContainsRegex("900 TB/s"));  // whichever pair was the slowest
-  EXPECT_THAT(data.reason, testing::ContainsRegex(" from rank [0-9]+ \\(.+\\) to rank [0-9]+ \\("));
+  EXPECT_THAT(data.reason, testing::ContainsRegex("900 TB/s"));  // whichever pair was the slowest
+  EXPECT_THAT(data.reason, testing::ContainsRegex("rank [0-9]+ \\(.+\\) to rank [0-9]+ \\("));
   for (const RowData& row : data.rows) EXPECT_EQ(row.status, PointStatus::failed);
 }
 
@@ -135,8 +134,7 @@ class Silent : public P2p {
   void expect_all_but_the_pair(const PointData& data) {
     EXPECT_EQ(data.status, PointStatus::failed);
     const int last = world_.size() - 1;
-    EXPECT_THAT(data.reason, AllOf(HasSubstr("no answer within 300 ms"), HasSubstr(end(1)),
-                                   HasSubstr(end(last))));
+    EXPECT_THAT(data.reason, AllOf(HasSubstr("300 ms"), HasSubstr(end(1)), HasSubstr(end(last))));
     std::size_t failed = 0;
     for (const RowData& row : data.rows) {
       const bool is_pair = row.number.contains("src") && std::ranges::count(row.ranks, 1) == 1 &&
@@ -144,8 +142,8 @@ class Silent : public P2p {
       if (is_pair || !row.number.contains("src")) {
         ++failed;
         EXPECT_EQ(row.status, PointStatus::failed);
-        EXPECT_THAT(row.reason, AllOf(HasSubstr("no answer within 300 ms between"),
-                                      HasSubstr(end(1)), HasSubstr(end(last))));
+        EXPECT_THAT(row.reason,
+                    AllOf(HasSubstr("300 ms"), HasSubstr(end(1)), HasSubstr(end(last))));
         EXPECT_TRUE(row.times.empty());
       } else {
         expect_measured(row);
@@ -176,7 +174,7 @@ TEST_F(Silent, MatchingsFailAsAWhole) {
   EXPECT_EQ(data.status, PointStatus::failed);
   if (world_.rank() != 0) return;
   ASSERT_EQ(data.rows.size(), 1U);
-  EXPECT_THAT(data.reason, AllOf(HasSubstr("no answer within 300 ms"), HasSubstr(end(3))));
+  EXPECT_THAT(data.reason, AllOf(HasSubstr("300 ms"), HasSubstr(end(3))));
 }
 
 }  // namespace

@@ -35,6 +35,12 @@ inline std::pair<workloads::Request, program::ProgramSet> small_request_on(
   return {request, known.build(request)};
 }
 
+inline program::BufferId weights_of(const program::RankProgram& program) {
+  program::BufferId id = 0;
+  while (program.buffers[id].role != program::Role::weight) ++id;
+  return id;
+}
+
 /// An effort that is precise enough as soon as `half_width` is.
 inline plan::Effort effort_of(double max_time, std::optional<double> half_width, int trace_steps) {
   return {.max_time = units::Seconds{max_time},

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 // Every mesh, schedule and option computes what one rank computes: a covering set of them, by what
-// the ranks of a point share.
+// the ranks of a point share. Beside twins: messages of the size of real ones, and what deals are
+// made from.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "program/check.hpp"
+#include "program/facts.hpp"
+#include "runner/microbench/rank_speeds.hpp"
 #include "tests/mpi/twin_cases.hpp"
 #include "workloads/stack/geometry.hpp"
 
@@ -325,6 +327,61 @@ TEST(TwinOptions, AreFreeOfDeadlockOn64Ranks) {
       for (int rank = 0; rank < 64; ++rank) request.speed_of_rank.push_back(1 + rank % 5);
       EXPECT_NO_THROW(program::check(hybrid.build(request))) << mesh::to_string(mesh) << way;
     }
+  }
+}
+
+/// Meshes with every axis at least once, tp at most 2 so that shards stay large.
+std::vector<Shape> large_meshes(int ranks) {
+  switch (ranks) {
+    case 2:
+      return {{.tp = 2}, {.dp = 2}, {.pp = 2}};
+    case 4:
+      return {{.tp = 2, .dp = 2}, {.tp = 2, .pp = 2}, {.dp = 2, .pp = 2}};
+    default:
+      return {{.tp = 2, .dp = ranks / 4, .pp = 2}, {.tp = 2, .pp = ranks / 2}};
+  }
+}
+
+TEST(Messages, AboveTheEagerLimitArriveWhole) {
+  const Ranks ranks;
+  for (const Shape& mesh : large_meshes(ranks.world.size())) {
+    for (const char* schedule : {"1f1b", "gpipe"}) {
+      // Activations of 128 rows and columns in f64, of two samples, and buckets of as many bytes.
+      const workloads::Request base{
+          .model = workloads::test_model(
+              fmt::format("hidden=128 ffn=128 heads=8 head_size=16 layers={} sequence=64 "
+                          "vocabulary=128",
+                          mesh.pp)),
+          .precision = program::Precision::f64,
+          .options = workloads::options_of(
+              std::string{"microbatch=2 microbatches=4 bucket=128KiB schedule="} + schedule)};
+      expect_large_messages_arrive(ranks, "hybrid", base, mesh, 128 * 1024, program::communicates);
+    }
+  }
+}
+
+/// A proportional partition is made from the speed of the largest multiplication of any stage, and
+/// all ranks must take the same.
+TEST(Speeds, AreOfTheLargestMultiplicationAndTheSameOnAllRanks) {
+  const Ranks ranks;
+  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
+  const Shape mesh{.dp = ranks.world.size()};
+  const workloads::Request base{
+      .model = gated_model(),
+      .options = workloads::options_of("partition=proportional microbatch=1 microbatches=2")};
+  const workloads::Request request = hybrid.scale(base, mesh, workloads::Scaling::weak);
+  EXPECT_TRUE(microbench::partitions_by_speed(request));
+  EXPECT_FALSE(microbench::partitions_by_speed(hybrid.scale(base, {}, workloads::Scaling::weak)));
+  const program::ProgramSet one = microbench::largest_multiplication(hybrid.build(request));
+  ASSERT_EQ(one.programs.size(), 1U);
+  // Queries, keys and values: 32 tokens x 96 x (24 + 2 x 12 heads of 16).
+  EXPECT_EQ(program::facts(one.programs[0], mesh).flop.value(), 2.0 * 32 * 96 * (24 + 2 * 12) * 16);
+  const std::vector<double> speeds =
+      microbench::measure_speeds(one, *ranks.folded, ranks.world, {});
+  ASSERT_EQ(speeds.size(), static_cast<std::size_t>(mesh.dp));
+  for (std::size_t rank = 0; rank < speeds.size(); ++rank) {
+    EXPECT_GT(speeds[rank], 0);
+    EXPECT_EQ(ranks.world.all_max(speeds[rank]), ranks.world.all_min(speeds[rank]));
   }
 }
 

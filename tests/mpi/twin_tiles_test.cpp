@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "program/check.hpp"
 #include "runner/measure/twin_check.hpp"
 #include "tests/executor/sketch.hpp"
 #include "tests/mpi/twin_cases.hpp"
@@ -103,27 +102,15 @@ TEST(TilesTwin, TilesAsSmallAsTheHaloEqualOneRank) {
 }
 
 TEST(TilesMessages, AboveTheEagerLimitArriveWhole) {
-  // Not the twin: 16 pixels of 128 samples and 4 channels in f64 are a row, or a column, of halo.
-  constexpr std::uint64_t least = std::uint64_t{64} * 1024;
   const Ranks ranks;
   for (const mesh::Shape& mesh : grids_of(ranks.world.size())) {
     if (mesh.dp > 1) continue;
-    Request base = request_of(
+    // 16 pixels of 128 samples and 4 channels in f64 are a row, or a column, of halo.
+    const Request base = request_of(
         fmt::format("image={}x{} channels=4 layers=2 batch=128", 16 * mesh.cp, 16 * mesh.tp));
-    base.keep = workloads::Keep::observables;
-    const Request point = tiles().scale(base, mesh, workloads::Scaling::strong);
-    const program::ProgramSet set = tiles().build(point);
-    program::check(set);
-    for (const program::Outline& outline : program::outline(set, program::Section::step).outlines) {
-      for (const program::OutlineOp& op : outline.ops) {
-        if (op.kind != program::OpKind::exchange) continue;
-        EXPECT_GE(op.bytes, least);
-      }
-    }
-    const measure::Verdict verdict =
-        measure::verify_programs(set, tiles(), point, *ranks.threads, ranks.world);
-    EXPECT_TRUE(verdict.ok) << mesh::to_string(mesh) << verdict.detail;
-    EXPECT_LT(verdict.difference.value_or(1), 1e-12) << mesh::to_string(mesh);
+    expect_large_messages_arrive(ranks, "tiles", base, mesh, 64 * 1024, [](program::OpKind kind) {
+      return kind == program::OpKind::exchange;
+    });
   }
 }
 
