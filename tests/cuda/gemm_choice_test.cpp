@@ -84,8 +84,7 @@ int number_of(const GemmChoice& choice) {
   return std::stoi(choice.algorithm.substr(at, digits), nullptr, 16);
 }
 
-/// Times in microseconds, by algorithm, and the factor by which a clock stretches them that has
-/// done so many microseconds of work.
+/// Times in us by algorithm, and what stretches them after so many us of work.
 struct Clock {
   const char* name;
   std::array<std::int64_t, 3> costs;

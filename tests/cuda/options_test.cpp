@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Sessions that differ from the usual: what NCCL is told to use, memory that it is told of, managed
-// memory, and what of all that is left behind.
+// What NCCL is told to use and of, managed memory, and what of all that is left behind.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 

@@ -35,8 +35,7 @@ struct Settings {
   cudaError_t count_status = cudaSuccess;  ///< what cudaGetDeviceCount returns
   std::size_t gpu_memory = std::size_t{64} << 30U, pinned_memory = std::size_t{64} << 30U;
   int fastest_algorithm = 1;  ///< of the three that cuBLASLt offers
-  /// ns that a multiplication takes by algorithm and ns of them done before: a GPU's clock rises
-  /// and falls with its work. The clock then shows the time of multiplications alone.
+  /// ns that a multiplication takes by algorithm and ns done before; the clock shows these alone.
   std::function<std::int64_t(int, std::int64_t)> matmul_cost{};
   int l2_cache = 1 << 20;                ///< bytes
   int broken_algorithm = -1;             ///< one that is offered, but refuses to run
@@ -57,8 +56,7 @@ struct Settings {
   bool moves_pages = true;       ///< managed memory does on its own
   bool writes_values = true;     ///< streams do
   bool waits_for_values = true;  ///< streams do
-  /// Nanoseconds that the host takes for a launch and the GPU for a kernel. Above 0 the GPU's clock
-  /// is that of a model, in which nothing else takes time: no test depends on the real one.
+  /// ns of the host for a launch and of the GPU for a kernel; above 0 its clock is a model's.
   std::int64_t launch_time = 0, kernel_time = 0;
   std::size_t launch_queue = SIZE_MAX;  ///< work under way that a launch waits to fall below
   bool loads_lazily = false;  ///< the first launch of each kernel waits for all work under way

@@ -24,8 +24,7 @@ Group& group() {
   return one;
 }
 
-/// One kernel per communicator of a group, one after the other where they share a stream; in an
-/// order that all ranks agree on, as NCCL has it by the hashes of communicators.
+/// One kernel per communicator of a group, in an order that all ranks agree on.
 ncclResult_t start(std::vector<Call> calls) {
   std::vector<std::shared_ptr<Ring>> rings;
   for (const Call& call : calls) {

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Devices, errors and memory of the CUDA runtime. Prefetches of managed memory are done in stream
-// order, advice at once.
+// Devices, errors and memory of the CUDA runtime.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// The calls of the driver that the executor makes: a stream writes a value into memory, or waits
-// for one.
+// The calls of the driver by which a stream writes a value into memory, or waits for one.
 #include <cuda.h>
 
 #include <algorithm>

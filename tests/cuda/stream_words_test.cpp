@@ -1,9 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Words that streams wait for and write: plays are held back until the host has launched their
-// first ops, and a GPU that does not come to an end is located by the marks that its streams have
-// made.
+// Words that streams wait for (plays are held back) and write (a stuck GPU is located).
 #include <gmock/gmock.h>
 
 #include <optional>
@@ -290,8 +288,7 @@ struct Stuck {
     return gpus.executor(options);
   }
 
-  /// Plays one pass, then three together, of which the communicator does no more than `calls`
-  /// calls; looks where the session is once nothing moves any more.
+  /// Plays one pass, then three; looks where the session is once no call more than `calls` is done.
   void play(executor::Executor& executor, std::uint64_t calls) {
     Settings& settings = machine().settings;
     settings.failing_communicator = "dp on stream1";

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Transport symmetric: puts over windows and collectives on symmetric memory give what one rank
-// computes, and where they cannot run that is said and not got around.
+// Twins on stand-in GPUs, also with transport symmetric; where it cannot run, that is said.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -224,8 +223,7 @@ TEST_F(Transports, ASessionThatFailedEndsItsPuts) {
   EXPECT_EQ(machine().alive.communicators, 0);
 }
 
-/// Every mesh and precision computes on GPUs what one rank computes on the host, whatever the order
-/// in which the GPUs do what their streams and events leave open.
+/// On GPUs as on one rank of the host, in whatever order streams and events leave open.
 class Twins : public testing::TestWithParam<settings::Graph> {};
 
 TEST_P(Twins, OfEveryMeshAndPrecision) {

@@ -147,8 +147,7 @@ TEST_P(Narrow, GemmsAccumulateWidelyAndRoundOnce) {
   multiply(DType::e4m3, DType::e5m2, DType::f32);
 }
 
-/// The product is large enough for libraries to use their tf32 units: for single elements they may
-/// not.
+/// For single elements libraries may not use their tf32 units.
 TEST_P(Narrow, Tf32DropsWhatItsMantissaCannotHold) {
   constexpr std::uint32_t edge = 256, elements = edge * edge;
   Sketch sketch;

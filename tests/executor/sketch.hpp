@@ -29,8 +29,7 @@ inline constexpr program::DType dtype_of = std::is_same_v<T, double>         ? p
                                            : std::is_same_v<T, std::int8_t>  ? program::DType::i8
                                                                              : program::DType::u8;
 
-/// A program written op by op, storage and waits included: what a test plays owes nothing to
-/// Builder.
+/// A program written op by op, storage and waits included, which owes nothing to Builder.
 class Sketch {
  public:
   Sketch() { program_.streams = {"compute"}; }
@@ -58,8 +57,7 @@ class Sketch {
     return {.slice = slice, .row_stride = columns};
   }
 
-  /// Appends an op to the step; the ops it waits for become awaited. Returns how many ops its
-  /// stream has then: what others may wait for.
+  /// Appends an op to the step; returns how many ops its stream has then: what others may wait for.
   std::uint32_t emit(program::Payload payload, program::StreamId stream = 0,
                      std::vector<program::Wait> waits = {}) {
     program::Program& step = program_.step();

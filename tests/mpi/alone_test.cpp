@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// One rank alone: the gradients of a step are those of its loss, 1/2 |Y|^2, as differences of
-// played steps show; and weights stay finite over many steps, whatever the size of the model.
+// One rank alone: gradients are those of the loss, 1/2 |Y|^2, and weights stay finite.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -141,8 +140,7 @@ TEST(Gradients, AreTrueWithAndWithoutElementwiseWork) {
   expect_true_gradients({.options = {{"elementwise", "on"}, {"vocabulary", "on"}}});
 }
 
-/// Attention without softmax is cubic in its input: weights that are a little too large make it
-/// grow without bound.
+/// Attention without softmax is cubic in its input: too large weights make it grow for ever.
 TEST(FiniteWeights, AfterFiftySteps) {
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");
   const comm::Communicator world = comm::Communicator::world();

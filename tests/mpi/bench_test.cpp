@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Micro-benchmarks compare what they give bit by bit: collectives with what their rows say, and the
-// products of gemm and overlap. A bit that is not right is found.
+// Micro-benchmarks compare what they give bit by bit, and find a bit that is not right.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -64,8 +63,7 @@ class Benchmarks : public testing::Test {
     return found.compared;
   }
 
-  /// Spoils the first, the middle and the last element of a slice, each by its lowest and by its
-  /// highest bit, one after the other: each time one element is wrong, and named.
+  /// Flips the lowest and the highest bit of the first, the middle and the last element in turn.
   template <class Expected>
   void expect_flips_are_found(const Case& one, const program::Slice& slice,
                               const Expected& expected, bool is_named) {

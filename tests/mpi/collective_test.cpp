@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Every collective, on groups along every set of axes, on every executor. Whole numbers: results
-// are exact.
+// Every collective, on groups along every set of axes, on every executor, in whole numbers.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -228,17 +227,18 @@ TEST_P(Collectives, BarrierLetsNobodyPassEarly) {
   }
 }
 
+std::string name_of(const testing::TestParamInfo<std::tuple<Way, AxisSet>>& info) {
+  std::string name = mesh::to_string(std::get<AxisSet>(info.param)) + "_";
+  std::ranges::replace(name, '+', '_');
+  return name + std::get<Way>(info.param).name;
+}
+
 INSTANTIATE_TEST_SUITE_P(Groups, Collectives,
                          testing::Combine(testing::ValuesIn(ways()),
                                           testing::Values(AxisSet{Axis::tp}, AxisSet{Axis::dp},
                                                           AxisSet{Axis::tp, Axis::pp},
                                                           mesh::every_axis)),
-                         [](const auto& info) {
-                           const auto& [way, axes] = info.param;
-                           std::string name = mesh::to_string(axes) + "_" + way.name;
-                           std::ranges::replace(name, '+', '_');
-                           return name;
-                         });
+                         name_of);
 
 }  // namespace
 }  // namespace isoscale::executor

@@ -52,8 +52,7 @@ class Faults : public testing::Test {
   comm::Communicator world_ = comm::Communicator::world();
 };
 
-/// Returns what a rank's GEMMs take together, in nanoseconds: of each, it takes the shortest of all
-/// traced steps, so that other work of the machine counts for little.
+/// ns that a rank's GEMMs take together, each the shortest of all traced steps.
 double gemm_time(const PointData& data, int rank) {
   std::map<std::uint32_t, double> shortest;
   for (const timeline::Timeline& step : data.traces) {

@@ -4,9 +4,7 @@
 
 namespace isoscale::executor {
 
-/// Collectives as one MPI call and in chunks, on the calling thread (blocking calls) and on a
-/// worker (non-blocking calls). A part of f32 is over 64 KiB: no transport sends that much before
-/// the receiver has asked for it.
+/// On the calling thread and on a worker; parts of f32 are above any eager limit (64 KiB).
 std::vector<Way> ways() {
   constexpr std::uint64_t part = 20'011, chunk = 6'007;
   const auto making = [](const HostOptions& options) {

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Every mesh answers what plain loops answer: over samples, tokens, heads and columns, in f64, from
-// the data that Fill defines, and nothing of the programs that are tested.
+// Every mesh answers what plain loops in f64 do, which know nothing of the programs.
 #include <gtest/gtest.h>
 
 #include <cmath>

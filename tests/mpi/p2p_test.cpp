@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Pairs of ranks, measured on a host: every row is there and checked, and a pair that is silent
-// fails alone.
+// Every pair of ranks is measured and checked, and one that is silent fails alone.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 

@@ -57,8 +57,7 @@ struct Point {
   std::unique_ptr<Executor> executor;
 };
 
-/// A few layers of D = A * B, each reduced over the world on stream 1 while stream 0 goes on, then
-/// sent around on stream 2, then used by stream 0 again.
+/// Layers of D = A * B, reduced on stream 1, sent around on stream 2 and used by stream 0 again.
 struct Layers {
   static constexpr std::size_t count = 4;
   static constexpr std::uint64_t edge = 160;  ///< of f64 matrices: above any eager limit

@@ -91,16 +91,13 @@ TEST(HostStreams, FactsTellStorageAndCommunicators) {
   EXPECT_GT(session->facts().communicator_creation.value(), 0);
 }
 
-/// A message to oneself that is larger than what is received: MPI reports it as an error. (Of a
-/// size that Open MPI 4.1 does report: it cuts shorter ones silently, and writes longer ones past
-/// the end of the receive buffer.)
+/// A message to oneself of a length that Open MPI 4.1 reports to be larger than what is received.
 Exchange truncated(Sketch& sketch, Axis axis_of_one) {
   const Slice large = sketch.buffer<double>(500), small = sketch.buffer<double>(10);
   return {{{Direction::receive, axis_of_one, 0, small}, {Direction::send, axis_of_one, 0, large}}};
 }
 
-/// A failure reaches the caller from a worker that the caller waits for, and from the caller while
-/// a worker waits for it. The op that waits never begins, and nobody may wait for it for ever.
+/// From a worker that the caller waits for, and from the caller while a worker waits for it.
 TEST(Failures, ReachTheCallerFromEveryStream) {
   for (const program::StreamId failing : {program::StreamId{1}, program::StreamId{0}}) {
     Sketch sketch;

@@ -93,8 +93,7 @@ class Levels {
   unsigned bits_;  ///< of the factors that are left, next one lowest
 };
 
-/// The point of a mesh with these levels of what `base` leaves open; none when the mesh does not
-/// divide its model.
+/// The point of a mesh with these levels of what `base` leaves open, if the mesh fits its model.
 inline std::vector<TwinCase> twin_case(const mesh::Shape& mesh, workloads::Request base,
                                        Levels level) {
   base.options.merge(workloads::options_of("microbatch=2 microbatches=24"));
@@ -118,8 +117,7 @@ inline std::vector<TwinCase> twin_case(const mesh::Shape& mesh, workloads::Reque
                .streams = streams}};
 }
 
-/// A design in twelve runs (Plackett & Burman, Biometrika 33 (1946) 305) for up to eleven factors:
-/// any two factors meet in all four pairs of levels, three times each.
+/// Plackett & Burman, Biometrika 33 (1946) 305: any two factors meet in all pairs of levels thrice.
 inline std::array<unsigned, 12> covering_levels() {
   constexpr std::array<unsigned, 11> first{1, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0};
   std::array<unsigned, 12> runs{};  // the last has all levels 0
@@ -165,8 +163,7 @@ inline void expect_equal_to_one_rank(const Ranks& ranks, const TwinCase& point,
   }
 }
 
-/// Collective: a point itself, not its twin, whose messages of some kinds have `least` bytes or
-/// more.
+/// Collective: a point, not its twin, whose messages of some kinds have `least` bytes or more.
 inline void expect_large_messages_arrive(const Ranks& ranks, const char* name,
                                          workloads::Request base, const mesh::Shape& mesh,
                                          std::uint64_t least, bool (*counts)(program::OpKind)) {

@@ -1,9 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Every mesh, schedule and option computes what one rank computes: a covering set of them, by what
-// the ranks of a point share. Beside twins: messages of the size of real ones, and what deals are
-// made from.
+// Every mesh, schedule and option of a covering set computes what one rank computes.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -43,10 +41,9 @@ using Texts = std::vector<std::string>;  ///< of options
 /// leaves open. The models and `turns` take turns.
 struct Family {
   std::string name;
-  bool (*has)(const Shape& mesh) = [](const Shape& mesh) { return mesh.cp * mesh.ep == 1; };
-  Texts ways{""};
-  std::size_t runs = 2;
-  std::size_t runs_on_many = runs;  ///< on more than four ranks; 0: one of every other way
+  bool (*has)(const Shape& mesh);
+  Texts ways;
+  std::size_t runs = 2, runs_on_many = 2;  ///< many: above four ranks; 0: one of every other way
   Texts turns{""};
   int sequence = 0;                   ///< 0: the model's
   std::vector<Precision> emulated{};  ///< played in these, narrow ones
@@ -66,8 +63,7 @@ Texts row_ways() {
       "tp_output=reduce stage_layers=nearest");
 }
 
-/// The number of these turns has no divisor in common with the numbers of ways, levels and models,
-/// so that every combination of them occurs.
+/// So many that every combination with ways, levels and models occurs.
 const Texts schedule_turns{"schedule=1f1b handover=whole",
                            "schedule=gpipe handover=scattered",
                            "schedule=interleaved handover=whole",
@@ -96,107 +92,96 @@ Texts routings() {
                    "tp_output=reduce stage_layers=nearest");
 }
 
-bool has_replicas(const Shape& mesh) { return mesh.cp * mesh.ep == 1 && mesh.dp > 1; }
+bool is_plain(const Shape& mesh) { return mesh.cp * mesh.ep == 1; }
+bool has_stages(const Shape& mesh) { return is_plain(mesh) && mesh.pp > 1; }
+bool has_tensor_parts(const Shape& mesh) { return is_plain(mesh) && mesh.tp > 1; }
+bool has_replicas(const Shape& mesh) { return is_plain(mesh) && mesh.dp > 1; }
 bool has_no_experts(const Shape& mesh) { return mesh.ep == 1; }
+bool has_parts(const Shape& mesh) { return mesh.ep == 1 && mesh.cp > 1; }
+bool has_two_parts_of_replicas(const Shape& mesh) {
+  return mesh.ep == 1 && mesh.cp == 2 && mesh.dp > 1;
+}
 bool shares_rows(const Shape& mesh) { return mesh.ep == 1 && mesh.dp == 1 && mesh.pp == 1; }
 
+/// Name, meshes, ways, runs on few and on many ranks, turns, sequence, precisions, and the least.
 std::vector<Family> families() {
+  using enum Precision;
   // With some microbatches for each of eight replicas.
   const std::string skewed = "partition=skewed:3 microbatches=96";
   auto parts = row_ways();
   parts.insert(parts.end() - 1, "tp_output=gather stage_layers=nearest");
   return {
-      {.name = "plain", .runs = 12, .runs_on_many = 6},
-      {.name = "schedules",
-       .has = [](const Shape& mesh) { return mesh.cp * mesh.ep == 1 && mesh.pp > 1; },
-       .ways = {"schedule=gpipe stage_layers=nearest vocabulary=on",
-                "schedule=1f1b handover=scattered input=pinned",
-                "schedule=1f1b stage_layers=nearest tp_output=gather handover=scattered",
-                "schedule=interleaved v=2", "schedule=interleaved v=3 overlap=off vocabulary=on",
-                "schedule=interleaved v=2 stage_layers=nearest handover=scattered",
-                "schedule=zb-h1", "schedule=zb-h1 vocabulary=on optimizer=adam tp_output=gather",
-                "schedule=zb-h1 overlap=off handover=scattered stage_layers=nearest"},
-       .runs = 1},
-      {.name = "rows",
-       .has = [](const Shape& mesh) { return mesh.cp * mesh.ep == 1 && mesh.tp > 1; },
-       .ways = row_ways(),
-       .runs = 3,
-       .runs_on_many = 1,
-       .turns = schedule_turns,
-       .sequence = 128},
-      {.name = "parts_of_the_sequence",
-       .has = [](const Shape& mesh) { return mesh.ep == 1 && mesh.cp > 1; },
-       .ways = parts,
-       .runs_on_many = 1,
-       .turns = schedule_turns,
-       .sequence = 128},
-      {.name = "layers", .ways = layer_ways},
-      {.name = "shared_layers",
-       .has = has_no_experts,
-       .ways = {"sequence_parallel=on tp_output=reduce",
-                "sequence_parallel=on chunks=2 vocabulary=on tp_output=reduce",
-                "sequence_parallel=on ring=on schedule=zb-h1 tp_output=reduce",
-                "chunks=2 optimizer=adam tp_output=reduce", "schedule=zb-h1 vocabulary=on",
-                "schedule=zb-h1 tp_output=gather", "schedule=interleaved v=2 handover=scattered"},
-       .runs = 1,
-       .turns = layer_ways},
-      {.name = "zero",
-       .has = has_replicas,
-       .ways = {"zero=1", "zero=2", "zero=3", "zero=3 prefetch=0",
-                "zero=3 prefetch=3 schedule=interleaved stage_layers=nearest",
-                "zero=2 schedule=zb-h1", "zero=3 schedule=zb-h1"},
-       .runs = 3},
-      {.name = "zero_and_parts",
-       .has = [](const Shape& mesh) { return mesh.ep == 1 && mesh.cp == 2 && mesh.dp > 1; },
-       .ways = {"zero=1", "zero=2", "zero=3"}},
-      {.name = "offload",
-       .ways = {"offload=weights", "offload=weights prefetch=0",
-                "offload=weights offload_memory=managed", "offload=weights schedule=zb-h1",
-                "offload=optimizer optimizer=adam",
-                "offload=optimizer optimizer=adam offload_memory=managed"}},
-      {.name = "offload_and_zero",
-       .has = has_replicas,
-       .ways = {"zero=1 offload=weights", "zero=2 offload=weights",
-                "zero=1 offload=optimizer optimizer=adam",
-                "zero=2 offload=optimizer optimizer=adam offload_memory=managed",
-                "zero=3 offload=optimizer optimizer=adam"}},
+      {"plain", is_plain, {""}, 12, 6},
+      {"schedules",
+       has_stages,
+       {"schedule=gpipe stage_layers=nearest vocabulary=on",
+        "schedule=1f1b handover=scattered input=pinned",
+        "schedule=1f1b stage_layers=nearest tp_output=gather handover=scattered",
+        "schedule=interleaved v=2", "schedule=interleaved v=3 overlap=off vocabulary=on",
+        "schedule=interleaved v=2 stage_layers=nearest handover=scattered", "schedule=zb-h1",
+        "schedule=zb-h1 vocabulary=on optimizer=adam tp_output=gather",
+        "schedule=zb-h1 overlap=off handover=scattered stage_layers=nearest"},
+       1,
+       1},
+      {"rows", has_tensor_parts, row_ways(), 3, 1, schedule_turns, 128},
+      {"parts_of_the_sequence", has_parts, parts, 2, 1, schedule_turns, 128},
+      {"layers", is_plain, layer_ways},
+      {"shared_layers",
+       has_no_experts,
+       {"sequence_parallel=on tp_output=reduce",
+        "sequence_parallel=on chunks=2 vocabulary=on tp_output=reduce",
+        "sequence_parallel=on ring=on schedule=zb-h1 tp_output=reduce",
+        "chunks=2 optimizer=adam tp_output=reduce", "schedule=zb-h1 vocabulary=on",
+        "schedule=zb-h1 tp_output=gather", "schedule=interleaved v=2 handover=scattered"},
+       1,
+       1,
+       layer_ways},
+      {"zero",
+       has_replicas,
+       {"zero=1", "zero=2", "zero=3", "zero=3 prefetch=0",
+        "zero=3 prefetch=3 schedule=interleaved stage_layers=nearest", "zero=2 schedule=zb-h1",
+        "zero=3 schedule=zb-h1"},
+       3,
+       3},
+      {"zero_and_parts", has_two_parts_of_replicas, {"zero=1", "zero=2", "zero=3"}},
+      {"offload",
+       is_plain,
+       {"offload=weights", "offload=weights prefetch=0", "offload=weights offload_memory=managed",
+        "offload=weights schedule=zb-h1", "offload=optimizer optimizer=adam",
+        "offload=optimizer optimizer=adam offload_memory=managed"}},
+      {"offload_and_zero",
+       has_replicas,
+       {"zero=1 offload=weights", "zero=2 offload=weights",
+        "zero=1 offload=optimizer optimizer=adam",
+        "zero=2 offload=optimizer optimizer=adam offload_memory=managed",
+        "zero=3 offload=optimizer optimizer=adam"}},
       // All is sent, so that nothing is lost: that the largest are chosen is tested with the op.
-      {.name = "replicas",
-       .has = has_replicas,
-       .ways = {"strategy=funnel overlap=off", "strategy=funnel overlap=off schedule=interleaved",
-                "strategy=funnel overlap=off schedule=zb-h1", skewed + " schedule=interleaved",
-                skewed + " schedule=zb-h1", "compression=topk compression_ratio=1"},
-       .runs = 3},
-      {.name = "partitions",
-       .has = has_replicas,
-       .ways = {skewed, "partition=skewed:0.3 microbatches=96",
-                "partition=proportional microbatches=96"},
-       .runs = 4},
-      {.name = "narrow_gradients",
-       .has = has_replicas,
-       .ways = {"grad_dtype=bf16", "grad_dtype=f16"},
-       .runs = 3,
-       .least = 1e-5},
-      {.name = "experts",
-       .has = [](const Shape&) { return true; },
-       .ways = routings(),
-       .runs = 1,
-       .runs_on_many = 0},
-      {.name = "narrow",
-       .emulated = {Precision::tf32, Precision::f16, Precision::bf16, Precision::fp8}},
-      {.name = "narrow_layers", .turns = layer_ways, .emulated = {Precision::bf16, Precision::fp8}},
-      {.name = "narrow_rows",
-       .has = shares_rows,
-       .ways = row_ways(),
-       .runs = 1,
-       .sequence = 128,
-       .emulated = {Precision::bf16}},
-      {.name = "narrow_rows_of_fp8",
-       .has = shares_rows,
-       .ways = {row_ways().front()},
-       .sequence = 128,
-       .emulated = {Precision::fp8}},
-  };
+      {"replicas",
+       has_replicas,
+       {"strategy=funnel overlap=off", "strategy=funnel overlap=off schedule=interleaved",
+        "strategy=funnel overlap=off schedule=zb-h1", skewed + " schedule=interleaved",
+        skewed + " schedule=zb-h1", "compression=topk compression_ratio=1"},
+       3,
+       3},
+      {"partitions",
+       has_replicas,
+       {skewed, "partition=skewed:0.3 microbatches=96", "partition=proportional microbatches=96"},
+       4,
+       4},
+      {"narrow_gradients",
+       has_replicas,
+       {"grad_dtype=bf16", "grad_dtype=f16"},
+       3,
+       3,
+       {""},
+       0,
+       {},
+       1e-5},
+      {"experts", [](const Shape&) { return true; }, routings(), 1, 0},
+      {"narrow", is_plain, {""}, 2, 2, {""}, 0, {tf32, f16, bf16, fp8}},
+      {"narrow_layers", is_plain, {""}, 2, 2, layer_ways, 0, {bf16, fp8}},
+      {"narrow_rows", shares_rows, row_ways(), 1, 1, {""}, 128, {bf16}},
+      {"narrow_rows_of_fp8", shares_rows, {row_ways().front()}, 2, 2, {""}, 128, {fp8}}};
 }
 
 /// A number of layers that stages divide, or that they do not where they may differ.
@@ -360,8 +345,7 @@ TEST(Messages, AboveTheEagerLimitArriveWhole) {
   }
 }
 
-/// A proportional partition is made from the speed of the largest multiplication of any stage, and
-/// all ranks must take the same.
+/// A proportional partition is made from these.
 TEST(Speeds, AreOfTheLargestMultiplicationAndTheSameOnAllRanks) {
   const Ranks ranks;
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Images cut into tiles give what the whole image gives on one rank, and that is what direct loops
-// over pixels give.
+// Images in tiles give what the whole image gives on one rank, and what loops over pixels give.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -114,8 +113,7 @@ TEST(TilesMessages, AboveTheEagerLimitArriveWhole) {
   }
 }
 
-/// Tensors that a rank alone holds, by name, in their global order: what the program observes, and
-/// the images that setup draws.
+/// Tensors that a rank alone holds, and the images that setup draws, in their global order.
 measure::Tensors tensors_of(executor::Session& session, const program::RankProgram& program) {
   std::vector<program::Observable> all = program.observables;
   for (const program::Op& op : program.setup.ops) {
@@ -246,8 +244,7 @@ TEST(TilesDirect, LoopsOverPixelsGiveTheSameOutputsAndGradients) {
         const std::vector<double>& gradient = step.after.at(name + ".gradient");
         ASSERT_EQ(gradient.size(), weights[layer].size());
         for (std::size_t i = 0; i < gradient.size(); i += 4) {  // 4 divides neither 3 nor 5
-          // The loss is a polynomial of degree 2 in one weight: differences have no error but
-          // rounding.
+          // Differences of a polynomial of degree 2 have no error but rounding.
           constexpr double h = 0.125;
           auto varied = weights;
           varied[layer][i] += h;

@@ -27,8 +27,7 @@ inline std::string text_of(const Options& options) {
   return text;
 }
 
-/// A model written as "hidden=32 ffn=64 heads=8 head_size=4 layers=8 sequence=8 vocabulary=32";
-/// with as many kv_heads as heads and no gated=1 unless they are given.
+/// A model of such numbers: "hidden=32 ... vocabulary=32", where gated=1 and kv_heads may lack.
 inline Model test_model(const std::string& text) {
   const Options given = options_of(text);
   const auto number = [&](const char* key) { return std::stoi(given.at(key)); };

@@ -1,9 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// The shipped kernels against the loops of the host, on random cases. Norms and softmax sum in
-// another order, and activations call other mathematical functions; all other ops compute the same
-// bits.
+// The shipped kernels against the loops of the host; where these add alike, in every bit.
 #include <gtest/gtest.h>
 
 #include <algorithm>

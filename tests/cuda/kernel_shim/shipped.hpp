@@ -14,15 +14,13 @@
 #include "tests/executor/narrow_ops.hpp"
 #include "tests/executor/sketch.hpp"
 
-/// Here start() is that of the shipped kernels: CMakeLists.txt gives it another name than that of
-/// the stand-ins.
+/// Here start() is that of the shipped kernels: CMakeLists.txt renames it.
 namespace isoscale::kernel_shim {
 
 inline constexpr std::array floats{program::DType::f64, program::DType::f32, program::DType::f16,
                                    program::DType::bf16};
 
-/// A random case of one op: its operands are arrays that exist twice, once for the shipped kernels
-/// and once for the loops of the host.
+/// A random case of one op, whose operands are arrays.
 template <class Op>
 class OpCase {
  public:
