@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <memory>
+#include <string>
 
 #include "comm/communicator.hpp"
 #include "executor/cuda/device.hpp"
@@ -17,6 +20,12 @@ inline Settings healthy(const comm::Communicator& world, std::uint64_t seed) {
   settings.seed = seed + static_cast<std::uint64_t>(world.rank()) * 1'000'003U;
   settings.first_gpu = world.rank();
   return settings;
+}
+
+/// Both kinds of play, for tests of either.
+inline const auto both_plays = testing::Values(settings::Graph::off, settings::Graph::on);
+inline std::string name_of_play(const testing::TestParamInfo<settings::Graph>& graph) {
+  return graph.param == settings::Graph::on ? "graph" : "plain";
 }
 
 /// All ranks of this run, each with a GPU of its own.

@@ -4,7 +4,6 @@
 // These tests cover what prevents playing on GPUs, and what happens when it fails on the way.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <tuple>
@@ -24,6 +23,7 @@ using executor::Sketch;
 using executor::Trace;
 using program::Section;
 using program::Slice;
+using testing::AllOf;
 using testing::HasSubstr;
 
 Sketch reduction(std::uint64_t count) {
@@ -34,21 +34,27 @@ Sketch reduction(std::uint64_t count) {
 
 class Failures : public testing::Test {
  protected:
-  [[nodiscard]] mesh::Shape mesh() const { return {.dp = gpus_.world.size()}; }
   /// Collective.
   std::unique_ptr<executor::Session> prepare(executor::Executor& executor,
                                              const Sketch& sketch) const {
-    return executor.prepare(sketch.on(mesh()), gpus_.world);
+    return executor.prepare(sketch.on({.dp = gpus_.world.size()}), gpus_.world);
+  }
+  /// Collective: what is said where preparing or playing fails.
+  std::string problem(executor::Executor& executor, const Sketch& sketch) const {
+    return message_of([&] { return prepare(executor, sketch); });
+  }
+  static std::string problem(executor::Session& session) {
+    return message_of([&] { return session.play(Section::step, Trace::off); });
   }
 
   /// Collective: the machine is well again.
   void expect_plays(executor::Executor& executor) {
-    const Sketch sketch = reduction(64);
-    const auto session = executor.prepare(sketch.on(mesh()), gpus_.world);
-    executor::put(*session, {.buffer = 0, .offset = 0, .count = 64}, std::vector<float>(64, 1));
+    const auto session = prepare(executor, reduction(64));
+    const Slice all{.buffer = 0, .offset = 0, .count = 64};
+    executor::put(*session, all, std::vector<float>(64, 1));
     session->play(Section::step, Trace::off);
-    const auto sum = executor::get<float>(*session, {.buffer = 0, .offset = 0, .count = 64});
-    EXPECT_EQ(sum, std::vector<float>(64, static_cast<float>(gpus_.world.size())));
+    EXPECT_EQ(executor::get<float>(*session, all),
+              std::vector<float>(64, static_cast<float>(gpus_.world.size())));
   }
 
   Gpus gpus_;
@@ -59,10 +65,8 @@ TEST_F(Failures, OutOfMemoryNamesNeedAndFreeAndTheNextSessionPlays) {
   const auto executor = gpus_.executor();
   const Alive before = machine().alive;
   const std::size_t pieces = machine().memory.count();
-  const auto large = reduction(4U << 20U);  // 16 MiB
-  const std::string why = message_of([&] { std::ignore = prepare(*executor, large); });
-  EXPECT_THAT(why, HasSubstr("not enough GPU memory: this rank needs 16.0 MiB"));
-  EXPECT_THAT(why, HasSubstr("8.00 MiB of 8.00 MiB are free"));
+  EXPECT_THAT(problem(*executor, reduction(4U << 20U)),
+              AllOf(HasSubstr("needs 16.0 MiB"), HasSubstr("8.00 MiB of 8.00 MiB are free")));
   EXPECT_EQ(machine().alive, before);
   EXPECT_EQ(machine().memory.count(), pieces);
   expect_plays(*executor);
@@ -75,9 +79,8 @@ TEST_F(Failures, OutOfMemoryForAConnectionFailsThePointOnAllRanks) {
   const auto executor = gpus_.executor(options);
   for (const int failing : {-1, 0}) {  // all ranks, or one
     if (failing < 0 || failing == gpus_.world.rank()) machine().settings.most_connected = 1024;
-    const Sketch small = reduction(64), large = reduction(1024);
-    EXPECT_NO_THROW(std::ignore = prepare(*executor, small));
-    EXPECT_THROW(std::ignore = prepare(*executor, large), base::AgreedError);
+    EXPECT_NO_THROW(std::ignore = prepare(*executor, reduction(64)));
+    EXPECT_THROW(std::ignore = prepare(*executor, reduction(1024)), base::AgreedError);
     EXPECT_EQ(machine().alive.communicators, 0);
     machine().settings.most_connected = healthy(gpus_.world, 1).most_connected;
     expect_plays(*executor);
@@ -108,14 +111,9 @@ TEST_F(Failures, ConnectionsAreMadeAtTheLargestSize) {
   for (const std::uint64_t count : {64U, 4096U, 256U}) {
     Slice sent = from, received = to;
     sent.count = received.count = count;
-    sketch.emit(program::Exchange{{{.direction = program::Direction::send,
-                                    .axis = mesh::Axis::dp,
-                                    .offset = 1,
-                                    .slice = sent},
-                                   {.direction = program::Direction::receive,
-                                    .axis = mesh::Axis::dp,
-                                    .offset = -1,
-                                    .slice = received}}});
+    using program::Direction;
+    sketch.emit(program::Exchange{{{Direction::send, mesh::Axis::dp, 1, sent},
+                                   {Direction::receive, mesh::Axis::dp, -1, received}}});
   }
   expect_connects_at(4096 * sizeof(float));
 }
@@ -131,54 +129,35 @@ TEST_F(Failures, OutOfPinnedMemoryOnOneRankFailsAll) {
   const auto executor = gpus_.executor();
   Sketch sketch = reduction(64);
   static_cast<void>(sketch.buffer(program::DType::f32, 100, program::Space::pinned));
-  const std::string why = message_of([&] { std::ignore = prepare(*executor, sketch); });
-  EXPECT_THAT(why, HasSubstr(fmt::format("rank {}", gpus_.world.size() - 1)));
-  EXPECT_THAT(why, HasSubstr("not enough pinned host memory"));
+  EXPECT_THAT(problem(*executor, sketch),
+              AllOf(HasSubstr(fmt::format("rank {}", gpus_.world.size() - 1)),
+                    HasSubstr("pinned host memory")));
   expect_plays(*executor);
-}
-
-TEST_F(Failures, ABrokenCommunicatorEndsThePlay) {
-  for (const auto graph : {settings::Graph::off, settings::Graph::on}) {
-    const Gpus gpus;
-    const auto executor = gpus.executor(graph);
-    machine().settings.failing_communicator = "dp on stream1";
-    Sketch sketch;
-    const Slice all = sketch.buffer<float>(8);
-    sketch.emit(program::Fill{.dst = all, .shard = {}});
-    sketch.all_reduce(all, mesh::Axis::dp, 1);
-    // Its first call is made when the session is: let it pass.
-    machine().settings.failing_after = 1;
-    auto session = executor->prepare(sketch.on(mesh()), gpus.world);
-    const std::string why = message_of([&] { session->play(Section::step, Trace::off); });
-    EXPECT_THAT(why, HasSubstr("NCCL communicator dp on stream1 failed in the background: "
-                               "remote process exited"));
-    EXPECT_THAT(message_of([&] { session->play(Section::step, Trace::off); }),
-                HasSubstr("cannot play again"));
-    session.reset();
-    EXPECT_EQ(machine().alive.communicators, 0);
-    machine().settings.failing_communicator.clear();
-    expect_plays(*executor);
-  }
 }
 
 /// Whatever NCCL finds out in the background ends the play, and names the communicator.
 TEST_F(Failures, EveryErrorOfTheBackgroundEndsThePlay) {
+  Sketch sketch = reduction(64);
+  sketch.all_reduce({.buffer = 0, .offset = 0, .count = 64}, mesh::Axis::dp, 1);
   for (const ncclResult_t result : {ncclUnhandledCudaError, ncclSystemError, ncclInternalError,
                                     ncclInvalidArgument, ncclInvalidUsage, ncclRemoteError}) {
-    const Gpus gpus;
-    const auto executor = gpus.executor();
-    machine().settings.failing_communicator = "dp on compute";
-    machine().settings.failing_result = result;
-    machine().settings.failing_after = 1;
-    const Sketch sketch = reduction(64);
-    auto session = executor->prepare(sketch.on(mesh()), gpus.world);
-    EXPECT_THAT(
-        message_of([&] { session->play(Section::step, Trace::off); }),
-        testing::AllOf(HasSubstr("NCCL communicator dp on compute failed in the background"),
-                       HasSubstr(ncclGetErrorString(result))))
-        << result;
-    session.reset();
-    machine().settings.failing_communicator.clear();
+    for (const auto graph : {settings::Graph::off, settings::Graph::on}) {
+      const Gpus gpus;
+      const auto executor = gpus.executor(graph);
+      machine().settings.failing_communicator = "dp on stream1";
+      machine().settings.failing_result = result;
+      // Its first call is made when the session is: let it pass.
+      machine().settings.failing_after = 1;
+      auto session = prepare(*executor, sketch);
+      EXPECT_THAT(problem(*session), AllOf(HasSubstr("dp on stream1 failed in the background"),
+                                           HasSubstr(ncclGetErrorString(result))))
+          << result;
+      EXPECT_THAT(problem(*session), HasSubstr("cannot play again"));
+      session.reset();
+      EXPECT_EQ(machine().alive.communicators, 0);
+      machine().settings.failing_communicator.clear();
+      expect_plays(*executor);
+    }
   }
 }
 
@@ -188,9 +167,8 @@ TEST_F(Failures, ACommunicatorThatIsNeverReadyEndsAtTheTimeout) {
     executor::CudaOptions options = Gpus::options();
     options.communicator_timeout = units::Seconds{0.05};
     const auto executor = gpus_.executor(options);
-    const std::string why = message_of([&] { std::ignore = prepare(*executor, reduction(64)); });
-    EXPECT_THAT(why,
-                HasSubstr(fmt::format("NCCL communicator {} was not ready after 50 ms", name)));
+    EXPECT_THAT(problem(*executor, reduction(64)),
+                HasSubstr(fmt::format("{} was not ready after 50 ms", name)));
     machine().settings.endless_communicator.clear();
     expect_plays(*executor);
   }
@@ -202,7 +180,7 @@ TEST_F(Failures, EachCommunicatorThatIsReadyCounts) {
   comm::Communicator point = gpus_.world.duplicate();
   const auto calls = std::make_shared<comm::CallCount>();
   point.count_calls(calls);
-  const auto session = executor->prepare(reduction(64).on(mesh()), point);
+  const auto session = executor->prepare(reduction(64).on({.dp = point.size()}), point);
   EXPECT_EQ(calls->others, 3);  // the world, that of dp, and the first call on it
 }
 
@@ -211,10 +189,9 @@ TEST_F(Failures, AFaultOfTheGpuIsToldAndNotHidden) {
   Sketch sketch;
   const Slice inside = sketch.buffer<float>(8);
   sketch.emit(program::Fill{.dst = inside, .shard = {.extents = {1, 1, 8}, .local = {0, 0, 1}}});
-  const auto session = executor->prepare(sketch.on(mesh()), gpus_.world);
+  const auto session = prepare(*executor, sketch);
   machine().sticky = cudaErrorIllegalAddress;
-  EXPECT_THAT(message_of([&] { session->play(Section::step, Trace::off); }),
-              HasSubstr("an illegal memory access was encountered"));
+  EXPECT_THAT(problem(*session), HasSubstr("illegal memory access"));
   machine().reset(healthy(gpus_.world, 1));
 }
 
@@ -227,31 +204,27 @@ TEST_F(Failures, AnErrorThatWasToldIsNotFoundAgain) {
 TEST_F(Failures, WhyThereIsNoDevice) {
   EXPECT_EQ(executor::cuda::device_problem(), "");
   const Settings well = machine().settings;
-  Settings none = well, old = well, old_nccl = well, no_gpu = well, silent = well;
-  none.driver = 0;
-  old.driver = 11040;
-  old_nccl.nccl = 21703;
-  no_gpu.gpus = 0;
-  silent.count_status = cudaErrorSystemDriverMismatch;
-  for (const auto& [settings, why] :
-       {std::pair{none, "no NVIDIA driver was found"},
-        std::pair{old, "the NVIDIA driver serves CUDA up to 11.4"},
-        std::pair{old_nccl, "NCCL 2.17.3 is too old"}, std::pair{no_gpu, "CUDA shows no GPU"},
-        std::pair{silent, "the CUDA driver does not answer"}}) {
-    machine().settings = settings;
+  const auto expect_problem = [&](const char* why, const auto& harm) {
+    machine().settings = well;
+    harm(machine().settings);
     EXPECT_THAT(executor::cuda::device_problem(), HasSubstr(why));
-  }
+  };
+  expect_problem("no NVIDIA driver", [](Settings& of) { of.driver = 0; });
+  expect_problem("up to 11.4", [](Settings& of) { of.driver = 11040; });
+  expect_problem("NCCL 2.17.3 is too old", [](Settings& of) { of.nccl = 21703; });
+  expect_problem("does not answer",
+                 [](Settings& of) { of.count_status = cudaErrorSystemDriverMismatch; });
+  expect_problem("no GPU", [](Settings& of) { of.gpus = 0; });
   EXPECT_EQ(machine().last, cudaSuccess);  // no call after it finds an old error
-  machine().settings = no_gpu;
   ::setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
-  EXPECT_THAT(executor::cuda::device_problem(), HasSubstr("(CUDA_VISIBLE_DEVICES is '-1')"));
+  EXPECT_THAT(executor::cuda::device_problem(), HasSubstr("CUDA_VISIBLE_DEVICES is '-1'"));
   ::unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
 TEST_F(Failures, SharedGpusAreRefusedUnlessAskedFor) {
   ::unsetenv("NCCL_HOSTID");
   machine().settings.first_gpu = 0;
-  EXPECT_THAT(message_of([&] { static_cast<void>(gpus_.executor()); }), HasSubstr("--share-gpu"));
+  EXPECT_THAT(message_of([&] { return gpus_.executor(); }), HasSubstr("--share-gpu"));
   EXPECT_EQ(std::getenv("NCCL_HOSTID"), nullptr);
 
   executor::CudaOptions options = Gpus::options();

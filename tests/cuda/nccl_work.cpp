@@ -5,33 +5,28 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tests/cuda/elements.hpp"
+#include "tests/executor/sketch.hpp"
 
 namespace isoscale::standin {
 namespace {
 
 template <class Value>
-Value combine(ncclRedOp_t operation, Value a, Value b) {
-  switch (operation) {
-    case ncclMin:
-      return std::min(a, b);
-    case ncclMax:
-      return std::max(a, b);
-    default:
-      return static_cast<Value>(a + b);
-  }
+Value combined(ncclRedOp_t operation, Value a, Value b) {
+  return operation == ncclMin ? std::min(a, b) : operation == ncclMax ? std::max(a, b) : a + b;
 }
 
 /// into = into + from, each sum rounded to the type.
-void reduce(const Call& call, const std::byte* from, void* into) {
-  with_number(call.type, [&](auto element) {
-    using Element = decltype(element);
-    for (std::uint64_t i = 0; i < call.count; ++i) {
-      Element::store(into, i,
-                     combine(call.operation, Element::load(into, i), Element::load(from, i)));
+void reduce(const Call& call, const std::byte* from, std::byte* into) {
+  for (std::uint64_t i = 0; i < call.count; ++i) {
+    if (call.type == program::DType::i64) {  // f64 does not hold all of them
+      auto& to = reinterpret_cast<std::int64_t*>(into)[i];
+      to = combined(call.operation, to, reinterpret_cast<const std::int64_t*>(from)[i]);
+    } else {
+      executor::set_element(call.type, into, i,
+                            combined(call.operation, executor::element(call.type, into, i),
+                                     executor::element(call.type, from, i)));
     }
-    return true;
-  });
+  }
 }
 
 /// The parts of all ranks, `stride` bytes apart, reduced.
@@ -49,30 +44,13 @@ int count_of(std::uint64_t bytes) { return static_cast<int>(bytes); }
 
 std::optional<program::DType> type_of(ncclDataType_t type) {
   using program::DType;
-  switch (type) {
-    case ncclFloat64:
-      return DType::f64;
-    case ncclFloat32:
-      return DType::f32;
-    case ncclFloat16:
-      return DType::f16;
-    case ncclBfloat16:
-      return DType::bf16;
-    case ncclFloat8e4m3:
-      return DType::e4m3;
-    case ncclFloat8e5m2:
-      return DType::e5m2;
-    case ncclInt64:
-      return DType::i64;
-    case ncclInt32:
-      return DType::i32;
-    case ncclInt8:
-      return DType::i8;
-    case ncclUint8:
-      return DType::u8;
-    default:
-      return std::nullopt;
-  }
+  static const std::map<ncclDataType_t, DType> types{
+      {ncclFloat64, DType::f64},   {ncclFloat32, DType::f32},     {ncclFloat16, DType::f16},
+      {ncclBfloat16, DType::bf16}, {ncclFloat8e4m3, DType::e4m3}, {ncclFloat8e5m2, DType::e5m2},
+      {ncclInt64, DType::i64},     {ncclInt32, DType::i32},       {ncclInt8, DType::i8},
+      {ncclUint8, DType::u8}};
+  const auto found = types.find(type);
+  return found == types.end() ? std::nullopt : std::optional{found->second};
 }
 
 /// Messages match in the order in which they are issued.

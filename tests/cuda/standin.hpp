@@ -35,8 +35,7 @@ struct Settings {
   cudaError_t count_status = cudaSuccess;  ///< what cudaGetDeviceCount returns
   std::size_t gpu_memory = std::size_t{64} << 30U, pinned_memory = std::size_t{64} << 30U;
   int fastest_algorithm = 1;  ///< of the three that cuBLASLt offers
-  /// ns that a multiplication takes by algorithm and ns of them done before: a GPU's clock rises
-  /// and falls with its work. The clock then shows the time of multiplications alone.
+  /// ns that a multiplication takes by algorithm and ns done before; the clock shows these alone.
   std::function<std::int64_t(int, std::int64_t)> matmul_cost{};
   int l2_cache = 1 << 20;                ///< bytes
   int broken_algorithm = -1;             ///< one that is offered, but refuses to run
@@ -57,8 +56,7 @@ struct Settings {
   bool moves_pages = true;       ///< managed memory does on its own
   bool writes_values = true;     ///< streams do
   bool waits_for_values = true;  ///< streams do
-  /// Nanoseconds that the host takes for a launch and the GPU for a kernel. Above 0 the GPU's clock
-  /// is that of a model, in which nothing else takes time: no test depends on the real one.
+  /// ns of the host for a launch and of the GPU for a kernel; above 0 its clock is a model's.
   std::int64_t launch_time = 0, kernel_time = 0;
   std::size_t launch_queue = SIZE_MAX;  ///< work under way that a launch waits to fall below
   bool loads_lazily = false;  ///< the first launch of each kernel waits for all work under way
@@ -203,4 +201,47 @@ void submit(cudaStream_t stream, std::function<void()> action);
 /// Throws Fault unless a GPU reaches these bytes.
 void require_reachable(const void* pointer, std::size_t bytes);
 
+/// Remembers the error for cudaGetLastError.
+cudaError_t outcome(cudaError_t status);
+/// `stream`, or the default one.
+[[nodiscard]] CUstream_st& stream_of(cudaStream_t stream);
+/// Returns the status of a call that may not be made in a capture, or after a fault.
+[[nodiscard]] cudaError_t synchronous_call_status();
+/// Runs until `item` is done.
+cudaError_t wait_for(const ItemPointer& item);
+/// Runs until nothing is left.
+cudaError_t drain();
+/// The GPU's clock, ns.
+[[nodiscard]] std::int64_t gpu_clock();
+
 }  // namespace isoscale::standin
+
+/// CUDA's opaque handles point to these types.
+struct CUgraph_st {
+  struct Node {
+    isoscale::standin::WorkPointer work;
+    std::vector<std::size_t> before;  ///< nodes
+  };
+  std::vector<Node> nodes;
+  std::set<CUstream_st*> streams;  ///< that take part in the capture
+  CUstream_st* origin = nullptr;
+};
+
+struct CUstream_st {
+  std::vector<isoscale::standin::ItemPointer> before;  ///< of what comes next
+  CUgraph_st* capture = nullptr;
+  std::vector<std::size_t> nodes_before;  ///< in the capture
+};
+
+struct CUevent_st {
+  bool is_timed = true;
+  isoscale::standin::ItemPointer latest;  ///< record; null before the first
+  std::shared_ptr<std::int64_t> reached;  ///< when it was done, GPU clock, ns
+  CUgraph_st* capture = nullptr;          ///< recorded last within this one
+  std::vector<std::size_t> nodes_before;
+};
+
+struct CUgraphExec_st {
+  std::vector<CUgraph_st::Node> nodes;
+  isoscale::standin::ItemPointer last;  ///< end of the launch before
+};

@@ -1,15 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// cuBLASLt: computes in f64 and rounds D once; refuses what the library refuses.
-#include <cublasLt.h>
-
-#include <algorithm>
-#include <cstring>
-#include <memory>
-
+// cuBLASLt, which refuses what the library refuses.
 #include "tests/cuda/matmul.hpp"
-#include "tests/cuda/standin.hpp"
 
 struct cublasLtContext {};
 
@@ -33,28 +26,25 @@ cublasStatus_t drop(Opaque* handle) {
   --machine().alive.descriptions;
   return CUBLAS_STATUS_SUCCESS;
 }
-template <class Value>
-cublasStatus_t set(Value& to, const void* from, std::size_t bytes) {
-  if (bytes != sizeof to) return CUBLAS_STATUS_INVALID_VALUE;
-  std::memcpy(&to, from, bytes);
-  return CUBLAS_STATUS_SUCCESS;
-}
-
-class MatmulWork final : public Work {
- public:
-  explicit MatmulWork(const Matmul& call) : call_(call) {}
-  bool run() override {
-    const Settings& settings = machine().settings;
-    if (machine().matmuls == settings.endless_matmul) return false;
-    if (machine().matmuls == settings.faulty_matmul) throw Fault{};
-    standin::run(call_);
-    return true;
-  }
-  [[nodiscard]] WorkPointer again() const override { return std::make_shared<MatmulWork>(call_); }
-
- private:
-  Matmul call_;
+/// An attribute, and where its value is kept.
+template <class Attribute>
+struct Field {
+  template <class Value>
+  Field(Attribute one, Value& held) : attribute(one), to(&held), bytes(sizeof held) {}
+  Attribute attribute;
+  void* to;
+  std::size_t bytes;
 };
+template <class Attribute>
+cublasStatus_t set(Attribute attribute, const void* value, std::size_t bytes,
+                   std::initializer_list<Field<Attribute>> fields) {
+  for (const Field<Attribute>& one : fields) {
+    if (one.attribute != attribute || one.bytes != bytes) continue;
+    std::memcpy(one.to, value, bytes);
+    return CUBLAS_STATUS_SUCCESS;
+  }
+  return CUBLAS_STATUS_INVALID_VALUE;
+}
 
 /// Returns the flags that cuBLASLt would give. Inputs of types that are not named here have none.
 std::uint64_t arithmetic(const Matmul& call) {
@@ -71,6 +61,18 @@ std::uint64_t arithmetic(const Matmul& call) {
 constexpr std::uint64_t magic = 0x15057A1E15057A1EULL;
 constexpr int algorithms = 3;
 constexpr std::size_t workspace_unit = 4096;
+
+Matmul matmul_of(cublasLtMatmulDesc_t how, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                 cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d) {
+  return {.how = in<Description>(how),
+          .a = in<Layout>(a),
+          .b = in<Layout>(b),
+          .c = in<Layout>(c),
+          .d = in<Layout>(d)};
+}
+bool fits(const cublasLtMatmulAlgo_t& algorithm, const Matmul& call) {
+  return algorithm.data[0] == magic && algorithm.data[1] == problem_number(call);
+}
 
 }  // namespace
 }  // namespace isoscale::standin
@@ -106,21 +108,13 @@ cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t one) {
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t to,
                                               cublasLtMatmulDescAttributes_t attribute,
                                               const void* value, std::size_t bytes) {
-  auto& description = in<Description>(to);
-  switch (attribute) {
-    case CUBLASLT_MATMUL_DESC_TRANSA:
-      return set(description.first, value, bytes);
-    case CUBLASLT_MATMUL_DESC_TRANSB:
-      return set(description.second, value, bytes);
-    case CUBLASLT_MATMUL_DESC_FAST_ACCUM:
-      return set(description.fast, value, bytes);
-    case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER:
-      return set(description.first_scale, value, bytes);
-    case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER:
-      return set(description.second_scale, value, bytes);
-    default:
-      return CUBLAS_STATUS_INVALID_VALUE;
-  }
+  auto& held = in<Description>(to);
+  return set(attribute, value, bytes,
+             {{CUBLASLT_MATMUL_DESC_TRANSA, held.first},
+              {CUBLASLT_MATMUL_DESC_TRANSB, held.second},
+              {CUBLASLT_MATMUL_DESC_FAST_ACCUM, held.fast},
+              {CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, held.first_scale},
+              {CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, held.second_scale}});
 }
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* to, cudaDataType type,
                                           std::uint64_t rows, std::uint64_t columns,
@@ -131,15 +125,10 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t one) { return 
 cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t to,
                                                 cublasLtMatrixLayoutAttribute_t attribute,
                                                 const void* value, std::size_t bytes) {
-  auto& layout = in<Layout>(to);
-  switch (attribute) {
-    case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT:
-      return set(layout.batch, value, bytes);
-    case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET:
-      return set(layout.batch_stride, value, bytes);
-    default:
-      return CUBLAS_STATUS_INVALID_VALUE;
-  }
+  auto& held = in<Layout>(to);
+  return set(attribute, value, bytes,
+             {{CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, held.batch},
+              {CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, held.batch_stride}});
 }
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* to) {
   return make(to, Preference{});
@@ -150,23 +139,14 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t one) {
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t to,
                                                     cublasLtMatmulPreferenceAttributes_t attribute,
                                                     const void* value, std::size_t bytes) {
-  auto& preference = in<Preference>(to);
-  switch (attribute) {
-    case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
-      return set(preference.workspace, value, bytes);
-    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
-      return set(preference.reductions, value, bytes);
-    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
-      return set(preference.alignment[0], value, bytes);
-    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
-      return set(preference.alignment[1], value, bytes);
-    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES:
-      return set(preference.alignment[2], value, bytes);
-    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES:
-      return set(preference.alignment[3], value, bytes);
-    default:
-      return CUBLAS_STATUS_INVALID_VALUE;
-  }
+  auto& held = in<Preference>(to);
+  return set(attribute, value, bytes,
+             {{CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, held.workspace},
+              {CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, held.reductions},
+              {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, held.alignment[0]},
+              {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, held.alignment[1]},
+              {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, held.alignment[2]},
+              {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, held.alignment[3]}});
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t /*handle*/, cublasLtMatmulDesc_t how,
@@ -179,21 +159,15 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t /*handle*/, cubla
   // No caller may ask for other reductions: programs are promised sums in f32.
   constexpr std::uint32_t in_f32 = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   if ((preference.reductions & ~in_f32) != 0) return CUBLAS_STATUS_NOT_SUPPORTED;
-  const Matmul call{.how = in<Description>(how),
-                    .a = in<Layout>(a),
-                    .b = in<Layout>(b),
-                    .c = in<Layout>(c),
-                    .d = in<Layout>(d)};
+  const Matmul call = matmul_of(how, a, b, c, d);
   *count = 0;
   if (!is_consistent(call)) return CUBLAS_STATUS_INVALID_VALUE;
   if (!is_supported(call, preference.alignment)) return CUBLAS_STATUS_NOT_SUPPORTED;
   for (int i = 0; i < std::min(algorithms, requested); ++i) {
-    cublasLtMatmulHeuristicResult_t& result = results[(*count)++];
-    result = {};
-    result.algo.data[0] = magic;
-    result.algo.data[1] = problem_number(call);
-    result.algo.data[2] = static_cast<std::uint64_t>(i);
-    result.algo.data[3] = arithmetic(call);
+    cublasLtMatmulHeuristicResult_t& result = results[(*count)++] = {};
+    const std::uint64_t data[] = {magic, problem_number(call), static_cast<std::uint64_t>(i),
+                                  arithmetic(call)};
+    std::copy(std::begin(data), std::end(data), result.algo.data);
     result.workspaceSize = workspace_unit * static_cast<std::size_t>(i);
     result.state = result.workspaceSize <= preference.workspace ? CUBLAS_STATUS_SUCCESS
                                                                 : CUBLAS_STATUS_NOT_SUPPORTED;
@@ -206,14 +180,9 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t /*handle*/, cublasLtMatm
                                        cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                                        const cublasLtMatmulAlgo_t* algorithm,
                                        cublasLtMatmulHeuristicResult_t* result) {
-  const Matmul call{.how = in<Description>(how),
-                    .a = in<Layout>(a),
-                    .b = in<Layout>(b),
-                    .c = in<Layout>(c),
-                    .d = in<Layout>(d)};
   *result = {};
-  const bool is_ours = algorithm->data[0] == magic && algorithm->data[1] == problem_number(call);
-  return is_ours ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+  return fits(*algorithm, matmul_of(how, a, b, c, d)) ? CUBLAS_STATUS_SUCCESS
+                                                      : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t* algorithm,
@@ -235,11 +204,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t /*handle*/, cublasLtMatmulDesc_t 
                               const void* c_data, cublasLtMatrixLayout_t c, void* d_data,
                               cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t* algorithm,
                               void* workspace, std::size_t workspace_bytes, cudaStream_t stream) {
-  Matmul call{.how = in<Description>(how),
-              .a = in<Layout>(a),
-              .b = in<Layout>(b),
-              .c = in<Layout>(c),
-              .d = in<Layout>(d)};
+  Matmul call = matmul_of(how, a, b, c, d);
   const bool in_f64 = call.how.scale_type == CUDA_R_64F;
   const auto number = [in_f64](const void* at) {
     return in_f64 ? *static_cast<const double*>(at)
@@ -251,8 +216,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t /*handle*/, cublasLtMatmulDesc_t 
   call.b_data = b_data;
   call.c_data = c_data;
   call.d_data = d_data;
-  if (algorithm == nullptr || algorithm->data[0] != magic ||
-      algorithm->data[1] != problem_number(call) || algorithm->data[2] >= algorithms) {
+  if (algorithm == nullptr || !fits(*algorithm, call) || algorithm->data[2] >= algorithms) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   call.algorithm = static_cast<int>(algorithm->data[2]);

@@ -36,8 +36,7 @@ ItemPointer Queue::add(WorkPointer work, std::span<const ItemPointer> before, st
   return item;
 }
 
-/// One seed in three prefers the newest, one the oldest, one has no preference: each finds mistakes
-/// that the others seldom do.
+/// One seed in three prefers the newest, one the oldest, one none: each finds other mistakes.
 std::size_t Queue::pick(std::mt19937_64& random) const {
   const std::uint64_t style = machine().settings.seed % 3, drawn = random();
   constexpr std::uint64_t one_in = 8;  // at times any other, so that nothing starves

@@ -24,8 +24,7 @@ Group& group() {
   return one;
 }
 
-/// One kernel per communicator of a group, one after the other where they share a stream; in an
-/// order that all ranks agree on, as NCCL has it by the hashes of communicators.
+/// One kernel per communicator of a group, in an order that all ranks agree on.
 ncclResult_t start(std::vector<Call> calls) {
   std::vector<std::shared_ptr<Ring>> rings;
   for (const Call& call : calls) {
@@ -255,59 +254,31 @@ ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* info) {
 }
 
 ncclResult_t ncclSend(const void* data, std::size_t count, ncclDataType_t type, int peer,
-                      ncclComm_t communicator, cudaStream_t stream) {
-  return issue(communicator, {.kind = CallKind::send, .send = data, .count = count, .peer = peer},
-               type, stream);
+                      ncclComm_t to, cudaStream_t stream) {
+  return issue(to, {CallKind::send, data, nullptr, count, peer}, type, stream);
 }
-ncclResult_t ncclRecv(void* data, std::size_t count, ncclDataType_t type, int peer,
-                      ncclComm_t communicator, cudaStream_t stream) {
-  return issue(communicator,
-               {.kind = CallKind::receive, .receive = data, .count = count, .peer = peer}, type,
-               stream);
+ncclResult_t ncclRecv(void* data, std::size_t count, ncclDataType_t type, int peer, ncclComm_t from,
+                      cudaStream_t stream) {
+  return issue(from, {CallKind::receive, nullptr, data, count, peer}, type, stream);
 }
 ncclResult_t ncclAllReduce(const void* send, void* receive, std::size_t count, ncclDataType_t type,
-                           ncclRedOp_t operation, ncclComm_t communicator, cudaStream_t stream) {
-  return issue(communicator,
-               {.kind = CallKind::all_reduce,
-                .send = send,
-                .receive = receive,
-                .count = count,
-                .operation = operation},
-               type, stream);
+                           ncclRedOp_t how, ncclComm_t all, cudaStream_t stream) {
+  return issue(all, {CallKind::all_reduce, send, receive, count, 0, how}, type, stream);
 }
 ncclResult_t ncclReduceScatter(const void* send, void* receive, std::size_t count,
-                               ncclDataType_t type, ncclRedOp_t operation, ncclComm_t communicator,
+                               ncclDataType_t type, ncclRedOp_t how, ncclComm_t all,
                                cudaStream_t stream) {
-  return issue(communicator,
-               {.kind = CallKind::reduce_scatter,
-                .send = send,
-                .receive = receive,
-                .count = count,
-                .operation = operation},
-               type, stream);
+  return issue(all, {CallKind::reduce_scatter, send, receive, count, 0, how}, type, stream);
 }
 ncclResult_t ncclAllGather(const void* send, void* receive, std::size_t count, ncclDataType_t type,
-                           ncclComm_t communicator, cudaStream_t stream) {
-  return issue(communicator,
-               {.kind = CallKind::all_gather, .send = send, .receive = receive, .count = count},
-               type, stream);
+                           ncclComm_t all, cudaStream_t stream) {
+  return issue(all, {CallKind::all_gather, send, receive, count}, type, stream);
 }
 ncclResult_t ncclBroadcast(const void* send, void* receive, std::size_t count, ncclDataType_t type,
-                           int root, ncclComm_t communicator, cudaStream_t stream) {
-  return issue(
-      communicator,
-      {.kind = CallKind::broadcast, .send = send, .receive = receive, .count = count, .peer = root},
-      type, stream);
+                           int root, ncclComm_t all, cudaStream_t stream) {
+  return issue(all, {CallKind::broadcast, send, receive, count, root}, type, stream);
 }
 ncclResult_t ncclReduce(const void* send, void* receive, std::size_t count, ncclDataType_t type,
-                        ncclRedOp_t operation, int root, ncclComm_t communicator,
-                        cudaStream_t stream) {
-  return issue(communicator,
-               {.kind = CallKind::reduce,
-                .send = send,
-                .receive = receive,
-                .count = count,
-                .peer = root,
-                .operation = operation},
-               type, stream);
+                        ncclRedOp_t how, int root, ncclComm_t all, cudaStream_t stream) {
+  return issue(all, {CallKind::reduce, send, receive, count, root, how}, type, stream);
 }

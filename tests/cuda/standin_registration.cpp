@@ -8,7 +8,6 @@
 #include <nccl_device.h>
 
 #include "tests/cuda/nccl_work.hpp"
-#include "tests/cuda/streams.hpp"
 
 using namespace isoscale::standin;
 

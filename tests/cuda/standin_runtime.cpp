@@ -6,16 +6,31 @@
 #include <cstdio>
 #include <cstring>
 
-#include "tests/cuda/streams.hpp"
+#include "tests/cuda/standin.hpp"
 
 using namespace isoscale::standin;
 
 namespace {
 
-cudaError_t give(void** to, std::size_t bytes, Kind kind) {
-  if (const cudaError_t status = synchronous_call_status(); status != cudaSuccess) {
-    return outcome(status);
+struct NamedError {
+  cudaError_t error;
+  const char *name, *text;
+};
+NamedError named(cudaError_t error) {
+  for (const NamedError& one :
+       {NamedError{cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
+        NamedError{cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
+        NamedError{cudaErrorIllegalAddress, "cudaErrorIllegalAddress",
+                   "an illegal memory access was encountered"},
+        NamedError{cudaErrorSystemDriverMismatch, "cudaError",
+                   "system has unsupported display driver / cuda driver combination"}}) {
+    if (one.error == error) return one;
   }
+  return {error, "cudaError", "an error of the stand-in"};
+}
+
+cudaError_t give(void** to, std::size_t bytes, Kind kind) {
+  if (const auto status = synchronous_call_status(); status != cudaSuccess) return status;
   const Settings& settings = machine().settings;
   *to = machine().memory.take(bytes, kind,
                               kind == Kind::pinned ? settings.pinned_memory : settings.gpu_memory);
@@ -54,6 +69,27 @@ cudaError_t copy_on(cudaStream_t stream, void* to, const void* from, const Rows&
   return is_pageable ? cudaStreamSynchronize(stream) : cudaSuccess;
 }
 
+std::string place(cudaMemLocation location) {
+  return location.type == cudaMemLocationTypeDevice ? "device " + std::to_string(location.id)
+                                                    : "host";
+}
+
+std::string name(cudaMemoryAdvise advice) {
+  static const std::map<cudaMemoryAdvise, std::string> names{
+      {cudaMemAdviseSetReadMostly, "read mostly"},
+      {cudaMemAdviseUnsetReadMostly, "not read mostly"},
+      {cudaMemAdviseSetPreferredLocation, "prefer"},
+      {cudaMemAdviseUnsetPreferredLocation, "prefer nothing"}};
+  return names.at(advice);
+}
+
+/// Checks what both calls need.
+cudaError_t status_for(const void* memory, std::size_t bytes) {
+  if (!machine().settings.moves_pages) return outcome(cudaErrorInvalidDevice);
+  if (!machine().memory.holds(memory, bytes, Kind::managed)) return outcome(cudaErrorInvalidValue);
+  return synchronous_call_status();  // nor may a capture have them
+}
+
 }  // namespace
 
 cudaError_t cudaDriverGetVersion(int* version) {
@@ -68,10 +104,8 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = machine().settings.gpus;
-  if (machine().settings.count_status != cudaSuccess) {
-    return outcome(machine().settings.count_status);
-  }
-  return outcome(*count == 0 ? cudaErrorNoDevice : cudaSuccess);
+  const cudaError_t status = machine().settings.count_status;
+  return outcome(status == cudaSuccess && *count == 0 ? cudaErrorNoDevice : status);
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int index) {
@@ -96,9 +130,7 @@ cudaError_t cudaSetDevice(int index) {
 }
 
 cudaError_t cudaDeviceSynchronize() {
-  if (const cudaError_t status = synchronous_call_status(); status != cudaSuccess) {
-    return outcome(status);
-  }
+  if (const auto status = synchronous_call_status(); status != cudaSuccess) return status;
   return outcome(drain());
 }
 
@@ -107,33 +139,8 @@ cudaError_t cudaGetLastError() {
   return std::exchange(machine().last, cudaSuccess);
 }
 
-const char* cudaGetErrorName(cudaError_t error) {
-  switch (error) {
-    case cudaErrorMemoryAllocation:
-      return "cudaErrorMemoryAllocation";
-    case cudaErrorNoDevice:
-      return "cudaErrorNoDevice";
-    case cudaErrorIllegalAddress:
-      return "cudaErrorIllegalAddress";
-    default:
-      return "cudaError";
-  }
-}
-
-const char* cudaGetErrorString(cudaError_t error) {
-  switch (error) {
-    case cudaErrorMemoryAllocation:
-      return "out of memory";
-    case cudaErrorNoDevice:
-      return "no CUDA-capable device is detected";
-    case cudaErrorIllegalAddress:
-      return "an illegal memory access was encountered";
-    case cudaErrorSystemDriverMismatch:
-      return "system has unsupported display driver / cuda driver combination";
-    default:
-      return "an error of the stand-in";
-  }
-}
+const char* cudaGetErrorName(cudaError_t error) { return named(error).name; }
+const char* cudaGetErrorString(cudaError_t error) { return named(error).text; }
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   *total = machine().settings.gpu_memory;
@@ -165,9 +172,7 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
   return cudaSuccess;
 }
 cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
-  if (const cudaError_t status = synchronous_call_status(); status != cudaSuccess) {
-    return outcome(status);
-  }
+  if (const auto status = synchronous_call_status(); status != cudaSuccess) return status;
   return cudaMemsetAsync(to, value, bytes, nullptr);
 }
 
@@ -186,13 +191,38 @@ cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_row, const void* from, st
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-  if (const cudaError_t status = synchronous_call_status(); status != cudaSuccess) {
-    return outcome(status);
-  }
+  if (const auto status = synchronous_call_status(); status != cudaSuccess) return status;
   if (kind != cudaMemcpyDefault) return outcome(cudaErrorInvalidMemcpyDirection);
-  if (const cudaError_t status = copy_on(nullptr, to, from, {.bytes = bytes});
-      status != cudaSuccess) {
-    return status;
+  const cudaError_t status = copy_on(nullptr, to, from, {.bytes = bytes});
+  return status == cudaSuccess ? cudaStreamSynchronize(nullptr) : status;
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int /*device*/) {
+  if (attribute == cudaDevAttrL2CacheSize) {
+    *value = machine().settings.l2_cache;
+    return cudaSuccess;
   }
-  return cudaStreamSynchronize(nullptr);
+  if (attribute != cudaDevAttrConcurrentManagedAccess) return outcome(cudaErrorInvalidValue);
+  *value = machine().settings.moves_pages ? 1 : 0;
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemPrefetchAsync(const void* memory, std::size_t bytes, cudaMemLocation location,
+                                 unsigned /*flags*/, cudaStream_t stream) {
+  if (const cudaError_t status = status_for(memory, bytes); status != cudaSuccess) return status;
+  submit(stream, [=] { machine().advice.push_back("prefetch " + place(location)); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemAdvise(const void* memory, std::size_t bytes, cudaMemoryAdvise advice,
+                          cudaMemLocation location) {
+  if (const cudaError_t status = status_for(memory, bytes); status != cudaSuccess) return status;
+  const bool has_place = advice == cudaMemAdviseSetPreferredLocation;
+  machine().advice.push_back(name(advice) + (has_place ? " " + place(location) : ""));
+  return cudaSuccess;
 }

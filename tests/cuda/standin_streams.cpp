@@ -6,9 +6,27 @@
 #include <chrono>
 #include <thread>
 
-#include "tests/cuda/streams.hpp"
+#include "tests/cuda/standin.hpp"
 
 namespace isoscale::standin {
+
+namespace {
+
+/// Makes what a handle of CUDA points to.
+template <class Handle>
+auto& make(Handle* handle, int& alive) {
+  *handle = std::make_unique<std::remove_pointer_t<Handle>>().release();
+  ++alive;
+  return **handle;
+}
+template <class Handle>
+cudaError_t drop(Handle handle, int& alive) {
+  const std::unique_ptr<std::remove_pointer_t<Handle>> owned{handle};
+  --alive;
+  return cudaSuccess;
+}
+
+}  // namespace
 
 cudaError_t outcome(cudaError_t status) {
   if (status != cudaSuccess && status != cudaErrorNotReady) machine().last = status;
@@ -21,27 +39,30 @@ CUstream_st& stream_of(cudaStream_t stream) {
 }
 
 cudaError_t synchronous_call_status() {
-  if (machine().sticky != cudaSuccess) return machine().sticky;
-  return machine().captures > 0 ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+  if (machine().sticky != cudaSuccess) return outcome(machine().sticky);
+  return outcome(machine().captures > 0 ? cudaErrorStreamCaptureUnsupported : cudaSuccess);
 }
 
-cudaError_t wait_for(const ItemPointer& item) {
-  while (item != nullptr && !item->done) {
+/// Lets the machine work until it has failed or `is_done`.
+template <class IsDone>
+static cudaError_t work_until(const IsDone& is_done) {
+  while (!is_done()) {
     machine().advance();
     if (machine().sticky != cudaSuccess) return machine().sticky;
     std::this_thread::yield();
   }
+  return cudaSuccess;
+}
+
+cudaError_t wait_for(const ItemPointer& item) {
+  const auto status = work_until([&] { return item == nullptr || item->done; });
+  if (status != cudaSuccess) return status;
   if (item != nullptr) machine().host_time = std::max(machine().host_time, item->end);
   return cudaSuccess;
 }
 
 cudaError_t drain() {
-  while (machine().queue.size() > 0) {
-    machine().advance();
-    if (machine().sticky != cudaSuccess) return machine().sticky;
-    std::this_thread::yield();
-  }
-  return cudaSuccess;
+  return work_until([] { return machine().queue.size() == 0; });
 }
 
 std::int64_t gpu_clock() {
@@ -57,10 +78,7 @@ namespace {
 void pay_for_launch() {
   const Settings& settings = machine().settings;
   for (const auto& look : machine().looks) look();
-  while (machine().queue.size() >= settings.launch_queue && machine().sticky == cudaSuccess) {
-    machine().advance();
-    std::this_thread::yield();
-  }
+  static_cast<void>(work_until([&] { return machine().queue.size() < settings.launch_queue; }));
   machine().host_time += settings.launch_time;
 }
 
@@ -178,22 +196,17 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
   if (flags != cudaStreamNonBlocking || priority > 0 || priority < -5) {
     return outcome(cudaErrorInvalidValue);
   }
-  *stream = std::make_unique<CUstream_st>().release();
-  ++machine().alive.streams;
+  make(stream, machine().alive.streams);
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   if (stream->capture != nullptr) return outcome(cudaErrorStreamCaptureUnsupported);
-  const std::unique_ptr<CUstream_st> owned{stream};  // work under way goes on
-  --machine().alive.streams;
-  return cudaSuccess;
+  return drop(stream, machine().alive.streams);  // work under way goes on
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  if (const cudaError_t status = synchronous_call_status(); status != cudaSuccess) {
-    return outcome(status);
-  }
+  if (const auto status = synchronous_call_status(); status != cudaSuccess) return status;
   for (const ItemPointer& item : stream_of(stream).before) {
     if (const cudaError_t status = wait_for(item); status != cudaSuccess) return outcome(status);
   }
@@ -210,17 +223,11 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
-  *event = std::make_unique<CUevent_st>().release();
-  (*event)->is_timed = (flags & cudaEventDisableTiming) == 0;
-  ++machine().alive.events;
+  make(event, machine().alive.events).is_timed = (flags & cudaEventDisableTiming) == 0;
   return cudaSuccess;
 }
 
-cudaError_t cudaEventDestroy(cudaEvent_t event) {
-  const std::unique_ptr<CUevent_st> owned{event};
-  --machine().alive.events;
-  return cudaSuccess;
-}
+cudaError_t cudaEventDestroy(cudaEvent_t event) { return drop(event, machine().alive.events); }
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t handle, unsigned flags) {
   if (machine().sticky != cudaSuccess) return outcome(machine().sticky);
@@ -272,12 +279,11 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
   if (stream->capture != nullptr || mode != cudaStreamCaptureModeThreadLocal) {
     return outcome(cudaErrorIllegalState);
   }
-  stream->capture = std::make_unique<CUgraph_st>().release();
-  stream->capture->origin = stream;
-  stream->capture->streams = {stream};
+  CUgraph_st& graph = make(&stream->capture, machine().alive.graphs);
+  graph.origin = stream;
+  graph.streams = {stream};
   stream->nodes_before.clear();
   ++machine().captures;
-  ++machine().alive.graphs;
   return cudaSuccess;
 }
 
@@ -292,8 +298,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* result) {
   }
   --machine().captures;
   if (!joined) {
-    --machine().alive.graphs;
-    const std::unique_ptr<CUgraph_st> dropped{graph};
+    drop(graph, machine().alive.graphs);
     return outcome(cudaErrorStreamCaptureUnjoined);
   }
   *result = graph;
@@ -302,12 +307,10 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* result) {
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
                                  unsigned long long /*flags*/) {
-  auto made = std::make_unique<CUgraphExec_st>();
+  CUgraphExec_st& made = make(executable, machine().alive.executables);
   for (const CUgraph_st::Node& node : graph->nodes) {
-    made->nodes.push_back({node.work->again(), node.before});
+    made.nodes.push_back({node.work->again(), node.before});
   }
-  *executable = made.release();
-  ++machine().alive.executables;
   return cudaSuccess;
 }
 
@@ -335,14 +338,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t handle) {
   return cudaSuccess;
 }
 
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  const std::unique_ptr<CUgraph_st> owned{graph};
-  --machine().alive.graphs;
-  return cudaSuccess;
-}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return drop(graph, machine().alive.graphs); }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
-  const std::unique_ptr<CUgraphExec_st> owned{executable};
-  --machine().alive.executables;
-  return cudaSuccess;
+  return drop(executable, machine().alive.executables);
 }

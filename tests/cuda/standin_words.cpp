@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// The calls of the driver that the executor makes: a stream writes a value into memory, or waits
-// for one.
+// The calls of the driver by which a stream writes a value into memory, or waits for one.
 #include <cuda.h>
 
 #include <algorithm>
@@ -12,7 +11,6 @@
 #include <string_view>
 
 #include "tests/cuda/standin.hpp"
-#include "tests/cuda/streams.hpp"
 
 namespace isoscale::standin {
 namespace {

@@ -5,50 +5,41 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cmath>
 #include <cstring>
 #include <deque>
 #include <functional>
-#include <limits>
-#include <optional>
 #include <set>
 #include <span>
+#include <stdexcept>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "base/error.hpp"
 #include "executor/host/communicators.hpp"
-#include "executor/host/compute_ops.hpp"
 #include "executor/host/host.hpp"
 #include "executor/host/player.hpp"
 #include "executor/host/prepare.hpp"
 #include "executor/host/resources.hpp"
 #include "executor/op_requirements.hpp"
 #include "executor/point_requirements.hpp"
-#include "program/low_precision.hpp"
 #include "program/operands.hpp"
+#include "tests/executor/narrow_ops.hpp"
 
 namespace isoscale::executor {
 namespace {
 
 using program::DType;
-using program::Matrix;
+using program::Gemm;
 using program::Slice;
 using Work = std::function<void()>;
 
-/// Returns a program whose f32 and narrower floats lie as f32 behind the arenas of `program`; other
-/// buffers keep their places.
+/// Returns a program whose narrow floats are f32: GEMMs are laid out by it.
 program::RankProgram widened(program::RankProgram program) {
-  constexpr std::uint64_t alignment = 64;
   for (program::Buffer& buffer : program.buffers) {
-    if (buffer.dtype != DType::f32 && !program::narrow_format(buffer.dtype)) continue;
-    std::uint64_t& end = program.arena_bytes[static_cast<std::size_t>(buffer.space)];
-    end = (end + alignment - 1) / alignment * alignment;
-    buffer.dtype = DType::f32;
-    buffer.offset = end;
-    end += buffer.count * sizeof(float);
+    if (program::narrow_format(buffer.dtype)) buffer.dtype = DType::f32;
   }
+  for (std::uint64_t& bytes : program.arena_bytes) bytes *= sizeof(float);
   return program;
 }
 
@@ -106,16 +97,14 @@ class EmulatingSession final : public Session {
 
   const ArenaPointers& allocate_arenas() {
     for (std::size_t i = 0; i < arenas_.size(); ++i) {
-      arenas_[i] = host::allocate(units::Bytes{wide_program_.arena_bytes[i]});
+      arenas_[i] = host::allocate(units::Bytes{stored_program_.arena_bytes[i]});
       addresses_[i] = arenas_[i].get().address;
     }
     return addresses_;
   }
 
   static bool is_emulated(const program::Payload& payload) {
-    const program::OpKind kind = program::kind_of(payload);
-    return program::computes(kind) && kind != program::OpKind::fill &&
-           kind != program::OpKind::checksum;
+    return program::computes(program::kind_of(payload));
   }
 
   /// The host executor prepares the ops that do not compute; in its program nothing is in the place
@@ -136,134 +125,70 @@ class EmulatingSession final : public Session {
           return std::visit([this](const auto& payload) { return emulated(payload); }, op.payload);
         }));
       } else {
-        works.push_back(playing(std::move(prepared.lanes.front()[i].call)));
+        works.push_back([this, &call = prepared.lanes.front()[i].call] { call(player_); });
       }
     }
   }
 
-  Work playing(host::Call call) {
-    return [this, call = std::move(call)] { call(player_); };
-  }
-
-  void widen(const Slice& slice) const {
-    std::byte* const wide = wide_.address(slice);
-    if (wide == stored_.address(slice)) return;  // f64 or integers
-    std::vector<double> values(slice.count);
-    host::widen_row(stored_.dtype(slice), stored_.address(slice), values.data(), slice.count);
-    host::narrow_row(values.data(), DType::f32, wide, slice.count);
-  }
-  void round(const Slice& slice) const {
-    std::byte* const stored = stored_.address(slice);
-    if (wide_.address(slice) == stored) return;
-    std::vector<double> values(slice.count);
-    host::widen_row(DType::f32, wide_.address(slice), values.data(), slice.count);
-    host::narrow_row(values.data(), stored_.dtype(slice), stored, slice.count);
-  }
-
-  /// Returns `work` between copying the operands to f32 and back. What is written is copied before,
-  /// too, since slices of matrices may have gaps.
   template <class Op>
-  Work around(const Op& op, Work work) {
-    std::vector<Slice> all, written;
-    program::for_each_slice(op, [&](const Slice& slice, program::Mode mode) {
-      all.push_back(slice);
-      if (mode == program::Mode::write) written.push_back(slice);
-    });
-    return [this, all, written, work = std::move(work)] {
-      for (const Slice& slice : all) widen(slice);
-      work();
-      for (const Slice& slice : written) round(slice);
-    };
+  Arguments<Op> arguments(const Op& op) const {
+    return arguments_of(stored_, op, [](const TypedOperand&, const program::Slice&) {});
   }
 
   template <class Op>
-  Work emulated(const Op& op) {
-    return around(op, playing(host::prepare_local(wide_, op)));
+  Work emulated(const Op& op) const {
+    if constexpr (requires(const Arguments<Op>& call) { host::run(call); }) {
+      return [call = arguments(op)] { play_op(call); };
+    } else {
+      throw std::logic_error("the host executor plays this op");
+    }
   }
 
-  Work emulated(const program::Gemm& op) {
-    program::Gemm plain = op;
+  Work emulated(const Gemm& op) const {
+    Gemm plain = op;
     plain.mode = program::ComputeMode::native;
     plain.descale_a = plain.descale_b = program::no_buffer;
-    const host::GemmCall call = host::gemm_call(wide_, plain);
-    return around(op, [this, op, call] {
-      if (op.mode == program::ComputeMode::tf32) {
-        for (const Slice& slice : {op.a.slice, op.b.slice}) {
-          auto* const values = reinterpret_cast<float*>(wide_.address(slice));
-          std::transform(values, values + slice.count, values, program::round_to_tf32);
-        }
+    return [at = arguments(op), layout = host::gemm_call(wide_, plain)] {
+      Arguments<Gemm> wide = at;
+      const Widened widened{wide};
+      host::GemmCall call = layout;
+      std::vector<float> a, b;
+      if (at.op.mode == program::ComputeMode::tf32) {
+        a = rounded_to_tf32(wide.at(&Gemm::a), at.op.a.slice.count);
+        b = rounded_to_tf32(wide.at(&Gemm::b), at.op.b.slice.count);
       }
-      host::GemmCall scaled = call;
-      for (const program::BufferId scale : {op.descale_a, op.descale_b}) {
-        if (scale == program::no_buffer) continue;
-        const std::byte* const at = stored_.address(program::scalar(scale));
-        scaled.alpha *= static_cast<double>(*reinterpret_cast<const float*>(at));
+      call.a = wide[&Gemm::a].data;
+      call.b = wide[&Gemm::b].data;
+      call.d = wide[&Gemm::d].data;
+      if (call.c_to_d) {
+        call.c_to_d->src = wide[&Gemm::c].data;
+        call.c_to_d->dst = call.d;
       }
-      host::run(scaled);
-    });
-  }
-
-  /// The sum is rounded as it is stored before it is normed: the gradient will read it so.
-  Work emulated(const program::Norm& op) {
-    program::Norm norm = op;
-    norm.addend = norm.sum = {};
-    if (!program::exists(op.addend)) return around(norm, playing(host::prepare_local(wide_, norm)));
-    norm.x = op.sum;
-    const program::Add add{
-        .rows = op.rows, .columns = op.columns, .a = op.x, .b = op.addend, .dst = op.sum};
-    return [sum = emulated(add), normed = emulated(norm)] {
-      sum();
-      normed();
+      for (const auto scale : {&Gemm::descale_a, &Gemm::descale_b}) {
+        const std::byte* const value = at[scale].data;
+        if (value != nullptr) call.alpha *= double{*reinterpret_cast<const float*>(value)};
+      }
+      host::run(call);
+      widened.store();
     };
   }
 
+  /// Lets the operand be a copy of its elements, which it returns.
+  static std::vector<float> rounded_to_tf32(OperandAt& operand, std::uint64_t count) {
+    const auto* const values = reinterpret_cast<const float*>(operand.data);
+    std::vector<float> copy(values, values + count);
+    std::ranges::transform(copy, copy.begin(), program::round_to_tf32);
+    operand.data = reinterpret_cast<std::byte*>(copy.data());
+    return copy;
+  }
+
+  /// In each section, only the first update that uses the same powers advances them.
   Work emulated(const program::Update& op) {
+    Arguments<program::Update> call = arguments(op);
     const bool advances = op.optimizer == program::Optimizer::adam &&
-                          advanced_.insert(wide_.address(op.powers)).second;
-    const Powers powers = advances ? Powers::advance : Powers::keep;
-    return around(op, playing(host::prepare_local(wide_, op, powers)));
-  }
-
-  /// Values are scaled in f64, then rounded once.
-  Work emulated(const program::Cast& op) {
-    const auto row_of = [this](const Matrix& matrix, std::size_t row) {
-      return stored_.address(matrix.slice) +
-             row * matrix.row_stride * stored_.element_size(matrix.slice);
-    };
-    return [this, op, row_of] {
-      const std::size_t rows = op.rows, columns = op.columns;
-      std::vector<double> values(rows * columns), turned(rows * columns);
-      for (std::size_t row = 0; row < rows; ++row) {
-        host::widen_row(stored_.dtype(op.src.slice), row_of(op.src, row),
-                        values.data() + row * columns, columns);
-      }
-      double scale = op.scale;
-      if (op.scaling == program::CastScale::amax) {
-        double largest = 0;
-        for (const double value : values) {
-          largest = std::isfinite(value) ? std::max(largest, std::abs(value))
-                                         : std::numeric_limits<double>::infinity();
-          if (std::isinf(largest)) break;
-        }
-        scale = program::amax_scale(op.target, largest);
-        const auto inverse = static_cast<float>(1 / scale);
-        std::memcpy(stored_.address(program::scalar(op.descale)), &inverse, sizeof inverse);
-      }
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        values[i] *= scale;
-        turned[i % columns * rows + i / columns] = values[i];
-      }
-      const auto store = [&](const Matrix& matrix, const std::vector<double>& from,
-                             std::size_t width) {
-        if (!program::exists(matrix)) return;
-        for (std::size_t row = 0; row * width < from.size(); ++row) {
-          host::narrow_row(from.data() + row * width, stored_.dtype(matrix.slice),
-                           row_of(matrix, row), width);
-        }
-      };
-      store(op.dst, values, columns);
-      store(op.transposed, turned, rows);
-    };
+                          advanced_.insert(call[&program::Update::powers].data).second;
+    call.powers = advances ? Powers::advance : Powers::keep;
+    return [call] { play_op(call); };
   }
 
   program::RankProgram stored_program_, wide_program_;
@@ -271,7 +196,7 @@ class EmulatingSession final : public Session {
   std::array<host::Storage, program::space_count> arenas_;
   ArenaPointers addresses_{};
   std::array<host::Storage, program::max_streams> staging_;
-  Resolver stored_, wide_;  ///< of the elements as stored, and of their f32 copies
+  Resolver stored_, wide_;  ///< the second gives layouts only
   std::deque<host::PreparedSection> pieces_;
   std::vector<std::vector<Work>> sections_;  ///< one work per op
   std::set<const std::byte*> advanced_;      ///< powers that the section advances

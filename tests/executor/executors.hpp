@@ -11,7 +11,6 @@
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
 #include "executor/executor.hpp"
-#include "tests/executor/narrow_values.hpp"
 #include "tests/executor/sketch.hpp"
 
 namespace isoscale::executor {
@@ -25,8 +24,7 @@ struct Backend {
   std::vector<program::DType> floats{program::DType::f64, program::DType::f32, program::DType::f16,
                                      program::DType::bf16};
 };
-/// Those of a test program, which defines both functions: the executors that are tested, and those
-/// that play programs in f16, bf16, tf32 and fp8.
+/// Those of a test program: that are tested, and that play programs in narrow types and tf32.
 [[nodiscard]] std::vector<Backend> backends();
 [[nodiscard]] std::vector<Backend> narrow_backends();
 

@@ -12,40 +12,42 @@
 namespace isoscale::executor {
 namespace {
 
-using program::Activation;
 using program::ActivationGradient;
 using program::ActivationKind;
 using program::DType;
 using program::Matrix;
 using program::Norm;
-using program::NormGradient;
 using program::Slice;
 using program::Softmax;
-using program::SoftmaxGradient;
 
 using Values = std::vector<double>;
 
 // These functions follow the definitions of the ops, for one row.
 
-Values norm_row(const Values& s, double epsilon) {
+constexpr double epsilon = 0.25;
+
+double inverse_of(const Values& s, double added = epsilon) {
   double squares = 0;
   for (const double value : s) squares += value * value;
-  Values y;
-  for (const double value : s) {
-    y.push_back(value / std::sqrt(squares / static_cast<double>(s.size()) + epsilon));
-  }
-  return y;
+  return 1 / std::sqrt(squares / static_cast<double>(s.size()) + added);
 }
 
-double gelu(double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }
-double swiglu(double x, double up) { return up * x / (1 + std::exp(-x)); }
+Values norm_row(Values s, double added = epsilon) {
+  const double inverse = inverse_of(s, added);
+  for (double& value : s) value *= inverse;
+  return s;
+}
 
-Values softmax_row(const Values& x) {
+/// gelu(x), or swiglu(x, up) where there are more operands than one.
+double activated(double x, const double* up) {
+  return up == nullptr ? 0.5 * x * std::erfc(-x / std::sqrt(2.0)) : *up * x / (1 + std::exp(-x));
+}
+
+Values softmax_row(Values x) {
   double sum = 0;
-  for (const double value : x) sum += std::exp(value);
-  Values y;
-  for (const double value : x) y.push_back(std::exp(value) / sum);
-  return y;
+  for (double& value : x) sum += value = std::exp(value);
+  for (double& value : x) value /= sum;
+  return x;
 }
 
 /// d(sum of weights * f(x)) / dx by central differences.
@@ -68,272 +70,204 @@ Values differences(const std::function<Values(const Values&)>& f, const Values& 
 /// Below what central differences of values around 1 are exact to, in f64.
 constexpr double difference_error = 1e-8;
 
-// Playing.
+constexpr std::uint32_t rows = 5, columns = 37, batch = 3;
 
-constexpr std::uint32_t rows = 5, columns = 37;
-
-/// One more than a row needs between two: what must not be touched.
+/// Three more than a row needs between two: what must not be touched.
 constexpr std::uint64_t stride = columns + 3;
-
-void expect_near(const Values& got, const Values& expected, double tolerance) {
-  ASSERT_EQ(got.size(), expected.size());
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    EXPECT_NEAR(got[i], expected[i], tolerance * (1 + std::abs(expected[i]))) << "element " << i;
-  }
-}
 
 /// Twice what rounding a value once loses, and a few roundings of what it is computed in.
 double tolerance_of(DType type) {
-  switch (type) {
-    case DType::f64:
-      return 1e-14;
-    case DType::f32:
-      return 2e-6;
-    case DType::f16:
-      return std::ldexp(1.0, -10);
-    default:
-      return std::ldexp(1.0, -7);
-  }
+  return type == DType::f64   ? 1e-14
+         : type == DType::f32 ? 2e-6
+                              : std::ldexp(1.0, type == DType::f16 ? -10 : -7);
 }
 
-enum class InPlace : std::uint8_t { no, yes };
-
-/// A matrix of an op, and what its rows hold before.
+/// A matrix of an op, and what it holds before.
 struct Operand {
   Matrix matrix;
-  unsigned seed = 0;
-  std::vector<Values> rows{};
+  Values before;
+
+  [[nodiscard]] Values row(std::size_t row) const {
+    const auto begin = before.begin() + static_cast<std::ptrdiff_t>(row * stride);
+    return {begin, begin + columns};
+  }
 };
 
 class LayerOps : public EachExecutor {
  protected:
   /// The next operand of the op that is tried, of random values.
-  Operand operand(std::uint32_t batch = 1) {
-    const Matrix matrix{.slice = sketch_.buffer(type_, batch * rows * stride),
-                        .row_stride = stride,
-                        .batch_stride = rows * stride};
-    const unsigned seed = static_cast<unsigned>(matrices_.size()) + 1;
-    matrices_.push_back(matrix);
-    return {matrix, seed,
-            rows_of(all_rounded(type_, random_values<double>(matrix.slice.count, seed)))};
+  Operand operand(std::uint32_t matrices = 1) {
+    const Slice slice = sketch_.buffer(type_, matrices * rows * stride);
+    const auto seed = static_cast<unsigned>(operands_.size()) + 1;
+    operands_.push_back({{.slice = slice, .row_stride = stride, .batch_stride = rows * stride},
+                         all_rounded(type_, random_values<double>(slice.count, seed))});
+    return operands_.back();
   }
-  static std::vector<Values> rows_of(const Values& all) {
-    std::vector<Values> result;
-    for (auto row = all.begin(); row < all.end(); row += static_cast<std::ptrdiff_t>(stride)) {
-      result.emplace_back(row, row + columns);
-    }
-    return result;
+  /// An op of these rows.
+  template <class Op>
+  static Op sized(Op op) {
+    op.rows = rows;
+    op.columns = columns;
+    if constexpr (requires { op.batch; }) op.batch = batch;
+    return op;
   }
   /// Plays the ops emitted so far, and begins a new sketch.
   void play() {
     session_ = prepare(sketch_);
-    for (unsigned i = 0; i < matrices_.size(); ++i) {
-      const Slice& slice = matrices_[i].slice;
-      put(*session_, slice, stored(type_, random_values<double>(slice.count, i + 1)));
-    }
+    for (const Operand& one : operands_)
+      put(*session_, one.matrix.slice, stored(type_, one.before));
     session_->play(program::Section::step, Trace::off);
     sketch_ = {};
-    matrices_.clear();
+    operands_.clear();
   }
-  std::vector<Values> result(const Operand& of) {
-    return rows_of(read_as_doubles(*session_, of.matrix.slice, type_));
-  }
-  /// Expects that the elements between rows keep their values.
-  void expect_gaps(const Operand& of) {
-    const auto before = random_values<double>(of.matrix.slice.count, of.seed);
-    const Values after = read_as_doubles(*session_, of.matrix.slice, type_);
-    for (std::size_t i = 0; i < after.size(); ++i) {
-      if (i % stride < columns) continue;
-      EXPECT_EQ(after[i], rounded_to(type_, before[i])) << "element " << i;
+  /// Expects these rows, and that the elements between them keep their values.
+  void expect_rows(const Operand& of, const std::function<Values(std::size_t)>& expected,
+                   double allowed) {
+    const Values got = read_as_doubles(*session_, of.matrix.slice, type_);
+    Values row;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      if (i % stride == 0) row = expected(i / stride);
+      if (i % stride < columns) {
+        const double right = row.at(i % stride);
+        EXPECT_NEAR(got[i], right, allowed * (1 + std::abs(right))) << "element " << i;
+      } else {
+        EXPECT_EQ(got[i], of.before[i]) << "element " << i;
+      }
     }
   }
   [[nodiscard]] DType inverse_type() const { return type_ == DType::f64 ? type_ : DType::f32; }
   [[nodiscard]] double tolerance() const { return tolerance_of(type_); }
+  [[nodiscard]] double near_differences() const { return tolerance() + difference_error; }
 
-  void norm(InPlace in_place, bool adds);
+  void norm(bool in_place, bool adds);
   void norm_gradient(bool adds);
-  void activation(ActivationKind kind, InPlace in_place);
-  void activation_gradient(ActivationKind kind, InPlace in_place);
-  void softmax(InPlace in_place);
-  void softmax_gradient(InPlace in_place);
+  void activation(bool gated, bool in_place);
+  void activation_gradient(bool gated, bool in_place);
+  void softmax(bool in_place);
 
   DType type_ = DType::f64;
   Sketch sketch_;
-  std::vector<Matrix> matrices_;  ///< of the sketch, in the order in which they were taken
+  std::vector<Operand> operands_;  ///< of the sketch
   std::unique_ptr<Session> session_;
 };
 
-void LayerOps::norm(InPlace in_place, bool adds) {
-  constexpr double epsilon = 0.25;
+void LayerOps::norm(bool in_place, bool adds) {
   const Operand x = operand(), addend = operand(), sum = operand();
-  const Operand y = in_place == InPlace::no ? operand() : adds ? sum : x;
+  const Operand y = !in_place ? operand() : adds ? sum : x;
   const Slice inverse = sketch_.buffer(inverse_type(), rows);
-  Norm op{.rows = rows,
-          .columns = columns,
-          .x = x.matrix,
-          .y = y.matrix,
-          .inverse = inverse,
-          .epsilon = epsilon};
-  if (adds) {
-    op.addend = addend.matrix;
-    op.sum = sum.matrix;
-  }
+  Norm op = sized(Norm{.x = x.matrix, .y = y.matrix, .inverse = inverse, .epsilon = epsilon});
+  if (adds) op.addend = addend.matrix;
+  if (adds) op.sum = sum.matrix;
   sketch_.emit(op);
   play();
-  const auto got = result(y), sums = result(sum);
+  const auto summed = [&](std::size_t row) {  // a sum is normed as it is stored
+    Values result = x.row(row);
+    const Values more = addend.row(row);
+    for (std::size_t i = 0; adds && i < columns; ++i) result[i] += more[i];
+    return all_rounded(type_, result);
+  };
+  if (adds && !in_place) expect_rows(sum, summed, tolerance());
+  expect_rows(
+      y, [&](std::size_t row) { return norm_row(summed(row)); }, tolerance());
   const Values inverses = read_as_doubles(*session_, inverse, inverse_type());
-  for (std::uint32_t row = 0; row < rows; ++row) {
-    Values expected = x.rows[row];
-    double squares = 0;
-    for (std::uint32_t i = 0; i < columns; ++i) {
-      // A sum is normed as it is stored.
-      if (adds) expected[i] = rounded_to(type_, expected[i] + addend.rows[row][i]);
-      squares += expected[i] * expected[i];
-    }
-    if (adds && in_place == InPlace::no) expect_near(sums[row], expected, tolerance());
-    expect_near(got[row], norm_row(expected, epsilon), tolerance());
-    EXPECT_NEAR(inverses[row], 1 / std::sqrt(squares / columns + epsilon),
-                tolerance_of(inverse_type()));
+  for (std::size_t row = 0; row < rows; ++row) {
+    EXPECT_NEAR(inverses[row], inverse_of(summed(row)), tolerance_of(inverse_type()));
   }
-  if (in_place == InPlace::no) expect_gaps(y);
 }
 
 void LayerOps::norm_gradient(bool adds) {
-  constexpr double epsilon = 0.25;
   const Operand s = operand(), dy = operand(), addend = operand(), y = operand(), dx = operand();
   const Slice inverse = sketch_.buffer(inverse_type(), rows);
-  sketch_.emit(Norm{.rows = rows,
-                    .columns = columns,
-                    .x = s.matrix,
-                    .y = y.matrix,
-                    .inverse = inverse,
-                    .epsilon = epsilon});
-  NormGradient op{.rows = rows,
-                  .columns = columns,
-                  .dy = dy.matrix,
-                  .s = s.matrix,
-                  .dx = dx.matrix,
-                  .inverse = inverse};
+  sketch_.emit(sized(Norm{.x = s.matrix, .y = y.matrix, .inverse = inverse, .epsilon = epsilon}));
+  auto op = sized(
+      program::NormGradient{.dy = dy.matrix, .s = s.matrix, .dx = dx.matrix, .inverse = inverse});
   if (adds) op.addend = addend.matrix;
   sketch_.emit(op);
   op.dx = dy.matrix;  // in place: the same once more
   sketch_.emit(op);
   play();
-  const auto apart = result(dx);
-  EXPECT_EQ(result(dy), apart);
-  for (std::uint32_t row = 0; row < rows; ++row) {
-    Values expected = differences([](const Values& x) { return norm_row(x, epsilon); }, s.rows[row],
-                                  dy.rows[row]);
-    for (std::uint32_t i = 0; adds && i < columns; ++i) expected[i] += addend.rows[row][i];
-    expect_near(apart[row], expected, tolerance() + difference_error);
-  }
+  const auto expected = [&](std::size_t row) {
+    Values result =
+        differences([](const Values& x) { return norm_row(x); }, s.row(row), dy.row(row));
+    const Values more = addend.row(row);
+    for (std::size_t i = 0; adds && i < columns; ++i) result[i] += more[i];
+    return result;
+  };
+  for (const Operand& one : {dx, dy}) expect_rows(one, expected, near_differences());
 }
 
-void LayerOps::activation(ActivationKind kind, InPlace in_place) {
-  const bool gated = kind == ActivationKind::swiglu;
-  const Operand x = operand(), up = operand();
-  const Operand y = in_place == InPlace::yes ? x : operand();
-  Activation op{.kind = kind, .rows = rows, .columns = columns, .x = x.matrix, .y = y.matrix};
+void LayerOps::activation(bool gated, bool in_place) {
+  const Operand x = operand(), up = operand(), y = in_place ? x : operand();
+  auto op = sized(program::Activation{.x = x.matrix, .y = y.matrix});
+  op.kind = gated ? ActivationKind::swiglu : ActivationKind::gelu;
   if (gated) op.up = up.matrix;
   sketch_.emit(op);
   play();
-  const auto got = result(y);
-  for (std::uint32_t row = 0; row < rows; ++row) {
-    Values expected;
-    for (std::uint32_t i = 0; i < columns; ++i) {
-      const double at = x.rows[row][i];
-      expected.push_back(gated ? swiglu(at, up.rows[row][i]) : gelu(at));
+  const auto expected = [&](std::size_t row) {
+    Values result = x.row(row);
+    const Values ups = up.row(row);
+    for (std::size_t i = 0; i < columns; ++i) {
+      result[i] = activated(result[i], gated ? &ups[i] : nullptr);
     }
-    expect_near(got[row], expected, tolerance());
-  }
-  expect_gaps(y);
+    return result;
+  };
+  expect_rows(y, expected, tolerance());
 }
 
-void LayerOps::activation_gradient(ActivationKind kind, InPlace in_place) {
-  const bool gated = kind == ActivationKind::swiglu, onto = in_place == InPlace::yes;
+void LayerOps::activation_gradient(bool gated, bool in_place) {
   const Operand dy = operand(), x = operand(), up = operand();
-  const Operand dx = onto ? (gated ? x : dy) : operand(), dup = onto ? up : operand();
-  ActivationGradient op{.kind = kind,
-                        .rows = rows,
-                        .columns = columns,
-                        .dy = dy.matrix,
-                        .x = x.matrix,
-                        .dx = dx.matrix};
-  if (gated) {
-    op.up = up.matrix;
-    op.dup = dup.matrix;
-  }
+  const Operand dx = in_place ? (gated ? x : dy) : operand(), dup = in_place ? up : operand();
+  auto op = sized(ActivationGradient{.dy = dy.matrix, .x = x.matrix, .dx = dx.matrix});
+  op.kind = gated ? ActivationKind::swiglu : ActivationKind::gelu;
+  if (gated) op.up = up.matrix;
+  if (gated) op.dup = dup.matrix;
   sketch_.emit(op);
   play();
-  const auto dxs = result(dx), dups = result(dup);
-  for (std::uint32_t row = 0; row < rows; ++row) {
-    for (std::uint32_t i = 0; i < columns; ++i) {
-      const double at = x.rows[row][i], ups = up.rows[row][i], from = dy.rows[row][i];
-      const auto by_x = [&](const Values& v) {
-        return Values{gated ? swiglu(v[0], ups) : gelu(v[0])};
+  /// Element by element, by x or by up.
+  const auto gradient = [&](std::size_t row, bool by_up) {
+    const Values xs = x.row(row), ups = up.row(row), from = dy.row(row);
+    Values result;
+    for (std::size_t i = 0; i < columns; ++i) {
+      const auto of = [&](const Values& v) {
+        const double* const other = by_up ? &v[0] : &ups[i];
+        return Values{activated(by_up ? xs[i] : v[0], gated ? other : nullptr)};
       };
-      const double allowed = tolerance() + difference_error;
-      expect_near({dxs[row][i]}, differences(by_x, {at}, {from}), allowed);
-      if (!gated) continue;
-      const auto by_up = [&](const Values& v) { return Values{swiglu(at, v[0])}; };
-      expect_near({dups[row][i]}, differences(by_up, {ups}, {from}), allowed);
+      result.push_back(differences(of, {by_up ? ups[i] : xs[i]}, {from[i]})[0]);
     }
-  }
+    return result;
+  };
+  expect_rows(
+      dx, [&](std::size_t row) { return gradient(row, false); }, near_differences());
+  if (gated)
+    expect_rows(
+        dup, [&](auto row) { return gradient(row, true); }, near_differences());
 }
 
-constexpr std::uint32_t softmax_batch = 3;
-
-Softmax softmax_op(const Operand& x, const Operand& y) {
-  return {.rows = rows, .columns = columns, .batch = softmax_batch, .x = x.matrix, .y = y.matrix};
-}
-
-void LayerOps::softmax(InPlace in_place) {
-  const Operand x = operand(softmax_batch);
-  const Operand y = in_place == InPlace::yes ? x : operand(softmax_batch);
-  sketch_.emit(softmax_op(x, y));
+void LayerOps::softmax(bool in_place) {
+  const Operand x = operand(batch), dy = operand(batch), y = in_place ? x : operand(batch);
+  const Operand dx = in_place ? dy : operand(batch);
+  sketch_.emit(sized(Softmax{.x = x.matrix, .y = y.matrix}));
+  sketch_.emit(sized(program::SoftmaxGradient{.y = y.matrix, .dy = dy.matrix, .dx = dx.matrix}));
   play();
-  const auto got = result(y);
-  for (std::size_t row = 0; row < got.size(); ++row) {
-    expect_near(got[row], softmax_row(x.rows[row]), tolerance());
-  }
-  expect_gaps(y);
-}
-
-void LayerOps::softmax_gradient(InPlace in_place) {
-  const Operand x = operand(softmax_batch), dy = operand(softmax_batch);
-  const Operand y = operand(softmax_batch);
-  const Operand dx = in_place == InPlace::yes ? dy : operand(softmax_batch);
-  sketch_.emit(softmax_op(x, y));
-  sketch_.emit(SoftmaxGradient{.rows = rows,
-                               .columns = columns,
-                               .batch = softmax_batch,
-                               .y = y.matrix,
-                               .dy = dy.matrix,
-                               .dx = dx.matrix});
-  play();
-  const auto got = result(dx);
-  for (std::size_t row = 0; row < got.size(); ++row) {
-    expect_near(got[row], differences(softmax_row, x.rows[row], dy.rows[row]),
-                tolerance() + difference_error);
-  }
+  expect_rows(
+      y, [&](std::size_t row) { return softmax_row(x.row(row)); }, tolerance());
+  expect_rows(
+      dx, [&](std::size_t row) { return differences(softmax_row, x.row(row), dy.row(row)); },
+      near_differences());
 }
 
 TEST_P(LayerOps, AreWhatTheirDefinitionsGive) {
   for (const DType type : GetParam().floats) {
     SCOPED_TRACE(program::name(type));
     type_ = type;
-    for (const bool adds : {false, true}) {
-      norm(InPlace::no, adds);
-      norm(InPlace::yes, adds);
-      norm_gradient(adds);
-    }
-    for (const InPlace in_place : {InPlace::no, InPlace::yes}) {
-      for (const ActivationKind kind : {ActivationKind::gelu, ActivationKind::swiglu}) {
-        activation(kind, in_place);
-        activation_gradient(kind, in_place);
+    for (const bool one : {false, true}) {
+      norm_gradient(one);
+      softmax(one);
+      for (const bool other : {false, true}) {
+        norm(one, other);
+        activation(one, other);
+        activation_gradient(one, other);
       }
-      softmax(in_place);
-      softmax_gradient(in_place);
     }
   }
 }
@@ -362,7 +296,7 @@ TEST_P(LayerOps, LongRowsAndManyOfThem) {
   const auto got = get<double>(*played(sketch, with(x.slice, values)), y.slice);
   for (const std::size_t row : {0U, 1U, 2'111U, 2'999U}) {
     const auto begin = values.begin() + static_cast<std::ptrdiff_t>(row * wide);
-    const Values expected = norm_row(Values(begin, begin + wide), 0);
+    const Values expected = norm_row({begin, begin + wide}, 0);
     for (const std::size_t i : {0U, 1U, 255U, 256U, 999U}) {
       EXPECT_NEAR(got[row * wide + i], expected[i], 1e-13) << row << ", " << i;
     }
@@ -371,31 +305,29 @@ TEST_P(LayerOps, LongRowsAndManyOfThem) {
 
 TEST_P(LayerOps, RefuseOperandsThatDoNotGoTogether) {
   if (GetParam().name == "emulating") GTEST_SKIP() << "plays what it has widened";
-  const auto refused = [&](DType type, DType other, std::uint64_t inverses, bool norms,
-                           bool activates) {
+  const auto refused = [&](DType type, DType other, const auto& op_of) {
     expect_refused([&](Sketch& sketch) {
       const Matrix x = Sketch::dense(sketch.buffer(type, rows * columns), columns);
       const Matrix y = Sketch::dense(sketch.buffer(other, rows * columns), columns);
-      if (norms) {
-        sketch.emit(Norm{.rows = rows,
-                         .columns = columns,
-                         .x = x,
-                         .y = y,
-                         .inverse = sketch.buffer(DType::f32, inverses)});
-      } else if (activates) {  // swiglu of one operand
-        sketch.emit(Activation{
-            .kind = ActivationKind::swiglu, .rows = rows, .columns = columns, .x = x, .y = y});
-      } else {
-        sketch.emit(Softmax{.rows = rows, .columns = columns, .x = x, .y = y});
-      }
+      auto op = sized(op_of(sketch));
+      op.x = x;
+      op.y = y;
+      if constexpr (requires { op.batch; }) op.batch = 1;
+      sketch.emit(op);
     });
   };
-  refused(DType::f32, DType::f64, 0, false, false);
-  refused(DType::f64, DType::f64, rows, true, false);  // inverses in f32 beside f64
-  refused(DType::f32, DType::f32, rows - 1, true, false);
-  refused(DType::f32, DType::f32, 0, false, true);
-  refused(DType::i32, DType::i32, 0, false, false);
-  refused(DType::e4m3, DType::e4m3, 0, false, false);
+  const auto softmax = [](Sketch&) { return Softmax{}; };
+  const auto norm = [](std::uint64_t inverses) {
+    return [=](Sketch& sketch) { return Norm{.inverse = sketch.buffer(DType::f32, inverses)}; };
+  };
+  refused(DType::f32, DType::f64, softmax);
+  refused(DType::i32, DType::i32, softmax);
+  refused(DType::e4m3, DType::e4m3, softmax);
+  refused(DType::f64, DType::f64, norm(rows));  // inverses in f32 beside f64
+  refused(DType::f32, DType::f32, norm(rows - 1));
+  refused(DType::f32, DType::f32, [](Sketch&) {  // of one operand
+    return program::Activation{.kind = ActivationKind::swiglu};
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Executors, LayerOps, every_backend(), name_of);

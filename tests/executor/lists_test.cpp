@@ -3,7 +3,6 @@
 // Select, Spread and Rows against loops over f64.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
@@ -93,11 +92,9 @@ class Lists : public EachExecutor {
     const Slice from = sketch.buffer(type, blocks.count);
     const Slice values = sketch.buffer(type, blocks.entries());
     const Slice places = sketch.buffer<std::int32_t>(blocks.entries());
-    sketch.emit(Select{.block = blocks.block,
-                       .keep = blocks.keep,
-                       .src = from,
-                       .values = values,
-                       .places = places});
+    Select op{.block = blocks.block, .keep = blocks.keep, .src = from, .values = values};
+    op.places = places;
+    sketch.emit(op);
     const Picked expected = pick(all_rounded(type, src), blocks.block, blocks.keep);
     const auto session = played(sketch, with(from, type, src));
     EXPECT_EQ(get<std::int32_t>(*session, places), expected.places);
@@ -149,12 +146,10 @@ void Lists::test_spread(DType type, const Blocks& blocks, std::uint32_t parts) {
   const Slice values = sketch.buffer(type, blocks.entries() * parts);
   const Slice places = sketch.buffer<std::int32_t>(values.count);
   const Slice dst = sketch.buffer(type, blocks.count);
-  sketch.emit(Spread{.block = blocks.block,
-                     .keep = blocks.keep,
-                     .parts = parts,
-                     .values = values,
-                     .places = places,
-                     .dst = dst});
+  Spread op{.block = blocks.block, .keep = blocks.keep, .parts = parts, .values = values};
+  op.places = places;
+  op.dst = dst;
+  sketch.emit(op);
   std::vector<double> listed, sums(blocks.count);
   std::vector<std::int32_t> at;
   for (unsigned part = 0; part < parts; ++part) {
@@ -189,13 +184,11 @@ void Lists::test_rows(DType type, const RowShape& shape) {
   for (std::uint32_t i = 0; i < shape.rows * shape.each; ++i) {
     from.push_back(i % 4 == 2 ? Rows::no_row : (i * 5 + i / 3) % sources);
   }
-  sketch.emit(Rows{.rows = shape.rows,
-                   .columns = shape.columns,
-                   .each = shape.each,
-                   .scale = shape.scale,
-                   .src = {.slice = src, .row_stride = shape.src_stride},
-                   .dst = {.slice = dst, .row_stride = shape.dst_stride},
-                   .from = from});
+  Rows op{.rows = shape.rows, .columns = shape.columns, .each = shape.each, .scale = shape.scale};
+  op.src = {.slice = src, .row_stride = shape.src_stride};
+  op.dst = {.slice = dst, .row_stride = shape.dst_stride};
+  op.from = from;
+  sketch.emit(op);
   const auto values = all_rounded(type, random_values<double>(src.count, 3));
   std::vector<double> expected(dst.count, 9);
   const auto session = played(sketch, with(src, type, values), with(dst, type, expected));
@@ -264,20 +257,20 @@ TEST(ListChecks, BuilderRefusesWhatDoesNotFit) {
   };
   const Slice src = take(), dst = take();
   builder.emit(0, program::Fill{.dst = src, .shard = {.extents = {1, 1, 8}, .local = {0, 0, 1}}});
-  const program::Matrix from = Sketch::dense(src, 4), to = Sketch::dense(dst, 4);
-  using program::Payload;
-  for (const Payload& wrong :
-       {Payload{Rows{.rows = 2, .columns = 4, .src = from, .dst = to, .from = {0}}},
-        Payload{Rows{.rows = 1, .columns = 4, .src = from, .dst = to, .from = {2}}},
-        Payload{Rows{.rows = 3, .columns = 4, .src = from, .dst = to, .from = {0, 1, 0}}},
-        Payload{Rows{.rows = 1, .columns = 4, .each = 0, .src = from, .dst = to, .from = {}}},
-        Payload{Select{.block = 4, .keep = 2, .src = src, .values = dst, .places = dst}},
-        Payload{
-            Spread{.block = 4, .keep = 2, .parts = 0, .values = src, .places = src, .dst = dst}}}) {
+  const auto rows = [&](std::uint32_t count, std::uint32_t each, std::vector<std::uint32_t> from) {
+    Rows op{.rows = count, .columns = 4, .each = each, .from = std::move(from)};
+    op.src = Sketch::dense(src, 4);
+    op.dst = Sketch::dense(dst, 4);
+    return program::Payload{op};
+  };
+  const Select select{.block = 4, .keep = 2, .src = src, .values = dst, .places = dst};
+  Spread spread{.block = 4, .keep = 2, .parts = 0, .values = src, .places = src, .dst = dst};
+  for (const program::Payload& wrong :
+       {rows(2, 1, {0}), rows(1, 1, {2}), rows(3, 1, {0, 1, 0}), rows(1, 0, {}),
+        program::Payload{select}, program::Payload{spread}}) {
     EXPECT_THROW(builder.emit(0, wrong), base::Error) << wrong.index();
   }
-  EXPECT_NO_THROW(builder.emit(
-      0, Rows{.rows = 2, .columns = 4, .src = from, .dst = to, .from = {1, Rows::no_row}}));
+  EXPECT_NO_THROW(builder.emit(0, rows(2, 1, {1, Rows::no_row})));
 }
 
 INSTANTIATE_TEST_SUITE_P(Executors, Lists, every_backend(), name_of);

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <random>
 #include <span>
 #include <string>
@@ -14,6 +16,7 @@
 
 #include "base/error.hpp"
 #include "executor/executor.hpp"
+#include "program/low_precision.hpp"
 #include "program/program.hpp"
 
 namespace isoscale::executor {
@@ -26,8 +29,7 @@ inline constexpr program::DType dtype_of = std::is_same_v<T, double>         ? p
                                            : std::is_same_v<T, std::int8_t>  ? program::DType::i8
                                                                              : program::DType::u8;
 
-/// A program written op by op, storage and waits included: what a test plays owes nothing to
-/// Builder.
+/// A program written op by op, storage and waits included, which owes nothing to Builder.
 class Sketch {
  public:
   Sketch() { program_.streams = {"compute"}; }
@@ -55,8 +57,7 @@ class Sketch {
     return {.slice = slice, .row_stride = columns};
   }
 
-  /// Appends an op to the step; the ops it waits for become awaited. Returns how many ops its
-  /// stream has then: what others may wait for.
+  /// Appends an op to the step; returns how many ops its stream has then: what others may wait for.
   std::uint32_t emit(program::Payload payload, program::StreamId stream = 0,
                      std::vector<program::Wait> waits = {}) {
     program::Program& step = program_.step();
@@ -112,6 +113,76 @@ template <class T>
 std::vector<T> get(Session& session, const program::Slice& slice) {
   std::vector<T> values(slice.count);
   session.read(slice, std::as_writable_bytes(std::span{values}));
+  return values;
+}
+
+/// Elements of any type as f64.
+inline constexpr std::array all_types{
+    program::DType::f64,  program::DType::f32,  program::DType::f16, program::DType::bf16,
+    program::DType::e4m3, program::DType::e5m2, program::DType::i64, program::DType::i32,
+    program::DType::i8,   program::DType::u8};
+[[nodiscard]] constexpr bool is_fp8(program::DType type) {
+  return type == program::DType::e4m3 || type == program::DType::e5m2;
+}
+
+/// The low bits of the element of a type that is nearest to `value`.
+inline std::uint64_t bits_of(program::DType type, double value) {
+  if (const auto format = program::narrow_format(type)) return encode(*format, value);
+  if (type == program::DType::f64) return std::bit_cast<std::uint64_t>(value);
+  if (type == program::DType::f32) return std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+}
+
+/// The value of an element of any type.
+inline double value_of(program::DType type, std::uint64_t bits) {
+  using program::DType;
+  if (const auto format = program::narrow_format(type)) {
+    return double{decode(*format, static_cast<std::uint16_t>(bits))};
+  }
+  if (type == DType::f64) return std::bit_cast<double>(bits);
+  if (type == DType::f32) return double{std::bit_cast<float>(static_cast<std::uint32_t>(bits))};
+  if (type == DType::u8) return static_cast<double>(bits);
+  const std::size_t unused = 64 - 8 * program::element_size(type);
+  return static_cast<double>(static_cast<std::int64_t>(bits << unused) >> unused);
+}
+
+/// The nearest value of the floating type.
+inline double rounded_to(program::DType type, double value) {
+  return value_of(type, bits_of(type, value));
+}
+
+/// Element i of memory of a type; the machine is little-endian.
+inline double element(program::DType type, const void* base, std::size_t i) {
+  const std::size_t size = program::element_size(type);
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, static_cast<const std::byte*>(base) + i * size, size);
+  return value_of(type, bits);
+}
+inline void set_element(program::DType type, void* base, std::size_t i, double value) {
+  const std::size_t size = program::element_size(type);
+  const std::uint64_t bits = bits_of(type, value);
+  std::memcpy(static_cast<std::byte*>(base) + i * size, &bits, size);
+}
+
+/// The values as memory has them in a type.
+inline std::vector<std::byte> stored(program::DType type, const std::vector<double>& values) {
+  std::vector<std::byte> raw(values.size() * program::element_size(type));
+  for (std::size_t i = 0; i < values.size(); ++i) set_element(type, raw.data(), i, values[i]);
+  return raw;
+}
+
+inline std::vector<double> read_as_doubles(Session& session, const program::Slice& slice,
+                                           program::DType type) {
+  std::vector<std::byte> raw(slice.count * program::element_size(type));
+  session.read(slice, raw);
+  std::vector<double> values(slice.count);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = element(type, raw.data(), i);
+  return values;
+}
+
+/// `values`, each rounded to the floating type.
+inline std::vector<double> all_rounded(program::DType type, std::vector<double> values) {
+  for (double& value : values) value = rounded_to(type, value);
   return values;
 }
 

@@ -1,18 +1,14 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Every collective, on groups along every set of axes, as one MPI call and in chunks, on the
-// calling thread (blocking calls) and on a worker (non-blocking calls). Whole numbers: results are
-// exact.
+// Every collective, on groups along every set of axes, on every executor, in whole numbers.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <optional>
 #include <thread>
+#include <tuple>
 
 #include "tests/mpi/points.hpp"
 
@@ -24,16 +20,8 @@ using mesh::AxisSet;
 using program::Collective;
 using program::CollectiveKind;
 using program::Reduction;
+using program::Section;
 using program::Slice;
-
-struct Variant {
-  AxisSet axes;
-  program::StreamId stream = 0;
-  std::uint64_t elements_per_call = max_elements_per_call;
-};
-
-/// A part of f32 is over 64 KiB: no transport sends that much before the receiver has asked for it.
-constexpr std::uint64_t part = 20'011;
 
 /// How the memory of what is received lies to that of what is sent.
 enum class Place : std::uint8_t { apart, same, send_in_receive, receive_in_send };
@@ -45,19 +33,18 @@ struct Row {
   CollectiveKind kind;
   int sends = 1, receives = 1;
   Place place = Place::apart;
-  bool is_wide = false;  ///< f64, not f32
 };
 
 constexpr std::array<Row, 16> rows{{
     {"all_reduce", CollectiveKind::all_reduce},
-    {"all_reduce in place", CollectiveKind::all_reduce, 1, 1, Place::same, true},
-    {"reduce", CollectiveKind::reduce, 1, 1, Place::apart, true},
-    {"reduce in place", CollectiveKind::reduce, 1, 1, Place::same, true},
+    {"all_reduce in place", CollectiveKind::all_reduce, 1, 1, Place::same},
+    {"reduce", CollectiveKind::reduce},
+    {"reduce in place", CollectiveKind::reduce, 1, 1, Place::same},
     {"broadcast", CollectiveKind::broadcast},
     {"broadcast in place", CollectiveKind::broadcast, 1, 1, Place::same},
     {"all_gather", CollectiveKind::all_gather, 1, Row::all},
     {"all_gather in place", CollectiveKind::all_gather, 1, Row::all, Place::send_in_receive},
-    {"reduce_scatter", CollectiveKind::reduce_scatter, Row::all, 1, Place::apart, true},
+    {"reduce_scatter", CollectiveKind::reduce_scatter, Row::all, 1},
     {"reduce_scatter into the own part", CollectiveKind::reduce_scatter, Row::all, 1,
      Place::receive_in_send},
     {"gather", CollectiveKind::gather, 1, Row::all},
@@ -68,43 +55,29 @@ constexpr std::array<Row, 16> rows{{
     {"all_to_all in place", CollectiveKind::all_to_all, Row::all, Row::all, Place::same},
 }};
 
-template <class T>
-void expect_same(const std::vector<T>& got, const std::vector<T>& expected) {
-  // Not EXPECT_EQ: it would print all elements.
-  const auto [mine, theirs] = std::ranges::mismatch(got, expected);
-  EXPECT_EQ(got.size(), expected.size());
-  EXPECT_TRUE(mine == got.end() && theirs == expected.end())
-      << "first difference at element " << mine - got.begin();
-}
-
-class Collectives : public testing::TestWithParam<Variant> {
+class Collectives : public testing::TestWithParam<std::tuple<Way, AxisSet>> {
  protected:
-  Collectives()
-      : point_(
-            {.streams = HostStreams::threads, .elements_per_call = GetParam().elements_per_call}),
-        members_(mesh::group_members(point_.shape, point_.world.rank(), GetParam().axes)),
-        size_(members_.size()),
-        me_(static_cast<std::size_t>(
-            mesh::group_index(point_.shape, point_.world.rank(), GetParam().axes))) {}
-
-  void emit(const Collective& op) {
-    if (GetParam().stream != 0) {
-      // With a stream of its own for the rest of the program, stream 1 gets a thread.
-      sketch_.emit(program::Fill{.dst = sketch_.buffer<float>(1), .shard = {}});
-    }
-    sketch_.emit(op, GetParam().stream);
-  }
-
+  /// Plays a collective twice, and a copy on another stream of what it gives; returns the copy.
   template <class T>
   std::vector<T> play(const Collective& op, const std::vector<T>& sent) {
-    emit(op);
+    const auto other = static_cast<program::StreamId>(1 - way_.stream);
+    const std::uint64_t received = op.receive.count;
+    const Slice copy = sketch_.buffer<T>(received);
+    const std::uint32_t done = sketch_.emit(op, way_.stream);
+    sketch_.emit(program::Copy{.rows = 1,
+                               .columns = static_cast<std::uint32_t>(received),
+                               .src = Sketch::dense(op.receive, received),
+                               .dst = Sketch::dense(copy, received)},
+                 other, {{way_.stream, done}});
     const auto session = point_.prepare(sketch_);
-    EXPECT_FALSE(session->facts().folded);
-    put(*session, op.receive, std::vector<T>(op.receive.count, static_cast<T>(-1)));
-    put(*session, op.send, sent);
-    session->play(program::Section::step, Trace::off);
+    EXPECT_EQ(session->facts().folded, way_.folds);
+    for (int play = 0; play < 2; ++play) {
+      put(*session, op.receive, std::vector<T>(received, static_cast<T>(-1)));
+      put(*session, op.send, sent);
+      session->play(Section::step, Trace::off);
+    }
     sketch_ = {};
-    return get<T>(*session, op.receive);
+    return get<T>(*session, copy);
   }
 
   /// Returns the values that the member at `index` contributes.
@@ -129,70 +102,83 @@ class Collectives : public testing::TestWithParam<Variant> {
 
   /// Returns what this member receives when the root is at `root`; nullopt where that is undefined.
   template <class T>
-  [[nodiscard]] std::optional<std::vector<T>> expected(const Row& row, std::size_t root) const {
+  [[nodiscard]] std::optional<std::vector<T>> expected(const Row& row, std::size_t root,
+                                                       Reduction how) const {
     using enum CollectiveKind;
+    const std::uint64_t part = way_.part, sent = parts(row.sends) * part;
     const bool gathers = row.kind == gather || row.kind == all_gather;
     const bool reduces = row.kind == all_reduce || row.kind == reduce || row.kind == reduce_scatter;
     if (me_ != root && row.kind == reduce && row.place == Place::apart) {
-      return std::vector<T>(part, -1);  // what was there
+      return std::vector<T>(part, static_cast<T>(-1));  // what was there
     }
     if (me_ != root && (row.kind == reduce || row.kind == gather)) return std::nullopt;
-    const std::uint64_t sent = parts(row.sends) * part;
     std::vector<T> result;
     for (std::size_t i = 0; i < size_; ++i) {
       const bool counts = gathers || row.kind == all_to_all || i == (reduces ? me_ : root);
       if (!counts) continue;
-      const auto from = reduces ? reduced<T>(sent, Reduction::sum) : values_of<T>(i, sent);
-      const std::size_t first = row.sends == Row::all ? me_ * part : 0;
-      result.insert(result.end(), from.begin() + static_cast<std::ptrdiff_t>(first),
-                    from.begin() + static_cast<std::ptrdiff_t>(first + part));
+      const auto from = reduces ? reduced<T>(sent, how) : values_of<T>(i, sent);
+      const auto first =
+          from.begin() + static_cast<std::ptrdiff_t>(row.sends == Row::all ? me_ * part : 0);
+      result.insert(result.end(), first, first + static_cast<std::ptrdiff_t>(part));
     }
     return result;
   }
 
   template <class T>
-  void test(const Row& row) {
-    SCOPED_TRACE(row.name);
+  void test(const Row& row, Reduction how = Reduction::sum) {
+    SCOPED_TRACE(testing::Message() << row.name << " of " << sizeof(T) << " bytes");
+    const bool is_made_of_messages = row.kind >= CollectiveKind::gather;
+    if (is_made_of_messages && row.place != Place::apart && !way_.has_messages_in_place) return;
     // In place, the root is the first, whose part is; else the last.
     const std::size_t root = row.place == Place::apart ? size_ - 1 : 0;
-    Collective op{
-        .kind = row.kind, .axes = GetParam().axes, .root = static_cast<std::int32_t>(root)};
     const bool is_rooted =
         row.kind == CollectiveKind::gather || row.kind == CollectiveKind::scatter;
-    const std::size_t own = (is_rooted ? root : me_) * part;
-    const std::uint64_t sent = parts(row.sends) * part;
-    op.send = sketch_.buffer<T>(std::max(sent, parts(row.receives) * part));
+    const std::uint64_t own = (is_rooted ? root : me_) * way_.part;
+    const std::uint64_t sent = parts(row.sends) * way_.part;
+    const std::uint64_t received = parts(row.receives) * way_.part;
+    Collective op{.kind = row.kind, .reduction = how, .axes = std::get<AxisSet>(GetParam())};
+    op.root = static_cast<std::int32_t>(root);
+    op.send = sketch_.buffer<T>(std::max(sent, received));
     op.receive = row.place == Place::apart ? sketch_.buffer<T>(op.send.count) : op.send;
     op.send.count = sent;
-    op.receive.count = parts(row.receives) * part;
+    op.receive.count = received;
     if (row.place == Place::send_in_receive) op.send.offset = own;
     if (row.place == Place::receive_in_send) op.receive.offset = own;
     const auto got = play(op, values_of<T>(me_, sent));
-    if (const auto right = expected<T>(row, root)) expect_same(got, *right);
+    // Not EXPECT_EQ: it would print all elements.
+    if (const auto right = expected<T>(row, root, how)) {
+      EXPECT_TRUE(got == *right);
+    }
   }
 
   [[nodiscard]] std::uint64_t parts(int count) const { return count == Row::all ? size_ : 1; }
 
-  Point point_;
-  std::vector<int> members_;  ///< of this rank's group
-  std::size_t size_, me_;
+  const Way& way_ = std::get<Way>(GetParam());
+  Point point_{way_};
+  std::vector<int> members_ =  ///< of this rank's group
+      mesh::group_members(point_.shape, point_.world.rank(), std::get<AxisSet>(GetParam()));
+  std::size_t size_ = members_.size();
+  std::size_t me_ = static_cast<std::size_t>(
+      mesh::group_index(point_.shape, point_.world.rank(), std::get<AxisSet>(GetParam())));
   Sketch sketch_;
 };
 
 TEST_P(Collectives, GiveWhatTheirDefinitionsSay) {
-  for (const Row& row : rows) row.is_wide ? test<double>(row) : test<float>(row);
+  bool is_wide = false;
+  for (const Row& row : rows) {
+    is_wide = !is_wide;
+    is_wide ? test<double>(row) : test<float>(row);
+    test<std::int8_t>(row);
+  }
 }
 
-TEST_P(Collectives, EveryReductionOfEveryTypeThatMpiHas) {
+TEST_P(Collectives, EveryReductionOfEveryType) {
+  std::size_t turn = 0;
   const auto run = [&]<class T>(T /*type*/) {
     for (const Reduction how : {Reduction::sum, Reduction::min, Reduction::max}) {
-      const Slice both = sketch_.buffer<T>(part);
-      const Collective op{.kind = CollectiveKind::all_reduce,
-                          .reduction = how,
-                          .axes = GetParam().axes,
-                          .send = both,
-                          .receive = both};
-      expect_same(play(op, values_of<T>(me_, part)), reduced<T>(part, how));
+      // Of all_reduce, reduce and reduce_scatter, each meets every type and every reduction.
+      test<T>(rows[std::array{0U, 2U, 8U}[(turn + turn / 3) % 3]], how);
+      ++turn;
     }
   };
   run(double{});
@@ -209,7 +195,7 @@ std::uint64_t uneven(std::size_t from, std::size_t to) {
 }
 
 TEST_P(Collectives, UnevenAllToAll) {
-  Collective op{.kind = CollectiveKind::all_to_all, .axes = GetParam().axes};
+  Collective op{.kind = CollectiveKind::all_to_all, .axes = std::get<AxisSet>(GetParam())};
   std::vector<double> sent, expected;
   for (std::size_t other = 0; other < size_; ++other) {
     op.send_counts.push_back(uneven(me_, other));
@@ -219,44 +205,40 @@ TEST_P(Collectives, UnevenAllToAll) {
   }
   op.send = sketch_.buffer<double>(sent.size());
   op.receive = sketch_.buffer<double>(expected.size());
-  expect_same(play(op, sent), expected);
+  EXPECT_TRUE(play(op, sent) == expected);
 }
 
 TEST_P(Collectives, BarrierLetsNobodyPassEarly) {
   // All ranks of a group have begun before any of them has ended.
-  emit({.kind = CollectiveKind::barrier, .axes = GetParam().axes});
+  sketch_.emit(Collective{.kind = CollectiveKind::barrier, .axes = std::get<AxisSet>(GetParam())},
+               way_.stream);
+  sketch_.emit(program::Fill{.dst = sketch_.buffer<float>(1), .shard = {}});
   const auto session = point_.prepare(sketch_);
-  // The last one comes late: those that did not wait for it would have ended by then.
-  if (me_ + 1 == size_) std::this_thread::sleep_for(std::chrono::milliseconds{20});
-  const PlayTime time = session->play(program::Section::step, Trace::off);
-  const auto begins = point_.world.all_gather(time.begin.value());
-  for (const int member : members_) {
-    EXPECT_LE(begins[static_cast<std::size_t>(member)], time.end.value());
-  }
-}
-
-std::vector<Variant> variants() {
-  std::vector<Variant> all;
-  for (const AxisSet axes :
-       {AxisSet{Axis::tp}, AxisSet{Axis::dp}, AxisSet{Axis::tp, Axis::pp}, mesh::every_axis}) {
-    for (const auto stream : {program::StreamId{0}, program::StreamId{1}}) {
-      for (const std::uint64_t limit : {max_elements_per_call, std::uint64_t{6'007}}) {
-        all.push_back({.axes = axes, .stream = stream, .elements_per_call = limit});
-      }
+  for (int play = 0; play < 3; ++play) {
+    // The last one comes late: those that did not wait for it would have ended by then.
+    if (me_ + 1 == size_) std::this_thread::sleep_for(std::chrono::milliseconds{20});
+    const units::Nanoseconds begin = comm::now();  // the ranks' clocks are one machine's
+    session->play(Section::step, Trace::on);
+    const units::Nanoseconds end = comm::now();
+    const auto begins = point_.world.all_gather(begin.value());
+    for (const int member : members_) {
+      EXPECT_LE(begins[static_cast<std::size_t>(member)], end.value());
     }
   }
-  return all;
 }
 
-std::string name_of(const testing::TestParamInfo<Variant>& info) {
-  std::string name = fmt::format(
-      "{}_{}_{}", mesh::to_string(info.param.axes), info.param.stream == 0 ? "calling" : "worker",
-      info.param.elements_per_call == max_elements_per_call ? "whole" : "chunks");
+std::string name_of(const testing::TestParamInfo<std::tuple<Way, AxisSet>>& info) {
+  std::string name = mesh::to_string(std::get<AxisSet>(info.param)) + "_";
   std::ranges::replace(name, '+', '_');
-  return name;
+  return name + std::get<Way>(info.param).name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Groups, Collectives, testing::ValuesIn(variants()), name_of);
+INSTANTIATE_TEST_SUITE_P(Groups, Collectives,
+                         testing::Combine(testing::ValuesIn(ways()),
+                                          testing::Values(AxisSet{Axis::tp}, AxisSet{Axis::dp},
+                                                          AxisSet{Axis::tp, Axis::pp},
+                                                          mesh::every_axis)),
+                         name_of);
 
 }  // namespace
 }  // namespace isoscale::executor

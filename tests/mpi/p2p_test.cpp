@@ -1,11 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Pairs of ranks, measured on a host: every row is there and checked, and a pair that is silent
-// fails alone.
+// Every pair of ranks is measured and checked, and one that is silent fails alone.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
@@ -92,7 +90,7 @@ void expect_measured(const RowData& row) {
   EXPECT_EQ(row.wrong, 0);
   EXPECT_FALSE(row.times.empty());
   for (const auto& play : row.times)
-    EXPECT_EQ(play.size(), row.ranks.empty() ? play.size() : row.ranks.size());
+    EXPECT_TRUE(row.ranks.empty() || play.size() == row.ranks.size());
   EXPECT_GT(microbench::median_bandwidth(row)->value(), 0);
 }
 
@@ -124,9 +122,8 @@ TEST_F(P2p, ThatIsSlowerThanExpectedFailsByName) {
             PointStatus::ok);
   EXPECT_EQ(data.status, PointStatus::failed);
   if (world_.rank() != 0) return;
-  EXPECT_THAT(data.reason,
-              testing::ContainsRegex("900 TB/s"));  // whichever pair was the slowest
-  EXPECT_THAT(data.reason, testing::ContainsRegex(" from rank [0-9]+ \\(.+\\) to rank [0-9]+ \\("));
+  EXPECT_THAT(data.reason, testing::ContainsRegex("900 TB/s"));  // whichever pair was the slowest
+  EXPECT_THAT(data.reason, testing::ContainsRegex("rank [0-9]+ \\(.+\\) to rank [0-9]+ \\("));
   for (const RowData& row : data.rows) EXPECT_EQ(row.status, PointStatus::failed);
 }
 
@@ -136,8 +133,7 @@ class Silent : public P2p {
   void expect_all_but_the_pair(const PointData& data) {
     EXPECT_EQ(data.status, PointStatus::failed);
     const int last = world_.size() - 1;
-    EXPECT_THAT(data.reason, AllOf(HasSubstr("no answer within 300 ms"), HasSubstr(end(1)),
-                                   HasSubstr(end(last))));
+    EXPECT_THAT(data.reason, AllOf(HasSubstr("300 ms"), HasSubstr(end(1)), HasSubstr(end(last))));
     std::size_t failed = 0;
     for (const RowData& row : data.rows) {
       const bool is_pair = row.number.contains("src") && std::ranges::count(row.ranks, 1) == 1 &&
@@ -145,8 +141,8 @@ class Silent : public P2p {
       if (is_pair || !row.number.contains("src")) {
         ++failed;
         EXPECT_EQ(row.status, PointStatus::failed);
-        EXPECT_THAT(row.reason, AllOf(HasSubstr("no answer within 300 ms between"),
-                                      HasSubstr(end(1)), HasSubstr(end(last))));
+        EXPECT_THAT(row.reason,
+                    AllOf(HasSubstr("300 ms"), HasSubstr(end(1)), HasSubstr(end(last))));
         EXPECT_TRUE(row.times.empty());
       } else {
         expect_measured(row);
@@ -177,7 +173,7 @@ TEST_F(Silent, MatchingsFailAsAWhole) {
   EXPECT_EQ(data.status, PointStatus::failed);
   if (world_.rank() != 0) return;
   ASSERT_EQ(data.rows.size(), 1U);
-  EXPECT_THAT(data.reason, AllOf(HasSubstr("no answer within 300 ms"), HasSubstr(end(3))));
+  EXPECT_THAT(data.reason, AllOf(HasSubstr("300 ms"), HasSubstr(end(3))));
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 // Errors planted in programs are found by comparing with one rank, and named.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/mpi/plants.hpp"
 #include "tests/mpi/twin_cases.hpp"
@@ -15,10 +14,9 @@ namespace {
 using program::Precision;
 
 bool fits(const Plant& plant, const mesh::Shape& mesh) {
-  for (const mesh::Axis axis : mesh::all_axes) {
-    if (plant.needs.contains(axis) && mesh[axis] == 1) return false;
-  }
-  return true;
+  return std::ranges::all_of(mesh::all_axes, [&](mesh::Axis axis) {
+    return mesh[axis] > 1 || !plant.needs.contains(axis);
+  });
 }
 
 std::vector<mesh::Shape> planted_meshes(int ranks) {
@@ -29,8 +27,7 @@ std::vector<mesh::Shape> planted_meshes(int ranks) {
 workloads::Request planted_twin(const mesh::Shape& mesh, Precision precision,
                                 const workloads::Options& options) {
   workloads::Request base{.model = gated_model(), .precision = precision, .options = options};
-  base.options["microbatch"] = "2";
-  base.options["microbatches"] = "8";
+  base.options.merge(workloads::options_of("microbatch=2 microbatches=8"));
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");
   return hybrid.twin(hybrid.scale(base, mesh, workloads::Scaling::strong));
 }
@@ -62,25 +59,23 @@ class Planted : public testing::TestWithParam<Precision> {
     }
   }
 
+  [[nodiscard]] bool is_wide() const {
+    return GetParam() == Precision::f64 || GetParam() == Precision::f32;
+  }
   [[nodiscard]] measure::Verdict verify(const program::ProgramSet& set,
                                         const workloads::Request& twin) {
-    const bool plain = GetParam() == Precision::f64 || GetParam() == Precision::f32;
     return measure::verify_programs(set, workloads::find_workload("hybrid"), twin,
-                                    plain ? *ranks_.folded : *ranks_.emulating, ranks_.world);
+                                    is_wide() ? *ranks_.folded : *ranks_.emulating, ranks_.world);
   }
 
   Ranks ranks_;
   int caught_ = 0;
 };
 
-bool is_wide(Precision precision) {
-  return precision == Precision::f64 || precision == Precision::f32;
-}
-
 TEST_P(Planted, ErrorsAreCaught) {
   std::vector<Plant> planted{plants.begin(), plants.end()};
   workloads::Options other{{"optimizer", "adam"}};
-  if (is_wide(GetParam())) {
+  if (is_wide()) {
     other["schedule"] = "gpipe";
   } else {
     std::erase_if(planted, [](const Plant& plant) { return !plant.is_coarse; });
@@ -93,7 +88,7 @@ TEST_P(Planted, ErrorsAreCaught) {
 }
 
 TEST_P(Planted, ErrorsAreCaughtInGatheredOutputs) {
-  if (!is_wide(GetParam())) GTEST_SKIP() << "the type rounds more than this error changes";
+  if (!is_wide()) GTEST_SKIP() << "the type rounds more than this error changes";
   expect_all_caught({gathered_plant}, {{"tp_output", "gather"}});
   EXPECT_GE(caught_, 1);
 }

@@ -70,18 +70,12 @@ inline std::vector<Collective*> all_reduces(RankProgram& program, Axis axis) {
   return found;
 }
 
-inline std::vector<Update*> updates(RankProgram& program) {
-  std::vector<Update*> found;
-  for (Op* op : ops_with<Update>(program.step().ops))
-    found.push_back(&std::get<Update>(op->payload));
-  return found;
-}
-
-template <Axis axis>
-int skip_all(program::ProgramSet& set) {
+/// Lets the collectives of each stage that `choose` returns do nothing.
+template <Axis axis, class Choose>
+int skip(program::ProgramSet& set, const Choose& choose) {
   int changed = 0;
   for (RankProgram& program : set.programs) {
-    for (Collective* collective : all_reduces(program, axis)) {
+    for (Collective* collective : choose(all_reduces(program, axis))) {
       collective->axes = nobody_else;
       ++changed;
     }
@@ -89,119 +83,75 @@ int skip_all(program::ProgramSet& set) {
   return changed;
 }
 
+template <Axis axis>
+int skip_all(program::ProgramSet& set) {
+  return skip<axis>(set, [](const auto& found) { return found; });
+}
+
 /// The last one of each stage: for dp the last bucket, for tp the last of backward.
 template <Axis axis>
 int skip_last(program::ProgramSet& set) {
-  int changed = 0;
-  for (RankProgram& program : set.programs) {
-    const auto found = all_reduces(program, axis);
-    if (found.empty()) continue;
-    found.back()->axes = nobody_else;
-    ++changed;
-  }
-  return changed;
+  return skip<axis>(set, [](auto found) {
+    if (found.size() > 1) found.erase(found.begin(), found.end() - 1);
+    return found;
+  });
 }
 
-inline int skip_first_tp(program::ProgramSet& set) {
-  const auto found = all_reduces(set.programs.front(), Axis::tp);
-  if (found.empty()) return 0;
-  found.front()->axes = nobody_else;
-  return 1;
-}
-
-/// The last element of the first bucket is left out of the reduction.
-inline int bucket_one_short(program::ProgramSet& set) {
+/// Moves the begin and the end of a bucket of every stage by some elements.
+inline int move_bucket(program::ProgramSet& set, std::size_t bucket, std::int64_t begin,
+                       std::int64_t end) {
   for (RankProgram& program : set.programs) {
-    Collective& bucket = *all_reduces(program, Axis::dp).front();
-    bucket.send.count -= 1;
-    bucket.receive.count -= 1;
-  }
-  return static_cast<int>(set.programs.size());
-}
-
-/// The last element of the first bucket is reduced with the second one too.
-inline int bucket_one_early(program::ProgramSet& set) {
-  for (RankProgram& program : set.programs) {
-    Collective& bucket = *all_reduces(program, Axis::dp).at(1);
-    for (Slice* slice : {&bucket.send, &bucket.receive}) {
-      slice->offset -= 1;
-      slice->count += 1;
+    Collective& one = *all_reduces(program, Axis::dp).at(bucket);
+    for (Slice* slice : {&one.send, &one.receive}) {
+      slice->offset += static_cast<std::uint64_t>(begin);
+      slice->count += static_cast<std::uint64_t>(end - begin);
     }
   }
   return static_cast<int>(set.programs.size());
 }
 
-/// The first bucket takes the first element of the second, before that one is complete.
-inline int bucket_boundary_late(program::ProgramSet& set) {
-  for (RankProgram& program : set.programs) {
-    const auto buckets = all_reduces(program, Axis::dp);
-    for (Slice* slice : {&buckets.at(0)->send, &buckets.at(0)->receive}) slice->count += 1;
-    for (Slice* slice : {&buckets.at(1)->send, &buckets.at(1)->receive}) {
-      slice->offset += 1;
-      slice->count -= 1;
-    }
-  }
-  return static_cast<int>(set.programs.size());
+inline bool is_weight_gradient(const Op& op, const Gemm& gemm) {
+  return op.place.phase == Phase::backward && gemm.transpose_a == program::Transpose::yes;
 }
 
 /// A weight-gradient GEMM multiplies another microbatch's activation.
 inline int wrong_microbatch_in_gemm(program::ProgramSet& set) {
   RankProgram& program = set.programs.front();
-  const auto is_weight_gradient = [](const Op& op) {
-    return op.place.phase == Phase::backward &&
-           std::get<Gemm>(op.payload).transpose_a == program::Transpose::yes;
-  };
-  for (Op* op : ops_with<Gemm>(program.step().ops)) {
-    if (!is_weight_gradient(*op)) continue;
-    Slice& mine = std::get<Gemm>(op->payload).a.slice;
-    for (Op* other : ops_with<Gemm>(program.step().ops)) {
-      if (!is_weight_gradient(*other) || other->place.layer != op->place.layer ||
-          other->place.microbatch != op->place.microbatch + 1) {
+  return in_first<Gemm>(program.step().ops, [&](const Op& op, Gemm& gemm) {
+    if (!is_weight_gradient(op, gemm)) return false;
+    Slice& mine = gemm.a.slice;
+    return in_first<Gemm>(program.step().ops, [&](const Op& other, const Gemm& of_other) {
+             const Slice& theirs = of_other.a.slice;
+             // Buffers that live one after the other may share storage: those hold the right data.
+             if (!is_weight_gradient(other, of_other) || other.place.layer != op.place.layer ||
+                 other.place.microbatch != op.place.microbatch + 1 || theirs.count != mine.count ||
+                 program.buffers[theirs.buffer].offset == program.buffers[mine.buffer].offset) {
+               return false;
+             }
+             mine = theirs;
+             return true;
+           }) == 1;
+  });
+}
+
+/// Calls change(first, second) for two sends of the first stage whose storage differs.
+template <class Change>
+int for_two_sends(program::ProgramSet& set, const Change& change) {
+  RankProgram& program = set.programs.front();
+  Slice* before = nullptr;
+  for (Op* op : ops_with<Exchange>(program.step().ops)) {
+    for (program::Transfer& transfer : std::get<Exchange>(op->payload).transfers) {
+      if (transfer.direction != program::Direction::send) continue;
+      Slice* const first = std::exchange(before, &transfer.slice);
+      if (first == nullptr ||
+          program.buffers[first->buffer].offset == program.buffers[transfer.slice.buffer].offset) {
         continue;
       }
-      // Buffers that live one after the other may share storage: those hold the right data.
-      const Slice& theirs = std::get<Gemm>(other->payload).a.slice;
-      if (theirs.count != mine.count ||
-          program.buffers[theirs.buffer].offset == program.buffers[mine.buffer].offset) {
-        continue;
-      }
-      mine = theirs;
+      change(*first, transfer.slice);
       return 1;
     }
   }
   return 0;
-}
-
-/// The sends of the first stage to the next.
-inline std::vector<Slice*> sends_of_first_stage(program::ProgramSet& set) {
-  std::vector<Slice*> sends;
-  for (Op* op : ops_with<Exchange>(set.programs.front().step().ops)) {
-    for (program::Transfer& transfer : std::get<Exchange>(op->payload).transfers) {
-      if (transfer.direction == program::Direction::send) sends.push_back(&transfer.slice);
-    }
-  }
-  return sends;
-}
-
-/// Calls plant(first, second) for two sends whose storage differs; returns whether there are any.
-template <class Change>
-int for_two_sends(program::ProgramSet& set, const Change& change) {
-  const auto sends = sends_of_first_stage(set);
-  for (std::size_t i = 1; i < sends.size(); ++i) {
-    const auto& buffers = set.programs.front().buffers;
-    if (buffers[sends[i - 1]->buffer].offset == buffers[sends[i]->buffer].offset) continue;
-    change(*sends[i - 1], *sends[i]);
-    return 1;
-  }
-  return 0;
-}
-
-inline int wrong_microbatch_in_exchange(program::ProgramSet& set) {
-  return for_two_sends(set, [](Slice& first, const Slice& second) { first = second; });
-}
-
-inline int swapped_sends(program::ProgramSet& set) {
-  return for_two_sends(set, [](Slice& first, Slice& second) { std::swap(first, second); });
 }
 
 /// Every tp rank fills a weight with the columns (rows) of the first.
@@ -209,9 +159,8 @@ inline int weight_of_the_neighbour(program::ProgramSet& set) {
   RankProgram& program = set.programs.front();
   return in_first<Fill>(program.setup.ops, [&](Op&, Fill& fill) {
     auto& step = fill.shard.steps[static_cast<std::size_t>(Axis::tp)];
-    if (program.buffers[fill.dst.buffer].role != Role::weight || step == 0) return false;
-    step = 0;
-    return true;
+    if (program.buffers[fill.dst.buffer].role != Role::weight) return false;
+    return std::exchange(step, 0) != 0;
   });
 }
 
@@ -235,34 +184,28 @@ inline int residual_of_the_neighbour(program::ProgramSet& set) {
                         [](Op&, Gemm& gemm) { return std::exchange(gemm.c.slice.step, 0) != 0; });
 }
 
-inline int shifted_update(program::ProgramSet& set) {
-  const auto found = updates(set.programs.front());
-  if (found.size() < 2) return 0;
-  found.front()->weight.offset += 1;
-  return 1;
+/// Changes the first update.
+template <class Change>
+int in_first_update(program::ProgramSet& set, const Change& change) {
+  return in_first<Update>(set.programs.front().step().ops, [&](Op&, Update& update) {
+    change(update);
+    return true;
+  });
 }
 
 inline int update_one_short(program::ProgramSet& set) {
-  Update& update = *updates(set.programs.front()).front();
-  for (Slice* slice :
-       {&update.weight, &update.master, &update.gradient, &update.moment1, &update.moment2}) {
-    if (slice->buffer != program::no_buffer) slice->count -= 1;
-  }
-  return 1;
-}
-
-inline int forgotten_update(program::ProgramSet& set) {
-  updates(set.programs.front()).front()->rate = 0;
-  return 1;
+  return in_first_update(set, [](Update& update) {
+    for (Slice* slice :
+         {&update.weight, &update.master, &update.gradient, &update.moment1, &update.moment2}) {
+      if (slice->buffer != program::no_buffer) slice->count -= 1;
+    }
+  });
 }
 
 /// A microbatch's weight gradient replaces those before it.
 inline int lost_accumulation(program::ProgramSet& set) {
   return in_first<Gemm>(set.programs.front().step().ops, [](const Op& op, Gemm& gemm) {
-    if (op.place.phase != Phase::backward || op.place.microbatch == 0 || gemm.beta != 1 ||
-        gemm.transpose_a == program::Transpose::no) {
-      return false;
-    }
+    if (!is_weight_gradient(op, gemm) || op.place.microbatch == 0 || gemm.beta != 1) return false;
     gemm.beta = 0;
     return true;
   });
@@ -270,23 +213,55 @@ inline int lost_accumulation(program::ProgramSet& set) {
 
 }  // namespace plant
 
+using Set = program::ProgramSet;
+
 inline constexpr std::array plants{
     Plant{"every tp all-reduce skipped", mesh::Axis::tp, plant::skip_all<mesh::Axis::tp>, true},
-    Plant{"the first tp all-reduce skipped", mesh::Axis::tp, plant::skip_first_tp},
+    Plant{"the first tp all-reduce skipped", mesh::Axis::tp,
+          [](Set& set) {
+            const auto found = plant::all_reduces(set.programs.front(), mesh::Axis::tp);
+            if (found.empty()) return 0;
+            found.front()->axes = plant::nobody_else;
+            return 1;
+          }},
     Plant{"the last tp all-reduce skipped", mesh::Axis::tp, plant::skip_last<mesh::Axis::tp>, true},
     Plant{"every dp all-reduce skipped", mesh::Axis::dp, plant::skip_all<mesh::Axis::dp>, true},
     Plant{"one dp bucket skipped", mesh::Axis::dp, plant::skip_last<mesh::Axis::dp>, true},
-    Plant{"bucket one element short", mesh::Axis::dp, plant::bucket_one_short},
-    Plant{"bucket begins one element early", mesh::Axis::dp, plant::bucket_one_early},
-    Plant{"bucket boundary one element late", mesh::Axis::dp, plant::bucket_boundary_late},
+    Plant{"bucket one element short", mesh::Axis::dp,
+          [](Set& set) { return plant::move_bucket(set, 0, 0, -1); }},
+    // Its last element of the first bucket is reduced with the second one too.
+    Plant{"bucket begins one element early", mesh::Axis::dp,
+          [](Set& set) { return plant::move_bucket(set, 1, -1, 0); }},
+    // The first bucket takes the first element of the second, before that one is complete.
+    Plant{"bucket boundary one element late", mesh::Axis::dp,
+          [](Set& set) {
+            return plant::move_bucket(set, 0, 0, 1) + plant::move_bucket(set, 1, 1, 0);
+          }},
     Plant{"wrong microbatch in a GEMM", {}, plant::wrong_microbatch_in_gemm},
-    Plant{"wrong microbatch sent", mesh::Axis::pp, plant::wrong_microbatch_in_exchange, true},
-    Plant{"two sends swapped", mesh::Axis::pp, plant::swapped_sends, true},
+    Plant{"wrong microbatch sent", mesh::Axis::pp,
+          [](Set& set) {
+            return plant::for_two_sends(set, [](auto& first, auto& second) { first = second; });
+          },
+          true},
+    Plant{"two sends swapped", mesh::Axis::pp,
+          [](Set& set) {
+            return plant::for_two_sends(set, [](auto& a, auto& b) { std::swap(a, b); });
+          },
+          true},
     Plant{"weight of the neighbour", mesh::Axis::tp, plant::weight_of_the_neighbour},
     Plant{"weight one row further on", {}, plant::shifted_weight_in_gemm},
-    Plant{"update one element further on", {}, plant::shifted_update, true},
+    Plant{"update one element further on",
+          {},
+          [](Set& set) {
+            return plant::in_first_update(set, [](auto& update) { update.weight.offset += 1; });
+          },
+          true},
     Plant{"update one element short", {}, plant::update_one_short},
-    Plant{"update forgotten", {}, plant::forgotten_update, true},
+    Plant{
+        "update forgotten",
+        {},
+        [](Set& set) { return plant::in_first_update(set, [](auto& update) { update.rate = 0; }); },
+        true},
     Plant{"gradient not accumulated", {}, plant::lost_accumulation},
 };
 /// For outputs that are gathered.

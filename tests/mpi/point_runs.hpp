@@ -2,16 +2,44 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/error.hpp"
+#include "executor/host/host.hpp"
 #include "runner/measure_point.hpp"
 #include "runner/plan/site.hpp"
 #include "runner/watch/progress.hpp"
+#include "tests/support/options.hpp"
+
+/// Points to run in tests, and an executor that tells what it has been asked to do.
 
 namespace isoscale::runner {
+
+/// Steps take well under a millisecond.
+inline workloads::Request small_request() {
+  return {.model = workloads::test_model(
+              "hidden=32 ffn=64 heads=8 head_size=4 layers=8 sequence=8 vocabulary=32"),
+          .options = {{"microbatch", "1"}, {"microbatches", "8"}}};
+}
+
+/// The request at a mesh, and its programs.
+inline std::pair<workloads::Request, program::ProgramSet> small_request_on(
+    std::string_view workload, const mesh::Shape& mesh) {
+  const workloads::Workload& known = workloads::find_workload(workload);
+  const workloads::Request request = known.scale(small_request(), mesh, workloads::Scaling::strong);
+  return {request, known.build(request)};
+}
+
+inline program::BufferId weights_of(const program::RankProgram& program) {
+  program::BufferId id = 0;
+  while (program.buffers[id].role != program::Role::weight) ++id;
+  return id;
+}
 
 /// An effort that is precise enough as soon as `half_width` is.
 inline plan::Effort effort_of(double max_time, std::optional<double> half_width, int trace_steps) {
@@ -57,6 +85,52 @@ struct PointRuns {
   std::vector<machine::MachineFacts> facts = plan::gather_facts(world);
   plan::Site site = plan::make_site(world, executor.describe(), facts);
   watch::Progress progress{watch::Progress::Style::silent, 1};
+};
+
+/// The counts tell what an ObservedExecutor has been asked to do on this rank.
+struct Observed {
+  int prepared = 0;
+  int steps = 0;
+};
+
+class ObservedSession final : public executor::ForwardingSession {
+ public:
+  ObservedSession(std::unique_ptr<executor::Session> inner, Observed& observed)
+      : ForwardingSession(std::move(inner)), observed_(observed) {}
+
+  using Session::play;
+  executor::PlayTime play(const executor::Play& what) override {
+    if (what.section == program::Section::step) ++observed_.steps;
+    return ForwardingSession::play(what);
+  }
+
+ private:
+  Observed& observed_;
+};
+
+/// The host executor, counting, and out of memory when told to be.
+class ObservedExecutor final : public executor::Executor {
+ public:
+  [[nodiscard]] const executor::Description& describe() const override {
+    return inner_->describe();
+  }
+  using Executor::prepare;
+  [[nodiscard]] std::unique_ptr<executor::Session> prepare(
+      const program::ProgramSet& set, const comm::Communicator& point,
+      const executor::SessionOptions& options) override {
+    // Collective first, as the interface asks: a rank that throws leaves nobody waiting.
+    auto session = inner_->prepare(set, point, options);
+    ++observed.prepared;
+    if (fail_at == observed.prepared) throw base::Error("no memory is left, says the test");
+    return std::make_unique<ObservedSession>(std::move(session), observed);
+  }
+
+  Observed observed;
+  std::optional<int> fail_at;  ///< the how-manieth prepare fails on this rank
+
+ private:
+  std::unique_ptr<executor::Executor> inner_ =
+      executor::make_host_executor({.streams = executor::HostStreams::folded});
 };
 
 }  // namespace isoscale::runner

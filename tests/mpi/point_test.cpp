@@ -4,7 +4,6 @@
 // One point on part of a world: who plays, who sleeps, and what a failure leaves behind.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -12,15 +11,14 @@
 #include <string>
 
 #include "machine/device_sampler.hpp"
-#include "tests/mpi/observed.hpp"
 #include "tests/mpi/point_runs.hpp"
-#include "tests/mpi/small_points.hpp"
 
 namespace isoscale::runner {
 namespace {
 
 using results::PointData;
 using results::PointStatus;
+using testing::AllOf;
 using testing::HasSubstr;
 
 struct Wanted {
@@ -53,6 +51,12 @@ class Point : public testing::Test {
     executor_.observed = {};
     return runs_.run(point, config, effort_of(wanted.max_time, wanted.half_width, 2));
   }
+  /// Collective: of a point that goes well.
+  PointData good(const Wanted& wanted) {
+    PointData data = run(wanted);
+    EXPECT_EQ(data.status, PointStatus::ok) << data.reason;
+    return data;
+  }
   /// This rank's number of played steps, by rank, on every rank.
   [[nodiscard]] std::vector<std::int64_t> steps_by_rank() const {
     return world_.all_gather(executor_.observed.steps);
@@ -74,8 +78,7 @@ double cpu_seconds() {
 
 TEST_F(Point, OnAllRanksIsVerifiedMeasuredAndCollected) {
   const int ranks = world_.size();
-  const PointData data = run({.ranks = ranks, .max_time = 3600});
-  EXPECT_EQ(data.status, PointStatus::ok) << data.reason;
+  const PointData data = good({.ranks = ranks, .max_time = 3600});
   EXPECT_EQ(data.verified, std::optional{true}) << data.verification;
   EXPECT_EQ(data.stopped_because, world_.rank() == 0 ? "precision" : data.stopped_because);
   if (world_.rank() != 0) return;
@@ -84,15 +87,13 @@ TEST_F(Point, OnAllRanksIsVerifiedMeasuredAndCollected) {
   EXPECT_EQ(data.flop_of_rank.size(), static_cast<std::size_t>(ranks));
   EXPECT_EQ(data.traced.size(), data.step_times.size());
   EXPECT_FALSE(data.warm_up_rule.empty());
-  EXPECT_EQ(data.looks.made, 1);
   EXPECT_GT(data.looks.planned, 1);
-  EXPECT_EQ(data.looks.growth, 1.5);
+  EXPECT_EQ(std::pair(data.looks.made, data.looks.growth), std::pair(1, 1.5));
   ASSERT_FALSE(data.op_sums.empty());
   for (const results::OpSums& sums : data.op_sums) {
     EXPECT_EQ(data.traced.at(sums.step), 1);
-    for (const auto* of_rank :
-         {&sums.gemm, &sums.other_compute, &sums.copies, &sums.communication}) {
-      EXPECT_EQ(of_rank->size(), static_cast<std::size_t>(ranks));
+    for (const auto* of : {&sums.gemm, &sums.other_compute, &sums.copies, &sums.communication}) {
+      EXPECT_EQ(of->size(), static_cast<std::size_t>(ranks));
     }
     for (int rank = 0; rank < ranks; ++rank) {
       const auto at = static_cast<std::size_t>(rank);
@@ -106,8 +107,7 @@ TEST_F(Point, OnAllRanksIsVerifiedMeasuredAndCollected) {
 }
 
 TEST_F(Point, KeepsSpansOfChosenRanksOnly) {
-  const PointData data = run({.ranks = world_.size(), .trace_ranks = 1});
-  EXPECT_EQ(data.status, PointStatus::ok) << data.reason;
+  const PointData data = good({.ranks = world_.size(), .trace_ranks = 1});
   if (world_.rank() != 0) return;
   ASSERT_EQ(data.traces.size(), 2U);
   for (const timeline::Timeline& step : data.traces) {
@@ -131,8 +131,8 @@ TEST_F(Point, KeepsSpansOfChosenRanksOnly) {
 }
 
 TEST_F(Point, IsSampledBesideItsLoop) {
-  const PointData data = run({.ranks = world_.size(), .max_time = 0.5, .half_width = std::nullopt});
-  EXPECT_EQ(data.status, PointStatus::ok) << data.reason;
+  const PointData data =
+      good({.ranks = world_.size(), .max_time = 0.5, .half_width = std::nullopt});
   if (world_.rank() != 0) return;
   ASSERT_TRUE(data.measured_seconds.has_value());
   EXPECT_GT(*data.measured_seconds, 0);
@@ -150,13 +150,6 @@ TEST_F(Point, IsSampledBesideItsLoop) {
     EXPECT_GE(series.time.back(), *data.measured_seconds) << series.quantity;
   }
   EXPECT_EQ(clocks, told);
-}
-
-TEST_F(Point, OfWhichOthersAreCopiesIsSampledAlone) {
-  const PointData data = run({.ranks = world_.size() / 2, .fill = settings::FillIdle::replicas});
-  EXPECT_EQ(data.status, PointStatus::ok) << data.reason;
-  if (world_.rank() != 0) return;
-  for (const results::DeviceSeries& series : data.device_series) EXPECT_EQ(series.rank, 0);
 }
 
 TEST_F(Point, RanksOutsideSleep) {
@@ -177,27 +170,25 @@ TEST_F(Point, RanksOutsideSleep) {
   }
 }
 
-TEST_F(Point, ReplicasPlayAsLongAsThePoint) {
+TEST_F(Point, ReplicasPlayAsLongAsThePointThatIsSampledAlone) {
   const int ranks = world_.size() / 2;
-  const PointData data = run({.ranks = ranks,
-                              .fill = settings::FillIdle::replicas,
-                              .max_time = 0.3,
-                              .half_width = std::nullopt});
-  EXPECT_EQ(data.status, PointStatus::ok) << data.reason;
+  const PointData data = good({.ranks = ranks,
+                               .fill = settings::FillIdle::replicas,
+                               .max_time = 0.3,
+                               .half_width = std::nullopt});
   const auto steps = steps_by_rank();
   EXPECT_GT(steps[0], 0);
   EXPECT_THAT(steps, testing::Each(steps[0]));
-  if (world_.rank() == 0) {
-    EXPECT_EQ(data.step_times.front().size(), static_cast<std::size_t>(ranks));
-  }
+  if (world_.rank() != 0) return;
+  EXPECT_EQ(data.step_times.front().size(), static_cast<std::size_t>(ranks));
+  for (const results::DeviceSeries& series : data.device_series) EXPECT_EQ(series.rank, 0);
 }
 
 TEST_F(Point, RanksLeftOverByReplicasSleep) {
   // Three of four ranks: the fourth alone is no replica.
   if (world_.size() != 4) GTEST_SKIP() << "needs four ranks";
   const PointData data =
-      run({.ranks = 3, .fill = settings::FillIdle::replicas, .microbatches = "12"});
-  EXPECT_EQ(data.status, PointStatus::ok) << data.reason;
+      good({.ranks = 3, .fill = settings::FillIdle::replicas, .microbatches = "12"});
   const auto steps = steps_by_rank();
   EXPECT_GT(steps[2], 0);
   EXPECT_EQ(steps[3], 0);
@@ -210,14 +201,12 @@ TEST_F(Point, ThatCannotBePreparedOnOneRankFailsOnAllAndTheNextOneRuns) {
     if (world_.rank() == unlucky) executor_.fail_at = prepare;
     const PointData failed = run({.ranks = ranks});
     EXPECT_EQ(failed.status, PointStatus::failed);
-    EXPECT_THAT(failed.reason, HasSubstr("no memory is left"));
-    EXPECT_THAT(failed.reason, HasSubstr(fmt::format("rank {}", unlucky)));
+    EXPECT_THAT(failed.reason,
+                AllOf(HasSubstr("no memory"), HasSubstr(fmt::format("rank {}", unlucky))));
     // It never came to a measured step: two of the twin at most.
     EXPECT_LE(executor_.observed.steps, 2 * (prepare - 1));
     executor_.fail_at.reset();
-    const PointData next = run({.ranks = ranks});
-    EXPECT_EQ(next.status, PointStatus::ok) << next.reason;
-    EXPECT_TRUE(next.reason.empty());
+    EXPECT_TRUE(good({.ranks = ranks}).reason.empty());
   }
 }
 
@@ -225,14 +214,14 @@ TEST_F(Point, FailureIsKnownToTheRanksThatSleep) {
   if (world_.rank() == 0) executor_.fail_at = 2;
   const PointData data = run({});
   EXPECT_EQ(data.status, PointStatus::failed);
-  EXPECT_EQ(data.reason.find("no memory is left") != std::string::npos, world_.rank() == 0);
+  EXPECT_EQ(data.reason.find("no memory") != std::string::npos, world_.rank() == 0);
 }
 
 TEST_F(Point, FailureOfAReplicaFailsThePoint) {
   if (world_.rank() == world_.size() - 1) executor_.fail_at = 1;
   const PointData data = run({.ranks = world_.size() / 2, .fill = settings::FillIdle::replicas});
   EXPECT_EQ(data.status, PointStatus::failed);
-  EXPECT_THAT(data.reason, HasSubstr("no memory is left"));
+  EXPECT_THAT(data.reason, HasSubstr("no memory"));
 }
 
 TEST_F(Point, ThatIsSkippedKeepsItsReason) {
@@ -245,35 +234,30 @@ TEST_F(Point, ThatIsSkippedKeepsItsReason) {
   EXPECT_EQ(executor_.observed.prepared, 0);
 }
 
-/// Collective: a run of the first planned point takes the memory that the plan says, to the byte.
-void expect_planned_memory(const PointData& data, const plan::PlannedPoint& planned,
-                           int world_rank) {
-  ASSERT_EQ(data.status, PointStatus::ok) << data.reason;
-  if (world_rank != 0) return;
-  ASSERT_FALSE(data.memory_of_rank.empty());
-  EXPECT_EQ(std::ranges::max(data.memory_of_rank),
-            static_cast<double>(planned.memory_per_rank->value()));
-}
-
 TEST_F(Point, TakesTheMemoryThatThePlanSays) {
   const int ranks = world_.size();
-  std::map<std::string, units::Bytes> planned;
+  /// Collective: runs the first planned point, which takes as many bytes as the plan says.
+  const auto memory_of = [&](const settings::RunConfig& config) {
+    const plan::PlannedPoint planned = plan::make_plan(config, runs_.site).points.front();
+    const PointData data = run(planned, config, {.ranks = ranks});
+    EXPECT_EQ(data.status, PointStatus::ok) << data.reason;
+    const auto bytes = static_cast<double>(planned.memory_per_rank->value());
+    if (world_.rank() == 0) {
+      EXPECT_EQ(std::ranges::max(data.memory_of_rank), bytes);
+    }
+    return bytes;
+  };
+  std::map<std::string, double> bytes;
   for (const std::string zero : {"0", "1", "2", "3"}) {
     SCOPED_TRACE("zero=" + zero);
-    const Wanted wanted{.ranks = ranks};
-    settings::RunConfig config = config_of(wanted);
-    config.experiments[0].base.options["zero"] = zero;
-    config.experiments[0].base.options["optimizer"] = "adam";
-    config.experiments[0].base.options["bucket"] = "8KiB";
-    const plan::Plan plan = plan::make_plan(config, runs_.site);
-    planned[zero] = *plan.points.front().memory_per_rank;
-    expect_planned_memory(run(plan.points.front(), config, wanted), plan.points.front(),
-                          world_.rank());
+    settings::RunConfig config = config_of({.ranks = ranks});
+    for (const auto& [key, value] :
+         workloads::options_of("optimizer=adam bucket=8KiB zero=" + zero)) {
+      config.experiments[0].base.options[key] = value;
+    }
+    bytes[zero] = memory_of(config);
     config.soak = units::Seconds{0.01};
-    const plan::Plan soaked = plan::make_plan(config, runs_.site);
-    EXPECT_GT(*soaked.points.front().memory_per_rank, planned[zero]);
-    expect_planned_memory(run(soaked.points.front(), config, wanted), soaked.points.front(),
-                          world_.rank());
+    EXPECT_GT(memory_of(config), bytes[zero]);
   }
   // ZeRO 1 keeps two f32 moments of 1/n of the weights; the host copies one part of a bucket aside.
   const workloads::Model& model = small_request().model;
@@ -281,9 +265,8 @@ TEST_F(Point, TakesTheMemoryThatThePlanSays) {
                      (4.0 * model.hidden * model.hidden + 2.0 * model.hidden * model.ffn);
   const double saved = 2 * 4 * psi * (1 - 1.0 / ranks);
   const double aside = 3 * 8192.0 / ranks;  // a bucket is closed once it has 8 KiB
-  const auto bytes = [&](const char* zero) { return static_cast<double>(planned[zero].value()); };
-  EXPECT_GE(bytes("0") - bytes("1"), saved - aside);
-  EXPECT_LE(bytes("0") - bytes("1"), saved + 4096);
+  EXPECT_GE(bytes["0"] - bytes["1"], saved - aside);
+  EXPECT_LE(bytes["0"] - bytes["1"], saved + 4096);
 }
 
 }  // namespace

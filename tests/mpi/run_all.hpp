@@ -32,8 +32,7 @@ class FailurePrinter final : public testing::EmptyTestEventListener {
   int rank_;
 };
 
-/// Collective: runs all tests on every rank; 1 on all when one failed on any, else 0. Only rank 0
-/// prints what goes well.
+/// Collective: runs all tests; 1 on all ranks when one failed on any, else 0.
 inline int run_all_tests(const comm::Communicator& world) {
   if (world.rank() != 0) {
     testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();

@@ -4,39 +4,44 @@
 // Bits flipped in replayed steps are all found, and on the right rank; nothing is where none are.
 // ISOSCALE_FLIPS: how many are flipped in all.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstdlib>
 
 #include "executor/executor.hpp"
 #include "executor/host/host.hpp"
 #include "runner/measure/step_check.hpp"
-#include "tests/mpi/small_points.hpp"
+#include "tests/mpi/point_runs.hpp"
 
 namespace isoscale::runner {
 namespace {
 
+using measure::SoakResult;
 using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+
+constexpr units::Seconds hour{3600};
 
 std::uint64_t wanted_flips() {
   const char* const text = std::getenv("ISOSCALE_FLIPS");
   return text == nullptr ? 24 : std::stoull(text);
 }
 
+/// A point of small steps, played once, whose replays are compared.
 struct Soaked {
-  Soaked(const char* workload, const mesh::Shape& mesh, const comm::Communicator& point,
-         std::optional<int> flipping, std::uint64_t seed)
-      : set(small_request_on(workload, mesh).second) {
+  Soaked(const char* workload, const mesh::Shape& mesh, comm::Communicator on,
+         std::optional<int> flipping = std::nullopt, std::uint64_t seed = 1)
+      : set(small_request_on(workload, mesh).second), point(std::move(on)) {
     check.emplace(set, flipping);
     soak.emplace(set, *check, seed);
     session = executor->prepare(set, point);
     session->play(program::Section::setup, executor::Trace::off);
     session->play(program::Section::step, executor::Trace::off);
   }
+  measure::SoakResult run(const measure::SoakEnd& end) {
+    return soak->run(*session, point, end, [](auto&) {});
+  }
 
   program::ProgramSet set;
+  comm::Communicator point;
   std::optional<measure::StepCheck> check;
   std::optional<measure::Soak> soak;
   std::unique_ptr<executor::Executor> executor =
@@ -59,10 +64,9 @@ TEST(Soak, FindsEveryFlippedBitOnItsRankAndNothingElse) {
   for (const auto& [workload, mesh] : points) {
     for (const int flipping : {0, world.size() - 1}) {
       SCOPED_TRACE(testing::Message() << workload << " " << flipping);
-      Soaked soaked{workload, mesh, world, flipping, 17 + flipped};
-      const measure::SoakResult result =
-          soaked.soak->run(*soaked.session, world,
-                           {.time = units::Seconds{3600}, .replays = 2 * each}, [](auto&) {});
+      const SoakResult result =
+          Soaked{workload, mesh, comm::Communicator::world(), flipping, 17 + flipped}.run(
+              {.time = hour, .replays = 2 * each});
       ASSERT_EQ(result.replays, 2 * each);
       ASSERT_EQ(result.differing.size(), each);
       for (std::size_t i = 0; i < each; ++i) {
@@ -82,20 +86,18 @@ TEST(Soak, FindsEveryFlippedBitOnItsRankAndNothingElse) {
 }
 
 TEST(Soak, FindsNothingWhereNothingIsWrong) {
-  const auto world = comm::Communicator::world();
-  for (const auto& [workload, mesh] : kinds(world.size())) {
-    Soaked soaked{workload, mesh, world, std::nullopt, 1};
-    const measure::SoakResult result = soaked.soak->run(
-        *soaked.session, world, {.time = units::Seconds{3600}, .replays = 10}, [](auto&) {});
+  for (const auto& [workload, mesh] : kinds(comm::Communicator::world().size())) {
+    const SoakResult result =
+        Soaked{workload, mesh, comm::Communicator::world()}.run({.time = hour, .replays = 10});
     EXPECT_EQ(result.replays, 10U);
-    EXPECT_THAT(result.differing, IsEmpty()) << workload << ": " << measure::soak_text(result);
-    EXPECT_THAT(measure::soak_text(result), HasSubstr("left the same bits"));
+    EXPECT_TRUE(result.differing.empty()) << workload << ": " << measure::soak_text(result);
+    EXPECT_THAT(measure::soak_text(result), testing::HasSubstr("same bits"));
   }
 }
 
 TEST(Soak, EndsInTimeAndLeavesTheStateAsItWas) {
   const auto world = comm::Communicator::world();
-  Soaked soaked{"dp", {.dp = world.size()}, world, std::nullopt, 1};
+  Soaked soaked{"dp", {.dp = world.size()}, comm::Communicator::world()};
   const program::RankProgram& program = soaked.set.of(world.rank());
   const auto weights = [&] {
     std::vector<std::byte> all;
@@ -109,8 +111,7 @@ TEST(Soak, EndsInTimeAndLeavesTheStateAsItWas) {
     return all;
   };
   const std::vector<std::byte> before = weights();
-  const measure::SoakResult result =
-      soaked.soak->run(*soaked.session, world, {.time = units::Seconds{0.2}}, [](auto&) {});
+  const SoakResult result = soaked.run({.time = units::Seconds{0.2}});
   if (world.rank() == 0) {  // its clock decides
     EXPECT_GE(result.time.value(), 0.2);
   }
@@ -120,10 +121,9 @@ TEST(Soak, EndsInTimeAndLeavesTheStateAsItWas) {
 
 TEST(Soak, NamesTheRankInTheWorld) {
   const auto world = comm::Communicator::world();
-  const auto point = world.split(0, -world.rank());
-  Soaked soaked{"dp", {.dp = world.size()}, point, 0, 7};
-  const measure::SoakResult result = soaked.soak->run(
-      *soaked.session, point, {.time = units::Seconds{3600}, .replays = 2}, [](auto&) {});
+  const mesh::Shape mesh{.dp = world.size()};
+  const SoakResult result =
+      Soaked{"dp", mesh, world.split(0, -world.rank()), 0, 7}.run({.time = hour, .replays = 2});
   ASSERT_EQ(result.differing.size(), 1U);
   EXPECT_THAT(result.differing[0].ranks, ElementsAre(0));
   EXPECT_THAT(result.differing[0].sentence,
@@ -155,18 +155,13 @@ class OnceWrong final : public executor::ForwardingSession {
 
 TEST(Soak, AFirstReplayThatIsWrongIsOneThatDiffers) {
   const auto world = comm::Communicator::world();
-  Soaked soaked{"dp", {.dp = world.size()}, world, std::nullopt, 1};
-  const auto& buffers = soaked.set.of(world.rank()).buffers;
-  program::BufferId weights = 0;
-  while (buffers[weights].role != program::Role::weight) ++weights;
-  std::unique_ptr<executor::Session> session = std::move(soaked.session);
+  Soaked soaked{"dp", {.dp = world.size()}, comm::Communicator::world()};
   if (world.rank() == 1) {
-    session =
-        std::make_unique<OnceWrong>(std::move(session), soaked.check->checked().section,
-                                    program::Slice{.buffer = weights, .offset = 3, .count = 1});
+    const program::Slice weight{.buffer = weights_of(soaked.set.of(1)), .offset = 3, .count = 1};
+    soaked.session = std::make_unique<OnceWrong>(std::move(soaked.session),
+                                                 soaked.check->checked().section, weight);
   }
-  const measure::SoakResult result =
-      soaked.soak->run(*session, world, {.time = units::Seconds{3600}, .replays = 8}, [](auto&) {});
+  const SoakResult result = soaked.run({.time = hour, .replays = 8});
   ASSERT_EQ(result.differing.size(), 1U) << measure::soak_text(result);
   EXPECT_EQ(result.differing[0].replay, 2U);
   EXPECT_THAT(result.differing[0].ranks, ElementsAre(1));

@@ -17,27 +17,23 @@
 
 #include "executor/host/host.hpp"
 #include "mesh/request.hpp"
+#include "program/check.hpp"
+#include "program/outline.hpp"
 #include "runner/measure/twin_check.hpp"
 #include "tests/executor/emulating_executor.hpp"
-#include "workloads/registry.hpp"
+#include "tests/support/options.hpp"
+#include "workloads/api/workload.hpp"
 
 /// Points to verify: meshes x models x nine choices with two levels each.
 namespace isoscale::runner {
 
 /// Grouped query heads and a gated MLP; divides by 2, 3, 4 and 6.
 inline workloads::Model gated_model() {
-  return {.name = "gated",
-          .source = "test",
-          .hidden = 96,
-          .ffn = 288,
-          .heads = 24,
-          .kv_heads = 12,
-          .head_size = 16,
-          .gated_mlp = true,
-          .layers = 12,
-          .sequence = 32,
-          .vocabulary = 192,
-          .tied_embedding = false};
+  workloads::Model model = workloads::test_model(
+      "hidden=96 ffn=288 heads=24 kv_heads=12 head_size=16 gated=1 layers=12 sequence=32 "
+      "vocabulary=192");
+  model.tied_embedding = false;
+  return model;
 }
 
 inline std::array<workloads::Model, 3> twin_models() {
@@ -97,13 +93,11 @@ class Levels {
   unsigned bits_;  ///< of the factors that are left, next one lowest
 };
 
-/// The point of a mesh with these levels of what `base` leaves open; none when the mesh does not
-/// divide its model.
+/// The point of a mesh with these levels of what `base` leaves open, if the mesh fits its model.
 inline std::vector<TwinCase> twin_case(const mesh::Shape& mesh, workloads::Request base,
                                        Levels level) {
-  base.options.insert({{"microbatch", "2"},
-                       {"microbatches", "24"},
-                       {"schedule", level("1f1b", "gpipe")},
+  base.options.merge(workloads::options_of("microbatch=2 microbatches=24"));
+  base.options.insert({{"schedule", level("1f1b", "gpipe")},
                        {"overlap", level("on", "off")},
                        {"tp_output", level("reduce", "gather")},
                        {"vocabulary", level("off", "on")},
@@ -114,18 +108,16 @@ inline std::vector<TwinCase> twin_case(const mesh::Shape& mesh, workloads::Reque
   const auto scaling = level(workloads::Scaling::strong, workloads::Scaling::weak);
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");
   if (mesh::violation(mesh, hybrid.limits(base, scaling))) return {};
-  TwinCase result{
-      .name = fmt::format("{} on {}, {}, {}, {}", base.model.name, mesh::to_string(mesh),
-                          program::name(base.precision), workloads::name(scaling),
-                          streams == executor::HostStreams::folded ? "folded" : "threads"),
-      .request = hybrid.scale(base, mesh, scaling),
-      .streams = streams};
-  for (const auto& [key, value] : base.options) result.name += fmt::format(" {}={}", key, value);
-  return {result};
+  return {
+      TwinCase{.name = fmt::format("{} on {}, {}, {}, {}{}", base.model.name, mesh::to_string(mesh),
+                                   program::name(base.precision), workloads::name(scaling),
+                                   streams == executor::HostStreams::folded ? "folded" : "threads",
+                                   workloads::text_of(base.options)),
+               .request = hybrid.scale(base, mesh, scaling),
+               .streams = streams}};
 }
 
-/// A design in twelve runs (Plackett & Burman, Biometrika 33 (1946) 305) for up to eleven factors:
-/// any two factors meet in all four pairs of levels, three times each.
+/// Plackett & Burman, Biometrika 33 (1946) 305: any two factors meet in all pairs of levels thrice.
 inline std::array<unsigned, 12> covering_levels() {
   constexpr std::array<unsigned, 11> first{1, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0};
   std::array<unsigned, 12> runs{};  // the last has all levels 0
@@ -168,6 +160,31 @@ inline void expect_equal_to_one_rank(const Ranks& ranks, const TwinCase& point,
     EXPECT_GT(verdict.difference.value_or(0), *least) << point.name;
   } else if (point.request.precision == program::Precision::f64 && !narrow) {
     EXPECT_LT(verdict.difference.value_or(1), f64_difference) << point.name;
+  }
+}
+
+/// Collective: a point, not its twin, whose messages of some kinds have `least` bytes or more.
+inline void expect_large_messages_arrive(const Ranks& ranks, const char* name,
+                                         workloads::Request base, const mesh::Shape& mesh,
+                                         std::uint64_t least, bool (*counts)(program::OpKind)) {
+  base.keep = workloads::Keep::observables;
+  const workloads::Workload& workload = workloads::find_workload(name);
+  const auto request = workload.scale(base, mesh, workloads::Scaling::strong);
+  const program::ProgramSet set = workload.build(request);
+  program::check(set);
+  std::size_t messages = 0;
+  for (const program::Outline& outline : program::outline(set, program::Section::step).outlines) {
+    for (const program::OutlineOp& op : outline.ops) {
+      if (!counts(op.kind)) continue;
+      ++messages;
+      EXPECT_GE(op.bytes, least) << program::name(op.kind);
+    }
+  }
+  EXPECT_EQ(messages > 0, mesh.size() > 1);
+  for (executor::Executor* executor : {ranks.folded.get(), ranks.threads.get()}) {
+    const auto verdict = measure::verify_programs(set, workload, request, *executor, ranks.world);
+    EXPECT_TRUE(verdict.ok) << mesh::to_string(mesh) << verdict.detail;
+    EXPECT_LT(verdict.difference.value_or(1), f64_difference);
   }
 }
 

@@ -1,17 +1,16 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Every mesh, schedule and option computes what one rank computes: a covering set of them, by what
-// the ranks of a point share.
+// Every mesh, schedule and option of a covering set computes what one rank computes.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "base/error.hpp"
-#include "program/check.hpp"
+#include "program/facts.hpp"
+#include "runner/microbench/rank_speeds.hpp"
 #include "tests/mpi/twin_cases.hpp"
 #include "workloads/registry.hpp"
 #include "workloads/stack/geometry.hpp"
@@ -22,6 +21,7 @@ namespace {
 using mesh::Shape;
 using program::Precision;
 using workloads::Options;
+using workloads::options_of;
 
 TEST(CoveringSet, PairsEveryTwoLevels) {
   for (unsigned a = 0; a < factor_count; ++a) {
@@ -36,241 +36,153 @@ TEST(CoveringSet, PairsEveryTwoLevels) {
   }
 }
 
+using Texts = std::vector<std::string>;  ///< of options
+
 /// Points of a kind: each mesh with each way takes `runs` of the covering levels of what the way
 /// leaves open. The models and `turns` take turns.
 struct Family {
   std::string name;
-  bool (*has)(const Shape& mesh) = [](const Shape& mesh) { return mesh.cp * mesh.ep == 1; };
-  std::vector<Options> ways{{}};
-  std::size_t runs = 2;
-  std::size_t runs_on_many = runs;  ///< on more than four ranks; 0: one of every other way
-  std::vector<Options> turns{{}};
+  bool (*has)(const Shape& mesh);
+  Texts ways;
+  std::size_t runs = 2, runs_on_many = 2;  ///< many: above four ranks; 0: one of every other way
+  Texts turns{""};
   int sequence = 0;                   ///< 0: the model's
   std::vector<Precision> emulated{};  ///< played in these, narrow ones
   std::optional<double> least{};      ///< what rounding changes at least
 };
 
-/// How the ranks of a tp group share rows.
-std::vector<Options> row_ways(const Options& more = {}) {
-  std::vector<Options> ways{{{"sequence_parallel", "on"}},
-                            {{"sequence_parallel", "on"}, {"chunks", "2"}},
-                            {{"sequence_parallel", "on"}, {"chunks", "4"}},
-                            {{"sequence_parallel", "on"}, {"ring", "on"}},
-                            {{"chunks", "2"}},
-                            {{"chunks", "4"}}};
-  ways.emplace_back(more);
-  for (Options& way : ways) way.insert({{"tp_output", "reduce"}, {"stage_layers", "nearest"}});
+Texts each_with(Texts ways, const std::string& more) {
+  for (std::string& way : ways) way += " " + more;
   return ways;
 }
 
-/// The number of these turns has no divisor in common with the numbers of ways, levels and models,
-/// so that every combination of them occurs.
-std::vector<Options> schedule_turns() {
-  return {{{"schedule", "1f1b"}, {"handover", "whole"}},
-          {{"schedule", "gpipe"}, {"handover", "scattered"}},
-          {{"schedule", "interleaved"}, {"handover", "whole"}},
-          {{"schedule", "zb-h1"}, {"handover", "scattered"}},
-          {{"schedule", "1f1b"}, {"handover", "scattered"}},
-          {{"schedule", "gpipe"}, {"handover", "whole"}},
-          {{"schedule", "interleaved"}, {"handover", "scattered"}},
-          {{"schedule", "zb-h1"}, {"handover", "whole"}},
-          {{"schedule", "1f1b"}, {"handover", "whole"}},
-          {{"schedule", "interleaved"}, {"handover", "scattered"}},
-          {{"schedule", "zb-h1"}, {"handover", "whole"}}};
+/// How the ranks of a tp group share rows.
+Texts row_ways() {
+  return each_with(
+      {"sequence_parallel=on", "sequence_parallel=on chunks=2", "sequence_parallel=on chunks=4",
+       "sequence_parallel=on ring=on", "chunks=2", "chunks=4", ""},
+      "tp_output=reduce stage_layers=nearest");
 }
+
+/// So many that every combination with ways, levels and models occurs.
+const Texts schedule_turns{"schedule=1f1b handover=whole",
+                           "schedule=gpipe handover=scattered",
+                           "schedule=interleaved handover=whole",
+                           "schedule=zb-h1 handover=scattered",
+                           "schedule=1f1b handover=scattered",
+                           "schedule=gpipe handover=whole",
+                           "schedule=interleaved handover=scattered",
+                           "schedule=zb-h1 handover=whole",
+                           "schedule=1f1b handover=whole",
+                           "schedule=interleaved handover=scattered",
+                           "schedule=zb-h1 handover=whole"};
 
 /// Elementwise work, and what is recomputed of it and beside it.
-std::vector<Options> layer_ways() {
-  return {{{"elementwise", "on"}, {"recompute", "none"}},
-          {{"elementwise", "on"}, {"recompute", "selective"}},
-          {{"elementwise", "on"}, {"recompute", "full"}},
-          {{"elementwise", "off"}, {"recompute", "selective"}},
-          {{"elementwise", "off"}, {"recompute", "full"}}};
-}
+const Texts layer_ways{"elementwise=on recompute=none", "elementwise=on recompute=selective",
+                       "elementwise=on recompute=full", "elementwise=off recompute=selective",
+                       "elementwise=off recompute=full"};
 
 /// With and without dropped tokens, few and many experts for a token, experts that nobody comes to.
-std::vector<Options> routings() {
-  std::vector<Options> ways{
-      {{"experts", "8"}, {"topk", "2"}},
-      {{"experts", "8"}, {"topk", "1"}, {"skew", "400"}, {"schedule", "gpipe"}},
-      {{"experts", "8"}, {"topk", "3"}, {"skew", "80"}, {"capacity", "1.25"}, {"overlap", "off"}},
-      {{"experts", "8"},
-       {"topk", "2"},
-       {"skew", "120"},
-       {"capacity", "75%"},
-       {"expert_batch", "padded"},
-       {"optimizer", "adam"}},
-      {{"experts", "8"},
-       {"topk", "1"},
-       {"skew", "1000"},
-       {"capacity", "50%"},
-       {"schedule", "zb-h1"},
-       {"vocabulary", "on"}},
-      {{"experts", "16"},
-       {"topk", "4"},
-       {"capacity", "1.0"},
-       {"expert_batch", "padded"},
-       {"schedule", "interleaved"},
-       {"handover", "scattered"},
-       {"input", "pinned"}},
-  };
-  for (Options& way : ways) way.insert({{"tp_output", "reduce"}, {"stage_layers", "nearest"}});
-  return ways;
+Texts routings() {
+  return each_with({"experts=8 topk=2", "experts=8 topk=1 skew=400 schedule=gpipe",
+                    "experts=8 topk=3 skew=80 capacity=1.25 overlap=off",
+                    "experts=8 topk=2 skew=120 capacity=75% expert_batch=padded optimizer=adam",
+                    "experts=8 topk=1 skew=1000 capacity=50% schedule=zb-h1 vocabulary=on",
+                    "experts=16 topk=4 capacity=1.0 expert_batch=padded schedule=interleaved "
+                    "handover=scattered input=pinned"},
+                   "tp_output=reduce stage_layers=nearest");
 }
 
-bool has_replicas(const Shape& mesh) { return mesh.cp * mesh.ep == 1 && mesh.dp > 1; }
+bool is_plain(const Shape& mesh) { return mesh.cp * mesh.ep == 1; }
+bool has_stages(const Shape& mesh) { return is_plain(mesh) && mesh.pp > 1; }
+bool has_tensor_parts(const Shape& mesh) { return is_plain(mesh) && mesh.tp > 1; }
+bool has_replicas(const Shape& mesh) { return is_plain(mesh) && mesh.dp > 1; }
 bool has_no_experts(const Shape& mesh) { return mesh.ep == 1; }
+bool has_parts(const Shape& mesh) { return mesh.ep == 1 && mesh.cp > 1; }
+bool has_two_parts_of_replicas(const Shape& mesh) {
+  return mesh.ep == 1 && mesh.cp == 2 && mesh.dp > 1;
+}
 bool shares_rows(const Shape& mesh) { return mesh.ep == 1 && mesh.dp == 1 && mesh.pp == 1; }
 
-const Options adam_offload{{"offload", "optimizer"}, {"optimizer", "adam"}};
-Options with_managed(Options options) {
-  options["offload_memory"] = "managed";
-  return options;
-}
-Options with_zero(const char* stage, Options options) {
-  options["zero"] = stage;
-  return options;
-}
-
-/// With some microbatches for each of eight replicas.
-Options partitioned(const char* how) { return {{"partition", how}, {"microbatches", "96"}}; }
-
+/// Name, meshes, ways, runs on few and on many ranks, turns, sequence, precisions, and the least.
 std::vector<Family> families() {
-  const Options weights{{"offload", "weights"}};
-  const Options funnel{{"strategy", "funnel"}, {"overlap", "off"}},
-      skewed = partitioned("skewed:3");
-  const auto scheduled = [](Options options, const char* schedule) {
-    options["schedule"] = schedule;
-    return options;
-  };
-  auto parts = row_ways({{"tp_output", "gather"}});
-  parts.push_back({{"tp_output", "reduce"}, {"stage_layers", "nearest"}});
+  using enum Precision;
+  // With some microbatches for each of eight replicas.
+  const std::string skewed = "partition=skewed:3 microbatches=96";
+  auto parts = row_ways();
+  parts.insert(parts.end() - 1, "tp_output=gather stage_layers=nearest");
   return {
-      {.name = "plain", .runs = 12, .runs_on_many = 6},
-      {.name = "schedules",
-       .has = [](const Shape& mesh) { return mesh.cp * mesh.ep == 1 && mesh.pp > 1; },
-       .ways = {{{"schedule", "gpipe"}, {"stage_layers", "nearest"}, {"vocabulary", "on"}},
-                {{"schedule", "1f1b"}, {"handover", "scattered"}, {"input", "pinned"}},
-                {{"schedule", "1f1b"},
-                 {"stage_layers", "nearest"},
-                 {"tp_output", "gather"},
-                 {"handover", "scattered"}},
-                {{"schedule", "interleaved"}, {"v", "2"}},
-                {{"schedule", "interleaved"}, {"v", "3"}, {"overlap", "off"}, {"vocabulary", "on"}},
-                {{"schedule", "interleaved"},
-                 {"v", "2"},
-                 {"stage_layers", "nearest"},
-                 {"handover", "scattered"}},
-                {{"schedule", "zb-h1"}},
-                {{"schedule", "zb-h1"},
-                 {"vocabulary", "on"},
-                 {"optimizer", "adam"},
-                 {"tp_output", "gather"}},
-                {{"schedule", "zb-h1"},
-                 {"overlap", "off"},
-                 {"handover", "scattered"},
-                 {"stage_layers", "nearest"}}},
-       .runs = 1},
-      {.name = "rows",
-       .has = [](const Shape& mesh) { return mesh.cp * mesh.ep == 1 && mesh.tp > 1; },
-       .ways = row_ways(),
-       .runs = 3,
-       .runs_on_many = 1,
-       .turns = schedule_turns(),
-       .sequence = 128},
-      {.name = "parts_of_the_sequence",
-       .has = [](const Shape& mesh) { return mesh.ep == 1 && mesh.cp > 1; },
-       .ways = parts,
-       .runs = 2,
-       .runs_on_many = 1,
-       .turns = schedule_turns(),
-       .sequence = 128},
-      {.name = "layers", .ways = layer_ways()},
-      {.name = "shared_layers",
-       .has = has_no_experts,
-       .ways = {{{"sequence_parallel", "on"}, {"tp_output", "reduce"}},
-                {{"sequence_parallel", "on"},
-                 {"chunks", "2"},
-                 {"vocabulary", "on"},
-                 {"tp_output", "reduce"}},
-                {{"sequence_parallel", "on"},
-                 {"ring", "on"},
-                 {"schedule", "zb-h1"},
-                 {"tp_output", "reduce"}},
-                {{"chunks", "2"}, {"optimizer", "adam"}, {"tp_output", "reduce"}},
-                {{"schedule", "zb-h1"}, {"vocabulary", "on"}},
-                {{"schedule", "zb-h1"}, {"tp_output", "gather"}},
-                {{"schedule", "interleaved"}, {"v", "2"}, {"handover", "scattered"}}},
-       .runs = 1,
-       .turns = layer_ways()},
-      {.name = "zero",
-       .has = has_replicas,
-       .ways = {{{"zero", "1"}},
-                {{"zero", "2"}},
-                {{"zero", "3"}},
-                {{"zero", "3"}, {"prefetch", "0"}},
-                {{"zero", "3"},
-                 {"prefetch", "3"},
-                 {"schedule", "interleaved"},
-                 {"stage_layers", "nearest"}},
-                {{"zero", "2"}, {"schedule", "zb-h1"}},
-                {{"zero", "3"}, {"schedule", "zb-h1"}}},
-       .runs = 3},
-      {.name = "zero_and_parts",
-       .has = [](const Shape& mesh) { return mesh.ep == 1 && mesh.cp == 2 && mesh.dp > 1; },
-       .ways = {{{"zero", "1"}}, {{"zero", "2"}}, {{"zero", "3"}}}},
-      {.name = "offload",
-       .ways = {weights,
-                {{"offload", "weights"}, {"prefetch", "0"}},
-                with_managed(weights),
-                {{"offload", "weights"}, {"schedule", "zb-h1"}},
-                adam_offload,
-                with_managed(adam_offload)}},
-      {.name = "offload_and_zero",
-       .has = has_replicas,
-       .ways = {with_zero("1", weights), with_zero("2", weights), with_zero("1", adam_offload),
-                with_zero("2", with_managed(adam_offload)), with_zero("3", adam_offload)}},
+      {"plain", is_plain, {""}, 12, 6},
+      {"schedules",
+       has_stages,
+       {"schedule=gpipe stage_layers=nearest vocabulary=on",
+        "schedule=1f1b handover=scattered input=pinned",
+        "schedule=1f1b stage_layers=nearest tp_output=gather handover=scattered",
+        "schedule=interleaved v=2", "schedule=interleaved v=3 overlap=off vocabulary=on",
+        "schedule=interleaved v=2 stage_layers=nearest handover=scattered", "schedule=zb-h1",
+        "schedule=zb-h1 vocabulary=on optimizer=adam tp_output=gather",
+        "schedule=zb-h1 overlap=off handover=scattered stage_layers=nearest"},
+       1,
+       1},
+      {"rows", has_tensor_parts, row_ways(), 3, 1, schedule_turns, 128},
+      {"parts_of_the_sequence", has_parts, parts, 2, 1, schedule_turns, 128},
+      {"layers", is_plain, layer_ways},
+      {"shared_layers",
+       has_no_experts,
+       {"sequence_parallel=on tp_output=reduce",
+        "sequence_parallel=on chunks=2 vocabulary=on tp_output=reduce",
+        "sequence_parallel=on ring=on schedule=zb-h1 tp_output=reduce",
+        "chunks=2 optimizer=adam tp_output=reduce", "schedule=zb-h1 vocabulary=on",
+        "schedule=zb-h1 tp_output=gather", "schedule=interleaved v=2 handover=scattered"},
+       1,
+       1,
+       layer_ways},
+      {"zero",
+       has_replicas,
+       {"zero=1", "zero=2", "zero=3", "zero=3 prefetch=0",
+        "zero=3 prefetch=3 schedule=interleaved stage_layers=nearest", "zero=2 schedule=zb-h1",
+        "zero=3 schedule=zb-h1"},
+       3,
+       3},
+      {"zero_and_parts", has_two_parts_of_replicas, {"zero=1", "zero=2", "zero=3"}},
+      {"offload",
+       is_plain,
+       {"offload=weights", "offload=weights prefetch=0", "offload=weights offload_memory=managed",
+        "offload=weights schedule=zb-h1", "offload=optimizer optimizer=adam",
+        "offload=optimizer optimizer=adam offload_memory=managed"}},
+      {"offload_and_zero",
+       has_replicas,
+       {"zero=1 offload=weights", "zero=2 offload=weights",
+        "zero=1 offload=optimizer optimizer=adam",
+        "zero=2 offload=optimizer optimizer=adam offload_memory=managed",
+        "zero=3 offload=optimizer optimizer=adam"}},
       // All is sent, so that nothing is lost: that the largest are chosen is tested with the op.
-      {.name = "replicas",
-       .has = has_replicas,
-       .ways = {funnel,
-                scheduled(funnel, "interleaved"),
-                scheduled(funnel, "zb-h1"),
-                scheduled(skewed, "interleaved"),
-                scheduled(skewed, "zb-h1"),
-                {{"compression", "topk"}, {"compression_ratio", "1"}}},
-       .runs = 3},
-      {.name = "partitions",
-       .has = has_replicas,
-       .ways = {skewed, partitioned("skewed:0.3"), partitioned("proportional")},
-       .runs = 4},
-      {.name = "narrow_gradients",
-       .has = has_replicas,
-       .ways = {{{"grad_dtype", "bf16"}}, {{"grad_dtype", "f16"}}},
-       .runs = 3,
-       .least = 1e-5},
-      {.name = "experts",
-       .has = [](const Shape&) { return true; },
-       .ways = routings(),
-       .runs = 1,
-       .runs_on_many = 0},
-      {.name = "narrow",
-       .emulated = {Precision::tf32, Precision::f16, Precision::bf16, Precision::fp8}},
-      {.name = "narrow_layers",
-       .turns = layer_ways(),
-       .emulated = {Precision::bf16, Precision::fp8}},
-      {.name = "narrow_rows",
-       .has = shares_rows,
-       .ways = row_ways(),
-       .runs = 1,
-       .sequence = 128,
-       .emulated = {Precision::bf16}},
-      {.name = "narrow_rows_of_fp8",
-       .has = shares_rows,
-       .ways = {row_ways().front()},
-       .sequence = 128,
-       .emulated = {Precision::fp8}},
-  };
+      {"replicas",
+       has_replicas,
+       {"strategy=funnel overlap=off", "strategy=funnel overlap=off schedule=interleaved",
+        "strategy=funnel overlap=off schedule=zb-h1", skewed + " schedule=interleaved",
+        skewed + " schedule=zb-h1", "compression=topk compression_ratio=1"},
+       3,
+       3},
+      {"partitions",
+       has_replicas,
+       {skewed, "partition=skewed:0.3 microbatches=96", "partition=proportional microbatches=96"},
+       4,
+       4},
+      {"narrow_gradients",
+       has_replicas,
+       {"grad_dtype=bf16", "grad_dtype=f16"},
+       3,
+       3,
+       {""},
+       0,
+       {},
+       1e-5},
+      {"experts", [](const Shape&) { return true; }, routings(), 1, 0},
+      {"narrow", is_plain, {""}, 2, 2, {""}, 0, {tf32, f16, bf16, fp8}},
+      {"narrow_layers", is_plain, {""}, 2, 2, layer_ways, 0, {bf16, fp8}},
+      {"narrow_rows", shares_rows, row_ways(), 1, 1, {""}, 128, {bf16}},
+      {"narrow_rows_of_fp8", shares_rows, {row_ways().front()}, 2, 2, {""}, 128, {fp8}}};
 }
 
 /// A number of layers that stages divide, or that they do not where they may differ.
@@ -289,7 +201,7 @@ std::vector<TwinCase> cases_of(const Family& family, int ranks) {
   for (const Shape& mesh : meshes_where(ranks, family.has)) {
     ++meshes;
     for (std::size_t number = 0; number < family.ways.size(); ++number) {
-      const Options& way = family.ways[number];
+      const Options way = options_of(family.ways[number]);
       if (runs == 0 && (meshes + number) % 2 != 0) continue;
       for (std::size_t run = 0; run < std::max<std::size_t>(runs, 1); ++run, ++turn) {
         std::vector<TwinCase> found;
@@ -297,8 +209,7 @@ std::vector<TwinCase> cases_of(const Family& family, int ranks) {
           // The number of the mesh lets every model meet every level in each family.
           const std::size_t model = (turn + 2 * meshes + skipped) % models.size();
           workloads::Request base{.model = models[model], .options = way};
-          base.options.insert(family.turns[turn % family.turns.size()].begin(),
-                              family.turns[turn % family.turns.size()].end());
+          base.options.merge(options_of(family.turns[turn % family.turns.size()]));
           if (family.sequence > 0) base.model.sequence = family.sequence;
           if (family.name == "schedules" || family.name == "shared_layers") {
             base.model.layers = layers_of(base.model, mesh, way);
@@ -375,44 +286,87 @@ TEST(TwinOptions, ElementwiseWorkIsSeen) {
 TEST(TwinOptions, AreFreeOfDeadlockOn64Ranks) {
   if (comm::Communicator::world().rank() != 0) return;
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");
-  struct On64 {
-    std::vector<Shape> meshes;
-    std::vector<Options> ways;
-    bool is_twin;
-  };
-  for (const auto& [meshes, ways, is_twin] :
-       {On64{{{.ep = 8, .dp = 8},
-              {.tp = 2, .ep = 4, .dp = 2, .pp = 4},
-              {.tp = 2, .cp = 2, .ep = 4, .dp = 2, .pp = 2},
-              {.ep = 4, .dp = 2, .pp = 8}},
-             routings(),
-             true},
-        On64{{{.dp = 64},
-              {.tp = 4, .dp = 8, .pp = 2},
-              {.tp = 2, .dp = 4, .pp = 8},
-              {.dp = 16, .pp = 4}},
-             {{{"strategy", "funnel"}, {"input", "pinned"}},
-              {{"partition", "skewed:4"}},
-              {{"partition", "proportional"}, {"schedule", "gpipe"}},
-              {{"grad_dtype", "bf16"}},
-              {{"compression", "topk"}}},
-             false}}) {
-    for (const Shape& mesh : meshes) {
-      for (const Options& way : ways) {
-        workloads::Request base{.model = gated_model(), .options = way};
-        if (!is_twin) base.model = workloads::load_model("tiny");
-        if (!is_twin) base.model.layers = 8;
-        base.options.insert(
-            {{"microbatch", is_twin ? "2" : "1"}, {"microbatches", is_twin ? "24" : "8"}});
-        if (is_twin) base.precision = Precision::f32;
-        workloads::Request request = hybrid.scale(base, mesh, workloads::Scaling::weak);
-        for (int rank = 0; !is_twin && rank < mesh.size(); ++rank) {
-          request.speed_of_rank.push_back(1 + rank % 5);
-        }
-        EXPECT_NO_THROW(program::check(hybrid.build(is_twin ? hybrid.twin(request) : request)))
-            << mesh::to_string(mesh);
-      }
+  const workloads::Request twins{.model = gated_model(),
+                                 .precision = Precision::f32,
+                                 .options = options_of("microbatch=2 microbatches=24")};
+  for (const Shape& mesh :
+       {Shape{.ep = 8, .dp = 8}, Shape{.tp = 2, .ep = 4, .dp = 2, .pp = 4},
+        Shape{.tp = 2, .cp = 2, .ep = 4, .dp = 2, .pp = 2}, Shape{.ep = 4, .dp = 2, .pp = 8}}) {
+    for (const std::string& way : routings()) {
+      workloads::Request base = twins;
+      base.options.merge(options_of(way));
+      const auto twin = hybrid.twin(hybrid.scale(base, mesh, workloads::Scaling::weak));
+      EXPECT_NO_THROW(program::check(hybrid.build(twin))) << mesh::to_string(mesh) << way;
     }
+  }
+  workloads::Request points{.model = workloads::load_model("tiny"),
+                            .options = options_of("microbatch=1 microbatches=8")};
+  points.model.layers = 8;
+  for (const Shape& mesh : {Shape{.dp = 64}, Shape{.tp = 4, .dp = 8, .pp = 2},
+                            Shape{.tp = 2, .dp = 4, .pp = 8}, Shape{.dp = 16, .pp = 4}}) {
+    for (const char* way :
+         {"strategy=funnel input=pinned", "partition=skewed:4",
+          "partition=proportional schedule=gpipe", "grad_dtype=bf16", "compression=topk"}) {
+      workloads::Request base = points;
+      base.options.merge(options_of(way));
+      auto request = hybrid.scale(base, mesh, workloads::Scaling::weak);
+      for (int rank = 0; rank < 64; ++rank) request.speed_of_rank.push_back(1 + rank % 5);
+      EXPECT_NO_THROW(program::check(hybrid.build(request))) << mesh::to_string(mesh) << way;
+    }
+  }
+}
+
+/// Meshes with every axis at least once, tp at most 2 so that shards stay large.
+std::vector<Shape> large_meshes(int ranks) {
+  switch (ranks) {
+    case 2:
+      return {{.tp = 2}, {.dp = 2}, {.pp = 2}};
+    case 4:
+      return {{.tp = 2, .dp = 2}, {.tp = 2, .pp = 2}, {.dp = 2, .pp = 2}};
+    default:
+      return {{.tp = 2, .dp = ranks / 4, .pp = 2}, {.tp = 2, .pp = ranks / 2}};
+  }
+}
+
+TEST(Messages, AboveTheEagerLimitArriveWhole) {
+  const Ranks ranks;
+  for (const Shape& mesh : large_meshes(ranks.world.size())) {
+    for (const char* schedule : {"1f1b", "gpipe"}) {
+      // Activations of 128 rows and columns in f64, of two samples, and buckets of as many bytes.
+      const workloads::Request base{
+          .model = workloads::test_model(
+              fmt::format("hidden=128 ffn=128 heads=8 head_size=16 layers={} sequence=64 "
+                          "vocabulary=128",
+                          mesh.pp)),
+          .precision = program::Precision::f64,
+          .options = workloads::options_of(
+              std::string{"microbatch=2 microbatches=4 bucket=128KiB schedule="} + schedule)};
+      expect_large_messages_arrive(ranks, "hybrid", base, mesh, 128 * 1024, program::communicates);
+    }
+  }
+}
+
+/// A proportional partition is made from these.
+TEST(Speeds, AreOfTheLargestMultiplicationAndTheSameOnAllRanks) {
+  const Ranks ranks;
+  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
+  const Shape mesh{.dp = ranks.world.size()};
+  const workloads::Request base{
+      .model = gated_model(),
+      .options = workloads::options_of("partition=proportional microbatch=1 microbatches=2")};
+  const workloads::Request request = hybrid.scale(base, mesh, workloads::Scaling::weak);
+  EXPECT_TRUE(microbench::partitions_by_speed(request));
+  EXPECT_FALSE(microbench::partitions_by_speed(hybrid.scale(base, {}, workloads::Scaling::weak)));
+  const program::ProgramSet one = microbench::largest_multiplication(hybrid.build(request));
+  ASSERT_EQ(one.programs.size(), 1U);
+  // Queries, keys and values: 32 tokens x 96 x (24 + 2 x 12 heads of 16).
+  EXPECT_EQ(program::facts(one.programs[0], mesh).flop.value(), 2.0 * 32 * 96 * (24 + 2 * 12) * 16);
+  const std::vector<double> speeds =
+      microbench::measure_speeds(one, *ranks.folded, ranks.world, {});
+  ASSERT_EQ(speeds.size(), static_cast<std::size_t>(mesh.dp));
+  for (std::size_t rank = 0; rank < speeds.size(); ++rank) {
+    EXPECT_GT(speeds[rank], 0);
+    EXPECT_EQ(ranks.world.all_max(speeds[rank]), ranks.world.all_min(speeds[rank]));
   }
 }
 

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Options together: random combinations of mesh, schedule, strategy and options compute what one
-// rank computes. ISOSCALE_RANDOM_TWINS says how many.
+// Random combinations of options, ISOSCALE_RANDOM_TWINS of them, compute what one rank computes.
 #include <gtest/gtest.h>
 
 #include <bit>

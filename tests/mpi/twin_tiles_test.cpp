@@ -1,31 +1,28 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Images cut into tiles give what the whole image gives on one rank, and that is what direct loops
-// over pixels give.
+// Images in tiles give what the whole image gives on one rank, and what loops over pixels give.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "program/check.hpp"
 #include "runner/measure/twin_check.hpp"
+#include "tests/executor/sketch.hpp"
 #include "tests/mpi/twin_cases.hpp"
 #include "workloads/registry.hpp"
 
 namespace isoscale::runner {
 namespace {
 
-using workloads::Options;
 using workloads::Request;
 
 const workloads::Workload& tiles() { return workloads::find_workload("tiles"); }
 
-Request request_of(const Options& options, program::Precision precision) {
-  return {.precision = precision, .options = options};
+Request request_of(const std::string& options,
+                   program::Precision precision = program::Precision::f64) {
+  return {.precision = precision, .options = workloads::options_of(options)};
 }
 
 std::vector<mesh::Shape> grids_of(int ranks) {
@@ -43,9 +40,9 @@ void expect_equal(const Ranks& ranks, executor::Executor& executor, const mesh::
                   const Request& base, workloads::Scaling scaling = workloads::Scaling::strong) {
   const Request point = tiles().scale(base, mesh, scaling);
   const measure::Verdict verdict = measure::verify_twin(tiles(), point, executor, ranks.world);
-  std::string name = fmt::format("{} {} {}", mesh::to_string(mesh), program::name(base.precision),
-                                 workloads::name(scaling));
-  for (const auto& [key, value] : base.options) name += fmt::format(" {}={}", key, value);
+  const std::string name =
+      fmt::format("{} {} {}{}", mesh::to_string(mesh), program::name(base.precision),
+                  workloads::name(scaling), workloads::text_of(base.options));
   EXPECT_TRUE(verdict.ok) << name << ": " << verdict.detail;
   if (base.precision == program::Precision::f64) {
     EXPECT_LT(verdict.difference.value_or(1), f64_difference) << name;
@@ -65,17 +62,13 @@ TEST(TilesTwin, OfEveryGridEqualsOneRank) {
                  is_large = (level & 4U) != 0;
       // The others turn with these: each pair of levels meets.
       const bool odd = is_fixed != (waits != is_large);
-      const Options options{{"image", "48x96"},
-                            {"channels", "3"},
-                            {"layers", "3"},
-                            {"batch", "16"},
-                            {"boundary", is_fixed ? "fixed" : "periodic"},
-                            {"overlap", waits ? "off" : "on"},
-                            {"kernel", is_large ? "5" : "3"},
-                            {"optimizer", odd ? "sgd" : "adam"}};
+      const Request base = request_of(fmt::format(
+          "image=48x96 channels=3 layers=3 batch=16 boundary={} overlap={} kernel={} optimizer={}",
+          is_fixed ? "fixed" : "periodic", waits ? "off" : "on", is_large ? "5" : "3",
+          odd ? "sgd" : "adam"));
       // Streams in turn: over two grids each set of levels is played both ways.
       executor::Executor& executor = ++turn % 2 == 0 ? *ranks.threads : *ranks.folded;
-      expect_equal(ranks, executor, mesh, request_of(options, program::Precision::f64),
+      expect_equal(ranks, executor, mesh, base,
                    odd ? workloads::Scaling::strong : workloads::Scaling::weak);
     }
   }
@@ -89,9 +82,9 @@ TEST(TilesTwin, OfOtherPrecisionsEqualsOneRankInF64) {
     ++turn;
     for (const Precision precision :
          {Precision::f32, Precision::tf32, Precision::f16, Precision::bf16}) {
-      const char* const kernel = ++turn % 2 == 0 ? "3" : "5";
+      const std::string kernel = ++turn % 2 == 0 ? "3" : "5";
       expect_equal(ranks, *ranks.emulating, mesh,
-                   request_of({{"image", "48"}, {"batch", "8"}, {"kernel", kernel}}, precision));
+                   request_of("image=48 batch=8 kernel=" + kernel, precision));
     }
   }
 }
@@ -101,45 +94,28 @@ TEST(TilesTwin, TilesAsSmallAsTheHaloEqualOneRank) {
   const Ranks ranks;
   for (const mesh::Shape& mesh : grids_of(ranks.world.size())) {
     for (const char* boundary : {"periodic", "fixed"}) {
-      const std::string image = fmt::format("{}x{}", 2 * mesh.cp, 2 * mesh.tp);
-      expect_equal(
-          ranks, *ranks.threads, mesh,
-          request_of({{"image", image}, {"kernel", "5"}, {"boundary", boundary}, {"batch", "8"}},
-                     program::Precision::f64));
+      expect_equal(ranks, *ranks.threads, mesh,
+                   request_of(fmt::format("image={}x{} kernel=5 boundary={} batch=8", 2 * mesh.cp,
+                                          2 * mesh.tp, boundary)));
     }
   }
 }
 
 TEST(TilesMessages, AboveTheEagerLimitArriveWhole) {
-  // Not the twin: 16 pixels of 128 samples and 4 channels in f64 are a row, or a column, of halo.
-  constexpr std::uint64_t least = std::uint64_t{64} * 1024;
   const Ranks ranks;
   for (const mesh::Shape& mesh : grids_of(ranks.world.size())) {
     if (mesh.dp > 1) continue;
-    Request base = request_of({{"image", fmt::format("{}x{}", 16 * mesh.cp, 16 * mesh.tp)},
-                               {"channels", "4"},
-                               {"layers", "2"},
-                               {"batch", "128"}},
-                              program::Precision::f64);
-    base.keep = workloads::Keep::observables;
-    const Request point = tiles().scale(base, mesh, workloads::Scaling::strong);
-    const program::ProgramSet set = tiles().build(point);
-    program::check(set);
-    for (const program::Outline& outline : program::outline(set, program::Section::step).outlines) {
-      for (const program::OutlineOp& op : outline.ops) {
-        if (op.kind != program::OpKind::exchange) continue;
-        EXPECT_GE(op.bytes, least);
-      }
-    }
-    const measure::Verdict verdict =
-        measure::verify_programs(set, tiles(), point, *ranks.threads, ranks.world);
-    EXPECT_TRUE(verdict.ok) << mesh::to_string(mesh) << verdict.detail;
-    EXPECT_LT(verdict.difference.value_or(1), 1e-12) << mesh::to_string(mesh);
+    // 16 pixels of 128 samples and 4 channels in f64 are a row, or a column, of halo.
+    const Request base = request_of(
+        fmt::format("image={}x{} channels=4 layers=2 batch=128", 16 * mesh.cp, 16 * mesh.tp));
+    expect_large_messages_arrive(ranks, "tiles", base, mesh, 64 * 1024, [](program::OpKind kind) {
+      return kind == program::OpKind::exchange;
+    });
   }
 }
 
-/// Returns what the program observes, and the images that setup draws.
-std::vector<program::Observable> observables_of(const program::RankProgram& program) {
+/// Tensors that a rank alone holds, and the images that setup draws, in their global order.
+measure::Tensors tensors_of(executor::Session& session, const program::RankProgram& program) {
   std::vector<program::Observable> all = program.observables;
   for (const program::Op& op : program.setup.ops) {
     const auto* const fill = std::get_if<program::Fill>(&op.payload);
@@ -147,16 +123,9 @@ std::vector<program::Observable> observables_of(const program::RankProgram& prog
     if (program.buffers[fill->dst.buffer].role != program::Role::input) continue;
     all.push_back({.name = "input", .slice = fill->dst, .shard = fill->shard});
   }
-  return all;
-}
-
-/// Tensors that a rank alone holds, by name, in their global order.
-measure::Tensors tensors_of(executor::Session& session, const program::RankProgram& program) {
   measure::Tensors tensors;
-  for (const program::Observable& observable : observables_of(program)) {
-    std::vector<std::byte> raw(observable.slice.count * sizeof(double));
-    session.read(observable.slice, raw);
-    const std::vector<double> local = measure::to_doubles(raw, program::DType::f64);
+  for (const program::Observable& observable : all) {
+    const auto local = executor::get<double>(session, observable.slice);
     std::vector<double>& whole = tensors[observable.name];
     measure::for_each_element(observable.shard, {}, [&](std::uint64_t from, std::uint64_t to) {
       if (to >= whole.size()) whole.resize(to + 1);
@@ -169,10 +138,11 @@ measure::Tensors tensors_of(executor::Session& session, const program::RankProgr
 /// The stack as its definition has it: for each pixel, a sum over the window around it. Images are
 /// [row][column][sample][channel], kernels [row][column][channel in][channel out].
 struct Direct {
-  int rows, columns, samples, channels, kernel, layers;
-  bool periodic;
-
   using Values = std::vector<double>;
+
+  int kernel;
+  bool periodic;
+  int rows = 5, columns = 7, samples = 2, channels = 3, layers = 3;
 
   [[nodiscard]] Values layer(const Values& in, const Values& weights) const {
     Values out = in;
@@ -232,8 +202,8 @@ struct Stepped {
   double update;  ///< what a gradient is multiplied with before it is taken from its weight
 };
 
-Stepped step_alone(const Options& options, const comm::Communicator& world) {
-  Request base = request_of(options, program::Precision::f64);
+Stepped step_alone(const std::string& options, const comm::Communicator& world) {
+  Request base = request_of(options);
   base.keep = workloads::Keep::observables;
   const program::ProgramSet set =
       tiles().build(tiles().scale(base, {}, workloads::Scaling::strong));
@@ -254,20 +224,11 @@ TEST(TilesDirect, LoopsOverPixelsGiveTheSameOutputsAndGradients) {
   const Ranks ranks;
   for (const char* boundary : {"periodic", "fixed"}) {
     for (const int kernel : {3, 5}) {
-      const Direct direct{.rows = 5,
-                          .columns = 7,
-                          .samples = 2,
-                          .channels = 3,
-                          .kernel = kernel,
-                          .layers = 3,
-                          .periodic = boundary[0] == 'p'};
-      const Stepped step = step_alone({{"image", "5x7"},
-                                       {"channels", "3"},
-                                       {"layers", "3"},
-                                       {"batch", "2"},
-                                       {"boundary", boundary},
-                                       {"kernel", std::to_string(kernel)}},
-                                      ranks.world);
+      const Direct direct{.kernel = kernel, .periodic = boundary[0] == 'p'};
+      const Stepped step =
+          step_alone(fmt::format("image=5x7 channels=3 layers=3 batch=2 boundary={} kernel={}",
+                                 boundary, kernel),
+                     ranks.world);
       std::vector<std::vector<double>> weights;
       for (const char* layer : {"layer0", "layer1", "layer2"}) {
         weights.push_back(step.before.at(layer + std::string{".kernel.weight"}));
@@ -284,8 +245,7 @@ TEST(TilesDirect, LoopsOverPixelsGiveTheSameOutputsAndGradients) {
         const std::vector<double>& gradient = step.after.at(name + ".gradient");
         ASSERT_EQ(gradient.size(), weights[layer].size());
         for (std::size_t i = 0; i < gradient.size(); i += 4) {  // 4 divides neither 3 nor 5
-          // The loss is a polynomial of degree 2 in one weight: differences have no error but
-          // rounding.
+          // Differences of a polynomial of degree 2 have no error but rounding.
           constexpr double h = 0.125;
           auto varied = weights;
           varied[layer][i] += h;
@@ -304,8 +264,8 @@ TEST(TilesDirect, LoopsOverPixelsGiveTheSameOutputsAndGradients) {
 TEST(TilesDirect, ValuesStayWithinRangeInDeepStacks) {
   const Ranks ranks;
   for (const char* layers : {"2", "64"}) {
-    const Stepped step = step_alone(
-        {{"image", "12"}, {"channels", "8"}, {"layers", layers}, {"batch", "2"}}, ranks.world);
+    const Stepped step =
+        step_alone(fmt::format("image=12 channels=8 layers={} batch=2", layers), ranks.world);
     const auto rms = [](const std::vector<double>& values) {
       double sum = 0;
       for (const double value : values) sum += value * value;

@@ -30,8 +30,7 @@ class RandomRequests {
   explicit RandomRequests(std::uint64_t seed, std::set<std::string, std::less<>> left_out = {})
       : random_(seed), left_out_(std::move(left_out)) {}
 
-  /// The next combination on `ranks` ranks that the workload does not refuse. Standard
-  /// distributions differ between libraries, so numbers are drawn by remainder.
+  /// The next combination that the workload does not refuse; drawn by remainder, alike everywhere.
   Request next(int ranks) {
     for (;;) {
       const std::optional<Request> drawn = draw(ranks);
@@ -115,8 +114,7 @@ class RandomRequests {
       if (!draws(spec) || left_out_.contains(spec.key) || below(3) == 0) continue;
       base.options[std::string{spec.key}] = one_of(values);
     }
-    // Experts exclude so much that they would seldom be drawn: every fourth has them, and only
-    // these have ranks along ep.
+    // Experts exclude so much: every fourth has them, and only these have ranks along ep.
     const bool has_experts = below(4) == 0;
     mesh::AxisSet axes = hybrid.axes;
     if (has_experts) {

@@ -6,8 +6,7 @@
 
 namespace isoscale::simulate {
 
-/// Returns costs of one nanosecond for every FLOP of a GEMM and 0 for everything else. They are
-/// whole numbers, so a schedule's idle time is exact.
+/// Returns costs of 1 ns for every FLOP of a GEMM and 0 for all else: idle time is exact.
 [[nodiscard]] inline Costs unit_costs(const program::OutlineSet& set) {
   Costs costs{.tables = {}, .table_of_rank = set.outline_of_rank};
   for (const program::Outline& outline : set.outlines) {

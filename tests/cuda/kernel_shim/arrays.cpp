@@ -8,10 +8,10 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <type_traits>
 
-#include "tests/cuda/elements.hpp"
+#include "executor/op_requirements.hpp"
 #include "tests/cuda/kernel_shim/fibers.hpp"
+#include "tests/executor/sketch.hpp"
 
 namespace isoscale::kernel_shim {
 namespace {
@@ -19,31 +19,26 @@ namespace {
 constexpr std::size_t page = 4096;
 constexpr std::byte untouched{0xa5};
 
-/// True if the element is the same number in both, or differs by no more than the tolerance.
-bool agree(const Array& array, std::uint64_t i, Tolerance tolerance, double& a, double& b) {
-  standin::with_number(array.type, [&](auto element) {
-    a = static_cast<double>(decltype(element)::load(array.kernel, i));
-    b = static_cast<double>(decltype(element)::load(array.reference, i));
-    return true;
-  });
+/// True if the two are the same number, or differ by no more than the tolerance.
+bool agree(double a, double b, Tolerance tolerance) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return true;
   return std::abs(a - b) <= tolerance.relative * (1 + std::max(std::abs(a), std::abs(b)));
+}
+
+std::byte* allocated(std::size_t bytes) {
+  void* memory = nullptr;
+  EXPECT_EQ(cudaMalloc(&memory, std::max<std::size_t>(bytes, 1)), cudaSuccess);
+  return static_cast<std::byte*>(memory);
 }
 
 }  // namespace
 
 Tolerance rounding_of(program::DType type) {
-  constexpr double f64 = 1e-12, f32 = 3e-5, f16 = 2e-3, bf16 = 1e-2;
-  switch (type) {
-    case program::DType::f64:
-      return {f64};
-    case program::DType::f32:
-      return {f32};
-    case program::DType::f16:
-      return {f16};
-    default:
-      return {bf16};
-  }
+  using program::DType;
+  return {type == DType::f64   ? 1e-12
+          : type == DType::f32 ? 3e-5
+          : type == DType::f16 ? 2e-3
+                               : 1e-2};
 }
 
 Case::Case(std::uint64_t seed) : random_(seed) {
@@ -79,21 +74,16 @@ std::uint64_t Case::stride(std::uint64_t columns) {
 
 Array Case::take_reachable(program::DType type, std::uint64_t count) {
   Array array{.type = type, .bytes = count * program::element_size(type)};
-  void *kernel = nullptr, *reference = nullptr;
-  EXPECT_EQ(cudaMalloc(&kernel, array.bytes), cudaSuccess);
-  EXPECT_EQ(cudaMalloc(&reference, array.bytes), cudaSuccess);
-  array.kernel = static_cast<std::byte*>(kernel);
-  array.reference = static_cast<std::byte*>(reference);
-  std::memset(kernel, 0, array.bytes);
-  std::memset(reference, 0, array.bytes);
+  for (std::byte** copy : {&array.kernel, &array.reference}) {
+    *copy = allocated(array.bytes);
+    std::memset(*copy, 0, array.bytes);
+  }
   return arrays_.emplace_back(array);
 }
 
 Array Case::take(program::DType type, std::uint64_t count, Values values) {
   Array array{.type = type, .bytes = count * program::element_size(type)};
-  void* reference = nullptr;
-  EXPECT_EQ(cudaMalloc(&reference, std::max<std::size_t>(array.bytes, 1)), cudaSuccess);
-  array.reference = static_cast<std::byte*>(reference);
+  array.reference = allocated(array.bytes);
   array.page_bytes = (array.bytes / page + 1) * page;
   array.pages =
       static_cast<std::byte*>(mmap(nullptr, array.page_bytes + page, PROT_READ | PROT_WRITE,
@@ -111,24 +101,15 @@ Array Case::take(program::DType type, std::uint64_t count, Values values) {
       std::memcpy(array.kernel + i, &word, std::min(sizeof word, array.bytes - i));
     }
   } else {
-    standin::with_number(type, [&](auto element) {
-      using Element = decltype(element);
-      for (std::uint64_t i = 0; i < count; ++i) {
-        constexpr double grain = 1e-6, most = 100;
-        double value = (static_cast<double>(below(2000001)) - 1e6) * grain;
-        if (below(20) == 0) value = std::ldexp(value, static_cast<int>(below(30)) - 15);
-        if (below(40) == 0) value = 0;
-        if (values == Values::positive) value = std::abs(value);
-        if constexpr (std::is_integral_v<typename Element::Value>) {
-          Element::store(array.kernel, i,
-                         static_cast<typename Element::Value>(
-                             static_cast<std::int64_t>(std::fmod(value, 1) * most)));
-        } else {
-          standin::store_rounded<Element>(array.kernel, i, value);
-        }
-      }
-      return true;
-    });
+    for (std::uint64_t i = 0; i < count; ++i) {
+      constexpr double grain = 1e-6, most = 100;
+      double value = (static_cast<double>(below(2000001)) - 1e6) * grain;
+      if (below(20) == 0) value = std::ldexp(value, static_cast<int>(below(30)) - 15);
+      if (below(40) == 0) value = 0;
+      if (values == Values::positive) value = std::abs(value);
+      if (executor::is_integer(type)) value = std::fmod(value, 1) * most;
+      executor::set_element(type, array.kernel, i, value);
+    }
   }
   std::memcpy(array.reference, array.kernel, array.bytes);
   return arrays_.emplace_back(array);
@@ -146,9 +127,10 @@ void Case::compare(const std::string& what, Tolerance tolerance) {
           << what << ": behind";
     }
     if (std::memcmp(array.kernel, array.reference, array.bytes) == 0) continue;
-    double a = 0, b = 0;
     for (std::uint64_t i = 0; i < array.bytes / program::element_size(array.type); ++i) {
-      if (agree(array, i, tolerance, a, b)) continue;
+      const double a = executor::element(array.type, array.kernel, i);
+      const double b = executor::element(array.type, array.reference, i);
+      if (agree(a, b, tolerance)) continue;
       ADD_FAILURE() << what << ": element " << i << " in " << program::name(array.type) << " is "
                     << a << ", not " << b;
       break;

@@ -12,8 +12,7 @@
 
 #include "tests/cuda/standin.hpp"
 
-/// Random cases of kernels: each array exists twice, once for the kernel and once for the loops of
-/// the stand-ins, and what both have written is compared.
+/// Random cases: each array exists twice, for the kernel and for the loops of the host.
 namespace isoscale::kernel_shim {
 
 enum class Values : std::uint8_t { numbers, positive, bits };

@@ -158,8 +158,7 @@ void Block::run_fresh(Fiber* fiber) {
   } while (choose() && threads_[*next_].fiber == nullptr);
 }
 
-/// Takes the next thread: mostly one of the same warp, which so may be far ahead of the others.
-/// False when none is ready.
+/// Takes the next thread, mostly one of the same warp; false when none is ready.
 bool Block::choose() {
   constexpr unsigned stay = 64;
   if (ready_count_ == 0) return false;

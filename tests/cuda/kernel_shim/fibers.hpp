@@ -27,8 +27,7 @@ void play_together(const std::function<void()>& starts);
 /// The first failure since the last call, empty without one.
 [[nodiscard]] std::string take_failure();
 
-/// The calls of a kernel's thread. All of its block reach a barrier, all of `lanes` an exchange,
-/// at the same place of the source.
+/// The calls of a thread: all of its block reach a barrier, all of `lanes` an exchange, at a place.
 void wait_at_barrier(const std::source_location& at);
 /// The values of all threads of the warp, until the next exchange.
 [[nodiscard]] const std::uint64_t* exchange(std::uint64_t lanes, std::uint64_t value,

@@ -68,13 +68,13 @@ class Ring {
     }
     play_together([&] {
       for (std::size_t rank = 0; rank < windows_.size(); ++rank) {
-        EXPECT_EQ(start_shipped(PutCall{.messages = messages[rank].data(),
-                                        .receives = count,
-                                        .sends = count,
-                                        .blocks_per_send = blocks_per_send,
-                                        .done = done[rank].data(),
-                                        .stop = &stop},
-                                nullptr),
+        EXPECT_EQ(start(PutCall{.messages = messages[rank].data(),
+                                .receives = count,
+                                .sends = count,
+                                .blocks_per_send = blocks_per_send,
+                                .done = done[rank].data(),
+                                .stop = &stop},
+                        nullptr),
                   cudaSuccess);
       }
     });
@@ -128,13 +128,13 @@ TEST(ShippedPut, ARankWithoutPeersEndsWhenItIsStopped) {
   const std::vector<PutMessage> messages = ring.messages_of(0);
   std::vector<std::uint32_t> done(2);
   play_together([&] {
-    EXPECT_EQ(start_shipped(PutCall{.messages = messages.data(),
-                                    .receives = 1,
-                                    .sends = 1,
-                                    .blocks_per_send = 2,
-                                    .done = done.data(),
-                                    .stop = &stopped},
-                            nullptr),
+    EXPECT_EQ(start(PutCall{.messages = messages.data(),
+                            .receives = 1,
+                            .sends = 1,
+                            .blocks_per_send = 2,
+                            .done = done.data(),
+                            .stop = &stopped},
+                    nullptr),
               cudaSuccess);
   });
   EXPECT_EQ(take_failure(), "");

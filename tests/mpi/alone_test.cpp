@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// The gradients of a step are those of its loss, 1/2 |Y|^2: differences of played steps show it.
+// One rank alone: gradients are those of the loss, 1/2 |Y|^2, and weights stay finite.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,8 +9,9 @@
 #include <string>
 
 #include "executor/host/host.hpp"
+#include "runner/measure/step_check.hpp"
 #include "tests/executor/sketch.hpp"
-#include "workloads/registry.hpp"
+#include "tests/support/options.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -25,20 +26,13 @@ struct Way {
 };
 
 workloads::Request request_of(const Way& way) {
-  workloads::Request base{.model = {.name = "small",
-                                    .source = "test",
-                                    .hidden = 12,
-                                    .ffn = 20,
-                                    .heads = 4,
-                                    .kv_heads = way.gated ? 2 : 4,
-                                    .head_size = 3,
-                                    .gated_mlp = way.gated,
-                                    .layers = 2,
-                                    .sequence = 5,
-                                    .vocabulary = 8},
-                          .precision = program::Precision::f64,
-                          .options = way.options,
-                          .keep = workloads::Keep::observables};
+  workloads::Request base{
+      .model = workloads::test_model(
+          std::string{"hidden=12 ffn=20 heads=4 head_size=3 layers=2 sequence=5 vocabulary=8"} +
+          (way.gated ? " kv_heads=2 gated=1" : "")),
+      .precision = program::Precision::f64,
+      .options = way.options,
+      .keep = workloads::Keep::observables};
   base.options["microbatch"] = "2";
   base.options["microbatches"] = "2";
   return workloads::find_workload("hybrid").scale(base, {}, workloads::Scaling::strong);
@@ -133,23 +127,43 @@ void expect_true_gradients(const Way& way) {
   for (const Pair& pair : pairs) expect_derivative(step, pair.values, pair.gradient, pair.name);
 }
 
-TEST(Gradients, AreTrueWithElementwiseWork) {
+TEST(Gradients, AreTrueWithAndWithoutElementwiseWork) {
   for (const bool gated : {false, true}) {
     for (const char* recompute : {"none", "selective", "full"}) {
-      SCOPED_TRACE(std::string{recompute} + (gated ? " gated" : ""));
-      expect_true_gradients(
-          {.gated = gated, .options = {{"elementwise", "on"}, {"recompute", recompute}}});
+      for (const char* elementwise : {"on", "off"}) {
+        const workloads::Options options{{"elementwise", elementwise}, {"recompute", recompute}};
+        SCOPED_TRACE(workloads::text_of(options) + (gated ? " gated" : ""));
+        expect_true_gradients({.gated = gated, .options = options});
+      }
     }
   }
   expect_true_gradients({.options = {{"elementwise", "on"}, {"vocabulary", "on"}}});
 }
 
-TEST(Gradients, AreTrueWithoutIt) {
-  for (const bool gated : {false, true}) {
-    for (const char* recompute : {"none", "selective", "full"}) {
-      SCOPED_TRACE(std::string{recompute} + (gated ? " gated" : ""));
-      expect_true_gradients({.gated = gated, .options = {{"recompute", recompute}}});
+/// Attention without softmax is cubic in its input: too large weights make it grow for ever.
+TEST(FiniteWeights, AfterFiftySteps) {
+  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
+  const comm::Communicator world = comm::Communicator::world();
+  for (const char* sizes : {"layers=12 hidden=96 ffn=384 heads=16 head_size=6 sequence=32",
+                            "layers=8 hidden=88 ffn=352 heads=11 head_size=8 sequence=32",
+                            "layers=1 hidden=96 ffn=384 heads=16 head_size=6 sequence=32",
+                            "layers=2 hidden=60 ffn=240 heads=4 head_size=15 sequence=32",
+                            "layers=48 hidden=64 ffn=256 heads=16 head_size=4 sequence=32",
+                            "layers=24 hidden=100 ffn=400 heads=4 head_size=25 sequence=32",
+                            "layers=2 hidden=16 ffn=64 heads=4 head_size=4 sequence=768"}) {
+    const workloads::Request base{
+        .model = workloads::test_model(std::string{sizes} + " vocabulary=64"),
+        .options = workloads::options_of("microbatch=1 microbatches=1")};
+    program::ProgramSet set = hybrid.build(hybrid.scale(base, {}, workloads::Scaling::strong));
+    measure::StepCheck check{set};
+    const auto executor = executor::make_host_executor({.streams = executor::HostStreams::folded});
+    const auto session = executor->prepare(set, world);
+    session->play(program::Section::setup, executor::Trace::off);
+    for (int step = 0; step < 50; ++step) {
+      session->play(program::Section::step, executor::Trace::off);
     }
+    check.weights(*session, world);
+    EXPECT_TRUE(check.verdict().ok) << sizes << ": " << check.verdict().detail;
   }
 }
 

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Plays that are held back until the host has launched their first ops.
+// Words that streams wait for (plays are held back) and write (a stuck GPU is located).
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
+#include <optional>
 #include <set>
 
+#include "executor/cuda/stream_words.hpp"
 #include "runner/microbench/benchmark_case.hpp"
 #include "tests/cuda/devices.hpp"
 #include "tests/executor/sketch.hpp"
@@ -18,8 +19,15 @@ using executor::Launches;
 using executor::Play;
 using executor::PlayTime;
 using executor::Sketch;
+using executor::Trace;
+using executor::Whereabouts;
+using program::OutlineOp;
+using program::Section;
+using program::Slice;
 using testing::Each;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::SizeIs;
 
 constexpr std::int64_t launch = 5'000, kernel = 3'000;  // ns
@@ -44,6 +52,7 @@ class Gate : public testing::TestWithParam<settings::Graph> {
   std::unique_ptr<executor::Session> warm(const Sketch& sketch, Launches launches) {
     auto session = gpu_->prepare(sketch.on({.dp = gpus_.world.size()}), gpus_.world);
     EXPECT_FALSE(session->play(Play{.launches = launches}).is_late);
+    EXPECT_EQ(session->facts().graph, GetParam() == settings::Graph::on);
     return session;
   }
 
@@ -138,10 +147,7 @@ TEST_P(Gate, LeavesNothingBehindInASessionThatFails) {
   EXPECT_THROW(static_cast<void>(session->play(Play{.launches = Launches::hidden})), base::Error);
 }
 
-INSTANTIATE_TEST_SUITE_P(Graphs, Gate, testing::Values(settings::Graph::off, settings::Graph::on),
-                         [](const auto& graph) {
-                           return graph.param == settings::Graph::on ? "graph" : "plain";
-                         });
+INSTANTIATE_TEST_SUITE_P(Graphs, Gate, both_plays, name_of_play);
 
 /// A session of which some plays are late.
 class FakeSession final : public executor::Session {
@@ -213,6 +219,128 @@ TEST(LatePlays, AreNoneWhereLaunchesBelongToTheTime) {
   FakeSession session{{1'000'000}};
   EXPECT_EQ(record_of(session, workloads::LaunchCost::included).repeated_plays, 0);
   EXPECT_EQ(session.hidden(), 0);
+}
+
+/// GEMMs on stream 0 that take at least so many milliseconds each, on any GPU.
+program::Outline gemms(const std::vector<double>& milliseconds) {
+  program::Outline outline;
+  outline.streams = {"compute"};
+  for (const double time : milliseconds) outline.ops.emplace_back().flop = time * 3.6e12;
+  return outline;
+}
+
+OutlineOp small_all_reduce() {
+  OutlineOp op;
+  op.kind = program::OpKind::all_reduce;
+  op.stream = 1;
+  op.bytes = 1'000;
+  return op;
+}
+
+constexpr units::Seconds usual_cost{1e-6};  // 200 us of work for each mark
+
+TEST(Marks, AreSoFarApartThatTheyTakeHalfAPercentOfTheTime) {
+  const auto marked =
+      executor::cuda::choose_marks(gemms({0.3, 0.1, 0.09, 0.02, 0.3, 0.01, 0.4}), usual_cost);
+  EXPECT_THAT(marked, ElementsAre(true, true, false, false, true, true, false));
+}
+
+TEST(Marks, AreNotPutInWhatIsOverSoon) {
+  EXPECT_THAT(executor::cuda::choose_marks(gemms({0.2, 0.2, 0.1}), usual_cost), IsEmpty());
+  EXPECT_THAT(executor::cuda::choose_marks(gemms({0.2, 0.2, 0.3}), usual_cost),
+              ElementsAre(true, true, true));
+}
+
+TEST(Marks, AreCountedByStream) {
+  program::Outline outline = gemms({0.5, 0.5, 0.5});
+  outline.streams.emplace_back("comm");
+  outline.ops.insert(outline.ops.begin() + 1, small_all_reduce());
+  outline.ops.push_back(small_all_reduce());
+  EXPECT_THAT(executor::cuda::choose_marks(outline, usual_cost),
+              ElementsAre(true, true, true, true, false));
+}
+
+TEST(Marks, ThatCostNothingAreEverywhere) {
+  EXPECT_THAT(executor::cuda::choose_marks(gemms({0, 0, 0.1}), units::Seconds{0}),
+              ElementsAre(true, true, true));
+}
+
+/// fill, all_reduce on stream 1, fill that waits for it, all_reduce on stream 1.
+Sketch alternating() {
+  Sketch sketch;
+  const Slice all = sketch.buffer<float>(64), other = sketch.buffer<float>(64);
+  const std::uint32_t first = sketch.emit(program::Fill{.dst = all, .shard = {}});
+  const std::uint32_t reduced =
+      sketch.all_reduce(all, mesh::Axis::dp, 1, {{.stream = 0, .count = first}});
+  sketch.emit(program::Fill{.dst = other, .shard = {}}, 0, {{.stream = 1, .count = reduced}});
+  sketch.all_reduce(all, mesh::Axis::dp, 1);
+  return sketch;
+}
+
+struct Stuck {
+  Gpus gpus{};
+  std::optional<Whereabouts> seen;
+
+  std::unique_ptr<executor::Executor> executor(settings::Graph graph,
+                                               std::optional<units::Seconds> cost) const {
+    executor::CudaOptions options = Gpus::options(graph);
+    options.mark_cost = cost;
+    return gpus.executor(options);
+  }
+
+  /// Plays one pass, then three; looks where the session is once no call more than `calls` is done.
+  void play(executor::Executor& executor, std::uint64_t calls) {
+    Settings& settings = machine().settings;
+    settings.failing_communicator = "dp on stream1";
+    settings.failing_result = ncclSuccess;
+    settings.failing_after = 1 + calls;  // the first is made when the session is
+    const mesh::Shape mesh{.dp = gpus.world.size()};
+    const auto session = executor.prepare(alternating().on(mesh), gpus.world);
+    EXPECT_EQ(session->whereabouts(), (Whereabouts{.plays = 0}));
+    session->play(Section::step, Trace::off);
+    EXPECT_EQ(session->whereabouts(), (Whereabouts{.plays = 1}));
+    int polls = 0;
+    settings.when_asked_why = [&] {
+      constexpr int long_enough = 100;  // all is done by then that can be
+      if (++polls < long_enough) return;
+      seen = session->whereabouts();
+      settings.failing_result = ncclRemoteError;
+    };
+    EXPECT_THROW(session->play({.times = 3}), base::Error);
+    settings.when_asked_why = nullptr;
+  }
+};
+
+TEST(Marks, TellPassAndOpOfEveryStream) {
+  for (const auto graph : {settings::Graph::off, settings::Graph::on}) {
+    Stuck stuck;
+    const auto executor = stuck.executor(graph, units::Seconds{0});
+    stuck.play(*executor, 2 + 2 + 1);  // the third pass stands at its last op
+    EXPECT_EQ(stuck.seen,
+              (Whereabouts{.plays = 3, .playing = true, .begun = {2, 3}, .next = {4, 4}}));
+    EXPECT_GT(machine().marks, 0);
+    stuck.play(*executor, 2 + 2);  // at its second
+    EXPECT_EQ(stuck.seen,
+              (Whereabouts{.plays = 3, .playing = true, .begun = {0, 1}, .next = {2, 3}}));
+  }
+}
+
+TEST(Marks, AreNotWrittenWhereNobodyWatches) {
+  Stuck stuck;
+  stuck.play(*stuck.executor(settings::Graph::off, std::nullopt), 2 + 1);
+  EXPECT_EQ(stuck.seen, (Whereabouts{.plays = 2, .playing = true}));
+  EXPECT_EQ(machine().marks, 0);
+}
+
+TEST(Marks, AreNotWrittenByADriverThatCannot) {
+  Stuck stuck;
+  machine().settings.writes_values = false;
+  testing::internal::CaptureStderr();
+  stuck.play(*stuck.executor(settings::Graph::off, units::Seconds{0}), 2 + 1);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::HasSubstr("GPUs could not tell at which op"));
+  EXPECT_EQ(stuck.seen, (Whereabouts{.plays = 2, .playing = true}));
+  EXPECT_EQ(machine().marks, 0);
 }
 
 }  // namespace
