@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,12 +19,9 @@ using mesh::Axis;
 using program::OpKind;
 using samples::about;
 using samples::expect_finding;
-using samples::find;
 using samples::finding;
-using samples::findings_of;
 using samples::Script;
 using samples::traced_point;
-using testing::AllOf;
 using testing::DoubleEq;
 using testing::Eq;
 using testing::HasSubstr;
@@ -81,95 +78,79 @@ results::RunData calibrated(results::PointData point) {
 TEST(CommunicationRatio, IsFoundAboveAFifthOfTheStepThatNothingHides) {
   expect_finding(one_stream(650), "communication-ratio",
                  {.severity = about(0.35),
-                  .sentence = "2 ranks: communication takes 35.0% of the step, hardly any hidden",
+                  .sentence = HasSubstr("35.0%"),
                   .evidence = {{"exposed transfer", DoubleEq(0.35)}}});
   EXPECT_FALSE(finding(one_stream(810), "communication-ratio"));
   EXPECT_FALSE(finding(two_streams(300, 900, 300), "communication-ratio")) << "it is hidden";
   // Where most of it is waiting, the causes are elsewhere.
-  const Script script = Script{}.compute().all_reduce(Axis::dp);
-  expect_finding(
-      traced_point({.dp = 2}, script, {{{0, 300}, {300, 1000}}, {{0, 900}, {900, 1000}}}),
-      "communication-ratio",
-      {.next_step = HasSubstr("late ranks"),
-       .evidence = {{"waiting for late partners", DoubleEq(0.3)}}});
+  expect_finding(traced_point({.dp = 2}, Script{}.compute().all_reduce(Axis::dp),
+                              {{{0, 300}, {300, 1000}}, {{0, 900}, {900, 1000}}}),
+                 "communication-ratio",
+                 {.next_step = HasSubstr("late ranks"),
+                  .evidence = {{"waiting for late partners", DoubleEq(0.3)}}});
 }
 
-/// Returns the advice where all-reduces along `axis` are exposed. Options are those of the run
-/// file, which has every option of the workload with its value.
-std::string advised(mesh::Axis axis, const std::map<std::string, std::string>& options,
-                    const char* workload = "hybrid") {
-  const auto extent = [axis](mesh::Axis of) { return of == axis ? 2 : 1; };
+/// All-reduces along `axis` are exposed; the advice has all of these parts and none of those.
+struct Advice {
+  Axis axis;
+  std::string options;  ///< those that the run file has, "a=b c=d"
+  std::vector<const char*> has, lacks = {};
+  const char* workload = "hybrid";
+};
+
+std::string advised(const Advice& at) {
+  const auto extent = [&at](Axis of) { return of == at.axis ? 2 : 1; };
   const mesh::Shape shape{.tp = extent(Axis::tp),
                           .cp = extent(Axis::cp),
                           .ep = extent(Axis::ep),
                           .dp = extent(Axis::dp),
                           .pp = extent(Axis::pp)};
   results::PointData point =
-      traced_point(shape, Script{}.compute().all_reduce(axis), {{{0, 500}, {500, 1000}}});
-  point.workload = workload;
-  point.options = {options.begin(), options.end()};
-  const auto all = findings_of(std::move(point));
-  const advice::Finding* const found = find(all, "communication-ratio");
-  return found == nullptr ? "" : found->next_step;
+      traced_point(shape, Script{}.compute().all_reduce(at.axis), {{{0, 500}, {500, 1000}}});
+  point.workload = at.workload;
+  point.options.clear();
+  std::istringstream options{at.options};
+  for (std::string key, value; std::getline(options, key, '=') && options >> value >> std::ws;) {
+    point.options[key] = value;
+  }
+  return finding(std::move(point), "communication-ratio").value().next_step;
 }
-
-/// The advice has all of these parts and none of those.
-struct Advice {
-  Axis axis;
-  std::map<std::string, std::string> options;
-  std::vector<const char*> has, lacks = {};
-  const char* workload = "hybrid";
-};
 
 TEST(CommunicationRatio, AdvisesWhatTheAxisAndTheOptionsLeaveOpen) {
+  const char* const usual = "microbatch=2 zero=1";
+  const std::string tp = "sequence_parallel=off ring=off chunks=1 tp_output=reduce";
   for (const Advice& at : std::vector<Advice>{
-           {Axis::dp, {{"microbatch", "2"}, {"zero", "1"}}, {"--set microbatches"}},
-           {Axis::tp, {{"microbatch", "2"}, {"zero", "1"}}, {"--mesh"}, {"microbatches"}},
-           {Axis::cp, {{"microbatch", "2"}, {"zero", "1"}}, {"--mesh"}, {"microbatches"}},
-           {Axis::ep, {{"microbatch", "2"}, {"zero", "1"}}, {"--mesh"}, {"microbatches"}},
-           {Axis::pp, {{"microbatch", "2"}, {"zero", "1"}}, {"--mesh"}, {"microbatches"}},
-           {Axis::dp, {{"batch", "4"}}, {"--set batch"}, {}, "tiles"},
-           {Axis::cp,
-            {{"batch", "4"}, {"overlap", "off"}},
-            {"overlap=on", "--set image"},
-            {},
-            "tiles"},
+           {Axis::dp, usual, {"--set microbatches"}},
+           {Axis::tp, usual, {"less tp and more dp: --mesh"}, {"microbatches"}},
+           {Axis::cp, usual, {"--mesh"}, {"microbatches"}},
+           {Axis::ep, usual, {"--mesh"}, {"microbatches"}},
+           {Axis::pp, usual, {"--mesh"}, {"microbatches"}},
+           {Axis::dp, "batch=4", {"--set batch"}, {}, "tiles"},
+           {Axis::cp, "batch=4 overlap=off", {"overlap=on", "--set image"}, {}, "tiles"},
            // The advice names what the strategy over replicas lacks. ZeRO 2 and 3 send for each
            // microbatch, so that more microbatches send more bytes.
-           {Axis::dp, {{"microbatch", "2"}, {"overlap", "off"}}, {"overlap=on", "microbatches"}},
-           {Axis::dp, {{"microbatch", "2"}, {"strategy", "funnel"}}, {"strategy=ddp"}},
-           {Axis::dp, {{"microbatch", "2"}, {"zero", "2"}}, {"zero=1"}, {"more microbatches"}},
-           {Axis::dp, {{"microbatch", "2"}, {"zero", "3"}}, {"zero=1"}, {"more microbatches"}},
+           {Axis::dp, "microbatch=2 overlap=off", {"overlap=on", "microbatches"}},
+           {Axis::dp, "microbatch=2 strategy=funnel", {"strategy=ddp"}},
+           {Axis::dp, "microbatch=2 zero=2", {"zero=1"}, {"more microbatches"}},
+           {Axis::dp, "microbatch=2 zero=3", {"zero=1"}, {"more microbatches"}},
            // Fewer bytes from stage to stage.
-           {Axis::pp, {{"schedule", "interleaved"}}, {"--set v"}},
-           {Axis::pp,
-            {{"schedule", "1f1b"}, {"handover", "whole"}},
-            {"fewer stages"},
-            {"scattered", "--set"}}}) {
-    const std::string text = advised(at.axis, at.options, at.workload);
-    for (const char* const part : at.has) EXPECT_THAT(text, HasSubstr(part)) << mesh::name(at.axis);
-    for (const char* const part : at.lacks) {
-      EXPECT_THAT(text, Not(HasSubstr(part))) << mesh::name(at.axis);
-    }
+           {Axis::pp, "schedule=interleaved", {"--set v"}},
+           {Axis::pp, "schedule=1f1b handover=whole", {"fewer stages"}, {"scattered", "--set"}},
+           // Parts that hide under GEMMs.
+           {Axis::tp, tp, {"sequence_parallel=on", "ring=on", "chunks=4"}},
+           {Axis::tp,
+            "sequence_parallel=on ring=off chunks=1 tp_output=reduce",
+            {"ring=on", "chunks=4"},
+            {"sequence_parallel"}},
+           {Axis::tp, tp + " chunks=4", {"--mesh"}, {"--set"}},
+           {Axis::tp, tp + " ring=on", {"--mesh"}, {"--set"}},
+           {Axis::tp, tp + " experts=8", {"--mesh"}, {"--set"}},
+           {Axis::tp, tp + " tp_output=gather", {"--set tp_output=reduce"}}}) {
+    const std::string text = advised(at);
+    SCOPED_TRACE(std::string{mesh::name(at.axis)} + ", " + at.options + ": " + text);
+    for (const char* const part : at.has) EXPECT_THAT(text, HasSubstr(part));
+    for (const char* const part : at.lacks) EXPECT_THAT(text, Not(HasSubstr(part)));
   }
-}
-
-TEST(CommunicationRatio, AdvisesPartsThatHideUnderGemmsAlongTp) {
-  const std::map<std::string, std::string> plain{
-      {"sequence_parallel", "off"}, {"ring", "off"}, {"chunks", "1"}, {"tp_output", "reduce"}};
-  const auto with = [&](const char* key, const char* value) {
-    auto options = plain;
-    options[key] = value;
-    return advised(Axis::tp, options);
-  };
-  EXPECT_THAT(with("chunks", "1"), HasSubstr("sequence_parallel=on and ring=on, or chunks=4"));
-  EXPECT_THAT(with("sequence_parallel", "on"),
-              AllOf(HasSubstr("--set ring=on, or chunks=4"), Not(HasSubstr("sequence_parallel"))));
-  for (const auto& [key, value] : {std::pair{"chunks", "4"}, {"ring", "on"}, {"experts", "8"}}) {
-    EXPECT_EQ(with(key, value), "less tp and more dp: --mesh") << key;
-  }
-  EXPECT_THAT(with("tp_output", "gather"), HasSubstr("--set tp_output=reduce"));
-  EXPECT_EQ(advised(Axis::tp, {{"batch", "4"}}), "less tp and more dp: --mesh") << "no options";
 }
 
 TEST(CommunicationRatio, KeepsGroupsInsideANodeWhereTheyLeaveIt) {
@@ -200,10 +181,9 @@ TEST(MissingOverlap, IsFoundWhereAStreamOfItsOwnHidesNothing) {
   run.environment = {{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}};
   expect_finding(run, "missing-overlap", {.next_step = HasSubstr("CUDA_DEVICE_MAX_CONNECTIONS=1")});
   point.folded = true;
-  point.folded_reason = "the rank has fewer than two cores";
-  expect_finding(
-      point, "missing-overlap",
-      {.sentence = HasSubstr("streams were played as one"), .next_step = HasSubstr("two cores")});
+  point.folded_reason = "fewer than two cores";
+  expect_finding(point, "missing-overlap",
+                 {.sentence = HasSubstr("as one"), .next_step = HasSubstr("two cores")});
   // The rule also finds collectives of groups that vary along several axes.
   point.outline.outlines[0].ops[1].axes = {Axis::cp, Axis::ep, Axis::dp};
   EXPECT_TRUE(finding(std::move(point), "missing-overlap"));
