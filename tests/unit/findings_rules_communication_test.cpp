@@ -110,8 +110,8 @@ std::string advised(const Advice& at) {
   point.workload = at.workload;
   point.options.clear();
   std::istringstream options{at.options};
-  for (std::string key, value; std::getline(options, key, '=') && options >> value >> std::ws;) {
-    point.options[key] = value;
+  for (std::string key; std::getline(options, key, '=');) {
+    options >> point.options[key] >> std::ws;
   }
   return finding(std::move(point), "communication-ratio").value().next_step;
 }
