@@ -2,20 +2,10 @@
 // SPDX-License-Identifier: MIT
 
 /// Breakdowns of simulated steps: the costs are the truth that the breakdown must find again.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cstddef>
-#include <cstdint>
-#include <random>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/replay.hpp"
+#include "analysis_test.hpp"
 #include "program/outline.hpp"
-#include "run_samples.hpp"
 #include "simulate/simulate.hpp"
 #include "tests/support/random_requests.hpp"
 #include "tests/support/unit_costs.hpp"
@@ -23,8 +13,6 @@
 
 namespace isoscale::analysis {
 namespace {
-
-using samples::Script;
 
 constexpr double ns = 1e-9;
 

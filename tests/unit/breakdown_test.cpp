@@ -1,27 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/breakdown/breakdown.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <array>
-#include <limits>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "analysis/breakdown/traced_steps.hpp"
-#include "run_samples.hpp"
+#include "analysis_test.hpp"
 
 namespace isoscale::analysis {
 namespace {
-
-using mesh::Axis;
-using samples::Script;
-using samples::step;
-using samples::trace;
-using testing::HasSubstr;
 
 using Spans = std::vector<std::pair<int, int>>;
 

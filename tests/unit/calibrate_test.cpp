@@ -1,22 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "calibration/calibration.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <map>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "analysis/render/bench_tables.hpp"
 #include "analysis/report.hpp"
-#include "bench_samples.hpp"
-#include "report_samples.hpp"
+#include "analysis_test.hpp"
+#include "calibration/calibration.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -24,7 +11,6 @@ namespace {
 using results::CalibrationCurve;
 using results::CalibrationData;
 using results::RunData;
-using testing::ElementsAre;
 
 const CalibrationCurve* curve_of(const CalibrationData& calibration, const std::string& op,
                                  int members) {

@@ -1,15 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <random>
-#include <utility>
-#include <vector>
-
+#include "analysis_test.hpp"
 #include "calibration/calibration.hpp"
 
 namespace isoscale::analysis {

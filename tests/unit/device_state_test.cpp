@@ -1,23 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/devices/device_state.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstddef>
-#include <limits>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "analysis/render/machine.hpp"
-#include "report_samples.hpp"
-#include "reported.hpp"
+#include "analysis_test.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -26,20 +11,8 @@ using preflight::Verdict;
 using results::DeviceSeries;
 using results::PointData;
 using results::RunData;
-using testing::AllOf;
-using testing::AnyOf;
-using testing::DoubleEq;
-using testing::Each;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::Optional;
-using testing::SizeIs;
 
 constexpr double step = 0.5;  // s
-constexpr double infinite = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// Samples a second apart, from 0, with their unit if it is not the quantity's; the point's loop of
 /// 20 steps takes ten, the first two warm up.

@@ -1,13 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <optional>
 #include <sstream>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "analysis/advice/rules.hpp"
 #include "findings_samples.hpp"
@@ -15,17 +8,7 @@
 namespace isoscale::analysis {
 namespace {
 
-using mesh::Axis;
 using program::OpKind;
-using samples::about;
-using samples::expect_finding;
-using samples::finding;
-using samples::Script;
-using samples::traced_point;
-using testing::DoubleEq;
-using testing::Eq;
-using testing::HasSubstr;
-using testing::Not;
 
 constexpr double mib = 1024.0 * 1024;
 
@@ -62,7 +45,7 @@ results::PointData buckets(int count, double bytes) {
 
 /// 20 us and 10 GB/s: half of a call is latency at 200 kB.
 results::RunData calibrated(results::PointData point) {
-  results::RunData run = samples::run_of(std::move(point));
+  results::RunData run = run_of(std::move(point));
   run.calibration.emplace();
   run.calibration->curves.push_back({.op = "all_reduce",
                                      .dtype = "f32",
@@ -177,7 +160,7 @@ TEST(MissingOverlap, IsFoundWhereAStreamOfItsOwnHidesNothing) {
   expect_finding(point, "missing-overlap",
                  {.severity = about(0.3), .next_step = HasSubstr("--trace")});
   // The setting that keeps the issue order is to blame where it is set.
-  results::RunData run = samples::run_of(point);
+  results::RunData run = run_of(point);
   run.environment = {{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}};
   expect_finding(run, "missing-overlap", {.next_step = HasSubstr("CUDA_DEVICE_MAX_CONNECTIONS=1")});
   point.folded = true;
@@ -201,7 +184,7 @@ TEST(SmallBuckets, AreFoundWhereACallIsMostlyLatency) {
   EXPECT_FALSE(finding(calibrated(buckets(6, 250e3)), "small-buckets"));
   EXPECT_FALSE(finding(calibrated(buckets(3, 50e3)), "small-buckets"));
   // Without a calibration they are guessed, on GPUs alone.
-  results::RunData run = samples::run_of(buckets(6, 50e3));
+  results::RunData run = run_of(buckets(6, 50e3));
   EXPECT_FALSE(finding(run, "small-buckets"));
   run.device = "cuda";
   expect_finding(run, "small-buckets",

@@ -1,34 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-
-#include "bench_samples.hpp"
-#include "cause_samples.hpp"
 #include "findings_samples.hpp"
 #include "preflight/check.hpp"
 
 namespace isoscale::analysis {
 namespace {
-
-using samples::about;
-using samples::expect_finding;
-using samples::find;
-using samples::finding;
-using samples::findings_of;
-using samples::Script;
-using samples::traced_point;
-using testing::AllOf;
-using testing::DoubleEq;
-using testing::DoubleNear;
-using testing::Eq;
-using testing::HasSubstr;
 
 /// One rank, a GEMM of `flop` that takes 800 of the step's 1000 ns, then an update.
 results::PointData gemm_point(double flop) {
@@ -43,7 +19,7 @@ results::PointData gemm_point(double flop) {
 
 /// A calibration whose shapes reach `small` FLOP/s at 2e3 FLOP and 100 GFLOP/s at 2e9.
 results::RunData calibrated(results::PointData point, double small) {
-  results::RunData run = samples::run_of(std::move(point));
+  results::RunData run = run_of(std::move(point));
   run.calibration.emplace();
   run.calibration->gemms = {
       {.dtype = "f32", .cache = "cold", .m = 10, .n = 10, .k = 10, .rate = small},
@@ -88,7 +64,7 @@ TEST(SmallGemms, AreJudgedByWhatTheyTakeAloneAndGuessedByFlopOnGpus) {
   expect_finding(calibrated(point, 30e9), "small-gemms",
                  {.evidence = {{"rate alone", DoubleNear(40e9, 1)}}});
   // Without a ceiling.
-  results::RunData run = samples::run_of(gemm_point(0.5e9));
+  results::RunData run = run_of(gemm_point(0.5e9));
   EXPECT_FALSE(finding(run, "small-gemms"));
   run.device = "cuda";
   expect_finding(run, "small-gemms",
@@ -103,7 +79,7 @@ results::RunData scaled(int gemm) {
   results::PointData one = traced_point({}, script, {{{0, 800}, {800, 1000}}});
   results::PointData two = traced_point({.dp = 2}, script, {{{0, gemm}, {gemm, 1000}}});
   two.index = 1;
-  results::RunData run = samples::run_of(std::move(one));
+  results::RunData run = run_of(std::move(one));
   run.points.push_back(std::move(two));
   return run;
 }
@@ -121,7 +97,7 @@ results::RunData on_h100(int microbatch, int sequence) {
   point.dtype = "bf16";
   point.options["microbatch"] = std::to_string(microbatch);
   point.model_shape["sequence"] = std::to_string(sequence);
-  results::RunData run = samples::run_of(std::move(point));
+  results::RunData run = run_of(std::move(point));
   run.device = "cuda";
   for (results::RankFacts& facts : run.rank_facts) facts.text["gpu_name"] = "NVIDIA H100 80GB HBM3";
   return run;
@@ -160,7 +136,7 @@ TEST(AboveCeiling, IsFoundAboveAMeasuredMfuOf100PercentAndNotBelow) {
   EXPECT_EQ(finding(calibrated(point, 30e9), "above-ceiling")->concern,
             advice::Concern::measurement);
   EXPECT_FALSE(finding(calibrated(gemm_point(99e3), 30e9), "above-ceiling"));
-  EXPECT_FALSE(finding(samples::run_of(point), "above-ceiling")) << "no ceiling";
+  EXPECT_FALSE(finding(run_of(point), "above-ceiling")) << "no ceiling";
 }
 
 /// A GPU that gives `bits` as reasons in the last `count` of 20 samples.
@@ -175,7 +151,7 @@ results::RunData sampled(double bits, int count) {
   clock.quantity = "sm_clock";
   clock.unit = "Hz";
   clock.value.assign(20, 1.5e9);
-  results::RunData run = samples::run_of(gemm_point(1e9));
+  results::RunData run = run_of(gemm_point(1e9));
   run.points[0].device_series = {reasons, clock};
   run.rank_facts[0].number["gpu_sm_clock_max"] = 2e9;
   return run;

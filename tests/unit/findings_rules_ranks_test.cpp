@@ -1,50 +1,15 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "findings_samples.hpp"
 
 namespace isoscale::analysis {
 namespace {
-
-using mesh::Axis;
-using samples::about;
-using samples::expect_finding;
-using samples::find;
-using samples::finding;
-using samples::findings_of;
-using samples::Script;
-using samples::traced_point;
-using testing::DoubleEq;
-using testing::Eq;
-using testing::HasSubstr;
 
 /// Four ranks that compute and reduce; rank r begins its all-reduce at arrivals[r] of 1000.
 results::PointData four_ranks(const std::vector<int>& arrivals) {
   std::vector<samples::Spans> spans;
   for (const int at : arrivals) spans.push_back({{0, at}, {at, 1000}});
   return traced_point({.dp = 4}, Script{}.compute().all_reduce(Axis::dp), spans);
-}
-
-/// In 20 traced steps the GEMMs of rank `slow` take `factor` times as long.
-void add_gemm_sums(results::PointData& point, std::size_t slow, double factor) {
-  for (int step = 0; step < 20; ++step) {
-    results::OpSums sums{.step = static_cast<std::uint32_t>(step)};
-    for (std::size_t rank = 0; rank < 4; ++rank) {
-      const double jitter = 1 + 0.001 * ((step * 7 + static_cast<int>(rank) * 3) % 11);
-      sums.gemm.push_back(jitter * (rank == slow ? factor : 1));
-    }
-    point.op_sums.push_back(sums);
-  }
 }
 
 /// A point of dp=2, pp=2 after four traced steps in which the first of the two dp groups takes
@@ -70,7 +35,7 @@ results::PointData two_groups(double factor) {
 
 TEST(SlowRank, IsFoundWithItsHost) {
   results::PointData point = four_ranks({800, 800, 800, 800});
-  add_gemm_sums(point, 2, 1.25);
+  samples::add_gemm_sums(point, 2, 1.25);
   const auto found = finding(point, "slow-rank");
   ASSERT_TRUE(found);
   EXPECT_THAT(found->sentence, HasSubstr("rank 2 (node17)"));
@@ -84,7 +49,7 @@ TEST(SlowRank, IsFoundWithItsHost) {
   EXPECT_TRUE(findings_of(point).empty());
   point.labels.clear();
   point.op_sums.clear();
-  add_gemm_sums(point, 2, 1.0);
+  samples::add_gemm_sums(point, 2, 1.0);
   EXPECT_FALSE(finding(point, "slow-rank"));
 }
 
@@ -103,13 +68,13 @@ TEST(Imbalance, IsFoundOfWaitingThatIsNotDivided) {
                  {.severity = about(0.45), .sentence = HasSubstr("rank 3 (node17)")});
   EXPECT_FALSE(finding(four_ranks({780, 780, 780, 800}), "imbalance"));
   // It is not said of a rank that is slow.
-  add_gemm_sums(point, 3, 4);
+  samples::add_gemm_sums(point, 3, 4);
   EXPECT_TRUE(finding(point, "slow-rank"));
   EXPECT_FALSE(finding(point, "imbalance"));
 }
 
 TEST(Noise, IsFoundFromFivePercentOn) {
-  const results::RunData run = samples::run_of(four_ranks({800, 800, 800, 800}));
+  const results::RunData run = run_of(four_ranks({800, 800, 800, 800}));
   for (const auto& [size, found] : {std::pair{0.07, true}, {0.04, false}}) {
     RunReport report = make_report(run, "a.h5", {});
     report.curves.front().points.front().causes.named = {
@@ -139,15 +104,6 @@ TEST(WideInterval, IsFoundOfScatteredSteps) {
                   .next_step = HasSubstr("--max-time"),
                   .evidence = {{"half width of the 95% interval", testing::Gt(0.05)}}});
   EXPECT_FALSE(finding(scattered(0.01), "wide-interval"));
-}
-
-/// A pipeline without traces.
-results::PointData pipeline(int stages, int microbatches, const char* schedule = "1f1b") {
-  results::PointData point = samples::measured(0, {.pp = stages}, 80e-3);
-  point.workload = "pp";
-  point.options = {
-      {"microbatches", std::to_string(microbatches)}, {"microbatch", "2"}, {"schedule", schedule}};
-  return point;
 }
 
 TEST(FewMicrobatches, AreFoundWithTheNumberThatIsEnough) {

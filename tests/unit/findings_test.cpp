@@ -1,52 +1,28 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/advice/findings.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <fstream>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
-#include <string>
-#include <vector>
 
+#include "analysis/advice/findings.hpp"
 #include "analysis/advice/rules.hpp"
 #include "analysis/render/findings.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/render/text.hpp"
-#include "bench_samples.hpp"
 #include "findings_samples.hpp"
 #include "launch_samples.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
-using samples::find;
-using samples::Script;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::Field;
-using testing::HasSubstr;
-
-/// A pipeline of `stages` with 8 microbatches, without traces.
-results::PointData pipeline(int index, int stages) {
-  results::PointData point = samples::measured(index, {.pp = stages}, 80e-3 / stages);
-  point.options = {
-      {"batch", "16"}, {"microbatches", "8"}, {"microbatch", "2"}, {"schedule", "1f1b"}};
-  return point;
-}
-
+/// Pipelines of 2, 4 and 8 stages with 8 microbatches.
 results::RunData pipelines() {
-  results::RunData run = samples::run();
-  run.points = {pipeline(0, 2), pipeline(1, 4), pipeline(2, 8)};
+  results::RunData run = samples::run({pipeline(2, 8), pipeline(4, 8), pipeline(8, 8)});
+  for (int i = 0; i < 3; ++i) run.points[static_cast<std::size_t>(i)].index = i;
   return run;
 }
 
 TEST(Findings, AreOneForAllPointsOfACurve) {
-  const auto all = samples::findings_of(pipelines());
+  const auto all = findings_of(pipelines());
   ASSERT_EQ(all.size(), 1U);
   EXPECT_EQ(all[0].ranks, (std::vector{2, 4, 8}));
   // The gravest stands for all.
@@ -59,13 +35,13 @@ TEST(Findings, AreOneForAllPointsOfACurve) {
 TEST(Findings, ComeGravestFirstAndTheUnknownLast) {
   results::RunData run = pipelines();
   const Script script = Script{}.compute().all_reduce(mesh::Axis::dp);
-  results::PointData slow = samples::traced_point({.dp = 2}, script, {{{0, 700}, {700, 1000}}});
+  results::PointData slow = traced_point({.dp = 2}, script, {{{0, 700}, {700, 1000}}});
   slow.index = 3;
   run.points.push_back(slow);
   run.preflight.emplace();
   run.preflight->results = {{.name = "gpu-nic", .verdict = preflight::Verdict::warning}};
   std::vector<std::string> names;
-  for (const advice::Finding& at : samples::findings_of(run)) names.emplace_back(at.rule);
+  for (const advice::Finding& at : findings_of(run)) names.emplace_back(at.rule);
   EXPECT_EQ(names,
             (std::vector<std::string>{"few-microbatches", "communication-ratio", "far-numa"}));
 }
@@ -73,11 +49,12 @@ TEST(Findings, ComeGravestFirstAndTheUnknownLast) {
 TEST(Findings, AreNoneOfPointsThatTellNothingOfTheMachineAndTheseAreNamed) {
   results::RunData run = pipelines();
   EXPECT_TRUE(advice::left_out_of(make_report(run, "a.h5", {})).empty());
-  run.points.push_back(pipeline(3, 16));
+  run.points.push_back(pipeline(16, 8));
+  run.points.back().index = 3;
   run.points[0].labels = run.points[3].labels = {"shared-gpu"};
   run.points[1].labels = {"injected"};
   run.points[2].labels = {"oversubscribed", "injected"};
-  EXPECT_TRUE(samples::findings_of(run).empty());
+  EXPECT_TRUE(findings_of(run).empty());
   const auto rows = render::left_out_json(advice::left_out_of(make_report(run, "a.h5", {})));
   ASSERT_EQ(rows.size(), 3U);
   EXPECT_EQ(rows[0]["ranks"], nlohmann::json({2, 16}));
@@ -91,7 +68,7 @@ TEST(Findings, AreNoneOfPointsThatTellNothingOfTheMachineAndTheseAreNamed) {
   run.points[0].status = results::PointStatus::failed;
   run.points[1].verified = false;
   run.points[2].status = results::PointStatus::skipped;
-  EXPECT_TRUE(samples::findings_of(run).empty());
+  EXPECT_TRUE(findings_of(run).empty());
   for (results::PointData& point : run.points) {
     point.labels = {"shared-gpu"};
     point.status = results::PointStatus::failed;
@@ -100,12 +77,11 @@ TEST(Findings, AreNoneOfPointsThatTellNothingOfTheMachineAndTheseAreNamed) {
 }
 
 TEST(Findings, OfInjectedFaultsSayWhatWasInjected) {
-  results::PointData point =
-      samples::traced_point({.dp = 4}, Script{}.compute().all_reduce(mesh::Axis::dp),
-                            {{{0, 200}, {200, 1000}}, {{0, 800}, {800, 1000}}});
+  results::PointData point = traced_point({.dp = 4}, Script{}.compute().all_reduce(mesh::Axis::dp),
+                                          {{{0, 200}, {200, 1000}}, {{0, 800}, {800, 1000}}});
   point.labels = {"injected"};
   point.injections = {"slow-rank=1:4"};
-  const auto all = samples::findings_of(point);
+  const auto all = findings_of(point);
   const advice::Finding* const found = find(all, "imbalance");
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->evidence.back().text, "slow-rank=1:4");
@@ -167,7 +143,7 @@ TEST(Findings, OfSeveralRunsAreSaidOnceWhereTheyAreTheSame) {
 }
 
 TEST(FindingsJson, HasEveryKey) {
-  const auto rows = render::findings_json(samples::findings_of(pipelines()));
+  const auto rows = render::findings_json(findings_of(pipelines()));
   ASSERT_EQ(rows.size(), 1U);
   auto row = rows[0];
   EXPECT_DOUBLE_EQ(row["severity"].get<double>(), 7.0 / 15);

@@ -1,33 +1,19 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/forecast.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <string>
-#include <vector>
 
 #include "analysis/page/asset.hpp"
 #include "analysis/page/page.hpp"
+#include "analysis/predict/forecast.hpp"
 #include "analysis/predict/next_measurement.hpp"
+#include "analysis_test.hpp"
 #include "base/error.hpp"
 #include "predict_samples.hpp"
-#include "reported.hpp"
 
 namespace isoscale::analysis {
 namespace {
-
-using testing::AllOf;
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
 
 predict::Prediction predicted(const settings::PredictCommand& command,
                               const simulate::Machine& machine = samples::plain_sheet()) {

@@ -1,25 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <nlohmann/json.hpp>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "analysis/breakdown/replay.hpp"
 #include "analysis/catalog/index.hpp"
+#include "analysis/breakdown/replay.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/render.hpp"
+#include "analysis_test.hpp"
 #include "launch_samples.hpp"
-#include "reported.hpp"
 #include "results/records/point_facts.hpp"
 #include "simulate/simulate.hpp"
 #include "workloads/api/workload.hpp"
@@ -27,7 +14,6 @@
 namespace isoscale::analysis {
 namespace {
 
-using mesh::Axis;
 using mesh::Reach;
 using nlohmann::json;
 using samples::add;
@@ -35,13 +21,6 @@ using samples::JoinedLaunches;
 using samples::launch;
 using samples::launch_of;
 using samples::measured;
-using testing::AnyOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::Pair;
-using testing::SizeIs;
 
 catalog::IndexRun indexed(const results::RunData& run, const std::string& file = "a.h5") {
   return catalog::index_run(make_report(run, file, {}));

@@ -1,16 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/efficiency/scaling_laws.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <span>
-#include <vector>
-
-#include "series.hpp"
+#include "analysis_test.hpp"
 
 namespace isoscale::analysis {
 namespace {

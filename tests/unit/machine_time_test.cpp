@@ -2,21 +2,11 @@
 // SPDX-License-Identifier: MIT
 
 // The collective model against curves that were published, and against hand-made laws.
-#include "simulate/op_time.hpp"
-
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include "analysis/predict/system_file.hpp"
+#include "analysis_test.hpp"
 #include "base/error.hpp"
 #include "simulate/machine.hpp"
+#include "simulate/op_time.hpp"
 
 namespace isoscale::simulate {
 namespace {

@@ -1,28 +1,19 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <string>
-#include <utility>
-#include <vector>
-
+/// From a run whose machine is known to the step on eight times its ranks.
 #include "analysis/predict/next_measurement.hpp"
 #include "analysis/predict/question.hpp"
 #include "analysis/predict/run_machine.hpp"
 #include "analysis/predict/step_estimate.hpp"
 #include "analysis/predict/traced_ops.hpp"
+#include "analysis_test.hpp"
 #include "known_machine.hpp"
-#include "report_samples.hpp"
 
-/// From a run whose machine is known to the step on eight times its ranks.
 namespace isoscale::analysis {
 namespace {
 
 using samples::KnownMachine;
-using testing::HasSubstr;
 
 constexpr int more_ranks = 64;
 

@@ -1,31 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/efficiency/causes.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "cause_samples.hpp"
+#include "analysis_test.hpp"
 
 namespace isoscale::analysis {
 namespace {
-
-using mesh::Axis;
-using samples::alike;
-using samples::Script;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::EndsWith;
-using testing::Field;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 /// Two nodes of two GPUs each.
 results::RunData two_nodes() {
@@ -75,32 +54,20 @@ efficiency::NamedCause only_cause(const std::vector<efficiency::NamedCause>& all
   return all[0];
 }
 
-void add_gemm_sums(results::PointData& point, int slow, double factor, int first = 0) {
-  for (int step = 0; step < 20; ++step) {
-    auto& sums = point.op_sums.emplace_back();
-    sums.step = static_cast<std::uint32_t>(step);
-    for (int rank = 0; rank < point.ranks; ++rank) {
-      // A spread that is the same in every test, and no two samples alike.
-      const double jitter = 1 + 0.001 * ((step * 7 + rank * 3) % 11);
-      sums.gemm.push_back(jitter * (rank == slow && step >= first ? factor : 1));
-    }
-  }
-}
-
 TEST(NamedCauses, AreNoneOfACleanPoint) {
   results::PointData point = four_ranks();
   EXPECT_THAT(efficiency::named_causes(two_nodes(), point, {}, breakdown::breakdown(point)),
               IsEmpty())
       << "no traces";
   add(point, 3, {500, 500, 500, 500});
-  add_gemm_sums(point, -1, 1);
+  samples::add_gemm_sums(point, -1, 1);
   EXPECT_THAT(named(point), IsEmpty());
 }
 
 TEST(NamedCauses, NameASlowRankWithItsPlaceAndSinceWhen) {
   results::PointData point = four_ranks();
   add(point, 1, {500, 500, 500, 500});
-  add_gemm_sums(point, 3, 1.25);
+  samples::add_gemm_sums(point, 3, 1.25);
   const efficiency::NamedCause slow = only_cause(named(point), "slow rank", {3});
   EXPECT_NEAR(slow.size, 1.25, 0.02);
   EXPECT_THAT(slow.text, AllOf(HasSubstr("rank 3 (node1, NVIDIA H200 00000000:3B:00.0)"),
@@ -112,13 +79,13 @@ TEST(NamedCauses, NameASlowRankWithItsPlaceAndSinceWhen) {
   EXPECT_THAT(named(point, run).at(0).text, HasSubstr("rank 0 (node0) is"));
   EXPECT_THAT(named(point, {}).at(0).text, HasSubstr("rank 0 is slow"));
   point.op_sums.clear();
-  add_gemm_sums(point, 3, 1.25, 10);
+  samples::add_gemm_sums(point, 3, 1.25, 10);
   EXPECT_THAT(only_cause(named(point), "slow rank", {3}).text, HasSubstr("since step 10"));
   // Ranks with programs of their own are compared by rate.
   point = samples::point({.pp = 4}, std::vector<Script>(4, Script{}.compute()),
                          {{samples::trace(0, {0, 10}, {{0, 10}})}});
   point.flop_of_rank.assign(4, 1e9);
-  add_gemm_sums(point, 0, 1.5);
+  samples::add_gemm_sums(point, 0, 1.5);
   EXPECT_THAT(only_cause(named(point), "slow rank", {0}).text,
               HasSubstr("1.50 times as long a FLOP"));
 }
@@ -232,7 +199,7 @@ TEST(NamedCauses, ComeGravestFirst) {
     step.ranks[1].spans[1].end += units::Nanoseconds{60};
     step.ranks[0].spans[1].end += units::Nanoseconds{60};
   }
-  add_gemm_sums(point, 1, 1.25);
+  samples::add_gemm_sums(point, 1, 1.25);
   using Cause = efficiency::NamedCause;
   EXPECT_THAT(named(point),
               ElementsAre(Field(&Cause::kind, "slow rank"), Field(&Cause::kind, "slow link"),

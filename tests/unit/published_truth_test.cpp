@@ -5,19 +5,10 @@
 // numbers are fitted to them: the share of the peak that GEMMs reach, and that of the memory's
 // bandwidth.
 #include <fmt/format.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
 #include <cstdlib>
-#include <limits>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "analysis/predict/system_file.hpp"
+#include "analysis_test.hpp"
 #include "program/facts.hpp"
 #include "simulate/classes.hpp"
 #include "simulate/op_time.hpp"

@@ -1,33 +1,20 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/question.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <filesystem>
 #include <set>
-#include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
 
+#include "analysis/predict/question.hpp"
 #include "analysis/predict/system_file.hpp"
+#include "analysis_test.hpp"
 #include "base/error.hpp"
 #include "predict_samples.hpp"
-#include "refusal.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
-using mesh::Axis;
 using settings::PredictCommand;
 using simulate::Machine;
 using simulate::TimedCommunication;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
 
 predict::Question asked(const PredictCommand& command) {
   return predict::question_of(command, samples::plain_sheet());

@@ -3,33 +3,11 @@
 
 /// These tests split one step of one rank in ways that the tests of the breakdown do not reach.
 #include "analysis/breakdown/rank_step.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <random>
-#include <utility>
-#include <vector>
-
 #include "analysis/breakdown/op_times.hpp"
-#include "run_samples.hpp"
+#include "analysis_test.hpp"
 
 namespace isoscale::analysis {
 namespace {
-
-using mesh::Axis;
-using samples::Script;
-using samples::trace;
-using testing::DoubleNear;
-using testing::ElementsAre;
-using testing::ElementsAreArray;
-using testing::Pair;
-using testing::UnorderedElementsAre;
-using units::Nanoseconds;
 
 struct Result {
   breakdown::RankStep step;

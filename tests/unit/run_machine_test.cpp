@@ -1,23 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/predict/run_machine.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <random>
-#include <utility>
-#include <vector>
-
 #include "analysis/predict/run_noise.hpp"
 #include "analysis/predict/traced_ops.hpp"
+#include "analysis_test.hpp"
 #include "base/error.hpp"
 #include "known_machine.hpp"
-#include "refusal.hpp"
-#include "run_samples.hpp"
 #include "simulate/measured_time.hpp"
 
 namespace isoscale::analysis {

@@ -1,39 +1,16 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "statistics/sample_flags.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <numeric>
-#include <optional>
-#include <utility>
-#include <vector>
-
 #include "analysis/tracing_overhead.hpp"
+#include "analysis_test.hpp"
 #include "results/records/counted_steps.hpp"
-#include "series.hpp"
 #include "statistics/trend.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
 using results::StepBlock;
-using samples::Autoregressive;
 using Kind = StepBlock::Kind;
-using samples::Draw;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::Field;
-using testing::HasSubstr;
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// Noise, in which each sample is as much longer than the first as a part of `slope`.
 std::vector<double> drifting(Autoregressive noise, std::size_t count, double slope) {

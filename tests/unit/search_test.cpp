@@ -1,25 +1,14 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/search.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <limits>
-#include <random>
 #include <set>
-#include <string>
-#include <vector>
 
 #include "analysis/predict/quick_estimate.hpp"
+#include "analysis/predict/search.hpp"
 #include "analysis/predict/step_estimate.hpp"
+#include "analysis_test.hpp"
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "program/facts.hpp"
-#include "refusal.hpp"
 #include "workloads/api/workload.hpp"
 
 namespace isoscale::analysis {

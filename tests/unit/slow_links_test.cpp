@@ -1,31 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/efficiency/stragglers.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <utility>
-#include <vector>
-
-#include "cause_samples.hpp"
-#include "series.hpp"
+#include "analysis_test.hpp"
 
 namespace isoscale::analysis {
 namespace {
-
-using mesh::Axis;
-using mesh::AxisSet;
-using samples::alike;
-using samples::Draw;
-using samples::Script;
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 constexpr int slot = 1'000'000;       // ns from the begin of one op to that of the next
 constexpr double transfer = 100'000;  // ns of a sound link

@@ -1,28 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/efficiency/stragglers.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <functional>
-#include <limits>
-#include <vector>
-
-#include "cause_samples.hpp"
-#include "series.hpp"
+#include "analysis_test.hpp"
 
 namespace isoscale::analysis {
 namespace {
-
-using samples::alike;
-using samples::Draw;
-using samples::Script;
-using testing::ElementsAre;
-using testing::Field;
-using testing::IsEmpty;
 
 constexpr int ops_in_step = 24;
 

@@ -1,26 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "statistics/estimate.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstddef>
 #include <fstream>
-#include <limits>
-#include <numeric>
-#include <optional>
-#include <random>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
+#include "analysis_test.hpp"
 #include "results/records/counted_steps.hpp"
-#include "series.hpp"
+#include "statistics/estimate.hpp"
 #include "statistics/robust.hpp"
 #include "statistics/sample_flags.hpp"
 #include "statistics/trend.hpp"

@@ -1,28 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/efficiency/losses.hpp"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <stdexcept>
-#include <utility>
-#include <vector>
-
-#include "cause_samples.hpp"
+#include "analysis_test.hpp"
 
 namespace isoscale::analysis {
 namespace {
-
-using mesh::Axis;
-using samples::add_step;
-using samples::alike;
-using samples::Script;
-using samples::solo;
-using samples::step;
 
 constexpr double ns = 1e-9;
 constexpr double tolerance = 1e-15;  // of a second: 1e-6 ns
@@ -166,30 +148,6 @@ TEST(StepCosts, DoNotDivideTheWaitingOfOneTracedStepAndAreAbsentWithoutAny) {
   EXPECT_FALSE(costs.imbalance || costs.noise);
   point.traces.clear();
   EXPECT_FALSE(efficiency::step_costs(point, breakdown::breakdown(point)));
-}
-
-TEST(StepCosts, LeadToAnExactWaterfall) {
-  // From one rank with twice the GEMMs to two, of which one is slow, with an axis more.
-  const results::PointData one = samples::point({}, {Script{}.compute().compute().copy()},
-                                                step({0, 99}, {{{0, 40}, {41, 80}, {80, 95}}}));
-  results::PointData four = four_ranks({23, 21, 29, 22});
-  for (int rank = 0; rank < 4; ++rank) four.solo_times.push_back(solo(rank, {20, 0, 9}));
-  for (const double work : {1.0, 4.0}) {  // strong and weak scaling
-    const efficiency::StepLoss base{.step = 97 * ns,
-                                    .traced = breakdown::breakdown(one).mean->step,
-                                    .work = 1,
-                                    .costs = costs_of(one)};
-    const efficiency::StepLoss point{.step = 103 * ns,
-                                     .traced = breakdown::breakdown(four).mean->step,
-                                     .work = work,
-                                     .ranks = 4,
-                                     .costs = costs_of(four)};
-    const efficiency::Waterfall found = efficiency::waterfall(point, base);
-    double lost = 0;
-    for (const efficiency::LostTime& at : found.lost) lost += at.seconds;
-    EXPECT_NEAR(found.ideal, 97 * ns * work / 4, 1e-12 * found.ideal);
-    EXPECT_NEAR(lost, found.measured - found.ideal, 1e-12 * found.measured);
-  }
 }
 
 constexpr double rounding = 1e-12;

@@ -1,17 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/predict/step_estimate.hpp"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <numeric>
-#include <stdexcept>
-
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/pipeline_report.hpp"
 #include "analysis/efficiency/losses.hpp"
 #include "analysis/report.hpp"
+#include "analysis_test.hpp"
 #include "base/error.hpp"
 #include "predict_samples.hpp"
 #include "program/facts.hpp"

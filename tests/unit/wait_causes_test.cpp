@@ -1,34 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/breakdown/wait_causes.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <random>
-#include <utility>
-#include <vector>
-
 #include "analysis/breakdown/breakdown.hpp"
-#include "cause_samples.hpp"
-#include "run_samples.hpp"
-#include "series.hpp"
+#include "analysis_test.hpp"
 #include "simulate/simulate.hpp"
 
 namespace isoscale::analysis {
 namespace {
-
-using samples::Script;
-using testing::DoubleEq;
-using testing::DoubleNear;
-using testing::ElementsAre;
-using testing::IsNan;
-using units::Nanoseconds;
 
 /// A step of `arrivals[i][rank]`, instance i of collectives of all ranks; nanoseconds.
 breakdown::TracedStep step_of(const std::vector<std::vector<int>>& arrivals) {
@@ -111,67 +89,6 @@ TEST(WaitCauses, ChargeTheLastForAllWaiting) {
   EXPECT_THAT(caused.of_rank,
               ElementsAre(DoubleNear(2.5e-9, 1e-20), 0, DoubleNear(47.5e-9, 1e-20)));
   EXPECT_THAT(caused.steps_as_last, ElementsAre(0, 0, 2));
-}
-
-/// Steps with instances in which rank r arrives at delay(r) plus noise.
-template <class Arrival>
-breakdown::TracedSteps random_steps(std::size_t count, std::size_t instances, std::size_t ranks,
-                                    Arrival&& arrival) {
-  std::vector<std::vector<std::vector<int>>> steps(count);
-  for (auto& step : steps) {
-    for (std::size_t i = 0; i < instances; ++i) {
-      auto& ranks_arrive = step.emplace_back();
-      for (std::size_t rank = 0; rank < ranks; ++rank) {
-        ranks_arrive.push_back(static_cast<int>(std::lround(arrival(i, rank))));
-      }
-    }
-  }
-  return steps_of(steps);
-}
-
-/// Mean over steps and instances, weighted by how long the members waited, as the breakdown does.
-double noise_of(const breakdown::TracedSteps& steps) {
-  const breakdown::WaitCauses causes{steps};
-  double noise = 0, all = 0;
-  for (std::size_t at = 0; at < steps.steps.size(); ++at) {
-    const auto shares = causes.noise_shares(at);
-    std::vector<double> waits(shares.size(), 0.0);
-    for (const auto& rank : steps.steps[at].waits) {
-      for (std::size_t i = 0; i < rank.size(); ++i) waits[i] += units::to_seconds(rank[i]).value();
-    }
-    for (std::size_t i = 0; i < shares.size(); ++i) {
-      if (std::isnan(shares[i])) continue;
-      noise += shares[i] * waits[i];
-      all += waits[i];
-    }
-  }
-  return noise / all;
-}
-
-TEST(WaitCauses, OfPureNoiseAverageToOneAndOfImbalanceToZero) {
-  for (const std::size_t ranks : {2U, 8U}) {
-    SCOPED_TRACE(ranks);
-    for (const std::size_t steps : {2U, 4U, 10U}) {
-      samples::Draw draw{steps * 100 + ranks};
-      const auto exponential = [&draw](std::size_t, std::size_t) {
-        return -1e5 * std::log(1 - draw.uniform());
-      };
-      const auto normal = [&draw](std::size_t, std::size_t) { return 1e6 + 1e5 * draw.normal(); };
-      EXPECT_NEAR(noise_of(random_steps(steps, 4000 / steps, ranks, exponential)), 1, 0.05)
-          << steps;
-      EXPECT_NEAR(noise_of(random_steps(steps, 4000 / steps, ranks, normal)), 1, 0.05) << steps;
-    }
-    // Each instance has its own order of ranks, the same in every step.
-    const auto always = [ranks](std::size_t i, std::size_t rank) {
-      return 1000.0 * static_cast<double>((i * 7 + rank * 3) % ranks);
-    };
-    EXPECT_EQ(noise_of(random_steps(4, 500, ranks, always)), 0);
-  }
-  samples::Draw draw{3};
-  const auto both = [&draw](std::size_t, std::size_t rank) {
-    return (rank == 3 ? 1e5 : 0.0) + 5e4 * draw.normal();
-  };
-  EXPECT_NEAR(noise_of(random_steps(4, 1000, 4, both)), 0.3, 0.2) << "it lies between";
 }
 
 TEST(WaitCauses, DivideTheWaitOfABreakdown) {
@@ -303,18 +220,6 @@ TEST(KnownCauses, NothingIsWrongOrOpsBeginLate) {
     EXPECT_EQ(result.waits->noise, 0);
     EXPECT_EQ(result.unaccounted, 0);
   }
-}
-
-TEST(KnownCauses, OneRankIsAlwaysSlow) {
-  const Steps steps{[](int, int rank, int) { return rank == 2 ? 12'000 : compute_time; }};
-  const breakdown::BreakdownResult result = steps.result();
-  ASSERT_TRUE(result.mean && result.waits) << result.missing;
-  const double wait = layers * 2'000 * 3.0 / 4.0 * 1e-9;  // three of four wait
-  EXPECT_NEAR(result.mean->wait, wait, 1e-15);
-  EXPECT_NEAR(result.waits->imbalance, wait, 1e-15);
-  EXPECT_NEAR(result.waits->noise, 0, 1e-15);
-  EXPECT_NEAR(result.caused.of_rank.at(2), 4 * wait, 1e-14);
-  EXPECT_NEAR(result.caused.of_rank.at(0), 0, 1e-15);
 }
 
 TEST(KnownCauses, ASlowRankAndNoiseAreToldApart) {
