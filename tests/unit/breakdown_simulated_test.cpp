@@ -85,7 +85,7 @@ TEST(SimulatedBreakdown, UsesLikeRanksForThoseThatWereNotTraced) {
   ASSERT_TRUE(result.mean) << result.missing;
   EXPECT_EQ(result.ranks, (std::vector{0, 2}));
   EXPECT_NEAR(result.mean->bubble / result.mean->step, 1.0 / 5.0, 1e-9);
-  EXPECT_THAT(result.missing, testing::EndsWith("ranks 1, 3"));
+  EXPECT_THAT(result.missing, EndsWith("ranks 1, 3"));
 }
 
 /// The programs that are really played, under costs of their GEMMs alone.

@@ -19,10 +19,9 @@ void expect_breakdown(const breakdown::Breakdown& at, const Expected& wanted) {
   EXPECT_THAT((std::array{at.compute * 1e9, at.copies * 1e9, at.transfer * 1e9, at.wait * 1e9,
                           at.bubble * 1e9, at.gap * 1e9, at.other * 1e9, at.step * 1e9,
                           at.hidden_communication * 1e9}),
-              testing::Pointwise(
-                  testing::DoubleNear(1e-6),
-                  std::array{wanted.compute, wanted.copies, wanted.transfer, wanted.wait,
-                             wanted.bubble, wanted.gap, wanted.other, wanted.step, wanted.hidden}))
+              Pointwise(DoubleNear(1e-6), std::array{wanted.compute, wanted.copies, wanted.transfer,
+                                                     wanted.wait, wanted.bubble, wanted.gap,
+                                                     wanted.other, wanted.step, wanted.hidden}))
       << "compute, copies, transfer, wait, bubble, gap, other, step, hidden; nanoseconds";
 }
 

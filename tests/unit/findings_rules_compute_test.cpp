@@ -47,7 +47,7 @@ TEST(SmallGemms, AreFoundBelowHalfOfTheCeiling) {
 }
 
 TEST(SmallGemms, ComeBehindCommunicationWhereTheirSizeIsAsSlow) {
-  const Script script = Script{}.compute().all_reduce(mesh::Axis::dp);
+  const Script script = Script{}.compute().all_reduce(Axis::dp);
   results::PointData point = traced_point({.dp = 2}, script, {{{0, 600}, {600, 1000}}});
   point.outline.outlines.front().ops.front().flop = 18e3;  // in 600 ns: 30 GFLOP/s
   const auto all = findings_of(calibrated(point, 31e9));
@@ -58,9 +58,9 @@ TEST(SmallGemms, ComeBehindCommunicationWhereTheirSizeIsAsSlow) {
 TEST(SmallGemms, AreJudgedByWhatTheyTakeAloneAndGuessedByFlopOnGpus) {
   // The traced GEMMs reach 30% of the ceiling, and 60% without communication.
   results::PointData point = gemm_point(24e3);
-  point.solo_times = {samples::solo(0, {400, 200})};
+  point.solo_times = {solo(0, {400, 200})};
   EXPECT_FALSE(finding(calibrated(point, 30e9), "small-gemms"));
-  point.solo_times = {samples::solo(0, {600, 200})};
+  point.solo_times = {solo(0, {600, 200})};
   expect_finding(calibrated(point, 30e9), "small-gemms",
                  {.evidence = {{"rate alone", DoubleNear(40e9, 1)}}});
   // Without a ceiling.

@@ -27,14 +27,14 @@ TEST(Findings, AreOneForAllPointsOfACurve) {
   EXPECT_EQ(all[0].ranks, (std::vector{2, 4, 8}));
   // The gravest stands for all.
   EXPECT_DOUBLE_EQ(all[0].severity.value(), 7.0 / 15);
-  EXPECT_THAT(all[0].sentence, AllOf(HasSubstr("46.7%"), testing::EndsWith("(on 8)")));
+  EXPECT_THAT(all[0].sentence, AllOf(HasSubstr("46.7%"), EndsWith("(on 8)")));
   EXPECT_EQ(all[0].evidence.front().ranks, 8);
   EXPECT_EQ(all[0].evidence.back().ranks, 2);
 }
 
 TEST(Findings, ComeGravestFirstAndTheUnknownLast) {
   results::RunData run = pipelines();
-  const Script script = Script{}.compute().all_reduce(mesh::Axis::dp);
+  const Script script = Script{}.compute().all_reduce(Axis::dp);
   results::PointData slow = traced_point({.dp = 2}, script, {{{0, 700}, {700, 1000}}});
   slow.index = 3;
   run.points.push_back(slow);
@@ -59,7 +59,7 @@ TEST(Findings, AreNoneOfPointsThatTellNothingOfTheMachineAndTheseAreNamed) {
   ASSERT_EQ(rows.size(), 3U);
   EXPECT_EQ(rows[0]["ranks"], nlohmann::json({2, 16}));
   EXPECT_EQ(rows[0]["why"], "shared-gpu");
-  EXPECT_THAT(rows[0]["curve"].get<std::string>(), testing::StartsWith("dp, tiny"));
+  EXPECT_THAT(rows[0]["curve"].get<std::string>(), StartsWith("dp, tiny"));
   EXPECT_EQ(render::left_out_text(advice::left_out_of(make_report(run, "a.h5", {}))),
             "2, 16 ranks of dp (shared-gpu); 4 ranks of dp (injected); "
             "8 ranks of dp (oversubscribed, injected)");
@@ -77,7 +77,7 @@ TEST(Findings, AreNoneOfPointsThatTellNothingOfTheMachineAndTheseAreNamed) {
 }
 
 TEST(Findings, OfInjectedFaultsSayWhatWasInjected) {
-  results::PointData point = traced_point({.dp = 4}, Script{}.compute().all_reduce(mesh::Axis::dp),
+  results::PointData point = traced_point({.dp = 4}, Script{}.compute().all_reduce(Axis::dp),
                                           {{{0, 200}, {200, 1000}}, {{0, 800}, {800, 1000}}});
   point.labels = {"injected"};
   point.injections = {"slow-rank=1:4"};
@@ -107,7 +107,7 @@ TEST(Findings, WithoutSeverityAreOfTheLargestPointAndTheLargestFirst) {
   EXPECT_NEAR(found[0].size.value(), 3.0 / 2.5, 1e-9);
   EXPECT_THAT(found[0].curve, HasSubstr("pp"));
   EXPECT_NEAR(found[1].size.value(), 0.4 / 1.2, 1e-9);
-  EXPECT_THAT(found[1].sentence, AllOf(HasSubstr("33.3%"), testing::EndsWith("(on 1)")));
+  EXPECT_THAT(found[1].sentence, AllOf(HasSubstr("33.3%"), EndsWith("(on 1)")));
   EXPECT_EQ(found[1].ranks, (std::vector{1, 2}));
   EXPECT_TRUE(advice::findings_of(launches.reports.front()).empty()) << "one launch has no spread";
   const samples::JoinedLaunches close{

@@ -197,7 +197,7 @@ TEST(NextMeasurement, SaysWhichModelFileToWrite) {
   question.base.model.name = "mine";
   run.command_line = "isoscale run plan.toml";
   EXPECT_THAT(predict::model_to_write(question),
-              testing::AllOf(HasSubstr("mine.toml"), HasSubstr("layers = ")));
+              AllOf(HasSubstr("mine.toml"), HasSubstr("layers = ")));
   run.command_line = "isoscale run --model own.toml";
   EXPECT_EQ(predict::model_to_write(question), "");
 }
@@ -212,7 +212,7 @@ TEST(NextMeasurement, DoesNotAskAgainForPointsThatWereLeftOut) {
   made.run.points.push_back(point);
   for (const predict::NextMeasurement& next : predict::next_measurements(
            made.run, known().points, made.fit, made.machine, forecast_of(more_ranks))) {
-    EXPECT_THAT(next.what, testing::Not(HasSubstr("16 ranks")));
+    EXPECT_THAT(next.what, Not(HasSubstr("16 ranks")));
   }
 }
 

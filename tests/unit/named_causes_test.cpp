@@ -33,8 +33,8 @@ void add(results::PointData& point, int count, const std::vector<int>& arrivals,
   for (const int at : arrivals) {
     spans.push_back({{0, computed > 0 ? computed : at}, {at, last}, {last, 1000}});
   }
-  for (int step = 0; step < count; ++step) {
-    samples::add_step(point, samples::step({0, 1000}, spans));
+  for (int i = 0; i < count; ++i) {
+    add_step(point, step({0, 1000}, spans));
   }
 }
 
@@ -83,7 +83,7 @@ TEST(NamedCauses, NameASlowRankWithItsPlaceAndSinceWhen) {
   EXPECT_THAT(only_cause(named(point), "slow rank", {3}).text, HasSubstr("since step 10"));
   // Ranks with programs of their own are compared by rate.
   point = samples::point({.pp = 4}, std::vector<Script>(4, Script{}.compute()),
-                         {{samples::trace(0, {0, 10}, {{0, 10}})}});
+                         {{trace(0, {0, 10}, {{0, 10}})}});
   point.flop_of_rank.assign(4, 1e9);
   samples::add_gemm_sums(point, 0, 1.5);
   EXPECT_THAT(only_cause(named(point), "slow rank", {0}).text,
@@ -95,11 +95,11 @@ results::PointData two_by_two(int dp_of_odd, int tp_of_first) {
   results::PointData point =
       alike({.tp = 2, .dp = 2}, Script{}.all_reduce(Axis::dp).all_reduce(Axis::tp));
   const int first = 500 + tp_of_first;
-  for (int step = 0; step < 3; ++step) {
-    samples::add_step(point, samples::step({0, 1000}, {{{0, 100}, {500, first}},
-                                                       {{0, dp_of_odd}, {500, first}},
-                                                       {{0, 100}, {500, 600}},
-                                                       {{0, dp_of_odd}, {500, 600}}}));
+  for (int i = 0; i < 3; ++i) {
+    add_step(point, step({0, 1000}, {{{0, 100}, {500, first}},
+                                     {{0, dp_of_odd}, {500, first}},
+                                     {{0, 100}, {500, 600}},
+                                     {{0, dp_of_odd}, {500, 600}}}));
   }
   return point;
 }
@@ -118,9 +118,9 @@ TEST(NamedCauses, NameASlowLinkAndWhatSeveralShare) {
   results::PointData point = alike({.tp = 2, .dp = 6}, Script{}.all_reduce(Axis::dp));
   timeline::Timeline timeline;
   for (int rank = 0; rank < 12; ++rank) {
-    timeline.ranks.push_back(samples::trace(rank, {0, 1000}, {{0, rank % 2 == 0 ? 100 : 200}}));
+    timeline.ranks.push_back(trace(rank, {0, 1000}, {{0, rank % 2 == 0 ? 100 : 200}}));
   }
-  for (int step = 0; step < 3; ++step) samples::add_step(point, timeline);
+  for (int step = 0; step < 3; ++step) add_step(point, timeline);
   EXPECT_THAT(named(point, {}).at(0).text, HasSubstr("rank 1, rank 3, rank 5, rank 7 and 2 more"));
 }
 
@@ -151,7 +151,7 @@ TEST(NamedCauses, GiveNoReasonWhereThereIsNone) {
   const std::vector<std::pair<int, int>> usual{{0, 500}, {500, 700}, {700, 900}, {900, 1000}};
   const std::vector<std::pair<int, int>> odd{{0, 600}, {600, 700}, {700, 800}, {800, 1000}};
   for (int i = 0; i < 21; ++i) {
-    samples::add_step(point, samples::step({0, 1000}, {usual, usual, odd, usual}));
+    add_step(point, step({0, 1000}, {usual, usual, odd, usual}));
   }
   EXPECT_THAT(only_cause(named(point), "imbalance", {2}).text, EndsWith("21 of 21 traced steps"));
 }
@@ -160,8 +160,8 @@ TEST(NamedCauses, BlameNobodyForWhatSeveralCause) {
   // Two collectives of pairs: rank 1 is late in one, rank 2 in the other.
   results::PointData point = alike({.tp = 2, .dp = 2}, Script{}.compute().all_reduce(Axis::tp));
   const std::vector<std::pair<int, int>> soon{{0, 500}, {500, 1000}}, late{{0, 600}, {600, 1000}};
-  for (int step = 0; step < 21; ++step) {
-    samples::add_step(point, samples::step({0, 1000}, {soon, late, late, soon}));
+  for (int i = 0; i < 21; ++i) {
+    add_step(point, step({0, 1000}, {soon, late, late, soon}));
   }
   EXPECT_THAT(only_cause(named(point), "imbalance", {}).text,
               AllOf(HasSubstr("5.0%"), EndsWith("consistently late")));
@@ -188,7 +188,7 @@ TEST(NamedCauses, DoNotMentionWaitingBelowOnePercent) {
   EXPECT_THAT(named(point), IsEmpty());
   point.traces.clear();
   add(point, 21, {500, 500, 516, 500});  // 1.2%
-  EXPECT_THAT(named(point), testing::SizeIs(1));
+  EXPECT_THAT(named(point), SizeIs(1));
 }
 
 TEST(NamedCauses, ComeGravestFirst) {

@@ -356,7 +356,7 @@ TEST(SystemFile, EverySystemOfOursIsRead) {
   EXPECT_EQ(names.size(), 8U);
 }
 
-TEST(SystemFile, ListsTheKeysThatItReadsAndNamesTheNearestSystem) {
+TEST(SystemFile, ListsTheKeysThatItReads) {
   const std::vector<predict::SheetKey> keys = predict::system_keys();
   const auto needed = [&](const std::string& key) {
     const auto found = std::ranges::find(keys, key, &predict::SheetKey::key);
@@ -369,9 +369,6 @@ TEST(SystemFile, ListsTheKeysThatItReadsAndNamesTheNearestSystem) {
   EXPECT_FALSE(needed("noise.launch"));
   EXPECT_FALSE(needed("overlap"));
   EXPECT_FALSE(needed("memory.traffic.KIND"));
-  EXPECT_FALSE(predict::is_system("h100"));
-  EXPECT_THAT(testing_support::refusal([] { (void)predict::load_system("h100-nrd"); }),
-              HasSubstr("mean 'h100-ndr'"));
 }
 
 }  // namespace

@@ -176,10 +176,10 @@ TEST(RankStep, CountsEachMomentOnceWhateverTheSpans) {
 }
 
 results::PointData two_ranks() {
-  const Script script = Script{}.compute().copy(1).compute().all_reduce(mesh::Axis::dp, 1);
+  const Script script = Script{}.compute().copy(1).compute().all_reduce(Axis::dp, 1);
   return samples::point({.dp = 2}, {script, script},
-                        samples::step({0, 100}, {{{0, 30}, {10, 20}, {30, 60}, {60, 100}},
-                                                 {{0, 50}, {10, 30}, {50, 60}, {60, 100}}}));
+                        step({0, 100}, {{{0, 30}, {10, 20}, {30, 60}, {60, 100}},
+                                        {{0, 50}, {10, 30}, {50, 60}, {60, 100}}}));
 }
 
 TEST(OpTimes, AreMeansOverRanksAndTheTracedStepsThatCount) {

@@ -102,9 +102,9 @@ TEST(RunMachine, HasTheNoiseOfRanks) {
 }
 
 /// What is known of the ops of a step that one rank traced; seconds of the whole step.
-results::PointData traced(const samples::Script& script, int end,
+results::PointData traced(const Script& script, int end,
                           const std::vector<std::pair<int, int>>& spans) {
-  results::PointData point = samples::point({.dp = 1}, {script}, samples::step({0, end}, {spans}));
+  results::PointData point = samples::point({.dp = 1}, {script}, step({0, end}, {spans}));
   for (program::OutlineOp& op : point.outline.outlines[0].ops) op.bytes = 1000;
   point.step_times = {{end * 1e-9}};
   return point;
@@ -112,13 +112,9 @@ results::PointData traced(const samples::Script& script, int end,
 
 /// Two ops of one shape: 100 ns alone; 150 ns wholly and 125 ns half beside an all_reduce.
 TEST(TracedOps, TellsWhatRunsBesideCommunication) {
-  const predict::TracedOps ops =
-      predict::traced_ops(run_of(traced(samples::Script{}
-                                            .op(OpKind::add)
-                                            .op(OpKind::add)
-                                            .op(OpKind::add)
-                                            .all_reduce(mesh::Axis::dp, 1),
-                                        600, {{10, 110}, {200, 350}, {400, 525}, {195, 450}})));
+  const predict::TracedOps ops = predict::traced_ops(run_of(
+      traced(Script{}.op(OpKind::add).op(OpKind::add).op(OpKind::add).all_reduce(Axis::dp, 1), 600,
+             {{10, 110}, {200, 350}, {400, 525}, {195, 450}})));
   ASSERT_EQ(ops.locals.size(), 1U);
   EXPECT_NEAR(ops.locals.front().seconds, 100e-9, 1e-15);
   EXPECT_EQ(ops.locals.front().bytes, 1000);
@@ -131,7 +127,7 @@ TEST(TracedOps, TellsWhatRunsBesideCommunication) {
 /// On one stream everything waits for what was issued before it.
 TEST(TracedOps, CountsNoGapTwiceOnFoldedStreams) {
   results::PointData point =
-      traced(samples::Script{}.op(OpKind::add).all_reduce(mesh::Axis::dp, 1).op(OpKind::add), 100,
+      traced(Script{}.op(OpKind::add).all_reduce(Axis::dp, 1).op(OpKind::add), 100,
              {{2, 30}, {32, 60}, {62, 100}});
   EXPECT_NEAR(*predict::traced_ops(run_of(point)).gap, (2 + 32 + 32) / 3.0 * 1e-9, 1e-15);
   point.folded = true;
@@ -140,8 +136,8 @@ TEST(TracedOps, CountsNoGapTwiceOnFoldedStreams) {
 
 /// An op that never ran alone takes its time from the step that was played without communication.
 TEST(TracedOps, TakesSoloTimesOfWhatNeverRanAlone) {
-  results::PointData point = traced(samples::Script{}.op(OpKind::add).all_reduce(mesh::Axis::dp, 1),
-                                    100, {{0, 90}, {0, 95}});
+  results::PointData point =
+      traced(Script{}.op(OpKind::add).all_reduce(Axis::dp, 1), 100, {{0, 90}, {0, 95}});
   point.solo_times = {{.rank = 0, .op = {units::Nanoseconds{60}, units::Nanoseconds{0}}}};
   const predict::TracedOps ops = predict::traced_ops(run_of(point));
   ASSERT_EQ(ops.locals.size(), 1U);
@@ -153,9 +149,8 @@ TEST(RunMachineRefusal, SaysHowToCalibrate) {
   results::RunData run;
   run.id = "bare";
   run.points.push_back(samples::bench_point(0, "dp", 2));
-  EXPECT_THAT(
-      testing_support::refusal([&] { (void)predict::run_machine(run); }),
-      testing::AllOf(testing::HasSubstr("--workload dp,calibrate"), testing::HasSubstr("bare")));
+  EXPECT_THAT(testing_support::refusal([&] { (void)predict::run_machine(run); }),
+              AllOf(HasSubstr("--workload dp,calibrate"), HasSubstr("bare")));
   run.points = {samples::gemms(0, 1)};  // no communication
   EXPECT_THROW((void)predict::run_machine(run), base::UsageError);
 }
@@ -191,8 +186,8 @@ struct Drawn {
 results::PointData drawn(Drawn spread, const std::vector<double>& standing = {}) {
   std::mt19937_64 random{5};
   std::normal_distribution<double> normal;
-  results::PointData point = samples::point(
-      {.dp = ranks}, std::vector<samples::Script>(ranks, samples::Script{}.compute()), {});
+  results::PointData point =
+      samples::point({.dp = ranks}, std::vector<Script>(ranks, Script{}.compute()), {});
   point.outline.outline_of_rank.assign(ranks, 0);
   point.traces.clear();
   for (int step = 0; step < steps; ++step) {
@@ -229,21 +224,21 @@ TEST(NoiseOf, FindsRanksThatAreAlwaysSlow) {
   std::vector<double> standing(ranks, 1);
   standing[3] = 1.2;
   const simulate::Noise noise = predict::noise_of(drawn({.rank = 0.01}, standing), layout(), 0);
-  EXPECT_THAT(noise.standing, testing::Pointwise(testing::DoubleNear(0.002), standing));
+  EXPECT_THAT(noise.standing, Pointwise(DoubleNear(0.002), standing));
   EXPECT_NEAR(noise.rank, 0.01, 0.0002);
 }
 
 /// 100 ops of 3% each make 0.3% of a step; the rest of its 1% is the rank's.
 TEST(NoiseOf, TakesSingleOpsOutOfTheRanks) {
   results::PointData point = drawn({.rank = 0.01});
-  samples::Script script;
+  Script script;
   std::vector<std::pair<int, int>> spans;
   for (int op = 0; op < 100; ++op) {
     script.compute();
     spans.emplace_back(op * 10, op * 10 + 10);
   }
   point.outline.outlines = {script.outline()};
-  point.traces = {{{samples::trace(0, {0, 1000}, spans)}}};
+  point.traces = {{{trace(0, {0, 1000}, spans)}}};
   EXPECT_NEAR(predict::noise_of(point, layout(), 0.03).rank, std::sqrt(1e-4 - 9e-6), 0.0002);
 }
 

@@ -52,10 +52,9 @@ void play(results::PointData& point, const LinkFactor& factor, const Play& how =
         const int late = rank == 0 ? static_cast<int>(how.late) : 0;
         spans.emplace_back(begin + late, begin + end->second);
       }
-      timeline.ranks.push_back(
-          samples::trace(rank, {0, static_cast<int>(ops.size()) * slot}, spans));
+      timeline.ranks.push_back(trace(rank, {0, static_cast<int>(ops.size()) * slot}, spans));
     }
-    samples::add_step(point, std::move(timeline));
+    add_step(point, std::move(timeline));
   }
 }
 
@@ -116,7 +115,7 @@ TEST(SlowLinks, AreNotJudgedByOneStep) {
     results::PointData point = grid(), other = grid();
     play(point, usual, {.steps = steps});
     play(other, odd, {.steps = 1});
-    samples::add_step(point, other.traces[0]);
+    add_step(point, other.traces[0]);
     return slow_links(point);
   };
   EXPECT_THAT(found(sound, slow_dp(4), 4), IsEmpty()) << "a bad one";
@@ -139,9 +138,8 @@ TEST(SlowLinks, DoNotCountWaitingForALateRankNorTransferForLessThanNothing) {
   const Script send = Script{}.send(1), receive = Script{}.receive(-1);
   results::PointData point = samples::point({.dp = 2, .pp = 2}, {send, send, receive, receive}, {});
   point.traces.clear();
-  for (int step = 0; step < 3; ++step) {
-    samples::add_step(point,
-                      samples::step({0, 900}, {{{0, 10}}, {{0, 10}}, {{60, 160}}, {{10, 110}}}));
+  for (int i = 0; i < 3; ++i) {
+    add_step(point, step({0, 900}, {{{0, 10}}, {{0, 10}}, {{60, 160}}, {{10, 110}}}));
   }
   EXPECT_THAT(slow_links(point), IsEmpty());
 }

@@ -3,7 +3,6 @@
 #include "analysis/breakdown/wait_causes.hpp"
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis_test.hpp"
-#include "simulate/simulate.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -59,8 +58,8 @@ TEST(WaitCauses, AreNoiseWhereAnotherRankIsLastThanInOtherSteps) {
 
 /// Programs of as many collectives.
 program::OutlineSet collectives(int ranks, int ops) {
-  samples::Script script;
-  for (int op = 0; op < ops; ++op) script.all_reduce(mesh::Axis::dp);
+  Script script;
+  for (int op = 0; op < ops; ++op) script.all_reduce(Axis::dp);
   return {.mesh = {.dp = ranks},
           .outlines = {script.outline()},
           .outline_of_rank = std::vector<std::uint32_t>(static_cast<std::size_t>(ranks), 0)};
@@ -93,8 +92,7 @@ TEST(WaitCauses, ChargeTheLastForAllWaiting) {
 
 TEST(WaitCauses, DivideTheWaitOfABreakdown) {
   const auto of = [](const std::vector<std::pair<int, int>>& arrivals) {
-    results::PointData point =
-        samples::alike({.dp = 2}, Script{}.compute().all_reduce(mesh::Axis::dp));
+    results::PointData point = alike({.dp = 2}, Script{}.compute().all_reduce(Axis::dp));
     // Too few collectives to tell by them: what ranks computed in more steps does.
     for (std::uint32_t i = 0; i < 6; ++i) {
       const auto& [first, second] = arrivals[i % arrivals.size()];
@@ -105,8 +103,7 @@ TEST(WaitCauses, DivideTheWaitOfABreakdown) {
                                .communication = {0, 0}});
     }
     for (const auto& [first, second] : arrivals) {
-      samples::add_step(point, samples::step({0, 100}, {{{0, first}, {first, 100}},
-                                                        {{0, second}, {second, 100}}}));
+      add_step(point, step({0, 100}, {{{0, first}, {first, 100}}, {{0, second}, {second, 100}}}));
     }
     return breakdown::breakdown(point);
   };
@@ -122,76 +119,57 @@ TEST(WaitCauses, DivideTheWaitOfABreakdown) {
   EXPECT_FALSE(of({{40, 60}}).waits);
 }
 
-// Timelines simulated with causes that are known: the breakdown must find each within one
-// percentage point of the step.
+// Steps with causes that are known: the breakdown must find each within one percentage point.
 
 constexpr int ranks = 4;
 constexpr int layers = 50;
 constexpr int traced_steps = 6;
 constexpr int compute_time = 10'000, transfer_time = 3'000;  // nanoseconds
-constexpr double one_point = 0.01;
 
 /// Nanoseconds that a rank computes before all-reduce number `layer` in a step.
 using Compute = std::function<int(int step, int rank, int layer)>;
 
-/// Layers of a GEMM and an all-reduce among all ranks; every step has its own times.
-class Steps {
- public:
-  explicit Steps(const Compute& compute, int gap = 0) {
-    Script script;
-    for (int layer = 0; layer < layers; ++layer) script.compute().all_reduce(mesh::Axis::tp);
-    point_ = samples::point({.tp = ranks}, std::vector<Script>(ranks, script), {});
-    point_.traces.clear();
-    for (int step = 0; step < traced_steps; ++step) add_step(step, compute, gap);
-  }
-
-  [[nodiscard]] breakdown::BreakdownResult result() const { return breakdown::breakdown(point_); }
-  /// Mean over steps and layers of what `value` makes of the ranks' compute times, in seconds a
-  /// step. All ranks leave an all-reduce together, so these are the arrivals at the next.
-  [[nodiscard]] double truth(
-      const std::function<double(const std::vector<double>& of_rank)>& value) const {
-    double sum = 0;
-    for (const auto& of_rank : arrivals_) sum += value(of_rank);
-    return sum / traced_steps * 1e-9;
-  }
-
- private:
-  void add_step(int step, const Compute& compute, int gap) {
-    simulate::Costs costs;
-    for (int rank = 0; rank < ranks; ++rank) {
-      costs.table_of_rank.push_back(static_cast<std::uint32_t>(rank));
-      auto& table = costs.tables.emplace_back();
-      for (int layer = 0; layer < layers; ++layer) {
-        table.emplace_back(compute(step, rank, layer) + gap);
-        table.emplace_back(transfer_time);
+/// Layers of a GEMM, which begins `gap` ns late, and an all-reduce among all ranks.
+breakdown::BreakdownResult known(const Compute& compute, int gap = 0) {
+  Script script;
+  for (int layer = 0; layer < layers; ++layer) script.compute().all_reduce(Axis::tp);
+  results::PointData point = alike({.tp = ranks}, script);
+  for (int number = 0; number < traced_steps; ++number) {
+    std::vector<std::vector<std::pair<int, int>>> spans(ranks);
+    int now = 0;
+    for (int layer = 0; layer < layers; ++layer) {
+      const int begin = now + gap;
+      for (int rank = 0; rank < ranks; ++rank) {
+        now = std::max(now, begin + compute(number, rank, layer) + transfer_time);
+      }
+      for (int rank = 0; rank < ranks; ++rank) {
+        const int computed = begin + compute(number, rank, layer);
+        auto& of_rank = spans[static_cast<std::size_t>(rank)];
+        of_rank.insert(of_rank.end(), {{begin, computed}, {computed, now}});
       }
     }
-    for (std::size_t layer = 0; layer < layers; ++layer) {
+    add_step(point, step({0, now}, spans));
+  }
+  return breakdown::breakdown(point);
+}
+
+/// What `value` makes of the ranks' compute times; seconds of a step, mean over steps. All ranks
+/// leave an all-reduce together, so these are the arrivals at the next.
+double truth(const Compute& compute, double (*value)(const std::vector<double>& of_rank)) {
+  double sum = 0;
+  for (int number = 0; number < traced_steps; ++number) {
+    for (int layer = 0; layer < layers; ++layer) {
       std::vector<double> of_rank;
-      for (const auto& table : costs.tables) {
-        of_rank.push_back(static_cast<double>(table[2 * layer].value()));
-      }
-      arrivals_.push_back(of_rank);
+      for (int rank = 0; rank < ranks; ++rank) of_rank.push_back(compute(number, rank, layer));
+      sum += value(of_rank);
     }
-    timeline::Timeline played = simulate::simulate(point_.outline, costs).front();
-    for (timeline::StepTrace& trace : played.ranks) {
-      trace.step = static_cast<std::uint32_t>(step);
-      for (std::size_t op = 0; op < trace.spans.size(); op += 2) {
-        trace.spans[op].start += Nanoseconds{gap};
-      }
-    }
-    point_.traces.push_back(played);
   }
-
-  results::PointData point_;
-  std::vector<std::vector<double>> arrivals_;
-};
+  return sum / traced_steps * 1e-9;
+}
 
 double largest(const std::vector<double>& values) { return std::ranges::max(values); }
 double mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 /// A number in 0 ... 1 that step, rank and layer determine.
@@ -202,23 +180,17 @@ double chance(std::uint64_t seed, int step, int rank, int layer) {
   return std::uniform_real_distribution<>{0, 1}(random);
 }
 
-void expect_share(double found, double truth, double step, const char* what) {
-  EXPECT_NEAR(found / step, truth / step, one_point) << what;
-}
-
 TEST(KnownCauses, NothingIsWrongOrOpsBeginLate) {
-  for (const int late : {0, 700}) {  // how late every op begins
-    const Steps steps{[](int, int, int) { return compute_time; }, late};
-    const breakdown::BreakdownResult result = steps.result();
+  for (const int late : {0, 700}) {  // how late every GEMM begins
+    const auto result = known([](int, int, int) { return compute_time; }, late);
     ASSERT_TRUE(result.mean && result.waits) << result.missing;
     EXPECT_NEAR(result.mean->compute, layers * compute_time * 1e-9, 1e-15);
     EXPECT_NEAR(result.mean->transfer, layers * transfer_time * 1e-9, 1e-15);
     EXPECT_NEAR(result.mean->gap, layers * late * 1e-9, 1e-15);
     EXPECT_NEAR(result.by_phase.begin()->second.gap, layers * late * 1e-9, 1e-15);
-    EXPECT_EQ(result.mean->wait, 0);
-    EXPECT_EQ(result.waits->imbalance, 0);
-    EXPECT_EQ(result.waits->noise, 0);
-    EXPECT_EQ(result.unaccounted, 0);
+    EXPECT_THAT((std::array{result.mean->wait, result.waits->imbalance, result.waits->noise,
+                            result.unaccounted}),
+                Each(0));
   }
 }
 
@@ -226,23 +198,20 @@ TEST(KnownCauses, ASlowRankAndNoiseAreToldApart) {
   for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U}) {
     for (const int slow : {0, 1'500}) {  // how much longer rank 1 computes
       SCOPED_TRACE(testing::Message() << "seed " << seed << ", slow by " << slow);
-      const Steps steps{[=](int step, int rank, int layer) {
+      const Compute compute = [=](int step, int rank, int layer) {
         const double noise = (slow > 0 ? 2'000 : 4'000) * chance(seed, step, rank, layer);
         return compute_time + (rank == 1 ? slow : 0) + static_cast<int>(noise);
-      }};
-      const breakdown::BreakdownResult result = steps.result();
+      };
+      const auto result = known(compute);
       ASSERT_TRUE(result.mean && result.waits) << result.missing;
-      const double step = result.mean->step;
-      const double wait =
-          steps.truth([](const auto& of_rank) { return largest(of_rank) - mean(of_rank); });
-      const double imbalance =
-          slow > 0 ? steps.truth([](const auto& of_rank) { return of_rank[1] - mean(of_rank); })
-                   : 0;
-      expect_share(result.mean->wait, wait, step, "wait");
-      expect_share(result.waits->imbalance, imbalance, step, "imbalance");
-      expect_share(result.waits->noise, wait - imbalance, step, "noise");
-      expect_share(result.mean->compute, steps.truth(mean), step, "compute");
-      expect_share(result.mean->transfer, layers * transfer_time * 1e-9, step, "transfer");
+      const double all = truth(compute, mean), wait = truth(compute, largest) - all;
+      const double of_slow = truth(compute, [](const auto& of_rank) { return of_rank[1]; }) - all;
+      const double imbalance = slow > 0 ? of_slow : 0, point = 0.01 * result.mean->step;
+      EXPECT_NEAR(result.mean->wait, wait, point);
+      EXPECT_NEAR(result.waits->imbalance, imbalance, point);
+      EXPECT_NEAR(result.waits->noise, wait - imbalance, point);
+      EXPECT_NEAR(result.mean->compute, all, point);
+      EXPECT_NEAR(result.mean->transfer, layers * transfer_time * 1e-9, point);
     }
   }
 }
