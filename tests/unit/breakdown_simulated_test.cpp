@@ -2,19 +2,10 @@
 // SPDX-License-Identifier: MIT
 
 /// Breakdowns of simulated steps: the costs are the truth that the breakdown must find again.
-#include <gtest/gtest.h>
-
-#include <cstddef>
-#include <cstdint>
-#include <random>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/replay.hpp"
+#include "analysis_test.hpp"
 #include "program/outline.hpp"
-#include "run_samples.hpp"
 #include "simulate/simulate.hpp"
 #include "tests/support/random_requests.hpp"
 #include "tests/support/unit_costs.hpp"
@@ -23,117 +14,64 @@
 namespace isoscale::analysis {
 namespace {
 
-using samples::Script;
-
 constexpr double ns = 1e-9;
 
 /// The last of several plays, in which no rank feels that all began together.
-results::PointData simulated(const mesh::Shape& shape, const std::vector<Script>& ranks,
-                             std::vector<std::vector<units::Nanoseconds>> costs) {
-  results::PointData point = samples::point(shape, ranks, {});
-  point.traces = {simulate::simulate(
-                      point.outline,
-                      {.tables = std::move(costs), .table_of_rank = point.outline.outline_of_rank},
-                      {.plays = 4})
-                      .back()};
+void play(results::PointData& point, const simulate::Costs& costs) {
+  point.traces = {simulate::simulate(point.outline, costs, {.plays = 4}).back()};
+  point.clock_offset.assign(static_cast<std::size_t>(point.ranks), 0);
+  point.clock_error.assign(static_cast<std::size_t>(point.ranks), 0);
+}
+
+/// GPipe on one stream: all forwards, then all backwards; nanoseconds.
+results::PointData gpipe(int stages, int microbatches, int forward, int backward, int transfer) {
+  std::vector<Script> ranks;
+  simulate::Costs costs;
+  for (int stage = 0; stage < stages; ++stage) {
+    Script& script = ranks.emplace_back();
+    auto& cost = costs.tables.emplace_back();
+    const auto has = [&](int other) { return 0 <= stage + other && stage + other < stages; };
+    const auto charge = [&cost](Script& /*with an op more*/, int time) { cost.emplace_back(time); };
+    const auto pass = [&](int from, int time, int to) {
+      for (int i = 0; i < microbatches; ++i) {
+        if (has(from)) charge(script.receive(from), transfer);
+        charge(script.compute(), time);
+        if (has(to)) charge(script.send(to), transfer);
+      }
+    };
+    pass(-1, forward, 1);
+    pass(1, backward, -1);
+  }
+  results::PointData point = samples::point({.pp = stages}, ranks, {});
+  costs.table_of_rank = point.outline.outline_of_rank;
+  play(point, costs);
   return point;
 }
 
-struct Pipeline {
-  int stages, microbatches, forward, backward, transfer;
-};
-
-/// GPipe on one stream: all forwards, then all backwards.
-results::PointData gpipe(const Pipeline& pipeline) {
-  std::vector<Script> ranks;
-  std::vector<std::vector<units::Nanoseconds>> costs;
-  for (int stage = 0; stage < pipeline.stages; ++stage) {
-    Script script;
-    std::vector<units::Nanoseconds> cost;
-    const bool first = stage == 0;
-    const bool last = stage == pipeline.stages - 1;
-    const auto charge = [&cost](int time) { cost.emplace_back(time); };
-    for (int i = 0; i < pipeline.microbatches; ++i) {
-      if (!first) script.receive(-1), charge(pipeline.transfer);
-      script.compute(), charge(pipeline.forward);
-      if (!last) script.send(1), charge(pipeline.transfer);
+TEST(SimulatedBreakdown, SplitsTransfersFromBubble) {
+  for (const int transfer : {0, 6}) {
+    const auto result = breakdown::breakdown(gpipe(4, 8, 50, 100, transfer));
+    ASSERT_EQ(result.of_rank.size(), 4U) << result.missing;
+    for (std::size_t stage = 0; stage < 4; ++stage) {
+      SCOPED_TRACE(testing::Message() << "stage " << stage << ", transfer " << transfer);
+      const breakdown::Breakdown& part = result.of_rank[stage];
+      const int neighbours = stage == 0 || stage == 3 ? 1 : 2;
+      EXPECT_NEAR(part.compute, 8 * 150 * ns, 1e-15);
+      EXPECT_NEAR(part.transfer, neighbours * 2 * 8 * transfer * ns, 1e-15);
+      EXPECT_NEAR(part.bubble, 3 * 150 * ns, 1e-15);
+      EXPECT_NEAR(part.gap, 0, 1e-15);
+      EXPECT_NEAR(part.wait, part.step - part.compute - part.transfer - part.bubble, 1e-15)
+          << "the rest is the network's doing";
+      EXPECT_GE(part.wait, 0);
+      if (transfer == 0) {
+        EXPECT_NEAR(part.wait, 0, 1e-15);
+      }
     }
-    for (int i = 0; i < pipeline.microbatches; ++i) {
-      if (!last) script.receive(1), charge(pipeline.transfer);
-      script.compute(), charge(pipeline.backward);
-      if (!first) script.send(-1), charge(pipeline.transfer);
-    }
-    ranks.push_back(script);
-    costs.push_back(cost);
   }
-  return simulated({.pp = pipeline.stages}, ranks, std::move(costs));
-}
-
-TEST(SimulatedBreakdown, FindsTheBubbleOfGpipe) {
-  for (const Pipeline pipeline : {Pipeline{2, 4, 10, 20, 0}, Pipeline{4, 8, 7, 14, 0},
-                                  Pipeline{8, 8, 100, 150, 0}, Pipeline{3, 16, 11, 13, 0}}) {
-    const auto result = breakdown::breakdown(gpipe(pipeline));
-    ASSERT_TRUE(result.mean) << result.missing;
-    const auto& [stages, microbatches, forward, backward, transfer] = pipeline;
-    // (p - 1) / (m + p - 1) of the step: SC21, arXiv 2104.04473.
-    EXPECT_NEAR(result.mean->bubble / result.mean->step,
-                (stages - 1.0) / (microbatches + stages - 1.0), 1e-9);
-    EXPECT_NEAR(result.mean->compute, microbatches * (forward + backward) * ns, 1e-15);
-    EXPECT_NEAR(result.mean->wait, 0, 1e-15);
-    EXPECT_NEAR(result.mean->other, 0, 1e-15);
-    EXPECT_EQ(result.missing, "");
-  }
-}
-
-TEST(SimulatedBreakdown, SplitsTransfersFromBubbleOnASlowNetwork) {
-  const Pipeline pipeline{4, 8, 50, 100, 6};
-  const auto result = breakdown::breakdown(gpipe(pipeline));
-  ASSERT_EQ(result.of_rank.size(), 4U) << result.missing;
-  for (std::size_t stage = 0; stage < 4; ++stage) {
-    const breakdown::Breakdown& part = result.of_rank[stage];
-    const int neighbours = stage == 0 || stage == 3 ? 1 : 2;
-    EXPECT_NEAR(part.compute, 8 * 150 * ns, 1e-15);
-    EXPECT_NEAR(part.transfer, neighbours * 2 * 8 * 6 * ns, 1e-15) << "stage " << stage;
-    EXPECT_NEAR(part.bubble, 3 * 150 * ns, 1e-15) << "stage " << stage;
-    EXPECT_NEAR(part.gap, 0, 1e-15);
-    EXPECT_NEAR(part.wait, part.step - part.compute - part.transfer - part.bubble, 1e-15)
-        << "the rest is the network's doing";
-    EXPECT_GE(part.wait, 0);
-  }
-}
-
-TEST(SimulatedBreakdown, FindsExposedAndHiddenPartsOfDataParallelism) {
-  // Three gradients, each reduced (5 ns) on a second stream while the next is computed. Rank 0
-  // takes 10 ns for each, rank 1 takes 12. All-reduces end at 17, 29 and 41.
-  Script script;
-  for (std::uint32_t bucket = 1; bucket <= 3; ++bucket) {
-    script.compute(0).all_reduce(mesh::Axis::dp, 1).after(0, bucket);
-  }
-  using units::Nanoseconds;
-  const auto costs = [](int compute) {
-    return std::vector{Nanoseconds{compute}, Nanoseconds{5},       Nanoseconds{compute},
-                       Nanoseconds{5},       Nanoseconds{compute}, Nanoseconds{5}};
-  };
-  const auto result =
-      breakdown::breakdown(simulated({.dp = 2}, {script, script}, {costs(10), costs(12)}));
-  ASSERT_EQ(result.of_rank.size(), 2U) << result.missing;
-  const breakdown::Breakdown& fast = result.of_rank[0];
-  EXPECT_NEAR(fast.compute, 30 * ns, 1e-15);
-  EXPECT_NEAR(fast.wait, 6 * ns, 1e-15);
-  EXPECT_NEAR(fast.transfer, 5 * ns, 1e-15);
-  EXPECT_NEAR(fast.hidden_communication, 16 * ns, 1e-15);
-  const breakdown::Breakdown& slow = result.of_rank[1];
-  EXPECT_NEAR(slow.compute, 36 * ns, 1e-15);
-  EXPECT_NEAR(slow.wait, 0, 1e-15);
-  EXPECT_NEAR(slow.transfer, 5 * ns, 1e-15);
-  EXPECT_NEAR(slow.hidden_communication, 10 * ns, 1e-15);
-  EXPECT_NEAR(fast.step, 41 * ns, 1e-15);
-  EXPECT_NEAR(slow.step, 41 * ns, 1e-15);
 }
 
 TEST(SimulatedBreakdown, UsesLikeRanksForThoseThatWereNotTraced) {
-  auto point =
-      gpipe({.stages = 2, .microbatches = 4, .forward = 10, .backward = 20, .transfer = 0});
+  auto point = gpipe(2, 4, 10, 20, 0);
   // Two replicas of the pipeline, of which only the first was traced.
   const auto traced = point.traces.front().ranks;
   point.mesh = point.outline.mesh = {.dp = 2, .pp = 2};
@@ -147,7 +85,7 @@ TEST(SimulatedBreakdown, UsesLikeRanksForThoseThatWereNotTraced) {
   ASSERT_TRUE(result.mean) << result.missing;
   EXPECT_EQ(result.ranks, (std::vector{0, 2}));
   EXPECT_NEAR(result.mean->bubble / result.mean->step, 1.0 / 5.0, 1e-9);
-  EXPECT_EQ(result.missing, "bubble assumes the mean op times of like ranks for ranks 1, 3");
+  EXPECT_THAT(result.missing, EndsWith("ranks 1, 3"));
 }
 
 /// The programs that are really played, under costs of their GEMMs alone.
@@ -155,8 +93,7 @@ TEST(SimulatedBreakdown, FindsTheBubbleOfTheWorkloadsSchedules) {
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");
   for (const char* const schedule : {"gpipe", "1f1b"}) {
     for (const auto& [shape, microbatches] :
-         {std::pair{mesh::Shape{.pp = 4}, 8},
-          std::pair{mesh::Shape{.tp = 2, .dp = 2, .pp = 2}, 3}}) {
+         {std::pair{mesh::Shape{.pp = 4}, 8}, {mesh::Shape{.tp = 2, .dp = 2, .pp = 2}, 3}}) {
       workloads::Request request;
       request.model = workloads::load_model("tiny");
       request.model.layers = 1;
@@ -169,11 +106,7 @@ TEST(SimulatedBreakdown, FindsTheBubbleOfTheWorkloadsSchedules) {
       point.outline =
           program::outline(hybrid.build(hybrid.scale(request, shape, workloads::Scaling::weak)),
                            program::Section::step);
-      const auto costs = simulate::unit_costs(point.outline);
-      point.traces = {simulate::simulate(point.outline, costs, {.plays = 4}).back()};
-      point.clock_offset.assign(static_cast<std::size_t>(point.ranks), 0);
-      point.clock_error.assign(static_cast<std::size_t>(point.ranks), 0);
-
+      play(point, simulate::unit_costs(point.outline));
       const auto result = breakdown::breakdown(point);
       SCOPED_TRACE(std::string{schedule} + " on " + mesh::to_string(shape));
       EXPECT_EQ(result.missing, "");
@@ -203,12 +136,6 @@ simulate::Costs drawn_costs(const program::OutlineSet& set, std::uint64_t seed) 
   return costs;
 }
 
-std::size_t op_count(const program::OutlineSet& set) {
-  std::size_t ops = 0;
-  for (const program::Outline& outline : set.outlines) ops += outline.ops.size();
-  return ops;
-}
-
 /// Spans of communication ops in program order of each stream, which condensing keeps.
 std::vector<timeline::Span> communication(const program::OutlineSet& set,
                                           const timeline::StepTrace& trace) {
@@ -224,11 +151,10 @@ std::vector<timeline::Span> communication(const program::OutlineSet& set,
 }
 
 TEST(Condensed, CommunicatesWhenTheWholeProgramsDo) {
-  constexpr int wanted = 25;
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");
   workloads::RandomRequests requests{20261125};
   std::size_t whole_ops = 0, condensed_ops = 0;
-  for (int i = 0; i < wanted; ++i) {
+  for (int i = 0; i < 25; ++i) {
     const auto set =
         program::outline(hybrid.build(hybrid.twin(requests.next(16))), program::Section::step);
     const simulate::Costs costs = drawn_costs(set, static_cast<std::uint64_t>(i));
@@ -240,8 +166,8 @@ TEST(Condensed, CommunicatesWhenTheWholeProgramsDo) {
       };
       const auto all = play(set, costs);
       const auto few = play(condensed.set(), condensed.costs(costs));
-      whole_ops += op_count(set);
-      condensed_ops += op_count(condensed.set());
+      for (const program::Outline& of : set.outlines) whole_ops += of.ops.size();
+      for (const program::Outline& of : condensed.set().outlines) condensed_ops += of.ops.size();
       for (std::size_t play = 0; play < all.size(); ++play) {
         for (std::size_t rank = 0; rank < set.outline_of_rank.size(); ++rank) {
           const timeline::StepTrace& one = all[play].ranks[rank];

@@ -1,21 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "calibration/calibration.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <map>
-#include <string>
-#include <vector>
-
 #include "analysis/render/bench_tables.hpp"
 #include "analysis/report.hpp"
-#include "bench_samples.hpp"
-#include "report_samples.hpp"
+#include "analysis_test.hpp"
+#include "calibration/calibration.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -23,7 +11,6 @@ namespace {
 using results::CalibrationCurve;
 using results::CalibrationData;
 using results::RunData;
-using testing::ElementsAre;
 
 const CalibrationCurve* curve_of(const CalibrationData& calibration, const std::string& op,
                                  int members) {
@@ -34,83 +21,73 @@ const CalibrationCurve* curve_of(const CalibrationData& calibration, const std::
 }
 
 TEST(Growth, NamesTheLawThatLatencyFollows) {
-  const auto named = [](const std::function<double(double)>& latency) {
-    std::vector<CalibrationCurve> curves;
-    for (const int members : {16, 2, 8, 4}) {
+  const auto growth = [](const std::vector<int>& counts,
+                         const std::function<double(double)>& latency) {
+    const results::Fitted known{.value = 2e-6};
+    std::vector<CalibrationCurve> curves{{.op = "reduce", .members = 4, .latency = known}};
+    for (const int members : counts) {
       curves.push_back({.op = "all_reduce",
                         .members = members,
                         .latency = results::Fitted{.value = latency(members)},
                         .bandwidth = results::Fitted{.value = 10e9 - 0.5e9 * members}});
     }
-    return calibration::growth_of(curves).at(0);
+    const auto all = calibration::growth_of(curves);
+    EXPECT_EQ(all.size(), 1U) << "one count tells nothing";
+    return all.at(0);
   };
-  const auto tree = named([](double n) { return 3e-6 + 2e-6 * std::log2(n); });
+  const auto tree = growth({16, 2, 8, 4}, [](double n) { return 3e-6 + 2e-6 * std::log2(n); });
   EXPECT_EQ(tree.law, "log2 n");
   EXPECT_NEAR(tree.base, 3e-6, 1e-12);
   EXPECT_NEAR(tree.slope, 2e-6, 1e-12);
   EXPECT_THAT(tree.members, ElementsAre(2, 4, 8, 16));
   EXPECT_NEAR(tree.bandwidth_factor.value(), 2.0 / 9, 1e-12);
-  const auto ring = named([](double n) { return 1e-6 + 0.7e-6 * n; });
+  const auto ring = growth({16, 2, 8, 4}, [](double n) { return 1e-6 + 0.7e-6 * n; });
   EXPECT_EQ(ring.law, "n");
   EXPECT_NEAR(ring.base, 1e-6, 1e-12);
   EXPECT_NEAR(ring.slope, 0.7e-6, 1e-12);
+  const auto two = growth({2, 4}, [](double n) { return 0.5e-6 * n; });
+  EXPECT_EQ(two.law, "") << "two counts are no law";
+  EXPECT_NEAR(two.slope, 1e-6, 1e-12);
 }
 
-TEST(Growth, OfTwoCountsIsNoLawAndOfOneNothing) {
-  std::vector<CalibrationCurve> curves{
-      {.op = "barrier", .members = 2, .latency = results::Fitted{.value = 1e-6}},
-      {.op = "barrier", .members = 4, .latency = results::Fitted{.value = 2e-6}},
-      {.op = "reduce", .members = 4, .latency = results::Fitted{.value = 2e-6}}};
-  const auto growth = calibration::growth_of(curves);
-  ASSERT_EQ(growth.size(), 1U);
-  EXPECT_EQ(growth[0].law, "");
-  EXPECT_NEAR(growth[0].slope, 1e-6, 1e-12);
-  EXPECT_FALSE(growth[0].bandwidth_factor);
+TEST(GemmRate, IsSetAgainstThatOfTheNextSize) {
+  std::vector<results::GemmRate> gemms{
+      {.dtype = "f32", .cache = "cold", .m = 64, .n = 64, .k = 64, .rate = 1e9},
+      {.dtype = "f32", .cache = "cold", .m = 512, .n = 512, .k = 512, .rate = 4e9},
+      {.dtype = "f32", .cache = "warm", .m = 512, .n = 512, .k = 512, .rate = 9e9}};
+  calibration::add_held_out(gemms);
+  EXPECT_NEAR(gemms[0].held_out.value(), 3, 1e-12);  // 512 cubed is the only other cold one
+  EXPECT_FALSE(gemms[2].held_out);
 }
 
-TEST(GemmRate, CeilingIsTheBestOfAll) {
-  CalibrationData data;
-  data.gemms = {{.dtype = "f32", .cache = "cold", .m = 64, .n = 64, .k = 64, .rate = 1e9},
-                {.dtype = "f32", .cache = "cold", .m = 512, .n = 512, .k = 512, .rate = 4e9},
-                {.dtype = "f32", .cache = "warm", .m = 512, .n = 512, .k = 512, .rate = 9e9},
-                {.dtype = "f64", .cache = "warm", .m = 8, .n = 8, .k = 8, .rate = 2e9}};
-  calibration::add_held_out(data.gemms);
-  data.ceilings = calibration::ceilings_of(data.gemms, data.gemms);
-  ASSERT_EQ(data.ceilings.size(), 2U);
-  EXPECT_EQ(calibration::ceiling_of(data, "f32")->rate, 9e9);
-  EXPECT_EQ(calibration::ceiling_of(data, "f32")->cache, "warm");
-  EXPECT_EQ(calibration::ceiling_of(data, "f32")->m, 512);
-  EXPECT_EQ(calibration::ceiling_of(data, "f64")->cache, "warm");
-  EXPECT_EQ(calibration::ceiling_of(data, "bf16"), nullptr);
-  EXPECT_NEAR(data.gemms[0].held_out.value(), 3, 1e-12);  // 512 cubed is the only other cold one
-  EXPECT_FALSE(data.gemms[3].held_out);
+void slow_down(results::RowData& row, double factor) {
+  for (std::vector<double>& play : row.times) {
+    for (double& seconds : play) seconds *= factor;
+  }
 }
 
 /// The ceiling was the median over rank counts and transposes, so that rows were above it.
 TEST(Calibrate, CeilingIsTheBestRowAndNoRowIsAboveIt) {
-  RunData run = samples::run();
-  run.points = {samples::gemms(0), samples::gemms(1)};
-  for (results::RowData& row : run.points[0].rows) {  // one rank is faster than two
-    for (std::vector<double>& play : row.times) {
-      for (double& seconds : play) seconds /= 1.5;
-    }
-  }
-  // Another transpose of the same shape is slower.
-  results::RowData other = run.points[0].rows.front();
-  for (std::vector<double>& play : other.times) {
-    for (double& seconds : play) seconds *= 3;
-  }
-  run.points[0].rows.push_back(other);
+  RunData run = samples::run({samples::gemms(0), samples::gemms(1)});
+  std::vector<results::RowData>& rows = run.points[0].rows;
+  for (results::RowData& row : rows) slow_down(row, 1 / 1.5);  // one rank is faster than two
+  rows.push_back(rows.front());  // another transpose of the same shape, which is slower
+  slow_down(rows.back(), 3);
   const RunReport report = make_report(run, "", {});
   double most = 0;
   for (const PointReport& point : report.benches) {
     for (const microbench::RowReport& row : point.bench->rows) {
-      if (row.of_ceiling) most = std::max(most, *row.of_ceiling);
+      most = std::max(most, row.of_ceiling.value_or(0));
     }
   }
   EXPECT_DOUBLE_EQ(most, 1);
-  const double fast = calibration::ceiling_of(report.calibration, "f32")->rate;
+  const results::GemmCeiling& best = *calibration::ceiling_of(report.calibration, "f32");
+  const double fast = best.rate;
   EXPECT_NEAR(fast, 90e9, 1);
+  EXPECT_EQ(best.cache, "warm");
+  EXPECT_EQ(best.m, 2048);
+  EXPECT_EQ(calibration::ceiling_of(report.calibration, "f64")->cache, "warm");
+  EXPECT_EQ(calibration::ceiling_of(report.calibration, "bf16"), nullptr);
   // A file that stores a lower one says the same.
   run.calibration = report.calibration;
   for (results::GemmCeiling& at : run.calibration->ceilings) at.rate /= 2;
@@ -123,15 +100,10 @@ TEST(Calibrate, CeilingIsTheBestRowAndNoRowIsAboveIt) {
   EXPECT_EQ(calibration::ceiling_of(calibration::calibrate(run), "f32")->labels, "oversubscribed");
 }
 
-RunData bench_run() {
-  RunData run = samples::run();
-  run.points = {samples::collectives(0, 2), samples::collectives(1, 4), samples::gemms(2),
-                samples::pairs(3)};
-  return run;
-}
-
 TEST(Calibrate, FitsEveryKindOfRow) {
-  const CalibrationData data = calibration::calibrate(bench_run());
+  const CalibrationData data =
+      calibration::calibrate(samples::run({samples::collectives(0, 2), samples::collectives(1, 4),
+                                           samples::gemms(2), samples::pairs(3)}));
   EXPECT_EQ(data.device, "host");
   const CalibrationCurve* const reduce = curve_of(data, "all_reduce", 4);
   ASSERT_NE(reduce, nullptr);
@@ -142,9 +114,8 @@ TEST(Calibrate, FitsEveryKindOfRow) {
   EXPECT_NEAR(reduce->latency->value, 2e-6, 2e-8);
   EXPECT_NEAR(reduce->bandwidth->value, 4e9, 4e7);
   EXPECT_TRUE(reduce->error);
-  const CalibrationCurve* const barrier = curve_of(data, "barrier", 4);
-  ASSERT_NE(barrier, nullptr);
-  EXPECT_NEAR(barrier->latency->value, 3e-6, 1e-9);
+  ASSERT_NE(curve_of(data, "barrier", 4), nullptr);
+  EXPECT_NEAR(curve_of(data, "barrier", 4)->latency->value, 3e-6, 1e-9);
   const CalibrationCurve* const pair = curve_of(data, "p2p", 2);
   ASSERT_NE(pair, nullptr);
   EXPECT_NEAR(pair->latency->value, 1.15e-6, 1e-8);  // median over pairs
@@ -152,15 +123,12 @@ TEST(Calibrate, FitsEveryKindOfRow) {
   EXPECT_EQ(curve_of(data, "sendrecv", 4), nullptr);  // it failed
   ASSERT_EQ(data.growth.size(), 3U);                  // all_gather, all_reduce, barrier
   EXPECT_THAT(data.growth[1].members, ElementsAre(2, 4));
-  ASSERT_NE(calibration::ceiling_of(data, "f32"), nullptr);
-  EXPECT_NEAR(calibration::ceiling_of(data, "f32")->rate, 60e9, 1);
   EXPECT_TRUE(calibration::calibrate(samples::two_curves()).empty());
 }
 
 TEST(Calibrate, LeavesOutWhatProgramsDoNotMeet) {
   const auto changed = [](const std::function<void(results::RowData&)>& change) {
-    RunData run = samples::run();
-    run.points = {samples::collectives(0)};
+    RunData run = samples::run({samples::collectives(0)});
     for (results::RowData& row : run.points[0].rows) change(row);
     return calibration::calibrate(run).curves.size();
   };
@@ -175,13 +143,11 @@ TEST(Calibrate, LeavesOutWhatProgramsDoNotMeet) {
 }
 
 TEST(Calibrate, PrefersGroupsAtOnceAndRanksThatShareNothing) {
-  RunData run = samples::run();
-  run.points = {samples::collectives(0), samples::collectives(1)};
-  const auto slowed = [](results::PointData& point) {
-    for (results::RowData& row : point.rows) row.calls = 1;  // ten times the time of a call
-  };
-  slowed(run.points[0]);
-  for (results::RowData& row : run.points[0].rows) row.text["groups"] = "one";
+  RunData run = samples::run({samples::collectives(0), samples::collectives(1)});
+  for (results::RowData& row : run.points[0].rows) {
+    slow_down(row, 10);
+    row.text["groups"] = "one";
+  }
   const auto expect = [&](double latency, const char* labels) {
     const CalibrationData data = calibration::calibrate(run);
     EXPECT_NEAR(curve_of(data, "all_reduce", 4)->latency->value, latency, 0.01 * latency);
@@ -189,45 +155,35 @@ TEST(Calibrate, PrefersGroupsAtOnceAndRanksThatShareNothing) {
   };
   expect(2e-6, "");
   for (results::RowData& row : run.points[0].rows) row.text["groups"] = "all";
-  for (const char* const label : {"oversubscribed", "injected"}) {
+  for (const char* const label : {"injected", "oversubscribed"}) {
     run.points[0].labels = {label};
     expect(2e-6, "");
   }
-  run.points[0].labels = {"oversubscribed"};
   run.points.pop_back();
   expect(20e-6, "oversubscribed");
 }
 
 TEST(Calibrate, KeepsGroupsOnOneNodeApartFromThoseOnTwo) {
-  RunData run = samples::run();
-  run.points = {samples::collectives(0), samples::collectives(1)};
-  for (int rank = 4; rank < 8; ++rank) run.rank_facts[static_cast<std::size_t>(rank)].node = 1;
+  RunData run = samples::run({samples::collectives(0), samples::collectives(1)});
+  for (std::size_t rank = 4; rank < 8; ++rank) run.rank_facts[rank].node = 1;
   run.points[0].world_rank = {0, 1, 2, 3};
   run.points[1].world_rank = {2, 3, 4, 5};
-  int one = 0, two = 0;
-  for (const CalibrationCurve& at : calibration::calibrate(run).curves)
-    (at.nodes == 1 ? one : two) += 1;
-  EXPECT_EQ(one, 3);
-  EXPECT_EQ(two, 3);
+  std::map<int, int> curves;  // by nodes
+  for (const CalibrationCurve& at : calibration::calibrate(run).curves) ++curves[at.nodes];
+  EXPECT_EQ(curves, (std::map<int, int>{{1, 3}, {2, 3}}));
 }
 
-/// Pairs of which 0, 1 and 2, 3 share a node; calls between the nodes take ten times as long.
-RunData pairs_on_two_nodes() {
-  RunData run = samples::run();
-  run.points = {samples::pairs(0)};
+TEST(Calibrate, KeepsLinksInsideNodesApartFromThoseBetweenThem) {
+  // Ranks 0, 1 and 2, 3 share a node; calls between the nodes take ten times as long.
+  RunData run = samples::run({samples::pairs(0)});
   run.rank_facts[2].node = run.rank_facts[3].node = 1;
   for (results::RowData& row : run.points[0].rows) {
     if (!row.number.contains("src") || (row.number["src"] < 2) == (row.number["dst"] < 2)) continue;
     row.text["class"] = "other node";
-    row.calls = 1;
+    slow_down(row, 10);
   }
-  return run;
-}
-
-TEST(Calibrate, KeepsLinksInsideNodesApartFromThoseBetweenThem) {
-  RunData run = pairs_on_two_nodes();
-  std::map<std::string, const CalibrationCurve*> of_class;
   const RunReport report = make_report(run, "", {});
+  std::map<std::string, const CalibrationCurve*> of_class;
   for (const CalibrationCurve& at : report.calibration.curves) of_class[at.link_class] = &at;
   ASSERT_EQ(of_class.size(), 2U);
   EXPECT_EQ(of_class.at("same node")->nodes, 1);
@@ -243,9 +199,8 @@ TEST(Calibrate, KeepsLinksInsideNodesApartFromThoseBetweenThem) {
   for (const render::Row& row : two.rows) nodes_of_class[row.cells.at(2)] = row.cells.at(5);
   EXPECT_EQ(nodes_of_class,
             (std::map<std::string, std::string>{{"other node", "2"}, {"same node", "1"}}));
-  run.points = {samples::pairs(0)};
-  for (results::RankFacts& facts : run.rank_facts) facts.node = 0;
-  EXPECT_EQ(render::calibration_tables(make_report(run, "", {})).at(0).columns.at(5).heading,
+  const RunData one = samples::run({samples::pairs(0)});
+  EXPECT_EQ(render::calibration_tables(make_report(one, "", {})).at(0).columns.at(5).heading,
             "sizes");
 }
 
@@ -263,68 +218,62 @@ RunData curve_with_parts() {
   return run;
 }
 
+std::optional<double> mfu_of_two(const RunData& run) {
+  return make_report(run, "", {}).curves.at(0).points.at(1).mfu;
+}
+
 TEST(Report, GivesMfuOfTheMeasuredCeiling) {
-  const RunData run = curve_with_parts();
+  RunData run = curve_with_parts();
   const RunReport report = make_report(run, "", {});
   ASSERT_EQ(report.curves.size(), 1U);
-  ASSERT_EQ(report.benches.size(), 1U);
-  const PointReport& two = report.curves[0].points[1];
-  ASSERT_TRUE(two.flops_per_rank);
-  EXPECT_NEAR(two.mfu.value(), *two.flops_per_rank / 100e9, 1e-12);
-  EXPECT_FALSE(report.benches[0].step_time || report.benches[0].throughput ||
-               report.benches[0].mfu || report.benches[0].efficiency);
+  const double rate = report.curves[0].points[1].flops_per_rank.value();
+  EXPECT_NEAR(mfu_of_two(run).value(), rate / 100e9, 1e-12);
+  const PointReport& bench = report.benches.at(0);
+  EXPECT_FALSE(bench.step_time || bench.throughput || bench.mfu || bench.efficiency);
   // A stored calibration goes before what rows tell.
-  RunData stored = curve_with_parts();
-  for (results::PointData& point : stored.points) {
-    std::erase_if(point.rows, [](const auto& row) { return text_of(row, "op") == "gemm"; });
-  }
-  stored.calibration = CalibrationData{.device = "host"};
-  stored.calibration->ceilings = {{.dtype = "f32", .cache = "cold", .rate = 400e9}};
-  EXPECT_NEAR(make_report(stored, "", {}).curves[0].points[1].mfu.value(),
-              *two.flops_per_rank / 400e9, 1e-12);
-  const RunData bare = samples::two_curves();
-  EXPECT_FALSE(make_report(bare, "", {}).curves[0].points[1].mfu);
+  run.calibration = CalibrationData{.device = "host"};
+  run.calibration->ceilings = {{.dtype = "f32", .cache = "cold", .rate = 400e9}};
+  std::erase_if(run.points.back().rows,
+                [](const auto& row) { return text_of(row, "op") == "gemm"; });
+  EXPECT_NEAR(mfu_of_two(run).value(), rate / 400e9, 1e-12);
+  EXPECT_FALSE(mfu_of_two(samples::two_curves()));
   RunData other = curve_with_parts();
-  other.points[1].dtype = "f64";
-  for (const Curve& curve : make_report(other, "", {}).curves) {
-    if (curve.points[0].data->dtype == "f64") {
-      EXPECT_FALSE(curve.points[0].mfu);
-    }
-  }
+  for (results::PointData& point : other.points) point.dtype = "f64";
+  EXPECT_FALSE(mfu_of_two(other)) << "the ceiling is of f32";
+}
+
+std::vector<breakdown::LinkShare> link_shares(const RunData& run, std::size_t point = 1) {
+  return make_report(run, "", {}).curves.at(0).points.at(point).link_shares;
 }
 
 TEST(Report, SetsCollectivesOfAStepAgainstTheSameAlone) {
-  const RunData run = curve_with_parts();
-  const PointReport two = make_report(run, "", {}).curves[0].points[1];
-  ASSERT_EQ(two.link_shares.size(), 1U);
-  const breakdown::LinkShare& share = two.link_shares[0];
-  EXPECT_EQ(share.op, "all_reduce");
-  EXPECT_EQ(share.axes, "dp");
-  EXPECT_EQ(share.link_class, "same node");
+  const auto shares = link_shares(curve_with_parts());
+  ASSERT_EQ(shares.size(), 1U);
+  EXPECT_EQ(shares[0].op + " " + shares[0].axes + " " + shares[0].link_class,
+            "all_reduce dp same node");
   // The all-reduce of the 2-rank point spans 500 to 950 ns on both ranks: nothing of it is waiting.
-  EXPECT_NEAR(share.measured, 450e-9, 1e-15);
-  EXPECT_NEAR(share.alone, 160e-9, 1e-12);
-  EXPECT_NEAR(share.share, 160.0 / 450, 1e-6);
+  EXPECT_NEAR(shares[0].measured, 450e-9, 1e-15);
+  EXPECT_NEAR(shares[0].alone, 160e-9, 1e-12);
+  EXPECT_NEAR(shares[0].share, 160.0 / 450, 1e-6);
   // The run measured nothing among 4, and one rank has no link.
-  EXPECT_TRUE(make_report(run, "", {}).curves[0].points[2].link_shares.empty());
-  EXPECT_TRUE(make_report(run, "", {}).curves[0].points[0].link_shares.empty());
+  EXPECT_TRUE(link_shares(curve_with_parts(), 2).empty());
+  EXPECT_TRUE(link_shares(curve_with_parts(), 0).empty());
 }
 
 TEST(Report, DoesNotGuessAmongLinkClassesNodesAndMembers) {
   RunData run = curve_with_parts();
   for (timeline::Timeline& step : run.points[1].traces) step.ranks.pop_back();
-  EXPECT_TRUE(make_report(run, "", {}).curves[0].points[1].link_shares.empty()) << "one is missing";
+  EXPECT_TRUE(link_shares(run).empty()) << "one is missing";
   run = curve_with_parts();
-  results::PointData other = run.points.back();
-  other.index = 10;
-  for (results::RowData& row : other.rows) row.text["class"] = "rail";
-  run.points.push_back(other);
-  EXPECT_TRUE(make_report(run, "", {}).curves[0].points[1].link_shares.empty());
+  run.points.push_back(run.points.back());
+  run.points.back().index = 10;
+  for (results::RowData& row : run.points.back().rows) row.text["class"] = "rail";
+  EXPECT_TRUE(link_shares(run).empty());
   run = curve_with_parts();
   run.rank_facts[1].node = 1;  // the parts' ranks 0 and 1 are on two nodes, as the point's are
-  EXPECT_EQ(make_report(run, "", {}).curves[0].points[1].link_shares.size(), 1U);
+  EXPECT_EQ(link_shares(run).size(), 1U);
   run.points[1].world_rank = {2, 3};  // now the point's are on one
-  EXPECT_TRUE(make_report(run, "", {}).curves[0].points[1].link_shares.empty());
+  EXPECT_TRUE(link_shares(run).empty());
 }
 
 }  // namespace

@@ -34,6 +34,20 @@ inline void add_step(results::PointData& point, timeline::Timeline step) {
   point.traces.push_back(std::move(step));
 }
 
+/// Adds the sums of 20 traced steps, in which the GEMMs of rank `slow` take `factor` times as long
+/// from step `first` on.
+inline void add_gemm_sums(results::PointData& point, int slow, double factor, int first = 0) {
+  for (int step = 0; step < 20; ++step) {
+    results::OpSums& sums = point.op_sums.emplace_back();
+    sums.step = static_cast<std::uint32_t>(step);
+    for (int rank = 0; rank < point.ranks; ++rank) {
+      // A spread that is the same in every test, and no two samples alike.
+      const double jitter = 1 + 0.001 * ((step * 7 + rank * 3) % 11);
+      sums.gemm.push_back(jitter * (rank == slow && step >= first ? factor : 1));
+    }
+  }
+}
+
 /// Returns the times of a rank's ops when played alone; nanoseconds by op.
 inline results::SoloTimes solo(int rank, const std::vector<int>& times) {
   results::SoloTimes result{.rank = rank};

@@ -1,33 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-
-#include "bench_samples.hpp"
-#include "cause_samples.hpp"
 #include "findings_samples.hpp"
 #include "preflight/check.hpp"
 
 namespace isoscale::analysis {
 namespace {
-
-using samples::about;
-using samples::expect_finding;
-using samples::find;
-using samples::finding;
-using samples::findings_of;
-using samples::Script;
-using samples::traced_point;
-using testing::DoubleEq;
-using testing::DoubleNear;
-using testing::Eq;
-using testing::HasSubstr;
 
 /// One rank, a GEMM of `flop` that takes 800 of the step's 1000 ns, then an update.
 results::PointData gemm_point(double flop) {
@@ -42,7 +19,7 @@ results::PointData gemm_point(double flop) {
 
 /// A calibration whose shapes reach `small` FLOP/s at 2e3 FLOP and 100 GFLOP/s at 2e9.
 results::RunData calibrated(results::PointData point, double small) {
-  results::RunData run = samples::run_of(std::move(point));
+  results::RunData run = run_of(std::move(point));
   run.calibration.emplace();
   run.calibration->gemms = {
       {.dtype = "f32", .cache = "cold", .m = 10, .n = 10, .k = 10, .rate = small},
@@ -56,8 +33,8 @@ TEST(SmallGemms, AreFoundBelowHalfOfTheCeiling) {
   // 24000 FLOP in 800 ns: 30 GFLOP/s. Calibration reached no more at this size, or twice as much.
   expect_finding(calibrated(gemm_point(24e3), 30e9), "small-gemms",
                  {.severity = about(0),
-                  .sentence = HasSubstr("30.0% of the measured ceiling"),
-                  .next_step = HasSubstr("microbatch (now 4)"),
+                  .sentence = HasSubstr("30.0%"),
+                  .next_step = HasSubstr("(now 4)"),
                   .evidence = {{"calibration at this size", DoubleNear(30e9, 1)},
                                {"rate as traced", DoubleNear(30e9, 1)}}});
   expect_finding(calibrated(gemm_point(24e3), 60e9), "small-gemms", {.severity = about(0.8 * 0.5)});
@@ -69,13 +46,11 @@ TEST(SmallGemms, AreFoundBelowHalfOfTheCeiling) {
   EXPECT_FALSE(finding(calibrated(gemm_point(24e3), 90e9), "small-gemms")) << "they could be fast";
 }
 
-/// On a model as small as `tiny` the GEMMs of its size are as slow, and communication comes first.
 TEST(SmallGemms, ComeBehindCommunicationWhereTheirSizeIsAsSlow) {
-  const Script script = Script{}.compute().all_reduce(mesh::Axis::dp);
+  const Script script = Script{}.compute().all_reduce(Axis::dp);
   results::PointData point = traced_point({.dp = 2}, script, {{{0, 600}, {600, 1000}}});
   point.outline.outlines.front().ops.front().flop = 18e3;  // in 600 ns: 30 GFLOP/s
   const auto all = findings_of(calibrated(point, 31e9));
-  ASSERT_NE(find(all, "small-gemms"), nullptr);
   ASSERT_NE(find(all, "communication-ratio"), nullptr);
   EXPECT_LT(find(all, "communication-ratio"), find(all, "small-gemms"));
 }
@@ -83,13 +58,13 @@ TEST(SmallGemms, ComeBehindCommunicationWhereTheirSizeIsAsSlow) {
 TEST(SmallGemms, AreJudgedByWhatTheyTakeAloneAndGuessedByFlopOnGpus) {
   // The traced GEMMs reach 30% of the ceiling, and 60% without communication.
   results::PointData point = gemm_point(24e3);
-  point.solo_times = {samples::solo(0, {400, 200})};
+  point.solo_times = {solo(0, {400, 200})};
   EXPECT_FALSE(finding(calibrated(point, 30e9), "small-gemms"));
-  point.solo_times = {samples::solo(0, {600, 200})};
+  point.solo_times = {solo(0, {600, 200})};
   expect_finding(calibrated(point, 30e9), "small-gemms",
                  {.evidence = {{"rate alone", DoubleNear(40e9, 1)}}});
   // Without a ceiling.
-  results::RunData run = samples::run_of(gemm_point(0.5e9));
+  results::RunData run = run_of(gemm_point(0.5e9));
   EXPECT_FALSE(finding(run, "small-gemms"));
   run.device = "cuda";
   expect_finding(run, "small-gemms",
@@ -104,7 +79,7 @@ results::RunData scaled(int gemm) {
   results::PointData one = traced_point({}, script, {{{0, 800}, {800, 1000}}});
   results::PointData two = traced_point({.dp = 2}, script, {{{0, gemm}, {gemm, 1000}}});
   two.index = 1;
-  results::RunData run = samples::run_of(std::move(one));
+  results::RunData run = run_of(std::move(one));
   run.points.push_back(std::move(two));
   return run;
 }
@@ -122,7 +97,7 @@ results::RunData on_h100(int microbatch, int sequence) {
   point.dtype = "bf16";
   point.options["microbatch"] = std::to_string(microbatch);
   point.model_shape["sequence"] = std::to_string(sequence);
-  results::RunData run = samples::run_of(std::move(point));
+  results::RunData run = run_of(std::move(point));
   run.device = "cuda";
   for (results::RankFacts& facts : run.rank_facts) facts.text["gpu_name"] = "NVIDIA H100 80GB HBM3";
   return run;
@@ -161,23 +136,23 @@ TEST(AboveCeiling, IsFoundAboveAMeasuredMfuOf100PercentAndNotBelow) {
   EXPECT_EQ(finding(calibrated(point, 30e9), "above-ceiling")->concern,
             advice::Concern::measurement);
   EXPECT_FALSE(finding(calibrated(gemm_point(99e3), 30e9), "above-ceiling"));
-  EXPECT_FALSE(finding(samples::run_of(point), "above-ceiling")) << "no ceiling";
+  EXPECT_FALSE(finding(run_of(point), "above-ceiling")) << "no ceiling";
 }
 
 /// A GPU that gives `bits` as reasons in the last `count` of 20 samples.
 results::RunData sampled(double bits, int count) {
-  results::PointData point = gemm_point(1e9);
   results::DeviceSeries reasons{
       .rank = 0, .device = "gpu 0", .quantity = "throttle_reasons", .unit = "1"};
-  results::DeviceSeries clock{.rank = 0, .device = "gpu 0", .quantity = "sm_clock", .unit = "Hz"};
   for (int i = 0; i < 20; ++i) {
     reasons.time.push_back(0.1 * i);
     reasons.value.push_back(i >= 20 - count ? bits : 0);
-    clock.time.push_back(0.1 * i);
-    clock.value.push_back(1.5e9);
   }
-  point.device_series = {reasons, clock};
-  results::RunData run = samples::run_of(std::move(point));
+  results::DeviceSeries clock = reasons;
+  clock.quantity = "sm_clock";
+  clock.unit = "Hz";
+  clock.value.assign(20, 1.5e9);
+  results::RunData run = run_of(gemm_point(1e9));
+  run.points[0].device_series = {reasons, clock};
   run.rank_facts[0].number["gpu_sm_clock_max"] = 2e9;
   return run;
 }
@@ -185,12 +160,10 @@ results::RunData sampled(double bits, int count) {
 TEST(Throttling, IsFoundWithItsReasonAndClock) {
   constexpr double idle = 0x01, power_cap = 0x04, hardware_thermal = 0x40;
   // The first of the 20 samples is of warm-up.
-  expect_finding(
-      sampled(hardware_thermal, 5), "throttling",
-      {.severity = about(0.8 * 0.25),
-       .sentence =
-           "1 rank: clocks of rank 0 (node17), gpu 0 were held down by hardware thermal slowdown",
-       .evidence = {{"of the samples", DoubleEq(5.0 / 19)}}});
+  expect_finding(sampled(hardware_thermal, 5), "throttling",
+                 {.severity = about(0.8 * 0.25),
+                  .sentence = AllOf(HasSubstr("rank 0 (node17), gpu 0"), HasSubstr("thermal")),
+                  .evidence = {{"of the samples", DoubleEq(5.0 / 19)}}});
   EXPECT_FALSE(finding(sampled(idle, 20), "throttling"));
   EXPECT_FALSE(finding(sampled(power_cap, 1), "throttling")) << "rarely";
   EXPECT_TRUE(finding(sampled(power_cap, 2), "throttling"));
@@ -215,7 +188,6 @@ results::RunData with_check(const char* name, preflight::Verdict verdict) {
                              .host = "node17",
                              .device = "GPU 3",
                              .what = "what was found",
-                             .cost = "what it costs",
                              .fix = "what to do"},
                             {.name = "persistence", .verdict = preflight::Verdict::warning}};
   return run;
@@ -227,7 +199,7 @@ TEST(SlowPair, IsFoundOfMeasuredPairs) {
   const double lacking = 1 - 0.398;  // of what other pairs reach
   expect_finding(run, "slow-pair",
                  {.size = about(lacking, 5e-4),
-                  .sentence = HasSubstr("ranks 1 and 2 reach 39.8% of what others"),
+                  .sentence = AllOf(HasSubstr("ranks 1 and 2"), HasSubstr("39.8%")),
                   .evidence = {{"bandwidth", DoubleNear(2e9, 1)}}});
   EXPECT_EQ(finding(run, "slow-pair")->concern, advice::Concern::hardware);
   EXPECT_TRUE(finding(run, "slow-pair")->ranks.empty());
@@ -237,18 +209,14 @@ TEST(SlowPair, IsFoundOfMeasuredPairs) {
   EXPECT_FALSE(finding(run, "slow-pair"));
 }
 
-TEST(PcieForNvlink, IsFoundByTheModelWithoutALink) {
+TEST(PcieForNvlink, IsFoundWithoutALinkOrOfPairsOverPcieWhereThereAreLinks) {
   results::RunData run = gpus("NVIDIA H100 80GB HBM3", 0);
-  expect_finding(run, "pcie-for-nvlink",
-                 {.sentence = "no NVLink is active on node17, though the GPUs have NVLink"});
+  expect_finding(run, "pcie-for-nvlink", {.sentence = HasSubstr("node17")});
   EXPECT_FALSE(finding(gpus("NVIDIA H100 80GB HBM3", 18), "pcie-for-nvlink"));
   EXPECT_FALSE(finding(gpus("NVIDIA H100 PCIe", 0), "pcie-for-nvlink"));
   run.rank_facts.resize(1);
   EXPECT_FALSE(finding(run, "pcie-for-nvlink"));
-}
-
-TEST(PcieForNvlink, IsFoundOfPairsOverPcieWhereThereAreNvlinks) {
-  results::RunData run = gpus("some GPU", 4);
+  run = gpus("some GPU", 4);
   run.points = {samples::pairs(0)};
   EXPECT_FALSE(finding(run, "pcie-for-nvlink"));
   for (results::RowData& row : run.points[0].rows) row.text["class"] = "same node, PCIe";
@@ -260,23 +228,18 @@ TEST(PcieForNvlink, IsFoundOfPairsOverPcieWhereThereAreNvlinks) {
 TEST(ChecksOfPreflight, AreFindings) {
   using preflight::Verdict;
   for (const auto& [check, rule] : {std::pair{"nvlink-pairs", "pcie-for-nvlink"},
+                                    {"nvlinks", "pcie-for-nvlink"},
                                     {"gpu-cores", "far-numa"},
                                     {"gpu-nic", "far-numa"},
                                     {"numa-mask", "far-numa"}}) {
     expect_finding(with_check(check, Verdict::warning), rule,
-                   {.sentence = "node17, GPU 3: what was found", .next_step = "what to do"});
+                   {.sentence = HasSubstr("node17, GPU 3: what was"), .next_step = "what to do"});
+    EXPECT_TRUE(findings_of(with_check(check, Verdict::ok)).empty()) << check;
+    EXPECT_TRUE(findings_of(with_check(check, Verdict::not_checked)).empty()) << check;
+    EXPECT_EQ(std::ranges::count(preflight::all_checks(), check, &preflight::Check::name), 1)
+        << check << " is no check of preflight";
   }
-  EXPECT_FALSE(finding(with_check("nvlink-pairs", Verdict::ok), "pcie-for-nvlink"));
-  EXPECT_TRUE(findings_of(with_check("gpu-cores", Verdict::ok)).empty());
-  EXPECT_TRUE(findings_of(with_check("gpu-cores", Verdict::not_checked)).empty());
   EXPECT_TRUE(findings_of(with_check("ecc", Verdict::warning)).empty());
-  // Every name of a check that a rule asks for is one that preflight has.
-  for (const std::string_view name :
-       {"gpu-cores", "gpu-nic", "numa-mask", "nvlink-pairs", "nvlinks"}) {
-    EXPECT_NE(std::ranges::find(preflight::all_checks(), name, &preflight::Check::name),
-              preflight::all_checks().end())
-        << name;
-  }
 }
 
 }  // namespace

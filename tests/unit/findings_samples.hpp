@@ -2,18 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <gmock/gmock.h>
-
-#include <algorithm>
-#include <cstddef>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include "analysis/advice/findings.hpp"
-#include "report_samples.hpp"
+#include "analysis_test.hpp"
 
 /// Hand-made runs for the tests of findings.
 namespace isoscale::samples {
@@ -25,21 +15,22 @@ using Spans = std::vector<std::pair<int, int>>;
 inline results::PointData traced_point(mesh::Shape shape, const Script& script,
                                        const std::vector<Spans>& spans) {
   const auto ranks = static_cast<std::size_t>(shape.size());
-  timeline::Timeline step;
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    step.ranks.push_back(trace(static_cast<int>(rank), {0, 1000}, spans[rank % spans.size()]));
-  }
+  std::vector<Spans> of_ranks;
+  for (std::size_t rank = 0; rank < ranks; ++rank) of_ranks.push_back(spans[rank % spans.size()]);
   results::PointData made = measured(0, shape, 1e-6);
-  set_trace(made, point(shape, std::vector<Script>(ranks, script), std::move(step)));
-  made.outline.outlines.resize(1);
-  made.outline.outline_of_rank.assign(ranks, 0);
+  set_trace(made,
+            alike(point(shape, std::vector<Script>(ranks, script), step({0, 1000}, of_ranks))));
   add_traced_steps(made, 1e-6, 1.0);
   return made;
 }
 
-inline results::RunData run_of(results::PointData point) {
-  results::RunData made = run();
-  made.points = {std::move(point)};
+inline results::RunData run_of(results::PointData point) { return run({std::move(point)}); }
+
+/// A pipeline that was measured without traces.
+inline results::PointData pipeline(int stages, int microbatches, const char* schedule = "1f1b") {
+  results::PointData made = measured(0, {.pp = stages}, 80e-3 / stages);
+  made.options = {
+      {"microbatches", std::to_string(microbatches)}, {"microbatch", "2"}, {"schedule", schedule}};
   return made;
 }
 
@@ -98,3 +89,16 @@ inline Said::Share about(double value, double tolerance = 1e-12) {
 }
 
 }  // namespace isoscale::samples
+
+namespace isoscale::analysis {
+
+using samples::about;
+using samples::expect_finding;
+using samples::find;
+using samples::finding;
+using samples::findings_of;
+using samples::pipeline;
+using samples::run_of;
+using samples::traced_point;
+
+}  // namespace isoscale::analysis

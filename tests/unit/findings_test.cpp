@@ -1,136 +1,91 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/advice/findings.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <fmt/format.h>
-#include <algorithm>
 #include <fstream>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
-#include <string>
-#include <vector>
 
+#include "analysis/advice/findings.hpp"
 #include "analysis/advice/rules.hpp"
 #include "analysis/render/findings.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/render/text.hpp"
-#include "bench_samples.hpp"
 #include "findings_samples.hpp"
 #include "launch_samples.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
-using samples::find;
-using samples::finding;
-using samples::Script;
-using testing::HasSubstr;
-using testing::Not;
-
-/// A pipeline of `stages` with 8 microbatches, without traces.
-results::PointData pipeline(int index, int stages) {
-  results::PointData point = samples::measured(index, {.pp = stages}, 80e-3 / stages);
-  point.options = {
-      {"batch", "16"}, {"microbatches", "8"}, {"microbatch", "2"}, {"schedule", "1f1b"}};
-  return point;
-}
-
+/// Pipelines of 2, 4 and 8 stages with 8 microbatches.
 results::RunData pipelines() {
-  results::RunData run = samples::run();
-  run.points = {pipeline(0, 2), pipeline(1, 4), pipeline(2, 8)};
+  results::RunData run = samples::run({pipeline(2, 8), pipeline(4, 8), pipeline(8, 8)});
+  for (int i = 0; i < 3; ++i) run.points[static_cast<std::size_t>(i)].index = i;
   return run;
 }
 
 TEST(Findings, AreOneForAllPointsOfACurve) {
-  const auto all = samples::findings_of(pipelines());
+  const auto all = findings_of(pipelines());
   ASSERT_EQ(all.size(), 1U);
   EXPECT_EQ(all[0].ranks, (std::vector{2, 4, 8}));
   // The gravest stands for all.
   EXPECT_DOUBLE_EQ(all[0].severity.value(), 7.0 / 15);
-  EXPECT_EQ(all[0].sentence,
-            "2, 4, 8 ranks: 8 microbatches on 8 stages: the 1f1b schedule alone leaves 46.7% idle "
-            "(on 8)");
+  EXPECT_THAT(all[0].sentence, AllOf(HasSubstr("46.7%"), EndsWith("(on 8)")));
   EXPECT_EQ(all[0].evidence.front().ranks, 8);
   EXPECT_EQ(all[0].evidence.back().ranks, 2);
 }
 
 TEST(Findings, ComeGravestFirstAndTheUnknownLast) {
   results::RunData run = pipelines();
-  const Script script = Script{}.compute().all_reduce(mesh::Axis::dp);
-  results::PointData slow = samples::traced_point({.dp = 2}, script, {{{0, 700}, {700, 1000}}});
+  const Script script = Script{}.compute().all_reduce(Axis::dp);
+  results::PointData slow = traced_point({.dp = 2}, script, {{{0, 700}, {700, 1000}}});
   slow.index = 3;
   run.points.push_back(slow);
   run.preflight.emplace();
   run.preflight->results = {{.name = "gpu-nic", .verdict = preflight::Verdict::warning}};
   std::vector<std::string> names;
-  for (const advice::Finding& at : samples::findings_of(run)) names.emplace_back(at.rule);
+  for (const advice::Finding& at : findings_of(run)) names.emplace_back(at.rule);
   EXPECT_EQ(names,
             (std::vector<std::string>{"few-microbatches", "communication-ratio", "far-numa"}));
 }
 
-TEST(Findings, AreNoneOfPointsThatTellNothingOfTheMachine) {
-  for (const char* const label : {"oversubscribed", "shared-gpu", "injected"}) {
-    results::RunData run = pipelines();
-    for (results::PointData& point : run.points) point.labels = {label};
-    EXPECT_TRUE(samples::findings_of(run).empty()) << label;
-  }
+TEST(Findings, AreNoneOfPointsThatTellNothingOfTheMachineAndTheseAreNamed) {
   results::RunData run = pipelines();
+  EXPECT_TRUE(advice::left_out_of(make_report(run, "a.h5", {})).empty());
+  run.points.push_back(pipeline(16, 8));
+  run.points.back().index = 3;
+  run.points[0].labels = run.points[3].labels = {"shared-gpu"};
+  run.points[1].labels = {"injected"};
+  run.points[2].labels = {"oversubscribed", "injected"};
+  EXPECT_TRUE(findings_of(run).empty());
+  const auto rows = render::left_out_json(advice::left_out_of(make_report(run, "a.h5", {})));
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0]["ranks"], nlohmann::json({2, 16}));
+  EXPECT_EQ(rows[0]["why"], "shared-gpu");
+  EXPECT_THAT(rows[0]["curve"].get<std::string>(), StartsWith("dp, tiny"));
+  EXPECT_EQ(render::left_out_text(advice::left_out_of(make_report(run, "a.h5", {}))),
+            "2, 16 ranks of dp (shared-gpu); 4 ranks of dp (injected); "
+            "8 ranks of dp (oversubscribed, injected)");
+  // Points without a result have no times to judge.
+  run = pipelines();
   run.points[0].status = results::PointStatus::failed;
   run.points[1].verified = false;
   run.points[2].status = results::PointStatus::skipped;
-  EXPECT_TRUE(samples::findings_of(run).empty());
-}
-
-TEST(Findings, SayWhichPointsWereNotJudged) {
-  results::RunData run = pipelines();
-  EXPECT_TRUE(advice::left_out_of(make_report(run, "a.h5", {})).empty());
-  run.points[0].labels = {"shared-gpu"};
-  run.points[2].labels = {"oversubscribed", "injected"};
-  run.points.push_back(pipeline(3, 16));
-  run.points.back().labels = {"shared-gpu"};
-  const auto left_out = advice::left_out_of(make_report(run, "a.h5", {}));
-  EXPECT_EQ(render::left_out_text(left_out),
-            "2, 16 ranks of dp (shared-gpu); 8 ranks of dp (oversubscribed, injected)");
-  const auto rows = render::left_out_json(left_out);
-  ASSERT_EQ(rows.size(), 2U);
-  EXPECT_EQ(rows[0]["ranks"], nlohmann::json({2, 16}));
-  EXPECT_EQ(rows[0]["why"], "shared-gpu");
-  EXPECT_THAT(rows[0]["curve"].get<std::string>(), testing::StartsWith("dp, tiny"));
-  // Points without a result have no times to judge.
-  for (results::PointData& point : run.points) point.status = results::PointStatus::failed;
+  EXPECT_TRUE(findings_of(run).empty());
+  for (results::PointData& point : run.points) {
+    point.labels = {"shared-gpu"};
+    point.status = results::PointStatus::failed;
+  }
   EXPECT_TRUE(advice::left_out_of(make_report(run, "a.h5", {})).empty());
 }
 
 TEST(Findings, OfInjectedFaultsSayWhatWasInjected) {
-  results::PointData point =
-      samples::traced_point({.dp = 4}, Script{}.compute().all_reduce(mesh::Axis::dp),
-                            {{{0, 200}, {200, 1000}}, {{0, 800}, {800, 1000}}});
+  results::PointData point = traced_point({.dp = 4}, Script{}.compute().all_reduce(Axis::dp),
+                                          {{{0, 200}, {200, 1000}}, {{0, 800}, {800, 1000}}});
   point.labels = {"injected"};
   point.injections = {"slow-rank=1:4"};
-  const auto all = samples::findings_of(point);
+  const auto all = findings_of(point);
   const advice::Finding* const found = find(all, "imbalance");
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->evidence.back().text, "slow-rank=1:4");
   EXPECT_EQ(find(all, "communication-ratio"), nullptr) << "which is no fault";
-}
-
-TEST(Findings, OfSeveralLaunchesAreThoseOfTheJoinedCurves) {
-  std::vector<results::RunData> runs;
-  for (int launch = 0; launch < 3; ++launch) {
-    runs.push_back(samples::launch_of("run" + std::to_string(launch), 1, 2, 10e-3 + launch * 1e-3));
-  }
-  const samples::JoinedLaunches launches{std::move(runs)};
-  const auto found = finding(launches.report(), "launch-spread");
-  ASSERT_TRUE(found);
-  EXPECT_THAT(found->sentence, HasSubstr("launches differ by 18.2%"));
-  EXPECT_TRUE(advice::findings_of(launches.reports.front()).empty()) << "one launch has no spread";
-  const samples::JoinedLaunches close{
-      {samples::launch_of("a", 1, 2, 10e-3), samples::launch_of("b", 1, 2, 10.3e-3)}};
-  EXPECT_TRUE(advice::findings_of(close.report()).empty());
 }
 
 /// Launches of dp on 1 and 2 ranks, and of pp on 2; each factor is of the point's step time.
@@ -152,23 +107,24 @@ TEST(Findings, WithoutSeverityAreOfTheLargestPointAndTheLargestFirst) {
   EXPECT_NEAR(found[0].size.value(), 3.0 / 2.5, 1e-9);
   EXPECT_THAT(found[0].curve, HasSubstr("pp"));
   EXPECT_NEAR(found[1].size.value(), 0.4 / 1.2, 1e-9);
-  EXPECT_THAT(found[1].sentence, HasSubstr("1, 2 ranks: launches differ by 33.3%"));
-  EXPECT_THAT(found[1].sentence, testing::EndsWith("(on 1)"));
+  EXPECT_THAT(found[1].sentence, AllOf(HasSubstr("33.3%"), EndsWith("(on 1)")));
+  EXPECT_EQ(found[1].ranks, (std::vector{1, 2}));
+  EXPECT_TRUE(advice::findings_of(launches.reports.front()).empty()) << "one launch has no spread";
+  const samples::JoinedLaunches close{
+      {samples::launch_of("a", 1, 2, 10e-3), samples::launch_of("b", 1, 2, 10.3e-3)}};
+  EXPECT_TRUE(advice::findings_of(close.report()).empty());
 }
 
 TEST(Findings, OfHardwareComeBeforeOthersOfUnknownSeverity) {
-  std::vector<results::RunData> runs;
-  for (const auto& [id, factor] : {std::pair{"a", 1.0}, {"b", 9.0}}) {
-    runs.push_back(samples::launch_of(id, 1, 2, 10e-3 * factor));
-  }
+  std::vector<results::RunData> runs{samples::launch_of("a", 1, 2, 10e-3),
+                                     samples::launch_of("b", 1, 2, 90e-3)};
   runs.front().points.push_back(samples::pairs(1));
   const samples::JoinedLaunches launches{std::move(runs)};
   const auto all = advice::findings_of(launches.report());
-  const advice::Finding* const pair = find(all, "slow-pair");
-  const advice::Finding* const spread = find(all, "launch-spread");
-  ASSERT_TRUE(pair != nullptr && spread != nullptr);
-  EXPECT_GT(spread->size.value(), pair->size.value());
-  EXPECT_LT(pair, spread);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].rule, "slow-pair");
+  EXPECT_EQ(all[1].rule, "launch-spread");
+  EXPECT_GT(all[1].size.value(), all[0].size.value());
 }
 
 TEST(Findings, OfSeveralRunsAreSaidOnceWhereTheyAreTheSame) {
@@ -181,29 +137,28 @@ TEST(Findings, OfSeveralRunsAreSaidOnceWhereTheyAreTheSame) {
   }
   runs.back().preflight->results[0].what = "is elsewhere";
   const samples::JoinedLaunches launches{std::move(runs)};
-  std::vector<std::string> said;
-  for (const advice::Finding& at : advice::findings_of(launches.report()))
-    said.push_back(at.sentence);
-  EXPECT_EQ(said, (std::vector<std::string>{"launch 1: is far", "launch 3: is elsewhere"}));
+  EXPECT_THAT(advice::findings_of(launches.report()),
+              ElementsAre(Field(&advice::Finding::sentence, "launch 1: is far"),
+                          Field(&advice::Finding::sentence, "launch 3: is elsewhere")));
 }
 
 TEST(FindingsJson, HasEveryKey) {
-  const auto rows = render::findings_json(samples::findings_of(pipelines()));
+  const auto rows = render::findings_json(findings_of(pipelines()));
   ASSERT_EQ(rows.size(), 1U);
-  const auto& row = rows[0];
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : row.items()) keys.push_back(key);
-  EXPECT_EQ(keys, (std::vector<std::string>{"rule", "concern", "severity", "size", "curve", "ranks",
-                                            "sentence", "evidence", "next_step", "source"}));
-  EXPECT_EQ(row["rule"], "few-microbatches");
-  EXPECT_EQ(row["concern"], "program");
-  EXPECT_TRUE(row["size"].is_null());
-  EXPECT_EQ(row["ranks"], nlohmann::json({2, 4, 8}));
+  auto row = rows[0];
   EXPECT_DOUBLE_EQ(row["severity"].get<double>(), 7.0 / 15);
   EXPECT_EQ(
       row["evidence"][1],
       nlohmann::ordered_json(
           {{"ranks", 8}, {"what", "microbatches"}, {"value", 8.0}, {"unit", "1"}, {"text", "8"}}));
+  for (const char* const key :
+       {"severity", "evidence", "curve", "sentence", "next_step", "source"}) {
+    EXPECT_EQ(row.erase(key), 1U) << key;
+  }
+  EXPECT_EQ(row, nlohmann::ordered_json({{"rule", "few-microbatches"},
+                                         {"concern", "program"},
+                                         {"size", nullptr},
+                                         {"ranks", {2, 4, 8}}}));
 }
 
 TEST(FindingsText, HidesNoKindOfFaultOfHardware) {
@@ -233,12 +188,12 @@ TEST(FindingsText, IsHarmlessAndFitsTheTerminal) {
 TEST(FindingsText, StandsBeforeTheCurves) {
   const results::RunData run = pipelines();
   const RunReport report = make_report(run, "a.h5", {});
-  const std::string text = render::render_text({{&report, 1}});
-  EXPECT_LT(text.find("findings, most severe first"), text.find("speed-up"));
-  EXPECT_LT(text.find("~47%  2, 4, 8 ranks: 8 microbatches"), text.find("speed-up"));
-  const std::string markdown = render::render_markdown({{&report, 1}});
-  EXPECT_LT(markdown.find("### findings, most severe first"), markdown.find("speed-up"));
-  EXPECT_THAT(markdown, HasSubstr("arXiv 2104.04473"));
+  for (const auto& render : {render::render_text, render::render_markdown}) {
+    const std::string text = render({{&report, 1}});
+    EXPECT_LT(text.find("findings, most severe"), text.find("47%"));
+    EXPECT_LT(text.find("47%"), text.find("speed-up"));
+  }
+  EXPECT_THAT(render::render_markdown({{&report, 1}}), HasSubstr("arXiv 2104.04473"));
 }
 
 /// The cells of the table in docs/findings.md, by the rule that they begin with: "| `noise` | ...".
@@ -259,41 +214,33 @@ std::map<std::string, std::vector<std::string>> documented_rules() {
   return rows;
 }
 
-TEST(FindingsDocs, NameEveryRuleAndNoOther) {
+TEST(FindingsDocs, NameEveryRuleWithItsThresholdsAndSourceAndNoOther) {
   auto documented = documented_rules();
   for (const advice::Rule& rule : advice::rules()) {
-    const auto row = documented.find(std::string{rule.name});
-    ASSERT_NE(row, documented.end()) << rule.name;
-    EXPECT_EQ(row->second.size(), 4U) << rule.name << ": rule, finds, threshold, source";
-    documented.erase(row);
+    SCOPED_TRACE(rule.name);
+    const auto row = documented.extract(std::string{rule.name});
+    ASSERT_FALSE(row.empty());
+    const auto& cells = row.mapped();
+    ASSERT_EQ(cells.size(), 4U) << "rule, finds, threshold, source";
+    for (const advice::Threshold& at : rule.thresholds) {
+      EXPECT_THAT(cells[2],
+                  HasSubstr(advice::to_text(
+                      {.what = std::string{at.what}, .unit = at.unit, .value = at.value})));
+    }
+    EXPECT_EQ(rule.thresholds.empty(), cells[2] == "—");
+    EXPECT_EQ(cells[3], rule.source);
+    EXPECT_FALSE(rule.source.empty());
+    EXPECT_EQ(rule.source.find("://"), std::string_view::npos);
   }
   for (const auto& [name, cells] : documented) ADD_FAILURE() << "no such rule: " << name;
 }
 
-TEST(FindingsDocs, GiveEveryThresholdAndSource) {
-  const auto documented = documented_rules();
-  for (const advice::Rule& rule : advice::rules()) {
-    const auto& cells = documented.at(std::string{rule.name});
-    for (const advice::Threshold& at : rule.thresholds) {
-      const std::string text =
-          advice::to_text({.what = std::string{at.what}, .unit = at.unit, .value = at.value});
-      EXPECT_NE(cells[2].find(text), std::string::npos) << rule.name << " lacks: " << text;
-    }
-    EXPECT_EQ(rule.thresholds.empty(), cells[2] == "—") << rule.name;
-    EXPECT_EQ(cells[3], rule.source) << rule.name;
-  }
-}
-
-TEST(Rules, HaveOneFunctionAndASource) {
+TEST(Rules, HaveOneFunctionAndStandForOthersThatThereAre) {
   for (const advice::Rule& rule : advice::rules()) {
     EXPECT_EQ(rule.judge_point == nullptr, rule.scope == advice::Scope::run) << rule.name;
     EXPECT_EQ(rule.judge_run != nullptr, rule.scope == advice::Scope::run) << rule.name;
-    EXPECT_FALSE(rule.source.empty()) << rule.name;
-    EXPECT_EQ(rule.source.find("://"), std::string_view::npos) << rule.name;
-    const auto same = std::ranges::count(advice::rules(), rule.name, &advice::Rule::name);
-    EXPECT_EQ(same, 1) << rule.name;
-    if (rule.instead_of.empty()) continue;
-    EXPECT_EQ(std::ranges::count(advice::rules(), rule.instead_of, &advice::Rule::name), 1)
+    EXPECT_EQ(std::ranges::count(advice::rules(), rule.instead_of, &advice::Rule::name),
+              rule.instead_of.empty() ? 0 : 1)
         << rule.name;
   }
   EXPECT_THROW((void)advice::threshold_of(advice::rules().front(), "no such"), std::out_of_range);

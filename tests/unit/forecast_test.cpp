@@ -1,23 +1,21 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include <sstream>
+
+#include "analysis/page/asset.hpp"
+#include "analysis/page/page.hpp"
 #include "analysis/predict/forecast.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <numeric>
-#include <string>
-#include <vector>
-
 #include "analysis/predict/next_measurement.hpp"
+#include "analysis_test.hpp"
 #include "base/error.hpp"
 #include "predict_samples.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
-predict::Prediction predicted(const settings::PredictCommand& command) {
-  return predict::predict(predict::question_of(command, samples::plain_sheet()));
+predict::Prediction predicted(const settings::PredictCommand& command,
+                              const simulate::Machine& machine = samples::plain_sheet()) {
+  return predict::predict(predict::question_of(command, machine));
 }
 
 double all_lost(const efficiency::Waterfall& waterfall) {
@@ -67,7 +65,7 @@ predict::Forecast made(int ranks, double gemm, double transfer, double throughpu
   forecast.costs->gemm = gemm;
   forecast.costs->gemm_alone = gemm;
   forecast.costs->gemm_overlap = 0.0;
-  forecast.costs->transfer[mesh::Axis::dp] = transfer;
+  forecast.costs->transfer[Axis::dp] = transfer;
   forecast.costs->imbalance = forecast.costs->noise = 0.0;
   return forecast;
 }
@@ -108,30 +106,27 @@ TEST(Forecast, IsSetAgainstItsBaseline) {
 }
 
 TEST(Forecast, SaysWhereTheLimitMoves) {
-  predict::ForecastCurve curve;
+  predict::ForecastCurve curve{.points = {{.ranks = 8}}};
   const auto add = [&](int ranks, const std::string& limit, double lost) {
-    predict::Forecast forecast{.ranks = ranks, .limit = limit};
+    predict::Forecast& forecast =
+        curve.points.emplace_back(predict::Forecast{.ranks = ranks, .limit = limit});
     forecast.waterfall.emplace();
     forecast.waterfall->ideal = 1 - lost;
     forecast.waterfall->measured = 1;
     forecast.waterfall->lost = {{.cause = limit, .seconds = lost}};
-    curve.points.push_back(forecast);
   };
-  curve.points.push_back({.ranks = 8});
   add(16, "", 0);
   add(64, "bubble", 0.1);
   add(256, "bubble", 0.2);
   add(1024, "dp transfer", 0.25);
   add(4096, "dp transfer", 0.5);
-  EXPECT_EQ(predict::limit_sentences(curve),
-            (std::vector<std::string>{
-                "up to 16 ranks: nothing costs a thousandth of the step",
-                "from 64 to 256 ranks: bubble costs most (20.0% of the step on 256)",
-                "from 1024 ranks on: dp transfer costs most (50.0% of the step on 4096)"}));
+  EXPECT_THAT(predict::limit_sentences(curve),
+              ElementsAre(StartsWith("up to 16 ranks: nothing"),
+                          AllOf(StartsWith("from 64 to 256 ranks: bubble"), HasSubstr("20.0%")),
+                          AllOf(StartsWith("from 1024 ranks on: dp"), HasSubstr("50.0%"))));
   curve.points.resize(2);
   add(32, "", 0);
-  EXPECT_EQ(predict::limit_sentences(curve),
-            std::vector<std::string>{"all along: nothing costs a thousandth of the step"});
+  EXPECT_THAT(predict::limit_sentences(curve), ElementsAre(StartsWith("all along: nothing")));
 }
 
 TEST(Forecast, KnowsThePeakThatMfuIsOf) {
@@ -175,22 +170,17 @@ TEST(Forecast, OfASheetIsAgainstItsSmallestPoint) {
 
 TEST(Forecast, ARankCountThatDoesNotDivideIsRefusedAlone) {
   settings::PredictCommand command = samples::plain_command();
-  command.mesh = {{mesh::Axis::tp, 4}};
+  command.mesh = {{Axis::tp, 4}};
   command.ranks = {8, 10, 16};
   command.settings.emplace_back("gemm", "2x");
-  const predict::Prediction prediction =
-      predict::predict(predict::question_of(command, samples::plain_sheet()));
-  ASSERT_EQ(prediction.base.points.size(), 3U);
+  const predict::Prediction prediction = predicted(command);
   for (const predict::ForecastCurve* const curve : {&prediction.base, &prediction.what_if.at(0)}) {
-    EXPECT_EQ(curve->points[0].refused, "");
-    EXPECT_NE(curve->points[1].refused.find("8 or 16"), std::string::npos);
-    EXPECT_EQ(curve->points[2].refused, "");
+    EXPECT_THAT(curve->points.at(1).refused, HasSubstr("8 or 16"));
+    EXPECT_EQ(curve->points.at(2).refused, "");
     EXPECT_GT(curve->points[2].step_time.value, 0);
   }
   command.ranks = {9, 10};
-  EXPECT_THROW(
-      static_cast<void>(predict::predict(predict::question_of(command, samples::plain_sheet()))),
-      base::UsageError);
+  EXPECT_THROW((void)predicted(command), base::UsageError);
 }
 
 TEST(Forecast, OfAChangedMachineStandsBesideTheBase) {
@@ -228,11 +218,143 @@ TEST(Forecast, TakesTheBaselineThatIsNamed) {
 TEST(Forecast, SaysWhereMemoryDoesNotSuffice) {
   simulate::Machine small = samples::plain_sheet();
   small.memory->capacity = 1;
-  const predict::Prediction prediction =
-      predict::predict(predict::question_of(dp_command(), small));
+  const predict::Prediction prediction = predicted(dp_command(), small);
   EXPECT_EQ(prediction.base.points[0].fits, false);
-  ASSERT_FALSE(prediction.warnings.empty());
-  EXPECT_NE(prediction.warnings.back().find("8, 16, 64 ranks"), std::string::npos);
+  EXPECT_THAT(prediction.warnings, Contains(HasSubstr("8, 16, 64 ranks")));
+}
+
+predict::Forecast forecast(int ranks, double step) {
+  predict::Forecast at{.ranks = ranks, .nodes = ranks / 8};
+  at.request.mesh = {.tp = 8, .dp = ranks / 8};
+  at.request.options = {{"microbatch", "2"}};
+  at.step_time = {.value = step, .lower = 0.9 * step, .upper = 1.1 * step};
+  at.throughput = {.value = 1 / step, .lower = 0.8 / step, .upper = 1.2 / step};
+  at.efficiency = {.value = 0.75, .lower = 0.5, .upper = 0.875};
+  at.uncertainty = {.noise = 0.01, .launch = 0.02, .fit = 0.04};
+  at.breakdown = breakdown::Breakdown{};
+  at.breakdown->compute = 0.75 * step;
+  at.breakdown->transfer = 0.25 * step;
+  at.breakdown->step = step;
+  at.waterfall = efficiency::Waterfall{};
+  at.waterfall->ideal = 0.75 * step;
+  at.waterfall->measured = step;
+  at.waterfall->lost = {{.cause = "dp transfer", .seconds = 0.25 * step}};
+  return at;
+}
+
+/// Returns a prediction from a run, with a what-if, a search and a measurement to make.
+predict::Prediction prediction() {
+  predict::Prediction made{
+      .source = "run.h5", .machine = "2 x A", .workload = "hybrid", .title = "hybrid"};
+  made.baseline = 8;
+  made.measured = {{.ranks = 8, .nodes = 1, .step_time = 4, .throughput = 0.25, .efficiency = 1.0}};
+  made.base = {.title = "as measured", .points = {forecast(16, 2), forecast(512, 0.5)}};
+  made.base.points.back().extrapolated = true;
+  made.base.points.push_back({.ranks = 1000, .nodes = 125, .refused = "tp=8 does not divide 1000"});
+  made.what_if = {{.title = "gemm=2x", .points = {forecast(16, 1), forecast(512, 0.25)}}};
+  made.next = predict::NextMeasurement{.what = "the run on 64 ranks",
+                                       .command = "isoscale run",
+                                       .width_now = 0.375,
+                                       .width_then = 0.125};
+  made.searched = 99;
+  made.best = {{.step_time = 1, .throughput = 1}, {.step_time = 2, .why_not = "more bubbles"}};
+  made.limits = {"all along: dp transfer costs most"};
+  return made;
+}
+
+TEST(PredictionPage, HoldsTheNumbersOfThePrediction) {
+  const auto data = page::page_data(prediction());
+  EXPECT_EQ(data["kind"], "predict");
+  EXPECT_TRUE(data["notes"].empty());
+  const auto& predicted = data["prediction"];
+  const auto& points = predicted["curve"]["points"];
+  ASSERT_EQ(points.size(), 3U);
+  expect_holds(points[0], {{"ranks", 16},
+                           {"mesh", {{"dp", 2}}},
+                           {"options", {{"microbatch", "2"}}},
+                           {"efficiency", {{"lower", 0.5}, {"value", 0.75}, {"upper", 0.875}}},
+                           {"uncertainty", {{"fit", 0.04}}},
+                           {"breakdown", {{"transfer", 0.5}}},
+                           {"waterfall", {{"predicted", 2.0}, {"lost", {{"dp transfer", 0.5}}}}},
+                           {"extrapolated", false}});
+  EXPECT_EQ(points[1]["extrapolated"], true);
+  EXPECT_EQ(points[2]["refused"], "tp=8 does not divide 1000");
+  EXPECT_EQ(predicted["measured"][0]["throughput"], 0.25);
+  EXPECT_EQ(predicted["what_if"][0]["points"][1]["step_time"]["value"], 0.25);
+  EXPECT_EQ(predicted["next"]["width_then"], 0.125);
+  EXPECT_EQ(predicted["best"][1]["why_not"], "more bubbles");
+  EXPECT_EQ(predicted["limits"].size(), 1U);
+}
+
+TEST(PredictionCsv, HasAValueInEveryColumnOfAFullPoint) {
+  predict::Prediction made = prediction();
+  made.throughput_unit = "tokens/s";
+  made.what_if.clear();
+  made.base.points.resize(1);
+  predict::Forecast& full = made.base.points.front();
+  full.request.mesh = {.dp = 16};
+  full.fits = true;
+  full.mfu = 0.5;
+  full.limit = "dp transfer";
+  std::istringstream lines{render_csv(made)};
+  std::string heading, row;
+  ASSERT_TRUE(std::getline(lines, heading) && std::getline(lines, row));
+  std::istringstream columns{heading}, cells{row};
+  int filled = 0;
+  for (std::string column, cell; std::getline(columns, column, ',');) {
+    ASSERT_TRUE(std::getline(cells, cell, ',')) << column;
+    EXPECT_EQ(cell.empty(), column == "refused") << column;
+    if (!cell.empty()) ++filled;
+  }
+  EXPECT_EQ(filled, 40);
+  EXPECT_EQ(cells.peek(), std::istringstream::traits_type::eof());
+}
+
+TEST(PredictionPage, OneCountAloneHasNoEfficiency) {
+  predict::Prediction made = prediction();
+  EXPECT_EQ(page::page_data(made)["prediction"]["has_efficiency"], true);
+  made.base.points.erase(made.base.points.begin());
+  EXPECT_EQ(page::page_data(made)["prediction"]["has_efficiency"], true) << "8 are measured";
+  made.measured.clear();
+  made.baseline = 512;
+  const auto data = page::page_data(made);
+  EXPECT_EQ(data["prediction"]["has_efficiency"], false) << "1000 ranks are refused";
+  EXPECT_EQ(data["prediction"]["curve"]["points"][0]["step_time"]["value"], 0.5);
+  EXPECT_THAT(render_text(made), Not(HasSubstr("fficiency")));
+}
+
+TEST(PredictionPage, OfVeryManyRankCountsShowsSomeWithBothEnds) {
+  predict::Prediction made = prediction();
+  made.base.points.clear();
+  for (int ranks = 8; ranks <= 8 * 10'000; ranks += 8)
+    made.base.points.push_back(forecast(ranks, 1));
+  made.what_if.front().points = made.base.points;
+  const auto data = page::page_data(made);
+  const auto& base = data["prediction"]["curve"]["points"];
+  const auto& changed = data["prediction"]["what_if"][0]["points"];
+  EXPECT_EQ(base.size() + changed.size(), page::most_page_forecasts);
+  EXPECT_EQ(base.front()["ranks"], 8);
+  EXPECT_EQ(base.back()["ranks"], 80'000);
+  ASSERT_EQ(base.size(), changed.size());
+  for (std::size_t i = 0; i < base.size(); ++i) EXPECT_EQ(base[i]["ranks"], changed[i]["ranks"]);
+  ASSERT_EQ(data["notes"].size(), 1U);
+  EXPECT_THAT(data["notes"][0].get<std::string>(), HasSubstr("750 of 10000"));
+  if (page::page_asset()) {
+    EXPECT_LT(page::page_document(data).size(), 8'000'000U);
+  }
+}
+
+TEST(PredictionPage, CutsWhatIsTooMuchAndSaysSo) {
+  predict::Prediction many = prediction();
+  many.what_if.resize(5000, many.what_if.front());
+  const auto first = page::page_data(many);
+  EXPECT_EQ(first["prediction"]["what_if"].size(), page::most_page_forecasts / 2 - 1);
+  EXPECT_FALSE(first["notes"].empty());
+  predict::Prediction wordy = prediction();
+  wordy.machine = std::string(1'000'000, 'x');
+  const auto cut = page::page_data(wordy);
+  EXPECT_LT(cut.dump().size(), 100'000U);
+  EXPECT_FALSE(cut["notes"].empty());
 }
 
 }  // namespace

@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include <filesystem>
+#include <set>
+
 #include "analysis/predict/question.hpp"
-
-#include <gtest/gtest.h>
-
-#include <string>
-#include <utility>
-
+#include "analysis/predict/system_file.hpp"
+#include "analysis_test.hpp"
 #include "base/error.hpp"
 #include "predict_samples.hpp"
 
@@ -21,34 +20,22 @@ predict::Question asked(const PredictCommand& command) {
   return predict::question_of(command, samples::plain_sheet());
 }
 
-/// The words in which `ask` refuses.
-std::string refusal_of(const auto& ask) {
-  try {
-    ask();
-  } catch (const base::UsageError& error) {
-    return error.what();
-  }
-  return "accepted";
-}
-
-std::string refusal(const PredictCommand& command) {
-  return refusal_of([&] {
+std::string refusal_of(const PredictCommand& command) {
+  return testing_support::refusal([&] {
     const predict::Question question = asked(command);
     for (const int ranks : question.ranks) (void)predict::request_at(question, ranks);
   });
 }
 
-/// True if `text` has all of `needles`.
-bool says(const std::string& text, std::initializer_list<const char*> needles) {
-  for (const char* const needle : needles) {
-    if (text.find(needle) == std::string::npos) return false;
-  }
-  return true;
+/// Expects a refusal with all of these parts.
+void expect_parts(const std::string& text, const std::vector<std::string>& parts) {
+  EXPECT_NE(text, "");
+  for (const std::string& part : parts) EXPECT_THAT(text, HasSubstr(part));
 }
 
 TEST(Question, OfASheetIsWhatTheCommandSays) {
   PredictCommand command = samples::plain_command();
-  command.mesh = {{mesh::Axis::tp, 2}};
+  command.mesh = {{Axis::tp, 2}};
   command.settings = {{"batch", "128"}, {"gemm", "2x,memory=3x"}, {"latency", "0.5x"}};
   command.baseline = 16;
   const predict::Question question = asked(command);
@@ -72,34 +59,48 @@ TEST(Question, OfASheetIsWhatTheCommandSays) {
 }
 
 TEST(Question, RefusesWhatItCannotAnswer) {
-  const auto with = [](std::string key, std::string value) {
+  const auto with = [](const char* key, const char* value) {
     PredictCommand command = samples::plain_command();
-    command.settings.emplace_back(std::move(key), std::move(value));
-    return refusal(command);
+    command.settings.emplace_back(key, value);
+    return command;
   };
-  EXPECT_TRUE(says(with("bucked", "1MiB"), {"'bucked'", "did you mean 'bucket'"}));
-  EXPECT_TRUE(says(with("link.intre", "2x"), {"did you mean 'link.int"}));
-  EXPECT_TRUE(says(with("bucket", "much"), {"--set", "much"}));
-  EXPECT_TRUE(says(with("batch", "128"), {"twice"}));
-  EXPECT_TRUE(says(with("gemm", "2"), {"--set", "0.001x"}));
+  const auto on = [](const char* workload, mesh::Request mesh) {
+    PredictCommand command = samples::plain_command();
+    command.workload = workload;
+    command.mesh = std::move(mesh);
+    return command;
+  };
+  PredictCommand no_model = samples::plain_command();
+  no_model.model.reset();
+  // Here nothing is left to search for.
+  PredictCommand full = on("hybrid", {{Axis::tp, 2}, {Axis::pp, 2}, {Axis::dp, 2}});
+  PredictCommand weak = samples::plain_command();
+  full.best = weak.best = true;
+  weak.scaling = workloads::Scaling::weak;
+  const std::vector<std::pair<PredictCommand, std::vector<std::string>>> cases{
+      {with("bucked", "1MiB"), {"'bucked'", "'bucket'"}},
+      {with("link.intre", "2x"), {"mean 'link.int"}},
+      {with("bucket", "much"), {"--set", "much"}},
+      {with("batch", "128"), {"twice"}},
+      {with("gemm", "2"), {"--set", "0.001x"}},
+      {no_model, {"--model", "gpt-175b"}},
+      {on("collectives", {}), {"--workload collectives"}},
+      {on("hybrid", {{Axis::tp, 3}}), {"8 ranks", "divided by 3", "nearest"}},
+      {on("dp", {{Axis::tp, 2}}), {"--mesh tp=2", "no axis tp"}},
+      {full, {"--best", "--mesh"}},
+      {weak, {"--best", "weak"}}};
+  for (const auto& [command, parts] : cases) expect_parts(refusal_of(command), parts);
   // A sheet needs a model for what a model shapes, and tiles are not of these.
-  PredictCommand command = samples::plain_command();
-  command.model.reset();
-  EXPECT_TRUE(says(refusal(command), {"--model", "gpt-175b"}));
-  command.workload = "tiles";
-  command.settings.clear();
-  command.ranks = {4};
-  EXPECT_EQ(refusal(command), "accepted");
-  command = samples::plain_command();
-  command.workload = "collectives";
-  EXPECT_TRUE(says(refusal(command), {"--workload collectives", "no step"}));
-  command = samples::plain_command();
-  command.mesh = {{mesh::Axis::tp, 3}};
-  EXPECT_TRUE(
-      says(refusal(command), {"hybrid on 8 ranks", "divided by 3", "nearest mesh that works"}));
-  command.workload = "dp";
-  command.mesh = {{mesh::Axis::tp, 2}};
-  EXPECT_TRUE(says(refusal(command), {"--mesh tp=2", "has no axis tp"}));
+  PredictCommand tiles = no_model;
+  tiles.workload = "tiles";
+  tiles.settings.clear();
+  tiles.ranks = {4};
+  EXPECT_EQ(refusal_of(tiles), "");
+  PredictCommand search = samples::plain_command();
+  search.best = true;
+  EXPECT_EQ(asked(search).meshes, predict::Meshes::searched);
+  search.mesh = {{Axis::tp, 2}, {Axis::pp, 2}};
+  EXPECT_EQ(asked(search).meshes, predict::Meshes::searched);
 }
 
 TEST(Question, OfASheetHasTheBatchOfTheModel) {
@@ -107,12 +108,12 @@ TEST(Question, OfASheetHasTheBatchOfTheModel) {
   command.settings.clear();
   command.model = workloads::load_model("gpt-175b");
   EXPECT_EQ(asked(command).base.options.at("batch"), "1536");
-  EXPECT_NE(asked(command).assumed.find("batch=1536"), std::string::npos);
+  EXPECT_THAT(asked(command).assumed, HasSubstr("batch=1536"));
   command.model = workloads::load_model("llama3-70b");  // none is published
   EXPECT_EQ(asked(command).base.options.at("batch"), "1024");
   command.settings = {{"batch", "512"}};
   EXPECT_EQ(asked(command).base.options.at("batch"), "512");
-  EXPECT_EQ(asked(command).assumed.find("batch"), std::string::npos);
+  EXPECT_THAT(asked(command).assumed, Not(HasSubstr("batch")));
   command.settings.clear();
   command.scaling = workloads::Scaling::weak;
   EXPECT_FALSE(asked(command).base.options.contains("batch"));
@@ -137,9 +138,11 @@ TEST(Question, TakesANetworkFromAnotherMachine) {
   predict::Question question = asked(samples::plain_command());
   question.node_ranks = 2;
   question.machine.network.reset();
-  question.machine.measured.communication = {
-      {.kind = program::OpKind::all_reduce, .members = 2, .nodes = 1, .samples = {{8, 1e-6}}},
-      {.kind = program::OpKind::all_reduce, .members = 4, .nodes = 2, .samples = {{8, 1e-5}}}};
+  const TimedCommunication inside{
+      .kind = program::OpKind::all_reduce, .members = 2, .nodes = 1, .samples = {{8, 1e-6}}};
+  const TimedCommunication across{
+      .kind = program::OpKind::all_reduce, .members = 4, .nodes = 2, .samples = {{8, 1e-5}}};
+  question.machine.measured.communication = {inside, across};
   question.fit = predict::ModelFit{};
   predict::use_network(samples::plain_sheet(), "plain", question);
   EXPECT_DOUBLE_EQ(question.fit->known.fit, 0.05);
@@ -147,20 +150,15 @@ TEST(Question, TakesANetworkFromAnotherMachine) {
   EXPECT_EQ(question.machine.network->node_ranks, 2);
   ASSERT_EQ(question.machine.measured.communication.size(), 1U);
   EXPECT_EQ(question.machine.measured.communication[0].nodes, 1);
-  EXPECT_NE(question.network.find("plain"), std::string::npos);
-  simulate::Machine nothing;
-  EXPECT_THROW(predict::use_network(nothing, "nothing", question), base::UsageError);
-}
-
-TEST(Question, TakesWhatAnotherRunMeasuredBetweenNodes) {
-  predict::Question question = asked(samples::plain_command());
+  EXPECT_THAT(question.network, HasSubstr("plain"));
+  EXPECT_THROW(predict::use_network({}, "nothing", question), base::UsageError);
+  // Of another run, it takes what that measured between nodes.
+  question = asked(samples::plain_command());
   question.node_ranks = 2;
-  simulate::Machine other;
-  other.measured.communication = {
-      {.kind = program::OpKind::all_reduce, .members = 4, .nodes = 2, .samples = {{8, 1e-5}}},
-      {.kind = program::OpKind::all_reduce, .members = 2, .nodes = 1, .samples = {{8, 1e-6}}}};
   question.fit = predict::ModelFit{};
   question.fit->known.fit = 0.03;
+  Machine other;
+  other.measured.communication = {across, inside};
   other.noise.launch = 0.04;
   predict::use_network(other, "other.h5", question);
   EXPECT_DOUBLE_EQ(question.fit->known.fit, 0.05);
@@ -170,21 +168,7 @@ TEST(Question, TakesWhatAnotherRunMeasuredBetweenNodes) {
   EXPECT_TRUE(question.warnings.empty());
   question.node_ranks = 8;
   predict::use_network(other, "other.h5", question);
-  ASSERT_EQ(question.warnings.size(), 1U);
-  EXPECT_NE(question.warnings[0].find("2 ranks on each"), std::string::npos);
-}
-
-TEST(Question, RefusesASearchWithNothingToSearchFor) {
-  PredictCommand command = samples::plain_command();
-  command.best = true;
-  EXPECT_EQ(asked(command).meshes, predict::Meshes::searched);
-  command.mesh = {{mesh::Axis::tp, 2}, {mesh::Axis::pp, 2}};
-  EXPECT_EQ(asked(command).meshes, predict::Meshes::searched);
-  command.mesh = {{mesh::Axis::tp, 2}, {mesh::Axis::pp, 2}, {mesh::Axis::dp, 2}};
-  EXPECT_TRUE(says(refusal(command), {"--best", "--mesh"}));
-  command.mesh.clear();
-  command.scaling = workloads::Scaling::weak;
-  EXPECT_TRUE(says(refusal(command), {"--best", "weak"}));
+  EXPECT_THAT(question.warnings, ElementsAre(HasSubstr("2 ranks on each")));
 }
 
 Machine measured() {
@@ -206,32 +190,31 @@ Machine measured() {
   return machine;
 }
 
-TEST(WhatIf, ReadsChangesThatAreMadeTogether) {
-  const predict::WhatIf one = predict::parse_what_if("link.inter=2x");
-  EXPECT_EQ(one.title, "link.inter=2x");
-  EXPECT_EQ(one.changes, (std::vector<predict::Change>{{predict::MachinePart::link_inter, 2}}));
-  const predict::WhatIf two = predict::parse_what_if("gemm=1.3x,latency=0.5x");
-  EXPECT_EQ(two.changes, (std::vector<predict::Change>{{predict::MachinePart::gemm, 1.3},
-                                                       {predict::MachinePart::latency, 0.5}}));
+Machine changed(const Machine& machine, const std::string& what_if) {
+  return predict::changed(machine, predict::parse_what_if(what_if));
 }
 
-TEST(WhatIf, SaysWhatItWouldAccept) {
-  for (const auto& [text, reason] : {std::pair{"link.iner=2x", "did you mean 'link.inter'"},
-                                     {"gemm=2", "from 0.001x to 1000x"},
-                                     {"gemm=0x", "must be a factor"},
-                                     {"gemm=-2x", "must be a factor"},
-                                     {"gemm=nanx", "must be a factor"},
-                                     {"gemm", "has no factor"},
+TEST(WhatIf, ReadsChangesThatAreMadeTogetherAndSaysWhatItWouldAccept) {
+  const predict::WhatIf two = predict::parse_what_if("gemm=1.3x,latency=0.5x");
+  EXPECT_EQ(two.title, "gemm=1.3x,latency=0.5x");
+  EXPECT_EQ(two.changes, (std::vector<predict::Change>{{predict::MachinePart::gemm, 1.3},
+                                                       {predict::MachinePart::latency, 0.5}}));
+  for (const auto& [text, reason] : {std::pair{"link.iner=2x", "mean 'link.inter'"},
+                                     {"gemm=2", "0.001x to 1000x"},
+                                     {"gemm=0x", "be a factor"},
+                                     {"gemm=-2x", "be a factor"},
+                                     {"gemm=nanx", "be a factor"},
+                                     {"gemm", "no factor"},
                                      {"gemm=2x,gemm=3x", "twice"},
-                                     {"gemm=2x,", "unknown part of a machine"}}) {
-    EXPECT_TRUE(says(refusal_of([&] { (void)predict::parse_what_if(text); }), {reason})) << text;
+                                     {"gemm=2x,", "unknown part"}}) {
+    EXPECT_THAT(testing_support::refusal([&] { (void)predict::parse_what_if(text); }),
+                HasSubstr(reason));
   }
 }
 
 TEST(WhatIf, ChangesASheet) {
-  const Machine base = samples::plain_sheet();
-  const Machine after = predict::changed(
-      base, predict::parse_what_if("link.inter=2x,link.intra=3x,latency=0.5x,gemm=1.5x,memory=4x"));
+  const Machine after = changed(samples::plain_sheet(),
+                                "link.inter=2x,link.intra=3x,latency=0.5x,gemm=1.5x,memory=4x");
   EXPECT_DOUBLE_EQ(after.network->across.bandwidth, 2e10);
   EXPECT_DOUBLE_EQ(after.network->inside.bandwidth, 3e11);
   EXPECT_DOUBLE_EQ(after.network->across.latency, 2.5e-6);
@@ -252,19 +235,18 @@ TEST(WhatIf, ChangesWhatWasMeasuredByTheLinksItCrosses) {
        {Case{"link.inter=2x", {1.5, 6}, {1, 3}}, Case{"link.intra=2x", {2, 11}, {1, 2}},
         Case{"latency=3x", {4, 13}, {3, 5}}}) {
     SCOPED_TRACE(at.change);
-    const Machine after = predict::changed(measured(), predict::parse_what_if(at.change));
+    const Machine after = changed(measured(), at.change);
     for (std::size_t i = 0; i < 2; ++i) {
       EXPECT_NEAR(after.measured.communication[0].samples[i].seconds, at.across[i] * 1e-6, 1e-18);
       EXPECT_NEAR(after.measured.communication[1].samples[i].seconds, at.inside[i] * 1e-6, 1e-18);
     }
   }
-  const Machine inter = predict::changed(measured(), predict::parse_what_if("link.inter=2x"));
+  const Machine inter = changed(measured(), "link.inter=2x");
   EXPECT_DOUBLE_EQ(*inter.measured.communication[0].bandwidth, 2e9);
   EXPECT_DOUBLE_EQ(*inter.measured.communication[0].latency, 1e-6);
-  const Machine latency = predict::changed(measured(), predict::parse_what_if("latency=3x"));
+  const Machine latency = changed(measured(), "latency=3x");
   EXPECT_DOUBLE_EQ(*latency.measured.communication[0].latency, 3e-6);
-  const Machine faster =
-      predict::changed(measured(), predict::parse_what_if("gemm=1.5x,memory=2x"));
+  const Machine faster = changed(measured(), "gemm=1.5x,memory=2x");
   EXPECT_NEAR(faster.measured.gemms[0].seconds, 2e-6, 1e-18);
   EXPECT_NEAR(faster.measured.locals[0].seconds, 1e-6, 1e-18);
 }
@@ -272,14 +254,121 @@ TEST(WhatIf, ChangesWhatWasMeasuredByTheLinksItCrosses) {
 TEST(WhatIf, RefusesPartsThatNobodyKnows) {
   Machine one_node = measured();
   one_node.measured.communication.erase(one_node.measured.communication.begin());
-  EXPECT_THROW((void)predict::changed(one_node, predict::parse_what_if("link.inter=2x")),
-               base::UsageError);
-  EXPECT_NO_THROW((void)predict::changed(one_node, predict::parse_what_if("link.intra=2x")));
-  const Machine nothing{.name = "empty", .source = {}};
+  EXPECT_THROW((void)changed(one_node, "link.inter=2x"), base::UsageError);
+  EXPECT_NO_THROW((void)changed(one_node, "link.intra=2x"));
   for (const char* const change : {"gemm=2x", "memory=2x", "latency=2x", "link.intra=2x"}) {
-    EXPECT_THROW((void)predict::changed(nothing, predict::parse_what_if(change)), base::UsageError)
+    EXPECT_THROW((void)changed({.name = "empty", .source = {}}, change), base::UsageError)
         << change;
   }
+}
+
+const std::string sheet = R"(name = "Box"
+source = "made up"
+[processor]
+launch = 1e-6
+[[processor.matrix]]
+types = ["f32", "tf32"]
+peak = 1e12
+reached = [[1e6, 0.5], [1e9, 0.8]]
+[memory]
+capacity = 16e9
+bandwidth = 1e11
+[memory.traffic]
+softmax = 2
+[network]
+node_ranks = 4
+ports_per_rank = 0.25
+start = 1e-6
+algorithms = ["ring", "multicast"]
+[network.inside]
+bandwidth = 1e11
+reached = 0.9
+latency = 1e-6
+[network.across]
+bandwidth = 1e10
+reached = 0.8
+latency = 5e-6
+[network.multicast]
+reached = 0.7
+latency = 2e-5
+across_latency = 3e-5
+)";
+
+std::string with(const std::string& from, const std::string& to) {
+  std::string text = sheet;
+  const std::size_t at = text.find(from);
+  if (at == std::string::npos) throw std::logic_error("no " + from);
+  return text.replace(at, from.size(), to);
+}
+
+TEST(SystemFile, ReadsEveryNumber) {
+  const simulate::Machine machine = predict::parse_system(sheet, "box.toml");
+  EXPECT_EQ(machine.name, "Box");
+  ASSERT_EQ(machine.processor->matrix.size(), 2U);
+  EXPECT_EQ(machine.processor->matrix[1].mode, program::ComputeMode::tf32);
+  EXPECT_EQ(machine.processor->matrix[1].type, program::DType::f32);
+  EXPECT_EQ(machine.processor->matrix[0].reached,
+            (std::vector<simulate::ReachedShare>{{1e6, 0.5}, {1e9, 0.8}}));
+  EXPECT_EQ(machine.memory->traffic,
+            (std::vector<simulate::Traffic>{{program::OpKind::softmax, 2}}));
+  EXPECT_EQ(machine.network->node_ranks, 4);
+  EXPECT_EQ(machine.network->across.latency, 5e-6);
+  EXPECT_TRUE(machine.network->multicast);
+  EXPECT_EQ(machine.network->multicast_rate.latency, 2e-5);
+  EXPECT_FALSE(machine.host);
+  EXPECT_TRUE(machine.measured.empty());
+}
+
+TEST(SystemFile, RefusesWithLineKeyAndReason) {
+  const auto expect = [](const std::string& toml, const std::vector<std::string>& parts) {
+    expect_parts(testing_support::refusal([&] { (void)predict::parse_system(toml, "box.toml"); }),
+                 parts);
+  };
+  expect(with("capacity = 16e9\n", ""), {"box.toml:9", "memory.capacity", "missing"});
+  expect(with("bandwidth = 1e11\n[memory", "bandwidth = -3\n[memory"),
+         {"box.toml:11", "memory.bandwidth", "-3"});
+  expect(with("launch = 1e-6", "launch = nan"), {"box.toml:4", "processor.launch"});
+  expect(with("launch = 1e-6", "launch = \"fast\""), {"box.toml:4", "must be a number"});
+  expect(with("reached = 0.9", "reached = 1.2"), {"box.toml:21", "network.inside.reached", "1.2"});
+  expect(with("node_ranks = 4", "node_ranks = 2.5"), {"box.toml:15", "whole number"});
+  expect(with("capacity", "capasity"), {"memory.capacity", "missing"});
+  expect(with("start = 1e-6", "start = 1e-6\nstrat = 1"), {"box.toml:18", "network.strat"});
+  expect(with("[1e9, 0.8]", "[1e5, 0.8]"), {"box.toml:8", "ascend"});
+  expect(with("[1e9, 0.8]", "[1e9, 1.8]"), {"box.toml:8", "1.8"});
+  expect(with("\"tf32\"", "\"tf33\""), {"box.toml:6", "tf33", "tf32"});
+  expect(with("softmax = 2", "softmx = 2"), {"box.toml:13", "softmx", "softmax"});
+  expect(with("\"multicast\"", "\"tree\""), {"network.multicast", "algorithms"});
+  expect(with("[network.across]", "[network.acros]"), {"network.across", "missing"});
+  expect("name = ", {"box.toml:1", "TOML"});
+  expect("", {"name", "missing"});
+}
+
+TEST(SystemFile, EverySystemOfOursIsRead) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator{ISOSCALE_SYSTEMS}) {
+    if (entry.path().extension() != ".toml") continue;
+    const simulate::Machine machine = predict::load_system(entry.path().string());
+    EXPECT_TRUE(names.insert(machine.name).second) << machine.name;
+    const std::string by_name = entry.path().stem().string();
+    EXPECT_TRUE(predict::is_system(by_name));
+    EXPECT_EQ(predict::load_system(by_name).name, machine.name);
+  }
+  EXPECT_EQ(names.size(), 8U);
+}
+
+TEST(SystemFile, ListsTheKeysThatItReads) {
+  const std::vector<predict::SheetKey> keys = predict::system_keys();
+  const auto needed = [&](const std::string& key) {
+    const auto found = std::ranges::find(keys, key, &predict::SheetKey::key);
+    EXPECT_NE(found, keys.end()) << key;
+    return found != keys.end() && found->needed;
+  };
+  EXPECT_TRUE(needed("memory.capacity"));
+  EXPECT_TRUE(needed("network.multicast.reached"));
+  EXPECT_FALSE(needed("processor.units"));
+  EXPECT_FALSE(needed("noise.launch"));
+  EXPECT_FALSE(needed("overlap"));
+  EXPECT_FALSE(needed("memory.traffic.KIND"));
 }
 
 }  // namespace

@@ -84,6 +84,16 @@ inline timeline::StepTrace trace(int rank, std::pair<int, int> step,
   return result;
 }
 
+/// A step of all ranks from begin to end, with the (start, end) of each op; spans[rank].
+inline timeline::Timeline step(std::pair<int, int> from_to,
+                               const std::vector<std::vector<std::pair<int, int>>>& spans) {
+  timeline::Timeline result;
+  for (const auto& of_rank : spans) {
+    result.ranks.push_back(trace(static_cast<int>(result.ranks.size()), from_to, of_rank));
+  }
+  return result;
+}
+
 /// A point with one outline per rank, aligned clocks, and one traced step.
 inline results::PointData point(const mesh::Shape& shape, const std::vector<Script>& ranks,
                                 timeline::Timeline step) {

@@ -1,35 +1,16 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/efficiency/stragglers.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <utility>
-#include <vector>
-
-#include "cause_samples.hpp"
-#include "series.hpp"
+#include "analysis_test.hpp"
 
 namespace isoscale::analysis {
 namespace {
-
-using mesh::Axis;
-using mesh::AxisSet;
-using samples::Script;
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 constexpr int slot = 1'000'000;       // ns from the begin of one op to that of the next
 constexpr double transfer = 100'000;  // ns of a sound link
 
 /// How much longer the ranks that `rank` meets along `axes` take.
-using Factor = std::function<double(int rank, AxisSet axes)>;
+using LinkFactor = std::function<double(int rank, AxisSet axes)>;
 
 double sound(int, AxisSet) { return 1; }
 
@@ -51,8 +32,8 @@ struct Play {
 };
 
 /// Plays op k of all ranks at k slots.
-void play(results::PointData& point, const Factor& factor, const Play& how = {}) {
-  samples::Draw draw{how.seed};
+void play(results::PointData& point, const LinkFactor& factor, const Play& how = {}) {
+  Draw draw{how.seed};
   point.traces.clear();
   for (int step = 0; step < how.steps; ++step) {
     timeline::Timeline timeline;
@@ -71,26 +52,30 @@ void play(results::PointData& point, const Factor& factor, const Play& how = {})
         const int late = rank == 0 ? static_cast<int>(how.late) : 0;
         spans.emplace_back(begin + late, begin + end->second);
       }
-      timeline.ranks.push_back(
-          samples::trace(rank, {0, static_cast<int>(ops.size()) * slot}, spans));
+      timeline.ranks.push_back(trace(rank, {0, static_cast<int>(ops.size()) * slot}, spans));
     }
-    samples::add_step(point, std::move(timeline));
+    add_step(point, std::move(timeline));
   }
 }
 
-std::vector<efficiency::SlowLink> found(const results::PointData& point) {
+std::vector<efficiency::SlowLink> slow_links(const results::PointData& point) {
   return efficiency::slow_links(point, breakdown::traced_steps(point));
+}
+std::vector<efficiency::SlowLink> played(results::PointData& point, const LinkFactor& factor,
+                                         const Play& how = {}) {
+  play(point, factor, how);
+  return slow_links(point);
 }
 
 /// 16 ranks: 4 dp groups and 4 tp groups of 4.
 results::PointData grid() {
   Script script;
   for (int i = 0; i < 4; ++i) script.all_reduce(Axis::tp).all_reduce(Axis::dp);
-  return samples::alike({.tp = 4, .dp = 4}, script);
+  return alike({.tp = 4, .dp = 4}, script);
 }
 
 /// The dp group of rank 2: 2, 6, 10, 14.
-Factor slow_dp(double times) {
+LinkFactor slow_dp(double times) {
   return [times](int rank, AxisSet axes) {
     return axes == AxisSet{Axis::dp} && rank % 4 == 2 ? times : 1.0;
   };
@@ -110,109 +95,86 @@ TEST(SlowLinks, AreGroupsThatTakeLongerThanOthersOfTheirAxisAndNotNoise) {
   results::PointData point = grid();
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(seed);
-    play(point, sound, {.seed = seed});
-    EXPECT_THAT(found(point), IsEmpty());
-    play(point, slow_dp(1.15), {.seed = seed});  // too little
-    EXPECT_THAT(found(point), IsEmpty());
+    EXPECT_THAT(played(point, sound, {.seed = seed}), IsEmpty());
+    EXPECT_THAT(played(point, slow_dp(1.15), {.seed = seed}), IsEmpty());  // too little
     if (seed >= 50) continue;
-    play(point, slow_dp(1.5), {.seed = seed});
-    const auto links = found(point);
+    const auto links = played(point, slow_dp(1.5), {.seed = seed});
     const efficiency::SlowLink link = only_link(links, {2, 6, 10, 14}, 1.5, 0.1);
     EXPECT_EQ(link.op, "all_reduce");
     EXPECT_EQ(link.axes, "dp");
     EXPECT_THAT(efficiency::shared_by(links), IsEmpty());  // one link shares nothing
     // A quarter of all calls takes four times as long on a busy machine.
-    play(point, slow_dp(3), {.steps = 8, .seed = seed, .interrupted = 0.25});
-    only_link(found(point), {2, 6, 10, 14}, 3, 0.3);
-    play(point, sound, {.steps = 8, .seed = seed, .interrupted = 0.25});
-    EXPECT_THAT(found(point), IsEmpty());
+    only_link(played(point, slow_dp(3), {.steps = 8, .seed = seed, .interrupted = 0.25}),
+              {2, 6, 10, 14}, 3, 0.3);
+    EXPECT_THAT(played(point, sound, {.steps = 8, .seed = seed, .interrupted = 0.25}), IsEmpty());
   }
 }
 
-/// The point of `usual` steps and of one other.
-results::PointData with_odd_step(const Factor& usual, const Factor& odd, int steps = 4) {
-  results::PointData point = grid(), other = grid();
-  play(point, usual, {.steps = steps});
-  play(other, odd, {.steps = 1});
-  samples::add_step(point, other.traces[0]);
-  return point;
-}
-
 TEST(SlowLinks, AreNotJudgedByOneStep) {
-  EXPECT_THAT(found(with_odd_step(sound, slow_dp(4))), IsEmpty()) << "a bad one";
+  const auto found = [](const LinkFactor& usual, const LinkFactor& odd, int steps) {
+    results::PointData point = grid(), other = grid();
+    play(point, usual, {.steps = steps});
+    play(other, odd, {.steps = 1});
+    add_step(point, other.traces[0]);
+    return slow_links(point);
+  };
+  EXPECT_THAT(found(sound, slow_dp(4), 4), IsEmpty()) << "a bad one";
   // All others are as slow in the odd step.
-  only_link(found(with_odd_step(slow_dp(3), [](int, AxisSet) { return 3.0; })), {2, 6, 10, 14}, 3,
-            0.2);
+  only_link(found(
+                slow_dp(3), [](int, AxisSet) { return 3.0; }, 4),
+            {2, 6, 10, 14}, 3, 0.2);
   // One step without what slows all others down in the other three.
   const auto lucky = [](int rank, AxisSet axes) {
     return axes == AxisSet{Axis::dp} && rank % 4 != 2 ? 0.5 : 1.0;
   };
-  EXPECT_THAT(found(with_odd_step(sound, lucky, 3)), IsEmpty());
-}
-
-TEST(SlowLinks, AreNotToldOfGroupsWithAMemberThatWasNotTraced) {
-  // It is not known how long its partners wait for rank 14, nor that it is late.
-  results::PointData point = grid();
-  play(point, slow_dp(3));
-  ASSERT_EQ(found(point).size(), 1U);
-  for (timeline::Timeline& step : point.traces) step.ranks.erase(step.ranks.begin() + 14);
-  EXPECT_THAT(found(point), IsEmpty());
+  EXPECT_THAT(found(sound, lucky, 3), IsEmpty());
 }
 
 TEST(SlowLinks, DoNotCountWaitingForALateRankNorTransferForLessThanNothing) {
   // Rank 0 comes late by three times what a transfer takes: the others' spans are long.
   results::PointData late = grid();
-  play(late, sound, {.late = 3 * transfer});
-  EXPECT_THAT(found(late), IsEmpty());
+  EXPECT_THAT(played(late, sound, {.late = 3 * transfer}), IsEmpty());
   // Rank 0 has sent 50 ns before rank 2 begins to receive: both pairs take 100 ns all the same.
   const Script send = Script{}.send(1), receive = Script{}.receive(-1);
   results::PointData point = samples::point({.dp = 2, .pp = 2}, {send, send, receive, receive}, {});
   point.traces.clear();
-  for (int step = 0; step < 3; ++step) {
-    samples::add_step(
-        point,
-        {{samples::trace(0, {0, 900}, {{0, 10}}), samples::trace(1, {0, 900}, {{0, 10}}),
-          samples::trace(2, {0, 900}, {{60, 160}}), samples::trace(3, {0, 900}, {{10, 110}})}});
+  for (int i = 0; i < 3; ++i) {
+    add_step(point, step({0, 900}, {{{0, 10}}, {{0, 10}}, {{60, 160}}, {{10, 110}}}));
   }
-  EXPECT_THAT(found(point), IsEmpty());
+  EXPECT_THAT(slow_links(point), IsEmpty());
 }
 
 TEST(SlowLinks, OfTwoGroupsHaveToDifferMore) {
   results::PointData point =
-      samples::alike({.tp = 2, .dp = 2}, Script{}.all_reduce(Axis::dp).all_reduce(Axis::dp));
-  const auto odd = [](double times) {
-    return [times](int rank, AxisSet) { return rank % 2 == 1 ? times : 1.0; };
+      alike({.tp = 2, .dp = 2}, Script{}.all_reduce(Axis::dp).all_reduce(Axis::dp));
+  const auto found = [&point](double times) {
+    return played(point, [times](int rank, AxisSet) { return rank % 2 == 1 ? times : 1.0; });
   };
-  play(point, odd(1.35));
-  EXPECT_THAT(found(point), IsEmpty());
-  play(point, odd(1.8));
-  only_link(found(point), {1, 3}, 1.8, 0.15);
+  EXPECT_THAT(found(1.35), IsEmpty());
+  only_link(found(1.8), {1, 3}, 1.8, 0.15);
 }
 
-TEST(SlowLinks, HaveNothingToBeComparedWithInAGroupAlone) {
-  results::PointData point = samples::alike({.dp = 4}, Script{}.all_reduce(Axis::dp));
-  play(point, [](int, AxisSet) { return 100.0; });
-  EXPECT_THAT(found(point), IsEmpty());
-  EXPECT_THAT(efficiency::slow_links(point, {}), IsEmpty());
-}
-
-/// Two stages of 4 ranks, that exchange both ways: pairs 0-4, 1-5, 2-6 and 3-7.
-results::PointData pipeline() {
-  std::vector<Script> ranks(4, Script{}.send(1).receive(1).send(1).receive(1));
-  ranks.resize(8, Script{}.receive(-1).send(-1).receive(-1).send(-1));
-  return samples::point({.dp = 4, .pp = 2}, ranks, {});
+TEST(SlowLinks, AreNotToldWithoutOthersAndAllMembers) {
+  results::PointData alone = alike({.dp = 4}, Script{}.all_reduce(Axis::dp));
+  EXPECT_THAT(played(alone, [](int, AxisSet) { return 100.0; }), IsEmpty());
+  EXPECT_THAT(efficiency::slow_links(alone, {}), IsEmpty());
+  // It is not known how long its partners wait for rank 14, nor that it is late.
+  results::PointData point = grid();
+  ASSERT_EQ(played(point, slow_dp(3)).size(), 1U);
+  for (timeline::Timeline& step : point.traces) step.ranks.erase(step.ranks.begin() + 14);
+  EXPECT_THAT(slow_links(point), IsEmpty());
 }
 
 TEST(SlowLinks, OfExchangesArePairs) {
-  results::PointData point = pipeline();
-  play(point, [](int rank, AxisSet) { return rank % 4 == 1 ? 1.6 : 1.0; });
-  const auto links = found(point);
-  ASSERT_EQ(links.size(), 1U);
-  EXPECT_EQ(links[0].op, "exchange");
-  EXPECT_EQ(links[0].axes, "pp");
-  EXPECT_THAT(links[0].members, ElementsAre(1, 5));
-  play(point, sound);
-  EXPECT_THAT(found(point), IsEmpty());
+  // Two stages of 4 ranks, that exchange both ways: pairs 0-4, 1-5, 2-6 and 3-7.
+  std::vector<Script> ranks(4, Script{}.send(1).receive(1).send(1).receive(1));
+  ranks.resize(8, Script{}.receive(-1).send(-1).receive(-1).send(-1));
+  results::PointData point = samples::point({.dp = 4, .pp = 2}, ranks, {});
+  const auto odd = [](int rank, AxisSet) { return rank % 4 == 1 ? 1.6 : 1.0; };
+  const efficiency::SlowLink link = only_link(played(point, odd), {1, 5}, 1.6, 0.1);
+  EXPECT_EQ(link.op, "exchange");
+  EXPECT_EQ(link.axes, "pp");
+  EXPECT_THAT(played(point, sound), IsEmpty());
 }
 
 TEST(SlowLinks, OfExchangesWithSeveralPartnersAreNotTold) {
@@ -230,20 +192,16 @@ TEST(SlowLinks, OfExchangesWithSeveralPartnersAreNotTold) {
     outline.ops.erase(outline.ops.begin() + 1);
     outline.ops[0].transfer_count = 2;
   }
-  const auto slow_in_pair = [](double times) {
-    return [times](int rank, AxisSet) { return rank % 2 == 1 && rank < 4 ? times : 1.0; };
-  };
-  play(point, slow_in_pair(2));
-  only_link(found(point), {1, 3}, 2, 0.15);
+  only_link(played(point, [](int rank, AxisSet) { return rank % 2 == 1 && rank < 4 ? 2.0 : 1.0; }),
+            {1, 3}, 2, 0.15);
 }
 
 TEST(SlowLinks, ThatShareARankNameIt) {
   // The dp group and the tp group of rank 6.
   results::PointData point = grid();
-  play(point, [](int rank, AxisSet axes) {
+  const auto links = played(point, [](int rank, AxisSet axes) {
     return (axes == AxisSet{Axis::dp} ? rank % 4 == 2 : rank / 4 == 1) ? 2.0 : 1.0;
   });
-  const auto links = found(point);
   ASSERT_EQ(links.size(), 2U);
   EXPECT_THAT(efficiency::shared_by(links), ElementsAre(6));
   EXPECT_THAT(efficiency::shared_by({}), IsEmpty());

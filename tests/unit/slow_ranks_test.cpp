@@ -1,27 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/efficiency/stragglers.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <limits>
-#include <string>
-#include <vector>
-
-#include "cause_samples.hpp"
-#include "series.hpp"
+#include "analysis_test.hpp"
 
 namespace isoscale::analysis {
 namespace {
-
-using samples::alike;
-using samples::Draw;
-using samples::Script;
 
 constexpr int ops_in_step = 24;
 
@@ -34,9 +17,9 @@ struct Noise {
 };
 
 /// How much longer `rank` takes in step number `step`.
-using Factor = std::function<double(int rank, int step)>;
+using RankFactor = std::function<double(int rank, int step)>;
 
-Factor slow_from(int slow, double factor, int first = 0) {
+RankFactor slow_from(int slow, double factor, int first = 0) {
   return [=](int rank, int step) { return rank == slow && step >= first ? factor : 1.0; };
 }
 double nobody(int, int) { return 1; }
@@ -47,7 +30,7 @@ struct Shape {
 };
 
 /// Traced every second step of a run, seconds of GEMMs on each rank.
-void simulate(results::PointData& point, int steps, const Noise& noise, const Factor& factor,
+void simulate(results::PointData& point, int steps, const Noise& noise, const RankFactor& factor,
               std::uint64_t seed) {
   Draw draw{seed};
   std::vector<double> persistent;
@@ -68,7 +51,7 @@ void simulate(results::PointData& point, int steps, const Noise& noise, const Fa
 }
 
 std::vector<efficiency::SlowRank> found(const Shape& shape, const Noise& noise,
-                                        const Factor& factor, std::uint64_t seed) {
+                                        const RankFactor& factor, std::uint64_t seed) {
   results::PointData point = alike({.dp = shape.ranks}, Script{}.compute());
   simulate(point, shape.steps, noise, factor, seed);
   return efficiency::slow_ranks(point);
@@ -81,35 +64,42 @@ const std::vector<Noise> noises{{.of_step = 0.02},
 const std::vector<Shape> shapes{
     {.steps = 6, .named = 90}, {.steps = 10}, {.steps = 20}, {.steps = 64}, {.ranks = 64}};
 
-std::string describe(const Shape& shape, const Noise& noise) {
-  return "ranks " + std::to_string(shape.ranks) + ", steps " + std::to_string(shape.steps) +
-         ", step " + std::to_string(noise.of_step) + ", op " + std::to_string(noise.of_op) +
-         ", rank " + std::to_string(noise.of_rank);
+/// Expects that one rank is slow, and returns what is known of it.
+efficiency::SlowRank only_rank(const std::vector<efficiency::SlowRank>& slow, int rank) {
+  EXPECT_EQ(slow.size(), 1U);
+  if (slow.size() != 1) return {};
+  EXPECT_EQ(slow[0].rank, rank);
+  return slow[0];
 }
 
 TEST(SlowRanks, AreNamedAndNoOthersAndNotFoundInNoise) {
   for (const Shape& shape : shapes) {
     for (const Noise& noise : noises) {
+      SCOPED_TRACE(testing::Message()
+                   << shape.ranks << " ranks, " << shape.steps << " steps, noise of step "
+                   << noise.of_step << ", op " << noise.of_op << ", rank " << noise.of_rank);
       int right = 0, alarms = 0;
       for (std::uint64_t seed = 0; seed < 100; ++seed) {
         const auto slow = found(shape, noise, slow_from(5, 1.10), seed);
         right += slow.size() == 1 && slow[0].rank == 5 && !slow[0].since ? 1 : 0;
         alarms += found(shape, noise, nobody, seed).empty() ? 0 : 1;
       }
-      EXPECT_GE(right, shape.named) << describe(shape, noise);
-      EXPECT_LE(alarms, 2) << describe(shape, noise);
+      EXPECT_GE(right, shape.named);
+      EXPECT_LE(alarms, 2);
     }
   }
 }
 
-TEST(SlowRanks, HaveTheirFactorWithItsInterval) {
-  const auto slow = found({}, {.of_step = 0.02}, slow_from(3, 1.25), 1);
-  ASSERT_EQ(slow.size(), 1U);
-  EXPECT_NEAR(slow[0].factor, 1.25, 0.02);
-  ASSERT_TRUE(slow[0].lower && slow[0].upper);
-  EXPECT_LT(*slow[0].lower, 1.25);
-  EXPECT_GT(*slow[0].upper, 1.25);
-  EXPECT_FALSE(slow[0].by_rate);
+TEST(SlowRanks, HaveTheirFactorWithItsIntervalAndCanBeTwo) {
+  const auto slow = only_rank(found({}, {.of_step = 0.02}, slow_from(3, 1.25), 1), 3);
+  EXPECT_NEAR(slow.factor, 1.25, 0.02);
+  EXPECT_LT(slow.lower.value(), 1.25);
+  EXPECT_GT(slow.upper.value(), 1.25);
+  EXPECT_FALSE(slow.by_rate);
+  const auto both = [](int rank, int) { return rank == 1 || rank == 6 ? 1.2 : 1.0; };
+  EXPECT_THAT(
+      found({}, {.of_step = 0.02}, both, 1),
+      ElementsAre(Field(&efficiency::SlowRank::rank, 1), Field(&efficiency::SlowRank::rank, 6)));
 }
 
 TEST(SlowRanks, OfTwoAreComparedWithEachOther) {
@@ -124,14 +114,6 @@ TEST(SlowRanks, OfTwoAreComparedWithEachOther) {
   EXPECT_GE(right, 98);
   EXPECT_LE(alarms, 2);
   EXPECT_LE(at_the_end, 5);
-}
-
-TEST(SlowRanks, CanBeTwo) {
-  const auto slow = found(
-      {}, {.of_step = 0.02}, [](int rank, int) { return rank == 1 || rank == 6 ? 1.2 : 1.0; }, 1);
-  ASSERT_EQ(slow.size(), 2U);
-  EXPECT_EQ(slow[0].rank, 1);
-  EXPECT_EQ(slow[1].rank, 6);
 }
 
 TEST(SlowRanks, SinceWhen) {
@@ -152,43 +134,37 @@ TEST(SlowRanks, AreForgivenOnceTheyAreNotSlowAnyMoreButNotOnceTheyAreLessSlow) {
   // Slow in the first 10 of 40 steps only.
   const auto early = [](int rank, int step) { return rank == 5 && step < 10 ? 1.1 : 1.0; };
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    EXPECT_THAT(found({.steps = 40}, {.of_step = 0.02}, early, seed), testing::IsEmpty());
+    EXPECT_THAT(found({.steps = 40}, {.of_step = 0.02}, early, seed), IsEmpty());
   }
-  const auto less = [](int rank, int step) {
-    if (rank != 5) return 1.0;
-    return step < 15 ? 1.4 : 1.2;
-  };
-  const auto slow = found({.steps = 40}, {.of_step = 0.01}, less, 1);
-  ASSERT_EQ(slow.size(), 1U);
-  EXPECT_FALSE(slow[0].since);
+  const auto less = [](int rank, int step) { return rank != 5 ? 1.0 : step < 15 ? 1.4 : 1.2; };
+  EXPECT_FALSE(only_rank(found({.steps = 40}, {.of_step = 0.01}, less, 1), 5).since);
 }
 
-TEST(SlowRanks, BelowSixStepsAreNotNamed) {
-  EXPECT_THAT(found({.steps = 5}, {.of_step = 0.001}, slow_from(5, 1.5), 1), testing::IsEmpty());
-  EXPECT_EQ(found({.steps = 6}, {.of_step = 0.001}, slow_from(5, 1.5), 1).size(), 1U);
-}
-
-/// Ranks that all play a program of their own, rank r with r + 1 times the FLOP of rank 0.
-std::vector<efficiency::SlowRank> found_by_rate(double slow_factor, std::uint64_t seed) {
+/// Ranks that all play a program of their own, with these FLOP.
+std::vector<efficiency::SlowRank> found_by_rate(const std::vector<double>& flop,
+                                                const RankFactor& factor, std::uint64_t seed) {
   results::PointData point =
       samples::point({.pp = 4}, std::vector<Script>(4, Script{}.compute()), {});
-  point.flop_of_rank = {1e9, 2e9, 3e9, 4e9};
-  simulate(
-      point, 20, {.of_step = 0.02},
-      [&](int rank, int) { return (rank + 1) * (rank == 2 ? slow_factor : 1.0); }, seed);
+  point.flop_of_rank = flop;
+  simulate(point, 20, {.of_step = 0.02}, factor, seed);
   return efficiency::slow_ranks(point);
 }
 
 TEST(SlowRanks, WithProgramsOfTheirOwnAreComparedByRate) {
+  const auto found = [](double times, std::uint64_t seed) {
+    const auto by_flop = [times](int rank, int) { return (rank + 1) * (rank == 2 ? times : 1); };
+    return found_by_rate({1e9, 2e9, 3e9, 4e9}, by_flop, seed);
+  };
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    EXPECT_THAT(found_by_rate(1, seed), testing::IsEmpty());
-    EXPECT_THAT(found_by_rate(1.08, seed), testing::IsEmpty());  // shapes may be to blame
-    const auto slow = found_by_rate(1.3, seed);
-    ASSERT_EQ(slow.size(), 1U);
-    EXPECT_EQ(slow[0].rank, 2);
-    EXPECT_TRUE(slow[0].by_rate);
-    EXPECT_NEAR(slow[0].factor, 1.3, 0.05);
+    EXPECT_THAT(found(1, seed), IsEmpty());
+    EXPECT_THAT(found(1.08, seed), IsEmpty());  // shapes may be to blame
+    const auto slow = only_rank(found(1.3, seed), 2);
+    EXPECT_TRUE(slow.by_rate);
+    EXPECT_NEAR(slow.factor, 1.3, 0.05);
   }
+  EXPECT_THAT(found_by_rate({}, slow_from(1, 2), 1), IsEmpty()) << "no FLOP known";
+  EXPECT_THAT(found_by_rate({1e9, 1e9, 0, 1e9}, slow_from(1, 2), 1), IsEmpty());
+  only_rank(found_by_rate({1e9, 1e9, 1e9, 1e9}, slow_from(1, 2), 1), 1);
 }
 
 TEST(SlowRanks, AreNamedOnceWhereLikeRanksAndRatesTellTheSame) {
@@ -198,21 +174,7 @@ TEST(SlowRanks, AreNamedOnceWhereLikeRanksAndRatesTellTheSame) {
   point.outline.outline_of_rank = {0, 0, 0, 0, 1};
   point.flop_of_rank.assign(5, 1e9);
   simulate(point, 20, {.of_step = 0.02}, slow_from(1, 1.4), 1);
-  const auto slow = efficiency::slow_ranks(point);
-  ASSERT_EQ(slow.size(), 1U);
-  EXPECT_EQ(slow[0].rank, 1);
-  EXPECT_FALSE(slow[0].by_rate);
-}
-
-TEST(SlowRanks, CannotBeToldWithoutRates) {
-  results::PointData point =
-      samples::point({.pp = 4}, std::vector<Script>(4, Script{}.compute()), {});
-  simulate(point, 20, {}, slow_from(1, 2), 1);
-  EXPECT_THAT(efficiency::slow_ranks(point), testing::IsEmpty());  // no FLOP known
-  point.flop_of_rank = {1e9, 1e9, 0, 1e9};
-  EXPECT_THAT(efficiency::slow_ranks(point), testing::IsEmpty());
-  point.flop_of_rank[2] = 1e9;
-  EXPECT_EQ(efficiency::slow_ranks(point).size(), 1U);
+  EXPECT_FALSE(only_rank(efficiency::slow_ranks(point), 1).by_rate);
 }
 
 TEST(SlowRanks, AreNotToldFromStepsThatWereNotMeasured) {
@@ -223,14 +185,14 @@ TEST(SlowRanks, AreNotToldFromStepsThatWereNotMeasured) {
   point.op_sums[1].gemm[5] = 0;
   point.op_sums[2].gemm[3] = std::numeric_limits<double>::infinity();
   point.op_sums[3].gemm.clear();
-  const auto slow = efficiency::slow_ranks(point);
-  ASSERT_EQ(slow.size(), 1U);
-  EXPECT_EQ(slow[0].rank, 5);
+  only_rank(efficiency::slow_ranks(point), 5);
   for (results::OpSums& step : point.op_sums) step.gemm.assign(8, 0);
-  EXPECT_THAT(efficiency::slow_ranks(point), testing::IsEmpty());
+  EXPECT_THAT(efficiency::slow_ranks(point), IsEmpty());
   // Others and steps are needed, too.
-  EXPECT_THAT(efficiency::slow_ranks(alike({.dp = 8}, Script{}.compute())), testing::IsEmpty());
-  EXPECT_THAT(found({.ranks = 1}, {}, slow_from(0, 2), 1), testing::IsEmpty());
+  EXPECT_THAT(efficiency::slow_ranks(alike({.dp = 8}, Script{}.compute())), IsEmpty());
+  EXPECT_THAT(found({.ranks = 1}, {}, slow_from(0, 2), 1), IsEmpty());
+  EXPECT_THAT(found({.steps = 5}, {.of_step = 0.001}, slow_from(5, 1.5), 1), IsEmpty());
+  EXPECT_EQ(found({.steps = 6}, {.of_step = 0.001}, slow_from(5, 1.5), 1).size(), 1U);
 }
 
 }  // namespace
