@@ -16,6 +16,7 @@
 #include "tests/cuda/twin_requests.hpp"
 #include "tests/executor/sketch.hpp"
 #include "tests/mpi/point_runs.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::standin {
 namespace {

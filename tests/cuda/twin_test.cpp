@@ -8,6 +8,7 @@
 #include "tests/cuda/devices.hpp"
 #include "tests/cuda/twin_requests.hpp"
 #include "tests/executor/sketch.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::standin {
 namespace {

@@ -12,6 +12,7 @@
 #include "runner/measure/step_check.hpp"
 #include "tests/executor/sketch.hpp"
 #include "tests/support/options.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -10,6 +10,7 @@
 #include "program/fill_and_checksum.hpp"
 #include "tests/mpi/twin_cases.hpp"
 #include "workloads/infer/infer.hpp"
+#include "workloads/registry.hpp"
 #include "workloads/stack/parameters.hpp"
 
 namespace isoscale::runner {

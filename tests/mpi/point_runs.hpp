@@ -15,6 +15,7 @@
 #include "runner/plan/site.hpp"
 #include "runner/watch/progress.hpp"
 #include "tests/support/options.hpp"
+#include "workloads/registry.hpp"
 
 /// Points to run in tests, and an executor that tells what it has been asked to do.
 

@@ -22,7 +22,7 @@
 #include "runner/measure/twin_check.hpp"
 #include "tests/executor/emulating_executor.hpp"
 #include "tests/support/options.hpp"
-#include "workloads/api/workload.hpp"
+#include "workloads/registry.hpp"
 
 /// Points to verify: meshes x models x nine choices with two levels each.
 namespace isoscale::runner {
