@@ -19,6 +19,7 @@
 #include "predict_samples.hpp"
 #include "runner/dry_run.hpp"
 #include "runner/plan/plan.hpp"
+#include "runner/plan/schedule.hpp"
 #include "runner/plan/site.hpp"
 #include "workloads/registry.hpp"
 
