@@ -30,10 +30,9 @@ namespace {
 results::PreflightData preflight() {
   results::PreflightData made;
   for (const preflight::Check& check : preflight::all_checks()) {
-    preflight::CheckResult result{.name = std::string{check.name},
-                                  .what = std::string{check.about}};
+    results::CheckResult result{.name = std::string{check.name}, .what = std::string{check.about}};
     if (check.name == "port-rate") {
-      result.verdict = preflight::Verdict::warning;
+      result.verdict = results::Verdict::warning;
       result.host = page_run::host_of(1);
       result.device = "mlx5_3 port 1";
       result.what = "runs at 200 Gbit/s, all others at 400";

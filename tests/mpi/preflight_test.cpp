@@ -18,8 +18,8 @@
 namespace isoscale::runner {
 namespace {
 
-using preflight::CheckResult;
 using preflight::JobFacts;
+using results::CheckResult;
 
 class Preflight : public testing::Test {
  protected:

@@ -7,10 +7,10 @@
 namespace isoscale::analysis {
 namespace {
 
-using preflight::Verdict;
 using results::DeviceSeries;
 using results::PointData;
 using results::RunData;
+using results::Verdict;
 
 constexpr double step = 0.5;  // s
 

@@ -180,7 +180,7 @@ results::RunData gpus(const char* model, double links) {
   return run;
 }
 
-results::RunData with_check(const char* name, preflight::Verdict verdict) {
+results::RunData with_check(const char* name, results::Verdict verdict) {
   results::RunData run = samples::run();
   run.preflight.emplace();
   run.preflight->results = {{.name = name,
@@ -189,7 +189,7 @@ results::RunData with_check(const char* name, preflight::Verdict verdict) {
                              .device = "GPU 3",
                              .what = "what was found",
                              .fix = "what to do"},
-                            {.name = "persistence", .verdict = preflight::Verdict::warning}};
+                            {.name = "persistence", .verdict = results::Verdict::warning}};
   return run;
 }
 
@@ -226,7 +226,7 @@ TEST(PcieForNvlink, IsFoundWithoutALinkOrOfPairsOverPcieWhereThereAreLinks) {
 }
 
 TEST(ChecksOfPreflight, AreFindings) {
-  using preflight::Verdict;
+  using results::Verdict;
   for (const auto& [check, rule] : {std::pair{"nvlink-pairs", "pcie-for-nvlink"},
                                     {"nvlinks", "pcie-for-nvlink"},
                                     {"gpu-cores", "far-numa"},

@@ -39,7 +39,7 @@ TEST(Findings, ComeGravestFirstAndTheUnknownLast) {
   slow.index = 3;
   run.points.push_back(slow);
   run.preflight.emplace();
-  run.preflight->results = {{.name = "gpu-nic", .verdict = preflight::Verdict::warning}};
+  run.preflight->results = {{.name = "gpu-nic", .verdict = results::Verdict::warning}};
   std::vector<std::string> names;
   for (const advice::Finding& at : findings_of(run)) names.emplace_back(at.rule);
   EXPECT_EQ(names,
@@ -133,7 +133,7 @@ TEST(Findings, OfSeveralRunsAreSaidOnceWhereTheyAreTheSame) {
     runs.push_back(samples::launch_of(id, 1, 2, 10e-3));
     runs.back().preflight.emplace();
     runs.back().preflight->results = {
-        {.name = "gpu-nic", .verdict = preflight::Verdict::warning, .what = "is far"}};
+        {.name = "gpu-nic", .verdict = results::Verdict::warning, .what = "is far"}};
   }
   runs.back().preflight->results[0].what = "is elsewhere";
   const samples::JoinedLaunches launches{std::move(runs)};

@@ -83,7 +83,7 @@ TEST(CheckJob, MarksStopsThatAreAllowed) {
   const std::vector<CheckResult> allowed = check_job(job, {"duplicate-gpu", "ecc"});
   EXPECT_FALSE(stops(allowed));
   EXPECT_THAT(allowed, Contains(Field(&CheckResult::allowed, true)).Times(1));
-  EXPECT_FALSE(stops({}));
+  EXPECT_FALSE(results::stops({}));
   EXPECT_THAT([] { static_cast<void>(check_job(JobFacts{}, {"duplicate-gpus"})); },
               ThrowsMessage<base::UsageError>(HasSubstr("'duplicate-gpu'")));
 }

@@ -236,17 +236,17 @@ inline CalibrationData calibration() {
 inline PreflightData preflight() {
   return {.results = {{.name = "duplicate-gpu", .what = "8 GPUs of 2 nodes"},
                       {.name = "port-rate",
-                       .verdict = preflight::Verdict::warning,
+                       .verdict = results::Verdict::warning,
                        .host = "node1",
                        .device = "mlx5_0 port 1",
                        .what = "runs at 200 Gbit/s",
                        .cost = "half the bandwidth",
                        .fix = "reseat the cable"},
                       {.name = "build",
-                       .verdict = preflight::Verdict::stop,
+                       .verdict = results::Verdict::stop,
                        .what = "größer",
                        .allowed = true},
-                      {.name = "xid", .verdict = preflight::Verdict::not_checked}},
+                      {.name = "xid", .verdict = results::Verdict::not_checked}},
           .facts = R"({"device":"host"})"};
 }
 
