@@ -194,9 +194,9 @@ TEST(RenderCompare, JunitNamesEachCaseOnce) {
 
 TEST(RenderCompare, MachinesHaveAColumnWhereTheyDiffer) {
   EXPECT_THAT(compare::sides_table(*Compared{three_sides()}).columns,
-              Contains(Field(&render::Column::heading, "machine")));
+              Contains(Field(&render::DocumentColumn::heading, "machine")));
   EXPECT_THAT(compare::sides_table(*Compared{{side("a", around(1)), side("b", around(1))}}).columns,
-              Not(Contains(Field(&render::Column::heading, "machine"))));
+              Not(Contains(Field(&render::DocumentColumn::heading, "machine"))));
 }
 
 TEST(RenderCompare, UnknownRatesAndUnlikesAreSaidOnceOverAllCurves) {

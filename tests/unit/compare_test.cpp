@@ -121,7 +121,7 @@ TEST(Compare, LaunchesThatDoNotCountAreInTheTable) {
   b[2].points[1].status = results::PointStatus::failed;
   b[2].points[1].reason = "a deadlock";
   const Compared of{{side("a", around(1)), b}};
-  const std::vector<render::Row> rows = compare::points_table(*of, 0).rows;
+  const std::vector<render::Row> rows = as_text(compare::points_table(*of, 0)).rows;
   EXPECT_EQ(rows[3].cells[3], "2 of 3");
   EXPECT_THAT(compare::curve_facts(*of, 0).back().second, HasSubstr("a deadlock"));
 }

@@ -103,7 +103,7 @@ TEST(RenderBench, NamesPairsByTheirRanksInTheWorld) {
   run.points = {point};
   const render::TitledTable matrix = [&] {
     const RunReport report = make_report(run, "a.h5", {});
-    return render::pair_tables(report.benches.at(0)).at(0);
+    return as_text(render::pair_tables(report.benches.at(0)).at(0));
   }();
   ASSERT_EQ(matrix.rows.size(), 2U);
   EXPECT_EQ(matrix.rows[0].cells, (std::vector<std::string>{"2", "", "10.0"}));
