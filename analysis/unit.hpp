@@ -12,7 +12,10 @@ namespace isoscale::analysis {
 enum class Unit : std::uint8_t {
   share,      ///< 1.0 = all; shown as percent
   factor,     ///< "1.25 times"
+  ratio,      ///< "1.25"
   count,      ///< a plain number
+  digits,     ///< a plain number of four digits
+  prefixed,   ///< "12.1 k", a number with a prefix
   seconds,    ///< s
   bytes,      ///< B
   bandwidth,  ///< B/s
@@ -22,6 +25,9 @@ enum class Unit : std::uint8_t {
   hertz,         ///< Hz
   token_rate,    ///< tokens/s
   request_rate,  ///< requests/s
+  watts,         ///< W
+  joules,        ///< J
+  kelvin,        ///< K; shown in °C
   text,          ///< words, no number
 };
 /// Returns the name in the JSON report: "1", "s", "B", ...; "text" for words.

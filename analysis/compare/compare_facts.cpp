@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 #include <string_view>
@@ -54,15 +53,6 @@ class SaidOfSides {
  private:
   std::map<std::string, std::map<std::string, std::set<int>>> said_;
 };
-
-/// A rate relative to a figure of the machine.
-struct Rate {
-  std::string_view key, name;
-  std::vector<Normalised> SideCurve::*all;
-};
-constexpr std::array rates{Rate{"peak", "FLOP/s of peak", &SideCurve::of_peak},
-                           Rate{"link", "throughput per link", &SideCurve::per_link},
-                           Rate{"watt", "throughput per watt", &SideCurve::per_watt}};
 
 /// True for the rate per link of a point with a single rank, which uses no link; reports then do
 /// not explain why the rate is absent.

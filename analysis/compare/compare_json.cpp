@@ -43,34 +43,26 @@ Json launches_json(const std::vector<merge::LaunchPoint>& launches) {
 }
 
 Json point_json(const Comparison& of, std::size_t curve, std::size_t s, const SideCurve& side,
-                std::size_t i) {
+                std::size_t i, PointMetrics metrics) {
   const PointReport& point = side.curve.points[i];
-  const auto& time = *point.step_time;
+  Json object =
+      object_of(metrics, point, "ranks nodes mesh step_time throughput flops_per_rank efficiency");
+  for (const char* const key : {"min", "max", "launches"}) object["step_time"].erase(key);
+  object["step_time"]["spread"] = render::number_or_null(merge::spread_of(point));
+  object["throughput"]["unit"] = point.data->throughput_unit;
   const bool known = point.speedup_interval && point.speedup_interval->lower;
   const double ideal = point.efficiency ? *point.speedup / *point.efficiency : 1;
-  return {
-      {"ranks", point.data->ranks},
-      {"nodes", point.data->nodes},
-      {"mesh", render::mesh_extents_json(point.data->mesh)},
-      {"step_time",
-       {{"median", time.median},
-        {"lower", render::number_or_null(time.lower)},
-        {"upper", render::number_or_null(time.upper)},
-        {"spread", render::number_or_null(merge::spread_of(point))}}},
-      {"throughput", {{"value", *point.throughput}, {"unit", point.data->throughput_unit}}},
-      {"flops_per_rank", render::number_or_null(point.flops_per_rank)},
-      {"efficiency",
-       {{"value", render::number_or_null(point.efficiency)},
-        {"lower", known ? Json(*point.speedup_interval->lower / ideal) : Json{}},
-        {"upper", known ? Json(*point.speedup_interval->upper / ideal) : Json{}}}},
-      {"launches", launches_json(side.joined->launches[i])},
-      {"labels", point.labels},
-      {"marks", marks_of(of, curve, s, point.data->ranks)},
-      {"normalised",
-       {{"peak", normalised_json(side.of_peak[i])},
-        {"link", normalised_json(side.per_link[i])},
-        {"watt", normalised_json(side.per_watt[i])}}},
-  };
+  object["efficiency"] = {{"value", render::number_or_null(point.efficiency)},
+                          {"lower", known ? Json(*point.speedup_interval->lower / ideal) : Json{}},
+                          {"upper", known ? Json(*point.speedup_interval->upper / ideal) : Json{}}};
+  object["launches"] = launches_json(side.joined->launches[i]);
+  object["labels"] = point.labels;
+  object["marks"] = marks_of(of, curve, s, point.data->ranks);
+  for (const Rate& rate : rates) {
+    object["normalised"][std::string{rate.key}] = normalised_json((side.*rate.all)[i]);
+  }
+  object.update(object_of(metrics, point, "*"));
+  return object;
 }
 
 Json left_out_json(const SideCurve& side) {
@@ -82,7 +74,7 @@ Json left_out_json(const SideCurve& side) {
   return rows;
 }
 
-Json curve_json(const Comparison& of, std::size_t c) {
+Json curve_json(const Comparison& of, std::size_t c, PointMetrics metrics) {
   const ComparedCurve& curve = of.curves[c];
   Json sides = Json::array();
   std::set<std::string> marks;
@@ -94,7 +86,7 @@ Json curve_json(const Comparison& of, std::size_t c) {
     const SideCurve& side = *curve.sides[s];
     Json points = Json::array();
     for (std::size_t i = 0; i < side.curve.points.size(); ++i) {
-      points.push_back(point_json(of, c, s, side, i));
+      points.push_back(point_json(of, c, s, side, i, metrics));
     }
     sides.push_back({{"side", of.sides[s].name},
                      {"machine", Json(side.joined->machine)},
@@ -259,10 +251,11 @@ constexpr std::string_view difference_columns =
     "p_regression p_passed why_points sentence=sentences";
 
 /// Returns the JSON of a side's point for its CSV row, with the values that only the row has.
-Json line_json(const Comparison& of, std::size_t c, std::size_t s, std::size_t i) {
+Json line_json(const Comparison& of, std::size_t c, std::size_t s, std::size_t i,
+               PointMetrics metrics) {
   const ComparedCurve& curve = of.curves[c];
   const SideCurve& side = *curve.sides[s];
-  Json point = point_json(of, c, s, side, i);
+  Json point = point_json(of, c, s, side, i, metrics);
   point["curve"] = curve.title;
   point["baseline"] = render::number_or_null(curve.baseline);
   point["side"] = of.sides[s].name;
@@ -283,10 +276,10 @@ Json line_json(const Comparison& of, std::size_t c, std::size_t s, std::size_t i
 
 }  // namespace
 
-Json compare_json(const Comparison& of) {
+Json compare_json(const Comparison& of, PointMetrics metrics) {
   Json curves = Json::array(), differences = Json::array(), unlike = Json::array(),
        overall = Json::array();
-  for (std::size_t c = 0; c < of.curves.size(); ++c) curves.push_back(curve_json(of, c));
+  for (std::size_t c = 0; c < of.curves.size(); ++c) curves.push_back(curve_json(of, c, metrics));
   for (const Difference& at : of.differences) differences.push_back(difference_json(of, at));
   for (const Unlike& at : of.unlike) unlike.push_back(unlike_json(at));
   for (const Overall& at : of.overall) overall.push_back(overall_json(of, at));
@@ -304,11 +297,11 @@ Json compare_json(const Comparison& of) {
           {"warnings", of.warnings}};
 }
 
-std::string render_json(const Comparison& comparison) {
-  return render::dumped(compare_json(comparison));
+std::string render_json(const Comparison& comparison, PointMetrics metrics) {
+  return render::dumped(compare_json(comparison, metrics));
 }
 
-std::string render_csv(const Comparison& of) {
+std::string render_csv(const Comparison& of, PointMetrics metrics) {
   std::string heading, text;
   for (std::size_t c = 0; c < of.curves.size(); ++c) {
     for (std::size_t s = 0; s < of.sides.size(); ++s) {
@@ -324,8 +317,14 @@ std::string render_csv(const Comparison& of) {
           }
         }
         std::vector<render::CsvCell> cells;
-        render::add_csv_cells(cells, line_json(of, c, s, i), point_columns);
+        const Json line = line_json(of, c, s, i, metrics);
+        render::add_csv_cells(cells, line, point_columns);
         render::add_csv_cells(cells, difference, difference_columns);
+        for (const render::Metric<PointReport>& metric : metrics) {
+          if (is_meant(metric, "*", point_columns)) {
+            render::add_csv_cells(cells, line, metric.key);
+          }
+        }
         heading = render::csv_heading(cells);
         text += render::csv_values(cells);
       }

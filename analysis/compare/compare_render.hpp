@@ -9,34 +9,42 @@
 
 #include "analysis/compare/comparison.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/text_and_markdown.hpp"
+#include "analysis/render/point_metrics.hpp"
 
 /// Renders comparisons. Renderers compute no numbers themselves, so their outputs always agree.
 namespace isoscale::analysis::compare {
 
-[[nodiscard]] std::string render_text(const Comparison& comparison);
-[[nodiscard]] std::string render_json(const Comparison& comparison);
+using PointMetrics = render::Metrics<PointReport>;
+
+[[nodiscard]] std::string render_text(const Comparison& comparison,
+                                      PointMetrics metrics = render::point_metrics());
+[[nodiscard]] std::string render_json(const Comparison& comparison,
+                                      PointMetrics metrics = render::point_metrics());
 /// Returns CSV with a row for each point of each side, with its differences from the first side.
-[[nodiscard]] std::string render_csv(const Comparison& comparison);
+[[nodiscard]] std::string render_csv(const Comparison& comparison,
+                                     PointMetrics metrics = render::point_metrics());
 /// Returns JUnit XML with a test case for each difference. If the comparison was refused, it has an
 /// error for each setting in which the sides differ. With a gate, it also has a case for each curve
 /// or point that only the first side has.
 [[nodiscard]] std::string render_junit(const Comparison& comparison);
 /// Returns Markdown that begins with the gate's table, for a comment on a pull request.
-[[nodiscard]] std::string render_markdown(const Comparison& comparison);
+[[nodiscard]] std::string render_markdown(const Comparison& comparison,
+                                          PointMetrics metrics = render::point_metrics());
 
 /// Returns the JSON that docs/comparing.md describes. Texts from files are not escaped, so the
 /// caller must dump it as ASCII and replace bytes that are not UTF-8.
-[[nodiscard]] nlohmann::ordered_json compare_json(const Comparison& comparison);
+[[nodiscard]] nlohmann::ordered_json compare_json(const Comparison& comparison,
+                                                  PointMetrics metrics = render::point_metrics());
 
 // The following are the parts of the text and Markdown reports; all text is escaped.
 
 /// Returns a sentence on each side over all points, with which every report begins.
 [[nodiscard]] std::vector<std::string> overall_sentences(const Comparison& of);
 /// Returns launches, dates and files of the sides, and their machines if these differ.
-[[nodiscard]] render::TitledTable sides_table(const Comparison& of);
+[[nodiscard]] render::DocumentTable sides_table(const Comparison& of);
 /// Returns the points of all sides of a curve.
-[[nodiscard]] render::TitledTable points_table(const Comparison& of, std::size_t curve);
+[[nodiscard]] render::DocumentTable points_table(const Comparison& of, std::size_t curve,
+                                                 PointMetrics metrics = render::point_metrics());
 /// Returns the causes of the differences, the figures that rates were divided by, and the launches
 /// that do not count.
 [[nodiscard]] render::Facts curve_facts(const Comparison& of, std::size_t curve);

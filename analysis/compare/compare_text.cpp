@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -13,14 +14,12 @@
 #include "analysis/compare/sides.hpp"
 #include "analysis/render/document.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/render/text_and_markdown.hpp"
 #include "mesh/mesh.hpp"
 
 namespace isoscale::analysis::compare {
 namespace {
 
 constexpr std::size_t most_of_value = 60, most_of_title = 200;
-constexpr double giga = 1e9;
 constexpr std::size_t unlimited = std::string::npos;  ///< line length, for no wrapping
 
 /// Calls visit(side's number, the side's curve, index of the point) for each point of all sides, in
@@ -54,91 +53,101 @@ std::string launches_cell(const SideCurve& side, std::size_t i) {
                        : fmt::format("{} of {}", counted, counted + left_out);
 }
 
-std::string efficiency_cell(const PointReport& point) {
+render::Value efficiency_of(const PointReport& point) {
   const auto efficiency = render::efficiency_of(point);
-  return efficiency ? with_interval(*efficiency, "%", "") : std::string{render::undefined};
+  return render::words(efficiency ? with_interval(*efficiency, "%", "") : "");
 }
 
-render::TitledTable differences_table(const Comparison& of, std::size_t c) {
-  render::TitledTable table{
-      fmt::format("differences from {}, 95% intervals over launches", of.sides.front().name)};
+/// Returns a row for each difference of a curve; of all curves, and without the efficiency, if
+/// `curve` is absent.
+render::DocumentTable differences_table(const Comparison& of, std::optional<std::size_t> curve,
+                                        std::string title) {
+  render::DocumentTable table{.title = std::move(title)};
   for (const Difference& at : of.differences) {
-    if (at.curve != c) continue;
-    table.add({{"ranks", std::to_string(at.ranks)},
-               render::words_cell("side", of.sides[at.side].name),
-               {"throughput", change_text(at.throughput.value)},
-               {"95%", change_interval(at.throughput)},
-               {"efficiency, points", points_text(at.efficiency)},
-               {"95%", points_interval(at.efficiency)},
-               {"launches", fmt::format("{}, {}", at.launches_first, at.launches)},
-               render::words_cell("throughput verdict", std::string{name(at.verdict)}),
-               render::words_cell("", mark(of, at))});
+    if (curve && at.curve != *curve) continue;
+    std::vector<render::Cell> cells;
+    const auto add = [&cells](std::string heading, render::Value value, Unit unit = Unit::count) {
+      cells.push_back({std::move(heading), std::move(value), unit});
+    };
+    if (!curve) {
+      add("curve", render::escape_up_to(of.curves[at.curve].title, most_of_value), Unit::text);
+    }
+    add("ranks", render::Json(at.ranks));
+    add("side", of.sides[at.side].name, Unit::text);
+    add("throughput", change_text(at.throughput.value));
+    add("95%", change_interval(at.throughput));
+    if (curve) {
+      add("efficiency, points", points_text(at.efficiency));
+      add("95%", points_interval(at.efficiency));
+      add("launches", fmt::format("{}, {}", at.launches_first, at.launches));
+    }
+    add("throughput verdict", std::string{name(at.verdict)}, Unit::text);
+    add("", mark(of, at), Unit::text);
+    add_row(table, std::move(cells));
   }
   return table;
 }
 
-std::string rate_cell(const Normalised& rate, double factor) {
-  return rate.value ? render::count_text(*rate.value * factor) : std::string{render::undefined};
-}
-
-render::TitledTable normalised_table(const Comparison& of, std::size_t c) {
+render::DocumentTable normalised_table(const Comparison& of, std::size_t c) {
   const ComparedCurve& curve = of.curves[c];
-  const std::string unit = render::throughput_unit(curve.sides.front()->curve);
-  render::TitledTable table{"over what the machines have"};
+  render::DocumentTable table{.title = "over what the machines have"};
   for_each_point_by_ranks(curve, [&](std::size_t s, const SideCurve& side, std::size_t i) {
-    if (!side.of_peak[i].value && !side.per_link[i].value && !side.per_watt[i].value) return;
-    table.add({{"ranks", std::to_string(side.curve.points[i].data->ranks)},
-               render::words_cell("side", of.sides[s].name),
-               {"FLOP/s of peak", render::percent(side.of_peak[i].value)},
-               {unit + " per GB/s of link", rate_cell(side.per_link[i], giga)},
-               {unit + " per W", rate_cell(side.per_watt[i], 1)}});
+    std::vector<render::Cell> cells{{"ranks", render::Json(side.curve.points[i].data->ranks)},
+                                    {"side", of.sides[s].name, Unit::text}};
+    bool any = false;
+    for (const Rate& rate : rates) {
+      const auto value = (side.*rate.all)[i].value;
+      any = any || value;
+      const bool of_throughput = rate.over.starts_with(' ');
+      cells.push_back({(of_throughput ? render::throughput_unit(curve.sides.front()->curve) : "") +
+                           std::string{rate.over},
+                       render::number(value ? std::optional{*value * rate.unit} : std::nullopt),
+                       of_throughput ? Unit::prefixed : Unit::share});
+    }
+    if (any) add_row(table, std::move(cells));
   });
   return table;
 }
 
 /// Returns the differences between the machines; no rows where there are none.
-render::TitledTable machines_table(const Comparison& of) {
-  render::TitledTable table{"what differs between the machines"};
+render::DocumentTable machines_table(const Comparison& of) {
+  render::DocumentTable table{.title = "what differs between the machines"};
   for (const MachineDifference& at : of.machines) {
-    std::vector<render::Cell> cells{
-        render::words_cell("", render::escape_up_to(at.name, most_of_value))};
+    std::vector<render::Cell> cells{{"", render::escape_up_to(at.name, most_of_value), Unit::text}};
     for (std::size_t s = 0; s < at.values.size(); ++s) {
       const std::string& value = at.values[s];
-      cells.push_back(render::words_cell(
-          of.sides[s].name, value.empty() ? std::string{render::undefined}
-                                          : render::escape_up_to(value, most_of_value)));
+      cells.push_back({of.sides[s].name,
+                       value.empty() ? std::string{render::undefined}
+                                     : render::escape_up_to(value, most_of_value),
+                       Unit::text});
     }
-    table.add(std::move(cells));
+    add_row(table, std::move(cells));
   }
   return table;
 }
 
 /// Returns a table with a row for each compared point, with its verdict.
-render::TitledTable gate_table(const Comparison& of) {
-  render::TitledTable table{fmt::format("gate {}, point by point", render::percent(of.gate->loss))};
-  for (const Difference& at : of.differences) {
-    table.add({render::words_cell("curve",
-                                  render::escape_up_to(of.curves[at.curve].title, most_of_value)),
-               {"ranks", std::to_string(at.ranks)},
-               render::words_cell("side", of.sides[at.side].name),
-               {"throughput", change_text(at.throughput.value)},
-               {"95%", change_interval(at.throughput)},
-               render::words_cell("throughput verdict", std::string{name(at.verdict)}),
-               render::words_cell("", mark(of, at))});
-  }
-  return table;
+render::DocumentTable gate_table(const Comparison& of) {
+  return differences_table(of, std::nullopt,
+                           fmt::format("gate {}, point by point", render::percent(of.gate->loss)));
 }
 
 /// Returns `opening` followed by the rest of the comparison, except the gate's table.
-render::Document comparison_document(const Comparison& of, render::Document opening) {
+render::Document comparison_document(const Comparison& of, render::Document opening,
+                                     PointMetrics metrics) {
   render::Document document = std::move(opening);
   render::append(document, sides_table(of));
   render::append(document, machines_table(of));
   render::append(document, comparison_facts(of));
+  const std::string& first = of.sides.front().name;
   for (std::size_t c = 0; c < of.curves.size(); ++c) {
     document.emplace_back(render::Heading{curve_title(of, c), render::Underline::yes});
-    render::append(document, points_table(of, c));
-    if (!of.refused) render::append(document, differences_table(of, c));
+    render::append(document, points_table(of, c, metrics));
+    if (!of.refused) {
+      render::append(
+          document,
+          differences_table(of, c, "differences from " + first + ", 95% intervals over launches"));
+    }
     render::append(document, normalised_table(of, c));
     render::append(document, curve_facts(of, c));
   }
@@ -163,52 +172,59 @@ std::string curve_title(const Comparison& of, std::size_t curve) {
   return whats.empty() ? text : fmt::format("{} [UNLIKE {}]", text, fmt::join(whats, ", "));
 }
 
-render::TitledTable points_table(const Comparison& of, std::size_t c) {
+render::DocumentTable points_table(const Comparison& of, std::size_t c, PointMetrics metrics) {
   const ComparedCurve& curve = of.curves[c];
-  render::TitledTable table{"points of each side"};
-  const std::string unit = render::throughput_unit(curve.sides.front()->curve);
+  std::vector<const PointReport*> points;
+  std::vector<render::Value> sides, launches, efficiencies, notes;
   for_each_point_by_ranks(curve, [&](std::size_t s, const SideCurve& side, std::size_t i) {
-    const PointReport& point = side.curve.points[i];
-    table.add({{"ranks", std::to_string(point.data->ranks)},
-               render::words_cell("side", of.sides[s].name),
-               render::words_cell("mesh", mesh::to_string(point.data->mesh)),
-               {"launches", launches_cell(side, i)},
-               {"step time", render::step_time(point)},
-               {"±95%", render::interval(point)},
-               {unit, render::throughput(point)},
-               {"FLOP/s/rank", render::flops_per_rank(point)},
-               {"efficiency", efficiency_cell(point)},
-               render::words_cell("", render::notes(point))});
+    points.push_back(&side.curve.points[i]);
+    sides.emplace_back(of.sides[s].name);
+    launches.emplace_back(launches_cell(side, i));
+    efficiencies.push_back(efficiency_of(*points.back()));
+    notes.push_back(render::words(render::notes(*points.back())));
   });
+  render::DocumentTable table = render::table_of<PointReport>(
+      metrics, points,
+      "ranks side mesh_text launches step_time_shown interval throughput flops_per_rank * shares "
+      "notes",
+      {{{"side", "side"}, sides},
+       {{"launches", "launches", Unit::count}, launches},
+       {{"shares", "efficiency", Unit::share}, efficiencies},
+       {{"notes", ""}, notes}});
+  for (render::DocumentColumn& column : table.columns) {
+    if (column.key != "throughput") continue;
+    column.heading = render::throughput_unit(curve.sides.front()->curve);
+  }
+  table.title = "points of each side";
   return table;
 }
 
-render::TitledTable sides_table(const Comparison& of) {
-  render::TitledTable table{
-      fmt::format("{} sides; what follows is against {}", of.sides.size(), of.sides.front().name)};
+render::DocumentTable sides_table(const Comparison& of) {
+  render::DocumentTable table{.title = fmt::format("{} sides; what follows is against {}",
+                                                   of.sides.size(), of.sides.front().name)};
   std::set<std::vector<std::string>> machines;
   for (const Side& side : of.sides) machines.insert(machine_names(side));
   for (const Side& side : of.sides) {
     std::string first = side.runs.front().data->created;
     for (const RunReport& run : side.runs) first = std::min(first, run.data->created);
     std::vector<render::Cell> cells{
-        render::words_cell("side", side.name),
-        {"launches", std::to_string(side.runs.size())},
-        render::words_cell("began", render::escape_up_to(first, most_of_value))};
+        {"side", side.name, Unit::text},
+        {"launches", render::Json(side.runs.size())},
+        {"began", render::escape_up_to(first, most_of_value), Unit::text}};
     if (machines.size() > 1) {
       const std::string names = fmt::format("{}", fmt::join(machine_names(side), "; "));
-      cells.push_back(render::words_cell("machine", render::escape_up_to(names, most_of_value)));
+      cells.push_back({"machine", render::escape_up_to(names, most_of_value), Unit::text});
     }
-    cells.push_back(render::words_cell("files", files_text(side)));
-    table.add(std::move(cells));
+    cells.push_back({"files", files_text(side), Unit::text});
+    add_row(table, std::move(cells));
   }
   return table;
 }
 
-std::string render_text(const Comparison& of) {
+std::string render_text(const Comparison& of, PointMetrics metrics) {
   render::Document opening;
   add_sentences(opening, overall_sentences(of));
-  render::Document document = comparison_document(of, std::move(opening));
+  render::Document document = comparison_document(of, std::move(opening), metrics);
   if (of.gate) {
     render::append(document, gate_table(of));
     document.emplace_back(render::Heading{gate_sentence(of)});
@@ -216,7 +232,7 @@ std::string render_text(const Comparison& of) {
   return to_text(document, unlimited);
 }
 
-std::string render_markdown(const Comparison& of) {
+std::string render_markdown(const Comparison& of, PointMetrics metrics) {
   render::Document opening{render::Heading{"Comparison"}};
   if (of.refused) {
     opening.emplace_back(render::Paragraph{"Not compared: the sides measured different things."});
@@ -226,7 +242,7 @@ std::string render_markdown(const Comparison& of) {
     opening.emplace_back(render::Paragraph{gate_sentence(of)});
     render::append(opening, gate_table(of));
   }
-  return render::to_markdown(comparison_document(of, std::move(opening)));
+  return render::to_markdown(comparison_document(of, std::move(opening), metrics));
 }
 
 }  // namespace isoscale::analysis::compare

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -52,6 +53,19 @@ struct SideCurve {
   /// throughput over watts.
   std::vector<Normalised> of_peak{}, per_link{}, per_watt{};
 };
+
+/// A rate of each point relative to a figure of the machine.
+struct Rate {
+  std::string_view key;   ///< for programs
+  std::string_view name;  ///< in sentences
+  std::string_view over;  ///< heading: "FLOP/s of peak"; after the unit of throughput: " per W"
+  double unit = 1;        ///< the unit of the divisor in the heading
+  std::vector<Normalised> SideCurve::*all;
+};
+inline constexpr std::array rates{
+    Rate{"peak", "FLOP/s of peak", "FLOP/s of peak", 1, &SideCurve::of_peak},
+    Rate{"link", "throughput per link", " per GB/s of link", 1e9, &SideCurve::per_link},
+    Rate{"watt", "throughput per watt", " per W", 1, &SideCurve::per_watt}};
 
 /// The curves of one experiment, one for each side that has it. The first side always has it.
 struct ComparedCurve {

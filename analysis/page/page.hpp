@@ -37,8 +37,9 @@ inline constexpr std::size_t most_page_forecasts = 1500;
 /// that only charts show (steps, ranks, ops and devices). Large series are sampled, and `notes` in
 /// the data says how much of them is shown. The JSON takes at most `most_bytes`, unless the
 /// required parts of the report alone exceed this.
-[[nodiscard]] nlohmann::ordered_json page_data(const merge::Report& report,
-                                               std::size_t most_bytes = most_page_bytes);
+[[nodiscard]] nlohmann::ordered_json page_data(
+    const merge::Report& report, std::size_t most_bytes = most_page_bytes,
+    render::Metrics<PointReport> metrics = render::point_metrics());
 
 /// Returns the data of the page of a comparison, an index or a prediction: `kind` ("compare",
 /// "index" or "predict"), and the JSON that --format json prints, under `compare`, `report` or

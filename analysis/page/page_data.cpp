@@ -168,9 +168,10 @@ void sample_report(Json& report, std::size_t most, PageNotes& notes) {
 
 std::size_t page_bytes(const Json& part) { return inert(part).size(); }
 
-Json page_data(const merge::Report& report, std::size_t most_bytes) {
+Json page_data(const merge::Report& report, std::size_t most_bytes,
+               render::Metrics<PointReport> metrics) {
   PageNotes notes;
-  Json pruned = render::report_json(report);
+  Json pruned = render::report_json(report, metrics);
   prune_report(pruned, notes);
   cut_texts(pruned, notes);
   // The report may take up to two thirds of the room, and the details of points take the rest.

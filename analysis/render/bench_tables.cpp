@@ -12,6 +12,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -26,44 +27,27 @@
 namespace isoscale::analysis::render {
 namespace {
 
-auto names(const CollectiveGroup& group) {
-  return std::tie(group.op, group.axis, group.groups, group.implementation, group.algorithm,
-                  group.protocol, group.registration, group.members);
-}
+using microbench::RowReport;
 
-CollectiveGroup group_of(const results::RowData& row) {
-  const auto text = [&](const char* key) { return text_of(row, key); };
-  return {.op = text("op"),
-          .axis = text("axis"),
-          .groups = text("groups"),
-          .implementation = text("implementation"),
-          .algorithm = text("algorithm"),
-          .protocol = text("protocol"),
-          .registration = text("registration"),
-          .members = number_of(row, "members").value_or(0),
-          .sizes = {}};
+/// Returns what all rows of a group have in common.
+std::vector<std::string> names_of(const results::RowData& row) {
+  std::vector<std::string> names{fmt::format("{}", number_of(row, "members").value_or(0))};
+  for (const std::string_view key :
+       words_in("op axis groups implementation algorithm protocol registration")) {
+    names.push_back(text_of(row, std::string{key}));
+  }
+  return names;
 }
 
 /// Returns a key that is equal for the out-of-place and the in-place row of one size.
-auto size_key(const microbench::RowReport& row) {
+auto size_key(const RowReport& row) {
   const auto number = [&](const char* key) { return number_of(*row.data, key).value_or(-1); };
   return std::tuple{number("bytes"), number("count"), number("root"), text_of(*row.data, "dtype"),
                     text_of(*row.data, "reduction")};
 }
 
-const microbench::RowReport*& place_of(PlacePair& pair, const microbench::RowReport& row) {
+const RowReport*& place_of(PlacePair& pair, const RowReport& row) {
   return text_of(*row.data, "in_place") == "yes" ? pair.in_place : pair.out_of_place;
-}
-
-std::string wrong_cell(const PlacePair& pair) {
-  std::int64_t wrong = 0;
-  bool checked = false;
-  for (const microbench::RowReport* const row : {pair.out_of_place, pair.in_place}) {
-    if (row == nullptr || !row->data->wrong) continue;
-    checked = true;
-    wrong += *row->data->wrong;
-  }
-  return checked ? std::to_string(wrong) : std::string{undefined};
 }
 
 bool differs(const CollectiveGroup& group, const char* key) {
@@ -72,146 +56,178 @@ bool differs(const CollectiveGroup& group, const char* key) {
       group.sizes, [&](const PlacePair& pair) { return text_of(*pair.any().data, key) != first; });
 }
 
-/// Returns the reason why a size has no results, or else why its in-place row has none. Wrong
-/// elements are left out here, since they have a column of their own.
-std::string excuse_of(const PlacePair& pair) {
-  if (!microbench::has_rates(*pair.any().data)) return row_excuse(pair.any());
-  const microbench::RowReport* const in = pair.in_place;
-  return in != nullptr && !microbench::has_rates(*in->data) ? row_excuse(*in) : "";
+/// Returns the sum of wrong elements of both rows.
+Value wrong_of(const PlacePair& pair) {
+  Value sum;
+  std::int64_t wrong = 0;
+  for (const RowReport* const row : {pair.out_of_place, pair.in_place}) {
+    if (row == nullptr || !row->data->wrong) continue;
+    wrong += *row->data->wrong;
+    sum = Json(wrong);
+  }
+  return sum;
 }
 
-TitledTable collective_table(const CollectiveGroup& group) {
+DocumentTable collective_table(const CollectiveGroup& group) {
   const bool typed = differs(group, "dtype"), reduced = differs(group, "reduction");
-  TitledTable table{group_title(group)};
-  const auto& first = *group.sizes.front().any().data;
-  if (!typed) table.title += ", " + escape(text_of(first, "dtype"));
-  if (!reduced && !text_of(first, "reduction").empty()) {
-    table.title += ", " + escape(text_of(first, "reduction"));
-  }
+  std::vector<const RowReport*> any, out, in, rated;
+  std::vector<Value> wrong;
+  std::vector<std::string> reasons;
   for (const PlacePair& pair : group.sizes) {
-    const microbench::RowReport none{};
-    const microbench::RowReport& any = pair.any();
-    const microbench::RowReport& out = pair.out_of_place ? *pair.out_of_place : none;
-    const microbench::RowReport& in = pair.in_place ? *pair.in_place : none;
-    std::vector<Cell> cells{{"size", size_cell(number_of(*any.data, "bytes"))}};
-    if (typed) cells.push_back(text_of_row("type", any, "dtype"));
-    if (reduced) cells.push_back(text_of_row("reduction", any, "reduction"));
-    const std::size_t named = microbench::has_rates(*any.data) ? std::string::npos : cells.size();
-    const auto least = out.time ? std::optional{out.time->minimum} : std::nullopt;
-    for (Cell cell : std::vector<Cell>{{"time", time_cell(out)},
-                                       {"±95%", interval_cell(out)},
-                                       {"min", time_cell(least)},
-                                       {"p99", time_cell(value_of(out.p99))},
-                                       {"algbw", bandwidth_cell(out.algbw)},
-                                       {"busbw", bandwidth_cell(out.busbw)},
-                                       {"in place", time_cell(in)},
-                                       {"±95%", interval_cell(in)},
-                                       {"busbw", bandwidth_cell(in.busbw)},
-                                       {"wrong", wrong_cell(pair)},
-                                       {"estimate", time_cell(number_of(*any.data, "estimate"))}}) {
-      cells.push_back(std::move(cell));
-    }
-    table.add(std::move(cells), excuse_of(pair), named);
+    const bool has_rates = microbench::has_rates(*pair.any().data);
+    any.push_back(&pair.any());
+    rated.push_back(has_rates ? any.back() : nullptr);
+    out.push_back(has_rates ? pair.out_of_place : nullptr);
+    in.push_back(has_rates ? pair.in_place : nullptr);
+    wrong.push_back(has_rates ? wrong_of(pair) : Value{});
+    // Wrong elements are left out here, since they have a column of their own.
+    const bool is_half = pair.in_place != nullptr && !microbench::has_rates(*pair.in_place->data);
+    reasons.push_back(!has_rates ? row_excuse(pair.any())
+                      : is_half  ? row_excuse(*pair.in_place)
+                                 : "");
+  }
+  DocumentTable table = table_of<RowReport>(
+      row_metrics(), any,
+      fmt::format("bytes{}{} |", typed ? " dtype" : "", reduced ? " reduction" : ""));
+  add_columns(table,
+              table_of<RowReport>(row_metrics(), out, "time interval least p99 algbw busbw"));
+  DocumentTable in_place = table_of<RowReport>(row_metrics(), in, "time interval busbw");
+  for (DocumentColumn& column : in_place.columns) {
+    if (column.key == "time") column.heading = "in place";
+  }
+  add_columns(table, std::move(in_place));
+  add_column(table, {.key = "wrong", .heading = "wrong", .unit = Unit::count}, std::move(wrong));
+  add_columns(table, table_of<RowReport>(row_metrics(), rated, "estimate *"));
+  table.reasons = std::move(reasons);
+  table.title = group_title(group);
+  const auto& first = *any.front()->data;
+  if (!typed) table.title += ", " + text_of(first, "dtype");
+  if (!reduced && !text_of(first, "reduction").empty()) {
+    table.title += ", " + text_of(first, "reduction");
   }
   return table;
 }
 
-std::vector<TitledTable> gemm_tables(const microbench::BenchReport& bench) {
-  const auto title = [](const results::RowData& row) {
-    const std::string cache = text_of(row, "cache");
-    const std::string sums = text_of(row, "fp8_accumulate");
-    return escape(fmt::format("gemm, {}{}{}", text_of(row, "dtype"),
-                              cache.empty() ? "" : ", " + cache + " caches",
-                              sums.empty() ? "" : fmt::format(", fp8_accumulate {}", sums)));
-  };
-  const auto cells = [](const microbench::RowReport& row) -> std::vector<Cell> {
-    const auto count = [&row](const char* key) { return count_cell(number_of(*row.data, key)); };
-    return {{"m", count("m")},
-            {"n", count("n")},
-            {"k", count("k")},
-            {"batch", count("batch")},
-            {"time", time_cell(row)},
-            {"±95%", interval_cell(row)},
-            {"FLOP/s", rate_cell(row.flops)},
-            {"of ceiling", percent(row.of_ceiling)},
-            {"of datasheet", percent(row.of_peak)},
-            text_of_row("from", row, "origin")};
-  };
-  const auto is_gemm = [](const results::RowData& row) { return text_of(row, "op") == "gemm"; };
-  return row_tables(bench, is_gemm, title, cells, 4);
+std::string gemm_title(const results::RowData& row) {
+  const std::string cache = text_of(row, "cache"), sums = text_of(row, "fp8_accumulate");
+  return fmt::format("gemm, {}{}{}", text_of(row, "dtype"),
+                     cache.empty() ? "" : ", " + cache + " caches",
+                     sums.empty() ? "" : fmt::format(", fp8_accumulate {}", sums));
 }
 
-std::string numa_cell(const results::RowData& row) {
-  const auto node = number_of(row, "numa");  // below 0: placed by the system
-  return node && *node >= 0 ? count_cell(node) : std::string{undefined};
+std::string memory_title(const results::RowData& row) {
+  const std::string together = text_of(row, "together");
+  if (together == "all") return "memory, all ranks at once";
+  return together == "one" ? "memory, one rank alone" : "memory";
 }
 
-std::vector<TitledTable> memory_tables(const microbench::BenchReport& bench) {
-  const auto title = [](const results::RowData& row) -> std::string {
-    const std::string together = text_of(row, "together");
-    if (together == "all") return "memory, all ranks at once";
-    return together == "one" ? "memory, one rank alone" : "memory";
-  };
-  const auto cells = [](const microbench::RowReport& row) -> std::vector<Cell> {
-    return {text_of_row("kind", row, "kind"),
-            {"NUMA", numa_cell(*row.data)},
-            {"moved", size_cell(number_of(*row.data, "bytes"))},
-            {"time", time_cell(row)},
-            {"±95%", interval_cell(row)},
-            {"bandwidth", bandwidth_cell(row.bandwidth)},
-            {"of datasheet", percent(row.of_memory_peak)}};
-  };
-  const auto is_memory = [](const results::RowData& row) { return text_of(row, "op") == "memory"; };
-  return row_tables(bench, is_memory, title, cells, 3);
-}
-
-TitledTable overlap_table(const microbench::BenchReport& bench) {
-  TitledTable table{"overlap: a multiplication and a collective, alone and together"};
-  const auto factor = [](std::optional<double> value) {
-    return value ? fmt::format("{:.2f}x", *value) : std::string{undefined};
-  };
-  const auto interval = [](const std::optional<statistics::Located>& hidden) {
-    if (!hidden || !hidden->lower) return std::string{undefined};
-    return "±" + percent(std::max(*hidden->upper - hidden->value, hidden->value - *hidden->lower));
-  };
+DocumentTable overlap_table(const microbench::BenchReport& bench) {
+  std::vector<const microbench::OverlapReport*> all;
+  std::vector<std::string> reasons;
   for (const microbench::OverlapReport& at : bench.overlaps) {
-    const char* const doubt = at.hidden && !at.hidden_known ? "?" : "";
-    table.add({words_cell("collective", escape(fmt::format("{} {}", at.collective, at.dtype))),
-               {"size", size_cell(at.bytes)},
-               {"m", count_cell(at.m)},
-               {"n", count_cell(at.n)},
-               {"k", count_cell(at.k)},
-               {"gemm", time_cell(at.gemm)},
-               {"collective", time_cell(at.communication)},
-               {"together", time_cell(at.together)},
-               {"gemm slowed", factor(at.gemm_slowdown)},
-               {"collective slowed", factor(at.communication_slowdown)},
-               {"hidden", percent(value_of(at.hidden)) + doubt},
-               {"±95%", interval(at.hidden)}},
-              escape(at.failure.empty() ? at.why_unknown : at.failure));
+    all.push_back(&at);
+    reasons.push_back(at.failure.empty() ? at.why_unknown : at.failure);
   }
+  DocumentTable table = table_of<microbench::OverlapReport>(
+      overlap_metrics(), all,
+      "collective dtype bytes m n k gemm_alone collective_alone together gemm_slowdown "
+      "collective_slowdown hidden_shown hidden_interval *");
+  table.title = "overlap: a multiplication and a collective, alone and together";
+  table.reasons = std::move(reasons);
   return table;
 }
 
-/// Removes the columns that are empty in all rows.
-TitledTable without_empty_columns(TitledTable table) {
-  for (std::size_t column = table.columns.size(); column-- > 0;) {
-    bool empty = !table.rows.empty();
-    bool any = false;
-    for (const Row& row : table.rows) {
-      if (column >= row.cells.size()) continue;
-      any = true;
-      empty = empty && (row.cells[column] == undefined || row.cells[column].empty());
-    }
-    if (!empty || !any) continue;
-    const auto at = static_cast<std::ptrdiff_t>(column);
-    table.columns.erase(table.columns.begin() + at);
-    for (Row& row : table.rows) {
-      if (column < row.cells.size()) row.cells.erase(row.cells.begin() + at);
+constexpr std::size_t largest_matrix = 16;  ///< number of ranks
+
+/// Returns "0.0117", "5.03", "1234": three significant digits, so that slow links do not show as
+/// zeros.
+std::string three_digits(double value) {
+  return value < 99.95 ? fmt::format("{:#.3g}", value) : fmt::format("{:.0f}", value);
+}
+
+/// A quantity that is measured for each pair of ranks; a matrix shows it in one unit.
+struct Quantity {
+  const char* title;
+  std::optional<double> microbench::PairReport::*value;
+  double unit;  ///< the unit of the cells, in SI units
+};
+
+std::vector<DocumentTable> matrices(const PointReport& point) {
+  constexpr Quantity quantities[] = {
+      {"one-way latency in us, from (row) to (column)", &microbench::PairReport::latency, 1e-6},
+      {"bandwidth in GB/s, from (row) to (column)", &microbench::PairReport::bandwidth, 1e9},
+      {"bandwidth of both directions at once in GB/s", &microbench::PairReport::bidirectional,
+       1e9}};
+  std::set<int> ranks;
+  std::map<std::pair<int, int>, const microbench::PairReport*> pairs;
+  for (const microbench::PairReport& pair : point.bench->pairs) {
+    const int src = world_rank(*point.data, pair.src), dst = world_rank(*point.data, pair.dst);
+    ranks.insert({src, dst});
+    pairs[{src, dst}] = &pair;
+  }
+  std::vector<DocumentTable> tables;
+  for (const Quantity& quantity : quantities) {
+    const bool measured = std::ranges::any_of(
+        point.bench->pairs, [&](const auto& pair) { return (pair.*quantity.value).has_value(); });
+    if (!measured || ranks.size() > largest_matrix) continue;
+    DocumentTable& table = tables.emplace_back(DocumentTable{.columns = {{"", "rank", Unit::count}},
+                                                             .title = quantity.title,
+                                                             .width = Width::as_needed});
+    for (const int dst : ranks) table.columns.push_back({"", std::to_string(dst), Unit::count});
+    for (const int src : ranks) {
+      std::vector<Value>& row = table.rows.emplace_back();
+      row.push_back(Json(src));
+      for (const int dst : ranks) {
+        const auto pair = pairs.find({src, dst});
+        const auto value = pair == pairs.end() ? std::nullopt : pair->second->*quantity.value;
+        const bool failed = pair != pairs.end() && !pair->second->failure.empty();
+        row.push_back(std::string{src == dst ? ""
+                                  : value    ? three_digits(*value / quantity.unit)
+                                  : failed   ? "failed"
+                                             : undefined});
+      }
     }
   }
+  return tables;
+}
+
+using microbench::ClassReport;
+
+Metrics<ClassReport> class_metrics() {
+  using enum Unit;
+  using C = ClassReport;
+  static constexpr Metric<ClassReport> all[] = {
+      {"class", "class", text, "",
+       [](const ClassReport& at) -> Value {
+         return at.name.empty() ? std::string{undefined} : at.name;
+       }},
+      {"pairs", "pairs", count, "", member<&C::pairs>},
+      {"latency", "latency", seconds, "", member<&C::latency>},
+      {"bandwidth", "bandwidth", bandwidth, "", member<&C::bandwidth>},
+      {"lowest", "lowest", bandwidth, "", member<&C::lowest>},
+      {"highest", "highest", bandwidth, "", member<&C::highest>},
+      {"bidirectional", "both directions", bandwidth, "", member<&C::bidirectional>},
+  };
+  return all;
+}
+
+DocumentTable class_table(const microbench::BenchReport& bench) {
+  std::vector<const ClassReport*> all;
+  std::vector<Value> shares;
+  const auto fastest = bench.classes.front().bandwidth;
+  for (const ClassReport& at : bench.classes) {
+    all.push_back(&at);
+    const bool known = fastest && at.bandwidth;
+    shares.push_back(number(known ? std::optional{*at.bandwidth / *fastest} : std::nullopt));
+  }
+  DocumentTable table = table_of<ClassReport>(
+      class_metrics(), all, "class pairs latency bandwidth lowest highest bidirectional share *",
+      {{{"share", "of the fastest", Unit::share}, shares}});
+  table.title = "link classes: medians over ordered pairs, the fastest first";
   return table;
 }
+
+bool has_op(const results::RowData& row, std::string_view op) { return text_of(row, "op") == op; }
 
 }  // namespace
 
@@ -220,12 +236,13 @@ std::vector<CollectiveGroup> collective_groups(const microbench::BenchReport& be
   // This map finds the entry of a size quickly, since there are many tables with hundreds of rows
   // each.
   std::map<std::pair<std::size_t, decltype(size_key(bench.rows.front()))>, std::size_t> open;
-  for (const microbench::RowReport& row : bench.rows) {
+  for (const RowReport& row : bench.rows) {
     if (!calibration::is_collective(text_of(*row.data, "op"))) continue;
-    CollectiveGroup wanted = group_of(*row.data);
-    auto place = std::ranges::find_if(
-        groups, [&](const CollectiveGroup& at) { return names(at) == names(wanted); });
-    if (place == groups.end()) place = groups.insert(groups.end(), std::move(wanted));
+    auto place = std::ranges::find_if(groups, [&](const CollectiveGroup& at) {
+      return names_of(*at.first) == names_of(*row.data);
+    });
+    if (place == groups.end())
+      place = groups.insert(groups.end(), {.first = row.data, .sizes = {}});
     const std::pair key{static_cast<std::size_t>(place - groups.begin()), size_key(row)};
     const auto known = open.find(key);
     if (known != open.end() && place_of(place->sizes[known->second], row) == nullptr) {
@@ -238,81 +255,41 @@ std::vector<CollectiveGroup> collective_groups(const microbench::BenchReport& be
   return groups;
 }
 
-std::vector<TitledTable> row_tables(
+std::vector<DocumentTable> row_tables(
     const microbench::BenchReport& bench,
     const std::function<bool(const results::RowData&)>& belongs,
-    const std::function<std::string(const results::RowData&)>& title, const RowCells& cells,
-    std::size_t named) {
-  std::vector<TitledTable> tables;
-  for (const microbench::RowReport& row : bench.rows) {
+    const std::function<std::string(const results::RowData&)>& title, std::string_view keys) {
+  std::vector<std::pair<std::string, std::vector<const RowReport*>>> groups;
+  for (const RowReport& row : bench.rows) {
     if (!belongs(*row.data)) continue;
     const std::string name = title(*row.data);
-    auto place = std::ranges::find(tables, name, &TitledTable::title);
-    if (place == tables.end()) place = tables.insert(tables.end(), TitledTable{name});
-    place->add(cells(row), row_excuse(row), named);
+    auto place = std::ranges::find(groups, name, [](const auto& group) { return group.first; });
+    if (place == groups.end()) place = groups.insert(groups.end(), {name, {}});
+    place->second.push_back(&row);
+  }
+  std::vector<DocumentTable> tables;
+  for (const auto& [name, rows] : groups) {
+    DocumentTable& table = tables.emplace_back(table_of<RowReport>(row_metrics(), rows, keys));
+    table.title = name;
+    for (const RowReport* const row : rows) table.reasons.push_back(row_excuse(*row));
   }
   return tables;
 }
 
-Cell text_of_row(std::string heading, const microbench::RowReport& row, const char* key) {
-  return words_cell(std::move(heading), escape(text_of(*row.data, key)));
-}
-
 std::string group_title(const CollectiveGroup& group) {
-  std::string text = escape(group.op);
-  if (group.members > 0) text += fmt::format(" among {:.0f}", group.members);
-  if (!group.axis.empty()) text += " on " + escape(group.axis);
-  if (group.groups == "one") text += ", one group alone";
-  if (group.groups == "all" && group.axis != "world") text += ", all groups at once";
-  for (const std::string* const name : {&group.implementation, &group.algorithm, &group.protocol}) {
-    if (!name->empty()) text += ", " + escape(*name);
-  }
-  if (!group.registration.empty()) text += ", registration " + escape(group.registration);
-  return text;
-}
-
-std::string time_cell(std::optional<double> seconds) {
-  return seconds ? units::format(units::Seconds{*seconds}) : std::string{undefined};
-}
-
-std::string time_cell(const microbench::RowReport& row) {
-  return time_cell(row.time ? std::optional{row.time->median} : std::nullopt);
-}
-
-std::string interval_cell(const microbench::RowReport& row) {
-  constexpr std::size_t fewest = 6;
-  if (row.time && row.time->lower) {
-    return interval_text(
-        {.value = row.time->median, .lower = row.time->lower, .upper = row.time->upper});
-  }
-  const std::size_t plays = row.data == nullptr ? 0 : row.data->times.size();
-  return plays > 0 && plays < fewest ? fmt::format("n={}: too few", plays) : std::string{undefined};
-}
-
-std::string bandwidth_cell(std::optional<double> bytes_per_second) {
-  return bytes_per_second ? units::format(units::BytesPerSecond{*bytes_per_second})
-                          : std::string{undefined};
-}
-
-std::string rate_cell(std::optional<double> flops) {
-  return flops ? units::format(units::FlopsPerSecond{*flops}) : std::string{undefined};
-}
-
-std::string size_cell(std::optional<double> bytes) {
-  constexpr double most = 9e18;
-  if (!bytes || !(*bytes >= 0) || *bytes > most) return std::string{undefined};
-  return units::format(units::Bytes{static_cast<std::uint64_t>(*bytes)});
-}
-
-std::string count_cell(std::optional<double> count) {
-  return count && std::isfinite(*count) ? fmt::format("{:.0f}", *count) : std::string{undefined};
-}
-
-std::string row_excuse(const microbench::RowReport& row) {
-  if (row.data == nullptr || row.data->status == results::PointStatus::ok) return "";
-  const std::string reason = escape(row.data->reason);
-  return fmt::format("{}: {}", results::name(row.data->status),
-                     reason.empty() ? "no reason was recorded" : reason);
+  const auto part = [&group](const char* key, std::string_view before) {
+    const std::string text = text_of(*group.first, key);
+    return text.empty() ? "" : fmt::format("{}{}", before, text);
+  };
+  const std::string groups = part("groups", "");
+  const double members = number_of(*group.first, "members").value_or(0);
+  std::string text = part("op", "");
+  if (members > 0) text += fmt::format(" among {:.0f}", members);
+  text += part("axis", " on ");
+  if (groups == "one") text += ", one group alone";
+  if (groups == "all" && part("axis", "") != "world") text += ", all groups at once";
+  for (const char* const key : {"implementation", "algorithm", "protocol"}) text += part(key, ", ");
+  return escape(text + part("registration", ", registration "));
 }
 
 std::string bench_title(const PointReport& point) {
@@ -325,22 +302,43 @@ std::string bench_title(const PointReport& point) {
   return escape(fmt::format("{}", fmt::join(parts, ", ")));
 }
 
-std::vector<TitledTable> bench_tables(const PointReport& point) {
-  std::vector<TitledTable> tables;
+std::vector<DocumentTable> pair_tables(const PointReport& point) {
+  std::vector<DocumentTable> tables;
+  if (!point.bench->pairs.empty()) {
+    tables = matrices(point);
+    tables.push_back(class_table(*point.bench));
+  }
+  const auto is_other = [](const results::RowData& row) {
+    const std::string kind = text_of(row, "kind");
+    return has_op(row, "p2p") && kind != "latency" && kind != "bandwidth" &&
+           kind != "bidirectional";
+  };
+  const auto title = [](const results::RowData&) { return "ranks at once"; };
+  std::ranges::move(
+      row_tables(*point.bench, is_other, title, "kind class bytes | time interval bandwidth *"),
+      std::back_inserter(tables));
+  return tables;
+}
+
+std::vector<DocumentTable> bench_tables(const PointReport& point) {
+  std::vector<DocumentTable> tables;
   if (!point.bench) return tables;
-  const auto add = [&](std::vector<TitledTable> more) {
+  const auto add = [&](std::vector<DocumentTable> more) {
     std::ranges::move(more, std::back_inserter(tables));
   };
-  add(gemm_tables(*point.bench));
+  add(row_tables(
+      *point.bench, [](const auto& row) { return has_op(row, "gemm"); }, gemm_title,
+      "m n k batch | time interval flops of_ceiling of_peak * origin"));
   for (const CollectiveGroup& group : collective_groups(*point.bench)) {
     tables.push_back(collective_table(group));
   }
   add(pair_tables(point));
-  add(memory_tables(*point.bench));
+  add(row_tables(
+      *point.bench, [](const auto& row) { return has_op(row, "memory"); }, memory_title,
+      "kind numa bytes | time interval bandwidth of_peak *"));
   tables.push_back(overlap_table(*point.bench));
   add(infer_part_tables(point));
   add(serve_tables(point));
-  for (TitledTable& table : tables) table = without_empty_columns(std::move(table));
   return tables;
 }
 

@@ -6,17 +6,28 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
-#include <iterator>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
-#include "analysis/render/text.hpp"
+#include "analysis/render/cells.hpp"
+#include "analysis/render/render_json.hpp"
 #include "base/text.hpp"
 
+/// Writes an index of runs: as tables, as JSON, and as CSV with a line for each run and experiment.
 namespace isoscale::analysis::render {
 namespace {
+
+using catalog::IndexExperiment;
+using catalog::IndexRun;
+using catalog::IndexTrend;
 
 /// Returns the date of a stored time.
 std::string day(const std::string& created) {
@@ -24,17 +35,51 @@ std::string day(const std::string& created) {
   return escape(created.substr(0, length));
 }
 
+/// Returns "2026-01-02 03:04" from a stored time.
+std::string minute(const std::string& created) {
+  constexpr std::size_t date = 10, time = 5;
+  if (created.size() < date + 1 + time) return created;
+  return created.substr(0, date) + " " + created.substr(date + 1, time);
+}
+
+constexpr std::size_t short_id = 12;  ///< characters of a run's id in tables
+
+Metrics<IndexRun> index_run_metrics() {
+  using enum Unit;
+  using R = IndexRun;
+  static constexpr Metric<IndexRun> all[] = {
+      {"~began", "began", text, "", member<&R::created, minute>},
+      {"~run", "run", text, "", [](auto& run) { return words(run.id.substr(0, short_id)); }},
+      {"~isoscale", "Isoscale", text, "",
+       [](auto& run) { return words(run.isoscale_version + " " + run.git_hash); }},
+      {"~status", "status", text, "",
+       [](auto& run) { return words(run.complete ? "complete" : "partial"); }},
+      {"~ranks", "ranks", count, "", member<&R::ranks>},
+      {"~nodes", "nodes", count, "", member<&R::nodes>},
+      {"~points_ok", "points ok", count, "",
+       [](auto& run) { return words(fmt::format("{} of {}", run.ok_points, run.points)); }},
+      {"~file", "file", text, "", member<&R::file>},
+      {"ended", "", text, "", member<&R::ended>},
+      {"git_hash", "", text, "", member<&R::git_hash>},
+      {"ranks_per_node", "", text, "",
+       [](const IndexRun& run) -> Value {
+         if (run.most_per_node <= 0) return {};
+         return Json{{"fewest", run.fewest_per_node}, {"most", run.most_per_node}};
+       }},
+      {"machine", "", text, ""},
+      {"hosts", "", text, "", plain<&R::hosts>},
+      {"cpu", "", text, "", member<&R::cpu>},
+      {"gpu", "", text, "", member<&R::gpu>},
+      {"cores", "", count, "", member<&R::cores>},
+  };
+  return all;
+}
+
 std::string rate(double value, const std::string& unit) {
-  const std::string text = count_text(value);
-  return unit.empty() ? text : text + " " + escape(unit);
+  return count_text(value) + (unit.empty() ? "" : " " + unit);
 }
 
-std::string verified_text(const std::optional<bool>& verified) {
-  if (!verified) return std::string{undefined};
-  return *verified ? "yes" : "NO";
-}
-
-std::string points_text(const catalog::IndexExperiment& of) {
+std::string points_text(const IndexExperiment& of) {
   std::vector<std::string> parts;
   for (const auto& [count, what] :
        {std::pair{of.ok, "ok"}, {of.failed, "failed"}, {of.skipped, "skipped"}}) {
@@ -43,16 +88,62 @@ std::string points_text(const catalog::IndexExperiment& of) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string labels_text(const std::vector<std::string>& labels) {
-  return escape(fmt::format("{}", fmt::join(labels, ", ")));
+Metrics<IndexExperiment> index_experiment_metrics() {
+  using enum Unit;
+  using E = IndexExperiment;
+  static constexpr Metric<IndexExperiment> all[] = {
+      {"fingerprint", "", text, "", plain<&E::fingerprint>},
+      {"micro_benchmark", "", text, "", plain<&E::is_bench>},
+      {"points", "", text, "",
+       [](const IndexExperiment& of) -> Value {
+         return Json{{"ok", of.ok}, {"failed", of.failed}, {"skipped", of.skipped}};
+       }},
+      {"ranks", "on ranks", count, "", member<&E::ranks>},
+      {"nodes", "nodes", count, "", member<&E::nodes>},
+      {"throughput", "", text, "",
+       [](const IndexExperiment& of) -> Value {
+         return Json{{"value", number_or_null(of.throughput)}, {"unit", text_or_null(of.unit)}};
+       }},
+      {"~rate", "throughput", share, "",
+       [](auto& of) { return words(of.throughput ? rate(*of.throughput, of.unit) : ""); }},
+      {"baseline", "", count, "", member<&E::baseline>},
+      {"efficiency", "efficiency", share, "", member<&E::efficiency>},
+      {"verified", "verified", share, "", member<&E::verified>},
+      {"~points_text", "points", text, "", member<points_text>},
+      {"labels", "labels", text, "", plain<&E::labels>},
+  };
+  return all;
+}
+
+Metrics<IndexTrend> index_trend_metrics() {
+  using enum Unit;
+  using T = IndexTrend;
+  static constexpr Metric<IndexTrend> all[] = {
+      {"fingerprint", "", text, "", plain<&T::fingerprint>},
+      {"title", "experiment", text, "", plain<&T::title>},
+      {"ranks", "ranks", count, "", member<&T::ranks>},
+      {"unit", "", text, "", member<&T::unit>},
+      {"runs", "runs", count, "", [](auto& at) { return Value{Json(at.runs.size())}; }},
+      {"from", "", text},
+      {"to", "", text},
+      {"first", "first", prefixed, "", plain<&T::first>},
+      {"last", "last", prefixed, "", plain<&T::last>},
+      {"median", "", prefixed, "", plain<&T::median>},
+      {"~median_rate", "median", share, "",
+       [](auto& at) { return words(rate(at.median, at.unit)); }},
+      {"min", "least", prefixed, "", plain<&T::minimum>},
+      {"max", "most", prefixed, "", plain<&T::maximum>},
+      {"spread", "range", share, "", member<&T::spread>},
+  };
+  return all;
 }
 
 /// Merges all micro-benchmarks of a run into one entry.
-catalog::IndexExperiment joined(const std::vector<const catalog::IndexExperiment*>& benches) {
-  catalog::IndexExperiment all;
+IndexExperiment together(const std::vector<const IndexExperiment*>& benches) {
+  IndexExperiment all;
   std::set<std::string> labels;
   all.verified = true;
-  for (const catalog::IndexExperiment* const of : benches) {
+  for (const IndexExperiment* const of : benches) {
     all.ok += of->ok;
     all.failed += of->failed;
     all.skipped += of->skipped;
@@ -67,123 +158,153 @@ catalog::IndexExperiment joined(const std::vector<const catalog::IndexExperiment
   return all;
 }
 
-std::string short_id(const std::string& id) {
-  constexpr std::size_t length = 12;
-  return escape(id.substr(0, length));
-}
+/// A run with one of its experiments in a table.
+struct Line {
+  std::size_t run = 0;  ///< index in the index
+  const IndexExperiment* experiment = nullptr;
+};
 
-/// Returns "2026-01-02 03:04" from a stored time.
-std::string minute(const std::string& created) {
-  constexpr std::size_t date = 10, time = 5;
-  if (created.size() < date + 1 + time) return escape(created);
-  return escape(created.substr(0, date) + " " + created.substr(date + 1, time));
-}
-
-/// Returns the cells that identify a run, followed by `rest`.
-std::vector<Cell> cells_of(const catalog::Index& index, std::size_t at, Numbered numbered,
-                           std::vector<Cell> rest) {
-  const catalog::IndexRun& run = index.runs[at];
-  std::vector<Cell> cells;
-  if (numbered == Numbered::as_launches) cells.push_back({"launch", std::to_string(at + 1)});
-  cells.push_back(words_cell("began", minute(run.created)));
-  cells.push_back(words_cell("run", short_id(run.id)));
-  std::ranges::move(rest, std::back_inserter(cells));
-  return cells;
-}
-
-std::string number_text(const std::optional<int>& value) {
-  return value ? std::to_string(*value) : std::string{undefined};
-}
-
-/// Returns the table of a machine's runs, by date.
-TitledTable run_table(const catalog::Index& index, const catalog::IndexMachine& machine,
-                      Numbered numbered) {
-  TitledTable table{escape(machine.name)};
-  if (!machine.hosts.empty()) table.title += ": " + escape(catalog::shorten_hosts(machine.hosts));
-  for (const std::size_t at : machine.runs) {
-    const catalog::IndexRun& run = index.runs[at];
-    table.add(cells_of(index, at, numbered,
-                       {words_cell("Isoscale", escape(run.isoscale_version + " " + run.git_hash)),
-                        words_cell("status", run.complete ? "complete" : "partial"),
-                        {"ranks", std::to_string(run.ranks)},
-                        {"nodes", std::to_string(run.nodes)},
-                        {"points ok", fmt::format("{} of {}", run.ok_points, run.points)},
-                        words_cell("file", escape(run.file))}));
+/// Returns a table with a row for each line: its launch, when and what ran, and then these metrics
+/// of runs and of experiments, and other columns beside the latter.
+DocumentTable table_of_lines(const catalog::Index& index, const std::vector<Line>& lines,
+                             Numbered numbered, std::string title, std::string_view of_runs,
+                             std::string_view of_experiments,
+                             const std::vector<OtherColumn>& others = {}) {
+  std::vector<const IndexRun*> runs;
+  std::vector<const IndexExperiment*> experiments;
+  std::vector<Value> launches;
+  for (const Line& line : lines) {
+    runs.push_back(&index.runs[line.run]);
+    experiments.push_back(line.experiment);
+    launches.push_back(numbered == Numbered::as_launches ? Value{Json(line.run + 1)} : Value{});
   }
+  DocumentTable table =
+      table_of<IndexRun>(index_run_metrics(), runs, fmt::format("launch {}", of_runs),
+                         {{{"launch", "launch", Unit::count}, launches}});
+  add_columns(table, table_of<IndexExperiment>(index_experiment_metrics(), experiments,
+                                               of_experiments, others));
+  table.title = std::move(title);
   return table;
 }
 
-std::vector<TitledTable> experiment_tables(const catalog::Index& index,
-                                           const catalog::IndexMachine& machine,
-                                           Numbered numbered) {
+/// Returns the table of a machine's runs, by date.
+DocumentTable run_table(const catalog::Index& index, const catalog::IndexMachine& machine,
+                        Numbered numbered) {
+  std::vector<Line> lines;
+  for (const std::size_t at : machine.runs) lines.push_back({.run = at});
+  const std::string hosts =
+      machine.hosts.empty() ? "" : ": " + catalog::shorten_hosts(machine.hosts);
+  return table_of_lines(index, lines, numbered, machine.name + hosts,
+                        "began run isoscale status ranks nodes points_ok file", "*");
+}
+
+std::vector<DocumentTable> experiment_tables(const catalog::Index& index,
+                                             const catalog::IndexMachine& machine,
+                                             Numbered numbered) {
   std::vector<Experiment> experiments;
+  std::vector<std::vector<Line>> lines;
   std::map<std::string, std::size_t> place;  // by fingerprint
   for (const std::size_t at : machine.runs) {
-    for (const catalog::IndexExperiment& of : index.runs[at].experiments) {
-      if (of.is_bench || !place.try_emplace(of.fingerprint, experiments.size()).second) continue;
-      experiments.push_back(of.experiment);
+    for (const IndexExperiment& of : index.runs[at].experiments) {
+      if (of.is_bench) continue;
+      if (place.try_emplace(of.fingerprint, experiments.size()).second) {
+        experiments.push_back(of.experiment);
+        lines.emplace_back();
+      }
+      lines[place.at(of.fingerprint)].push_back({.run = at, .experiment = &of});
     }
   }
-  std::vector<TitledTable> tables;
-  for (const std::string& title : titles(experiments)) tables.push_back({escape(title)});
-  for (const std::size_t at : machine.runs) {
-    for (const catalog::IndexExperiment& of : index.runs[at].experiments) {
-      if (of.is_bench) continue;
-      tables[place.at(of.fingerprint)].add(cells_of(
-          index, at, numbered,
-          {{"on ranks", number_text(of.ranks)},
-           {"nodes", number_text(of.nodes)},
-           {"throughput", of.throughput ? rate(*of.throughput, of.unit) : std::string{undefined}},
-           {"efficiency", percent(of.efficiency)},
-           {"verified", verified_text(of.verified)},
-           words_cell("points", points_text(of)),
-           words_cell("labels", labels_text(of.labels))}));
-    }
+  std::vector<DocumentTable> tables;
+  for (const std::string& title : titles(experiments)) {
+    tables.push_back(table_of_lines(index, lines[tables.size()], numbered, title, "began run",
+                                    "ranks nodes rate efficiency verified points_text labels"));
   }
   return tables;
 }
 
 /// Returns a table with one row for the micro-benchmarks of each run; it has no rows if there are
 /// none.
-TitledTable bench_table(const catalog::Index& index, const catalog::IndexMachine& machine,
-                        Numbered numbered) {
-  TitledTable table{"micro-benchmarks"};
+DocumentTable bench_table(const catalog::Index& index, const catalog::IndexMachine& machine,
+                          Numbered numbered) {
+  std::vector<std::size_t> runs;
+  std::vector<IndexExperiment> all;
+  std::vector<Value> names_of;
   for (const std::size_t at : machine.runs) {
-    std::vector<const catalog::IndexExperiment*> benches;
+    std::vector<const IndexExperiment*> benches;
     std::set<std::string> names;
-    for (const catalog::IndexExperiment& of : index.runs[at].experiments) {
+    for (const IndexExperiment& of : index.runs[at].experiments) {
       if (!of.is_bench) continue;
       benches.push_back(&of);
-      names.insert(escape(of.experiment.workload));
+      names.insert(of.experiment.workload);
     }
     if (benches.empty()) continue;
-    const catalog::IndexExperiment all = joined(benches);
-    table.add(cells_of(index, at, numbered,
-                       {{"on ranks", number_text(all.ranks)},
-                        {"nodes", number_text(all.nodes)},
-                        {"verified", verified_text(all.verified)},
-                        words_cell("points", points_text(all)),
-                        words_cell("of", fmt::format("{}", fmt::join(names, ", "))),
-                        words_cell("labels", labels_text(all.labels))}));
+    runs.push_back(at);
+    all.push_back(together(benches));
+    names_of.push_back(words(fmt::format("{}", fmt::join(names, ", "))));
   }
+  std::vector<Line> lines;
+  for (const IndexExperiment& of : all) {
+    lines.push_back({.run = runs[lines.size()], .experiment = &of});
+  }
+  return table_of_lines(index, lines, numbered, "micro-benchmarks", "began run",
+                        "ranks nodes verified points_text names labels",
+                        {{{"names", "of"}, names_of}});
+}
+
+DocumentTable trend_table(const catalog::IndexMachine& machine) {
+  std::vector<const IndexTrend*> trends;
+  for (const IndexTrend& trend : machine.trends) {
+    if (trend.runs.size() >= 2) trends.push_back(&trend);
+  }
+  DocumentTable table = table_of<IndexTrend>(index_trend_metrics(), trends, "");
+  table.title = "throughput over time";
   return table;
 }
 
-TitledTable trend_table(const catalog::IndexMachine& machine) {
-  TitledTable table{"throughput over time"};
-  for (const catalog::IndexTrend& trend : machine.trends) {
-    if (trend.runs.size() < 2) continue;
-    table.add({words_cell("experiment", escape(trend.title)),
-               {"ranks", std::to_string(trend.ranks)},
-               {"runs", std::to_string(trend.runs.size())},
-               {"first", rate(trend.first, "")},
-               {"last", rate(trend.last, "")},
-               {"median", rate(trend.median, trend.unit)},
-               {"least", rate(trend.minimum, "")},
-               {"most", rate(trend.maximum, "")},
-               {"range", percent(trend.spread)}});
+constexpr std::string_view index_run_columns =
+    "run=id file created ended isoscale_version git_hash device machine cpu gpu cores "
+    "hosts=hosts_text run_status=status run_ranks=ranks run_nodes=nodes";
+constexpr std::string_view index_experiment_columns =
+    "kind workload model dtype scaling placement options experiment=fingerprint "
+    "points_ok=points/ok points_failed=points/failed points_skipped=points/skipped ranks nodes "
+    "throughput=throughput/value throughput_unit=throughput/unit baseline efficiency verified "
+    "labels";
+
+Json experiment_json(const IndexExperiment& of) {
+  Json object = experiment_head_json(of.experiment);
+  object.update(object_of<IndexExperiment>(index_experiment_metrics(), of));
+  return object;
+}
+
+/// Returns the entry of a run, without its experiments.
+Json run_json(const IndexRun& run, const std::string& machine) {
+  Json object = run_head_json(run, run.file);
+  object.update(object_of<IndexRun>(index_run_metrics(), run));
+  object["machine"] = machine;
+  return object;
+}
+
+Json trend_json(const catalog::Index& index, const IndexTrend& trend) {
+  Json object = object_of<IndexTrend>(index_trend_metrics(), trend);
+  object["runs"] = Json::array();
+  for (const std::size_t at : trend.runs) object["runs"].push_back(index.runs[at].id);
+  object["from"] = index.runs[trend.runs.front()].created;
+  object["to"] = index.runs[trend.runs.back()].created;
+  return object;
+}
+
+Json machines_json(const catalog::Index& index) {
+  Json rows = Json::array();
+  for (const catalog::IndexMachine& machine : index.machines) {
+    Json runs = Json::array(), trends = Json::array();
+    for (const std::size_t at : machine.runs) runs.push_back(index.runs[at].id);
+    for (const IndexTrend& trend : machine.trends) trends.push_back(trend_json(index, trend));
+    rows.push_back({{"name", machine.name},
+                    {"hosts", machine.hosts},
+                    {"runs", runs},
+                    {"throughput_over_time", trends}});
   }
-  return table;
+  return rows;
 }
 
 }  // namespace
@@ -199,9 +320,9 @@ std::string index_headline(const catalog::Index& index, Numbered numbered) {
                      begin == end ? begin : begin + " to " + end);
 }
 
-std::vector<TitledTable> index_tables(const catalog::Index& index,
-                                      const catalog::IndexMachine& machine, Numbered numbered) {
-  std::vector<TitledTable> tables = experiment_tables(index, machine, numbered);
+std::vector<DocumentTable> index_tables(const catalog::Index& index,
+                                        const catalog::IndexMachine& machine, Numbered numbered) {
+  std::vector<DocumentTable> tables = experiment_tables(index, machine, numbered);
   tables.insert(tables.begin(), run_table(index, machine, numbered));
   tables.push_back(bench_table(index, machine, numbered));
   tables.push_back(trend_table(machine));
@@ -225,6 +346,71 @@ std::vector<std::string> index_key() {
       "Over time: at that count, by date, without points labelled oversubscribed, shared-gpu or "
       "injected.",
       "Whether a change is established: isoscale compare."};
+}
+
+Json index_json(const catalog::Index& index) {
+  // The runs stay in the order given; they are not grouped by machine.
+  std::vector<std::string> machines(index.runs.size());
+  for (const catalog::IndexMachine& machine : index.machines) {
+    for (const std::size_t at : machine.runs) machines[at] = machine.name;
+  }
+  Json runs = Json::array(), unreadable = Json::array();
+  for (std::size_t i = 0; i < index.runs.size(); ++i) {
+    runs.push_back(run_json(index.runs[i], machines[i]));
+    Json& experiments = runs.back()["experiments"] = Json::array();
+    for (const IndexExperiment& of : index.runs[i].experiments) {
+      experiments.push_back(experiment_json(of));
+    }
+  }
+  for (const catalog::Unreadable& file : index.unreadable) {
+    unreadable.push_back({{"file", file.file}, {"reason", file.reason}});
+  }
+  return {{"index", runs}, {"machines", machines_json(index)}, {"unreadable", unreadable}};
+}
+
+Json index_report_json(const IndexReport& report) {
+  // The objects of the runs have no key for points, so that readers do not conclude that the runs
+  // have no points.
+  Json runs = Json::array();
+  for (const IndexRun& run : report.index.runs) runs.push_back(run_head_json(run, run.file));
+  Json object{{"schema_version", report_schema_version},
+              {"runs", runs},
+              {"curves", Json::array()},
+              {"warnings", report.warnings},
+              {"index_only", true}};
+  object.update(index_json(report.index));
+  return object;
+}
+
+std::string render_index_json(const IndexReport& report) {
+  return dumped(index_report_json(report));
+}
+
+std::string render_index_csv(const IndexReport& report) {
+  const auto cells_of = [](const Json& run, const Json& experiment) {
+    std::vector<CsvCell> cells;
+    add_csv_cells(cells, run, index_run_columns);
+    add_csv_cells(cells, experiment, index_experiment_columns);
+    return cells;
+  };
+  std::string text = csv_heading(cells_of({}, {}));
+  for (const catalog::IndexMachine& machine : report.index.machines) {
+    for (const std::size_t at : machine.runs) {
+      const IndexRun& run = report.index.runs[at];
+      Json line = run_json(run, machine.name);
+      line["hosts_text"] = catalog::shorten_hosts(run.hosts);
+      std::vector<IndexExperiment> experiments = run.experiments;
+      if (experiments.empty()) experiments.emplace_back();
+      for (const IndexExperiment& of : experiments) {
+        Json experiment = experiment_json(of);
+        experiment["kind"] = run.experiments.empty() ? "none"
+                             : of.is_bench           ? "micro-benchmark"
+                                                     : "curve";
+        text += csv_values(cells_of(line, experiment));
+      }
+    }
+  }
+  return text;
 }
 
 }  // namespace isoscale::analysis::render

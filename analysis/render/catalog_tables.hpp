@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "analysis/catalog/index.hpp"
-#include "analysis/render/cells.hpp"
-#include "analysis/render/text_and_markdown.hpp"
+#include "analysis/render/document.hpp"
 
-/// Builds the tables of an index of runs; all their text is escaped.
+/// Builds the tables of an index of runs.
 namespace isoscale::analysis::render {
 
 /// Says whether the rest of the report refers to runs as numbered launches, in the order given.
@@ -21,9 +20,9 @@ enum class Numbered : std::uint8_t { no, as_launches };
 
 /// Returns the tables of one machine: its runs, and the trend of the throughput of experiments that
 /// at least two runs measured. A table may have no rows.
-[[nodiscard]] std::vector<TitledTable> index_tables(const catalog::Index& index,
-                                                    const catalog::IndexMachine& machine,
-                                                    Numbered numbered);
+[[nodiscard]] std::vector<DocumentTable> index_tables(const catalog::Index& index,
+                                                      const catalog::IndexMachine& machine,
+                                                      Numbered numbered);
 
 /// Returns a warning for each file from which no run could be read.
 [[nodiscard]] Facts index_warnings(const catalog::Index& index);

@@ -55,10 +55,6 @@ std::string percent(std::optional<double> ratio) {
   return ratio ? units::format_percent(*ratio) : std::string{undefined};
 }
 
-std::string fixed(std::optional<double> value) {
-  return value ? fmt::format("{:.2f}", *value) : std::string{undefined};
-}
-
 std::string step_time(const PointReport& point) {
   if (!point.step_time) return std::string{undefined};
   const std::string time = units::format(units::Seconds{point.step_time->median});
@@ -110,10 +106,6 @@ std::string few_steps_text(const PointReport& point) {
       steps_text(point), point.steps == 1 ? "s" : "");
 }
 
-std::string throughput(const PointReport& point) {
-  return point.throughput ? count_text(*point.throughput) : std::string{undefined};
-}
-
 std::string throughput_unit(const Curve& curve) {
   const auto grows = [](const PointReport& point) {
     return std::abs(point.work_growth - 1) > 1e-9;
@@ -124,10 +116,6 @@ std::string throughput_unit(const Curve& curve) {
     return (scaled ? "scaled " : "") + escape(point.data->throughput_unit);
   }
   return "throughput";
-}
-
-std::string flops_per_rank(const PointReport& point) {
-  return point.flops_per_rank ? count_text(*point.flops_per_rank) : std::string{undefined};
 }
 
 std::string share(const PointReport& point, double breakdown::Breakdown::*part) {

@@ -30,7 +30,6 @@ struct Category {
 /// Returns "12.1 k": a number with a prefix, without a unit.
 [[nodiscard]] std::string count_text(double value);
 [[nodiscard]] std::string percent(std::optional<double> ratio);
-[[nodiscard]] std::string fixed(std::optional<double> value);  ///< two decimals
 /// Returns the median step time: "6.54 s", or "6.54 s (1 step)" for a point with the label
 /// few-steps.
 [[nodiscard]] std::string step_time(const PointReport& point);
@@ -46,9 +45,7 @@ struct Category {
 [[nodiscard]] std::optional<statistics::Located> speedup_of(const PointReport& point);
 /// Returns an explanation of the label few-steps; "" if the point does not have the label.
 [[nodiscard]] std::string few_steps_text(const PointReport& point);
-[[nodiscard]] std::string throughput(const PointReport& point);  ///< "83.2 k", without the unit
 [[nodiscard]] std::string throughput_unit(const Curve& curve);
-[[nodiscard]] std::string flops_per_rank(const PointReport& point);  ///< "12.1 G", without the unit
 [[nodiscard]] std::string share(const PointReport& point, double breakdown::Breakdown::*part);
 /// Returns one part of `parts` (the breakdown of the step or of a place in it) as a share of the
 /// whole step. "≥" precedes a share of which only a lower bound is known. "≤" precedes the share of

@@ -37,37 +37,26 @@ std::string ranks_heading(const PointReport& point) {
   return base::counted(point.data->ranks, "rank");
 }
 
-/// Builds a table with one column for each point, headed by its rank count, and a named row for
-/// each figure.
-class ByRanks {
- public:
-  ByRanks(std::string title, Points points)
-      : points_(std::move(points)),
-        table_{.title = std::move(title) + of_launches(points_),
-               .columns = {{"", Align::left}},
-               .rows = {}} {
-    for (const PointReport* const point : points_) {
-      table_.columns.push_back({ranks_heading(*point)});
-    }
-  }
+/// A named row of by_ranks(), with the text of its cell for a point.
+using RankRow = std::pair<std::string, std::function<std::string(const PointReport&)>>;
 
-  ByRanks& add(std::string name, const std::function<std::string(const PointReport&)>& cell) {
-    Row row{.cells = {std::move(name)}};
-    for (const PointReport* const point : points_) row.cells.push_back(cell(*point));
-    table_.rows.push_back(std::move(row));
-    return *this;
+/// Returns a table with one column for each point, headed by its rank count, and a row for each
+/// figure; no rows if there are no points.
+DocumentTable by_ranks(const std::string& title, const Points& points,
+                       const std::vector<RankRow>& rows) {
+  DocumentTable table{
+      .columns = {{}}, .title = title + of_launches(points), .width = Width::as_needed};
+  if (points.empty()) return table;
+  for (const PointReport* const point : points) {
+    table.columns.push_back({"", ranks_heading(*point), Unit::share});
   }
-  [[nodiscard]] const Points& points() const { return points_; }
-  /// Returns the table, which has no rows if there are no points.
-  [[nodiscard]] TitledTable take() {
-    if (points_.empty()) table_.rows.clear();
-    return std::move(table_);
+  for (const auto& [name, cell] : rows) {
+    std::vector<Value>& row = table.rows.emplace_back();
+    row.push_back(name);
+    for (const PointReport* const point : points) row.push_back(cell(*point));
   }
-
- private:
-  Points points_;
-  TitledTable table_;
-};
+  return table;
+}
 
 constexpr int most_replicas = 12;  ///< rows of the table
 
@@ -91,19 +80,19 @@ std::optional<double> utilisation(const PointReport& point, int replica) {
 }
 
 /// Returns the utilisation of replicas that were given different shares of the batch.
-TitledTable replica_table(const Curve& curve) {
-  ByRanks table{"utilisation of replicas, compute over step",
-                points_with(curve, [](const PointReport& point) {
-                  return point.breakdown.mean && point.data->mesh.dp > 1 &&
-                         asks_for(point, "partition", "equal");
-                })};
+DocumentTable replica_table(const Curve& curve) {
+  const Points points = points_with(curve, [](const PointReport& point) {
+    return point.breakdown.mean && point.data->mesh.dp > 1 && asks_for(point, "partition", "equal");
+  });
   int most = 0;
-  for (const PointReport* const point : table.points()) most = std::max(most, point->data->mesh.dp);
+  for (const PointReport* const point : points) most = std::max(most, point->data->mesh.dp);
+  std::vector<RankRow> rows;
   for (int replica = 0; replica < std::min(most, most_replicas); ++replica) {
-    table.add(fmt::format("replica {}", replica),
-              [replica](const PointReport& point) { return percent(utilisation(point, replica)); });
+    rows.emplace_back(fmt::format("replica {}", replica), [replica](const PointReport& point) {
+      return percent(utilisation(point, replica));
+    });
   }
-  return table.take();
+  return by_ranks("utilisation of replicas, compute over step", points, rows);
 }
 
 /// Returns a time as a share of the point's traced step.
@@ -114,43 +103,42 @@ std::string of_step(const PointReport& at, const std::optional<double>& seconds)
 
 /// Returns the table of the pipeline bubble compared with its formula, and of the time of a message
 /// between stages.
-TitledTable pipeline_table(const Curve& curve) {
+DocumentTable pipeline_table(const Curve& curve) {
   const auto time = [](double breakdown::HandOverTimes::*part) {
     return [part](const PointReport& at) {
       const auto& times = at.pipeline->hand_over;
       return times ? units::format(units::Seconds{(*times).*part}) : std::string{undefined};
     };
   };
-  return ByRanks{"pipeline, share of the traced step",
-                 points_with(curve, [](const PointReport& at) { return at.pipeline.has_value(); })}
-      .add("bubble, measured",
-           [](const PointReport& at) {
-             const bool known = at.breakdown.mean && at.breakdown.bubble_known;
-             return of_step(at, known ? std::optional{at.breakdown.mean->bubble} : std::nullopt);
-           })
-      .add("bubble of the schedule, equal ranks",
-           [](const PointReport& at) { return of_step(at, at.breakdown.schedule_bubble); })
-      .add("bubble by the schedule's formula",
-           [](const PointReport& at) { return percent(at.pipeline->formula_bubble); })
-      .add("hand-over of a microbatch, median", time(&breakdown::HandOverTimes::median))
-      .add("hand-over, 90th percentile", time(&breakdown::HandOverTimes::p90))
-      .take();
+  return by_ranks(
+      "pipeline, share of the traced step",
+      points_with(curve, [](const PointReport& at) { return at.pipeline.has_value(); }),
+      {{"bubble, measured",
+        [](const PointReport& at) {
+          const bool known = at.breakdown.mean && at.breakdown.bubble_known;
+          return of_step(at, known ? std::optional{at.breakdown.mean->bubble} : std::nullopt);
+        }},
+       {"bubble of the schedule, equal ranks",
+        [](const PointReport& at) { return of_step(at, at.breakdown.schedule_bubble); }},
+       {"bubble by the schedule's formula",
+        [](const PointReport& at) { return percent(at.pipeline->formula_bubble); }},
+       {"hand-over of a microbatch, median", time(&breakdown::HandOverTimes::median)},
+       {"hand-over, 90th percentile", time(&breakdown::HandOverTimes::p90)}});
 }
 
 /// Returns the table of copies from and to host memory, and of how much of them overlaps with
 /// computation.
-TitledTable copies_table(const Curve& curve) {
+DocumentTable copies_table(const Curve& curve) {
   const auto part = [](double breakdown::Breakdown::*of) {
     return [of](const PointReport& at) { return of_step(at, (*at.breakdown.mean).*of); };
   };
-  return ByRanks{"copies of offloaded states, share of the traced step",
-                 points_with(curve,
-                             [](const PointReport& at) {
-                               return at.breakdown.mean && asks_for(at, "offload", "none");
-                             })}
-      .add("hidden under computation", part(&breakdown::Breakdown::hidden_copies))
-      .add("exposed", part(&breakdown::Breakdown::copies))
-      .take();
+  return by_ranks("copies of offloaded states, share of the traced step",
+                  points_with(curve,
+                              [](const PointReport& at) {
+                                return at.breakdown.mean && asks_for(at, "offload", "none");
+                              }),
+                  {{"hidden under computation", part(&breakdown::Breakdown::hidden_copies)},
+                   {"exposed", part(&breakdown::Breakdown::copies)}});
 }
 
 constexpr std::size_t most_layers = 12, most_gemm_shapes = 12;  ///< rows of a table
@@ -196,91 +184,87 @@ bool is_nothing(const Points& points, const std::string& cause) {
   });
 }
 
-TitledTable waterfall_table(const Curve& curve) {
-  ByRanks table{
-      "lost time, from ideal to measured, share of the step",
-      points_with(curve, [](const PointReport& at) { return at.causes.waterfall.has_value(); })};
-  const auto row = [&table](const std::string& name,
-                            const std::function<std::string(const efficiency::Waterfall&)>& cell) {
-    table.add(name, [&cell](const PointReport& at) { return cell(*at.causes.waterfall); });
+DocumentTable waterfall_table(const Curve& curve) {
+  using Cell = std::function<std::string(const efficiency::Waterfall&)>;
+  const Points points =
+      points_with(curve, [](const PointReport& at) { return at.causes.waterfall.has_value(); });
+  std::vector<RankRow> rows;
+  const auto row = [&rows](std::string name, Cell cell) {
+    rows.emplace_back(std::move(name), [cell = std::move(cell)](const PointReport& at) {
+      return cell(*at.causes.waterfall);
+    });
   };
   const auto time = [](double seconds) { return units::format(units::Seconds{seconds}); };
   row("ideal step", [&](const efficiency::Waterfall& at) { return time(at.ideal); });
-  std::vector<std::string> causes = causes_of(table.points());
+  std::vector<std::string> causes = causes_of(points);
   // No cause explains the difference between traced and untraced steps, so it comes before the
   // causes.
   std::ranges::stable_partition(causes, [](const auto& at) { return at == untraced_cause; });
   for (const std::string& cause : causes) {
-    if (is_nothing(table.points(), cause)) continue;
-    row("  " + cause, [&](const efficiency::Waterfall& at) { return loss_cell(at, cause); });
+    if (is_nothing(points, cause)) continue;
+    row("  " + cause, [cause](const efficiency::Waterfall& at) { return loss_cell(at, cause); });
   }
   row("  all lost",
       [](const efficiency::Waterfall& at) { return percent(1 - at.ideal / at.measured); });
   row("measured step", [&](const efficiency::Waterfall& at) { return time(at.measured); });
-  return table.take();
+  return by_ranks("lost time, from ideal to measured, share of the step", points, rows);
 }
 
-TitledTable pop_table(const Curve& curve) {
-  const auto part = [](auto of) {
-    return [of](const PointReport& at) { return percent((*at.causes.pop).*of); };
-  };
-  return ByRanks{
+DocumentTable pop_table(const Curve& curve) {
+  std::vector<RankRow> rows;
+  for (const Metric<efficiency::Pop>& metric : pop_metrics()) {
+    rows.emplace_back(std::string{metric.heading}, [&metric](const PointReport& at) {
+      return text_of(value_of(metric, *at.causes.pop), metric.unit);
+    });
+  }
+  return by_ranks(
       "efficiencies, each the product of those below it",
-      points_with(curve, [](const PointReport& at) { return at.causes.pop.has_value(); })}
-      .add("global", part(&efficiency::Pop::global))
-      .add("├ parallel", part(&efficiency::Pop::parallel))
-      .add("│ ├ load balance", part(&efficiency::Pop::load_balance))
-      .add("│ └ communication", part(&efficiency::Pop::communication))
-      .add("│   ├ serialisation", part(&efficiency::Pop::serialisation))
-      .add("│   └ transfer", part(&efficiency::Pop::transfer))
-      .add("└ computation scalability", part(&efficiency::Pop::computation_scalability))
-      .add("  ├ work (FLOP)", part(&efficiency::Pop::work_scalability))
-      .add("  └ speed (FLOP/s)", part(&efficiency::Pop::speed_scalability))
-      .take();
+      points_with(curve, [](const PointReport& at) { return at.causes.pop.has_value(); }), rows);
+}
+
+/// Keeps the first `most` rows, and adds how many more there are.
+DocumentTable first_rows(DocumentTable table, std::size_t most) {
+  const std::size_t rows = table.rows.size();
+  if (rows <= most) return table;
+  table.rows.resize(most + 1);
+  table.rows.back() = std::vector<Value>(table.columns.size(), std::string{});
+  table.rows.back().front() = fmt::format("and {} more (--format json)", rows - most);
+  return table;
 }
 
 /// Returns a table with a row for each place in the program: its share of the step, and its time by
 /// category. `places` maps each place to its breakdown.
 template <class Places, class Name>
-TitledTable place_table(const PointReport& point, std::string_view title, const char* heading,
-                        const Places& places, const Name& name) {
-  TitledTable table{fmt::format("{}, {}", title, traced_heading(point))};
+DocumentTable place_table(const PointReport& point, std::string_view title, const char* heading,
+                          const Places& places, const Name& name) {
+  DocumentTable table{.title = fmt::format("{}, {}", title, traced_heading(point))};
+  const auto share = [&](double seconds) {
+    return seconds == 0 ? "0" : percent(seconds / point.breakdown.mean->step);
+  };
   for (const auto& [place, parts] : places) {
-    const auto cell = [&](double seconds) {
-      return seconds == 0 ? "0" : percent(seconds / point.breakdown.mean->step);
-    };
-    std::vector<Cell> cells{words_cell(heading, std::string{name(place)}),
-                            {"step", cell(parts.step)}};
+    std::vector<Cell> cells{{heading, std::string{name(place)}, Unit::text},
+                            {"step", share(parts.step)}};
     for (const Category& category : categories()) {
       if (category.seconds == &breakdown::Breakdown::other) continue;
-      cells.push_back({std::string{category.name}, cell(parts.*category.seconds)});
+      cells.push_back({std::string{category.name}, share(parts.*category.seconds)});
     }
-    cells.push_back({"hidden", cell(parts.hidden_communication)});
-    table.add(std::move(cells));
+    cells.push_back({"hidden", share(parts.hidden_communication)});
+    add_row(table, std::move(cells));
   }
-  return table;
-}
-
-/// Keeps the first `most` rows, and adds how many more there are.
-TitledTable first_rows(TitledTable table, std::size_t most) {
-  const std::size_t rows = table.rows.size();
-  if (rows <= most) return table;
-  table.rows.resize(most);
-  table.rows.push_back({.cells = {fmt::format("and {} more (--format json)", rows - most)}});
-  return table;
+  return first_rows(std::move(table), most_layers);
 }
 
 /// Returns a table with a row for each GEMM shape: the calls and their total time, on one rank in
 /// one step.
-TitledTable gemm_table(const PointReport& point) {
-  TitledTable table{"GEMMs by shape, a rank's in a step, " + traced_heading(point)};
+DocumentTable gemm_table(const PointReport& point) {
+  DocumentTable table{.title = "GEMMs by shape, a rank's in a step, " + traced_heading(point)};
   for (const breakdown::GemmTime& at : breakdown::gemm_times(*point.data)) {
-    const auto rate = at.seconds > 0 ? std::optional{at.flop / at.seconds} : std::nullopt;
-    table.add({words_cell("m x n x k", program::to_string(at.shape)),
-               {"calls", fmt::format("{:.4g}", at.calls)},
-               {"step", percent(at.seconds / point.breakdown.mean->step)},
-               {"time of one", units::format(units::Seconds{at.seconds / at.calls})},
-               {"FLOP/s", rate ? units::format(units::FlopsPerSecond{*rate}) : ""}});
+    const Value rate = at.seconds > 0 ? number(at.flop / at.seconds) : Value{std::string{}};
+    add_row(table, {{"m x n x k", program::to_string(at.shape), Unit::text},
+                    {"calls", number(at.calls), Unit::digits},
+                    {"step", number(at.seconds / point.breakdown.mean->step), Unit::share},
+                    {"time of one", number(at.seconds / at.calls), Unit::seconds},
+                    {"FLOP/s", rate, Unit::flop_rate}});
   }
   return first_rows(std::move(table), most_gemm_shapes);
 }
@@ -295,40 +279,48 @@ std::string notes_of(std::span<const merge::LaunchPoint> points) {
 
 }  // namespace
 
-TitledTable scaling_table(const Curve& curve, const merge::JoinedCurve* joined) {
-  TitledTable table{joined == nullptr ? "" : "over launches"};
-  const bool with_nodes = spans_nodes(curve);
+DocumentTable scaling_table(const Curve& curve, const merge::JoinedCurve* joined,
+                            Metrics<PointReport> metrics) {
+  Points points;
+  std::vector<Value> launches, labels;
+  std::vector<std::string> reasons;
   for (const PointReport& at : curve.points) {
-    std::vector<Cell> cells{{"ranks", std::to_string(at.data->ranks)}};
-    if (with_nodes) cells.push_back(words_cell("nodes", nodes_cell(at)));
-    cells.push_back(words_cell("mesh", mesh::to_string(at.data->mesh)));
-    const std::size_t named = cells.size();
-    std::string labels = notes(at);
-    if (joined != nullptr) {
-      const auto& launches = joined->launches[static_cast<std::size_t>(&at - curve.points.data())];
-      cells.push_back({"launches", std::to_string(launches.size())});
-      labels = notes_of(launches);
-    }
-    cells.push_back({"step time", step_time(at)});
-    if (joined != nullptr) cells.push_back({"spread", percent(merge::spread_of(at))});
-    cells.push_back({"±95%", interval(at)});
-    cells.push_back({throughput_unit(curve), throughput(at)});
-    cells.push_back({"speed-up", fixed(at.speedup)});
-    cells.push_back({"FLOP/s/rank", flops_per_rank(at)});
-    cells.push_back({efficiency_column(curve), percent(at.efficiency)});
-    if (joined == nullptr) {
-      cells.push_back({efficiency_heading(), at.efficiency ? efficiency_bar(*at.efficiency) : "",
-                       Align::drawing});
-    }
-    cells.push_back(words_cell("", std::move(labels)));
-    table.add(std::move(cells), excuse(at), named);
+    points.push_back(&at);
+    reasons.push_back(excuse(at));
+    labels.push_back(reasons.back().empty() ? words(notes(at)) : Value{});
+    if (joined == nullptr) continue;
+    const auto& of = joined->launches[points.size() - 1];
+    launches.push_back(Json(of.size()));
+    labels.back() = words(notes_of(of));
   }
+  const std::string keys = fmt::format(
+      "ranks {}mesh_text | {} interval throughput speedup flops_per_rank efficiency * {} notes",
+      spans_nodes(curve) ? "nodes_used " : "",
+      joined == nullptr ? "step_time_shown" : "launches step_time_shown spread",
+      joined == nullptr ? "efficiency_bar" : "");
+  DocumentTable table = table_of<PointReport>(
+      metrics, points, keys,
+      {{{"launches", "launches", Unit::count}, launches}, {{"notes", ""}, labels}});
+  for (DocumentColumn& column : table.columns) {
+    if (column.key == "throughput") column.heading = throughput_unit(curve);
+    if (column.key == "efficiency") column.heading = efficiency_column(curve);
+    if (column.key == "efficiency_bar") column.heading = efficiency_heading();
+  }
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    // Even what was measured of a point that is not ok does not count.
+    if (reasons[i].empty()) continue;
+    std::fill(table.rows[i].begin() + static_cast<std::ptrdiff_t>(table.named), table.rows[i].end(),
+              Value{});
+  }
+  table.title = joined == nullptr ? "" : "over launches";
+  table.reasons = std::move(reasons);
   return table;
 }
 
-std::vector<TitledTable> strategy_tables(const Curve& curve) {
-  std::vector<TitledTable> tables{replica_table(curve), copies_table(curve), pipeline_table(curve)};
-  std::erase_if(tables, [](const TitledTable& table) { return table.rows.empty(); });
+std::vector<DocumentTable> strategy_tables(const Curve& curve) {
+  std::vector<DocumentTable> tables{replica_table(curve), copies_table(curve),
+                                    pipeline_table(curve)};
+  std::erase_if(tables, [](const DocumentTable& table) { return table.rows.empty(); });
   return tables;
 }
 
@@ -352,14 +344,14 @@ std::string of_launches(const Points& points) {
   return text;
 }
 
-std::vector<TitledTable> cause_tables(const Curve& curve, const Sections& sections) {
-  std::vector<TitledTable> tables;
-  const auto add = [&](Section section, TitledTable table) {
+std::vector<DocumentTable> cause_tables(const Curve& curve, const Sections& sections) {
+  std::vector<DocumentTable> tables;
+  const auto add = [&](Section section, DocumentTable table) {
     if (!table.rows.empty() && sections.has(section)) tables.push_back(std::move(table));
   };
   add(Section::waterfall, waterfall_table(curve));
   add(Section::pop, pop_table(curve));
-  for (TitledTable& table : strategy_tables(curve)) add(Section::strategies, std::move(table));
+  for (DocumentTable& table : strategy_tables(curve)) add(Section::strategies, std::move(table));
   const Points traced = traced_points(curve);
   if (traced.empty()) return tables;
   const PointReport& largest = *traced.back();
@@ -371,8 +363,7 @@ std::vector<TitledTable> cause_tables(const Curve& curve, const Sections& sectio
   if (sections.has(Section::phases)) add(Section::phases, gemm_table(largest));
   if (of.by_layer.size() > 1) {
     const auto name = [](int layer) { return layer < 0 ? "none" : std::to_string(layer); };
-    add(Section::layers,
-        first_rows(place_table(largest, "by layer", "layer", of.by_layer, name), most_layers));
+    add(Section::layers, place_table(largest, "by layer", "layer", of.by_layer, name));
   }
   return tables;
 }

@@ -2,18 +2,23 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/merge/join.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/document.hpp"
-#include "analysis/render/text_and_markdown.hpp"
+#include "analysis/render/point_metrics.hpp"
 #include "analysis/report.hpp"
+#include "base/text.hpp"
 
 /// Builds the tables of a curve, which one launch measured or which is joined over several
-/// launches. All text is escaped. Callers leave out the tables without rows.
+/// launches, and the remarks below them, which are lines with a key and a sentence. The text of
+/// remarks is escaped. Callers leave out the tables without rows.
 namespace isoscale::analysis::render {
 
 using Points = std::vector<const PointReport*>;
@@ -28,27 +33,75 @@ using Points = std::vector<const PointReport*>;
 /// Returns the tables of lost time by cause and of the tree of POP efficiencies, with one column
 /// per rank count. For the largest traced point there are also tables of the step by phase, mesh
 /// axes and layer. Only tables of `sections` are included.
-[[nodiscard]] std::vector<TitledTable> cause_tables(const Curve& curve,
-                                                    const Sections& sections = {});
+[[nodiscard]] std::vector<DocumentTable> cause_tables(const Curve& curve,
+                                                      const Sections& sections = {});
 
 /// Returns the tables of the parallel strategies in use, one column per rank count: utilisation of
 /// replicas with different shares of the batch, copies of offloaded data, and the bubble of a
 /// pipeline compared with its formula. The list is empty for curves with none of these.
-[[nodiscard]] std::vector<TitledTable> strategy_tables(const Curve& curve);
+[[nodiscard]] std::vector<DocumentTable> strategy_tables(const Curve& curve);
 
 /// Returns the step time, throughput and efficiency of every point: over all launches if the curve
 /// is joined, and of its only launch if `joined` is null.
-[[nodiscard]] TitledTable scaling_table(const Curve& curve, const merge::JoinedCurve* joined);
+[[nodiscard]] DocumentTable scaling_table(const Curve& curve, const merge::JoinedCurve* joined,
+                                          Metrics<PointReport> metrics = point_metrics());
 
 /// Returns the step times of each launch at the points that several launches measured. The table
 /// has no rows if there are no such points, or too many launches to give each a column.
-[[nodiscard]] TitledTable times_table(const merge::JoinedCurve& joined,
-                                      std::span<const RunReport> reports);
+[[nodiscard]] DocumentTable times_table(const merge::JoinedCurve& joined,
+                                        std::span<const RunReport> reports);
 
 /// Returns the lines below the tables of a joined curve: its baseline, the points that were left
 /// out, the limits of points that a single launch measured, and causes.
 [[nodiscard]] Facts joined_remarks(const merge::JoinedCurve& joined,
                                    std::span<const RunReport> reports);
+
+/// Collects sentences about points by key, and merges equal sentences about several points into one
+/// line: "2, 4 ranks: ...".
+class Sentences {
+ public:
+  /// The sentences are appended in the order of these keys.
+  explicit Sentences(std::vector<std::string> keys) : keys_(std::move(keys)) {}
+
+  void add(const std::string& key, const PointReport& point, const std::string& sentence) {
+    if (sentence.empty()) return;
+    const auto known = std::ranges::find_if(
+        said_, [&](const Said& at) { return at.key == key && at.sentence == sentence; });
+    if (known == said_.end()) {
+      said_.push_back({key, sentence, {point.data->ranks}});
+    } else {
+      known->ranks.push_back(point.data->ranks);
+    }
+  }
+  void append_to(Facts& facts) const {
+    for (const std::string& key : keys_) {
+      for (const Said& at : said_) {
+        if (at.key != key) continue;
+        facts.emplace_back(key,
+                           fmt::format("{}: {}", base::counted(at.ranks, "rank"), at.sentence));
+      }
+    }
+  }
+
+ private:
+  struct Said {
+    std::string key, sentence;
+    std::vector<int> ranks;
+  };
+  std::vector<std::string> keys_;
+  std::vector<Said> said_;
+};
+
+/// Returns the lines below a curve, which explain its labels and gaps.
+[[nodiscard]] Facts remarks(const Curve& curve);
+/// Returns the reasons why points were skipped if all points of the curve were; otherwise empty.
+[[nodiscard]] Facts all_skipped(const Curve& curve);
+/// Returns the lines about causes of lost time: named causes of the points, fitted scaling laws,
+/// and the causes that could not be separated.
+[[nodiscard]] Facts cause_remarks(const Curve& curve);
+
+/// Returns the lines below the tables of a micro-benchmark: labels, failures, slow pairs.
+[[nodiscard]] Facts bench_remarks(const PointReport& point);
 
 /// Explains the terms of the tables of joined curves, one sentence each.
 [[nodiscard]] std::vector<std::string> joined_key();

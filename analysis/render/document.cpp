@@ -57,17 +57,52 @@ std::string number_text(const statistics::Located& at, Unit unit, Intervals inte
          fmt::format(" ({} to {})", value_text(*at.lower, unit), value_text(*at.upper, unit));
 }
 
+/// Returns the number that a JSON number, or an object with an interval, is.
+std::optional<statistics::Located> number_in(const Json& json) {
+  const auto part = [&json](const char* key) {
+    const auto found = json.find(key);
+    const bool is_known = found != json.end() && found->is_number();
+    return is_known ? std::optional{found->get<double>()} : std::nullopt;
+  };
+  if (json.is_number()) return statistics::Located{json.get<double>()};
+  if (!json.is_object()) return std::nullopt;
+  const auto value = part("value"), median = part("median");
+  if (!value && !median) return std::nullopt;
+  return statistics::Located{value ? *value : *median, part("lower"), part("upper")};
+}
+
 std::string cell_text(const Value& value, Unit unit, Intervals intervals) {
   if (const auto* const words = std::get_if<std::string>(&value)) return escape(*words);
   if (const auto* const number = std::get_if<statistics::Located>(&value)) {
     return number_text(*number, unit, intervals);
   }
+  if (const auto* const json = std::get_if<Json>(&value)) {
+    if (const auto number = number_in(*json)) return number_text(*number, unit, intervals);
+    if (json->is_string()) return escape(json->get<std::string>());
+    if (json->is_boolean()) return json->get<bool>() ? "yes" : "NO";
+    std::vector<std::string> parts;
+    if (json->is_array()) {
+      for (const Json& part : *json) parts.push_back(cell_text(part, unit, intervals));
+    }
+    if (!parts.empty()) return fmt::format("{}", fmt::join(parts, ", "));
+  }
   return unit == Unit::text ? "" : std::string{undefined};
+}
+
+/// True if no number follows the cells that identify a row.
+bool is_without_figure(const DocumentTable& table, std::size_t row) {
+  for (std::size_t i = table.named; i < table.columns.size(); ++i) {
+    const bool is_figure = table.columns[i].unit != Unit::text;
+    if (is_figure && !is_absent(table.rows[row][i])) return false;
+  }
+  return true;
 }
 
 std::size_t width_of(const TitledTable& table, std::size_t column) {
   std::size_t widest = display_width(table.columns[column].heading);
-  for (const Row& row : table.rows) widest = std::max(widest, display_width(row.cells[column]));
+  for (const Row& row : table.rows) {
+    if (column < row.cells.size()) widest = std::max(widest, display_width(row.cells[column]));
+  }
   return widest;
 }
 
@@ -80,15 +115,24 @@ std::size_t width_of(const TitledTable& table) {
 /// Returns the table as text cells. Columns are left out if their `keep` comes after `kept` in
 /// Keep.
 TitledTable text_table(const DocumentTable& table, Intervals intervals, Keep kept) {
-  TitledTable text{.title = table.title, .columns = {}, .rows = {}};
+  TitledTable text{.title = escape(table.title), .columns = {}, .rows = {}};
   text.rows.resize(table.rows.size());
+  for (std::size_t row = 0; row < table.reasons.size(); ++row) {
+    text.rows[row].tail = escape(table.reasons[row]);
+  }
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     const DocumentColumn& column = table.columns[i];
-    if (column.keep > kept) continue;
-    const bool is_words = column.unit == Unit::text;
-    text.columns.push_back({escape(column.heading), is_words ? Align::left : Align::right});
-    const Intervals shown = column.keep == Keep::always ? Intervals::shown : intervals;
+    if (column.keep > kept && column.keep != Keep::drawing) continue;
+    const Align align = column.keep == Keep::drawing ? Align::drawing
+                        : column.unit == Unit::text  ? Align::left
+                                                     : Align::right;
+    text.columns.push_back({escape(column.heading), align});
+    const Intervals shown = column.keep == Keep::value_only ? Intervals::left_out
+                            : column.keep == Keep::always   ? Intervals::shown
+                                                            : intervals;
     for (std::size_t row = 0; row < table.rows.size(); ++row) {
+      const bool has_figure = !is_without_figure(table, row);
+      if (!text.rows[row].tail.empty() && i >= table.named && !has_figure) continue;
       text.rows[row].cells.push_back(cell_text(table.rows[row][i], column.unit, shown));
     }
   }
@@ -110,12 +154,15 @@ void shorten(TitledTable& table, std::size_t columns) {
     // loss.
     const std::size_t to = std::max(narrowest, now - std::min(excess, now / 4));
     table.columns[*widest].heading = shortened(table.columns[*widest].heading, to);
-    for (Row& row : table.rows) row.cells[*widest] = shortened(row.cells[*widest], to);
+    for (Row& row : table.rows) {
+      if (*widest < row.cells.size()) row.cells[*widest] = shortened(row.cells[*widest], to);
+    }
   }
 }
 
 std::string table_text(const DocumentTable& table, std::size_t columns) {
-  TitledTable text = text_table(table, Intervals::shown, Keep::if_it_fits);
+  TitledTable text = as_text(table);
+  if (table.width == Width::as_needed) return titled(text);
   if (width_of(text) > columns) text = text_table(table, Intervals::left_out, Keep::if_it_fits);
   if (width_of(text) > columns)
     text = text_table(table, Intervals::left_out, Keep::without_interval);
@@ -195,8 +242,55 @@ void append(Document& document, Facts facts) {
   if (!facts.empty()) document.emplace_back(std::move(facts));
 }
 
-void append(Document& document, TitledTable table) {
+void append(Document& document, DocumentTable table) {
   if (!table.rows.empty()) document.emplace_back(std::move(table));
+}
+
+bool is_absent(const Value& value) {
+  const auto* const json = std::get_if<Json>(&value);
+  if (json == nullptr) return std::holds_alternative<std::monostate>(value);
+  return json->is_null() ||
+         (json->is_object() && json->contains("median") && (*json)["median"].is_null());
+}
+
+std::string text_of(const Value& value, Unit unit) {
+  return cell_text(value, unit, Intervals::left_out);
+}
+
+Json json_of(const Value& value) {
+  if (const auto* const words = std::get_if<std::string>(&value)) return *words;
+  if (const auto* const number = std::get_if<statistics::Located>(&value)) {
+    return number_or_null(number->value);
+  }
+  const auto* const json = std::get_if<Json>(&value);
+  return json == nullptr ? Json{} : *json;
+}
+
+void add_column(DocumentTable& table, DocumentColumn column, std::vector<Value> values) {
+  if (std::ranges::all_of(values, is_absent)) return;
+  table.columns.push_back(std::move(column));
+  for (std::size_t i = 0; i < values.size(); ++i) table.rows[i].push_back(std::move(values[i]));
+}
+
+void add_columns(DocumentTable& table, DocumentTable more) {
+  std::ranges::move(more.columns, std::back_inserter(table.columns));
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    std::ranges::move(more.rows[i], std::back_inserter(table.rows[i]));
+  }
+}
+
+void add_row(DocumentTable& table, std::vector<Cell> cells) {
+  const bool is_first = table.rows.empty();
+  std::vector<Value>& row = table.rows.emplace_back();
+  table.width = Width::as_needed;
+  for (Cell& cell : cells) {
+    if (is_first) table.columns.push_back({"", std::move(cell.heading), cell.unit});
+    row.push_back(std::move(cell.value));
+  }
+}
+
+TitledTable as_text(const DocumentTable& table) {
+  return text_table(table, Intervals::shown, Keep::if_it_fits);
 }
 
 std::string to_text(const Document& document, std::size_t columns) {
@@ -211,16 +305,15 @@ std::string to_text(const Document& document, std::size_t columns) {
     }
     std::string operator()(const std::vector<Note>& at) const { return notes_text(at, columns); }
     std::string operator()(const Facts& at) const { return lines(at); }
-    std::string operator()(const TitledTable& at) const { return titled(at); }
     std::string operator()(const DocumentTable& at) const { return table_text(at, columns); }
   };
   std::string text;
   bool below_heading = true;
   for (const Block& block : document) {
     const auto* const numbers = std::get_if<DocumentTable>(&block);
-    const bool is_part = std::holds_alternative<Facts>(block) ||
-                         std::holds_alternative<TitledTable>(block) ||
-                         (numbers != nullptr && !numbers->title.empty());
+    const bool is_part =
+        std::holds_alternative<Facts>(block) ||
+        (numbers != nullptr && (!numbers->title.empty() || numbers->width == Width::as_needed));
     if (is_part && !below_heading) text += "\n";
     text += std::visit(Writer{columns}, block);
     below_heading = std::holds_alternative<Heading>(block);
@@ -249,10 +342,7 @@ std::string to_markdown(const Document& document) {
       for (const auto& [key, value] : facts) text += fmt::format("- {}: {}\n", key, literal(value));
       return text;
     }
-    std::string operator()(const TitledTable& at) const { return markdown_table(at); }
-    std::string operator()(const DocumentTable& at) const {
-      return markdown_table(text_table(at, Intervals::shown, Keep::if_it_fits));
-    }
+    std::string operator()(const DocumentTable& at) const { return markdown_table(as_text(at)); }
   };
   std::string text;
   for (const Block& block : document) text += std::visit(Writer{text.empty()}, block) + "\n";

@@ -2,17 +2,22 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "analysis/render/json_values.hpp"
 #include "analysis/render/text_and_markdown.hpp"
 #include "analysis/unit.hpp"
 #include "statistics/robust.hpp"
@@ -71,15 +76,21 @@ class Sections {
 /// "MFU".
 [[nodiscard]] Section section_of_remark(std::string_view key);
 
-/// A cell is empty, a number (with its 95% interval if it has one), or words.
-using Value = std::variant<std::monostate, statistics::Located, std::string>;
+using Json = nlohmann::ordered_json;
+
+/// A value is absent, a number (with its 95% interval if it has one), words, or what the JSON
+/// report has for it. Text shows a JSON object with value or median, lower and upper as a number
+/// with its interval, and a list as words between commas.
+using Value = std::variant<std::monostate, statistics::Located, std::string, Json>;
 
 /// Says what a column may lose in a table that is too wide for the page: first the intervals of all
 /// columns without `always` are dropped, then the columns with `if_it_fits`.
 enum class Keep : std::uint8_t {
+  value_only,  ///< its interval has a column of its own
   always,
   without_interval,  ///< its numbers may lose their intervals
   if_it_fits,        ///< the whole column may go
+  drawing,           ///< bars, which only plain text shows
 };
 
 struct DocumentColumn {
@@ -89,10 +100,18 @@ struct DocumentColumn {
   Keep keep = Keep::always;
 };
 
+enum class Width : std::uint8_t { of_page, as_needed };
+
 struct DocumentTable {
-  std::vector<DocumentColumn> columns;
-  std::vector<std::vector<Value>> rows;  ///< each with one value per column
-  std::string title{};                   ///< escaped; "" = without a title
+  std::vector<DocumentColumn> columns{};
+  std::vector<std::vector<Value>> rows{};  ///< each with one value per column
+  std::string title{};                     ///< "" = without a title
+  /// Why a row has no results, for each row; it follows the row's cells. Empty = all rows have.
+  std::vector<std::string> reasons{};
+  /// The number of columns that identify a row. A row with a reason shows only these, unless some
+  /// number follows them.
+  std::size_t named = std::string::npos;
+  Width width = Width::of_page;
 };
 
 enum class Underline : std::uint8_t { no, yes };
@@ -116,20 +135,18 @@ struct Note {
   Lines lines = Lines::as_needed;
 };
 
-/// Facts and TitledTable hold text that is already escaped; writers escape the text of all other
-/// blocks.
-using Block =
-    std::variant<Heading, Paragraph, std::vector<Note>, Facts, TitledTable, DocumentTable>;
+/// Facts hold text that is already escaped; writers escape the text of all other blocks.
+using Block = std::variant<Heading, Paragraph, std::vector<Note>, Facts, DocumentTable>;
 using Document = std::vector<Block>;
 
 /// Appends the blocks of `more`.
 void append(Document& document, Document more);
 /// These functions append the facts or the table, unless they are empty.
 void append(Document& document, Facts facts);
-void append(Document& document, TitledTable table);
+void append(Document& document, DocumentTable table);
 
 /// Returns plain text in which no line is wider than `columns`. Exceptions are words that are
-/// longer by themselves, and the blocks Facts and TitledTable, which are neither wrapped nor
+/// longer by themselves, Facts and tables of Width::as_needed, which are neither wrapped nor
 /// shortened.
 [[nodiscard]] std::string to_text(const Document& document, std::size_t columns);
 /// Returns Markdown with all columns and intervals, without shortening. If the first block is a
@@ -153,16 +170,35 @@ void append(Document& document, TitledTable table);
 /// Returns the table below its title, both indented by two.
 [[nodiscard]] std::string titled(const TitledTable& part);
 
+/// Says who reads a metric without naming it: "*" in a list of keys stands for `everywhere`.
+enum class Readers : std::uint8_t { who_name_it, everywhere };
+
 /// Describes one figure of an Item (a point, a curve, a row); all reports use this description.
 template <class Item>
 struct Metric {
-  std::string_view key;      ///< for programs: "step_time"
+  std::string_view key;      ///< for programs: "step_time"; "~interval" is for people alone
   std::string_view heading;  ///< for people: "step time"
   Unit unit = Unit::text;
-  std::string_view sentence;    ///< meaning, for legends
-  Value (*value)(const Item&);  ///< in SI units; empty where it is undefined
+  std::string_view sentence{};            ///< meaning, for legends
+  Value (*value)(const Item&) = nullptr;  ///< in SI units; null: it is stored under the key
   Keep keep = Keep::always;
+  Readers readers = Readers::who_name_it;
+
+  [[nodiscard]] constexpr bool is_for_people() const { return key.starts_with('~'); }
+  [[nodiscard]] constexpr std::string_view name() const { return key.substr(is_for_people()); }
 };
+template <class Item>
+using Metrics = std::span<const Metric<Item>>;
+
+/// Returns what an item has stored under a key. Only items that store values by key have any.
+template <class Item>
+[[nodiscard]] Value stored_value(const Item& /*item*/, std::string_view /*key*/, Unit /*unit*/) {
+  return {};
+}
+template <class Item>
+[[nodiscard]] Value value_of(const Metric<Item>& metric, const std::type_identity_t<Item>& item) {
+  return metric.value == nullptr ? stored_value(item, metric.key, metric.unit) : metric.value(item);
+}
 
 /// Returns a cell of words; empty for an empty text.
 [[nodiscard]] inline Value words(std::string text) {
@@ -172,33 +208,138 @@ struct Metric {
 [[nodiscard]] inline Value number(const std::optional<statistics::Located>& at) {
   return at ? Value{*at} : Value{};
 }
+[[nodiscard]] inline Value number(const std::optional<double>& at) {
+  return at ? Value{statistics::Located{*at}} : Value{};
+}
 
-/// Returns a table with a row for each item, and a column for each metric for which at least one
-/// item has a value.
+/// Returns what is at the end of a path of members and functions: at_path<&A::b, f>(a) is f(a.b).
+template <auto First, auto... Rest>
+[[nodiscard]] decltype(auto) at_path(const auto& item) {
+  if constexpr (sizeof...(Rest) == 0) {
+    return (std::invoke(First, item));
+  } else {
+    return at_path<Rest...>(std::invoke(First, item));
+  }
+}
+/// The value of a metric that is a member of its item, as value_json() writes it.
+template <auto... Path>
+inline constexpr auto member =
+    [](const auto& item) -> Value { return value_json(at_path<Path...>(item)); };
+/// The same of a whole number, which files store as a double.
+template <auto... Path>
+inline constexpr auto whole =
+    [](const auto& item) -> Value { return count_or_null(at_path<Path...>(item)); };
+/// The same of a text or list that programs get even if it is empty.
+template <auto... Path>
+inline constexpr auto plain =
+    [](const auto& item) -> Value { return Json(at_path<Path...>(item)); };
+
+/// Returns the text of a value in reports for people, without its interval; escaped.
+[[nodiscard]] std::string text_of(const Value& value, Unit unit);
+/// Returns the value for programs, null where it is absent.
+[[nodiscard]] Json json_of(const Value& value);
+/// True if there is no value.
+[[nodiscard]] bool is_absent(const Value& value);
+
+/// Adds a column, unless none of its values is present.
+void add_column(DocumentTable& table, DocumentColumn column, std::vector<Value> values);
+/// Adds the columns of `more`, which has as many rows.
+void add_columns(DocumentTable& table, DocumentTable more);
+/// A cell with the column that it makes in the first row of a table; words are aligned right unless
+/// the unit is `text`.
+struct Cell {
+  std::string heading;
+  Value value;
+  Unit unit = Unit::count;
+};
+/// Adds a row to a table that no metrics describe; the first row makes the columns.
+void add_row(DocumentTable& table, std::vector<Cell> cells);
+/// Returns the table as text, in its full width.
+[[nodiscard]] TitledTable as_text(const DocumentTable& table);
+
+/// True if `key`, one of a list of keys that blanks separate, means this metric. "*" means the
+/// metrics that everybody reads and the list does not name; an empty list, all that people read.
 template <class Item>
-[[nodiscard]] DocumentTable table_of(std::span<const Metric<Item>> metrics,
-                                     std::span<const Item> items) {
-  DocumentTable table{.columns = {}, .rows = std::vector<std::vector<Value>>(items.size())};
-  for (const Metric<Item>& metric : metrics) {
+[[nodiscard]] bool is_meant(const Metric<Item>& metric, std::string_view key,
+                            std::string_view keys) {
+  if (keys.empty()) return !metric.heading.empty();
+  if (key != "*") return metric.name() == key;
+  const std::vector<std::string_view> names = words_in(keys);
+  return metric.readers == Readers::everywhere &&
+         std::ranges::find(names, metric.name()) == names.end();
+}
+
+/// A column that is no metric of the items of its table, with a value for each.
+struct OtherColumn {
+  DocumentColumn column;
+  std::vector<Value> values;
+};
+
+/// Returns a table with a row for each item, and a column for each metric or other column that
+/// `keys` names (see is_meant) and for which at least one item has a value. The columns before
+/// "|" identify a row. An item may be null: its row is empty.
+template <class Item>
+[[nodiscard]] DocumentTable table_of(std::type_identity_t<Metrics<Item>> metrics,
+                                     const std::vector<const Item*>& items, std::string_view keys,
+                                     const std::vector<OtherColumn>& others = {}) {
+  DocumentTable table{.rows = std::vector<std::vector<Value>>(items.size()),
+                      .width = Width::as_needed};
+  const auto add = [&](const Metric<Item>& metric) {
     std::vector<Value> values;
-    bool any = false;
-    for (const Item& item : items) {
-      values.push_back(metric.value(item));
-      any = any || !std::holds_alternative<std::monostate>(values.back());
+    for (const Item* const item : items) {
+      values.push_back(item == nullptr ? Value{} : value_of(metric, *item));
     }
-    if (!any) continue;
-    table.columns.push_back({.key = std::string{metric.key},
-                             .heading = std::string{metric.heading},
-                             .unit = metric.unit,
-                             .keep = metric.keep});
-    for (std::size_t i = 0; i < items.size(); ++i) table.rows[i].push_back(std::move(values[i]));
+    add_column(table,
+               {std::string{metric.name()}, std::string{metric.heading}, metric.unit, metric.keep},
+               std::move(values));
+  };
+  for (const std::string_view key : words_in(keys.empty() ? "all" : keys)) {
+    if (key == "|") table.named = table.columns.size();
+    for (const OtherColumn& other : others) {
+      if (other.column.key == key) add_column(table, other.column, other.values);
+    }
+    for (const Metric<Item>& metric : metrics) {
+      if (is_meant(metric, key, keys)) add(metric);
+    }
   }
   return table;
+}
+/// Returns a table that fits on the page, with all metrics.
+template <class Item>
+[[nodiscard]] DocumentTable table_of(Metrics<Item> metrics, std::span<const Item> items) {
+  std::vector<const Item*> all;
+  for (const Item& item : items) all.push_back(&item);
+  DocumentTable table = table_of<Item>(metrics, all, "");
+  table.width = Width::of_page;
+  return table;
+}
+
+/// Returns an object with the metrics that `keys` names (see is_meant), in this order; all that
+/// programs read if it is empty. A key after "?" is left out where it has no value.
+template <class Item>
+[[nodiscard]] Json object_of(std::type_identity_t<Metrics<Item>> metrics, const Item& item,
+                             std::string_view keys = "") {
+  Json object = Json::object();
+  const auto add = [&](const Metric<Item>& metric, bool is_optional) {
+    const Value value = value_of(metric, item);
+    if (!is_optional || !is_absent(value)) object[std::string{metric.name()}] = json_of(value);
+  };
+  for (const Metric<Item>& metric : metrics) {
+    if (keys.empty() && !metric.is_for_people()) add(metric, false);
+  }
+  for (std::string_view key : words_in(keys)) {
+    const bool is_optional = key.starts_with('?');
+    if (is_optional) key.remove_prefix(1);
+    for (const Metric<Item>& metric : metrics) {
+      if (is_meant(metric, key, keys)) add(metric, is_optional);
+    }
+  }
+  return object;
 }
 
 /// Returns "heading: sentence" for each metric.
 template <class Item>
-[[nodiscard]] std::vector<Note> legend_of(std::span<const Metric<Item>> metrics) {
+[[nodiscard]] std::vector<Note> legend_of(Metrics<Item> metrics) {
   std::vector<Note> notes;
   for (const Metric<Item>& metric : metrics) {
     notes.push_back({.key = std::string{metric.heading}, .text = std::string{metric.sentence}});

@@ -6,8 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "analysis/render/bench_tables.hpp"
@@ -16,8 +20,6 @@
 
 namespace isoscale::analysis::render {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 void add_row(Inference& at, const microbench::RowReport& row) {
   const results::RowData& data = *row.data;
@@ -76,30 +78,6 @@ bool dominates(const Inference& a, const Inference& b) {
   return a_time <= b_time && a_rate >= b_rate && (a_time < b_time || a_rate > b_rate);
 }
 
-std::string tokens_cell(std::optional<double> rate) {
-  return rate ? fmt::format("{:.4g}", *rate) : std::string{undefined};
-}
-
-std::vector<Cell> cells_of(const Inference& at) {
-  microbench::RowReport prefill, decode;
-  prefill.data = at.prefill;
-  prefill.time = at.ttft;
-  decode.data = at.decode;
-  decode.time = at.tpot;
-  const std::string mesh = mesh::to_string(at.point->data->mesh);
-  return {words_cell("mesh", escape(mesh == "1" ? "one rank" : mesh)),
-          {"ranks", std::to_string(at.point->data->ranks)},
-          {"batch", count_cell(at.batch)},
-          {"TTFT", time_cell(prefill)},
-          {"±95%", interval_cell(prefill)},
-          {"TPOT", time_cell(decode)},
-          {"±95%", interval_cell(decode)},
-          {"tokens/s", tokens_cell(at.tokens_per_second)},
-          {"tokens/s/rank", tokens_cell(at.tokens_per_second_per_rank)},
-          {"cache", size_cell(at.cache_bytes)},
-          words_cell("frontier", at.on_frontier ? "*" : "")};
-}
-
 /// Returns the mean FLOP/s of a rank. The row has the total FLOP of all calls on all ranks.
 std::optional<double> rate_of(const microbench::RowReport& row, int ranks) {
   const std::optional<double> flop = number_of(*row.data, "flop");
@@ -120,29 +98,123 @@ std::string status_of(const Inference& at) {
   return std::string{results::name(results::PointStatus::ok)};
 }
 
-Json inference_json(const Inference& at) {
-  const auto of = [&](const results::RowData* row, const char* key) {
-    return count_or_null(row == nullptr ? std::nullopt : number_of(*row, key));
+/// Returns a whole number that one of the two rows has stored.
+Value stored_count(const results::RowData* row, const char* key) {
+  return row == nullptr ? Value{} : Value{count_or_null(number_of(*row, key))};
+}
+
+/// Returns the interval of a time and of its row as interval_cell() does.
+Value interval_of(const results::RowData* row, const std::optional<statistics::Estimate>& time) {
+  microbench::RowReport report;
+  report.data = row;
+  report.time = time;
+  return interval_cell(report);
+}
+
+Metrics<Inference> inference_metrics() {
+  using enum Unit;
+  using I = Inference;
+  static constexpr Metric<Inference> all[] = {
+      {"~mesh", "mesh", text, "",
+       [](const Inference& at) -> Value {
+         const std::string mesh = mesh::to_string(at.point->data->mesh);
+         return mesh == "1" ? std::string{"one rank"} : mesh;
+       }},
+      {"~ranks", "ranks", count, "", [](auto& at) { return Value{Json(at.point->data->ranks)}; }},
+      {"dtype", "type", text, "", member<&I::dtype>},
+      {"batch", "batch", count, "", whole<&I::batch>},
+      {"prompt", "prompt", count, "", whole<&I::prompt>},
+      {"output", "output", count, "", whole<&I::output>},
+      {"replicas", "replicas", count, "", whole<&I::replicas>},
+      {"groups", "groups", count, "", [](auto& at) { return stored_count(at.decode, "groups"); }},
+      {"ttft", "TTFT", seconds, "", member<&I::ttft>, Keep::value_only},
+      {"~ttft_interval", "±95%", share, "",
+       [](auto& at) { return interval_of(at.prefill, at.ttft); }},
+      {"tpot", "TPOT", seconds, "", member<&I::tpot>, Keep::value_only},
+      {"~tpot_interval", "±95%", share, "",
+       [](auto& at) { return interval_of(at.decode, at.tpot); }},
+      {"tokens_per_second", "tokens/s", digits, "", member<&I::tokens_per_second>},
+      {"tokens_per_second_per_rank", "tokens/s/rank", digits, "",
+       member<&I::tokens_per_second_per_rank>},
+      {"cache_bytes", "cache", bytes, "", whole<&I::cache_bytes>},
+      {"prefill_flop", "FLOP of prefill", flop, "",
+       [](auto& at) { return stored_count(at.prefill, "flop"); }},
+      {"decode_flop", "FLOP of decode", flop, "",
+       [](auto& at) { return stored_count(at.decode, "flop"); }},
+      {"decode_position", "position", count, "",
+       [](auto& at) { return stored_count(at.decode, "position"); }},
+      {"decode_tokens", "tokens", count, "",
+       [](auto& at) { return stored_count(at.decode, "tokens"); }},
+      {"on_frontier", "on frontier", text, "", member<&I::on_frontier>},
+      {"~frontier", "frontier", text, "",
+       [](auto& at) { return words(at.on_frontier ? "*" : ""); }},
+      {"status", "status", text, "", [](auto& at) { return words(status_of(at)); }},
+      {"reason", "reason", text, "", member<&I::failure>},
   };
-  return {{"op", "infer"},
-          {"dtype", text_or_null(at.dtype)},
-          {"batch", count_or_null(at.batch)},
-          {"prompt", count_or_null(at.prompt)},
-          {"output", count_or_null(at.output)},
-          {"replicas", count_or_null(at.replicas)},
-          {"groups", of(at.decode, "groups")},
-          {"ttft", time_json(at.ttft, "plays")},
-          {"tpot", time_json(at.tpot, "plays")},
-          {"tokens_per_second", number_or_null(at.tokens_per_second)},
-          {"tokens_per_second_per_rank", number_or_null(at.tokens_per_second_per_rank)},
-          {"cache_bytes", count_or_null(at.cache_bytes)},
-          {"prefill_flop", of(at.prefill, "flop")},
-          {"decode_flop", of(at.decode, "flop")},
-          {"decode_position", of(at.decode, "position")},
-          {"decode_tokens", of(at.decode, "tokens")},
-          {"on_frontier", at.on_frontier},
-          {"status", status_of(at)},
-          {"reason", text_or_null(at.failure)}};
+  return all;
+}
+
+constexpr std::array<const char*, 4> times{"latency", "ttft", "tpot", "queueing"};
+constexpr std::array<const char*, 4> quantiles{"median", "p90", "p99", "max"};
+
+bool is_serve(const results::RowData& row) { return text_of(row, "op") == "serve"; }
+bool is_rate(const results::RowData& row) { return text_of(row, "part") == "rate"; }
+
+/// True if the number under this key is a count, which is shown as an integer.
+bool is_count(std::string_view key) {
+  constexpr std::array<std::string_view, 13> counts{
+      "prompt", "output",  "max_batch", "burst",   "replicas", "requests", "backlog",
+      "tokens", "batches", "replica",   "request", "batch",    "filled"};
+  return std::ranges::find(counts, key) != counts.end();
+}
+
+/// The suffix of the keys of stored times.
+constexpr std::string_view seconds_suffix = "_seconds";
+
+std::optional<double> seconds_of(const results::RowData& row, const std::string& key) {
+  return number_of(row, key + std::string{seconds_suffix});
+}
+
+/// Returns the key without `seconds_suffix`, since all times in reports are in seconds.
+std::string name_of(const std::string& key) {
+  return key.ends_with(seconds_suffix) ? key.substr(0, key.size() - seconds_suffix.size()) : key;
+}
+
+/// True if the key is a quantile of one of `times`.
+bool is_quantile(const std::string& key) {
+  return std::ranges::any_of(times, [&](std::string_view time) {
+    return key.starts_with(time) && key.size() > time.size() && key[time.size()] == '_';
+  });
+}
+
+std::vector<const microbench::RowReport*> rates_of(const PointReport& point) {
+  std::vector<const microbench::RowReport*> rates;
+  if (!point.bench) return rates;
+  for (const microbench::RowReport& row : point.bench->rows) {
+    if (is_serve(*row.data) && is_rate(*row.data)) rates.push_back(&row);
+  }
+  std::ranges::stable_sort(
+      rates, {}, [](const auto* row) { return number_of(*row->data, "rate").value_or(0); });
+  return rates;
+}
+
+/// Returns the request rate for which the point has single requests; absent if there is none.
+std::optional<double> kept_rate(const PointReport& point) {
+  for (const microbench::RowReport& row : point.bench->rows) {
+    if (is_serve(*row.data) && text_of(*row.data, "part") == "request") {
+      return number_of(*row.data, "rate");
+    }
+  }
+  return std::nullopt;
+}
+
+/// Returns the actual rate of arrivals when `rate` was requested; the two differ if there were few
+/// arrivals.
+std::optional<double> arrived_rate(const PointReport& point, std::optional<double> rate) {
+  for (const microbench::RowReport* const row : rates_of(point)) {
+    if (number_of(*row->data, "rate") == rate) return number_of(*row->data, "offered");
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -152,7 +224,7 @@ std::string question_of(const Inference& at) {
   const auto vocabulary = data.options.find("vocabulary");
   const bool has_vocabulary = vocabulary == data.options.end() || vocabulary->second != "off";
   return escape(fmt::format("{}, {}, prompt {}, output {}{}", data.model, at.dtype,
-                            count_cell(at.prompt), count_cell(at.output),
+                            figure(at.prompt, Unit::count), figure(at.output, Unit::count),
                             has_vocabulary ? "" : ", without vocabulary"));
 }
 
@@ -175,34 +247,116 @@ void mark_frontier(std::span<Inference* const> all) {
   }
 }
 
-std::vector<TitledTable> inference_tables(const RunReport& report) {
-  std::vector<TitledTable> tables;
-  for (const Inference& at : inferences_of(report)) {
+std::vector<DocumentTable> inference_tables(const RunReport& report) {
+  const std::vector<Inference> all = inferences_of(report);
+  std::vector<std::pair<std::string, std::vector<const Inference*>>> questions;
+  for (const Inference& at : all) {
     const std::string title = "latency and throughput: " + question_of(at);
-    auto place = std::ranges::find(tables, title, &TitledTable::title);
-    if (place == tables.end()) place = tables.insert(tables.end(), TitledTable{title});
-    place->add(cells_of(at), escape(at.failure));
+    auto place = std::ranges::find(questions, title, [](const auto& known) { return known.first; });
+    if (place == questions.end()) place = questions.insert(questions.end(), {title, {}});
+    place->second.push_back(&at);
+  }
+  std::vector<DocumentTable> tables;
+  for (const auto& [title, same] : questions) {
+    DocumentTable& table = tables.emplace_back(
+        table_of<Inference>(inference_metrics(), same,
+                            "mesh ranks batch ttft ttft_interval tpot tpot_interval "
+                            "tokens_per_second tokens_per_second_per_rank cache_bytes * frontier"));
+    table.title = title;
+    for (const Inference* const at : same) table.reasons.push_back(at->failure);
   }
   return tables;
 }
 
-std::vector<TitledTable> infer_part_tables(const PointReport& point) {
+std::vector<DocumentTable> infer_part_tables(const PointReport& point) {
   const auto is_part = [](const results::RowData& row) { return text_of(row, "op") == "infer"; };
-  const auto cells = [&point](const microbench::RowReport& row) -> std::vector<Cell> {
-    return {{"batch", count_cell(number_of(*row.data, "batch"))},
-            text_of_row("part", row, "part"),
-            {"time", time_cell(row)},
-            {"±95%", interval_cell(row)},
-            {"FLOP/s/rank", rate_cell(rate_of(row, point.data->ranks))}};
-  };
-  return row_tables(
-      *point.bench, is_part, [](const auto&) { return "inference: parts"; }, cells, 2);
+  std::vector<DocumentTable> tables = row_tables(
+      *point.bench, is_part, [](const auto&) { return "inference: parts"; },
+      "batch part | time interval");
+  std::vector<Value> rates;
+  for (const microbench::RowReport& row : point.bench->rows) {
+    if (is_part(*row.data)) rates.push_back(number(rate_of(row, point.data->ranks)));
+  }
+  if (!tables.empty()) {
+    add_column(tables.front(), {"", "FLOP/s/rank", Unit::flop_rate}, std::move(rates));
+  }
+  return tables;
 }
 
 void add_inferences_json(std::span<const Inference> all, const PointReport& point, Json& object) {
   for (const Inference& at : all) {
-    if (at.point == &point) object["rows"].push_back(inference_json(at));
+    if (at.point != &point) continue;
+    object["rows"].push_back({{"op", "infer"}});
+    object["rows"].back().update(object_of<Inference>(inference_metrics(), at));
   }
+}
+
+std::vector<DocumentTable> serve_tables(const PointReport& point) {
+  const std::vector<const microbench::RowReport*> rates = rates_of(point);
+  if (rates.empty()) return {};
+  const results::RowData& first = *rates.front()->data;
+  DocumentTable of_rates = table_of<microbench::RowReport>(
+      row_metrics(), rates,
+      "rate offered achieved requests latency_median_seconds latency_p90_seconds "
+      "latency_p99_seconds latency_max_seconds ttft_median_seconds ttft_p99_seconds "
+      "tpot_median_seconds queueing_median_seconds queueing_p99_seconds utilisation imbalance "
+      "requests_per_batch backlog * saturated highest");
+  of_rates.title = fmt::format("serving: {} arrivals, dispatched {}, at most {} at once",
+                               text_of(first, "arrivals"), text_of(first, "dispatch"),
+                               figure(number_of(first, "max_batch"), Unit::count));
+  std::vector<DocumentTable> tables{std::move(of_rates)};
+  const std::optional<double> rate = kept_rate(point);
+  const std::string title = fmt::format("replicas where {} requests/s arrived",
+                                        figure(arrived_rate(point, rate), Unit::digits));
+  const auto is_asked = [rate](const results::RowData& row) {
+    return is_serve(row) && text_of(row, "part") == "replica" && rate &&
+           number_of(row, "rate") == rate;
+  };
+  std::ranges::move(row_tables(
+                        *point.bench, is_asked, [&](const auto&) { return title; },
+                        "replica requests batches busy_seconds utilisation"),
+                    std::back_inserter(tables));
+  return tables;
+}
+
+std::vector<std::string> serve_key(const RunReport& report) {
+  const bool any = std::ranges::any_of(
+      report.benches, [](const PointReport& point) { return !rates_of(point).empty(); });
+  if (!any) return {};
+  return {
+      "Latency: arrival to last token, the median; TTFT: arrival to first token; queueing: arrival "
+      "to the beginning of the request's batch; TPOT: from token to token. A 99th percentile takes "
+      "100 requests.",
+      "Utilisation: share of the time with a batch, mean over replicas; imbalance: the busiest "
+      "over "
+      "the mean.",
+      "Asked: the mean rate of the arrival process; arrived: the rate of the arrivals that it "
+      "gave.",
+      "Saturated: requests pile up, or are later than the slo; highest (*): of the rates tried, "
+      "sustained."};
+}
+
+Json serve_json(const results::RowData& row) {
+  Json object = Json::object();
+  for (const auto& [key, value] : row.text) {
+    if (key != "saturated" && key != "highest") object[key] = value;
+  }
+  for (const auto& [key, value] : row.number) {
+    if (!is_quantile(key))
+      object[name_of(key)] = is_count(key) ? count_or_null(value) : number_or_null(value);
+  }
+  if (!is_rate(row)) return object;
+  for (const char* const time : times) {
+    Json of_time = Json::object();
+    for (const char* const quantile : quantiles) {
+      of_time[quantile] = number_or_null(seconds_of(row, fmt::format("{}_{}", time, quantile)));
+    }
+    object[time] = std::move(of_time);
+  }
+  object["rate_arrived"] = number_or_null(number_of(row, "offered"));
+  object["saturated"] = text_of(row, "saturated") == "yes";
+  object["highest"] = text_of(row, "highest") == "yes";
+  return object;
 }
 
 }  // namespace isoscale::analysis::render

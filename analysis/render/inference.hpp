@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/render/text_and_markdown.hpp"
+#include "analysis/render/document.hpp"
 #include "analysis/report.hpp"
 
 /// Reports on inference: latency against throughput for points of workload infer, and request rates
@@ -53,10 +53,10 @@ void mark_frontier(std::span<Inference* const> all);
 
 /// Returns one table for each task (see question_of()), with a row for each batch size and mesh;
 /// entries on the frontier are marked.
-[[nodiscard]] std::vector<TitledTable> inference_tables(const RunReport& report);
+[[nodiscard]] std::vector<DocumentTable> inference_tables(const RunReport& report);
 /// Returns the tables of one point's parts (prefill, decode) by batch size, with the FLOP rates
 /// that they reach.
-[[nodiscard]] std::vector<TitledTable> infer_part_tables(const PointReport& point);
+[[nodiscard]] std::vector<DocumentTable> infer_part_tables(const PointReport& point);
 
 /// Appends the entries of `all` that belong to `point` to "rows" of `object`, which is the JSON of
 /// the point.
@@ -65,7 +65,7 @@ void add_inferences_json(std::span<const Inference> all, const PointReport& poin
 
 /// Returns the tables of one point of workload serve: its request rates in ascending order, and its
 /// replicas at the rate for which the run file has single requests.
-[[nodiscard]] std::vector<TitledTable> serve_tables(const PointReport& point);
+[[nodiscard]] std::vector<DocumentTable> serve_tables(const PointReport& point);
 /// Returns sentences that explain the columns of serve_tables(); empty for a run without rows of
 /// workload serve.
 [[nodiscard]] std::vector<std::string> serve_key(const RunReport& report);

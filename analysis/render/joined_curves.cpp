@@ -17,15 +17,12 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/curve_tables.hpp"
 #include "analysis/render/json_values.hpp"
-#include "analysis/render/remarks.hpp"
 #include "analysis/render/render_json.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 
 namespace isoscale::analysis::render {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t most_columns = 6;  ///< the most launches with a column each
 
@@ -90,56 +87,42 @@ Json launch_json(const merge::LaunchPoint& at) {
           {"verified", number_or_null(at.point->data->verified)}};
 }
 
-/// Adds the breakdown of the typical launch, and the losses relative to the baseline of the joined
-/// curve. The object of the launch has the losses relative to its own baseline.
-void add_typical(const PointReport& point, Json& object) {
-  object["launch"] = point.launch;
-  object["traced_step"] = number_or_null(point.traced_step);
-  object["breakdown"] = breakdown_json(point);
-  object["hidden_communication"] = hidden_communication_json(point);
-  object["breakdown_missing"] = point.breakdown.missing;
-  add_losses_json(point, object);
-}
-
-Json launched_point_json(const PointReport& point, std::span<const merge::LaunchPoint> launches) {
+/// Returns the object of a joined point. The breakdown is that of the typical launch, and losses
+/// are relative to the baseline of the joined curve; the object of the launch has the losses
+/// relative to its own baseline.
+Json launched_point_json(const PointReport& point, std::span<const merge::LaunchPoint> launches,
+                         Metrics<PointReport> metrics) {
   Json rows = Json::array();
   for (const merge::LaunchPoint& at : launches) {
     rows.push_back(launch_json(at));
     // The typical launch is the one whose breakdown and causes the point shows.
     rows.back()["typical"] = at.point->data == point.data;
   }
-  Json object{
-      {"ranks", point.data->ranks},
-      {"nodes", point.data->nodes},
-      {"ranks_per_node", ranks_per_node_json(point)},
-      {"mesh", mesh_extents_json(point.data->mesh)},
-      {"axes", axes_json(point)},
-      {"labels", Json(point.labels)},
-      {"launches", rows},
-      {"step_time", time_json(point.step_time, "launches")},
-      {"spread", number_or_null(merge::spread_of(point))},
-      {"throughput",
-       {{"value", number_or_null(point.throughput)}, {"unit", point.data->throughput_unit}}},
-      {"speedup", number_or_null(point.speedup)},
-      {"speedup_interval", interval_json(point.speedup_interval)},
-      {"efficiency", number_or_null(point.efficiency)}};
-  add_typical(point, object);
+  Json object = object_of(metrics, point, "ranks nodes ranks_per_node mesh axes labels");
+  object["launches"] = std::move(rows);
+  object.update(
+      object_of(metrics, point, "step_time spread throughput speedup speedup_interval efficiency"));
+  object["throughput"]["unit"] = point.data->throughput_unit;
+  object["launch"] = point.launch;
+  object.update(object_of(metrics, point,
+                          "traced_step breakdown hidden_communication breakdown_missing pop "
+                          "waterfall serial_fraction *"));
   return object;
 }
 
-Json left_out_json(const merge::LeftOut& left_out) {
+Json unused_launch_json(const merge::LeftOut& left_out) {
   Json row = launch_json(left_out.at);
   row["ranks"] = left_out.at.point->data->ranks;
   row["reason"] = left_out.reason;
   return row;
 }
 
-Json curve_json(const merge::JoinedCurve& joined) {
+Json curve_json(const merge::JoinedCurve& joined, Metrics<PointReport> metrics) {
   Json points = Json::array(), left_out = Json::array();
   for (std::size_t i = 0; i < joined.launches.size(); ++i) {
-    points.push_back(launched_point_json(joined.curve.points[i], joined.launches[i]));
+    points.push_back(launched_point_json(joined.curve.points[i], joined.launches[i], metrics));
   }
-  for (const merge::LeftOut& at : joined.left_out) left_out.push_back(left_out_json(at));
+  for (const merge::LeftOut& at : joined.left_out) left_out.push_back(unused_launch_json(at));
   Json object = experiment_head_json(joined.experiment);
   object.update(baseline_json(joined.curve));
   object.update(Json{{"fingerprint", joined.fingerprint},
@@ -156,8 +139,8 @@ Json curve_json(const merge::JoinedCurve& joined) {
 
 }  // namespace
 
-TitledTable times_table(const merge::JoinedCurve& joined, std::span<const RunReport> reports) {
-  TitledTable table{"step time of each launch, and the ±95% interval inside it"};
+DocumentTable times_table(const merge::JoinedCurve& joined, std::span<const RunReport> reports) {
+  DocumentTable table{.title = "step time of each launch, and the ±95% interval inside it"};
   const Numbers numbers = numbers_of(joined, reports);
   if (numbers.size() > most_columns) return table;
   for (const auto& points : joined.launches) {
@@ -166,9 +149,9 @@ TitledTable times_table(const merge::JoinedCurve& joined, std::span<const RunRep
     for (const merge::LaunchPoint& at : points) {
       times[number_of(at, reports)] = step_time(*at.point) + " " + interval(*at.point);
     }
-    std::vector<Cell> cells{{"ranks", std::to_string(points.front().point->data->ranks)}};
+    std::vector<Cell> cells{{"ranks", Json(points.front().point->data->ranks)}};
     for (const std::size_t at : numbers) cells.push_back({fmt::format("launch {}", at), times[at]});
-    table.add(std::move(cells));
+    add_row(table, std::move(cells));
   }
   return table;
 }
@@ -206,23 +189,10 @@ std::vector<std::string> joined_key() {
       "median."};
 }
 
-Json ranks_per_node_json(const PointReport& point) {
-  if (!point.nodes) return {};
-  return {{"fewest", point.nodes->fewest}, {"most", point.nodes->most}};
-}
-
-Json axes_json(const PointReport& point) {
-  Json axes = Json::object();
-  if (!point.nodes) return axes;
-  for (const auto& [axis, reach] : point.nodes->axes) {
-    axes[std::string{mesh::name(axis)}] = mesh::name(reach);
-  }
-  return axes;
-}
-
-Json joined_json(const merge::Joined& joined) {
+Json joined_json(const merge::Joined& joined, Metrics<PointReport> metrics) {
   Json curves = Json::array();
-  for (const merge::JoinedCurve& curve : joined.curves) curves.push_back(curve_json(curve));
+  for (const merge::JoinedCurve& curve : joined.curves)
+    curves.push_back(curve_json(curve, metrics));
   return curves;
 }
 

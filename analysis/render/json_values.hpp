@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "analysis/render/text.hpp"
@@ -52,11 +53,40 @@ template <class Figure>
           {"upper", number_or_null(at->upper)}};
 }
 
+/// Returns the words of a list that blanks separate.
+[[nodiscard]] std::vector<std::string_view> words_in(std::string_view list);
+
 /// Returns median, lower, upper, min and max in seconds, and the number of samples under the key
 /// `samples`.
 [[nodiscard]] nlohmann::ordered_json time_json(const std::optional<statistics::Estimate>& time,
                                                const char* samples);
 [[nodiscard]] nlohmann::ordered_json mesh_extents_json(const mesh::Shape& mesh);
+
+// value_json() writes a value of any type; null if it is absent, not finite, or an empty text.
+
+[[nodiscard]] inline nlohmann::ordered_json value_json(const std::string& text) {
+  return text_or_null(text);
+}
+[[nodiscard]] inline nlohmann::ordered_json value_json(const std::optional<double>& number) {
+  return number_or_null(number);
+}
+[[nodiscard]] inline nlohmann::ordered_json value_json(
+    const std::optional<statistics::Estimate>& time) {
+  return time_json(time, "plays");
+}
+/// Writes other types as the JSON library does.
+template <class Other>
+[[nodiscard]] nlohmann::ordered_json value_json(const Other& value) {
+  if constexpr (requires { value->upper; }) {
+    return located_json(value);
+  } else if constexpr (requires { value.has_value(); }) {
+    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json{};
+  } else if constexpr (std::is_floating_point_v<Other>) {
+    return number_or_null(value);
+  } else {
+    return value;
+  }
+}
 
 /// Returns the keys that identify a run in all reports: id, file, created, isoscale_version,
 /// device, ranks, nodes and status.

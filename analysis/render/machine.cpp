@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -27,7 +28,6 @@
 namespace isoscale::analysis::render {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using results::CheckResult;
 using results::Verdict;
 
@@ -126,20 +126,6 @@ void add(Facts& facts, const std::string& key, const std::vector<std::string>& v
 // The largest number of warnings that are shown for a point; a run of many ranks has many devices.
 constexpr std::size_t most_device_warnings = 4;
 
-std::string prefixed_cell(std::optional<double> value, std::string_view unit) {
-  return value ? units::format_prefixed(*value, unit) : std::string{undefined};
-}
-
-std::string celsius_cell(std::optional<double> kelvin) {
-  constexpr double freezing = 273.15;
-  return kelvin ? fmt::format("{:.0f} °C", *kelvin - freezing) : std::string{undefined};
-}
-
-/// True if a row of the table of devices would have any number.
-bool has_numbers(const devices::DeviceState& state) {
-  return state.clock || state.temperature || state.utilisation || state.energy.power;
-}
-
 /// Returns the title of the table of devices, from the first point that was sampled: all points of
 /// a run use the same kind of device.
 std::string title_of(const Curve& curve) {
@@ -147,6 +133,29 @@ std::string title_of(const Curve& curve) {
     if (!point.devices.energy.of.empty()) return point.devices.energy.of + " beside the loop";
   }
   return "";
+}
+
+using devices::DeviceState;
+
+Metrics<DeviceState> device_metrics() {
+  using enum Unit;
+  using D = DeviceState;
+  static constexpr Metric<DeviceState> all[] = {
+      {"energy_of", "", text, "", plain<&D::energy, &devices::Energy::of>},
+      {"power", "power", watts, "", member<&D::energy, &devices::Energy::power>},
+      {"energy", "energy", joules, "", member<&D::energy, &devices::Energy::joules>},
+      {"energy_per_step", "energy/step", joules, "",
+       member<&D::energy, &devices::Energy::joules_per_step>},
+      {"energy_per_token", "energy/token", joules, "",
+       member<&D::energy, &devices::Energy::joules_per_token>},
+      {"energy_missing", "", text, "", member<&D::energy, &devices::Energy::missing>},
+      {"clock", "clock", hertz, "", member<&D::clock>},
+      {"clock_min", "lowest", hertz, "", member<&D::clock_min>},
+      {"temperature_max", "hottest", kelvin, "", member<&D::temperature>},
+      {"utilisation", "busy", share, "", member<&D::utilisation>},
+      {"warnings", "", text, "", plain<&D::warnings>},
+  };
+  return all;
 }
 
 }  // namespace
@@ -271,21 +280,21 @@ Facts header(const RunReport& report, const Sections& sections) {
   return facts;
 }
 
-TitledTable device_table(const Curve& curve) {
-  TitledTable devices{title_of(curve)};
+DocumentTable device_table(const Curve& curve) {
+  std::vector<const DeviceState*> states;
+  std::vector<Value> ranks;
   for (const PointReport& point : curve.points) {
-    const devices::DeviceState& state = point.devices;
-    if (!has_numbers(state)) continue;
-    devices.add({{"ranks", std::to_string(point.data->ranks)},
-                 {"clock", prefixed_cell(state.clock, "Hz")},
-                 {"lowest", prefixed_cell(state.clock_min, "Hz")},
-                 {"busy", percent(state.utilisation)},
-                 {"hottest", celsius_cell(state.temperature)},
-                 {"power", prefixed_cell(state.energy.power, "W")},
-                 {"energy/step", prefixed_cell(state.energy.joules_per_step, "J")},
-                 {"energy/token", prefixed_cell(state.energy.joules_per_token, "J")}});
+    const DeviceState& at = point.devices;
+    if (!at.clock && !at.temperature && !at.utilisation && !at.energy.power) continue;
+    states.push_back(&at);
+    ranks.push_back(Json(point.data->ranks));
   }
-  return devices;
+  DocumentTable table = table_of<DeviceState>(
+      device_metrics(), states,
+      "ranks clock clock_min utilisation temperature_max power energy_per_step energy_per_token *",
+      {{{"ranks", "ranks", Unit::count}, std::move(ranks)}});
+  table.title = title_of(curve);
+  return table;
 }
 
 Facts device_remarks(const Curve& curve) {
@@ -325,18 +334,9 @@ Json device_state_json(const PointReport& point) {
                       {"last", at.last},
                       {"samples", at.samples}});
   }
-  return {{"energy_of", state.energy.of},
-          {"power", number_or_null(state.energy.power)},
-          {"energy", number_or_null(state.energy.joules)},
-          {"energy_per_step", number_or_null(state.energy.joules_per_step)},
-          {"energy_per_token", number_or_null(state.energy.joules_per_token)},
-          {"energy_missing", state.energy.missing.empty() ? Json{} : Json(state.energy.missing)},
-          {"clock", number_or_null(state.clock)},
-          {"clock_min", number_or_null(state.clock_min)},
-          {"temperature_max", number_or_null(state.temperature)},
-          {"utilisation", number_or_null(state.utilisation)},
-          {"warnings", Json(state.warnings)},
-          {"series", series}};
+  Json object = object_of<DeviceState>(device_metrics(), state);
+  object["series"] = std::move(series);
+  return object;
 }
 
 }  // namespace isoscale::analysis::render

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "analysis/render/document.hpp"
-#include "analysis/render/text_and_markdown.hpp"
 #include "analysis/report.hpp"
 #include "results/records/run_data.hpp"
 
@@ -44,7 +43,7 @@ namespace isoscale::analysis::render {
 
 /// Returns clock, temperature, power and energy at the points of a curve; the table has no rows if
 /// nothing was sampled.
-[[nodiscard]] TitledTable device_table(const Curve& curve);
+[[nodiscard]] DocumentTable device_table(const Curve& curve);
 /// Returns the lines below device_table(): the first four warnings of each point, and the reason
 /// why there is no energy.
 [[nodiscard]] Facts device_remarks(const Curve& curve);

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/render/remarks.hpp"
+#include "analysis/render/curve_tables.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,7 +17,6 @@
 #include "analysis/devices/device_state.hpp"
 #include "analysis/render/bench_tables.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/curve_tables.hpp"
 #include "analysis/render/text.hpp"
 #include "analysis/tracing_overhead.hpp"
 #include "base/text.hpp"
@@ -176,14 +175,15 @@ void add_pairs(const PointReport& point, Facts& facts) {
   for (std::size_t i = 0; i < std::min(slow.size(), most_of_kind); ++i) {
     const microbench::SlowPair& at = slow[i];
     facts.emplace_back(
-        "SLOW", at.quantity == "latency"
-                    ? fmt::format("{} to {} ({}): latency {}, {:.3g} times its class's {}",
-                                  escape(at.from), escape(at.to), escape(at.link_class),
-                                  time_cell(at.value), at.value / at.typical, time_cell(at.typical))
-                    : fmt::format("{} to {} ({}): {} {}, {} of its class's {}", escape(at.from),
-                                  escape(at.to), escape(at.link_class), at.quantity,
-                                  bandwidth_cell(at.value), percent(at.share()),
-                                  bandwidth_cell(at.typical)));
+        "SLOW",
+        at.quantity == "latency"
+            ? fmt::format("{} to {} ({}): latency {}, {:.3g} times its class's {}", escape(at.from),
+                          escape(at.to), escape(at.link_class), figure(at.value, Unit::seconds),
+                          at.value / at.typical, figure(at.typical, Unit::seconds))
+            : fmt::format("{} to {} ({}): {} {}, {} of its class's {}", escape(at.from),
+                          escape(at.to), escape(at.link_class), at.quantity,
+                          figure(at.value, Unit::bandwidth), percent(at.share()),
+                          figure(at.typical, Unit::bandwidth)));
   }
   if (slow.size() > most_of_kind) {
     facts.emplace_back("SLOW", fmt::format("and {} more pairs", slow.size() - most_of_kind));

@@ -3,12 +3,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "analysis/catalog/index.hpp"
 #include "analysis/merge/join.hpp"
-#include "analysis/render/document.hpp"
+#include "analysis/render/point_metrics.hpp"
 
 /// Renders reports as text. Renderers never compute numbers, so that all formats agree. For several
 /// launches, reports for people show the joined curves and a line on each launch; machine-readable
@@ -21,6 +22,10 @@ namespace isoscale::analysis::render {
 [[nodiscard]] std::string render_sections(const merge::Report& report, const Sections& sections);
 /// Returns the detailed report with all sections.
 [[nodiscard]] std::string render_text(const merge::Report& report);
+enum class Style : std::uint8_t { text, markdown, csv, json };
+/// Returns the detailed report in one of four formats, with these metrics of points.
+[[nodiscard]] std::string render_as(Style style, const merge::Report& report,
+                                    Metrics<PointReport> metrics = point_metrics());
 [[nodiscard]] std::string render_json(const merge::Report& report);
 [[nodiscard]] std::string render_csv(const merge::Report& report);
 [[nodiscard]] std::string render_markdown(const merge::Report& report);

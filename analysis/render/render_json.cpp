@@ -2,11 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/render/render_json.hpp"
 
-#include <nlohmann/json.hpp>
-#include <nlohmann/json_fwd.hpp>
-
 #include <algorithm>
 #include <cstddef>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,11 +19,41 @@
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/machine.hpp"
 #include "analysis/render/render.hpp"
+#include "analysis/render/text.hpp"
+#include "results/records/point_facts.hpp"
 
+/// Writes the JSON report, and the CSV report from its parts: each part of a line has a list of
+/// columns, with the paths of their values in the JSON of that part.
 namespace isoscale::analysis::render {
 namespace {
 
-using Json = nlohmann::ordered_json;
+/// Returns the text of one value in a CSV cell, not yet escaped.
+std::string plain_text(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
+  if (value.is_number_float()) return number_cell(value.get<double>());
+  if (value.is_number()) return value.dump();
+  std::string text;
+  for (const auto& [key, part] : value.items()) {
+    if (!text.empty()) text += ";";
+    text += (value.is_object() ? key + "=" : "") + plain_text(part);
+  }
+  return text;
+}
+
+/// Returns the value at a path of keys, separated by slashes; null if there is none.
+Json value_at(const Json& object, std::string_view path) {
+  const Json* at = &object;
+  while (true) {
+    const std::size_t end = std::min(path.find('/'), path.size());
+    if (!at->is_object()) return {};
+    const auto found = at->find(std::string{path.substr(0, end)});
+    if (found == at->end()) return {};
+    at = &*found;
+    if (end == path.size()) return *at;
+    path.remove_prefix(end + 1);
+  }
+}
 
 Json system_json(const results::RunData& run) {
   Json ranks = Json::array();
@@ -62,7 +90,7 @@ Json curves_json(const RunReport& report) {
   return curves;
 }
 
-Json run_json(const RunReport& report) {
+Json run_json(const RunReport& report, Metrics<PointReport> metrics) {
   const results::RunData& run = *report.data;
   std::vector<const PointReport*> points;
   for (const Curve& curve : report.curves) {
@@ -73,8 +101,7 @@ Json run_json(const RunReport& report) {
   const std::vector<Inference> inferences = inferences_of(report);
   Json rows = Json::array();
   for (const PointReport* const point : points) {
-    rows.push_back(point_json(*point));
-    add_causes_json(*point, rows.back());
+    rows.push_back(object_of(metrics, *point));
     add_inferences_json(inferences, *point, rows.back());
   }
   Json object = run_head_json(run, report.file);
@@ -89,7 +116,174 @@ Json run_json(const RunReport& report) {
   return object;
 }
 
+constexpr std::string_view run_columns =
+    "run=id file created isoscale_version device run_ranks=ranks run_nodes=nodes run_status=status";
+constexpr std::string_view point_columns =
+    "index workload model dtype dp=mesh/dp tp=mesh/tp pp=mesh/pp cp=mesh/cp ep=mesh/ep ranks nodes "
+    "scaling placement options labels status reason verified step_time_median=step_time/median "
+    "step_time_lower=step_time/lower step_time_upper=step_time/upper step_time_min=step_time/min "
+    "step_time_max=step_time/max steps=step_time/steps throughput=throughput/value "
+    "throughput_unit=throughput/unit speedup efficiency flop_per_step flops_per_rank mfu "
+    "memory_per_rank device_memory_per_rank host_memory_per_rank samples_per_second "
+    "energy_per_step traced_step compute=parts/compute copies=parts/copies transfer=parts/transfer "
+    "wait=parts/wait bubble=parts/bubble gap=parts/gap other=parts/other hidden_communication "
+    "communication_ratio instrumentation_overhead";
+constexpr std::string_view row_columns =
+    "row_status=status row_reason=reason row_dtype=text/dtype op=text/op reduction=text/reduction "
+    "in_place=text/in_place implementation=text/implementation axis=text/axis groups=text/groups "
+    "algorithm=text/algorithm protocol=text/protocol registration=text/registration "
+    "class=text/class cache=text/cache origin=text/origin kind=text/kind together=text/together "
+    "part=text/part collective=text/collective pair=text/pair bytes=number/bytes "
+    "count=number/count root=number/root members=number/members m=number/m n=number/n k=number/k "
+    "batch=number/batch flop=number/flop src=number/src dst=number/dst numa=number/numa "
+    "estimate=number/estimate plays=time/plays calls time_median=time/median time_lower=time/lower "
+    "time_upper=time/upper time_min=time/min time_max=time/max time_p99 algbw busbw flops "
+    "bandwidth wrong";
+constexpr std::string_view joined_columns =
+    "ranks_per_node_fewest=ranks_per_node/fewest ranks_per_node_most=ranks_per_node/most "
+    "axes=axes_text curve=joined/fingerprint launches=joined/launches "
+    "joined_step_time=joined/step_time/median joined_step_time_lower=joined/step_time/lower "
+    "joined_step_time_upper=joined/step_time/upper joined_spread=joined/spread "
+    "joined_throughput=joined/throughput joined_speedup=joined/speedup "
+    "joined_efficiency=joined/efficiency left_out=joined/left_out";
+constexpr std::string_view infer_columns =
+    "prompt=number/prompt output=number/output position=number/position tokens=number/tokens "
+    "replicas=number/replicas cache_bytes=number/cache_bytes tokens_per_second "
+    "tokens_per_second_per_rank on_frontier";
+constexpr std::string_view serve_columns =
+    "saturated highest rate offered achieved requests utilisation imbalance requests_per_batch "
+    "backlog backlog_growth request replica arrival=arrival_seconds "
+    "dispatched=dispatched_seconds start=start_seconds first=first_seconds end=end_seconds "
+    "latency_median=latency_median_seconds latency_p90=latency_p90_seconds "
+    "latency_p99=latency_p99_seconds latency_max=latency_max_seconds "
+    "ttft_median=ttft_median_seconds ttft_p99=ttft_p99_seconds tpot_median=tpot_median_seconds "
+    "queueing_median=queueing_median_seconds queueing_p99=queueing_p99_seconds";
+
+/// Returns the joined curve to which a point belongs, with the results of the joined point; null if
+/// there is none.
+Json place_json(const merge::Joined& joined, const PointReport& point) {
+  const std::optional<merge::JoinedPlace> place = merge::place_of(joined, point);
+  if (!place) return {};
+  Json object{{"fingerprint", place->curve->fingerprint}, {"left_out", place->left_out}};
+  if (place->joined == nullptr) return object;
+  const PointReport& at = *place->joined;
+  object["launches"] = place->launches;
+  object["step_time"] = time_json(at.step_time, "launches");
+  object["spread"] = number_or_null(merge::spread_of(at));
+  object["throughput"] = number_or_null(at.throughput);
+  object["speedup"] = number_or_null(at.speedup);
+  object["efficiency"] = number_or_null(at.efficiency);
+  return object;
+}
+
+/// Returns a point's JSON and the values that only CSV has, such as the parts of a breakdown of
+/// which only a bound is known.
+Json line_json(const merge::Joined& joined, const PointReport& point,
+               Metrics<PointReport> metrics) {
+  Json object = object_of(metrics, point);
+  object["joined"] = place_json(joined, point);
+  object["axes_text"] = axes_text(point);
+  object["energy_per_step"] = number_or_null(point.devices.energy.joules_per_step);
+  if (!point.breakdown.mean) return object;
+  for (const Category& category : categories()) {
+    object["parts"][std::string{category.name}] = *point.breakdown.mean.*category.seconds;
+  }
+  return object;
+}
+
+/// Returns the texts, numbers and results of the row of a micro-benchmark, and the values that
+/// follow from the prefill and decode rows of an inference together.
+Json row_json(const PointReport& point, const microbench::RowReport& row,
+              const std::vector<Inference>& all) {
+  const results::RowData& data = *row.data;
+  Json object{{"status", results::name(data.status)},
+              {"reason", data.reason},
+              {"text", data.text},
+              {"number", data.number},
+              {"calls", data.calls},
+              {"time_p99", number_or_null(value_of(row.p99))},
+              {"algbw", number_or_null(row.algbw)},
+              {"busbw", number_or_null(row.busbw)},
+              {"flops", number_or_null(row.flops)},
+              {"bandwidth", number_or_null(row.bandwidth)},
+              {"wrong", number_or_null(data.wrong)}};
+  if (row.time) object["time"] = time_json(row.time, "plays");
+  for (const char* key : {"src", "dst"}) {
+    const auto rank = number_of(data, key);
+    if (rank) object[key] = world_rank(*point.data, static_cast<int>(*rank));
+  }
+  if (const auto at = std::ranges::find(all, &data, &Inference::decode); at != all.end()) {
+    object["tokens_per_second"] = number_or_null(at->tokens_per_second);
+    object["tokens_per_second_per_rank"] = number_or_null(at->tokens_per_second_per_rank);
+    object["on_frontier"] = at->on_frontier ? "yes" : "no";
+  }
+  if (text_of(data, "op") != "serve") return object;
+  for (const char* key : {"saturated", "highest"}) object["serve"][key] = text_of(data, key);
+  for (const auto& [key, number] : data.number) {
+    if (!object["serve"].contains(key)) object["serve"][key] = number;
+  }
+  return object;
+}
+
+std::vector<CsvCell> cells_of(const Json& run, const Json& point, const Json& row,
+                              Metrics<PointReport> metrics) {
+  std::vector<CsvCell> cells;
+  add_csv_cells(cells, run, run_columns);
+  add_csv_cells(cells, point, point_columns);
+  add_csv_cells(cells, row, row_columns);
+  add_csv_cells(cells, point, joined_columns);
+  add_csv_cells(cells, row, infer_columns);
+  add_csv_cells(cells, row.is_object() && row.contains("serve") ? row["serve"] : Json{},
+                serve_columns);
+  add_csv_cells(cells, point, "work_growth");
+  add_csv_cells(cells, row, "src_world_rank=src dst_world_rank=dst");
+  for (const Metric<PointReport>& metric : metrics) {
+    if (is_meant(metric, "*", point_columns)) add_csv_cells(cells, point, metric.key);
+  }
+  return cells;
+}
+
 }  // namespace
+
+Json time_json(const std::optional<statistics::Estimate>& time, const char* samples) {
+  const auto of = [&time](double statistics::Estimate::*member) {
+    return number_or_null(time ? std::optional{*time.*member} : std::nullopt);
+  };
+  return {{"median", of(&statistics::Estimate::median)},
+          {"lower", number_or_null(time ? time->lower : std::nullopt)},
+          {"upper", number_or_null(time ? time->upper : std::nullopt)},
+          {"min", of(&statistics::Estimate::minimum)},
+          {"max", of(&statistics::Estimate::maximum)},
+          {samples, time ? time->samples : 0}};
+}
+
+Json mesh_extents_json(const mesh::Shape& mesh) {
+  return {{"dp", mesh.dp}, {"tp", mesh.tp}, {"pp", mesh.pp}, {"cp", mesh.cp}, {"ep", mesh.ep}};
+}
+
+std::string dumped(const Json& document) {
+  return document.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+std::vector<std::string_view> words_in(std::string_view list) {
+  std::vector<std::string_view> words;
+  while (!list.empty()) {
+    const std::string_view word = list.substr(0, list.find(' '));
+    list.remove_prefix(std::min(word.size() + 1, list.size()));
+    if (!word.empty()) words.push_back(word);
+  }
+  return words;
+}
+
+void add_csv_cells(std::vector<CsvCell>& cells, const Json& object, std::string_view columns) {
+  for (const std::string_view entry : words_in(columns)) {
+    const std::size_t equals = entry.find('=');
+    const Json value = value_at(object, equals == entry.npos ? entry : entry.substr(equals + 1));
+    const bool is_number = value.is_number();
+    const std::string text = value.is_null() ? "" : plain_text(value);
+    cells.emplace_back(entry.substr(0, equals), is_number ? text : text_cell(text));
+  }
+}
 
 Json baseline_json(const Curve& curve) {
   return {{"baseline", number_or_null(curve.baseline)},
@@ -98,12 +292,24 @@ Json baseline_json(const Curve& curve) {
           {"baseline_unsure", has_unsure_baseline(curve)}};
 }
 
-Json report_json(const merge::Report& whole) {
+Json laws_json(const efficiency::Laws& laws) {
+  Json usl;
+  if (laws.usl) {
+    usl = {{"contention", located_json(std::optional{laws.usl->contention})},
+           {"coherency", located_json(std::optional{laws.usl->coherency})},
+           {"peak", number_or_null(laws.usl->peak)}};
+  }
+  return {{"amdahl", located_json(laws.amdahl)},
+          {"gustafson", located_json(laws.gustafson)},
+          {"usl", usl}};
+}
+
+Json report_json(const merge::Report& whole, Metrics<PointReport> metrics) {
   Json runs = Json::array();
-  for (const RunReport& report : whole.runs) runs.push_back(run_json(report));
+  for (const RunReport& report : whole.runs) runs.push_back(run_json(report, metrics));
   Json object{{"schema_version", report_schema_version},
               {"runs", runs},
-              {"curves", joined_json(whole.joined)},
+              {"curves", joined_json(whole.joined, metrics)},
               {"findings", findings_json(advice::findings_of(whole))},
               {"findings_left_out", left_out_json(advice::left_out_of(whole))},
               {"warnings", whole.warnings},
@@ -112,6 +318,25 @@ Json report_json(const merge::Report& whole) {
   return object;
 }
 
-std::string render_json(const merge::Report& report) { return dumped(report_json(report)); }
+std::string csv_report(const merge::Report& whole, Metrics<PointReport> metrics) {
+  std::string text = csv_heading(cells_of({}, {}, {}, metrics));
+  for (const RunReport& report : whole.runs) {
+    const Json run = run_head_json(*report.data, report.file);
+    const std::vector<Inference> inferences = inferences_of(report);
+    for (const Curve& curve : report.curves) {
+      for (const PointReport& point : curve.points) {
+        text += csv_values(cells_of(run, line_json(whole.joined, point, metrics), {}, metrics));
+      }
+    }
+    for (const PointReport& point : report.benches) {
+      const Json line = line_json(whole.joined, point, metrics);
+      for (const microbench::RowReport& row : point.bench->rows) {
+        text += csv_values(cells_of(run, line, row_json(point, row, inferences), metrics));
+      }
+      if (point.bench->rows.empty()) text += csv_values(cells_of(run, line, {}, metrics));
+    }
+  }
+  return text;
+}
 
 }  // namespace isoscale::analysis::render

@@ -67,11 +67,11 @@ std::string placement(const microbench::RowReport* row) {
 
 std::string size_line(const PlacePair& pair) {
   const results::RowData& data = *pair.any().data;
-  return fmt::format(
-      "{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", count_cell(number_of(data, "bytes").value_or(0)),
-      count_cell(number_of(data, "count").value_or(0)), word(type_name(text_of(data, "dtype"))),
-      word(text_of(data, "reduction")), count_cell(number_of(data, "root").value_or(-1)),
-      placement(pair.out_of_place), placement(pair.in_place));
+  return fmt::format("{:>12.0f}  {:>12.0f}  {:>8}  {:>6}  {:>6.0f}{}{}\n",
+                     number_of(data, "bytes").value_or(0), number_of(data, "count").value_or(0),
+                     word(type_name(text_of(data, "dtype"))), word(text_of(data, "reduction")),
+                     number_of(data, "root").value_or(-1), placement(pair.out_of_place),
+                     placement(pair.in_place));
 }
 
 std::string without_blanks(std::string line) {
@@ -100,8 +100,8 @@ std::string settings_line(const CollectiveGroup& group) {
   }
   if (sizes.empty()) return "";
   const auto [smallest, largest] = std::ranges::minmax(sizes);
-  return fmt::format("# nThread 1 minBytes {} maxBytes {} validation: 1\n", count_cell(smallest),
-                     count_cell(largest));
+  return fmt::format("# nThread 1 minBytes {:.0f} maxBytes {:.0f} validation: 1\n", smallest,
+                     largest);
 }
 
 /// Returns the closing line that readers of this format look for; "" where no size has a bus
@@ -130,7 +130,7 @@ std::string group_text(const PointReport& point, const CollectiveGroup& group) {
     for (const microbench::RowReport* const row : {pair.out_of_place, pair.in_place}) {
       if (row == nullptr) continue;
       if (row->data->wrong.value_or(0) > 0) ++failed_checks;
-      if (const std::string why = row_excuse(*row); !why.empty()) text += "# " + why + "\n";
+      if (const std::string why = escape(row_excuse(*row)); !why.empty()) text += "# " + why + "\n";
     }
   }
   return text +

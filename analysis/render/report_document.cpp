@@ -17,8 +17,7 @@
 #include "analysis/render/findings.hpp"
 #include "analysis/render/inference.hpp"
 #include "analysis/render/machine.hpp"
-#include "analysis/render/remarks.hpp"
-#include "analysis/render/render.hpp"
+#include "analysis/render/render_json.hpp"
 #include "analysis/render/summary.hpp"
 #include "analysis/render/text_and_markdown.hpp"
 #include "analysis/tracing_overhead.hpp"
@@ -29,47 +28,38 @@ namespace {
 
 constexpr std::size_t widest = 120;  ///< width of a detailed report, in columns
 
-TitledTable breakdown_table(const Curve& curve) {
+DocumentTable breakdown_table(const Curve& curve) {
   const Points traced = traced_points(curve);
-  TitledTable table{"where a step went, mean over ranks" + of_launches(traced)};
+  DocumentTable table{.title = "where a step went, mean over ranks" + of_launches(traced)};
   for (const PointReport* const at : traced) {
-    std::vector<Cell> cells{{"ranks", std::to_string(at->data->ranks)}};
+    std::vector<Cell> cells{{"ranks", Json(at->data->ranks)}};
     for (const Category& category : categories()) {
       cells.push_back(
           {fmt::format("{} {}", category.glyph, category.name), share(*at, category.seconds)});
     }
     cells.push_back({"hidden", share(*at, &breakdown::Breakdown::hidden_communication)});
     cells.push_back({"tracing", overhead_text(at->instrumentation_overhead)});
-    cells.push_back({"where a step went", breakdown_bar(*at->breakdown.mean), Align::drawing});
-    table.add(std::move(cells));
+    cells.push_back({"where a step went", breakdown_bar(*at->breakdown.mean), Unit::text});
+    add_row(table, std::move(cells));
+    table.columns.back().keep = Keep::drawing;
   }
   return table;
 }
 
-constexpr std::array<Metric<PointReport>, 4> efficiency_metrics{{
-    {"ranks", "ranks", Unit::count, "ranks of the point",
-     [](const PointReport& at) -> Value {
-       return statistics::Located{static_cast<double>(at.data->ranks)};
-     }},
-    {"speedup", "speed-up", Unit::factor, "throughput relative to the baseline's",
-     [](const PointReport& at) { return number(speedup_of(at)); }},
-    {"efficiency", "efficiency", Unit::share, "throughput per rank relative to the baseline's",
-     [](const PointReport& at) { return number(efficiency_of(at)); }},
-    {"serial_fraction", "Karp-Flatt serial fraction", Unit::share,
-     "serial share that explains the speed-up",
-     [](const PointReport& at) { return number(at.causes.serial_fraction); }},
-}};
-
 /// Adds a table of speed-up and efficiency with their intervals. It is left out if it has no
 /// intervals and the other tables, which have the same values, are all shown.
-void add_efficiency(const Curve& curve, const Sections& sections, Document& document) {
+void add_efficiency(const Curve& curve, const Sections& sections, Metrics<PointReport> metrics,
+                    Document& document) {
   const bool has_intervals = std::ranges::any_of(curve.points, [](const PointReport& at) {
     const std::optional<statistics::Located> speedup = speedup_of(at);
     return speedup && speedup->lower;
   });
   if (!curve.baseline || (!has_intervals && sections.are_all())) return;
-  DocumentTable table =
-      table_of(std::span<const Metric<PointReport>>{efficiency_metrics}, std::span{curve.points});
+  Points points;
+  for (const PointReport& point : curve.points) points.push_back(&point);
+  DocumentTable table = table_of<PointReport>(
+      metrics, points, "ranks speedup_shown efficiency_shown serial_fraction");
+  table.width = Width::of_page;
   table.title = "speed-up and efficiency with 95% intervals";
   document.emplace_back(std::move(table));
 }
@@ -86,19 +76,20 @@ Document under(std::string title, Document parts) {
 }
 
 Document curve_document(const Curve& curve, const Sections& sections,
-                        const merge::JoinedCurve* joined, std::span<const RunReport> runs) {
+                        const merge::JoinedCurve* joined, std::span<const RunReport> runs,
+                        Metrics<PointReport> metrics) {
   Document parts;
   if (Facts why = all_skipped(curve); joined == nullptr && !why.empty()) {
     if (sections.has(Section::curves)) append(parts, std::move(why));
     return under(curve.title, std::move(parts));
   }
   if (sections.has(Section::curves)) {
-    append(parts, scaling_table(curve, joined));
+    append(parts, scaling_table(curve, joined, metrics));
     if (joined != nullptr) append(parts, times_table(*joined, runs));
   }
-  if (sections.has(Section::efficiency)) add_efficiency(curve, sections, parts);
+  if (sections.has(Section::efficiency)) add_efficiency(curve, sections, metrics, parts);
   if (sections.has(Section::breakdown)) append(parts, breakdown_table(curve));
-  for (TitledTable& part : cause_tables(curve, sections)) append(parts, std::move(part));
+  for (DocumentTable& part : cause_tables(curve, sections)) append(parts, std::move(part));
   append(parts,
          wanted(joined == nullptr ? remarks(curve) : joined_remarks(*joined, runs), sections));
   if (joined == nullptr && sections.has(Section::devices)) {
@@ -111,7 +102,7 @@ Document curve_document(const Curve& curve, const Sections& sections,
 Document bench_document(const PointReport& point) {
   Document document{Heading{bench_title(point), Underline::yes}};
   if (std::string why = excuse(point); !why.empty()) document.emplace_back(Paragraph{why});
-  for (TitledTable& part : bench_tables(point)) append(document, std::move(part));
+  for (DocumentTable& part : bench_tables(point)) append(document, std::move(part));
   append(document, bench_remarks(point));
   return document;
 }
@@ -180,7 +171,7 @@ Facts warnings(const std::vector<std::string>& sentences) {
 Document index_document(const catalog::Index& index, Numbered numbered) {
   Document document{Heading{index_headline(index, numbered)}};
   for (const catalog::IndexMachine& machine : index.machines) {
-    for (TitledTable& part : index_tables(index, machine, numbered)) {
+    for (DocumentTable& part : index_tables(index, machine, numbered)) {
       append(document, std::move(part));
     }
   }
@@ -197,14 +188,15 @@ Document index_report(const IndexReport& report) {
 }
 
 /// Describes each of several launches, then the curves joined over them.
-Document joined_document(const merge::Report& report, const Sections& sections) {
+Document joined_document(const merge::Report& report, const Sections& sections,
+                         Metrics<PointReport> metrics) {
   Document document = index_document(report.index, Numbered::as_launches);
   if (sections.has(Section::warnings)) append(document, warnings(report.warnings));
   if (sections.has(Section::findings)) {
     append(document, findings_document(advice::findings_of(report), advice::left_out_of(report)));
   }
   for (const merge::JoinedCurve& joined : report.joined.curves) {
-    append(document, curve_document(joined.curve, sections, &joined, report.runs));
+    append(document, curve_document(joined.curve, sections, &joined, report.runs, metrics));
   }
   if (report.joined.curves.empty()) document.emplace_back(Heading{"No curve was measured."});
   for (const RunReport& run : report.runs) {
@@ -223,9 +215,9 @@ Document joined_document(const merge::Report& report, const Sections& sections) 
   return document;
 }
 
-void add_tables(Document& document, std::string title, std::vector<TitledTable> tables) {
+void add_tables(Document& document, std::string title, std::vector<DocumentTable> tables) {
   Document parts;
-  for (TitledTable& table : tables) append(parts, std::move(table));
+  for (DocumentTable& table : tables) append(parts, std::move(table));
   append(document, under(std::move(title), std::move(parts)));
 }
 
@@ -237,7 +229,8 @@ void add_legends(const RunReport& run, Document& document) {
   append(document, summary_legend(run));
 }
 
-Document run_document(const RunReport& run, const merge::Report& whole, const Sections& sections) {
+Document run_document(const RunReport& run, const merge::Report& whole, const Sections& sections,
+                      Metrics<PointReport> metrics) {
   Document document{Heading{headline(run)}};
   Facts facts = header(run, sections);
   if (sections.has(Section::warnings)) {
@@ -252,7 +245,7 @@ Document run_document(const RunReport& run, const merge::Report& whole, const Se
     document.emplace_back(Heading{"No point was measured."});
   }
   for (const Curve& curve : run.curves) {
-    append(document, curve_document(curve, sections, nullptr, {}));
+    append(document, curve_document(curve, sections, nullptr, {}, metrics));
   }
   if (sections.has(Section::rows)) {
     for (const PointReport& point : run.benches) append(document, bench_document(point));
@@ -265,9 +258,11 @@ Document run_document(const RunReport& run, const merge::Report& whole, const Se
   return document;
 }
 
-Document detailed(const merge::Report& report, const Sections& sections) {
-  if (report.runs.size() > 1) return joined_document(report, sections);
-  return report.runs.empty() ? Document{} : run_document(report.runs.front(), report, sections);
+Document detailed(const merge::Report& report, const Sections& sections,
+                  Metrics<PointReport> metrics) {
+  if (report.runs.size() > 1) return joined_document(report, sections, metrics);
+  return report.runs.empty() ? Document{}
+                             : run_document(report.runs.front(), report, sections, metrics);
 }
 
 }  // namespace
@@ -281,22 +276,31 @@ std::string render_index_markdown(const IndexReport& report) {
 }
 
 std::string render_sections(const merge::Report& report, const Sections& sections) {
-  return to_text(detailed(report, sections), widest);
+  return to_text(detailed(report, sections, point_metrics()), widest);
 }
-
-std::string render_text(const merge::Report& report) { return render_sections(report, {}); }
 
 std::string render_summary(const merge::Report& report, std::size_t columns) {
   return to_text(summary(report), columns);
 }
 
-std::string render_markdown(const merge::Report& report) {
+std::string render_as(Style style, const merge::Report& report, Metrics<PointReport> metrics) {
+  if (style == Style::json) return dumped(report_json(report, metrics));
+  if (style == Style::csv) return csv_report(report, metrics);
+  const Document details = detailed(report, {}, metrics);
+  if (style == Style::text) return to_text(details, widest);
   // The answer comes first, then the description of its machine.
   Document document = answer(report);
   const auto title = std::ranges::find_if(
       document, [](const Block& at) { return std::holds_alternative<Heading>(at); });
   if (title != document.end()) std::rotate(document.begin(), title, title + 1);
-  return to_markdown(document) + to_markdown(detailed(report, {}));
+  return to_markdown(document) + to_markdown(details);
+}
+
+std::string render_text(const merge::Report& report) { return render_as(Style::text, report); }
+std::string render_json(const merge::Report& report) { return render_as(Style::json, report); }
+std::string render_csv(const merge::Report& report) { return render_as(Style::csv, report); }
+std::string render_markdown(const merge::Report& report) {
+  return render_as(Style::markdown, report);
 }
 
 }  // namespace isoscale::analysis::render

@@ -63,7 +63,9 @@ void add_gemm(const PointReport& point, std::vector<BenchRow>& rows) {
   const microbench::RowReport* const best =
       largest_of(point.bench->rows, [](const microbench::RowReport& row) { return row.flops; });
   if (best == nullptr) return;
-  const auto size = [&](const char* key) { return count_cell(number_of(*best->data, key)); };
+  const auto size = [&](const char* key) {
+    return figure(number_of(*best->data, key), Unit::count);
+  };
   std::string where = fmt::format("{} x {} x {}", size("m"), size("n"), size("k"));
   if (number_of(*best->data, "batch").value_or(1) != 1) where += ", batch " + size("batch");
   const std::string dtype = text_of(*best->data, "dtype");
@@ -76,7 +78,8 @@ void add_gemm(const PointReport& point, std::vector<BenchRow>& rows) {
 void add_collectives(const PointReport& point, std::vector<BenchRow>& rows) {
   std::vector<std::string> seen;
   for (const CollectiveGroup& group : collective_groups(*point.bench)) {
-    if (std::ranges::find(seen, group.op) != seen.end()) continue;
+    const std::string op = text_of(*group.first, "op");
+    if (std::ranges::find(seen, op) != seen.end()) continue;
     const microbench::RowReport* largest = nullptr;
     const auto bytes = [](const microbench::RowReport* row) {
       return number_of(*row->data, "bytes").value_or(0);
@@ -88,10 +91,11 @@ void add_collectives(const PointReport& point, std::vector<BenchRow>& rows) {
       }
     }
     if (largest == nullptr) continue;
-    seen.push_back(group.op);
-    rows.push_back({&point, group.op + " busbw", largest->busbw, Unit::bandwidth,
-                    fmt::format("{} among {}", size_cell(bytes(largest)),
-                                ranks_of(static_cast<int>(group.members)))});
+    seen.push_back(op);
+    rows.push_back(
+        {&point, op + " busbw", largest->busbw, Unit::bandwidth,
+         fmt::format("{} among {}", figure(bytes(largest), Unit::bytes),
+                     ranks_of(static_cast<int>(number_of(*group.first, "members").value_or(0))))});
   }
 }
 
@@ -129,7 +133,7 @@ void add_memory(const PointReport& point, std::vector<BenchRow>& rows) {
   const std::string together = text_of(*best->data, "together");
   rows.push_back({&point, "memory bandwidth", best->bandwidth, Unit::bandwidth,
                   fmt::format("{} of {}{}", text_of(*best->data, "kind"),
-                              size_cell(number_of(*best->data, "bytes")),
+                              figure(number_of(*best->data, "bytes"), Unit::bytes),
                               together == "all" ? ", all ranks at once" : "")});
 }
 
@@ -170,7 +174,7 @@ void add_serving(const PointReport& point, std::vector<BenchRow>& rows) {
     where = "median latency " + value_text(*middle, Unit::seconds);
   }
   if (const auto requests = number_of(*best->data, "requests")) {
-    where += fmt::format("{}{} requests", where.empty() ? "" : ", ", count_cell(requests));
+    where += fmt::format("{}{} requests", where.empty() ? "" : ", ", figure(requests, Unit::count));
   }
   rows.push_back({&point, sustained ? "rate sustained" : "rate achieved, saturated",
                   number_of(*best->data, "achieved"), Unit::request_rate, where});
@@ -214,7 +218,7 @@ void add_inference(const Family& family, const PointReport& telling, std::span<c
       {best->point, "most tokens", best->tokens_per_second, Unit::token_rate,
        fmt::format("TPOT {} {}(n={}{}), batch {}, {}", value_text(time.median, Unit::seconds),
                    time.lower ? interval_text(located) + " " : "", time.samples,
-                   time.lower ? "" : ": too few", count_cell(best->batch),
+                   time.lower ? "" : ": too few", figure(best->batch, Unit::count),
                    mesh::to_string(best->point->data->mesh))});
 }
 

@@ -8,11 +8,47 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 
+#include "analysis/render/text.hpp"
+#include "base/text.hpp"
+
 namespace isoscale::analysis::render {
 namespace {
+
+constexpr bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U; }
+
+/// True for control characters, line and paragraph separators, marks that reorder or hide text, and
+/// code points that are not characters.
+constexpr bool is_unsafe(std::uint32_t c) {
+  return c < 0x20U || (c >= 0x7fU && c <= 0x9fU) || c == 0xadU || c == 0x61cU ||
+         (c >= 0x200bU && c <= 0x200fU) || (c >= 0x2028U && c <= 0x202eU) ||
+         (c >= 0x2060U && c <= 0x206fU) || c == 0xfeffU || (c & 0xfffeU) == 0xfffeU ||
+         c >= 0xe0000U;
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Quotes a cell by RFC 4180: only if necessary, with quotes doubled.
+std::string in_quotes(const std::string& cell) {
+  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
+  std::string result = "\"";
+  for (const char c : cell) result += c == '"' ? std::string{"\"\""} : std::string{c};
+  return result + "\"";
+}
+
+template <class Projection>
+std::string line(const std::vector<CsvCell>& cells, Projection projection) {
+  std::string text;
+  for (const CsvCell& cell : cells) {
+    if (&cell != &cells.front()) text += ',';
+    text += projection(cell);
+  }
+  return text + "\n";
+}
 
 constexpr std::string_view column_gap = "  ";
 
@@ -29,14 +65,79 @@ std::string without_trailing_blanks(std::string line) {
 
 }  // namespace
 
-void TitledTable::add(std::vector<Cell> cells, std::string tail, std::size_t named) {
-  const bool is_first = columns.empty();
-  Row row{.cells = {}, .tail = std::move(tail)};
-  for (Cell& cell : cells) {
-    if (is_first) columns.push_back({std::move(cell.heading), cell.align});
-    if (row.tail.empty() || row.cells.size() < named) row.cells.push_back(std::move(cell.text));
+std::string escape_up_to(std::string_view text, std::size_t most) {
+  const std::size_t bytes = text.size();
+  std::string result;
+  result.reserve(std::min(bytes, most));
+  for (std::size_t shown = 0; !text.empty(); ++shown) {
+    if (shown == most) return result + fmt::format("… (of {} bytes)", bytes);
+    const auto [length, point] = base::next_character(text);
+    if (!point) {
+      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
+    } else if (*point == '\n') {
+      result += "\\n";
+    } else if (*point == '\t') {
+      result += "\\t";
+    } else if (!is_unsafe(*point)) {
+      result += text.substr(0, length);
+    } else if (*point < 0x100U) {
+      result += fmt::format("\\x{:02x}", *point);
+    } else {
+      result += fmt::format("\\u{:04x}", *point);
+    }
+    text.remove_prefix(length);
   }
-  rows.push_back(std::move(row));
+  return result;
+}
+
+std::string escape(std::string_view text) { return escape_up_to(text, most_shown); }
+
+std::size_t display_width(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return !is_continuation(c); }));
+}
+
+bool before_naturally(std::string_view a, std::string_view b) {
+  std::size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (is_digit(a[i]) && is_digit(b[j])) {
+      const auto number = [](std::string_view text, std::size_t& at) {
+        while (at < text.size() && text[at] == '0') ++at;
+        const std::size_t begin = at;
+        while (at < text.size() && is_digit(text[at])) ++at;
+        return text.substr(begin, at - begin);
+      };
+      const std::string_view one = number(a, i), other = number(b, j);
+      if (one.size() != other.size()) return one.size() < other.size();
+      if (one != other) return one < other;
+    } else {
+      if (a[i] != b[j]) return a[i] < b[j];
+      ++i;
+      ++j;
+    }
+  }
+  if (a.size() - i != b.size() - j) return a.size() - i < b.size() - j;
+  return a < b;  // equal as numbers, such as "node02" and "node2"
+}
+
+std::string text_cell(std::string_view text) {
+  std::string cell = escape_up_to(text, whole_text);
+  if (!cell.empty() && std::string_view{"=+-@"}.find(cell.front()) != std::string_view::npos) {
+    cell.insert(cell.begin(), '\'');
+  }
+  return in_quotes(cell);
+}
+
+std::string number_cell(std::optional<double> number) {
+  return number && std::isfinite(*number) ? fmt::format("{}", *number) : "";
+}
+
+std::string csv_heading(const std::vector<CsvCell>& cells) {
+  return line(cells, [](const CsvCell& cell) { return cell.first; });
+}
+
+std::string csv_values(const std::vector<CsvCell>& cells) {
+  return line(cells, [](const CsvCell& cell) { return cell.second; });
 }
 
 std::string table(const std::vector<Column>& columns, const std::vector<Row>& rows) {
@@ -61,7 +162,7 @@ std::string table(const std::vector<Column>& columns, const std::vector<Row>& ro
     }
     return without_trailing_blanks(text) + "\n";
   };
-  std::string text = line(headings, "");
+  std::string text = columns.empty() ? "" : line(headings, "");
   for (const Row& row : rows) text += line(row.cells, row.tail);
   return text;
 }

@@ -31,24 +31,10 @@ struct Row {
   std::string tail{};              ///< follows the last cell, over the remaining columns
 };
 
-/// A cell with the heading of its column.
-struct Cell {
-  std::string heading, text;
-  Align align = Align::right;
-};
-/// Returns a cell of words, in a column that is aligned left.
-[[nodiscard]] inline Cell words_cell(std::string heading, std::string text) {
-  return {std::move(heading), std::move(text), Align::left};
-}
-
 struct TitledTable {
   std::string title{};  ///< "" = without a title
   std::vector<Column> columns{};
   std::vector<Row> rows{};
-
-  /// Appends a row; the cells of the first row also define the columns. A row with a tail (the
-  /// reason why it has no results) shows only its first `named` cells, which identify it.
-  void add(std::vector<Cell> cells, std::string tail = "", std::size_t named = std::string::npos);
 };
 
 /// Returns columns separated by two blanks, indented by two; lines do not end in blanks.

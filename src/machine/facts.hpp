@@ -19,7 +19,7 @@ struct MachineFacts {
   std::optional<std::string> cpu_model;
   std::optional<int> sockets, cores, numa_nodes;  ///< of the node; cores are physical
   /// Logical CPUs by NUMA node, "0", "1", ...; a node with only memory has none.
-  std::map<std::string, std::vector<int>> numa_cpus;
+  std::map<std::string, std::vector<int>> numa_cpus{};
   std::optional<units::Bytes> memory_total, memory_available;
   std::vector<int> bound_cpus;      ///< logical CPUs this process may run on; empty = unknown
   std::vector<int> bound_core_ids;  ///< their physical cores, numbered within the node

@@ -158,7 +158,7 @@ TEST(RenderCompare, JunitNamesEachCaseOnce) {
 
 TEST(RenderCompare, MachinesHaveNoColumnWhereTheyAreAlike) {
   EXPECT_THAT(compare::sides_table(*Compared{against_a(side_b())}).columns,
-              Not(Contains(testing::Field(&render::Column::heading, "machine"))));
+              Not(Contains(testing::Field(&render::DocumentColumn::heading, "machine"))));
 }
 
 TEST(RenderCompare, UnknownRatesAndUnlikesAreSaidOnceOverAllCurves) {

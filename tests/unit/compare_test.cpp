@@ -48,7 +48,7 @@ TEST(Compare, LaunchesThatDoNotCountAreInTheTable) {
   b[2].points[1].status = results::PointStatus::failed;
   b[2].points[1].reason = "a deadlock";
   const Compared of{against_a(b)};
-  EXPECT_EQ(compare::points_table(*of, 0).rows[3].cells[3], "2 of 3");
+  EXPECT_EQ(as_text(compare::points_table(*of, 0)).rows[3].cells[3], "2 of 3");
   EXPECT_THAT(compare::curve_facts(*of, 0).back().second, HasSubstr("a deadlock"));
 }
 

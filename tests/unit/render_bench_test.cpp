@@ -96,7 +96,7 @@ TEST(RenderBench, NamesPairsByTheirRanksInTheWorld) {
   point.rows = {row};
   const results::RunData run = samples::run({point});
   const OneRun one{run};
-  const render::TitledTable matrix = render::pair_tables(one.made.benches.at(0)).at(0);
+  const render::TitledTable matrix = as_text(render::pair_tables(one.made.benches.at(0)).at(0));
   ASSERT_EQ(matrix.rows.size(), 2U);
   EXPECT_EQ(matrix.rows[0].cells, (std::vector<std::string>{"2", "", "10.0"}));
   EXPECT_EQ(matrix.rows[1].cells[0], "3");
@@ -252,7 +252,8 @@ TEST(InferReport, ARowThatFailedSaysWhyAndHasNoTime) {
 
 TEST(InferReport, TablesAreOverAllMeshes) {
   const OneRun one{run_of()};
-  const std::vector<render::TitledTable> tables = render::inference_tables(one.made);
+  std::vector<render::TitledTable> tables;
+  for (const auto& table : render::inference_tables(one.made)) tables.push_back(as_text(table));
   ASSERT_EQ(tables.size(), 1U);
   EXPECT_THAT(tables[0].title, HasSubstr("f32, prompt 32"));
   ASSERT_EQ(tables[0].rows.size(), 5U);

@@ -200,7 +200,11 @@ std::vector<render::TitledTable> tables_of(std::vector<results::PointData> point
   const results::RunData run = samples::run(std::move(points));
   const RunReport report = make_report(run, "a.h5", {});
   EXPECT_EQ(report.curves.size(), 1U);
-  return render::strategy_tables(report.curves.front());
+  std::vector<render::TitledTable> tables;
+  for (const auto& table : render::strategy_tables(report.curves.front())) {
+    tables.push_back(as_text(table));
+  }
+  return tables;
 }
 
 std::vector<std::vector<std::string>> rows_of(const render::TitledTable& table) {

@@ -1,0 +1,360 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/render/point_metrics.hpp"
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "analysis/breakdown/op_times.hpp"
+#include "analysis/breakdown/pipeline_report.hpp"
+#include "analysis/merge/join.hpp"
+#include "analysis/render/cells.hpp"
+#include "analysis/render/machine.hpp"
+#include "analysis/render/render_json.hpp"
+#include "results/records/point_facts.hpp"
+
+namespace isoscale::analysis::render {
+namespace {
+
+/// Returns the parts of a breakdown; a part is null if only a bound of it is known.
+Json parts_json(const breakdown::BreakdownResult& breakdown, const breakdown::Breakdown& parts) {
+  Json object = Json::object();
+  for (const Category& category : categories()) {
+    object[std::string{category.name}] =
+        is_known(breakdown, category.seconds) ? Json(parts.*category.seconds) : Json{};
+  }
+  object["hidden_communication"] = parts.hidden_communication;
+  return object;
+}
+
+/// Returns the parts of each place; `name` gives the key of a place.
+template <class Places, class Name>
+Json places_json(const breakdown::BreakdownResult& breakdown, const Places& places,
+                 const Name& name) {
+  Json object = Json::object();
+  for (const auto& [place, parts] : places) {
+    object[std::string{name(place)}] = parts_json(breakdown, parts);
+  }
+  return object;
+}
+
+Value by_place(const PointReport& point) {
+  const breakdown::BreakdownResult& of = point.breakdown;
+  if (!of.mean) return {};
+  const auto layer = [](int at) { return at < 0 ? "none" : std::to_string(at); };
+  return Json{{"phase", places_json(of, of.by_phase, [](auto at) { return program::name(at); })},
+              {"axis", places_json(of, of.by_axes, [](auto at) { return mesh::to_string(at); })},
+              {"layer", places_json(of, of.by_layer, layer)}};
+}
+
+/// Returns an object for each traced rank, with the time that other ranks waited for it.
+Value traced_ranks(const PointReport& point) {
+  Json rows = Json::array();
+  const breakdown::BreakdownResult& breakdown = point.breakdown;
+  for (std::size_t i = 0; i < breakdown.ranks.size(); ++i) {
+    const auto rank = static_cast<std::size_t>(breakdown.ranks[i]);
+    Json row{{"rank", breakdown.ranks[i]},
+             {"world_rank", world_rank(*point.data, breakdown.ranks[i])},
+             {"step", breakdown.of_rank[i].step}};
+    row["breakdown"] = parts_json(breakdown, breakdown.of_rank[i]);
+    row["caused_wait"] = breakdown.wait_known ? Json(breakdown.caused.of_rank.at(rank)) : Json{};
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+Value waterfall_of(const PointReport& point) {
+  const std::optional<efficiency::Waterfall>& waterfall = point.causes.waterfall;
+  if (!waterfall) return {};
+  Json lost = Json::object();
+  for (const efficiency::LostTime& at : waterfall->lost) lost[at.cause] = at.seconds;
+  return Json{{"ideal", waterfall->ideal},
+              {"measured", waterfall->measured},
+              {"lost", lost},
+              {"missing", waterfall->missing},
+              {"explains", waterfall->explains}};
+}
+
+Value named_causes(const PointReport& point) {
+  Json rows = Json::array();
+  for (const efficiency::NamedCause& at : point.causes.named) {
+    rows.push_back({{"kind", at.kind},
+                    {"ranks", at.ranks},
+                    {"world_ranks", world_ranks(*point.data, at.ranks)},
+                    {"size", at.size},
+                    {"text", at.text}});
+  }
+  return rows;
+}
+
+Value largest_unexplained(const PointReport& point) {
+  const std::optional<breakdown::LargestUnexplained>& at = point.breakdown.largest;
+  if (!at) return {};
+  return Json{{"rank", at->rank},     {"world_rank", world_rank(*point.data, at->rank)},
+              {"step", at->step},     {"begin", at->begin},
+              {"length", at->length}, {"after", at->after}};
+}
+
+Value communicators(const PointReport& point) {
+  Json rows = Json::array();
+  for (const results::CommunicatorTime& made : point.data->communicators) {
+    rows.push_back({{"name", made.name},
+                    {"ranks", made.ranks},
+                    {"creation", made.creation},
+                    {"first_call", number_or_null(made.first_call)}});
+  }
+  return rows;
+}
+
+/// Returns the result of replaying steps and comparing their bits; null if no step was replayed.
+Value soak_of(const PointReport& point) {
+  const results::Soak& soak = point.data->soak;
+  if (soak.replays == 0) return {};
+  return Json{
+      {"replays", soak.replays}, {"seconds", soak.seconds}, {"differing", Json(soak.differing)}};
+}
+
+/// Returns the share of the step in which each traced rank computes, in the order of
+/// breakdown_of_rank.
+Value utilisation_of(const PointReport& point) {
+  Json shares = Json::array();
+  for (const breakdown::Breakdown& parts : point.breakdown.of_rank) {
+    shares.push_back(parts.step > 0 ? Json(parts.compute / parts.step) : Json{});
+  }
+  return shares;
+}
+
+Value pipeline_of(const PointReport& point) {
+  const std::optional<breakdown::PipelineReport>& pipeline = point.pipeline;
+  if (!pipeline) return {};
+  Json object{{"formula_bubble", number_or_null(pipeline->formula_bubble)}};
+  const auto& times = pipeline->hand_over;
+  object["hand_over"] =
+      times ? Json{{"median", times->median}, {"p90", times->p90}, {"messages", times->messages}}
+            : Json{};
+  return object;
+}
+
+/// Returns an object for each GEMM shape; seconds, FLOP and calls are those of one rank in one
+/// step.
+Value traced_gemms(const PointReport& point) {
+  Json rows = Json::array();
+  for (const breakdown::GemmTime& at : breakdown::gemm_times(*point.data)) {
+    rows.push_back({{"m", at.shape.m},
+                    {"n", at.shape.n},
+                    {"k", at.shape.k},
+                    {"batch", at.shape.batch},
+                    {"calls", at.calls},
+                    {"time", at.seconds},
+                    {"flop", at.flop},
+                    {"flops", at.seconds > 0 ? Json(at.flop / at.seconds) : Json{}}});
+  }
+  return rows;
+}
+
+Value link_shares(const PointReport& point) {
+  Json shares = Json::array();
+  for (const breakdown::LinkShare& at : point.link_shares) {
+    shares.push_back({{"op", at.op},
+                      {"axes", at.axes},
+                      {"class", text_or_null(at.link_class)},
+                      {"alone", number_or_null(at.alone)},
+                      {"measured", number_or_null(at.measured)},
+                      {"share", number_or_null(at.share)}});
+  }
+  return shares;
+}
+
+/// Returns [lower, upper], each divided by `divisor`; no value without an interval.
+Value interval_in(const std::optional<statistics::Located>& at, double divisor = 1) {
+  if (!at || !at->lower || !at->upper) return {};
+  return Json::array({*at->lower / divisor, *at->upper / divisor});
+}
+
+Value efficiency_interval(const PointReport& at) {
+  // This is the ideal speed-up: the number of ranks, or of nodes.
+  return interval_in(at.speedup_interval, at.efficiency ? *at.speedup / *at.efficiency : 1);
+}
+
+/// Returns the step time over steps, or over launches for a point that joins several.
+Value step_time_of(const PointReport& point) {
+  if (point.launch > 0) return time_json(point.step_time, "launches");
+  Json time = time_json(point.step_time, "steps");
+  time["steps_per_block"] = point.step_time ? point.step_time->block : 1;
+  return time;
+}
+
+Value breakdown_of(const PointReport& point) {
+  Json parts = Json::object();
+  for (const Category& category : categories()) parts[std::string{category.name}] = nullptr;
+  if (point.breakdown.mean) {
+    parts = parts_json(point.breakdown, *point.breakdown.mean);
+    parts.erase("hidden_communication");
+  }
+  return parts;
+}
+
+/// Returns a number of the mean breakdown; absent without traces.
+template <double breakdown::Breakdown::*part>
+Value mean_of(const PointReport& point) {
+  return point.breakdown.mean ? Value{Json((*point.breakdown.mean).*part)} : Value{};
+}
+
+Value pop_of(const PointReport& at) {
+  return at.causes.pop ? object_of<efficiency::Pop>(pop_metrics(), *at.causes.pop) : Json{};
+}
+
+Value wait_causes(const PointReport& point) {
+  const auto& waits = point.breakdown.waits;
+  if (!waits) return {};
+  return Json{{"imbalance", waits->imbalance}, {"noise", waits->noise}};
+}
+
+/// A value of the point's data, as value_json() writes it, and one that programs get as it is.
+template <auto Member>
+constexpr auto stored = member<&PointReport::data, Member>;
+template <auto Member>
+constexpr auto as_stored = plain<&PointReport::data, Member>;
+
+}  // namespace
+
+Metrics<PointReport> point_metrics() {
+  using B = breakdown::BreakdownResult;
+  using D = results::PointData;
+  using enum Unit;
+  using P = PointReport;
+  static constexpr Metric<PointReport> all[] = {
+      {"index", "point", count, "number of the point in its run", stored<&D::index>},
+      {"workload", "workload", text, "what was played", as_stored<&D::workload>},
+      {"model", "model", text, "model that was played", as_stored<&D::model>},
+      {"dtype", "type", text, "type of the elements", as_stored<&D::dtype>},
+      {"scaling", "scaling", text, "strong or weak", as_stored<&D::scaling>},
+      {"placement", "placement", text, "of ranks on nodes", as_stored<&D::placement>},
+      {"options", "options", text, "of the workload", as_stored<&D::options>},
+      {"mesh", "", text, "", member<&P::data, &D::mesh, mesh_extents_json>},
+      {"ranks", "ranks", count, "ranks of the point", stored<&D::ranks>},
+      {"nodes", "nodes", count, "nodes of the point", stored<&D::nodes>},
+      {"~nodes_used", "nodes", text, "and ranks on each", member<nodes_cell>},
+      {"~mesh_text", "mesh", text, "ranks along each axis",
+       [](auto& at) { return words(mesh::to_string(at.data->mesh)); }},
+      {"ranks_per_node", "ranks per node", text, "fewest and most",
+       [](const PointReport& at) -> Value {
+         if (!at.nodes) return {};
+         return Json{{"fewest", at.nodes->fewest}, {"most", at.nodes->most}};
+       }},
+      {"axes", "axes", text, "which axes cross nodes",
+       [](const PointReport& at) -> Value {
+         Json axes = Json::object();
+         if (!at.nodes) return axes;
+         for (const auto& [axis, reach] : at.nodes->axes) {
+           axes[std::string{mesh::name(axis)}] = mesh::name(reach);
+         }
+         return axes;
+       }},
+      {"labels", "labels", text, "doubts about the numbers", plain<&P::labels>},
+      {"status", "status", text, "ok, failed or skipped",
+       [](auto& at) { return Value{Json(results::name(at.data->status))}; }},
+      {"reason", "reason", text, "why it is not ok", stored<&D::reason>},
+      {"verified", "verified", text, "if results were right", stored<&D::verified>},
+      {"step_time", "step time", seconds,
+       "median of untraced steps, each as long as its slowest rank", step_time_of,
+       Keep::value_only},
+      {"~step_time_shown", "step time", share, "with its number of steps if few count",
+       [](auto& at) { return words(at.step_time ? step_time(at) : ""); }},
+      {"~spread", "spread", share, "(max - min) / median over launches", member<merge::spread_of>},
+      {"~interval", "±95%", share, "of the step time", member<interval>},
+      {"throughput", "throughput", prefixed, "work per second",
+       [](const PointReport& at) -> Value {
+         return Json{{"value", number_or_null(at.throughput)},
+                     {"unit", text_or_null(at.data->throughput_unit)}};
+       }},
+      {"speedup", "speed-up", ratio, "throughput over the baseline's", member<&P::speedup>},
+      {"~speedup_shown", "speed-up", factor, "with its interval", member<speedup_of>},
+      {"efficiency", "efficiency", share, "throughput per rank over the baseline's",
+       member<&P::efficiency>},
+      {"~efficiency_shown", "efficiency", share, "with its interval", member<efficiency_of>},
+      {"~efficiency_bar", "", text, "the same as a bar",
+       [](auto& at) { return words(at.efficiency ? efficiency_bar(*at.efficiency) : ""); },
+       Keep::drawing},
+      {"flop_per_step", "FLOP/step", flop, "of all ranks", member<&P::flop_per_step>},
+      {"flops_per_rank", "FLOP/s/rank", prefixed, "mean over ranks", member<&P::flops_per_rank>},
+      {"mfu", "MFU", share, "FLOP/s of the model over the run's best GEMM", member<&P::mfu>},
+      {"memory_per_rank", "memory", bytes, "largest rank", member<&P::memory_per_rank>},
+      {"device_memory_per_rank", "device memory", bytes, "largest rank",
+       member<&P::device_memory_per_rank>},
+      {"host_memory_per_rank", "host memory", bytes, "largest rank",
+       member<&P::host_memory_per_rank>},
+      {"samples_per_second", "samples/s", prefixed, "of the batch", member<&P::samples_per_second>},
+      {"work_growth", "growth", ratio, "work of a step over its tokens", member<&P::work_growth>},
+      {"traced_step", "traced step", seconds, "sum of the breakdown", member<&P::traced_step>},
+      {"breakdown", "", text, "", breakdown_of},
+      {"op_time", "", text, "", plain<&P::op_time>},
+      {"hidden_communication", "hidden", seconds, "communication behind other ops",
+       mean_of<&breakdown::Breakdown::hidden_communication>},
+      {"communication_ratio", "communication", share, "of the step, hidden or not",
+       member<&P::communication_ratio>},
+      {"instrumentation_overhead", "tracing", share, "extra time of a traced step",
+       member<&P::instrumentation_overhead, statistics::value_of>},
+      {"instrumentation_overhead_interval", "", text, "",
+       [](auto& at) { return interval_in(at.instrumentation_overhead); }},
+      {"flags", "", text, "", plain<&P::flags, &statistics::SampleFlags::sentences>},
+      {"device_state", "", text, "", member<device_state_json>},
+      {"graph", "", text, "", as_stored<&D::graph>},
+      {"soak", "", text, "", soak_of},
+      {"communicators", "", text, "", communicators},
+      {"link_share", "", text, "", link_shares},
+      {"rows", "", text, "", member<rows_json>},
+      {"slow_pairs", "", text, "", member<slow_pairs_json>},
+      {"breakdown_by", "", text, "", by_place},
+      {"breakdown_missing", "", text, "", plain<&P::breakdown, &B::missing>},
+      {"unaccounted", "unexplained", share, "of the traced time",
+       [](const PointReport& at) -> Value {
+         return at.breakdown.mean ? Json(at.breakdown.unaccounted) : Json{};
+       }},
+      {"largest_unexplained", "", text, "", largest_unexplained},
+      {"wait_causes", "", text, "", wait_causes},
+      {"clock_error", "clock error", seconds, "between ranks",
+       member<&P::breakdown, &B::clock_error>},
+      {"traced_steps", "traced steps", count, "steps with a breakdown",
+       plain<&P::breakdown, &B::steps>},
+      {"schedule_bubble", "bubble of the schedule", seconds, "if all ranks were equal",
+       member<&P::breakdown, &B::schedule_bubble>},
+      {"utilisation", "", text, "", utilisation_of},
+      {"hidden_copies", "hidden copies", seconds, "behind computation",
+       mean_of<&breakdown::Breakdown::hidden_copies>},
+      {"pipeline", "", text, "", pipeline_of},
+      {"traced_gemms", "", text, "", traced_gemms},
+      {"breakdown_of_rank", "", text, "", traced_ranks},
+      {"speedup_interval", "", text, "", [](auto& at) { return interval_in(at.speedup_interval); }},
+      {"efficiency_interval", "", text, "", efficiency_interval},
+      {"pop", "", text, "", pop_of},
+      {"waterfall", "", text, "", waterfall_of},
+      {"serial_fraction", "Karp-Flatt serial fraction", share, "explains the speed-up",
+       member<&P::causes, &efficiency::Causes::serial_fraction>},
+      {"findings", "", text, "", named_causes},
+      {"injections", "", text, "", as_stored<&D::injections>},
+  };
+  return all;
+}
+
+Metrics<efficiency::Pop> pop_metrics() {
+  using enum Unit;
+  using P = efficiency::Pop;
+  static constexpr Metric<efficiency::Pop> all[] = {
+      {"global", "global", share, "", member<&P::global>},
+      {"parallel", "├ parallel", share, "", member<&P::parallel>},
+      {"load_balance", "│ ├ load balance", share, "", member<&P::load_balance>},
+      {"communication", "│ └ communication", share, "", member<&P::communication>},
+      {"serialisation", "│   ├ serialisation", share, "", member<&P::serialisation>},
+      {"transfer", "│   └ transfer", share, "", member<&P::transfer>},
+      {"computation_scalability", "└ computation scalability", share, "",
+       member<&P::computation_scalability>},
+      {"work_scalability", "  ├ work (FLOP)", share, "", member<&P::work_scalability>},
+      {"speed_scalability", "  └ speed (FLOP/s)", share, "", member<&P::speed_scalability>},
+  };
+  return all;
+}
+
+}  // namespace isoscale::analysis::render
