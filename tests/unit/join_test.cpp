@@ -327,7 +327,9 @@ TEST(Settings, OfCommunicationAndThreadsKeepApartAndJobsDoNot) {
 }
 
 TEST(Settings, OfAConfigurationThatCannotBeReadAreNotKnown) {
-  EXPECT_TRUE(settings_of(results::RunData{.config_toml = "fill = ["}).empty());
+  results::RunData run;
+  run.config_toml = "fill = [";
+  EXPECT_TRUE(settings_of(run).empty());
 }
 
 }  // namespace

@@ -41,7 +41,8 @@ Exported exported(const std::vector<results::RunData>& runs) {
   return {std::move(result), json::parse(out.str()).at("traceEvents")};
 }
 Exported exported(const std::vector<results::PointData>& points) {
-  results::RunData run{.points = points};
+  results::RunData run;
+  run.points = points;
   run.rank_facts = {{.rank = 0, .host = "node\"1", .text = {{"device", "OpenBLAS"}}}};
   return exported(std::vector{run});
 }
