@@ -191,9 +191,11 @@ TEST(Collectives, RowsSayWhatTheProgramsMove) {
 /// recursive doubling log2(n) S, its gather and scatter (n-1)/n S.
 TEST(Collectives, TextbookAlgorithmsSendTheirTextbookVolume) {
   constexpr int n = 8;
-  const Request request = request_on(
-      n,
-      "sizes=4KiB op=all_reduce,all_gather,reduce_scatter in_place=no rotate=4KiB implementation=ring,recursive-doubling"_options);
+  const Request request = request_on(n, {{"sizes", "4KiB"},
+                                         {"op", "all_reduce,all_gather,reduce_scatter"},
+                                         {"in_place", "no"},
+                                         {"rotate", "4KiB"},
+                                         {"implementation", "ring,recursive-doubling"}});
   const Bench bench = collectives::build(request, 0);
   ASSERT_EQ(bench.cases.size(), 6U);
   for (const Case& one : bench.cases) {

@@ -91,8 +91,9 @@ std::vector<Outcome> queue(const std::vector<double>& arrivals) {
   for (const double arrival : arrivals) {
     const double started = std::max(arrival, free_at);
     free_at = started + 1;
-    outcomes.push_back(
-        {.arrival = arrival, .started = started, .first = free_at, .finished = free_at});
+    Outcome one{.arrival = arrival, .started = started, .first = free_at, .finished = free_at};
+    one.batch = outcomes.size();
+    outcomes.push_back(one);
   }
   return outcomes;
 }

@@ -76,7 +76,7 @@ TEST(StackTest, TrafficFollowsTheTextbook) {
                   {reduce_scatter, 4 * 4 * (1 + 4) * bsh},
                   {all_reduce, 4 * 4 * 2 * bsh}}));
   // pp moves one activation per boundary, microbatch and direction: each of two stages sends four.
-  EXPECT_EQ(bytes({.pp = 2}), (Sums{{exchange, 4 * bsh}}));
+  EXPECT_EQ(sent_in(facts_of(strong(small(4, 4), {.pp = 2})), exchange), 4 * bsh);
 }
 
 TEST(BucketTest, AreWholeTensorsOfAtLeastTheSizeAskedFor) {
