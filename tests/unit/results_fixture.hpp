@@ -24,6 +24,7 @@
 namespace isoscale::results {
 
 using settings::IfExists;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
