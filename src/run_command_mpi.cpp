@@ -158,8 +158,8 @@ base::ExitCode check_command(const settings::CheckCommand& command, int argc, ch
                                          : analysis::render::render_checks_text(found));
         }
         const base::ExitCode code = results::stops(found.results) ? base::ExitCode::usage
-                                    : is_printed                    ? base::ExitCode::done
-                                                                    : base::ExitCode::failed;
+                                    : is_printed                  ? base::ExitCode::done
+                                                                  : base::ExitCode::failed;
         return static_cast<base::ExitCode>(world.broadcast(static_cast<std::int64_t>(code)));
       });
 }

@@ -90,8 +90,8 @@ std::vector<const CheckResult*> warnings_of(const results::RunData& run,
   if (!run.preflight) return found;
   for (const std::string_view check : names) {
     for (const CheckResult& result : run.preflight->results) {
-      const bool bad = result.verdict == results::Verdict::warning ||
-                       result.verdict == results::Verdict::stop;
+      const bool bad =
+          result.verdict == results::Verdict::warning || result.verdict == results::Verdict::stop;
       if (result.name == check && bad) found.push_back(&result);
     }
   }

@@ -111,8 +111,7 @@ template <>
 inline constexpr auto fields_of<CheckResult> = std::tuple{
     field("name", &CheckResult::name, "text", "of the check, as --allow takes it"),
     field("verdict", &CheckResult::verdict, "1", "code of the verdict"),
-    field("host", &CheckResult::host, "text",
-          "hosts that it is about; empty = the whole job"),
+    field("host", &CheckResult::host, "text", "hosts that it is about; empty = the whole job"),
     field("device", &CheckResult::device, "text", "GPU, port or rank; empty = none"),
     field("what", &CheckResult::what, "text", "what was found, or compared"),
     field("cost", &CheckResult::cost, "text", "what it costs; empty = nothing"),

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "mesh/mesh.hpp"
-#include "results/records/check_result.hpp"
 #include "program/outline.hpp"
 #include "results/records/calibration_data.hpp"
+#include "results/records/check_result.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 

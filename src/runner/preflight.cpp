@@ -26,8 +26,8 @@ namespace isoscale::runner {
 namespace {
 
 using preflight::CheckedRank;
-using results::CheckResult;
 using preflight::JobFacts;
+using results::CheckResult;
 
 std::unique_ptr<executor::Executor> make_host(const settings::RunConfig& config,
                                               const comm::Environment& environment,
