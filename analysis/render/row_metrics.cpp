@@ -104,7 +104,7 @@ Metrics<RowReport> row_metrics() {
        [](auto& row) { return Value{Json(results::name(row.data->status))}; }},
       {"reason", "reason", text, "", member<&R::data, &results::RowData::reason>},
       {"part", "part", text},
-      // Of serving: a request rate, and a replica at such a rate.
+      // These are figures of serving, for a request rate and for a replica at such a rate.
       {"rate", "asked/s", digits},
       {"offered", "arrived/s", digits},
       {"achieved", "achieved/s", digits},

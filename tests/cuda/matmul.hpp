@@ -16,7 +16,7 @@
 #include "tests/cuda/standin.hpp"
 #include "tests/executor/sketch.hpp"
 
-/// What the stand-in of cuBLASLt knows and computes: in f64, rounding D once.
+/// The stand-in of cuBLASLt: its descriptors, and products in f64 that round D once.
 namespace isoscale::standin {
 
 using executor::is_fp8;

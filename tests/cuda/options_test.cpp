@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// What NCCL is told to use and of, managed memory, and what of all that is left behind.
+// These tests set NCCL's options and use managed memory, and check that nothing is left behind.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 

@@ -61,7 +61,7 @@ std::optional<int> file_error(const char* name, const void* address) {
   return failing_now(*entry);
 }
 
-/// What a function of files returns where it fails.
+/// Returns the value with which a function on files reports that it failed.
 template <class Result>
 constexpr Result none() {
   if constexpr (std::is_pointer_v<Result>) {

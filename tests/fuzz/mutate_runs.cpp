@@ -165,7 +165,7 @@ Outcome try_report(const fs::path& file, Formats formats) {
   }
 }
 
-/// What this process and those that it has waited for have used so far.
+/// The resources that this process, and those that it has waited for, have used so far.
 struct Used {
   double seconds = 0;  ///< of processors
   long kilobytes = 0;  ///< the most that any of them has held

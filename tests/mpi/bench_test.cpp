@@ -49,7 +49,7 @@ class Benchmarks : public testing::Test {
     session_->play({.section = one.section, .times = times});
   }
 
-  /// Of products, or of what a collective is expected to give.
+  /// Compares the results with products, or with the expected data of a collective.
   template <class Expected>
   [[nodiscard]] microbench::Comparison compare(const Expected& expected) {
     microbench::Expectations all{bench_.set.of(world_.rank()), bench_.set.mesh.size()};

@@ -176,7 +176,7 @@ TEST_P(Collectives, EveryReductionOfEveryType) {
   std::size_t turn = 0;
   const auto run = [&]<class T>(T /*type*/) {
     for (const Reduction how : {Reduction::sum, Reduction::min, Reduction::max}) {
-      // Of all_reduce, reduce and reduce_scatter, each meets every type and every reduction.
+      // Over the turns, all_reduce, reduce and reduce_scatter each meet every type and reduction.
       test<T>(rows[std::array{0U, 2U, 8U}[(turn + turn / 3) % 3]], how);
       ++turn;
     }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// What the host executor folds, how a failure arrives, and what it refuses.
+// The host executor folds streams, passes failures on, and refuses what it cannot play.
 #include <gmock/gmock.h>
 
 #include <thread>
