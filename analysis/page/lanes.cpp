@@ -82,7 +82,7 @@ LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
 
 /// True if a rank represents its pipeline stage, which it does if all its other coordinates are 0;
 /// false without a pipeline.
-bool is_stage(const mesh::Shape& shape, int rank) {
+bool represents_stage(const mesh::Shape& shape, int rank) {
   return shape.pp > 1 && mesh::rank_at(shape, {.pp = mesh::coordinates(shape, rank).pp}) == rank;
 }
 
@@ -177,7 +177,7 @@ std::string name_of(std::uint8_t op) {
 Json lane_json(std::span<const results::RankFacts> facts, const results::PointData& point,
                int rank) {
   const mesh::Coordinates at = mesh::coordinates(point.mesh, rank);
-  const bool of_stage = is_stage(point.mesh, rank);
+  const bool represents = represents_stage(point.mesh, rank);
   const program::Outline& outline = point.outline.of(rank);
   std::size_t streams = 0;
   for (const program::OutlineOp& op : outline.ops) {
@@ -191,7 +191,7 @@ Json lane_json(std::span<const results::RankFacts> facts, const results::PointDa
   return {{"rank", rank},
           {"world_rank", world},
           {"host", host_of(facts, point, rank)},
-          {"label", of_stage ? fmt::format("stage {}", at.pp) : fmt::format("rank {}", world)},
+          {"label", represents ? fmt::format("stage {}", at.pp) : fmt::format("rank {}", world)},
           {"coordinates", {{"dp", at.dp}, {"tp", at.tp}, {"pp", at.pp}}},
           {"streams", names}};
 }
@@ -290,7 +290,7 @@ Json lanes(std::span<const results::RankFacts> facts, const PointReport& point,
   LaneSet set = lanes_of(data, *step, lane_ranks(point, *step, limits));
   thin_out(set, limits.spans);
   std::ranges::stable_sort(set.lanes, {}, [&](const Lane& lane) {
-    return std::pair{!is_stage(data.mesh, lane.rank), lane.rank};
+    return std::pair{!represents_stage(data.mesh, lane.rank), lane.rank};
   });
   Json timeline{{"step", step->step},
                 {"length", drawn(units::to_seconds(set.length).value(), 9)},

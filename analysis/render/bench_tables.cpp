@@ -236,14 +236,13 @@ std::vector<CollectiveGroup> collective_groups(const microbench::BenchReport& be
   // This map finds the entry of a size quickly, since there are many tables with hundreds of rows
   // each.
   std::map<std::pair<std::size_t, decltype(size_key(bench.rows.front()))>, std::size_t> open;
+  std::map<decltype(names_of(*bench.rows.front().data)), std::size_t> group_of_names;
   for (const RowReport& row : bench.rows) {
     if (!calibration::is_collective(text_of(*row.data, "op"))) continue;
-    auto place = std::ranges::find_if(groups, [&](const CollectiveGroup& at) {
-      return names_of(*at.first) == names_of(*row.data);
-    });
-    if (place == groups.end())
-      place = groups.insert(groups.end(), {.first = row.data, .sizes = {}});
-    const std::pair key{static_cast<std::size_t>(place - groups.begin()), size_key(row)};
+    const auto [named, is_new] = group_of_names.try_emplace(names_of(*row.data), groups.size());
+    if (is_new) groups.push_back({.first = row.data, .sizes = {}});
+    CollectiveGroup* const place = &groups[named->second];
+    const std::pair key{named->second, size_key(row)};
     const auto known = open.find(key);
     if (known != open.end() && place_of(place->sizes[known->second], row) == nullptr) {
       place_of(place->sizes[known->second], row) = &row;

@@ -3,6 +3,7 @@
 #include "results/records/calibration_data.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -46,7 +47,9 @@ Metrics<CalibrationCurve> fitted_metrics() {
       {"class", "class", text, "", member<&C::link_class>},
       {"implementation", "by", text, "", member<&C::implementation>},
       {"members", "ranks", count, "", member<&C::members>},
-      {"nodes", "nodes", count, "", member<&C::nodes>},
+      {"nodes", "", count, "", member<&C::nodes>},  // 0 = not known, as in the file
+      {"~known_nodes", "nodes", count, "",
+       [](auto& at) { return at.nodes > 0 ? Value{Json(at.nodes)} : Value{}; }},
       {"labels", "", text, "", member<&C::labels>},
       {"latency", "latency", seconds, "", member<&C::latency>},
       {"bandwidth", "bandwidth", bandwidth, "", member<&C::bandwidth>},
@@ -86,7 +89,8 @@ Metrics<CalibrationGrowth> growth_metrics() {
       {"dtype", "type", text, "", member<&G::dtype>},
       {"class", "class", text, "", member<&G::link_class>},
       {"implementation", "by", text, "", member<&G::implementation>},
-      {"~ranks", "ranks", text, "", [](auto& at) { return Value{Json(at.members)}; }},
+      {"~ranks", "ranks", text, "",
+       [](auto& at) { return words(fmt::format("{}", fmt::join(at.members, ", "))); }},
       {"~latency", "latency", text, "", latency_law},
       {"law", "law", text, "", member<&G::law>},
       {"base", "base", seconds, "", member<&G::base>},
@@ -144,7 +148,7 @@ std::vector<DocumentTable> calibration_tables(const RunReport& report) {
       table(fitted_metrics(), calibration.curves, "time against size",
             fmt::format("op dtype class implementation members {}sizes latency bandwidth error "
                         "labels",
-                        with_nodes ? "nodes " : "")),
+                        with_nodes ? "known_nodes " : "")),
       table(growth_metrics(), calibration.growth, "growth with the ranks of a group",
             "op dtype class ranks latency bandwidth_factor"),
       table(ceiling_metrics, calibration.ceilings,

@@ -13,7 +13,7 @@
 #include "analysis/curves.hpp"
 #include "analysis/render/text.hpp"
 #include "analysis/render/text_and_markdown.hpp"
-
+#include "analysis/unit.hpp"
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"
 #include "units/text.hpp"
@@ -45,11 +45,7 @@ const std::array<Category, 7>& categories() {
   return all;
 }
 
-std::string count_text(double value) {
-  std::string text = units::format_count(value, "");
-  text.erase(text.find_last_not_of(' ') + 1);
-  return text;
-}
+std::string count_text(double value) { return value_text(value, Unit::prefixed); }
 
 std::string percent(std::optional<double> ratio) {
   return ratio ? units::format_percent(*ratio) : std::string{undefined};

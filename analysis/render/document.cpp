@@ -82,7 +82,8 @@ std::string cell_text(const Value& value, Unit unit, Intervals intervals) {
     if (json->is_boolean()) return json->get<bool>() ? "yes" : "NO";
     std::vector<std::string> parts;
     if (json->is_array()) {
-      for (const Json& part : *json) parts.push_back(cell_text(part, unit, intervals));
+      const Unit of_parts = unit == Unit::text ? Unit::count : unit;
+      for (const Json& part : *json) parts.push_back(cell_text(part, of_parts, intervals));
     }
     if (!parts.empty()) return fmt::format("{}", fmt::join(parts, ", "));
   }

@@ -83,8 +83,9 @@ using Json = nlohmann::ordered_json;
 /// with its interval, and a list as words between commas.
 using Value = std::variant<std::monostate, statistics::Located, std::string, Json>;
 
-/// Says what a column may lose in a table that is too wide for the page: first the intervals of all
-/// columns without `always` are dropped, then the columns with `if_it_fits`.
+/// Says what a column may lose in a table that is too wide for the page: first the intervals of
+/// columns with `without_interval` and `if_it_fits` are dropped, then the columns with
+/// `if_it_fits`. Drawings always stay in text.
 enum class Keep : std::uint8_t {
   value_only,  ///< its interval has a column of its own
   always,
@@ -258,11 +259,10 @@ void add_row(DocumentTable& table, std::vector<Cell> cells);
 [[nodiscard]] TitledTable as_text(const DocumentTable& table);
 
 /// True if `key`, one of a list of keys that blanks separate, means this metric. "*" means the
-/// metrics that everybody reads and the list does not name; an empty list, all that people read.
+/// metrics that everybody reads and the list does not name.
 template <class Item>
 [[nodiscard]] bool is_meant(const Metric<Item>& metric, std::string_view key,
                             std::string_view keys) {
-  if (keys.empty()) return !metric.heading.empty();
   if (key != "*") return metric.name() == key;
   const std::vector<std::string_view> names = words_in(keys);
   return metric.readers == Readers::everywhere &&
@@ -276,8 +276,9 @@ struct OtherColumn {
 };
 
 /// Returns a table with a row for each item, and a column for each metric or other column that
-/// `keys` names (see is_meant) and for which at least one item has a value. The columns before
-/// "|" identify a row. An item may be null: its row is empty.
+/// `keys` names (see is_meant) and for which at least one item has a value; an empty list names all
+/// metrics with a heading. The columns before "|" identify a row. An item may be null: its row is
+/// empty.
 template <class Item>
 [[nodiscard]] DocumentTable table_of(std::type_identity_t<Metrics<Item>> metrics,
                                      const std::vector<const Item*>& items, std::string_view keys,
@@ -293,7 +294,10 @@ template <class Item>
                {std::string{metric.name()}, std::string{metric.heading}, metric.unit, metric.keep},
                std::move(values));
   };
-  for (const std::string_view key : words_in(keys.empty() ? "all" : keys)) {
+  for (const Metric<Item>& metric : metrics) {
+    if (keys.empty() && !metric.heading.empty()) add(metric);
+  }
+  for (const std::string_view key : words_in(keys)) {
     if (key == "|") table.named = table.columns.size();
     for (const OtherColumn& other : others) {
       if (other.column.key == key) add_column(table, other.column, other.values);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "analysis/render/cells.hpp"
@@ -264,7 +265,8 @@ std::string interval_cell(const RowReport& row) {
 }
 
 std::string figure(const std::optional<double>& value, Unit unit) {
-  return text_of(number(value), unit);
+  const bool is_known = value && std::isfinite(*value);
+  return text_of(number(is_known ? value : std::nullopt), unit);
 }
 
 std::string row_excuse(const RowReport& row) {

@@ -52,8 +52,9 @@ void take_limits(const Limits& limits) {
   }
 }
 
-/// Drops what this process prints as an error. When memory is damaged, the C library says so before
-/// it aborts, beside the one sentence that the caller prints. Reports of sanitizers stay.
+/// Drops everything that this process prints as an error, warnings included: the C library reports
+/// damaged memory before it aborts, and the caller prints its own sentence. Reports of sanitizers
+/// stay.
 void drop_errors() {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   const Descriptor nowhere{open("/dev/null", O_WRONLY | O_CLOEXEC)};

@@ -29,7 +29,8 @@ Topology load_topology(const char* without) {
   if (hwloc_topology_init(&raw) != 0) return {};
   Topology topology{raw};
   hwloc_topology_set_all_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
-  // A NUMA node has the CPUs of the object above it, which inside a package is a group.
+  // hwloc gives a NUMA node the CPUs of its parent object. Where a package has several NUMA nodes,
+  // the parent is a group, so groups are kept.
   hwloc_topology_set_type_filter(raw, HWLOC_OBJ_GROUP, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
   hwloc_topology_set_type_filter(raw, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
   hwloc_topology_set_type_filter(raw, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);

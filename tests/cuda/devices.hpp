@@ -22,6 +22,24 @@ inline Settings healthy(const comm::Communicator& world, std::uint64_t seed) {
   return settings;
 }
 
+/// Tells the stand-in of NCCL which ranks make a communicator: its unique id does not.
+class OnPoints final : public executor::Executor {
+ public:
+  explicit OnPoints(std::unique_ptr<executor::Executor> cuda) : cuda_(std::move(cuda)) {}
+
+  [[nodiscard]] const executor::Description& describe() const override { return cuda_->describe(); }
+  using Executor::prepare;
+  [[nodiscard]] std::unique_ptr<executor::Session> prepare(
+      const program::ProgramSet& set, const comm::Communicator& point,
+      const executor::SessionOptions& options) override {
+    machine().settings.nccl_world = point.get();
+    return cuda_->prepare(set, point, options);
+  }
+
+ private:
+  std::unique_ptr<executor::Executor> cuda_;
+};
+
 /// Both kinds of play, for tests of either.
 inline const auto both_plays = testing::Values(settings::Graph::off, settings::Graph::on);
 inline std::string name_of_play(const testing::TestParamInfo<settings::Graph>& graph) {

@@ -15,28 +15,10 @@
 
 #include "executor/cuda/device.hpp"
 #include "executor/fingerprint.hpp"
-#include "tests/cuda/standin.hpp"
+#include "tests/cuda/devices.hpp"
 
 namespace isoscale::standin {
 namespace {
-
-/// Tells the stand-in of NCCL which ranks make a communicator: its unique id does not.
-class OnPoints final : public executor::Executor {
- public:
-  explicit OnPoints(std::unique_ptr<executor::Executor> cuda) : cuda_(std::move(cuda)) {}
-
-  [[nodiscard]] const executor::Description& describe() const override { return cuda_->describe(); }
-  using Executor::prepare;
-  [[nodiscard]] std::unique_ptr<executor::Session> prepare(
-      const program::ProgramSet& set, const comm::Communicator& point,
-      const executor::SessionOptions& options) override {
-    machine().settings.nccl_world = point.get();
-    return cuda_->prepare(set, point, options);
-  }
-
- private:
-  std::unique_ptr<executor::Executor> cuda_;
-};
 
 /// From "rank:count"; -1 for other ranks, or where the variable is not set.
 int count_from(const char* variable, int rank) {

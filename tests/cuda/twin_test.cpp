@@ -197,7 +197,8 @@ TEST_F(Transports, WhatNcclWouldSilentlyDoAnotherWayIsUnsupported) {
   EXPECT_THAT(unsupported(symmetric_sum(DType::f32, Reduction::max), mesh),
               HasSubstr("no symmetric kernel"));
   machine().settings.mapped_ranks = 1;
-  EXPECT_THAT(unsupported(symmetric_sum(DType::f32, Reduction::sum), mesh), HasSubstr("along tp"));
+  EXPECT_THAT(unsupported(symmetric_sum(DType::f32, Reduction::sum), mesh),
+              HasSubstr("not all GPUs along tp"));
 }
 
 TEST_F(Transports, AnOldNcclOrASharedGpuIsKnownBeforehand) {

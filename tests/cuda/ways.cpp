@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "tests/cuda/devices.hpp"
 #include "tests/mpi/points.hpp"
 
@@ -16,9 +18,9 @@ std::vector<Way> ways() {
       all.push_back({.name = fmt::format("{}_seed{}", kind, seed),
                      .make =
                          [graph, seed](const comm::Communicator& point) {
-                           const standin::Gpus gpus{seed};
-                           standin::machine().settings.nccl_world = point.get();
-                           return gpus.executor(graph);
+                           standin::machine().reset(standin::healthy(point, seed));
+                           return std::make_unique<standin::OnPoints>(
+                               make_cuda_executor(standin::Gpus::options(graph), point));
                          },
                      .stream = 1,
                      .has_messages_in_place = false});
@@ -26,7 +28,5 @@ std::vector<Way> ways() {
   }
   return all;
 }
-
-bool tries_part_of_the_world() { return false; }
 
 }  // namespace isoscale::executor

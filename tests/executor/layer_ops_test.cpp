@@ -45,7 +45,10 @@ double activated(double x, const double* up) {
 
 Values softmax_row(Values x) {
   double sum = 0;
-  for (double& value : x) sum += value = std::exp(value);
+  for (double& value : x) {
+    value = std::exp(value);
+    sum += value;
+  }
   for (double& value : x) value /= sum;
   return x;
 }
@@ -194,6 +197,11 @@ void LayerOps::norm_gradient(bool adds) {
     return result;
   };
   for (const Operand& one : {dx, dy}) expect_rows(one, expected, near_differences());
+  const Values apart = read_as_doubles(*session_, dx.matrix.slice, type_);
+  const Values in_place = read_as_doubles(*session_, dy.matrix.slice, type_);
+  for (std::size_t i = 0; i < apart.size(); ++i) {
+    if (i % stride < columns) EXPECT_EQ(in_place[i], apart[i]) << "element " << i;
+  }
 }
 
 void LayerOps::activation(bool gated, bool in_place) {

@@ -116,7 +116,7 @@ std::vector<T> get(Session& session, const program::Slice& slice) {
   return values;
 }
 
-/// Elements of any type as f64.
+/// Every type of element.
 inline constexpr std::array all_types{
     program::DType::f64,  program::DType::f32,  program::DType::f16, program::DType::bf16,
     program::DType::e4m3, program::DType::e5m2, program::DType::i64, program::DType::i32,

@@ -20,6 +20,4 @@ std::vector<Way> ways() {
           {.name = "folded", .make = making(folded), .part = part, .folds = true}};
 }
 
-bool tries_part_of_the_world() { return true; }
-
 }  // namespace isoscale::executor

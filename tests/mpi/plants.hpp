@@ -193,6 +193,12 @@ int in_first_update(program::ProgramSet& set, const Change& change) {
   });
 }
 
+/// The first of several updates writes one element of the next one's weights.
+inline int shifted_update(program::ProgramSet& set) {
+  if (ops_with<Update>(set.programs.front().step().ops).size() < 2) return 0;
+  return in_first_update(set, [](Update& update) { update.weight.offset += 1; });
+}
+
 inline int update_one_short(program::ProgramSet& set) {
   return in_first_update(set, [](Update& update) {
     for (Slice* slice :
@@ -229,7 +235,7 @@ inline constexpr std::array plants{
     Plant{"one dp bucket skipped", mesh::Axis::dp, plant::skip_last<mesh::Axis::dp>, true},
     Plant{"bucket one element short", mesh::Axis::dp,
           [](Set& set) { return plant::move_bucket(set, 0, 0, -1); }},
-    // Its last element of the first bucket is reduced with the second one too.
+    // The last element of the first bucket is reduced with the second one too.
     Plant{"bucket begins one element early", mesh::Axis::dp,
           [](Set& set) { return plant::move_bucket(set, 1, -1, 0); }},
     // The first bucket takes the first element of the second, before that one is complete.
@@ -250,12 +256,7 @@ inline constexpr std::array plants{
           true},
     Plant{"weight of the neighbour", mesh::Axis::tp, plant::weight_of_the_neighbour},
     Plant{"weight one row further on", {}, plant::shifted_weight_in_gemm},
-    Plant{"update one element further on",
-          {},
-          [](Set& set) {
-            return plant::in_first_update(set, [](auto& update) { update.weight.offset += 1; });
-          },
-          true},
+    Plant{"update one element further on", {}, plant::shifted_update, true},
     Plant{"update one element short", {}, plant::update_one_short},
     Plant{
         "update forgotten",

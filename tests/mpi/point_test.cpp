@@ -202,7 +202,7 @@ TEST_F(Point, ThatCannotBePreparedOnOneRankFailsOnAllAndTheNextOneRuns) {
     const PointData failed = run({.ranks = ranks});
     EXPECT_EQ(failed.status, PointStatus::failed);
     EXPECT_THAT(failed.reason,
-                AllOf(HasSubstr("no memory"), HasSubstr(fmt::format("rank {}", unlucky))));
+                AllOf(HasSubstr("no memory is left"), HasSubstr(fmt::format("rank {}", unlucky))));
     // It never came to a measured step: two of the twin at most.
     EXPECT_LE(executor_.observed.steps, 2 * (prepare - 1));
     executor_.fail_at.reset();
@@ -221,7 +221,7 @@ TEST_F(Point, FailureOfAReplicaFailsThePoint) {
   if (world_.rank() == world_.size() - 1) executor_.fail_at = 1;
   const PointData data = run({.ranks = world_.size() / 2, .fill = settings::FillIdle::replicas});
   EXPECT_EQ(data.status, PointStatus::failed);
-  EXPECT_THAT(data.reason, HasSubstr("no memory"));
+  EXPECT_THAT(data.reason, HasSubstr("no memory is left"));
 }
 
 TEST_F(Point, ThatIsSkippedKeepsItsReason) {
@@ -243,7 +243,8 @@ TEST_F(Point, TakesTheMemoryThatThePlanSays) {
     EXPECT_EQ(data.status, PointStatus::ok) << data.reason;
     const auto bytes = static_cast<double>(planned.memory_per_rank->value());
     if (world_.rank() == 0) {
-      EXPECT_EQ(std::ranges::max(data.memory_of_rank), bytes);
+      EXPECT_THAT(data.memory_of_rank, testing::Contains(bytes));
+      for (const double of_rank : data.memory_of_rank) EXPECT_LE(of_rank, bytes);
     }
     return bytes;
   };

@@ -27,8 +27,6 @@ struct Way {
 };
 /// Those of a test program, which defines this function.
 [[nodiscard]] std::vector<Way> ways();
-/// True if points of fewer ranks than the world has are tried on this executor.
-[[nodiscard]] bool tries_part_of_the_world();
 
 /// A mesh of as many axes as the ranks of this run allow.
 inline mesh::Shape mesh_of(int ranks) {

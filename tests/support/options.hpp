@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sstream>
+#include <stdexcept>
 #include <string>
 
 #include "workloads/api/workload.hpp"
@@ -15,6 +16,7 @@ inline Options options_of(const std::string& text) {
   std::istringstream words{text};
   for (std::string word; words >> word;) {
     const std::size_t end = word.find('=');
+    if (end == std::string::npos) throw std::invalid_argument{"no '=' in " + word};
     options[word.substr(0, end)] = word.substr(end + 1);
   }
   return options;
@@ -37,7 +39,7 @@ inline Model test_model(const std::string& text) {
   model.heads = number("heads");
   model.kv_heads = number(given.contains("kv_heads") ? "kv_heads" : "heads");
   model.head_size = number("head_size");
-  model.gated_mlp = given.contains("gated");
+  model.gated_mlp = given.contains("gated") && number("gated") != 0;
   model.layers = number("layers");
   model.sequence = number("sequence");
   model.vocabulary = number("vocabulary");

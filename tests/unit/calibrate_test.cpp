@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/render/bench_tables.hpp"
+#include "analysis/render/render_json.hpp"
 #include "analysis/report.hpp"
 #include "analysis_test.hpp"
 #include "calibration/calibration.hpp"
@@ -202,6 +203,24 @@ TEST(Calibrate, KeepsLinksInsideNodesApartFromThoseBetweenThem) {
   const RunData one = samples::run({samples::pairs(0)});
   EXPECT_EQ(render::calibration_tables(make_report(one, "", {})).at(0).columns.at(4).heading,
             "sizes");
+}
+
+TEST(Calibrate, TablesShowTheRanksOfGrowthAndNoUnknownNodes) {
+  RunReport report;
+  report.calibration.curves = {{.op = "barrier", .members = 4, .nodes = 2}, {.op = "barrier"}};
+  report.calibration.growth = {{.op = "all_reduce", .members = {2, 4, 8}, .latency = {1, 2, 3}}};
+  const std::vector<render::DocumentTable> tables = render::calibration_tables(report);
+  const render::TitledTable curves = as_text(tables.at(0)), growth = as_text(tables.at(1));
+  const auto cell = [](const render::TitledTable& table, std::size_t row,
+                       std::string_view heading) {
+    const auto found = std::ranges::find(table.columns, heading, &render::Column::heading);
+    return table.rows.at(row).cells.at(static_cast<std::size_t>(found - table.columns.begin()));
+  };
+  EXPECT_EQ(cell(growth, 0, "ranks"), "2, 4, 8");
+  EXPECT_EQ(cell(curves, 0, "nodes"), "2");
+  EXPECT_EQ(cell(curves, 1, "nodes"), "—");
+  // Programs read what the file has: 0 nodes are not known.
+  EXPECT_EQ(render::calibration_json(report.calibration)["curves"][1]["nodes"], 0);
 }
 
 /// A dp curve whose 2-rank point all-reduces 64 B, and what was measured of its parts.

@@ -34,7 +34,7 @@ function launchFact(runs) {
   const versions = distinctOf(runs.map((run) => run.isoscale_version));
   const hashes = distinctOf(runs.map(({ system }) => system?.git_hash && `git ${system.git_hash}`));
   return fact(runs.length === 1 ? "launch" : `${runs.length} launches`, periodText(dates[0], dates.at(-1)),
-    `Isoscale ${versions.join(", ")} \u00b7 ${hashes.join(", ")}`);
+    dotted(`Isoscale ${versions.join(", ")}`, hashes.join(", ")));
 }
 
 /** Returns the badges of a point, which go below its number: {text, kind}. */

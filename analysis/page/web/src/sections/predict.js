@@ -224,7 +224,7 @@ const sources = [
   { name: "launch", key: "launch", part: "copies", meaning: "of the median step, from launch to launch" },
   { name: "model", key: "fit", part: "compute", meaning: "what it misses of known points, and of its extrapolation" },
 ];
-const all = "together";
+const allTogether = "together";
 /** Combines the independent parts of an uncertainty into one relative standard deviation. */
 const together = ({ noise, launch, fit }) => Math.hypot(noise, launch, fit);
 
@@ -238,7 +238,7 @@ function uncertaintyChart(curves) {
     note: `relative standard deviations, which add up in squares; the interval is the value times and over exp(1.645 \u00d7 all together); ${
       used.map(({ name, meaning }) => `${name}: ${meaning}`).join("; ")}`,
     table: {
-      columns: columns("curve, ranks", sources.map(({ name, key }) => share(name, (of) => of[key])), share(all, together)),
+      columns: columns("curve, ranks", sources.map(({ name, key }) => share(name, (of) => of[key])), share(allTogether, together)),
       items: curves.flatMap((curve) => curve.points.map((point) => ({ curve: curve.name, ...point }))),
     },
     height: 280,
@@ -251,7 +251,7 @@ function uncertaintyChart(curves) {
           type: "bar", name, barMaxWidth: 28, itemStyle: { color: colours.parts[part] }, data: points.map((point) => point.uncertainty[key]),
         })),
         {
-          type: "line", name: all, data: points.map((point) => together(point.uncertainty)), symbol: "diamond", symbolSize: 10,
+          type: "line", name: allTogether, data: points.map((point) => together(point.uncertainty)), symbol: "diamond", symbolSize: 10,
           itemStyle: { color: colours.text }, lineStyle: { color: colours.text, width: 1.5, type: "dashed" },
         },
       ],
@@ -302,7 +302,7 @@ function cardOf(curve, prediction, scale) {
   const named = { title: curve.name, full: curve.name };
   if (!point) {
     const at = curve.refused.at(-1);
-    return card({ ...named, ranks: at?.ranks ?? 0, value: missing, look: "labelled", lines: [at?.refused ?? "nothing was predicted"] });
+    return card({ ...named, ranks: at?.ranks, value: missing, look: "labelled", lines: [at?.refused ?? "nothing was predicted"] });
   }
   const rate = endsOf(point.throughput);
   const between = (of, text) => (endsOf(of) ? ` (${endsOf(of).map(text).join(" to ")})` : "");

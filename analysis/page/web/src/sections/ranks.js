@@ -204,7 +204,7 @@ export const ranksBlocks = ({ curves }) => [pointContent(curves, many, (point) =
   return [{ saying: outstanding(map, shown) }, { charts: [mapChart(map, point, shown), cellsChart(map, point)] }];
 })];
 
-/** The pairQuantities of a pair, with the words for larger (`more`) and smaller (`less`) values. */
+/** The quantities of a pair, with the words for larger (`more`) and smaller (`less`) values. */
 const pairQuantities = {
   bandwidth: { key: "bandwidth", title: "bandwidth", text: bandwidth, more: "faster", less: "slower" },
   latency: { key: "latency", title: "one-way latency", text: seconds, more: "slower", less: "faster" },

@@ -25,17 +25,17 @@ function medianMarks({ median, lower, upper }, colours) {
   };
 }
 
-/** Describes the chart of step times; `own` is the step time with its interval. */
+/** Describes the chart of step times. The second argument is the point's step time with its interval. */
 function seriesChart({ first, time, kind, every }, { median, lower, upper }) {
   const items = first.map((step, i) => ({ step, time: time[i], kind: kind[i] }));
-  const own = kinds.map((_, of) => items.filter((at) => at.kind === of));
+  const byKind = kinds.map((_, of) => items.filter((at) => at.kind === of));
   const longest = (all) => Math.max(0, ...all.map((at) => at.time));
   // Warm-up steps may be so long that the other steps would be hard to tell apart.
-  const isSlowStart = longest(own[warmUp]) > 1.3 * longest(items.filter((at) => at.kind !== warmUp));
+  const isSlowStart = longest(byKind[warmUp]) > 1.3 * longest(items.filter((at) => at.kind !== warmUp));
   const hasStart = items.findIndex((at) => at.kind !== warmUp) > 0;
   const lineOf = ({ name, symbol, size, colour, isHollow }, of, colours) => ({
-    name, type: "scatter", symbol, symbolSize: own[of].length > 400 ? size - 2 : size, itemStyle: { color: colour(colours) },
-    items: own[of].map((at) => ({
+    name, type: "scatter", symbol, symbolSize: byKind[of].length > 400 ? size - 2 : size, itemStyle: { color: colour(colours) },
+    items: byKind[of].map((at) => ({
       x: at.step, y: at.time, itemStyle: isHollow ? { color: colours.background, borderColor: colour(colours), borderWidth: 1.5 } : undefined,
     })),
     ...(of === measured ? medianMarks({ median, lower, upper }, colours) : {}),
