@@ -31,12 +31,18 @@ results::PointData gpipe(int stages, int microbatches, int forward, int backward
     Script& script = ranks.emplace_back();
     auto& cost = costs.tables.emplace_back();
     const auto has = [&](int other) { return 0 <= stage + other && stage + other < stages; };
-    const auto charge = [&cost](Script& /*with an op more*/, int time) { cost.emplace_back(time); };
     const auto pass = [&](int from, int time, int to) {
       for (int i = 0; i < microbatches; ++i) {
-        if (has(from)) charge(script.receive(from), transfer);
-        charge(script.compute(), time);
-        if (has(to)) charge(script.send(to), transfer);
+        if (has(from)) {
+          script.receive(from);
+          cost.emplace_back(transfer);
+        }
+        script.compute();
+        cost.emplace_back(time);
+        if (has(to)) {
+          script.send(to);
+          cost.emplace_back(transfer);
+        }
       }
     };
     pass(-1, forward, 1);

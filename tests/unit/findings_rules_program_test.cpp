@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <sstream>
-
 #include "analysis/advice/rules.hpp"
 #include "findings_samples.hpp"
+#include "request_text.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -91,11 +90,9 @@ std::string advised(const Advice& at) {
   results::PointData point =
       traced_point(shape, Script{}.compute().all_reduce(at.axis), {{{0, 500}, {500, 1000}}});
   point.workload = at.workload;
+  const workloads::Options options = workloads::options_of(at.options);
   point.options.clear();
-  std::istringstream options{at.options};
-  for (std::string key; std::getline(options, key, '=');) {
-    options >> point.options[key] >> std::ws;
-  }
+  point.options.insert(options.begin(), options.end());
   return finding(std::move(point), "communication-ratio").value().next_step;
 }
 

@@ -105,7 +105,8 @@ TEST(ModelFit, CorrectsWhatItMissesByThePointsThatAreKnownWell) {
 
 TEST(ModelFit, KnowsLessFurtherAway) {
   const predict::Uncertainty uncertainty{.noise = 0.03, .launch = 0, .fit = 0.04};
-  const double half = 1.6448536269514722 * 0.05;  // of the logarithm; 0.05 are all of them
+  // 0.05 is the root of the sum of squares of the three; the interval is one of the logarithm.
+  const double half = 1.6448536269514722 * 0.05;
   EXPECT_NEAR(predict::interval_width(0.5, uncertainty), 0.5 * (std::exp(half) - std::exp(-half)),
               1e-12);
   double before = known().fit.known.fit;

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "program/check.hpp"
 #include "request_text.hpp"
@@ -25,8 +27,8 @@ using testing::SizeIs;
 
 /// Expects that no rank is in two pairs of a round, and that each pair is of two ranks, the lower
 /// first; returns the pairs, each of which may meet once only.
-std::set<Pair> pairs_of(const std::vector<Round>& rounds, int ranks) {
-  std::set<Pair> met;
+std::set<std::pair<int, int>> pairs_of(const std::vector<Round>& rounds, int ranks) {
+  std::set<std::pair<int, int>> met;
   for (const Round& round : rounds) {
     std::set<int> seen;
     for (const Pair& pair : round) {
@@ -35,7 +37,7 @@ std::set<Pair> pairs_of(const std::vector<Round>& rounds, int ranks) {
       EXPECT_LT(pair.high, ranks);
       EXPECT_TRUE(seen.insert(pair.low).second) << pair.low;
       EXPECT_TRUE(seen.insert(pair.high).second) << pair.high;
-      EXPECT_TRUE(met.insert(pair).second) << pair.low << " " << pair.high;
+      EXPECT_TRUE(met.emplace(pair.low, pair.high).second) << pair.low << " " << pair.high;
     }
   }
   return met;
@@ -56,12 +58,12 @@ TEST(Rounds, OfNeighboursCloseARing) {
   for (int ranks = 2; ranks <= 33; ++ranks) {
     const std::vector<Round> rounds = neighbours(ranks);
     EXPECT_LE(rounds.size(), 3U);
-    std::set<Pair> ring;
+    std::set<std::pair<int, int>> ring;
     for (int rank = 0; rank < ranks; ++rank) {
       const int next = (rank + 1) % ranks;
-      ring.insert({.low = std::min(rank, next), .high = std::max(rank, next)});
+      ring.emplace(std::min(rank, next), std::max(rank, next));
     }
-    EXPECT_TRUE(pairs_of(rounds, ranks) == ring) << ranks;
+    EXPECT_EQ(pairs_of(rounds, ranks), ring) << ranks;
   }
 }
 

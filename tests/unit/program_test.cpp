@@ -5,8 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
-#include <map>
+#include <utility>
+#include <vector>
 
 #include "op_samples.hpp"
 #include "program/check.hpp"
@@ -30,11 +32,11 @@ class BuilderTest : public testing::Test {
   BufferId floats(std::uint64_t count) { return program::floats(builder, count); }
   Slice whole(BufferId id) const { return builder.whole(id); }
   void emit(StreamId stream, const Payload& payload) { builder.emit(stream, payload); }
-  /// Streams, and how many of their ops an op waits for.
-  std::map<StreamId, std::uint32_t> waits_of(std::size_t op) {
-    std::map<StreamId, std::uint32_t> waits;
+  /// Returns the waits of an op in order: a stream, and how many of its ops come before.
+  std::vector<std::pair<StreamId, std::uint32_t>> waits_of(std::size_t op) {
+    std::vector<std::pair<StreamId, std::uint32_t>> waits;
     for (const Wait& wait : program.step().waits_of(program.step().ops.at(op))) {
-      waits[wait.stream] += wait.count;
+      waits.emplace_back(wait.stream, wait.count);
     }
     return waits;
   }

@@ -29,7 +29,7 @@ struct Row {
   double seconds = 0;  ///< published, of an iteration
 };
 
-/// What is predicted of an iteration.
+/// A prediction of one iteration.
 struct Estimate {
   double seconds = std::numeric_limits<double>::infinity();
   double memory = 0;  ///< bytes that live at once on the fullest rank

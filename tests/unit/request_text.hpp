@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <sstream>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,15 +16,19 @@
 /// Options and meshes as users write them.
 namespace isoscale::workloads {
 
-/// "schedule=interleaved v=2".
-inline Options operator""_options(const char* text, std::size_t size) {
-  std::istringstream words{std::string{text, size}};
+/// Reads "schedule=interleaved v=2".
+inline Options options_of(std::string_view text) {
+  std::istringstream words{std::string{text}};
   Options options;
   for (std::string word; words >> word;) {
     const std::size_t at = word.find('=');
+    if (at == std::string::npos) throw std::logic_error("no option: " + word);
     options[word.substr(0, at)] = word.substr(at + 1);
   }
   return options;
+}
+inline Options operator""_options(const char* text, std::size_t size) {
+  return options_of({text, size});
 }
 
 /// "tp=2,pp=4"; "" is the mesh of one rank.

@@ -50,7 +50,7 @@ stack::Pipeline pipeline_of(stack::Schedule schedule, int stages, int chunks, in
           .layers = std::vector<int>(static_cast<std::size_t>(stages * chunks), 1)};
 }
 
-/// How long each rank is idle in one period of repeated plays.
+/// Returns how long each rank is idle in one period of repeated plays.
 std::vector<std::int64_t> idle_of(const program::OutlineSet& outline) {
   const auto plays = simulate::simulate(outline, simulate::unit_costs(outline), {.plays = 3});
   std::vector<std::int64_t> idle;

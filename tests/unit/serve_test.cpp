@@ -118,6 +118,8 @@ TEST(Queue, OneServerWaitsAsTheFormulaHasIt) {
   }
 }
 
+/// The first of a burst of k waits as M/D/1 of bursts of service k s, the j-th j s longer: the mean
+/// is rate k s^2 / (2 (1 - load)) + (k - 1) s / 2.
 TEST(Queue, BurstsWaitForEachOther) {
   const double rate = 0.5, burst = 4;
   const auto outcomes =

@@ -90,6 +90,69 @@ TEST(WaitCauses, ChargeTheLastForAllWaiting) {
   EXPECT_THAT(caused.steps_as_last, ElementsAre(0, 0, 2));
 }
 
+/// Returns steps in which rank r arrives at instance i when `arrival(i, r)` says; nanoseconds.
+template <class Arrival>
+breakdown::TracedSteps random_steps(std::size_t count, std::size_t instances, std::size_t members,
+                                    const Arrival& arrival) {
+  std::vector<std::vector<std::vector<int>>> steps(count);
+  for (auto& step : steps) {
+    for (std::size_t i = 0; i < instances; ++i) {
+      std::vector<int>& arrivals = step.emplace_back();
+      for (std::size_t rank = 0; rank < members; ++rank) {
+        arrivals.push_back(static_cast<int>(std::lround(arrival(i, rank))));
+      }
+    }
+  }
+  return steps_of(steps);
+}
+
+/// Returns the mean share of noise over steps and instances, weighted by how long the members
+/// waited, as the breakdown does.
+double noise_of(const breakdown::TracedSteps& steps) {
+  const breakdown::WaitCauses causes{steps};
+  double noise = 0, all = 0;
+  for (std::size_t at = 0; at < steps.steps.size(); ++at) {
+    const std::vector<double> shares = causes.noise_shares(at);
+    std::vector<double> waits(shares.size(), 0.0);
+    for (const auto& of_rank : steps.steps[at].waits) {
+      for (std::size_t i = 0; i < of_rank.size(); ++i) {
+        waits[i] += units::to_seconds(of_rank[i]).value();
+      }
+    }
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      if (std::isnan(shares[i])) continue;
+      noise += shares[i] * waits[i];
+      all += waits[i];
+    }
+  }
+  return noise / all;
+}
+
+TEST(WaitCauses, OfPureNoiseAverageToOne) {
+  for (const std::size_t steps : {2U, 4U, 10U}) {
+    for (const std::size_t members : {2U, 8U}) {
+      SCOPED_TRACE(testing::Message() << steps << " steps, " << members << " ranks");
+      Draw draw{steps * 100 + members};
+      const auto exponential = [&draw](std::size_t, std::size_t) {
+        return -1e5 * std::log(1 - draw.uniform());
+      };
+      EXPECT_NEAR(noise_of(random_steps(steps, 4000 / steps, members, exponential)), 1, 0.05);
+      const auto normal = [&draw](std::size_t, std::size_t) { return 1e6 + 1e5 * draw.normal(); };
+      EXPECT_NEAR(noise_of(random_steps(steps, 4000 / steps, members, normal)), 1, 0.05);
+    }
+  }
+}
+
+TEST(WaitCauses, OfPureImbalanceAverageToZero) {
+  for (const std::size_t members : {2U, 8U}) {
+    // Each instance has its own order of ranks, the same in every step.
+    const auto always = [members](std::size_t i, std::size_t rank) {
+      return 1000.0 * static_cast<double>((i * 7 + rank * 3) % members);
+    };
+    EXPECT_EQ(noise_of(random_steps(4, 500, members, always)), 0) << members;
+  }
+}
+
 TEST(WaitCauses, DivideTheWaitOfABreakdown) {
   const auto of = [](const std::vector<std::pair<int, int>>& arrivals) {
     results::PointData point = alike({.dp = 2}, Script{}.compute().all_reduce(Axis::dp));
@@ -153,7 +216,7 @@ breakdown::BreakdownResult known(const Compute& compute, int gap = 0) {
   return breakdown::breakdown(point);
 }
 
-/// What `value` makes of the ranks' compute times; seconds of a step, mean over steps. All ranks
+/// Returns the mean over steps of `value` of the ranks' compute times; seconds of a step. All ranks
 /// leave an all-reduce together, so these are the arrivals at the next.
 double truth(const Compute& compute, double (*value)(const std::vector<double>& of_rank)) {
   double sum = 0;
