@@ -166,7 +166,7 @@ class Damaged(harness.Case):
         self.assert_refused(self.isoscale("report", "text.h5"), "text.h5", "not an HDF5 file")
         with h5py.File(self.path("foreign.h5"), "w") as file:
             file["data"] = [1, 2, 3]
-        self.assert_refused(self.isoscale("report", "foreign.h5"), "foreign.h5")
+        self.assert_refused(self.isoscale("report", "foreign.h5"), "foreign.h5", "did not write it")
         shutil.copy(self.path("good.h5"), self.path("newer.h5"))
         with h5py.File(self.path("newer.h5"), "r+") as file:
             file.attrs["schema_version"] = "99.0"

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// How long points take by their estimates, and which of them a budget holds.
+// The tests check how long points take by their estimates, and which of them a budget holds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

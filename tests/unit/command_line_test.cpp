@@ -132,7 +132,7 @@ TEST(GpuBind, KnowsThreeKindsOfNames) {
                   GpuName{Kind::pci_bus_id, "0000:1b:00.0"}, GpuName{Kind::pci_bus_id, "1B:0.7"}));
 }
 
-/// Those options are given that no test of tests/cli gives.
+/// The test gives options that no test of tests/cli gives.
 TEST(CommandLine, Report) {
   const auto plain = parsed<ReportCommand>("report -- -odd.h5");
   EXPECT_THAT(plain.files, ElementsAre("-odd.h5"));
@@ -175,7 +175,7 @@ TEST(CommandLine, Predict) {
   EXPECT_EQ(plain.format, Format::text);
 }
 
-/// Those of workloads, models and suites are asked for by tests/cli/run_test.py.
+/// The listings of workloads, models and suites are asked for by tests/cli/run_test.py.
 TEST(CommandLine, ListingsShowEachItem) {
   for (const auto& [command, shows] : std::vector<std::pair<const char*, std::vector<const char*>>>{
            {"list models", {"tiny", "arXiv 2407.21783"}},

@@ -5,7 +5,7 @@
 #include "analysis/compare/compare_render.hpp"
 #include "compare_samples.hpp"
 
-/// How sides differ, and why.
+/// The tests check how sides differ, and why.
 namespace isoscale::analysis {
 namespace {
 

@@ -114,6 +114,7 @@ int fires(int pairs, double factor) {
 TEST(Gate, FiresAsOftenAsItsLevelSays) {
   // Without a change, a rate of 2.5% gives 5 +- 2 of 200; one that fired on every fifth gives 40.
   EXPECT_LE(fires(200, 1), 11);
+  // At the very gate the test is at its level: 2.5% of 200, and neither none nor thrice as many.
   const int at_the_gate = fires(200, 1 / 0.95);
   EXPECT_GE(at_the_gate, 1);
   EXPECT_LE(at_the_gate, 14);

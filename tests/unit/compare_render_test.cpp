@@ -56,7 +56,7 @@ TEST(RenderCompare, ClaimsWhatTheGoldenOnesDoAndTablesFitOn120Columns) {
   golden::expect_fits(tables, 120);
 }
 
-/// What two sides have, tests/cli/compare_test.py looks at.
+/// The JSON of two sides is looked at by tests/cli/compare_test.py.
 TEST(RenderCompare, JsonHasWhatIsPromised) {
   const json of = json::parse(render_json(*Compared{three_sides(), with_gate(0.05)}));
   expect_holds(of, {{"schema_version", "1.0"},

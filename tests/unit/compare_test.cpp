@@ -12,7 +12,7 @@
 #include "refusal.hpp"
 #include "results/records/point_facts.hpp"
 
-/// Which points of which sides are compared, and what is refused.
+/// The tests check which points of which sides are compared, and what is refused.
 namespace isoscale::analysis {
 namespace {
 
@@ -67,13 +67,8 @@ TEST(Compare, SidesAreNamedByFilesOrMachines) {
   EXPECT_THAT(names({{"old-1.h5", "old-2.h5"}, {"x/new.h5"}}), ElementsAre("old", "new"));
   EXPECT_THAT(names({{"old/r1.h5", "old/r2.h5"}, {"new/r.h5"}}), ElementsAre("old", "new"));
   EXPECT_THAT(names({{"a<b>.h5"}, {"c.h5"}}), IsEmpty()) << "letters";
-  EXPECT_EQ((Compared {
-              runs, {
-                .names = { "x", "y" }
-              }
-            } -> sides[1]
-                 .name),
-            "y");
+  const Compared named{runs, {.names = {"x", "y"}}};
+  EXPECT_EQ(named->sides[1].name, "y");
 }
 
 TEST(Compare, WhatIsUnlikeIsNamedLineByLine) {

@@ -16,7 +16,6 @@
 
 /// Configurations that are written as TOML and read again, errors that --inject plants, launches
 /// that go on with a run file, and the completion of shells.
-
 namespace isoscale::settings {
 namespace {
 

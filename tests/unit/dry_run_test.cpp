@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// What a dry run tells, the work that GPUs are given, and the plans that refusals suggest.
+// The tests check what a dry run tells, the work that GPUs are given, and the plans that refusals
+// suggest.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,6 +22,7 @@
 #include "runner/plan/plan.hpp"
 #include "runner/plan/schedule.hpp"
 #include "runner/plan/site.hpp"
+#include "units/text.hpp"
 #include "workloads/registry.hpp"
 
 namespace isoscale::runner {
@@ -85,6 +87,20 @@ TEST(PlanTable, SaysWhatShardingAndOffloadingKeep) {
                     HasSubstr("offload=optimizer keeps 24")));
   config.experiments[0].base.options = samples::planned_request().options;
   EXPECT_THAT(table(config, site_of(4)), Not(HasSubstr("of states")));
+}
+
+TEST(PlanTable, SaysWhatFitsIntoABudget) {
+  const plan::Site site = site_of(4);
+  RunConfig config = config_of("dp");
+  config.budget = units::Seconds{20};
+  const auto loops = plan::expected_loops(plan::make_plan(config, site), config, "host");
+  EXPECT_LT(loops.at(0), config.max_time);
+  EXPECT_THAT(table(config, site),
+              AllOf(HasSubstr("3 of 3 points fit"), HasSubstr(units::format(loops.at(0))),
+                    Not(HasSubstr("left out"))));
+  // Set-up and verification of one point are more than half of it.
+  config.budget = units::Seconds{0.25};
+  EXPECT_THAT(table(config, site), AllOf(HasSubstr("left out"), HasSubstr("1 of 3 points fit")));
 }
 
 /// Plans hybrid and a micro-benchmark, with what a prediction takes for granted, on the sample
@@ -163,6 +179,17 @@ TEST_F(PricedPlan, HasTheMemoryAndTheRatesOfTheSheet) {
   hybrid().precision = Precision::bf16;
   EXPECT_THAT([&] { static_cast<void>(priced()); },
               testing::ThrowsMessage<base::UsageError>(HasSubstr("--on plain: point 1")));
+}
+
+TEST(BeyondHost, IsAPlanOfMoreBytesThanTheHostHas) {
+  const plan::Site site = site_of(4, 2);
+  RunConfig config = config_of("dp");
+  config.ranks = {4};
+  const plan::Plan plan = plan::make_plan(config, site);
+  const std::uint64_t two_ranks = 2 * plan.points.front().memory_per_rank->value();
+  EXPECT_EQ(beyond_host(plan, site, units::Bytes{two_ranks}), std::nullopt);
+  EXPECT_THAT(beyond_host(plan, site, units::Bytes{two_ranks - 1}),
+              testing::Optional(HasSubstr("2 ranks")));
 }
 
 RunConfig asked(std::vector<std::string> options = {}) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// What is kept of a point's steps, and which ranks sample or trace it.
+// The tests check what is kept of a point's steps, and which ranks sample or trace it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

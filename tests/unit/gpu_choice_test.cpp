@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "config_support.hpp"
+#include "words.hpp"
 
 namespace isoscale::machine {
 namespace {
@@ -106,8 +107,7 @@ TEST(ChooseGpu, RefusesFewerGpusThanRanksNeighboursThatSeeOthersAndBindingsThatD
                two, "0,2", {"GPU '2'", "rank 1 on node7", "0 (GPU-a0, 0000:10:00.0)", "1 (GPU-a1"}},
            Case{two, "0001:10:00.0,1", {"GPU '0001:10:00.0'", "local rank 0"}},
        }) {
-    const std::string refusal = usage_error([&] { (void)choices(is.seen, is.bind); });
-    for (const std::string& word : is.words) EXPECT_THAT(refusal, HasSubstr(word));
+    testing_support::expect_words(usage_error([&] { (void)choices(is.seen, is.bind); }), is.words);
   }
   // Every rank finds what is wrong.
   for (const int rank : {0, 1, 2}) {

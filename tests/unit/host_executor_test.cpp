@@ -154,7 +154,10 @@ class OperandsOfOps : public testing::Test {
       op.rows = rows;
       op.columns = columns;
     }
-    ((slice_of(op.*needed).count == 0 ? give(op.*needed) : void()), ...);
+    const auto give_if_absent = [&](auto member) {
+      if (slice_of(op.*member).count == 0) give(op.*member);
+    };
+    (give_if_absent(needed), ...);
     EXPECT_NO_THROW(prepare(op));
     std::size_t number = 0;
     const auto expect_refused_without = [&](auto member) {

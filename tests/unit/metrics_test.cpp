@@ -1,24 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/page/page.hpp"
 #include "analysis/render/render.hpp"
 #include "compare_samples.hpp"
-#include "report_samples.hpp"
 
 namespace isoscale::analysis {
 namespace {
-
-using nlohmann::json;
-using testing::HasSubstr;
 
 /// The metrics of the product, and one more.
 std::vector<render::Metric<PointReport>> with_one_more() {
@@ -33,14 +21,14 @@ std::vector<render::Metric<PointReport>> with_one_more() {
 TEST(Metrics, OneMoreIsInEveryFormatOfAReport) {
   using render::Style;
   const std::vector<render::Metric<PointReport>> metrics = with_one_more();
-  const results::RunData run = samples::two_curves();
-  const RunReport report = make_report(run, "a.h5", {});
-  const merge::Report whole{.runs = {&report, 1}};
+  const OneRun one{samples::two_curves()};
+  const merge::Report whole = one.report();
   for (const Style style : {Style::text, Style::markdown}) {
     const std::string text = render::render_as(style, whole, metrics);
     EXPECT_THAT(text, HasSubstr("doubled ranks")) << text;
   }
-  EXPECT_THAT(render::render_as(Style::csv, whole, metrics), HasSubstr(",twice\n"));
+  EXPECT_THAT(render::render_as(Style::csv, whole, metrics),
+              AllOf(HasSubstr(",twice\n"), HasSubstr(",4\n")));
   EXPECT_EQ(
       json::parse(render::render_as(Style::json, whole, metrics))["runs"][0]["points"][1]["twice"],
       4);
@@ -55,7 +43,7 @@ TEST(Metrics, OneMoreIsInEveryFormatOfAComparison) {
   const samples::Compared of{{samples::side("a", {1}), samples::side("b", {1})}};
   EXPECT_THAT(compare::render_text(*of, metrics), HasSubstr("doubled ranks"));
   EXPECT_THAT(compare::render_markdown(*of, metrics), HasSubstr("doubled ranks"));
-  EXPECT_THAT(compare::render_csv(*of, metrics), HasSubstr(",twice\n"));
+  EXPECT_THAT(compare::render_csv(*of, metrics), AllOf(HasSubstr(",twice\n"), HasSubstr(",4\n")));
   const json data = json::parse(compare::render_json(*of, metrics));
   EXPECT_EQ(data["curves"][0]["sides"][1]["points"][1]["twice"], 4);
 }

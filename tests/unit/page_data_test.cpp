@@ -15,7 +15,7 @@
 #include "launch_samples.hpp"
 #include "reported.hpp"
 
-/// What a page holds of a report, and how it stays small.
+/// The tests check what a page holds of a report, and how it stays small.
 namespace isoscale::analysis {
 namespace {
 

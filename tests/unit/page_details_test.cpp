@@ -10,7 +10,7 @@
 #include "launch_samples.hpp"
 #include "reported.hpp"
 
-/// What a page shows of one point, but for its lanes.
+/// The tests check what a page shows of one point, but for its lanes.
 namespace isoscale::analysis {
 namespace {
 

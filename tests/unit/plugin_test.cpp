@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "executor/plugin.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -10,12 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "words.hpp"
+
 /// Run with the folder of the plugins that tests/unit/CMakeLists.txt builds.
 namespace isoscale::executor {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
 
 const fs::path folder = PLUGIN_FOLDER;
 
@@ -47,7 +47,7 @@ TEST(Plugins, OthersAreRefusedWithAWayOut) {
        }) {
     const PluginSearch search = open_plugin(is.name, is.folders);
     EXPECT_FALSE(search.plugin) << is.name;
-    for (const std::string& word : is.words) EXPECT_THAT(search.problem, HasSubstr(word));
+    testing_support::expect_words(search.problem, is.words);
   }
   fs::remove(text);
 }

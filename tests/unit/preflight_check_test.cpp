@@ -110,7 +110,7 @@ TEST(CheckJob, SaysLittleOfManyRanks) {
   constexpr int nodes = 128, per_node = 8;
   JobFacts job = gpu_job(nodes, per_node);
   add_ports(job);
-  set_gpus(job, &GpuFacts::ecc, false);
+  on_gpus(&GpuFacts::ecc, false)(job);
   for (CheckedNode& node : job.nodes) {
     node.cores = 112;
     node.shm_free = 1;
@@ -204,6 +204,7 @@ TEST(HealthyMachine, OfACpuCluster) {
 
 TEST(Faults, AreFoundAloneAndNothingElseIs) {
   for (const Fault& fault : faults()) {
+    SCOPED_TRACE(::testing::PrintToString(fault.found));
     JobFacts job = hgx_job();
     fault.plant(job);
     EXPECT_THAT(wrong_in(job), UnorderedElementsAreArray(fault.found));

@@ -35,7 +35,7 @@ Fault of_version(const char* verdict_and_check, const char* numbers, std::string
 /// A variable of all ranks.
 Fault of_variable(const char* check, const char* numbers, const char* name, const char* value) {
   return {{fmt::format("warning {}|c0 and c1|every rank|{}", check, numbers)},
-          variable(name, value)};
+          on_environment(name, value)};
 }
 
 /// The nearest adapters of a node's GPUs, with those of the second one as given, and of its like.
@@ -174,13 +174,13 @@ const std::vector<Fault>& faults() {
       of_variable("nccl-transports", "NCCL_P2P_DISABLE=1", "NCCL_P2P_DISABLE", "1"),
       {{"warning nccl-files|c1|every rank|NCCL_TOPO_FILE"},
        [](JobFacts& job) {
-         set_variable(job, "NCCL_TOPO_FILE", "/etc/nccl/topo.xml");
+         on_environment("NCCL_TOPO_FILE", "/etc/nccl/topo.xml")(job);
          for (std::size_t r = 8; r < 16; ++r) job.ranks[r].missing_files = {"NCCL_TOPO_FILE"};
        }},
       {{"warning nccl-debug|c0|every rank|NCCL_DEBUG=INFO",
         "warning equal-settings|c1|every rank|NCCL_DEBUG NCCL_DEBUG=INFO"},
        [](JobFacts& job) {
-         set_variable(job, "NCCL_DEBUG", "INFO");
+         on_environment("NCCL_DEBUG", "INFO")(job);
          for (std::size_t r = 8; r < 16; ++r) job.ranks[r].environment.erase("NCCL_DEBUG");
        }},
       {{"warning nccl-interfaces|c1|every rank|NCCL_IB_HCA mlx9_0",
@@ -194,7 +194,7 @@ const std::vector<Fault>& faults() {
       {{"warning nccl-plugins|c1||libnccl-net.so libsharp.so.5",
         "warning nccl-plugins|c1|every rank|NCCL_COLLNET_ENABLE"},
        [](JobFacts& job) {
-         set_variable(job, "NCCL_COLLNET_ENABLE", "1");
+         on_environment("NCCL_COLLNET_ENABLE", "1")(job);
          job.nodes[1].nccl_plugins->clear();
        }},
       of_variable("cuda-settings", "CUDA_LAUNCH_BLOCKING=1", "CUDA_LAUNCH_BLOCKING", "1"),

@@ -31,13 +31,13 @@ TEST(DeviceCheck, WarnsWhereTheHostWasChosenAndGpusWereMeant) {
   job.ranks[0].launcher["SLURM_GPUS_ON_NODE"] = 0;
   job.ranks[0].environment["CUDA_VISIBLE_DEVICES"] = "";
   const std::optional<std::vector<GpuFacts>> gpus{2};
-  expect_said(
-      job, "device",
-      {{"ok|||"},
-       {"warning|||SLURM_GPUS_ON_NODE 4 no_driver",
-        on_ranks(&CheckedRank::launcher, Numbers{{"SLURM_GPUS_ON_NODE", 4}})},
-       {"warning|||CUDA_VISIBLE_DEVICES 0,1 no_driver", variable("CUDA_VISIBLE_DEVICES", "0,1")},
-       {"warning|||c0 2 NVIDIA no_driver", on_nodes(&CheckedNode::gpus, gpus)}});
+  expect_said(job, "device",
+              {{"ok|||"},
+               {"warning|||SLURM_GPUS_ON_NODE 4 no_driver",
+                on_ranks(&CheckedRank::launcher, Numbers{{"SLURM_GPUS_ON_NODE", 4}})},
+               {"warning|||CUDA_VISIBLE_DEVICES 0,1 no_driver",
+                on_environment("CUDA_VISIBLE_DEVICES", "0,1")},
+               {"warning|||c0 2 NVIDIA no_driver", on_nodes(&CheckedNode::gpus, gpus)}});
   job.device_reason.reset();  // --device host
   expect_said(job, "device", {{"ok", on_nodes(&CheckedNode::gpus, gpus)}});
 }
@@ -108,7 +108,7 @@ TEST(VersionChecks, StopOrWarnWhereRanksDiffer) {
 JobFacts job_with(const char* device, const std::string& name, const std::string& value) {
   JobFacts job = bare_job(device, 2, 2);
   add_ports(job);
-  set_variable(job, name, value);
+  on_environment(name, value)(job);
   return job;
 }
 
@@ -253,8 +253,8 @@ GpuFacts on_the_bus(const GpuFacts& gpu) {
 /// Parts of ranks on one node, each of which sees its own GPU alone.
 std::vector<JobFacts> isolated_parts(int ranks) {
   JobFacts job = gpu_job(1, ranks);
-  set_gpus(job, &GpuFacts::ecc, true);
-  set_gpus(job, &GpuFacts::nvlink_peers, std::vector<std::string>{"0000:07:00.0"});
+  on_gpus(&GpuFacts::ecc, true)(job);
+  on_gpus(&GpuFacts::nvlink_peers, std::vector<std::string>{"0000:07:00.0"})(job);
   std::vector<JobFacts> parts;
   for (std::size_t r = 0; r < job.ranks.size(); ++r) {
     JobFacts& part = parts.emplace_back();
@@ -290,7 +290,7 @@ TEST(MergedFacts, HaveGpusThatTheFirstRankMayNotUse) {
 
 TEST(MergedFacts, KeepWhatTheFirstRankSawItself) {
   JobFacts first = gpu_job(1, 2), second;
-  set_gpus(first, &GpuFacts::ecc, true);
+  on_gpus(&GpuFacts::ecc, true)(first);
   second.nodes.emplace_back().gpus = {gpu_at(first, 0, 1)};
   gpu_at(second, 0, 0).ecc = false;
   const JobFacts job = merge({first, second});

@@ -20,10 +20,10 @@ TEST(PeerAccessCheck, LeavesOutPairsOfWhichTheJobHasOneGpuAlone) {
 
 TEST(NvlinkDomainCheck, WarnsOfCliquesDomainsAndGpusOutside) {
   JobFacts job = gpu_job(2, 2);
-  set_gpus(job, &GpuFacts::name, "NVIDIA GB200");
-  set_gpus(job, &GpuFacts::fabric_state, "completed");
+  on_gpus(&GpuFacts::name, "NVIDIA GB200")(job);
+  on_gpus(&GpuFacts::fabric_state, "completed")(job);
   EXPECT_EQ(said(job, "nvlink-domain"), "ok|||");
-  set_gpus(job, &GpuFacts::fabric, "ab.1");
+  on_gpus(&GpuFacts::fabric, "ab.1")(job);
   expect_said(
       job, "nvlink-domain",
       {{"ok|||4 GPUs 1 NVLink"},
@@ -37,9 +37,9 @@ TEST(NvlinkDomainCheck, ExpectsSeveralOfManyGpusAndOfModelsOfUnknownDomains) {
        {std::tuple{2, 1, "NVIDIA H100 80GB HBM3", "ok|||2 GPUs 2 NVLink"},
         {19, 4, "NVIDIA GB200", "ok|||76 GPUs 2 NVLink"}}) {
     JobFacts job = gpu_job(nodes, per_node);
-    set_gpus(job, &GpuFacts::name, model);
-    set_gpus(job, &GpuFacts::fabric_state, "completed");
-    set_gpus(job, &GpuFacts::fabric, "ab.1");
+    on_gpus(&GpuFacts::name, model)(job);
+    on_gpus(&GpuFacts::fabric_state, "completed")(job);
+    on_gpus(&GpuFacts::fabric, "ab.1")(job);
     for (GpuFacts& gpu : *job.nodes.back().gpus) gpu.fabric = "cd.1";
     EXPECT_EQ(said(job, "nvlink-domain"), says);
   }
@@ -107,7 +107,7 @@ TEST(GpuNicCheck, TellsWhereGpuDirectIsLeftOut) {
     node.ports->front().pci_path = "pci0000:15/0000:15:05.0/0000:2a:00.0";  // host bridge
   }
   EXPECT_EQ(said(job, "gpu-nic"), "ok|||NCCL_NET_GDR_LEVEL");
-  set_gpus(job, &GpuFacts::name, "NVIDIA GH200 480GB");
+  on_gpus(&GpuFacts::name, "NVIDIA GH200 480GB")(job);
   EXPECT_EQ(said(job, "gpu-nic"), "ok|||");
 }
 
@@ -183,14 +183,15 @@ TEST(PortStateCheck, WantsTheOneBesideAGpuWhereANodeIsAlone) {
 TEST(PortStateCheck, FollowsWhatNcclWasToldToUse) {
   JobFacts job = rail_job(2);
   for (CheckedNode& node : job.nodes) set_down(node.ports->back());
-  expect_said(job, "port-state",
-              {{"ok|||", variable("NCCL_IB_HCA", "=mlx5_0")},
-               {"warning|c0 and c1|mlx5_1 port 1|", variable("NCCL_IB_HCA", "mlx5_0,mlx5_1:1")},
-               {"ok", variable("NCCL_IB_HCA", "mlx5")}});
-  job.nodes[1].ports->back() = port_up("mlx5_1");
   expect_said(
       job, "port-state",
-      {{"warning", variable("NCCL_IB_HCA", "mlx5")}, {"ok", variable("NCCL_IB_HCA", "^mlx5_1")}});
+      {{"ok|||", on_environment("NCCL_IB_HCA", "=mlx5_0")},
+       {"warning|c0 and c1|mlx5_1 port 1|", on_environment("NCCL_IB_HCA", "mlx5_0,mlx5_1:1")},
+       {"ok", on_environment("NCCL_IB_HCA", "mlx5")}});
+  job.nodes[1].ports->back() = port_up("mlx5_1");
+  expect_said(job, "port-state",
+              {{"warning", on_environment("NCCL_IB_HCA", "mlx5")},
+               {"ok", on_environment("NCCL_IB_HCA", "^mlx5_1")}});
 }
 
 /// Each rank of a node may be told another rail.

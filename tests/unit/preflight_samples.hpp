@@ -56,7 +56,8 @@ inline std::string said(const JobFacts& job, std::string_view check) {
   return lines;
 }
 
-/// What a check says of a job after a change; without a "|" only the first verdict.
+/// A change of a job, and the text that a check then gives; a text without a "|" is only the first
+/// verdict.
 struct Change {
   std::string said;
   std::function<void(JobFacts&)> make = [](JobFacts&) {};
@@ -68,7 +69,7 @@ inline void expect_said(const JobFacts& base, std::string_view check,
     JobFacts job = base;
     changes[i].make(job);
     std::string found = said(job, check);
-    if (changes[i].said.find('|') == std::string::npos) found.resize(found.find('|'));
+    if (changes[i].said.find('|') == std::string::npos) found = found.substr(0, found.find('|'));
     EXPECT_EQ(found, changes[i].said) << check << ", change " << i;
   }
 }
@@ -132,18 +133,11 @@ auto on_ranks(Member member, Value value) {
     for (CheckedRank& rank : job.ranks) rank.*member = value;
   };
 }
-template <class Member, class Value>
-void set_gpus(JobFacts& job, Member member, const Value& value) {
-  on_gpus(member, value)(job);
-}
-/// A variable of all ranks.
-inline auto variable(const std::string& name, const std::string& value) {
+/// Returns a change that sets a variable on all ranks.
+inline auto on_environment(const std::string& name, const std::string& value) {
   return [=](JobFacts& job) {
     for (CheckedRank& rank : job.ranks) rank.environment[name] = value;
   };
-}
-inline void set_variable(JobFacts& job, const std::string& name, const std::string& value) {
-  variable(name, value)(job);
 }
 
 /// An InfiniBand port that is up.

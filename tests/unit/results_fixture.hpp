@@ -20,6 +20,7 @@
 #include "results/records/point_layout.hpp"
 #include "results/writer/writer.hpp"
 #include "results_samples.hpp"
+#include "words.hpp"
 
 namespace isoscale::results {
 
@@ -45,8 +46,7 @@ inline RunData another_run() {
 /// `call` throws an Error whose sentence has all of `words`.
 template <class Error = base::UsageError, class Call>
 void expect_error(const Call& call, const std::vector<std::string>& words) {
-  const std::string said = testing_support::usage_error<Error>(call);
-  for (const std::string& word : words) EXPECT_THAT(said, HasSubstr(word));
+  testing_support::expect_words(testing_support::usage_error<Error>(call), words);
 }
 
 /// A run file in a directory of its own, and ways to damage it.

@@ -11,7 +11,7 @@
 #include "results/hdf5/run_files.hpp"
 #include "results_fixture.hpp"
 
-/// Where run files may be written, and by whom.
+/// The tests check where run files may be written, and by whom.
 namespace isoscale::results {
 namespace {
 
@@ -168,6 +168,16 @@ TEST_F(Parts, ArePointsPastTheLimit) {
   const RunData run = read_run(file());
   EXPECT_THAT(indices(run), ElementsAre(0, 12));
   EXPECT_EQ(run.points[1].step_times, samples::point(12).step_times);
+}
+
+TEST_F(Parts, StandBesideSmallPoints) {
+  // The limit leaves room for the header and one point, not for two.
+  RunWriter writer = new_writer(IfExists::refuse, units::Bytes{600'000});
+  writer.commit(samples::point(0));
+  writer.commit(samples::point(1, 20000));
+  writer.commit(samples::skipped_point(2));
+  EXPECT_THAT(directory_.names(), ElementsAre("run.h5", "run.part0001.h5"));
+  EXPECT_EQ(read_run(file()).points.size(), 3U);
 }
 
 TEST_F(Parts, AreFoundThroughALinkToTheRunFile) {

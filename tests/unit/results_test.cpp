@@ -11,7 +11,8 @@
 #include "results/records/point_facts.hpp"
 #include "results_fixture.hpp"
 
-/// What a run file keeps of a run, and which points are refused before they are written.
+/// The tests check what a run file keeps of a run, and which points are refused before they are
+/// written.
 namespace isoscale::results {
 namespace {
 

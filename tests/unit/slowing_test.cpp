@@ -299,7 +299,7 @@ TEST(Partners, OfCollectivesAreTheGroupAndOfMessagesTheOtherEnds) {
   EXPECT_THAT(program::partners({.payload = program::Gemm{}}, mesh, 1), IsEmpty());
 }
 
-/// Whether an injection touches a point on ranks 4 to 7 of the launch.
+/// Returns true if an injection touches a point on ranks 4 to 7 of the launch.
 bool touched(std::string_view injection, const program::ProgramSet& set,
              const char* workload = "pp") {
   plan::PlannedPoint point;

@@ -11,7 +11,7 @@
 #include "report_samples.hpp"
 #include "reported.hpp"
 
-/// Where the time of a step goes, and the tables of strategies that move it.
+/// The tests check where the time of a step goes, and the tables of strategies that move it.
 namespace isoscale::analysis {
 namespace {
 
