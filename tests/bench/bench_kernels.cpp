@@ -9,9 +9,12 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdio>
 #include <functional>
+#include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "executor/cuda/errors_and_handles.hpp"
@@ -99,12 +102,13 @@ class Bench {
     return call;
   }
   /// Sets operands of the call's type, each to one of the pieces of memory.
-  template <class Op, class... More>
-  void set(Arguments<Op>& call, program::Matrix Op::*member, std::size_t operand,
-           More... more) const {
-    (call.op.*member).row_stride = columns;
-    set_one(call, member, operand, call.type);
-    if constexpr (sizeof...(more) > 0) set(call, more...);
+  template <class Op>
+  void set(Arguments<Op>& call,
+           std::initializer_list<std::pair<program::Matrix Op::*, std::size_t>> operands) const {
+    for (const auto& [member, operand] : operands) {
+      (call.op.*member).row_stride = columns;
+      set_one(call, member, operand, call.type);
+    }
   }
   template <class Op, class Member>
   void set_one(Arguments<Op>& call, Member Op::*member, std::size_t operand, DType type) const {
@@ -120,7 +124,7 @@ class Bench {
   void add_elementwise(DType type) {
     const std::string suffix = " " + std::string{program::name(type)};
     auto sum = on_rows<program::Add>(type);
-    set(sum, &program::Add::a, 0, &program::Add::b, 1, &program::Add::dst, 2);
+    set(sum, {{&program::Add::a, 0}, {&program::Add::b, 1}, {&program::Add::dst, 2}});
     add("add" + suffix, 3, sum);
     // Half of each row, and rows that are not aligned.
     sum.op.columns /= 2;
@@ -128,23 +132,23 @@ class Bench {
     sum.op.a.row_stride = sum.op.b.row_stride = sum.op.dst.row_stride = columns - 1;
     add("add unaligned" + suffix, 1.5, sum, false);
     auto activation = on_rows<program::Activation>(type);
-    set(activation, &program::Activation::x, 0, &program::Activation::y, 2);
+    set(activation, {{&program::Activation::x, 0}, {&program::Activation::y, 2}});
     add("gelu" + suffix, 2, activation);
     activation.op.kind = program::ActivationKind::swiglu;
-    set(activation, &program::Activation::up, 1);
+    set(activation, {{&program::Activation::up, 1}});
     add("swiglu" + suffix, 3, activation);
     using Gradient = program::ActivationGradient;
     auto gradient = on_rows<Gradient>(type);
-    set(gradient, &Gradient::dy, 0, &Gradient::x, 1, &Gradient::dx, 3);
+    set(gradient, {{&Gradient::dy, 0}, {&Gradient::x, 1}, {&Gradient::dx, 3}});
     add("gelu gradient" + suffix, 3, gradient);
     gradient.op.kind = program::ActivationKind::swiglu;
-    set(gradient, &Gradient::up, 2, &Gradient::dup, 4);
+    set(gradient, {{&Gradient::up, 2}, {&Gradient::dup, 4}});
     add("swiglu gradient" + suffix, 5, gradient);
     auto fill = filling(type, count(type));
     set_one(fill, &program::Fill::dst, 5, type);
     add("fill" + suffix, 1, fill, false);
     auto checksum = on_rows<program::Checksum>(type);
-    set(checksum, &program::Checksum::src, 0);
+    set(checksum, {{&program::Checksum::src, 0}});
     set_one(checksum, &program::Checksum::sum, 5, DType::i64);
     add("checksum" + suffix, 1, checksum, false);
   }
@@ -153,32 +157,32 @@ class Bench {
     const std::string suffix = " " + std::string{program::name(type)};
     using program::Norm, program::Softmax;
     auto norm = on_rows<Norm>(type);
-    set(norm, &Norm::x, 0, &Norm::y, 1);
+    set(norm, {{&Norm::x, 0}, {&Norm::y, 1}});
     set_one(norm, &Norm::inverse, 5, DType::f32);
     add("norm" + suffix, 2, norm);
-    set(norm, &Norm::addend, 2, &Norm::sum, 3);
+    set(norm, {{&Norm::addend, 2}, {&Norm::sum, 3}});
     add("norm with addend" + suffix, 4, norm);
     using NormBack = program::NormGradient;
     auto gradient = on_rows<NormBack>(type);
-    set(gradient, &NormBack::dy, 0, &NormBack::s, 1, &NormBack::dx, 2);
+    set(gradient, {{&NormBack::dy, 0}, {&NormBack::s, 1}, {&NormBack::dx, 2}});
     set_one(gradient, &NormBack::inverse, 5, DType::f32);
     add("norm gradient" + suffix, 3, gradient);
     auto softmax = on_rows<Softmax>(type);
-    set(softmax, &Softmax::x, 0, &Softmax::y, 1);
+    set(softmax, {{&Softmax::x, 0}, {&Softmax::y, 1}});
     add("softmax" + suffix, 2, softmax);
     using SoftmaxBack = program::SoftmaxGradient;
     auto back = on_rows<SoftmaxBack>(type);
-    set(back, &SoftmaxBack::y, 0, &SoftmaxBack::dy, 1, &SoftmaxBack::dx, 2);
+    set(back, {{&SoftmaxBack::y, 0}, {&SoftmaxBack::dy, 1}, {&SoftmaxBack::dx, 2}});
     add("softmax gradient" + suffix, 3, back);
   }
 
   void add_casts() {
     using program::Cast;
     auto cast = on_rows<Cast>(DType::bf16);
-    set(cast, &Cast::src, 0, &Cast::dst, 1);
+    set(cast, {{&Cast::src, 0}, {&Cast::dst, 1}});
     cast.at(&Cast::dst).type = DType::e4m3;
     add("cast bf16 to e4m3", 1.5, cast);
-    set(cast, &Cast::transposed, 2);
+    set(cast, {{&Cast::transposed, 2}});
     cast.at(&Cast::transposed).type = DType::e4m3;
     cast.op.transposed.row_stride = cast.op.rows;
     add("cast and transpose", 2, cast);
@@ -188,7 +192,7 @@ class Bench {
     cast.largest = static_cast<unsigned*>(at(5));
     add("amax, cast and transpose", 3, cast);
     auto narrow = on_rows<Cast>(DType::f32);
-    set(narrow, &Cast::src, 0, &Cast::dst, 1);
+    set(narrow, {{&Cast::src, 0}, {&Cast::dst, 1}});
     narrow.at(&Cast::dst).type = DType::bf16;
     add("cast f32 to bf16", 1.5, narrow);
   }

@@ -33,7 +33,7 @@ results::PreflightData preflight() {
     results::CheckResult result{.name = std::string{check.name}, .what = std::string{check.about}};
     if (check.name == "port-rate") {
       result.verdict = results::Verdict::warning;
-      result.host = page_run::host_of(1);
+      result.host = simulated_points::host_of(1);
       result.device = "mlx5_3 port 1";
       result.what = "runs at 200 Gbit/s, all others at 400";
       result.cost = "half the bandwidth of one rail";
@@ -44,8 +44,8 @@ results::PreflightData preflight() {
   return made;
 }
 
-std::vector<page_run::Wanted> curves() {
-  std::vector<page_run::Wanted> wanted;
+std::vector<simulated_points::Wanted> curves() {
+  std::vector<simulated_points::Wanted> wanted;
   for (const workloads::Scaling scaling : {workloads::Scaling::strong, workloads::Scaling::weak}) {
     const bool is_strong = scaling == workloads::Scaling::strong;
     const workloads::Options samples{{"microbatch", "1"}, {"microbatches", is_strong ? "64" : "2"}};
@@ -74,13 +74,14 @@ mesh::Shape natural_mesh(const char* workload, int ranks) {
 
 results::PointData collectives(int index, int ranks) {
   results::PointData point = samples::bench_point(index, "collectives", ranks);
-  const double rate = ranks > page_run::per_node ? 44e9 : 370e9;
-  const double latency = ranks > page_run::per_node ? 32e-6 : 11e-6;
+  const double rate = ranks > simulated_points::per_node ? 44e9 : 370e9;
+  const double latency = ranks > simulated_points::per_node ? 32e-6 : 11e-6;
   for (const char* const op : {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"}) {
     const double factor = std::string_view{op} == "all_reduce" ? 2 : 1;
     for (double bytes = 8; bytes <= 256 * samples::mib; bytes *= 2) {
       point.rows.push_back(samples::collective(op, bytes, latency + factor * bytes / rate, ranks));
-      point.rows.back().text["class"] = ranks > page_run::per_node ? "several nodes" : "one node";
+      point.rows.back().text["class"] =
+          ranks > simulated_points::per_node ? "several nodes" : "one node";
     }
   }
   return point;
@@ -91,8 +92,8 @@ results::PointData pairs(int index, int ranks) {
   results::PointData point = samples::bench_point(index, "p2p", ranks);
   constexpr int slow = 11;
   const auto add = [&](const char* kind, int src, int dst, double bytes, double time) {
-    const bool is_near = src / page_run::per_node == dst / page_run::per_node;
-    const bool is_rail = src % page_run::per_node == dst % page_run::per_node;
+    const bool is_near = src / simulated_points::per_node == dst / simulated_points::per_node;
+    const bool is_rail = src % simulated_points::per_node == dst % simulated_points::per_node;
     const char* const link = is_near   ? "same node, NVLink"
                              : is_rail ? "other node, same rail"
                                        : "other node";
@@ -104,7 +105,7 @@ results::PointData pairs(int index, int ranks) {
   for (int src = 0; src < ranks; ++src) {
     for (int dst = 0; dst < ranks; ++dst) {
       if (src == dst) continue;
-      const bool is_near = src / page_run::per_node == dst / page_run::per_node;
+      const bool is_near = src / simulated_points::per_node == dst / simulated_points::per_node;
       const double wiggle = 1 + 0.01 * ((src * 5 + dst * 3) % 7);
       double speed = (is_near ? 380e9 : 48e9) / wiggle;
       if (src == slow && !is_near) speed *= 0.55;
@@ -146,22 +147,23 @@ results::PointData memory(int index, int ranks) {
 
 void write(const char* file, int ranks, std::uint64_t seed, std::size_t every) {
   std::mt19937_64 random{seed};
-  results::RunData run = page_run::header(ranks, fmt::format("{:016x}", 0x9a6e0000ULL + seed),
-                                          fmt::format("2026-11-{:02}T09:00:00Z", 1 + seed % 28));
+  results::RunData run =
+      simulated_points::header(ranks, fmt::format("{:016x}", 0x9a6e0000ULL + seed),
+                               fmt::format("2026-11-{:02}T09:00:00Z", 1 + seed % 28));
   run.preflight = preflight();
   results::RunWriter writer{file, run, settings::IfExists::overwrite};
   int index = 0;
-  std::vector<page_run::Wanted> wanted = curves();
+  std::vector<simulated_points::Wanted> wanted = curves();
   for (std::size_t curve = 0; curve < wanted.size(); curve += every) {
     for (int count = 1; count <= ranks; count *= 2) {
       wanted[curve].mesh = natural_mesh(wanted[curve].workload, count);
-      writer.commit(page_run::measured(index++, wanted[curve], random));
+      writer.commit(simulated_points::measured(index++, wanted[curve], random));
     }
   }
   for (int count = 2; count <= ranks; count *= 4) writer.commit(collectives(index++, count));
   writer.commit(pairs(index++, ranks));
-  writer.commit(gemms(index++, std::min(ranks, page_run::per_node)));
-  writer.commit(memory(index++, std::min(ranks, page_run::per_node)));
+  writer.commit(gemms(index++, std::min(ranks, simulated_points::per_node)));
+  writer.commit(memory(index++, std::min(ranks, simulated_points::per_node)));
   writer.commit(samples::overlaps(index++));
   writer.finish(run);
 }

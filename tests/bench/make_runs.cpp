@@ -23,7 +23,7 @@
 namespace isoscale {
 namespace {
 
-using page_run::per_node;
+using simulated_points::per_node;
 
 void write(const std::filesystem::path& file, results::RunData run,
            const std::vector<results::PointData>& points) {
@@ -44,22 +44,22 @@ mesh::Shape hybrid_mesh(int ranks) {
 
 void make_big(const std::filesystem::path& file, int ranks) {
   const auto wanted = [](int size) {
-    return page_run::Wanted{.workload = "hybrid",
-                            .scaling = workloads::Scaling::weak,
-                            .options = {{"microbatch", "1"}, {"microbatches", "32"}},
-                            .model = "gpt-1.3b",
-                            .mesh = hybrid_mesh(size),
-                            .samples = 120,
-                            .traced_ranks = 64};
+    return simulated_points::Wanted{.workload = "hybrid",
+                                    .scaling = workloads::Scaling::weak,
+                                    .options = {{"microbatch", "1"}, {"microbatches", "32"}},
+                                    .model = "gpt-1.3b",
+                                    .mesh = hybrid_mesh(size),
+                                    .samples = 120,
+                                    .traced_ranks = 64};
   };
-  const results::RunData run = page_run::header(ranks, "b16", "2026-01-02T03:04:05Z");
+  const results::RunData run = simulated_points::header(ranks, "b16", "2026-01-02T03:04:05Z");
   results::RunWriter writer{file, run, settings::IfExists::overwrite};
   std::mt19937_64 random{1};
   int index = 0;
   for (int size = 1; size <= 64 && size < ranks; size *= 2) {
-    writer.commit(page_run::measured(index++, wanted(size), random));
+    writer.commit(simulated_points::measured(index++, wanted(size), random));
   }
-  writer.commit(page_run::measured(index, wanted(ranks), random));
+  writer.commit(simulated_points::measured(index, wanted(ranks), random));
   writer.finish(run);
 }
 
@@ -72,7 +72,7 @@ std::vector<results::PointData> quick_suite() {
       {"dp", &mesh::Shape::dp}, {"tp", &mesh::Shape::tp}, {"pp", &mesh::Shape::pp}};
   std::mt19937_64 random{1};
   const auto add = [&](const char* workload, const mesh::Shape& shape) {
-    points.push_back(page_run::measured(
+    points.push_back(simulated_points::measured(
         static_cast<int>(points.size()),
         {.workload = workload, .model = "tiny", .mesh = shape, .samples = 40}, random));
   };
@@ -94,7 +94,7 @@ void make_many(const std::filesystem::path& directory, int count) {
   std::filesystem::create_directories(directory);
   std::vector<results::PointData> points = quick_suite();
   for (int i = 0; i < count; ++i) {
-    results::RunData run = page_run::header(
+    results::RunData run = simulated_points::header(
         per_node, fmt::format("{:032x}", i),
         fmt::format("{}-{:02}-{:02}T03:04:05Z", 2023 + i / 336, 1 + i / 28 % 12, 1 + i % 28));
     for (results::RankFacts& facts : run.rank_facts) {

@@ -20,9 +20,9 @@
 #include "simulate/simulate.hpp"
 #include "workloads/registry.hpp"
 
-/// This code makes, from simulated steps, what a cluster of eight GPUs a node could have measured:
-/// it serves to look at pages, and says nothing about machines.
-namespace isoscale::page_run {
+/// Makes points and headers of runs from simulated steps, as a cluster with eight GPUs a node could
+/// have measured them.
+namespace isoscale::simulated_points {
 
 inline constexpr int per_node = 8;
 inline constexpr int slow_rank = 21;  ///< of the world; its GPU gets too hot halfway through a loop
@@ -280,4 +280,4 @@ inline results::RunData header(int ranks, std::string id, std::string created) {
   return run;
 }
 
-}  // namespace isoscale::page_run
+}  // namespace isoscale::simulated_points

@@ -106,15 +106,13 @@ class Pages:
         """What this machine is measured for, and predictions of it."""
         # Four ranks, which share cores where there are fewer.
         self.measure("run.h5", 4, "--workload", "dp,pp,collectives,gemm,memory", "--ranks", "1,2,4",
-                     *LITTLE,
-                     "--set", "sizes=8KiB..2MiB*16", "--set", "largest=256", "--set", "cache=warm",
-                     "--set", "rotate=1MiB")
+                     *LITTLE, "--set", "sizes=8KiB..2MiB*16", "--set", "largest=256", "--set",
+                     "cache=warm", "--set", "rotate=1MiB")
         self.report("run", "run", "run.h5")
         self.hostile("run", 2 if self.whole else 4)  # it has curves
         # So little time that some batch sizes have too few plays for an interval.
         self.call(*MPIEXEC, "2", PROGRAM, "run", "--workload", "infer", "--ranks", "1,2", "--set",
-                  "prompt=8",
-                  "--set", "output=4", "--max-time", "0.001s", "--quiet", "--output",
+                  "prompt=8", "--set", "output=4", "--max-time", "0.001s", "--quiet", "--output",
                   "inference.h5")
         self.report("inference", "run", "inference.h5")
         for launch in ("launch_a", "launch_b", "launch_c"):
@@ -123,9 +121,8 @@ class Pages:
         self.index("index", "launch_a.h5", "launch_b.h5", "launch_c.h5", "sample.h5")
         self.compare("compare", "launch_a.h5,launch_b.h5", "launch_c.h5")
         self.measure("calibrated.h5", 2, "--device", "host", "--workload", "dp,calibrate",
-                     "--model", "tiny",
-                     "--ranks", "1,2", *LITTLE, "--set", "sizes=8..4MiB*8", "--set", "rotate=1MiB",
-                     "--set", "shapes=64x64x64,256x256x256")
+                     "--model", "tiny", "--ranks", "1,2", *LITTLE, "--set", "sizes=8..4MiB*8",
+                     "--set", "rotate=1MiB", "--set", "shapes=64x64x64,256x256x256")
         self.predict("predict_far", "predict", "calibrated.h5", "--ranks", "64,128",
                      "--nodes-of", "128", "--set", "batch=1024")
         self.predict("predict_measured", "predict", "calibrated.h5", "--ranks", "2,4,8",

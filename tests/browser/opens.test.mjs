@@ -58,6 +58,6 @@ test("what a page may not do, the browser keeps it from doing", onPage("run", as
   }
 }));
 
-test("without JavaScript the page says what it needs", onPage("run", { javaScriptEnabled: false }, async ({ page }) => {
+test("without JavaScript the page says what it needs", onPage("run", async ({ page }) => {
   assert.match(await page.locator("main").innerText(), /JavaScript/);
-}));
+}, { javaScriptEnabled: false }));

@@ -93,7 +93,7 @@ const themeOf = (page) => page.evaluate(() => ({
   ink: window.isoscale.charts.efficiency.instance.getOption().textStyle.color,
 }));
 
-test("colours follow the system, and the button", onPage("run", { colorScheme: "light" }, async ({ page }) => {
+test("colours follow the system, and the button", onPage("run", async ({ page }) => {
   await drawAll(page);
   const light = await themeOf(page);
   assert.equal(light.theme, "light");
@@ -109,15 +109,15 @@ test("colours follow the system, and the button", onPage("run", { colorScheme: "
     seen.push([await button.innerText(), (await themeOf(page)).theme]);
   }
   assert.deepEqual(seen, [["colours: light", "light"], ["colours: dark", "dark"], ["colours: auto", "dark"]]);
-}));
+}, { colorScheme: "light" }));
 
-test("a page that is opened in the dark is dark", onPage("run", { colorScheme: "dark" }, async ({ page }) => {
+test("a page that is opened in the dark is dark", onPage("run", async ({ page }) => {
   await drawAll(page);
   assert.equal((await themeOf(page)).theme, "dark");
-}));
+}, { colorScheme: "dark" }));
 
 for (const scheme of ["light", "dark"]) {
-  test(`on paper all charts are there, on white (${scheme})`, onPage(full, { colorScheme: scheme }, async ({ page, said }) => {
+  test(`on paper all charts are there, on white (${scheme})`, onPage(full, async ({ page, said }) => {
     const before = await page.evaluate(() => Object.values(window.isoscale.charts).filter(({ drawn }) => !drawn).length);
     await page.evaluate(() => {
       window.addEventListener("beforeprint", () => {
@@ -143,12 +143,12 @@ for (const scheme of ["light", "dark"]) {
     await page.emulateMedia({ media: "screen" });
     assert.equal((await themeOf(page)).theme, scheme, "after printing");
     assert.deepEqual(said, []);
-  }));
+  }, { colorScheme: scheme }));
 }
 
 const narrow = named().filter((name) => !name.includes("hostile") || /-(?:00|08|kinds|long)$/.test(name));
 for (const name of narrow) {
-  test(`${name} fits 400 and 1280 pixels`, onPage(name, { viewport: { width: 400, height: 800 } }, async ({ page }) => {
+  test(`${name} fits 400 and 1280 pixels`, onPage(name, async ({ page }) => {
     await drawAll(page);
     await page.evaluate(() => document.querySelectorAll("details").forEach((at) => { at.open = true; }));
     for (const width of [400, 1280]) {
@@ -168,7 +168,7 @@ for (const name of narrow) {
       });
       assert.ok(wide <= width, `${wide} of ${width} pixels wide because of ${culprits.join("; ")}`);
     }
-  }));
+  }, { viewport: { width: 400, height: 800 } }));
 }
 
 const controls = "a[href], button, select, input, summary, [tabindex='0']";

@@ -84,11 +84,12 @@ export async function open(name, { before = null, ...how } = {}) {
 }
 
 /**
- * A test of a page of its own, closed however the test ends: onPage(NAME, [HOW,] WORK), where WORK
- * is given what open(NAME, HOW) gives.
+ * Makes a test of a page of its own, which is closed however the test ends.
+ * @param {string} name
+ * @param {function} work is given what open(name, how) gives
+ * @param {object} [how]
  */
-export const onPage = (name, ...rest) => async () => {
-  const [work, how] = rest.reverse();
+export const onPage = (name, work, how) => async () => {
   const made = await open(name, how);
   try {
     await work(made);

@@ -64,8 +64,8 @@ class Pairs(device_test.Case):
             self.assertTrue(name.startswith("same node"), name)
 
     def test_a_pair_below_what_is_expected_fails_the_run(self):
-        done = self.ended(1, "run", "--device", "host", "--workload", "p2p", "--ranks", "2",
-                             "--set", "expect=900TB", "--set", "kinds=bandwidth", *QUICK, ranks=2)
+        self.ended(1, "run", "--device", "host", "--workload", "p2p", "--ranks", "2", "--set",
+                   "expect=900TB", "--set", "kinds=bandwidth", *QUICK, ranks=2)
         rows = rows_of(self.path("run.h5"))
         self.assertEqual({row["status"] for row in rows}, {FAILED})
         for row in rows:
@@ -103,8 +103,7 @@ class Collectives(device_test.Case):
     def test_copies_fill_the_machine(self):
         self.measured("--device", "host", "--fill", "replicas", "--set", "sizes=1KiB", ranks=1)
         self.run_ok("run", "--device", "host", "--workload", "collectives", "--ranks", "2",
-                    "--fill",
-                    "replicas", "--set", "sizes=1KiB", *QUICK, ranks=4)
+                    "--fill", "replicas", "--set", "sizes=1KiB", *QUICK, ranks=4)
 
     def test_gpus(self):
         self.install("ISOSCALE_PLUGIN_STANDIN")
@@ -119,9 +118,9 @@ class Collectives(device_test.Case):
 
     def test_ranks_that_share_a_gpu_are_compared_and_not_measured(self):
         self.install("ISOSCALE_PLUGIN_STANDIN")
-        done = self.ended(0, "run", "--device", "cuda", "--share-gpu", "--workload", "collectives",
-                             "--ranks", "2", "--set", "sizes=1KiB", "--set", "rotate=1KiB", *QUICK,
-                             ranks=2, ISOSCALE_STANDIN_GPUS="1")
+        self.run_ok("run", "--device", "cuda", "--share-gpu", "--workload", "collectives",
+                    "--ranks", "2", "--set", "sizes=1KiB", "--set", "rotate=1KiB", *QUICK,
+                    ranks=2, ISOSCALE_STANDIN_GPUS="1")
         for row in rows_of(self.path("run.h5")):
             self.assertEqual((row["status"], row["plays"]), (SKIPPED, 0), row)
             self.assertEqual(row["wrong"], -1 if row["op"] == "barrier" else 0, row)
@@ -153,8 +152,7 @@ class Parts(device_test.Case):
 
     def test_overlap_has_each_part_alone_and_together(self):
         self.run_ok("run", "--device", "host", "--workload", "overlap", "--ranks", "2",
-                    *self.SHAPES,
-                    "--set", "sizes=4KiB", *QUICK, ranks=2)
+                    *self.SHAPES, "--set", "sizes=4KiB", *QUICK, ranks=2)
         rows = rows_of(self.path("run.h5"))
         self.assertEqual([row["part"] for row in rows[:5]],
                          ["gemm", "gemm traced", "collective", "collective traced", "together"])
@@ -175,8 +173,7 @@ class Parts(device_test.Case):
         ceiling = run["calibration"]["ceilings"][0]["flops"]
         dp = next(point for point in run["points"] if point["workload"] == "dp")
         self.assertAlmostEqual(dp["mfu"], dp["flops_per_rank"] / ceiling, delta=1e-6)
-        self.assertIn("the link gives", self.run_ok("report", "run.h5",
-                                                                  "--detail").stdout)
+        self.assertIn("the link gives", self.run_ok("report", "run.h5", "--detail").stdout)
 
 
 class Algorithms(device_test.Case):

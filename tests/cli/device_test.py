@@ -116,8 +116,8 @@ class FirstContact(Case):
     def test_tells_what_failed(self):
         status, verdicts = self.played("0", "8")
         self.assertEqual(status, 1, verdicts)
-        self.assertEqual((verdicts["point"], verdicts["run files can be read"]), ("FAILED",
-                                                                                  "skipped"))
+        self.assertEqual((verdicts["point"], verdicts["run files can be read"]),
+                         ("FAILED", "skipped"))
 
 
 class Stuck(Case):
@@ -129,10 +129,9 @@ class Stuck(Case):
 
     def end(self, *arguments, **environment):
         """Two ranks of a point, of which the second does what the stand-in was told."""
-        done = self.ended(4, "run", "--device", "cuda", "--output", "run.h5", "--force",
-                             *QUICK[2:], "--max-time", "60s", "--ranks", "2", "--workload", "dp",
-                          "--timeout",
-                             f"{3 * harness.PATIENCE}s", *arguments, ranks=2, **environment)
+        self.ended(4, "run", "--device", "cuda", "--output", "run.h5", "--force",
+                   *QUICK[2:], "--max-time", "60s", "--ranks", "2", "--workload", "dp",
+                   "--timeout", f"{3 * harness.PATIENCE}s", *arguments, ranks=2, **environment)
         points = self.points_in()
         self.assertEqual([point["status"] for point in points], ["failed"])
         return points[0]["reason"], json.loads(self.read("run.h5.hang.json"))
@@ -149,15 +148,14 @@ class Stuck(Case):
 
     def test_a_communicator_that_is_never_ready_ends_the_run_and_is_named(self):
         limit, name = 2 * harness.PATIENCE, "dp+cp+ep on dp"
-        done = self.ended(4, "run", "--device", "cuda", "--output", "run.h5", *QUICK, "--ranks",
-                          "2",
-                             "--workload", "dp,tp", "--timeout", f"{limit}s", ranks=2,
-                             ISOSCALE_STANDIN_ENDLESS_COMMUNICATOR=name)
+        self.ended(4, "run", "--device", "cuda", "--output", "run.h5", *QUICK, "--ranks", "2",
+                   "--workload", "dp,tp", "--timeout", f"{limit}s", ranks=2,
+                   ISOSCALE_STANDIN_ENDLESS_COMMUNICATOR=name)
         [point] = self.points_in()
         self.assertEqual(point["status"], "failed")
         self.assertRegex(point["reason"],
-                         "^hang: rank 0 failed: rank 0: NCCL communicator " + re.escape(
-            f"{name} was not ready after {round(limit * 0.9, 3):g} s"))
+                         "^hang: rank 0 failed: rank 0: NCCL communicator "
+                         + re.escape(f"{name} was not ready after {round(limit * 0.9, 3):g} s"))
 
     def test_a_gpu_that_fails_ends_the_run_and_is_named(self):
         reason, hang = self.end(ISOSCALE_STANDIN_FAULTY="1:3000")
@@ -208,8 +206,7 @@ class Played(Case):
                           for point in run["points"]],
                          [("ok", True, "none"), ("ok", True, "local")])
         done = self.isoscale("run", "--device", "host", "--workload", "tp", *QUICK, "--output",
-                             "host.h5",
-                             "--set", "registration=local", ranks=2)
+                             "host.h5", "--set", "registration=local", ranks=2)
         self.assertIn("registers no memory", done.stdout + done.stderr)
 
     def test_fp8_reports_the_time_of_its_casts(self):

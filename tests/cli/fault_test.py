@@ -131,13 +131,13 @@ class Few(Case):
     def test_a_point_for_whose_writing_no_memory_is_left_has_failed(self):
         writes = self.calls_of(0)["H5Dwrite"]
         done = self.faulty(0, ISOSCALE_FAIL=f"{MEMORY},1,{errno.ENOMEM}",
-                            ISOSCALE_FAIL_AFTER=f"H5Dwrite,{writes // 2}")
+                           ISOSCALE_FAIL_AFTER=f"H5Dwrite,{writes // 2}")
         self.assertEqual(done.returncode, 1, done.stderr)
         run = self.run_of()
         self.assertEqual([run["status"], *(point["status"] for point in run["points"])],
                          ["complete", "failed", "ok"])
         self.assertRegex(run["points"][0]["reason"],
-                         "^out of memory: .* free")
+                         r"^out of memory: this rank needs more than the .* that it holds; .* free")
 
 
 class Stuck(Case):

@@ -69,8 +69,7 @@ class Case(harness.Case):
     def launch(self, ranks, *arguments, limit=tuple(LIMITED), by=(), mpiexec=True, workload="dp"):
         self.output = self.path("run.h5")
         launcher = self.started(*POINTS, workload, "--output", self.output, *limit, *arguments,
-                                by=by,
-                                ranks=ranks if mpiexec else None, stdout=subprocess.PIPE)
+                                by=by, ranks=ranks if mpiexec else None, stdout=subprocess.PIPE)
         self.addCleanup(self.end_all)
         return launcher
 
@@ -116,10 +115,10 @@ class Hangs(Case):
         self.output = self.path("run.h5")
         self.write("e.toml",
                    "".join(f'[[experiment]]\nworkload = "{workload}"\nmax_ranks = {most}\n'
-                                     for workload, most in (("dp", 3), ("tp", 2), ("pp", 2))))
+                           for workload, most in (("dp", 3), ("tp", 2), ("pp", 2))))
         done = self.ended(4, "run", "e.toml", *POINTS[1:-1], *LIMITED, "--max-time", "0.3s",
-                          "--ranks",
-                             "2,3", "--inject", "stuck=2:spin", "--output", self.output, ranks=3)
+                          "--ranks", "2,3", "--inject", "stuck=2:spin", "--output", self.output,
+                          ranks=3)
         run, hang = self.run_of(), self.hang_of()
         self.assertEqual([point["status"] for point in run["points"]], ["ok", "failed"])
         self.assertRegex(run["points"][1]["reason"], r"^hang: rank 2 is in gemm")
@@ -152,9 +151,9 @@ class Hangs(Case):
     def test_a_rank_that_throws_ends_the_job_and_is_named(self):
         for victim, of_point, of_launch in [(1, 2, 3), (0, 1, 1)]:
             self.output = self.path("run.h5")
-            done = self.ended(4, *POINTS, "dp,tp", *LIMITED, "--max-time", "0.3s", "--ranks",
-                                 str(of_point), "--inject", f"stuck={victim}:throw", "--force",
-                                 "--output", self.output, ranks=of_launch)
+            self.ended(4, *POINTS, "dp,tp", *LIMITED, "--max-time", "0.3s", "--ranks",
+                       str(of_point), "--inject", f"stuck={victim}:throw", "--force", "--output",
+                       self.output, ranks=of_launch)
             [point] = self.points_in()
             self.assertRegex(point["reason"], f"^hang: rank {victim} failed: .*injected")
 

@@ -118,7 +118,7 @@ class Case(unittest.TestCase):
         return self.ended(0, *arguments, **how)
 
     def with_failing_calls(self, rank, **variables):
-        """What stands before the program, and not before its launcher, so that calls of it fail."""
+        """Returns the words before the program (and after its launcher) that make its calls fail."""
         told = {"LD_PRELOAD": FAILING_CALLS, "ISOSCALE_FAIL_RANK": rank,
                 "ISOSCALE_FAIL_COUNTS": self.path("counts"), **variables}
         return ["env", *(f"{name}={value}" for name, value in told.items())]
@@ -146,7 +146,7 @@ class Case(unittest.TestCase):
         return self.run_of(name)["points"]
 
     def ok_points_in(self, name="run.h5"):
-        """Indices of the points that are ok; of none where there is no file."""
+        """Returns the indices of the points that are ok; an empty list if there is no file."""
         if not os.path.exists(self.path(name)):
             return []
         return [point["index"] for point in self.points_in(name) if point["status"] == "ok"]

@@ -15,7 +15,6 @@ import unicodedata
 import harness
 import hostile_run
 
-
 csv.field_size_limit(1 << 24)
 NUMBER_CHARACTERS = set("0123456789+-.eE")
 #: What a terminal acts on, or what hides or reorders other text; a newline is none.

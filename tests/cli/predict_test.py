@@ -17,7 +17,8 @@ class Predicting(harness.Case):
         return self.run_ok("predict", *arguments).stdout
 
     def refused(self, *arguments):
-        """What is asked for, and then what the message holds."""
+        """The last argument lists texts that the message must hold; the others are the
+        command's."""
         *options, needles = arguments
         with self.subTest(options=options):
             self.assert_refused(self.isoscale("predict", *options), *needles)
@@ -139,18 +140,17 @@ class OfSheets(Predicting):
         self.assertLess(float(rows[3]["step_time"]), float(rows[0]["step_time"]))
 
     def test_refusals(self):
-        refused = self.refused
-        refused(["run file"])
-        refused(SHEET, ["--ranks"])
-        refused(SHEET, "--ranks", "8", ["--model"])
-        refused("absent.toml", "--ranks", "8", "--model", "tiny", ["absent.toml"])
-        refused(*self.ask("--mesh", "tp=3"), ["nearest mesh that works"])
-        refused(*self.ask("--set", "link.intre=2x"), ["did you mean"])
-        refused(*self.ask("--baseline", "3"), ["--baseline 3", "8, 64, 512"])
-        refused(*self.ask("--best", "--mesh", "tp=2,pp=2,dp=2"), ["--best"])
-        refused(*self.ask("--workload", "gemm"), ["no step"])
+        self.refused(["run file"])
+        self.refused(SHEET, ["--ranks"])
+        self.refused(SHEET, "--ranks", "8", ["--model"])
+        self.refused("absent.toml", "--ranks", "8", "--model", "tiny", ["absent.toml"])
+        self.refused(*self.ask("--mesh", "tp=3"), ["nearest mesh that works"])
+        self.refused(*self.ask("--set", "link.intre=2x"), ["did you mean"])
+        self.refused(*self.ask("--baseline", "3"), ["--baseline 3", "8, 64, 512"])
+        self.refused(*self.ask("--best", "--mesh", "tp=2,pp=2,dp=2"), ["--best"])
+        self.refused(*self.ask("--workload", "gemm"), ["no step"])
         self.write("broken.toml", self.read(SHEET) + "\nnonsense = 1\n")
-        refused("broken.toml", "--ranks", "8", "--model", "tiny", ["broken.toml:", "nonsense"])
+        self.refused("broken.toml", "--ranks", "8", "--model", "tiny", ["broken.toml:", "nonsense"])
 
 
 class OfRuns(Predicting):

@@ -99,9 +99,8 @@ class Budget(harness.Case):
 
     def test_the_ends_of_a_curve_come_first_and_keep_their_places(self):
         done = self.run_ok("run", "--workload", "dp", "--set", "microbatches=6", "--max-time",
-                           "0.2s",
-                           "--precision", "20%", "--ranks", "1,2,3", "--budget", "30m", "--output",
-                           "run.h5", ranks=3)
+                           "0.2s", "--precision", "20%", "--ranks", "1,2,3", "--budget", "30m",
+                           "--output", "run.h5", ranks=3)
         ended = [line.split()[1] for line in done.stderr.splitlines() if "stopped by" in line]
         self.assertEqual(ended, ["1", "3", "2"])
         points = self.points_in()

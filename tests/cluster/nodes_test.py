@@ -26,7 +26,6 @@ GRADIENTS = 8 * 12 * 128 * 128 * 4  # bytes: its 8 layers have 12 h^2 weights ea
 QUICK = ("--precision", "5%", "--max-time", "6s")
 
 
-
 class Nodes(cluster.Case):
     def hosts(self, hosts, rate):
         made = self.cluster_of(hosts, port_rate=rate)

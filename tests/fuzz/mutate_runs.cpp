@@ -111,7 +111,7 @@ Mutant write_mutant(const Originals& originals, std::uint64_t seed, std::size_t 
   Mutator mutator{seed, item};
   const auto& run = originals[mutator.below(4) < 2 ? 0 : 1 + mutator.below(2)];
   const std::size_t damaged = mutator.below(run.size());
-  const bool keeps_digest = mutator.below(2) == 0;
+  const bool keeps_digest = mutator.below(4) == 0;  // one that is kept is wrong
   Mutant mutant{.run_file = {},
                 .description = fmt::format("{}, digest {}", run[damaged].name,
                                            keeps_digest ? "left" : "removed")};
@@ -259,9 +259,28 @@ void count(const Task& task, std::size_t item, const base::Answer& answer, Tally
   if (kilobytes > most_kilobytes) tally.fail(task, item, fmt::format("held {} kB", kilobytes));
 }
 
+/// Tries all mutants in copies of this program. Each crowd is counted when it is done, so that what
+/// is wrong shows early.
+void try_here(const Task& task, const Originals& originals, const fs::path& folder, Tally& tally) {
+  constexpr std::size_t crowd = 2000;
+  for (std::size_t begin = 0; begin < task.mutants; begin += crowd) {
+    const auto answers = answer_apart(
+        std::min(crowd, task.mutants - begin), std::max<std::size_t>(base::usable_cores(), 2),
+        [&](std::size_t at) { return try_mutant(task, originals, folder, begin + at); });
+    for (std::size_t at = 0; at < answers.size(); ++at) {
+      count(task, begin + at, answers[at], tally);
+    }
+    if (task.mutants > crowd) {
+      fmt::print("{} mutants, {} wrong\n", begin + answers.size(), tally.wrong);
+      std::fflush(stdout);
+    }
+  }
+}
+
 /// Runs `isoscale report FILE`; what is wrong with how that went, or "".
 std::string try_program(const std::string& program, const fs::path& file, const fs::path& said) {
   const pid_t process = fork();
+  if (process < 0) return "cannot be started";
   if (process == 0) {
     if (std::freopen("/dev/null", "w", stdout) && std::freopen(said.c_str(), "w", stderr)) {
       execl(program.c_str(), program.c_str(), "report", file.c_str(), nullptr);
@@ -289,12 +308,7 @@ int try_all(const Task& task) {
   fs::create_directory(whole);
   const Originals originals = originals_in(whole);
   Tally tally;
-  const auto answers = answer_apart(
-      task.mutants, std::max<std::size_t>(base::usable_cores(), 2),
-      [&](std::size_t item) { return try_mutant(task, originals, directory.path(), item); });
-  for (std::size_t item = 0; item < answers.size(); ++item) {
-    count(task, item, answers[item], tally);
-  }
+  try_here(task, originals, directory.path(), tally);
   constexpr std::size_t most_started = 60;
   const std::size_t started = task.program.empty() ? 0 : std::min(task.mutants, most_started);
   for (std::size_t item = 0; item < started; ++item) {

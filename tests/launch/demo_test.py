@@ -93,8 +93,8 @@ class Machines(Case):
                     name = os.path.join("sys/fs/cgroup", name)
                     os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
                     self.write(name, text + "\n")
-                shown = self.run_among_stand_ins(
-                    "bash", "-euc", f"source {scripts.LAUNCH}/common.sh; quota_cores proc sys")
+                shown = self.assert_exit(0, self.run_among_stand_ins(
+                    "bash", "-euc", f"source {scripts.LAUNCH}/common.sh; quota_cores proc sys"))
                 self.assertEqual(shown.stdout, "2\n")
 
     def test_gpus_get_a_rank_each_and_a_plugin_for_their_architecture(self):
@@ -116,9 +116,9 @@ class Machines(Case):
             os.makedirs(self.path("dev"), exist_ok=True)
             for name in ("nvidia0", "nvidia1", "nvidiactl"):
                 self.write("dev/" + name, "")
-            shown = self.run_among_stand_ins(
+            shown = self.assert_exit(0, self.run_among_stand_ins(
                 "bash", "-euc", f"source {scripts.LAUNCH}/checkout.sh; "
-                f"source {scripts.LAUNCH}/machine.sh; find_gpus {self.dir}; echo ${{#gpus[@]}}")
+                f"source {scripts.LAUNCH}/machine.sh; find_gpus {self.dir}; echo ${{#gpus[@]}}"))
             self.assertEqual(shown.stdout, "2\n")
             shutil.rmtree(self.path("proc"), ignore_errors=True)
 

@@ -285,7 +285,8 @@ class Runs(scripts.Case):
     def test_what_is_shown_works_where_it_is_pasted(self):
         [shown] = self.shown("mpirun.sh", "-n", "2", "--bind", "none", "--program", harness.PROGRAM,
                              "--print", "check")
-        pasted = self.run_among_stand_ins("bash", "-c", shown)
+        pasted = self.run_among_stand_ins("env", "-u", "OMPI_ALLOW_RUN_AS_ROOT", "-u",
+                                          "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "bash", "-c", shown)
         self.assertRegex(pasted.stdout + pasted.stderr, "MPI counts: 2")
 
     def test_more_ranks_than_cores_and_bind(self):

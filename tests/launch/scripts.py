@@ -67,7 +67,7 @@ class Case(harness.Case):
                                 f'printf "%s\\n" "$*" >> {self.path("calls")}\n{then}')
 
     def taken_calls(self):
-        """What stand-ins have written down since this was asked before."""
+        """Returns and clears the calls that stand-ins have written down."""
         if not os.path.exists(self.path("calls")):
             return []
         calls = self.read("calls").splitlines()

@@ -34,7 +34,7 @@ ALLOWED["main"] = {*COMMON, *MEASURING, *READING, "config", "runner", "main"}
 # External headers, by pattern, and the folders that may include them; None = everywhere.
 EXTERNAL = [
     (r"mpi\.h|mpi-ext\.h", ["src/comm", "src/executor/host"]),
-    (r"hdf5(_hl)?\.h|H5.*\.h", ["results"]),
+    (r"hdf5(_hl)?\.h|H5.*\.h", ["results/hdf5"]),
     (r"hwloc(/.*)?\.h|nvml\.h", ["src/machine"]),
     (r"cblas\.h|openblas_config\.h", ["src/executor/host"]),
     (r"cuda.*|cublas.*|nccl.*|cooperative_groups.*|nvtx3/.*", ["src/executor/cuda"]),

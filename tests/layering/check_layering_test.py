@@ -26,7 +26,8 @@ class LayeringTest(unittest.TestCase):
         self.write("CMakeLists.txt", HASH_LICENCE)
         for name in ("src/units/units.hpp", "src/base/base.hpp", "src/mesh/mesh.hpp",
                      "src/comm/comm.hpp", "src/executor/executor.hpp", "src/runner/runner.hpp",
-                     "workloads/api/model.hpp", "results/file.hpp", "analysis/fit.hpp"):
+                     "workloads/api/model.hpp", "results/records/run_data.hpp",
+                     "results/file.hpp", "analysis/fit.hpp"):
             self.write(name, CPP_LICENCE + "#pragma once\n" + BODY)
         self.source("src/mesh/mesh.cpp", '"mesh/mesh.hpp"', "<vector>", "<fmt/format.h>",
                     '"base/base.hpp"', '"units/units.hpp"')
@@ -49,9 +50,10 @@ class LayeringTest(unittest.TestCase):
         return check_layering.check(self.root)[0]
 
     def assert_one_breach(self, *parts):
-        [breach] = self.breaches()
+        breaches = self.breaches()
+        self.assertEqual(len(breaches), 1, breaches)
         for part in parts:
-            self.assertIn(part, breach)
+            self.assertIn(part, breaches[0])
 
     def assert_breach_of(self, name, text, *parts):
         """This one file, which is then as it was, has the only breach."""
@@ -71,12 +73,15 @@ class LayeringTest(unittest.TestCase):
                  "units must not include", "mesh"),
                 ("src/executor/bad.cpp", ['"results/file.hpp"'], "executor must not include",
                  "results/file.hpp"),
+                ("results/records/bad.cpp", ['"results/file.hpp"'], "records must not include",
+                 "results/file.hpp"),
                 *((f"{folder}/bad.cpp", [f'"{header}"'], f"{folder} must not include", header)
                   for folder in ("analysis", "results") for header in measuring),
                 *((f"{folder}/bad.cpp", [f"<{header}>"], f"{folder}/bad.cpp:3:",
                    f"<{header}> belongs only in")
                   for header, folder in (
                       ("mpi.h", "src/executor"), ("mpi.h", "src/base"), ("hdf5.h", "analysis"),
+                      ("hdf5.h", "results/records"),
                       ("hwloc.h", "src/comm"), ("cublasLt.h", "src/executor/host"),
                       ("nccl.h", "src/comm"), ("cuda_runtime.h", "src/machine"),
                       ("CLI/CLI.hpp", "src/runner"), ("cblas.h", "src/program"),
@@ -95,17 +100,21 @@ class LayeringTest(unittest.TestCase):
         self.assert_breach_of("src/mesh/bare.hpp", CPP_LICENCE, "src/mesh/bare.hpp", "#pragma once")
         for name in ("src/base/a.cpp", "tests/unit/a.cpp", "workloads/models/a.toml",
                      "launch/a.sh", "results/CMakeLists.txt", "src/cmake/a.cmake"):
-            self.assert_breach_of(name, "\n", f"{name}:1:", "the two comment lines")
+            self.assert_breach_of(name, "\n", f"{name}:1:", "must start with the two comment lines")
 
     def test_a_sound_tree_passes(self):
         self.assertEqual(self.breaches(), [])
         self.assertEqual(check_layering.main([str(self.root)]), 0)
 
-    def test_breaches_are_the_exit_code(self):
+    def test_the_exit_code_tells_breaches_and_an_empty_place(self):
         self.source("src/units/bad.cpp", '"mesh/mesh.hpp"')
         self.assertEqual(check_layering.main([str(self.root)]), 1)
         for arguments in ([str(self.root / "nowhere")], []):
             self.assertEqual(check_layering.main(arguments), 2)
+
+    def test_records_may_be_seen_by_what_stands_right_of_them(self):
+        self.source("src/preflight/good.cpp", '"results/records/run_data.hpp"')
+        self.assertEqual(self.breaches(), [])
 
     def test_a_circle_of_folders_fails(self):
         self.source("src/runner/plan/plan.cpp", '"runner/runner.hpp"')
@@ -126,6 +135,7 @@ class LayeringTest(unittest.TestCase):
         self.component("src/comm", "comm\n  SOURCES a.cpp\n  DEPENDS workloads_api")
         self.component("src/executor", "executor SOURCES a.cpp DEPENDS comm)\n"
                        "isoscale_component(executor_host SOURCES host/play.cpp DEPENDS executor")
+        self.component("results/records", "results_records SOURCES a.cpp DEPENDS mesh")
         self.component("results", "results SOURCES a.cpp DEPENDS comm")
         self.component("analysis", "analysis SOURCES a.cpp DEPENDS results")
         self.component("src/runner", "runner SOURCES loop.cpp DEPENDS executor_host results")
@@ -148,7 +158,7 @@ class LayeringTest(unittest.TestCase):
         self.component("src/units", "units SOURCES a.cpp DEPENDS nonsense")
         self.assert_one_breach("units DEPENDS on nonsense")
         self.component("src/units", "units SOURCES a.cpp DEPENDS mesh")
-        self.assert_one_breach("base, mesh, units: targets that DEPEND")
+        self.assert_one_breach("base, mesh, units: targets that DEPEND on each other")
         self.component("src/units", "units DEPENDS base SOURCES a.cpp")
         self.assertTrue(any("write isoscale_component" in text for text in self.breaches()))
 
@@ -188,7 +198,7 @@ class LayeringTest(unittest.TestCase):
         self.assertEqual(self.breaches(), [])
 
     def test_too_many_conditionals_fail(self):
-        lines = len(BODY.splitlines()) * 9
+        lines = len(BODY.splitlines()) * 10
         few = int(1.5 * lines / 1000)
         self.write("src/base/a.cpp", CPP_LICENCE + "#ifdef X\n#endif\n" * few)
         self.assertEqual(self.breaches(), [])

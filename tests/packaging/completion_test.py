@@ -39,7 +39,7 @@ class Shell(Case):
 
 
 class OfEveryShell:
-    """What both shells must complete, each by its `complete`."""
+    """Tests that every shell must pass; a subclass has `complete`."""
 
     def assert_completed(self, *cases):
         """(words of the line ..., what completes them)."""

@@ -8,7 +8,8 @@ import h5py
 
 
 def median_call(times, plays, calls):
-    """Seconds of one call on the slowest rank of each play, in the median; None of no play."""
+    """Returns the median over plays of the slowest rank's seconds a call; None if there are no
+    plays."""
     if plays == 0:
         return None
     return statistics.median(times.reshape(plays, -1).max(axis=1)) / calls
