@@ -288,7 +288,7 @@ std::string group_title(const CollectiveGroup& group) {
   if (groups == "one") text += ", one group alone";
   if (groups == "all" && part("axis", "") != "world") text += ", all groups at once";
   for (const char* const key : {"implementation", "algorithm", "protocol"}) text += part(key, ", ");
-  return escape(text + part("registration", ", registration "));
+  return text + part("registration", ", registration ");
 }
 
 std::string bench_title(const PointReport& point) {

@@ -66,7 +66,7 @@ struct CollectiveGroup {
   std::vector<PlacePair> sizes{};           ///< in the order measured
 };
 [[nodiscard]] std::vector<CollectiveGroup> collective_groups(const microbench::BenchReport& bench);
-/// Returns the title of a group: "all_reduce among 4 on tp, one group, ring"; escaped.
+/// Returns the title of a group: "all_reduce among 4 on tp, one group, ring"; not escaped.
 [[nodiscard]] std::string group_title(const CollectiveGroup& group);
 
 }  // namespace isoscale::analysis::render

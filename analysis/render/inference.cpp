@@ -223,9 +223,9 @@ std::string question_of(const Inference& at) {
   const results::PointData& data = *at.point->data;
   const auto vocabulary = data.options.find("vocabulary");
   const bool has_vocabulary = vocabulary == data.options.end() || vocabulary->second != "off";
-  return escape(fmt::format("{}, {}, prompt {}, output {}{}", data.model, at.dtype,
-                            figure(at.prompt, Unit::count), figure(at.output, Unit::count),
-                            has_vocabulary ? "" : ", without vocabulary"));
+  return fmt::format("{}, {}, prompt {}, output {}{}", data.model, at.dtype,
+                     figure(at.prompt, Unit::count), figure(at.output, Unit::count),
+                     has_vocabulary ? "" : ", without vocabulary");
 }
 
 std::vector<Inference> inferences_of(const RunReport& report) {

@@ -48,7 +48,7 @@ struct Inference {
 void mark_frontier(std::span<Inference* const> all);
 
 /// Returns the task on which meshes are compared, as text: "tiny, f32, prompt 16, output 64";
-/// escaped.
+/// not escaped.
 [[nodiscard]] std::string question_of(const Inference& at);
 
 /// Returns one table for each task (see question_of()), with a row for each batch size and mesh;

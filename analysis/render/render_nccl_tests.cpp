@@ -122,7 +122,7 @@ std::string average_line(const CollectiveGroup& group) {
 }
 
 std::string group_text(const PointReport& point, const CollectiveGroup& group) {
-  std::string text = fmt::format("#\n# {}: {}\n", bench_title(point), group_title(group)) +
+  std::string text = fmt::format("#\n# {}: {}\n", bench_title(point), escape(group_title(group))) +
                      settings_line(group) + "#\n" + columns_heading();
   std::int64_t failed_checks = 0;
   for (const PlacePair& pair : group.sizes) {

@@ -92,10 +92,11 @@ void add_collectives(const PointReport& point, std::vector<BenchRow>& rows) {
     }
     if (largest == nullptr) continue;
     seen.push_back(op);
-    rows.push_back(
-        {&point, op + " busbw", largest->busbw, Unit::bandwidth,
-         fmt::format("{} among {}", figure(bytes(largest), Unit::bytes),
-                     ranks_of(static_cast<int>(number_of(*group.first, "members").value_or(0))))});
+    std::string where = figure(bytes(largest), Unit::bytes);
+    if (const auto members = number_of(*group.first, "members")) {
+      where += fmt::format(" among {}", ranks_of(static_cast<int>(*members)));
+    }
+    rows.push_back({&point, op + " busbw", largest->busbw, Unit::bandwidth, std::move(where)});
   }
 }
 
