@@ -53,7 +53,7 @@ class Curve:
 
     @property
     def operations(self):
-        """What its ranks do together."""
+        """Returns the work of all its ranks together."""
         names = {"all_reduce"}
         if self.workload == "pp":
             names = {"sendrecv"}

@@ -87,7 +87,7 @@ class Case(harness.Case):
         self.fail(f"the run ended before it said '{text}':\n{said}")
 
     def assert_end(self, launcher, code, seconds=30):
-        """What was said until the launch ended, with this exit code."""
+        """Returns what the launch printed until it ended with this exit code."""
         _, said = launcher.communicate(timeout=seconds * harness.PATIENCE)
         self.assertEqual(launcher.returncode, code, said)
         return said

@@ -81,7 +81,7 @@ class Infer(Case):
         self.check_frontier(point["rows"])
 
     def check_frontier(self, rows):
-        """As the definition has it, from the numbers of the rows alone."""
+        """Computes the definition from the numbers of the rows alone."""
         at = [(row["tpot"]["median"], row["tokens_per_second_per_rank"]) for row in rows]
         for row, (time, rate) in zip(rows, at):
             beaten = any(t <= time and r >= rate and (t, r) != (time, rate) for t, r in at)

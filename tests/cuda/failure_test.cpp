@@ -146,7 +146,7 @@ TEST_F(Failures, EveryErrorOfTheBackgroundEndsThePlay) {
       const auto executor = gpus.executor(graph);
       machine().settings.failing_communicator = "dp on stream1";
       machine().settings.failing_result = result;
-      // Its first call is made when the session is: let it pass.
+      // The first call is made when the session is made, and passes.
       machine().settings.failing_after = 1;
       auto session = prepare(*executor, sketch);
       EXPECT_THAT(problem(*session), AllOf(HasSubstr("dp on stream1 failed in the background"),

@@ -24,7 +24,8 @@ struct Backend {
   std::vector<program::DType> floats{program::DType::f64, program::DType::f32, program::DType::f16,
                                      program::DType::bf16};
 };
-/// Those of a test program: that are tested, and that play programs in narrow types and tf32.
+/// A test program defines these: the executors under test, and those that play narrow types and
+/// tf32.
 [[nodiscard]] std::vector<Backend> backends();
 [[nodiscard]] std::vector<Backend> narrow_backends();
 

@@ -27,7 +27,7 @@ MATCHER_P(IsNear, tolerance, "") {
   return std::abs(double{std::get<0>(arg)} - std::get<1>(arg)) <= tolerance;
 }
 
-/// How C relates to D.
+/// The relation of C to D.
 enum class Addend { none, distinct, same };
 
 struct Case {

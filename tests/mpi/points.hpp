@@ -25,7 +25,7 @@ struct Way {
   bool folds = false;                 ///< streams
   bool has_messages_in_place = true;  ///< gathers, scatters and all_to_alls may be in place
 };
-/// Those of a test program, which defines this function.
+/// Returns the ways that a test program tries; each program defines this function.
 [[nodiscard]] std::vector<Way> ways();
 
 /// A mesh of as many axes as the ranks of this run allow.

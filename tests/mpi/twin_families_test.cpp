@@ -57,7 +57,7 @@ Texts each_with(Texts ways, const std::string& more) {
   return ways;
 }
 
-/// How the ranks of a tp group share rows.
+/// Options by which the ranks of a tp group share rows.
 Texts row_ways() {
   return each_with(
       {"sequence_parallel=on", "sequence_parallel=on chunks=2", "sequence_parallel=on chunks=4",

@@ -284,7 +284,7 @@ TEST(SniffPhases, PairNeighboursOfANodeFirstThenPlacesOfTwoNodes) {
   EXPECT_THAT(microbench::sniff_phases(Nodes{0}), IsEmpty());
 }
 
-// How long a play is, by device, and what a GPU's cache asks of cold multiplications.
+// Tests of the length of a play on each device, and of cold multiplications on a GPU's cache.
 
 constexpr units::Bytes cache{std::uint64_t{60} << 20U};
 workloads::PlayBounds bounds_of(std::string_view device) {

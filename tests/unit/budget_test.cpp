@@ -82,7 +82,7 @@ TEST(Estimate, DependsOnDeviceTypeAndThreads) {
   }
 }
 
-/// How long a loop lasts, the mean of ten launches, with the statistics that a run uses and steps
+/// Returns how long a loop lasts, the mean of ten launches, with the statistics that a run uses and steps
 /// that scatter as is assumed.
 double played(double step, const settings::RunConfig& config) {
   const plan::Effort effort{.precision = config.precision,
@@ -124,7 +124,7 @@ TEST(LoopTime, IsRightWithinHalfOfWhatTheLoopDoes) {
       }
     }
   }
-  // Nothing is precise enough.
+  // No interval is narrow enough.
   EXPECT_EQ(plan::loop_time(Seconds{1e-6}, lasting(3600, 1e-6)), Seconds{3600});
 }
 

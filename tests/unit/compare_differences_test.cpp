@@ -134,7 +134,7 @@ TEST(Compare, CoarserCausesOnOneSideAreCoarseOnBoth) {
   expect_parts(compare::efficiency_causes(fine, coarse), {{"GEMMs", 1 / 4.0 - 0.3 / 2},
                                                           {"communication", 1.2 / 4 - 0.5 / 2},
                                                           {"gap", 0.8 / 4 - 0.2 / 2}});
-  // What both tell apart stays apart.
+  // Causes that both sides tell apart stay apart.
   const efficiency::Waterfall a{
       .ideal = 1, .measured = 2, .lost = {{"GEMMs", 0.4}, {"GEMM overlap", 0.6}}, .missing = {}};
   const efficiency::Waterfall b{

@@ -207,7 +207,7 @@ TEST(Errors, WhatCannotBeGivenBackIsToldByLibrary) {
   EXPECT_THAT(logged_for<ncclResult_t>(ncclInvalidArgument), HasSubstr("(code 4)"));
 }
 
-// How multiplications become calls of cuBLASLt.
+// Tests of the calls of cuBLASLt that multiplications become.
 
 /// A program of three buffers A, B and D, whose GEMMs are looked at and never played.
 class Gemms : public testing::Test {

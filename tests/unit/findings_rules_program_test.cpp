@@ -64,7 +64,7 @@ TEST(CommunicationRatio, IsFoundAboveAFifthOfTheStepThatNothingHides) {
                   .evidence = {{"exposed transfer", DoubleEq(0.35)}}});
   EXPECT_FALSE(finding(one_stream(810), "communication-ratio"));
   EXPECT_FALSE(finding(two_streams(300, 900, 300), "communication-ratio")) << "it is hidden";
-  // Where most of it is waiting, the causes are elsewhere.
+  // If most of it is waiting, the causes are elsewhere.
   expect_finding(traced_point({.dp = 2}, Script{}.compute().all_reduce(Axis::dp),
                               {{{0, 300}, {300, 1000}}, {{0, 900}, {900, 1000}}}),
                  "communication-ratio",

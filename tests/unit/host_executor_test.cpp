@@ -146,7 +146,7 @@ class OperandsOfOps : public testing::Test {
   void give(Matrix& operand) { operand = matrix(); }
 
   /// Expects that the op can be played when it has these operands, but not without any one of them.
-  /// Those that the op does not have yet are given to it.
+  /// Gives the op the operands that it does not have yet.
   template <class Op, class... Member>
   void expect_needed(Op op, Member Op::*... needed) {
     SCOPED_TRACE(name(kind_of(op)));

@@ -267,7 +267,7 @@ TEST(Resolve, NamedAxesMustMultiplyToTheRanksOrTheNearestMeshIsNamed) {
        {{{Axis::tp, 3}}, 8, {"8 ranks", "by 3", "is dp=2,tp=4"}},
        // tp=8 keeps the product but not the heads; one axis may change when dp is free.
        {{{Axis::tp, 8}}, 8, {"tp=8", "heads = 12", "is dp=2,tp=4"}},
-       // Where dp is named as well, two axes must change.
+       // If dp is named as well, two axes must change.
        {{{Axis::tp, 8}, {Axis::dp, 1}}, 8, {"tp=8", "heads = 12", "is dp=2,tp=4"}},
        // One axis changed wins over two.
        {{{Axis::tp, 6}, {Axis::dp, 2}, {Axis::pp, 2}}, 48, {"is dp=4,tp=6,pp=2"}},

@@ -18,7 +18,7 @@
 namespace isoscale::results {
 namespace {
 
-/// How points are spread over files.
+/// The spread of points over files.
 struct Layout {
   std::string name;
   units::Bytes part_limit;

@@ -226,7 +226,7 @@ TEST(ShareCores, RanksThatAreMoreThanTheCoresTheyAreBoundTo) {
   EXPECT_FALSE(share({bound_to({0}, 2), bound_to({1}, 2)}));
   for (int ranks = 1; ranks <= 4; ++ranks) {
     EXPECT_EQ(share(bound_to({0, 1}, 2), ranks), ranks > 2);
-    // Where the cores of the node are not known, logical CPUs count.
+    // If the cores of the node are not known, logical CPUs count.
     EXPECT_EQ(share(bound_to({0, 1, 2}, {}), ranks), ranks > 3);
     // An unknown binding says nothing.
     EXPECT_FALSE(share(bound_to({}, {}), ranks));

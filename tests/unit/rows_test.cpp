@@ -218,7 +218,7 @@ TEST(Pairs, AreSlowByTheRule) {
            {bandwidth, {8, 9, 10, 11, 12.5, 1}, {5}},
            // Two slow ones among six, as where one link of three ranks is shaped.
            {bandwidth, {0.11, 0.12, 5, 5.1, 4.9, 5}, {0, 1}},
-           // And where the others spread so widely that their deviations tell nothing.
+           // The others spread so widely that their deviations say nothing.
            {bandwidth, {0.024, 0.0241, 0.3, 0.6, 1.2, 2.4}, {0, 1}},
            // No pair is slower than a fourth of the median, so none counts as slow.
            {bandwidth, {0.3, 0.4, 0.9, 1.1, 2.4, 3}, {}},

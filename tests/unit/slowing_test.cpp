@@ -275,7 +275,7 @@ TEST(Faults, ClockIsThatOfItsRankOnly) {
   EXPECT_DOUBLE_EQ(fault->drift, 20e-6);
 }
 
-// Which points an injection touches: those whose programs it changes.
+// An injection touches the points whose programs it changes.
 
 namespace plan = runner::plan;
 
