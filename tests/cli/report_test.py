@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
-"""What `isoscale report` prints: a summary of one screen, or the sections that --detail names; what it
-makes of several launches: one curve, copies, a whole node for a baseline."""
+"""Tests of the output of `isoscale report`: the summary of one screen, the sections that --detail
+names, and reports of several launches: one curve, copies, a whole node as baseline."""
 
 import re
 import shutil

@@ -82,8 +82,8 @@ TEST(Estimate, DependsOnDeviceTypeAndThreads) {
   }
 }
 
-/// Returns how long a loop lasts, the mean of ten launches, with the statistics that a run uses and steps
-/// that scatter as is assumed.
+/// Returns how long a loop lasts, the mean of ten launches, with the statistics that a run uses and
+/// steps that scatter as is assumed.
 double played(double step, const settings::RunConfig& config) {
   const plan::Effort effort{.precision = config.precision,
                             .max_time = config.max_time,
