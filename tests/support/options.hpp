@@ -5,15 +5,16 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "workloads/api/workload.hpp"
 
 namespace isoscale::workloads {
 
 /// Options written as "zero=3 prefetch=0".
-inline Options options_of(const std::string& text) {
+inline Options options_of(std::string_view text) {
   Options options;
-  std::istringstream words{text};
+  std::istringstream words{std::string{text}};
   for (std::string word; words >> word;) {
     const std::size_t end = word.find('=');
     if (end == std::string::npos) throw std::invalid_argument{"no '=' in " + word};

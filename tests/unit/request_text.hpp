@@ -3,30 +3,18 @@
 #pragma once
 
 #include <cstddef>
-#include <sstream>
-#include <stdexcept>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "mesh/request.hpp"
+#include "tests/support/options.hpp"
 #include "workloads/api/workload.hpp"
 
 /// Options and meshes as users write them.
 namespace isoscale::workloads {
 
 /// Reads "schedule=interleaved v=2".
-inline Options options_of(std::string_view text) {
-  std::istringstream words{std::string{text}};
-  Options options;
-  for (std::string word; words >> word;) {
-    const std::size_t at = word.find('=');
-    if (at == std::string::npos) throw std::logic_error("no option: " + word);
-    options[word.substr(0, at)] = word.substr(at + 1);
-  }
-  return options;
-}
 inline Options operator""_options(const char* text, std::size_t size) {
   return options_of({text, size});
 }
