@@ -200,7 +200,9 @@ void LayerOps::norm_gradient(bool adds) {
   const Values apart = read_as_doubles(*session_, dx.matrix.slice, type_);
   const Values in_place = read_as_doubles(*session_, dy.matrix.slice, type_);
   for (std::size_t i = 0; i < apart.size(); ++i) {
-    if (i % stride < columns) EXPECT_EQ(in_place[i], apart[i]) << "element " << i;
+    if (i % stride < columns) {
+      EXPECT_EQ(in_place[i], apart[i]) << "element " << i;
+    }
   }
 }
 
