@@ -131,7 +131,7 @@ class Stuck(Case):
         """Two ranks of a point, of which the second does what the stand-in was told."""
         self.ended(4, "run", "--device", "cuda", "--output", "run.h5", "--force",
                    *QUICK[2:], "--max-time", "60s", "--ranks", "2", "--workload", "dp",
-                   "--timeout", f"{3 * harness.PATIENCE}s", *arguments, ranks=2, **environment)
+                   "--timeout", f"{10 * harness.PATIENCE}s", *arguments, ranks=2, **environment)
         points = self.points_in()
         self.assertEqual([point["status"] for point in points], ["failed"])
         return points[0]["reason"], json.loads(self.read("run.h5.hang.json"))
