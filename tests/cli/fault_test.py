@@ -137,7 +137,7 @@ class Few(Case):
         self.assertEqual([run["status"], *(point["status"] for point in run["points"])],
                          ["complete", "failed", "ok"])
         self.assertRegex(run["points"][0]["reason"],
-                         r"^out of memory: this rank needs more than the .* that it holds; .* free")
+                         r"^out of memory: .* free")
 
 
 class Stuck(Case):
@@ -153,7 +153,7 @@ class Stuck(Case):
     def test_a_file_system_that_does_not_answer(self):
         written = self.calls_of(0)["H5Dwrite"]
         said = self.stick(0, "pwrite@libhdf5,1", after=f"H5Dwrite,{5 * written // 6}")
-        self.assertRegex(said, "rank 0 is at: point 2 of 2, .*: writing the run file")
+        self.assertRegex(said, "rank 0 .*point 2 of 2, .*: writing")
         self.assertEqual(self.ok_points_in(), [0])
 
     def test_a_communicator_whose_creation_does_not_end(self):

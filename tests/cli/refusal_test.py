@@ -110,7 +110,7 @@ class Usage(harness.Case):
                  "layers"),
                 ([*tiles, "--set", "image=3"], "rows of the image", "cp=2"),
                 ([*tiles, "--set", "image=2", "--set", "kernel=5"], "2 rows over cp=2",
-                 "image of 4 rows or more"),
+                 "4 rows or more"),
                 ([*tiles, "--mesh", "pp=2"], "does not use pp", "dp+tp+cp"),
                 (["run", "--output", "/nonexistent/x.h5"], "/nonexistent")]:
             with self.subTest(arguments=arguments):

@@ -139,13 +139,12 @@ class EightGpus(Case):
         for cpus, needed, expected, why in [
                 ("0-15", 1, "0-15", None),
                 ("28-35", 1, "28-31", None),
-                ("28-35", 8, "28-35",
-                 "its share of the cores near the GPU would be 4, and it needs 8 "
-                 "(--cores)"),
-                ("32-39", 1, "32-39", "none of them is near the GPU")]:
+                ("28-35", 8, "28-35", r"near the GPU would be 4, .* 8 \(--cores\)$"),
+                ("32-39", 1, "32-39", "^none of them")]:
             with self.subTest(cpus=cpus, needed=needed):
                 line = self.one(0, 8, "--cpus", cpus, "--mask", "own", "--cores", str(needed))
-                self.assertEqual((line["cpus"], line["why"]), (expected, why))
+                self.assertEqual((line["cpus"], line["why"] is None), (expected, why is None))
+                self.assertRegex(line["why"] or "", why or "")
 
     def test_a_mask_of_the_node_is_shared_out(self):
         """Half of each socket is the job's."""
@@ -246,8 +245,7 @@ class NoGpu(Case):
         for cpus, needed, share in [("0-1", 1, 0), ("0-7", 3, 2)]:
             for line in self.map(4, "--cpus", cpus, "--cores", str(needed)):
                 self.assertEqual(cpus_of(line["cpus"]), cpus_of(cpus))
-                self.assertIn(f"cores that the ranks may use would be {share}, and it needs "
-                              f"{needed} ", line["why"])
+                self.assertRegex(line["why"], f"ranks may use would be {share}, .* {needed} ")
 
     def test_a_mask_of_its_own_is_left(self):
         self.assertEqual(self.one(1, 2, "--cpus", "3-5", "--mask", "own")["cpus"], "3-5")

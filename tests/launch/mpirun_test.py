@@ -229,7 +229,7 @@ class Refusals(Case):
                      "a;b", "*", "a,,b", "\x1b[31mred"):
             done = self.script("mpirun.sh", "--program", self.program, "--hosts", host, "-n", "2",
                                "--cores-per-rank", "1", "run")
-            self.assert_script_refused(done, "is not a host name")
+            self.assert_script_refused(done, "not a host name")
             self.assertNotIn("\x1b", done.stderr)
         self.assertFalse(os.path.exists(self.path("touched")))
 
