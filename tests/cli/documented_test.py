@@ -16,7 +16,7 @@ import tempfile
 import harness
 
 ROOT = os.environ["ISOSCALE_DOCUMENTS"]
-COMMANDS = ("run", "report", "compare", "predict", "check", "list", "completion")
+COMMANDS = "run report compare predict check list completion".split()
 #: A line that shows a command: a launcher and variables, the program, a subcommand.
 SHOWN = re.compile(r"^ *((?:[\w./=:$,-]+ )*?(?:\S*/)?isoscale (?:%s)\b.*)" % "|".join(COMMANDS))
 #: One in the middle of a sentence.
@@ -79,8 +79,7 @@ class Documented(harness.Case):
         if ranks == 2:
             settings = ["--workload", "calibrate,dp", "--scaling", "weak", *harness.FEW_CASES]
         os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
-        self.measured(name, "run", *settings, "--max-time", "0.1s", "--quiet", ranks=ranks,
-                      launch=number)
+        self.measured(name, "run", *settings, "--max-time 0.1s --quiet", ranks=ranks, launch=number)
 
     def make_files(self, words):
         """The run files that a command reads; of predict's, those that it can predict from."""
@@ -111,16 +110,16 @@ class Documented(harness.Case):
             words = [word.replace("link.inter", "link.intra") for word in words]
             words += ["--nodes-of", "16384"]
         if words[0] != "run" or any(word.startswith("--resume") for word in words):
-            return self.isoscale(*words)
+            return self.isoscale(shlex.join(words))
         words += [] if "--dry-run" in words else ["--dry-run"]
         if "--device" not in words and (ON_GPUS.search(shown) or "curves.toml" in words):
             words += ["--device", "cuda"]
         if "--ranks" in words or not launcher:
-            return self.isoscale(*words)
+            return self.isoscale(shlex.join(words))
         # A launch leaves out what does not divide by itself; counts that are named are refused.
         count = re.search(r"(?:-np? |--ntasks[= ]|ppr:)(\d+)", " ".join(launcher))
         for ranks in (int(count[1]) if count else 1, 8, 4, 1):
-            done = self.isoscale(*words, "--ranks", str(ranks))
+            done = self.isoscale(shlex.join(words), "--ranks", str(ranks))
             if done.returncode == 0:
                 break
         return done
@@ -146,9 +145,8 @@ class Documented(harness.Case):
         return tried
 
     def shown_in_documents(self):
-        pages = [os.path.join(ROOT, "README.md"), *sorted(glob.glob(os.path.join(ROOT,
-                                                                                 "docs/**/*.md"),
-                                                                    recursive=True))]
+        pages = [os.path.join(ROOT, "README.md"),
+                 *sorted(glob.glob(os.path.join(ROOT, "docs/**/*.md"), recursive=True))]
         for page in pages:
             text = fenced(self.read(page))
             for command in (*commands_of(text, "    "), *inline(text)):
@@ -162,8 +160,8 @@ class Documented(harness.Case):
         self.assertLessEqual(set(UNTRIED), {command for _, command in found})
 
     def test_those_of_the_help(self):
-        texts = {name: self.run_ok(*name, "--help").stdout
-                 for name in [(), *((command,) for command in COMMANDS)]}
+        texts = {name: self.run_ok(*name, "--help").stdout for name
+                 in [(), *((command,) for command in COMMANDS)]}
         found = [(" ".join(name), command) for name, text in texts.items()
                  for command in commands_of(text, "  ") if "COMMAND" not in command]
         self.assertGreater(self.assert_all_taken(found), 4)

@@ -27,7 +27,7 @@ DOCUMENTED = {0, 1, 2, 4}
 
 @harness.needs_failing_calls
 class Case(harness.Case):
-    workload = ["--workload", "dp,tp", "--max-time", "0.05s", "--precision", "50%"]
+    workload = "--workload dp,tp --max-time 0.05s --precision 50%".split()
     points = 2
 
     def arguments(self):
@@ -112,8 +112,8 @@ class Case(harness.Case):
     @staticmethod
     def finished_of(done):
         """Indices of the points that it said it had finished."""
-        return {int(number) - 1 for number in
-                re.findall(r"point (\d+) of \d+: .*(?:stopped by|: \d+ rows)", done.stderr)}
+        return {int(number) - 1 for number
+                in re.findall(r"point (\d+) of \d+: .*(?:stopped by|: \d+ rows)", done.stderr)}
 
 
 class Few(Case):
@@ -136,8 +136,7 @@ class Few(Case):
         run = self.run_of()
         self.assertEqual([run["status"], *(point["status"] for point in run["points"])],
                          ["complete", "failed", "ok"])
-        self.assertRegex(run["points"][0]["reason"],
-                         r"^out of memory: .* free")
+        self.assertRegex(run["points"][0]["reason"], r"^out of memory: .* free")
 
 
 class Stuck(Case):
@@ -172,8 +171,7 @@ class Serving(Case):
     """A thread of its own hands out the requests, on one rank of those that answer."""
 
     seed = 20261123
-    workload = ["--workload", "serve", "--max-time", "0.3s", "--set", "rate=100", "--set",
-                "requests=20", "--set", "output=4"]
+    workload = ["--workload serve --max-time 0.3s --set rate=100 --set requests=20 --set output=4"]
     points = 1
 
     def test_faults(self):

@@ -73,7 +73,7 @@ class Index(Case):
     def test_it_says_what_a_report_of_the_file_says(self):
         self.make("one.h5", "one")
         whole = self.json("one.h5")
-        alone = self.json("--index", "one.h5")
+        alone = self.json("--index one.h5")
         for key in ("index", "machines"):
             self.assertEqual(alone[key], whole[key])
         self.assertEqual((whole["index_only"], alone["index_only"]), (False, True))
@@ -98,7 +98,7 @@ class Index(Case):
         self.assertEqual(stored, bare)
         self.assertEqual(stored, without_names(self.json("sample.h5")))
         os.remove(self.path("sample.part0001.h5"))
-        self.assertIn("sample.part0001.h5", self.ended(2, "report", "--index", "copy.h5").stderr)
+        self.assertIn("sample.part0001.h5", self.ended(2, "report --index copy.h5").stderr)
 
     def test_throughput_moves_over_time_by_what_was_measured(self):
         files = [self.make("new.h5", "b", "2026-03-01T00:00:00Z", faster=1.5),
@@ -125,7 +125,7 @@ class Index(Case):
         for needle in ("33 runs on 1 machine", "more than 32 files"):
             self.assertIn(needle, text)
         self.assertNotIn("over launches", text)
-        self.assertIn("33 runs on 1 machine", self.text(*files, "--format", "markdown"))
+        self.assertIn("33 runs on 1 machine", self.text(*files, "--format markdown"))
         self.assertTrue(self.json(*files)["index_only"])
         self.assertEqual(len({row["run"] for row in self.csv_of("report", *files)}), 33)
         few = self.json(*files[:32])
@@ -138,7 +138,7 @@ class Index(Case):
         core = str(min(os.sched_getaffinity(0)))  # there it reads all summaries on one thread
         for form in ("text", "json", "csv", "markdown"):
             with self.subTest(format=form):
-                one, many = (self.run_ok("report", "--index", *files, "--format", form, by=by)
+                one, many = (self.run_ok("report --index", *files, "--format", form, by=by)
                              for by in (["taskset", "-c", core], []))
                 self.assertEqual((one.stdout, one.stderr), (many.stdout, many.stderr))
                 self.assertIn("not read: 7.h5", many.stderr)
@@ -149,7 +149,7 @@ class Index(Case):
         for arguments in (["--format", "nccl-tests"], ["--trace", "t.json"],
                           ["--baseline", "node"]):
             with self.subTest(arguments=arguments):
-                done = self.isoscale("report", "--index", "sample.h5", *arguments)
+                done = self.isoscale("report --index sample.h5", *arguments)
                 self.assert_refused(done, "--index", arguments[0])
                 self.assertEqual(self.files(), before)
 
@@ -158,7 +158,7 @@ class Index(Case):
         shutil.copy(self.path("full.h5"), self.path("less.h5"))
         with h5py.File(self.path("less.h5"), "r+") as run:
             del run["points/0000"]
-        done = self.run_ok("report", "--index", "less.h5", "full.h5", "--format", "json")
+        done = self.run_ok("report --index less.h5 full.h5 --format json")
         document = json.loads(done.stdout)
         self.assertEqual([run["file"] for run in document["index"]], ["full.h5"])
         self.assertEqual(len(document["warnings"]), 1)
@@ -173,15 +173,15 @@ class Index(Case):
             run.attrs["schema_version"] = "2.0"
         files = ("bad.h5", "good.h5", "newer.h5")
         for how in (["--index"], []):
-            done = self.run_ok("report", *how, *files, "--format", "json")
+            done = self.run_ok("report", *how, *files, "--format json")
             document = json.loads(done.stdout)
             self.assertEqual([run["id"] for run in document["index"]], ["good"])
             self.assertEqual([at["file"] for at in document["unreadable"]], ["bad.h5", "newer.h5"])
             self.assertIn("newer Isoscale", document["unreadable"][1]["reason"])
             self.assertIn("bad.h5", done.stderr)
             self.assertIn("not read: newer.h5", self.text(*how, *files))
-        self.ended(2, "report", "--index", "bad.h5")
-        self.assertIn("none of the 2", self.ended(2, "report", "bad.h5", "newer.h5").stderr)
+        self.ended(2, "report --index bad.h5")
+        self.assertIn("none of the 2", self.ended(2, "report bad.h5 newer.h5").stderr)
 
 
 class OlderSchemas(Case):
@@ -216,7 +216,7 @@ class Reading(harness.Case):
         for name, arguments in (("report.csv", ["--format", "csv"]),
                                 ("report.json", ["--format", "json"]),
                                 ("index.csv", ["--index", "--format", "csv"])):
-            self.write(name, self.run_ok("report", "run.h5", *arguments).stdout)
+            self.write(name, self.run_ok("report run.h5", *arguments).stdout)
 
     def read_csv(self, name, **kinds):
         """The table, whose columns of these names have these kinds of NumPy."""

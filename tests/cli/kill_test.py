@@ -35,7 +35,7 @@ class Case(harness.Case):
                 finished = self.killed_run(after, whom, draw)
                 self.assertLessEqual(finished, set(self.ok_points_in()))
                 if os.path.exists(self.path("run.h5")):
-                    self.run_ok("run", "--resume", "run.h5", ranks=RANKS)
+                    self.run_ok("run --resume run.h5", ranks=RANKS)
                     self.assertEqual(len(self.ok_points_in()), POINTS)
             for name in self.files():
                 if name != "points.toml":
@@ -46,8 +46,7 @@ class Case(harness.Case):
         output = self.path("run.h5")
         log = self.path("log")
         with open(log, "wb") as errors:
-            launcher = self.started("run", "points.toml", "--output", output, ranks=RANKS,
-                                    stderr=errors)
+            launcher = self.started("run points.toml --output", output, ranks=RANKS, stderr=errors)
         time.sleep(after)
         ranks = ranks_of(output)
         victims = {"rank 0": [ranks.get(0)], "mpirun": [launcher.pid],

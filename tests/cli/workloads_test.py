@@ -4,19 +4,18 @@
 
 import harness
 
-SMALL = ["--set", "image=32", "--set", "channels=8", "--set", "layers=3", "--set", "batch=2"]
+SMALL = "--set image=32 --set channels=8 --set layers=3 --set batch=2".split()
 MESHES = 'ranks = [4]\nmax_time = "1s"\n' + "".join(
     f'[[experiment]]\nworkload = "infer"\nmesh = {{ {axis} = 2, dp = 2 }}\n'
     'set = { batch = "1,4", output = 4 }\n' for axis in ("tp", "pp"))
-SOAK = ["run", "--workload", "dp", "--model", "tiny", "--ranks", "3", "--max-time", "0.5s",
-        "--precision", "20%", "--set", "batch=6", "--set", "microbatch=1", "--output", "run.h5"]
+SOAK = ("run --workload dp --model tiny --ranks 3 --max-time 0.5s --precision 20% --set batch=6 "
+        "--set microbatch=1 --output run.h5").split()
 
 
 class Case(harness.Case):
     def run_workload(self, *arguments, ranks):
         """The points of a run on the host."""
-        self.run_ok("run", "--device", "host", "--force", "--output", "run.h5", *arguments,
-                    ranks=ranks)
+        self.run_ok("run --device host --force --output run.h5", *arguments, ranks=ranks)
         return self.points_in()
 
     def assert_verified(self, *points):
@@ -26,8 +25,7 @@ class Case(harness.Case):
 
 class Tiles(Case):
     def measured(self, *arguments):
-        return self.run_workload("--workload", "tiles", "--max-time", "0.3s", *arguments, *SMALL,
-                                 ranks=4)
+        return self.run_workload("--workload tiles --max-time 0.3s", *arguments, *SMALL, ranks=4)
 
     def assert_one_curve(self, points, images):
         """Each point has so many images of 32 x 32 pixels."""
@@ -48,7 +46,7 @@ class Tiles(Case):
                          [(1, 1), (2, 1), (2, 2)])
         for point in measured:
             self.assertEqual((point["model"], point["throughput"]["unit"]), ("none", "pixels/s"))
-        text = self.run_ok("report", "run.h5", "--detail").stdout
+        text = self.run_ok("report run.h5 --detail").stdout
         for word in ("tiles", "pixels/s", "verified"):
             self.assertIn(word, text)
 
@@ -61,7 +59,7 @@ class Tiles(Case):
 
 class Infer(Case):
     def measured(self, *arguments, ranks=4):
-        return self.run_workload("--workload", "infer", "--model", "tiny", "--max-time", "1s",
+        return self.run_workload("--workload infer --model tiny --max-time 1s",
                                  *arguments, ranks=ranks)
 
     def test_a_mesh_has_a_row_for_each_batch_size(self):
@@ -89,12 +87,12 @@ class Infer(Case):
 
     def test_the_frontier_is_over_the_meshes_of_a_run(self):
         self.write("two.toml", MESHES)
-        points = self.run_workload("two.toml", "--model", "tiny", ranks=4)
+        points = self.run_workload("two.toml --model tiny", ranks=4)
         self.assert_verified(*points)
         rows = [row for point in points for row in point["rows"]]
         self.assertEqual(len(rows), 4)
         self.check_frontier(rows)
-        lines = self.csv_of("report", "run.h5")
+        lines = self.csv_of("report run.h5")
         self.assertEqual(len(lines), 8)
         marked = {(line["index"], line["batch"]) for line in lines if line["on_frontier"] == "yes"}
         self.assertEqual(len(marked), sum(row["on_frontier"] for row in rows))
@@ -109,8 +107,8 @@ class Serve(Case):
     def measured(self, *settings, ranks=2, mesh=None, options=()):
         """The only point of a run, and its rows by part."""
         arguments = [word for setting in ("output=4", *settings) for word in ("--set", setting)]
-        [point] = self.run_workload("--workload", "serve", "--model", "tiny", "--max-time", "2s",
-                                    "--ranks", str(ranks or 1), *(["--mesh", mesh] if mesh else []),
+        [point] = self.run_workload("--workload serve --model tiny --max-time 2s --ranks",
+                                    str(ranks or 1), *(["--mesh", mesh] if mesh else []),
                                     *arguments, *options, ranks=ranks)
         self.assert_verified(point)
         return {part: [row for row in point["rows"] if row["part"] == part]
@@ -149,17 +147,17 @@ class Serve(Case):
         self.assertEqual([(row["replica"], row["tokens"]) for row in asked],
                          [(i % 2, 4) for i in range(50)])
         self.assertEqual(rate["rate_arrived"], rate["offered"])
-        text = self.run_ok("report", "run.h5", "--detail").stdout
+        text = self.run_ok("report run.h5 --detail").stdout
         for word in ("arrived/s", "utilisation", "imbalance", "saturated",
                      f"{rate['rate_arrived']:.4g} requests/s arrived"):
             self.assertIn(word, text)
-        markdown = self.run_ok("report", "run.h5", "--format", "markdown").stdout
+        markdown = self.run_ok("report run.h5 --format markdown").stdout
         self.assertIn("| achieved/s", markdown)
-        lines = self.csv_of("report", "run.h5")
+        lines = self.csv_of("report run.h5")
         self.assertEqual([line["part"] for line in lines],
                          ["rate", "replica", "replica", *["request"] * 50])
         self.assertEqual(float(lines[0]["latency_max"]), rate["latency"]["max"])
-        self.run_ok("report", "run.h5", "--html", "page.html")
+        self.run_ok("report run.h5 --html page.html")
 
     def test_to_wait_for_requests_is_no_hang(self):
         # Two bursts, longer apart than anything may stand still.
@@ -208,16 +206,16 @@ class Soaked(Case):
     """A step replayed bit for bit, and the rank that a flipped bit is found on."""
 
     def test_replays_that_are_alike_are_counted(self):
-        self.run_ok(*SOAK, "--soak", "1s", ranks=3)
+        self.run_ok(*SOAK, "--soak 1s", ranks=3)
         soak = self.points_in()[0]["soak"]
         self.assertGreater(soak["replays"], 0)
         self.assertGreaterEqual(soak["seconds"], 1)
         self.assertEqual(soak["differing"], [])
-        self.assertRegex(self.run_ok("report", "run.h5", "--detail").stdout,
+        self.assertRegex(self.run_ok("report run.h5 --detail").stdout,
                          r"soak +3 ranks: \d+ replays .*the same bits")
 
     def test_flipped_bits_fail_the_point_and_name_the_rank(self):
-        self.ended(1, *SOAK, "--soak", "2s", "--inject", "flip=2", ranks=3)
+        self.ended(1, *SOAK, "--soak 2s --inject flip=2", ranks=3)
         [point] = self.points_in()
         self.assertEqual((point["status"], point["verified"]), ("failed", False))
         self.assertRegex(point["reason"],
@@ -227,4 +225,4 @@ class Soaked(Case):
             self.assertRegex(found, r"^replay \d+: rank 2 ")
 
     def test_bits_are_not_flipped_where_nobody_looks(self):
-        self.assert_refused(self.isoscale(*SOAK, "--inject", "flip=2"), "--soak")
+        self.assert_refused(self.isoscale(*SOAK, "--inject flip=2"), "--soak")
