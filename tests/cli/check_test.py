@@ -40,10 +40,6 @@ class Preflight(harness.Case):
         shown = "no GPU found" if reason.startswith("no GPU") else reason
         self.assertIn(shown, device[0]["what"])
 
-    def test_refuses_what_it_does_not_know(self):
-        self.assert_refused(self.isoscale("check --ranks 2"), "--ranks")
-        self.assert_refused(self.isoscale("check --device host --allow devise"), "devise", "device")
-
     def test_ranks_with_other_commands_do_not_wait_for_each_other(self):
         for other in (["run", "--workload", "dp", "--output", "run.h5"], ["check", "--allow", "x"]):
             self.assert_refused(self.isoscale("check : -np 1", self.program, *other, ranks=1),

@@ -8,7 +8,7 @@ import device_test
 from run_rows import rows_of
 
 QUICK = "--max-time 0.2s --precision 50% --force --output run.h5".split()
-OK, FAILED, SKIPPED = range(3)
+OK, SKIPPED = 0, 2
 
 
 class Memory(device_test.Case):
@@ -61,16 +61,6 @@ class Pairs(device_test.Case):
         self.install("ISOSCALE_PLUGIN_STANDIN")
         for name in self.measured("cuda", 4):
             self.assertTrue(name.startswith("same node"), name)
-
-    def test_a_pair_below_what_is_expected_fails_the_run(self):
-        self.ended(1, "run --device host --workload p2p --ranks 2 --set expect=900TB --set "
-                   "kinds=bandwidth", *QUICK, ranks=2)
-        rows = rows_of(self.path("run.h5"))
-        self.assertEqual({row["status"] for row in rows}, {FAILED})
-        for row in rows:
-            for needle in (f"rank {row['src']:.0f} (", f"rank {row['dst']:.0f} (", "900 TB/s"):
-                self.assertIn(needle, row["reason"])
-            self.assertGreater(row["plays"], 0)  # what was measured is kept
 
 
 class Collectives(device_test.Case):

@@ -66,13 +66,6 @@ class OfSheets(Predicting):
         self.assertEqual(by_name["curve"], self.json(*self.ask())["curve"])
         self.refused("h100", *self.ask()[1:], ["h100-ndr"])
 
-    def test_a_count_that_does_not_divide_is_refused_alone(self):
-        asked = [SHEET, "--model", "gpt-1.3b", "--mesh", "tp=8", "--ranks", "8,12,64"]
-        points = self.json(*asked)["curve"]["points"]
-        self.assertEqual([point["refused"] is None for point in points], [True, False, True])
-        self.assertRegex(points[1]["refused"], "8 (and|or) 16")
-        self.assertIn("12", self.text(*asked))
-
     def test_the_batch_is_said_and_a_single_count_has_no_efficiency(self):
         asked = [SHEET, "--model", "gpt-1.3b", "--ranks", "64"]
         document = self.json(*asked)
@@ -114,16 +107,6 @@ class OfSheets(Predicting):
         self.assertEqual(documented, listed)
         for what, key in (("system", "memory.capacity"), ("suite", "max_time")):
             self.assertIn(key, self.run_ok("list keys", what).stdout)
-
-    def test_what_if_is_beside_the_base(self):
-        document = self.json(*self.ask("--set link.inter=4x --set gemm=2x,memory=2x"))
-        self.assertEqual([curve["title"] for curve in document["what_if"]],
-                         ["link.inter=4x", "gemm=2x,memory=2x"])
-        for curve in document["what_if"]:
-            for base, changed in zip(document["curve"]["points"], curve["points"]):
-                self.assertLessEqual(changed["step_time"]["value"], base["step_time"]["value"])
-        self.assert_shown(self.text(*self.ask("--set link.inter=4x")), "if link.inter=4x",
-                          "lost time", "pp transfer", "90% interval", "limit")
 
     def test_a_page_holds_the_prediction_and_is_not_written_over(self):
         data = self.page_of("predict", *self.ask())

@@ -79,6 +79,8 @@ measure | measure
 report | report
 report nothing.h5 | nothing.h5 | no such file
 list options dpp | dpp | dp
+check --ranks 2 | --ranks
+check --device host --allow devise | devise | device
 """
 #: On two ranks.
 CASES_OF_TWO_RANKS = """
@@ -91,6 +93,7 @@ run --workload tiles --ranks 2 --set image=3 | rows of the image | cp=2
 run --workload tiles --ranks 2 --set image=2 --set kernel=5 | 2 rows over cp=2 | 4 rows or more
 run --workload tiles --ranks 2 --mesh pp=2 | does not use pp | dp+tp+cp
 run --output /nonexistent/x.h5 | /nonexistent
+run --workload dp --inject slow-rank=7:2 | --inject | rank 7 does not exist
 """
 
 

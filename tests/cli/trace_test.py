@@ -155,11 +155,6 @@ class Injected(harness.Case):
         for row in multiplied["rows"]:
             self.assertGreaterEqual(row["time"]["min"], 2 * 256 ** 3 / rate)
 
-    def test_dry_run_says_it(self):
-        done = self.run_ok("run --workload dp --ranks 1,2 --dry-run --inject slow-rank=1:3",
-                           ranks=2)
-        self.assertIn("slow-rank=1:3 is injected into point 2", done.stdout)
-
     def test_a_run_warns_of_what_touches_nothing(self):
         warning = "--inject slow-rank=1:3 touches no point"
         done = self.run_ok(*RUN, "--output run.h5 --ranks 1 --inject slow-rank=1:3", ranks=2)
@@ -167,14 +162,6 @@ class Injected(harness.Case):
         run = self.run_of()
         self.assertIn(warning, str(run["warnings"]))
         self.assertNotIn("injected", run["points"][0]["labels"])
-
-    def test_refusals(self):
-        for value, needle in (("slow-rank=7:2", "rank 7 does not exist"),
-                              ("slow-rank=0:1", "above 1"), ("fast-rank=0:2", "slow-rank")):
-            with self.subTest(value=value):
-                self.assert_refused(self.isoscale("run --workload dp --inject", value,
-                                                  ranks=2), "--inject", needle)
-        self.assertEqual(self.files(), [])
 
 
 class InjectedOnGpus(device_test.Case):
