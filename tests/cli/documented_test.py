@@ -29,7 +29,8 @@ UNTRIED = {"mpirun ... launch/bind.sh --cores 8 -- isoscale run ...": "launch/bi
 #: In a sentence these name the subcommand; what it reads or writes is said elsewhere.
 NAMED = re.compile(r"isoscale (run|report|compare|predict|check|completion)( --detail| --html)?")
 #: These need GPUs, of which a plan needs none.
-ON_GPUS = re.compile(r"--dtype (bf16|f16|fp8|tf32)|--model (gpt|llama)|--suite (standard|acceptance)")
+ON_GPUS = re.compile(
+    r"--dtype (bf16|f16|fp8|tf32)|--model (gpt|llama)|--suite (standard|acceptance)")
 
 
 def commands_of(text, indents):
@@ -160,8 +161,8 @@ class Documented(harness.Case):
         self.assertLessEqual(set(UNTRIED), {command for _, command in found})
 
     def test_those_of_the_help(self):
-        texts = {name: self.run_ok(*name, "--help").stdout for name
-                 in [(), *((command,) for command in COMMANDS)]}
+        texts = {name: self.run_ok(*name, "--help").stdout
+                 for name in [(), *((command,) for command in COMMANDS)]}
         found = [(" ".join(name), command) for name, text in texts.items()
                  for command in commands_of(text, "  ") if "COMMAND" not in command]
         self.assertGreater(self.assert_all_taken(found), 4)

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
 """Whole runs in which one call of MPI, HDF5 or files fails on one rank, or one allocation of memory
-(tests/fault): each ends by itself, with a documented exit code and a sentence, and keeps what it said
-was finished.
+(tests/fault): each ends by itself, with a documented exit code and a sentence, and keeps what it
+said was finished.
 
 ISOSCALE_FAULTS: how many (default 5, 3 and 2 in Few, 2 and 3 in Serving, 400 in Many).
 ISOSCALE_SEED: of them.
@@ -69,7 +69,7 @@ class Case(harness.Case):
                              by=self.with_failing_calls(rank, **variables))
 
     def calls_of(self, rank):
-        """How often a rank calls what, in a run in which nothing fails; memory since MPI started."""
+        """How often a rank calls what in a run in which nothing fails; memory since MPI started."""
         done = self.faulty(rank, ISOSCALE_FAIL=f"{MEMORY},0,0", ISOSCALE_FAIL_AFTER=AFTER_START)
         self.assertEqual(done.returncode, 0, done.stderr)
         calls = self.counted_calls()
@@ -112,8 +112,8 @@ class Case(harness.Case):
     @staticmethod
     def finished_of(done):
         """Indices of the points that it said it had finished."""
-        return {int(number) - 1 for number
-                in re.findall(r"point (\d+) of \d+: .*(?:stopped by|: \d+ rows)", done.stderr)}
+        said = re.findall(r"point (\d+) of \d+: .*(?:stopped by|: \d+ rows)", done.stderr)
+        return {int(number) - 1 for number in said}
 
 
 class Few(Case):

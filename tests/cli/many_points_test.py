@@ -35,8 +35,7 @@ class Communicators(Case):
         self.write_experiments(points)
         self.run_ok("run many.toml --output run.h5 --force", ranks=2, by=self.with_failing_calls(1))
         calls = self.counted_calls()
-        made = sum(calls.get(call, 0) for call
-                   in ("MPI_Comm_dup", "MPI_Comm_split", "MPI_Comm_split_type"))
+        made = sum(calls.get(f"MPI_Comm_{call}", 0) for call in ("dup", "split", "split_type"))
         self.assertGreater(made, points)
         return made - calls["MPI_Comm_free"]
 

@@ -34,8 +34,8 @@ class Predicting(harness.Case):
         step = point["step_time"]
         self.assertLess(step["lower"], step["value"])
         self.assertLess(step["value"], step["upper"])
-        sums = [sum(point["breakdown"][name] for name
-                    in ("compute", "copies", "transfer", "wait", "bubble", "gap", "other"))]
+        parts = "compute copies transfer wait bubble gap other".split()
+        sums = [sum(point["breakdown"][name] for name in parts)]
         if fall := point["waterfall"]:
             sums.append(fall["ideal"] + sum(fall["lost"].values()))
         for of_parts in sums:

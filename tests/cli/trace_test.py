@@ -182,8 +182,7 @@ class InjectedOnGpus(device_test.Case):
         self.install("ISOSCALE_PLUGIN_STANDIN")
         self.run_ok(*self.RUN, "--device cuda --ranks 2 --inject clock=1:5ms", ranks=2)
         with h5py.File(self.path("run.h5"), "r") as file:
-            offset, error = (file[f"points/0000/{name}"][1] for name
-                             in ("clock_offset", "clock_error"))
+            offset, error = (file[f"points/0000/clock_{name}"][1] for name in ("offset", "error"))
         self.assertLessEqual(abs(offset - 5e-3), error)
 
 

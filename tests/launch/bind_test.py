@@ -4,7 +4,6 @@
 
 import os
 import re
-import unittest
 
 import scripts
 
@@ -107,7 +106,8 @@ class EightGpus(Case):
         self.tree.cpus(self.NODES, threads=2)
         for i, bus in enumerate(self.ADDRESSES):
             node, number = i // 4, int(bus, 16)
-            switch = f"pci0000:{number - 2:02x}/0000:{number - 2:02x}:01.0/0000:{number - 1:02x}:00.0"
+            root = f"{number - 2:02x}"
+            switch = f"pci0000:{root}/0000:{root}:01.0/0000:{number - 1:02x}:00.0"
             self.tree.device(GPU, f"{switch}/0000:{bus}:00.0", node, self.NODES[node])
             # Named against the order of buses: nearness decides, not names.
             self.tree.adapter(f"mlx5_{7 - i}", f"{switch}/0000:{number + 1:02x}:00.0", node,
@@ -137,8 +137,7 @@ class EightGpus(Case):
 
     def test_a_mask_of_its_own_is_only_narrowed(self):
         for cpus, needed, expected, why in [
-                ("0-15", 1, "0-15", None),
-                ("28-35", 1, "28-31", None),
+                ("0-15", 1, "0-15", None), ("28-35", 1, "28-31", None),
                 ("28-35", 8, "28-35", r"near the GPU would be 4, .* 8 \(--cores\)$"),
                 ("32-39", 1, "32-39", "^none of them")]:
             with self.subTest(cpus=cpus, needed=needed):
@@ -303,7 +302,3 @@ class Ranks(Case):
         done = self.script("bind.sh", "--print", "--local-ranks", "1", "--cpus", value)
         self.assert_script_refused(done, "--cpus", f"'{value}'")
         self.assertFalse(os.path.exists(self.path("ran")))
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=2)

@@ -9,7 +9,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import unittest
 
 import scripts
 
@@ -176,8 +175,8 @@ class OneBuild(scripts.Case):
         self.stand_in("nvidia-smi", "exit 9")
 
     def compilations(self, script, target):
-        """The command of each object file of `target`, once the script has configured as for a user:
-        for CI, run.sh makes warnings errors."""
+        """The command of each object file of `target`, once the script has configured as for a
+        user: for CI, run.sh makes warnings errors."""
         self.assert_exit(2, self.script(os.path.join(self.checkout, script), CUDACXX="/nonexistent",
                                         CI=""))
         build = os.path.join(self.checkout, "build")
@@ -207,7 +206,3 @@ class OneBuild(scripts.Case):
                                    for name in everything if name not in first)
         print(f"demo compiles {len(first)} objects, run.sh then {dict(more)}")
         self.assertEqual(set(more) - {"src/executor/cuda"}, {"tests"})
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=2)

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import time
-import unittest
 
 import scripts
 from scripts import harness
@@ -135,9 +134,8 @@ class Slurm(Case):
     def test_the_time_limit_puts_it_back_as_often_as_asked(self):
         self.stand_in("scontrol", f'echo "$@" >> {self.path("asked")}')
         for restarts, back in [("1", True), ("2", False)]:
-            self.assert_ends_in_order(
-                "slurm.sbatch", signal.SIGUSR1,
-                self.job(ISOSCALE_RESTARTS="2", SLURM_RESTART_COUNT=restarts))
+            self.assert_ends_in_order("slurm.sbatch", signal.SIGUSR1,
+                                      self.job(ISOSCALE_RESTARTS="2", SLURM_RESTART_COUNT=restarts))
             self.assertEqual("requeue 17" in self.read("asked"), back)
             os.remove(self.path("asked"))
             os.remove(self.path("begun"))
@@ -225,7 +223,3 @@ class Pbs(Case):
 
     def test_outside_of_a_job(self):
         self.assert_script_refused(self.script("pbs.sh"), "qsub")
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=2)

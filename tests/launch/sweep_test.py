@@ -5,7 +5,6 @@
 import json
 import os
 import shutil
-import unittest
 
 import scripts
 from scripts import harness
@@ -274,7 +273,3 @@ class Reports(Case):
 
     def test_of_nothing(self):
         self.assert_script_refused(self.report(2, "x.h5"), "no job left")
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=2)
