@@ -46,8 +46,10 @@ def clean_environment(**extra):
 
 
 def words_of(arguments):
-    """The words of a command: what has blanks is taken apart as a shell does."""
-    return [word for text in arguments for word in (shlex.split(text) if " " in text else [text])]
+    """The words of a command: a text with blanks is taken apart as a shell does, a list is not."""
+    return [word for text in arguments
+            for word in (text if isinstance(text, list) else
+                         shlex.split(text) if " " in text else [text])]
 
 
 class Case(unittest.TestCase):

@@ -78,7 +78,7 @@ class Machines(Case):
                 self.assertIn(f"mpirun -n {ranks} ", launch)
                 self.assertEqual("oversubscribed" in said, cores == 1)
                 self.assertEqual("--bind-to none" in launch, cores == 1)
-        self.assertIn("mpirun -n 8 ", self.started("-n", "8")[0])
+        self.assertIn("mpirun -n 8 ", self.started("-n 8")[0])
 
     def test_a_quota_of_two_cores_leaves_two(self):
         for files in ({"cpu.max": "200000 100000"},
@@ -98,7 +98,7 @@ class Machines(Case):
 
     def test_gpus_get_a_rank_each_and_a_plugin_for_their_architecture(self):
         self.gpus("9.0", "9.0", "8.0")
-        launch, calls, _ = self.started("--workload", "dp", STANDIN_MISSING="")
+        launch, calls, _ = self.started("--workload dp", STANDIN_MISSING="")
         self.assertIn("mpirun -n 3 ", launch)
         self.assertTrue(launch.endswith("--workload dp --device cuda"), launch)
         self.assertIn("-DCMAKE_CUDA_ARCHITECTURES=80;90", calls[0])

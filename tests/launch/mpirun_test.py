@@ -4,7 +4,6 @@
 
 import os
 import re
-import shlex
 import shutil
 
 import scripts
@@ -29,8 +28,8 @@ class Case(scripts.Case):
         return re.sub(r" -x \w+", "", self.whole_command(options, **environment))
 
     def whole_command(self, options, **environment):
-        [line] = self.shown("mpirun.sh", "--program", self.program, "--print",
-                            *shlex.split(options), **environment)
+        [line] = self.shown("mpirun.sh", "--program", self.program, "--print", options,
+                            **environment)
         return line.replace(os.path.realpath(self.stand_ins) + "/", "")
 
 
@@ -151,7 +150,7 @@ class Commands(Case):
         shutil.copy(self.program, self.path("prefix/bin/isoscale"))
         for name in ("mpirun.sh", "common.sh"):
             shutil.copy(os.path.join(scripts.LAUNCH, name), folder)
-        [line] = self.shown(os.path.join(folder, "mpirun.sh"), "-n", "1", "--print", "run")
+        [line] = self.shown(os.path.join(folder, "mpirun.sh"), "-n 1 --print run")
         self.assertTrue(line.endswith(os.path.realpath(self.path("prefix/bin/isoscale")) + " run"))
 
     def test_words_are_shown_as_a_shell_reads_them(self):
@@ -165,23 +164,23 @@ class Refusals(Case):
         return self.script("mpirun.sh", "--program", self.program, *arguments, **environment)
 
     def test_no_mpirun(self):
-        done = self.refused("--mpirun", "nonexistent-mpirun", "-n", "2", "run")
+        done = self.refused("--mpirun nonexistent-mpirun -n 2 run")
         self.assert_script_refused(done, "nonexistent-mpirun", "--mpirun FILE")
 
     def test_srun_without_a_way_to_wire_ranks(self):
         self.stand_in("srun", 'printf "MPI plugin types are...\\n\\tnone\\n"')
-        done = self.refused("--launcher", "srun", "-n", "2", "run")
+        done = self.refused("--launcher srun -n 2 run")
         self.assert_script_refused(done, "neither pmix nor pmi2", "--launcher mpirun")
 
     def test_a_launcher_of_another_mpi(self):
         started = self.path("started")
         self.stand_in("mpirun", f'[ "$1" = --version ] || touch {started}; {MPICH}')
-        done = self.script("mpirun.sh", "--program", harness.PROGRAM, "-n", "2", "run")
+        done = self.script("mpirun.sh", "--program", harness.PROGRAM, "-n 2 run")
         self.assert_script_refused(done, "MPICH", "Open MPI", "--mpirun FILE")
         self.assertFalse(os.path.exists(started))
         self.stand_in("mpirun", OPEN_MPI)
         self.stand_in("ldd", 'echo "libmpi.so.12 => /opt/intel/libmpi.so.12"')
-        self.assert_script_refused(self.refused("-n", "2", "run"), "starts Open MPI", "MPICH")
+        self.assert_script_refused(self.refused("-n 2 run"), "starts Open MPI", "MPICH")
 
     def test_one_abi(self):
         self.stand_in("mpirun", INTEL)
@@ -190,7 +189,7 @@ class Refusals(Case):
 
     def test_a_program_whose_mpi_is_not_found(self):
         self.stand_in("ldd", 'echo "libmpi.so.40 => not found"')
-        self.assert_script_refused(self.refused("-n", "2", "run"), "load that MPI's module")
+        self.assert_script_refused(self.refused("-n 2 run"), "load that MPI's module")
 
     def test_hosts_that_do_not_answer(self):
         """Asked before anything starts, all at once."""
@@ -211,8 +210,8 @@ class Refusals(Case):
         self.stand_in("ssh", f"touch {self.path('touched')}")
         for host in (f"-oProxyCommand=touch {self.path('touched')}", "a,--prefix",
                      "$(touch touched)", "a;b", "*", "a,,b", "\x1b[31mred"):
-            done = self.script("mpirun.sh", "--program", self.program, "--hosts", host, "-n", "2",
-                               "--cores-per-rank", "1", "run")
+            done = self.script("mpirun.sh", "--program", self.program, "--hosts", [host],
+                               "-n 2 --cores-per-rank 1 run")
             self.assert_script_refused(done, "not a host name")
             self.assertNotIn("\x1b", done.stderr)
         self.assertFalse(os.path.exists(self.path("touched")))
@@ -226,12 +225,12 @@ class Refusals(Case):
                                      (["--hosts", "a", "--bind", "cores", "--gpus", "2"], {}),
                                      ([], salloc)]:
             with self.subTest(options=options):
-                done = self.refused(*options, "--print", "run", **environment)
+                done = self.refused(*options, "--print run", **environment)
                 self.assert_script_refused(done, "--cores-per-rank C", "--bind none")
         for options, environment in [(["--hosts", "a", "-n", "2", "--bind", "none"], {}),
                                      (["--cores-per-rank", "2"], salloc),
                                      ([], {**salloc, "SLURMD_NODENAME": "a"})]:
-            self.assert_exit(0, self.refused(*options, "--print", "run", **environment))
+            self.assert_exit(0, self.refused(*options, "--print run", **environment))
 
     def test_usage(self):
         for arguments, needles in [
@@ -249,9 +248,9 @@ class Refusals(Case):
                 self.assert_script_refused(self.refused(*arguments), *needles)
 
     def test_no_program(self):
-        done = self.script("mpirun.sh", "--program", "nothing", "-n", "2", "run")
+        done = self.script("mpirun.sh", "--program nothing -n 2 run")
         self.assert_script_refused(done, "'nothing'")
-        done = self.script("mpirun.sh", "-n", "2", "run", ISOSCALE="nothing")
+        done = self.script("mpirun.sh", "-n 2 run", ISOSCALE="nothing")
         self.assert_script_refused(done, "'nothing'")
 
 
@@ -259,30 +258,30 @@ class Runs(scripts.Case):
     """With this machine's own mpirun."""
 
     def test_two_ranks(self):
-        self.script_ok("mpirun.sh", "-n", "2", "--program", harness.PROGRAM, "--", "run",
-                       "--workload", "dp", "--max-time", "0.2s", "--output", "run.h5")
-        report = self.run_ok("report", "run.h5", "--detail").stdout
+        self.script_ok("mpirun.sh", "-n 2 --program", harness.PROGRAM,
+                       "-- run --workload dp --max-time 0.2s --output run.h5")
+        report = self.run_ok("report run.h5 --detail").stdout
         self.assertIn("verified 1, 2 ranks", report)
 
     def test_what_is_shown_works_where_it_is_pasted(self):
-        [shown] = self.shown("mpirun.sh", "-n", "2", "--bind", "none", "--program", harness.PROGRAM,
-                             "--print", "check")
+        [shown] = self.shown("mpirun.sh", "-n 2 --bind none --program", harness.PROGRAM,
+                             "--print check")
         pasted = self.run_among_stand_ins("env", "-u", "OMPI_ALLOW_RUN_AS_ROOT", "-u",
                                           "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "bash", "-c", shown)
         self.assertRegex(pasted.stdout + pasted.stderr, "MPI counts: 2")
 
     def test_more_ranks_than_cores_and_bind(self):
         """Also through bind.sh, which prints a line for every rank."""
-        done = self.script_ok("mpirun.sh", "-n", "4", "--bind", "gpu", "--program",
-                              harness.PROGRAM, "--", "run", "--workload", "dp", "--ranks", "4",
-                              "--max-time", "0.2s", "--device", "host", "--output", "run.h5")
+        done = self.script_ok("mpirun.sh", "-n 4 --bind gpu --program", harness.PROGRAM, "-- run "
+                              "--workload dp --ranks 4 --max-time 0.2s --device host --output "
+                              "run.h5")
         for rank in range(4):
             self.assertIn(f"rank {rank} (local {rank} of 4)", done.stderr)
-        self.assertIn("verified 4 ranks", self.run_ok("report", "run.h5", "--detail").stdout)
+        self.assertIn("verified 4 ranks", self.run_ok("report run.h5 --detail").stdout)
 
     def test_the_exit_code_is_that_of_isoscale(self):
-        self.assert_exit(2, self.script("mpirun.sh", "-n", "2", "--program", harness.PROGRAM, "run",
-                                        "--nonsense"))
+        self.assert_exit(2, self.script("mpirun.sh", "-n 2 --program", harness.PROGRAM,
+                                        "run --nonsense"))
 
 
 class Hangs(Case):
@@ -293,7 +292,7 @@ class Hangs(Case):
                       f'[ "$1" = --version ] && {OPEN_MPI} && exit\n'
                       f'echo "$*" | sed "s/.*isoscale //" >> calls\ntouch {output}\n'
                       f"printf '{{\\n  \"left\": {left},\\n}}' > {output}.hang.json\n{then}")
-        done = self.script("mpirun.sh", "-n", "2", "--program", self.program, *arguments)
+        done = self.script("mpirun.sh", "-n 2 --program", self.program, *arguments)
         calls = [line.replace(self.dir + "/", "") for line in self.taken_calls()]
         return done.returncode, calls
 
@@ -304,7 +303,7 @@ class Hangs(Case):
         self.assertEqual(self.started(*first.split(), left=0), (4, [first]))
         ends = 'case "$*" in *--resume*) exit 1 ;; esac\nexit 4'
         self.assertEqual(self.started(*first.split(), then=ends), (1, [first, again]))
-        self.assertEqual(self.started("run", "--resume=run.h5", "--retry", "hung", left=1),
+        self.assertEqual(self.started("run --resume=run.h5 --retry hung", left=1),
                          (4, ["run --resume=run.h5 --retry hung", "run --resume run.h5"]))
 
     def test_the_newest_hang_here_is_the_one_of_a_run_without_a_named_file(self):
