@@ -99,14 +99,15 @@ class Pages:
         self.report("run", "run", "run.h5")
         self.hostile("run", 2 if self.whole else 4)  # it has curves
         # So little time that some batch sizes have too few plays for an interval.
-        self.call(*MPIEXEC, "2", PROGRAM, *"run --workload infer --ranks 1,2 --set prompt=8".split(),
-                  *"--set output=4 --max-time 0.001s --quiet --output inference.h5".split())
+        self.call(*MPIEXEC, "2", PROGRAM, *"run --workload infer --ranks 1,2 --quiet".split(),
+                  *"--set prompt=8 --set output=4 --max-time 0.001s".split(), "--output",
+                  "inference.h5")
         self.report("inference", "run", "inference.h5")
         for launch in ("launch_a", "launch_b", "launch_c"):
             self.measure(f"{launch}.h5", 2, "--workload", "dp", "--ranks", "1,2", *LITTLE)
-        self.report("launches", "launches", "launch_a.h5", "launch_b.h5", "launch_c.h5")
-        self.page("index", "index", "report", "--index", "launch_a.h5", "launch_b.h5", "launch_c.h5",
-                  "sample.h5")
+        launches = ["launch_a.h5", "launch_b.h5", "launch_c.h5"]
+        self.report("launches", "launches", *launches)
+        self.page("index", "index", "report", "--index", *launches, "sample.h5")
         self.page("compare", "compare", "compare", "launch_a.h5,launch_b.h5", "launch_c.h5")
         self.measure("calibrated.h5", 2, "--device", "host", "--workload", "dp,calibrate",
                      "--model", "tiny", "--ranks", "1,2", *LITTLE, "--set", "sizes=8..4MiB*8",

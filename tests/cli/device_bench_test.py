@@ -11,13 +11,18 @@ QUICK = "--max-time 0.2s --precision 50% --force --output run.h5".split()
 OK, SKIPPED = 0, 2
 
 
-class Memory(device_test.Case):
+class Case(device_test.Case):
+    def rows(self, *arguments, ranks=2, **environment):
+        """The rows of a run."""
+        self.run_ok("run", *arguments, *QUICK, ranks=ranks, **environment)
+        return rows_of(self.path("run.h5"))
+
+
+class Memory(Case):
     """workload memory: rows that fit what was asked for, right on every device."""
 
     def test_host(self):
-        self.run_ok("run --device host --workload memory --ranks 2 --set sizes=64KiB,1MiB", *QUICK,
-                    ranks=2)
-        rows = rows_of(self.path("run.h5"))
+        rows = self.rows("--device host --workload memory --ranks 2 --set sizes=64KiB,1MiB")
         self.assertEqual(len(rows), 2 * 2 * 2)  # copy and triad, alone and together, two sizes
         self.assertEqual({row["kind"] for row in rows}, {"copy", "triad"})
         for row in rows:
@@ -28,22 +33,20 @@ class Memory(device_test.Case):
 
     def test_gpus(self):
         self.install("ISOSCALE_PLUGIN_STANDIN")
-        self.run_ok("run --device cuda --workload memory --ranks 2 --set sizes=64KiB --set "
-                    "together=all", *QUICK, ranks=2)
-        rows = rows_of(self.path("run.h5"))
+        rows = self.rows("--device cuda --workload memory --ranks 2 --set sizes=64KiB --set "
+                         "together=all")
         self.assertEqual(len(rows), 11)
         for row in rows:
             self.assertEqual(row["status"], OK, row)
             self.assertEqual(row["wrong"], 0, row)
 
 
-class Pairs(device_test.Case):
+class Pairs(Case):
     """workload p2p: every pair in both directions, with its class, right on every device."""
 
     def measured(self, device, ranks):
-        self.run_ok("run --device", device, "--workload p2p --ranks", str(ranks),
-                    "--set size=64KiB --set renew=2 --allow shared-cores", *QUICK, ranks=ranks)
-        rows = rows_of(self.path("run.h5"))
+        rows = self.rows("--device", device, "--workload p2p --ranks", str(ranks),
+                         "--set size=64KiB --set renew=2 --allow shared-cores", ranks=ranks)
         self.assertEqual(len(rows), 2 * ranks * (ranks - 1) + 2)
         for row in rows:
             self.assertEqual((row["status"], row["wrong"]), (OK, 0), row)
@@ -63,13 +66,12 @@ class Pairs(device_test.Case):
             self.assertTrue(name.startswith("same node"), name)
 
 
-class Collectives(device_test.Case):
+class Collectives(Case):
     """workload collectives: every operation compared bit for bit, on every device."""
 
     def measured(self, *arguments, ranks, status=OK):
-        self.run_ok("run --workload collectives --ranks", str(ranks), "--set rotate=8KiB",
-                    *arguments, *QUICK, ranks=ranks)
-        rows = rows_of(self.path("run.h5"))
+        rows = self.rows("--workload collectives --ranks", str(ranks), "--set rotate=8KiB",
+                         *arguments, ranks=ranks)
         for row in rows:
             self.assertEqual(row["status"], status, row)
             self.assertEqual(row["wrong"], -1 if row["op"] == "barrier" else 0, row)
@@ -112,7 +114,7 @@ class Collectives(device_test.Case):
             self.assertEqual(row["wrong"], -1 if row["op"] == "barrier" else 0, row)
 
 
-class Parts(device_test.Case):
+class Parts(Case):
     """workloads gemm, overlap and calibrate, and what a report makes of them."""
 
     SHAPES = ["--set", "shapes=64x64x64,32x48x16x2"]
@@ -137,9 +139,8 @@ class Parts(device_test.Case):
                                            delta=1e-6 * row["flops"])
 
     def test_overlap_has_each_part_alone_and_together(self):
-        self.run_ok("run --device host --workload overlap --ranks 2",
-                    *self.SHAPES, "--set sizes=4KiB", *QUICK, ranks=2)
-        rows = rows_of(self.path("run.h5"))
+        rows = self.rows("--device host --workload overlap --ranks 2", *self.SHAPES,
+                         "--set sizes=4KiB")
         self.assertEqual([row["part"] for row in rows[:5]],
                          ["gemm", "gemm traced", "collective", "collective traced", "together"])
         self.assertEqual({row["wrong"] for row in rows}, {0})
@@ -161,16 +162,15 @@ class Parts(device_test.Case):
         self.assertIn("the link gives", self.run_ok("report run.h5 --detail").stdout)
 
 
-class Algorithms(device_test.Case):
+class Algorithms(Case):
     """workload algorithms: about NCCL, and so about GPUs only."""
 
     def test_gpus(self):
         self.install("ISOSCALE_PLUGIN_STANDIN")
-        self.run_ok("run --device cuda --workload algorithms --ranks 2 --set sizes=4KiB --set "
-                    "small_sizes=64 --set op=all_reduce,all_gather --set algorithms=ring,nvls,pat "
-                    "--set protocols=ll,simple --set rotate=64KiB", *QUICK, ranks=2,
-                    ISOSCALE_STANDIN_REFUSES="NVLS")
-        rows = rows_of(self.path("run.h5"))
+        rows = self.rows("--device cuda --workload algorithms --ranks 2 --set sizes=4KiB "
+                         "--set small_sizes=64 --set op=all_reduce,all_gather --set rotate=64KiB "
+                         "--set algorithms=ring,nvls,pat --set protocols=ll,simple",
+                         ISOSCALE_STANDIN_REFUSES="NVLS")
         found = {(row["op"], row["algorithm"], row["protocol"], row["registration"]): row
                  for row in rows}
         expected = {(op, *choice, "none") for op in ("all_reduce", "all_gather")
