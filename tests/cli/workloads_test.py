@@ -5,9 +5,6 @@
 import harness
 
 SMALL = "--set image=32 --set channels=8 --set layers=3 --set batch=2".split()
-MESHES = 'ranks = [4]\nmax_time = "1s"\n' + "".join(
-    f'[[experiment]]\nworkload = "infer"\nmesh = {{ {axis} = 2, dp = 2 }}\n'
-    'set = { batch = "1,4", output = 4 }\n' for axis in ("tp", "pp"))
 SOAK = ("run --workload dp --model tiny --ranks 3 --max-time 0.5s --precision 20% --set batch=6 "
         "--set microbatch=1 --output run.h5").split()
 
@@ -85,18 +82,6 @@ class Infer(Case):
             beaten = any(t <= time and r >= rate and (t, r) != (time, rate) for t, r in at)
             self.assertEqual(row["on_frontier"], not beaten, rows)
 
-    def test_the_frontier_is_over_the_meshes_of_a_run(self):
-        self.write("two.toml", MESHES)
-        points = self.run_workload("two.toml --model tiny", ranks=4)
-        self.assert_verified(*points)
-        rows = [row for point in points for row in point["rows"]]
-        self.assertEqual(len(rows), 4)
-        self.check_frontier(rows)
-        lines = self.csv_of("report run.h5")
-        self.assertEqual(len(lines), 8)
-        marked = {(line["index"], line["batch"]) for line in lines if line["on_frontier"] == "yes"}
-        self.assertEqual(len(marked), sum(row["on_frontier"] for row in rows))
-
     def test_a_single_rank_decodes_without_a_launcher(self):
         [point] = self.measured("--set", "batch=2", "--set", "vocabulary=off", ranks=None)
         row = point["rows"][0]
@@ -167,16 +152,6 @@ class Serve(Case):
                                       mesh=mesh, options=("--timeout", "2s"))
                 arrivals = [row["arrival"] for row in parts["request"]]
                 self.assertGreater(max(b - a for a, b in zip(arrivals, arrivals[1:])), 2.5)
-
-    def test_arrivals_are_those_of_the_seed(self):
-        def arrivals(*options):
-            parts = self.measured("requests=30", "rate=200", "lengths=uniform", ranks=None,
-                                  options=options)
-            return [(row["arrival"], row["tokens"]) for row in parts["request"]]
-        first = arrivals()
-        self.assertEqual(first, arrivals())
-        self.assertNotEqual(first, arrivals("--seed", "2"))
-        self.assertEqual({tokens for _, tokens in first}, {1, 2, 3, 4})
 
     def test_replicas_of_several_ranks_follow_their_leader(self):
         for mesh, dispatch in (("tp=2,dp=2", "least-loaded"), ("pp=2,dp=2", "shortest-queue")):
