@@ -104,11 +104,6 @@ class Budget(harness.Case):
         for told in (done.stderr, str(self.run_of()["warnings"])):
             self.assertRegex(told, "--budget 1 ms .* 4 points")
 
-    def test_a_dry_run_says_what_fits(self):
-        for budget, left_out in (("1ms", 4), ("10h", 0)):
-            done = self.run_ok(*CURVES, "--budget", budget, "--dry-run", ranks=2)
-            self.assertEqual(done.stdout.count("left out"), left_out)
-
     def test_the_ends_of_a_curve_come_first_and_keep_their_places(self):
         done = self.run_ok("run --workload dp --set microbatches=6 --max-time 0.2s --precision 20% "
                            "--ranks 1,2,3 --budget 30m --output run.h5", ranks=3)

@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: MIT
 """From a run to its file to its report, and what a killed run leaves."""
 
-import os
 import re
-import shutil
 import signal
 import statistics
 
@@ -76,15 +74,6 @@ class Measured(harness.Case):
             self.assertEqual((point["scaling"], point["mesh"]["tp"]), ("weak", 2))
         self.assertEqual(points[2]["options"]["batch"], str(4 * 4 * 2))
 
-    def test_counts_that_a_suite_does_not_fit_are_skipped(self):
-        self.run_ok("run --max-time 0.1s --ranks 1,3 --output run.h5", ranks=3)
-        points = self.points_in()
-        self.assertIn("skipped", {p["status"] for p in points})
-        for point in points:
-            if point["status"] == "skipped":
-                self.assertTrue(point["reason"])
-                self.assertIsNone(point["efficiency"])
-
     def test_every_point_of_the_quick_suite_has_an_interval(self):
         # It may be wide. Steps of a machine that others load can be too correlated for one: then
         # the loop has gone on to its bound, three times --max-time less what it does between steps.
@@ -146,30 +135,6 @@ class ProgressLines(harness.Case):
         for part in ("\r", "point 1 of 1", "measuring"):
             self.assertIn(part, shown)
         self.assertNotIn("\n", shown.rstrip("\r\n"))
-
-
-class Damaged(harness.Case):
-    """Files that `report` must not trust."""
-
-    def setUp(self):
-        super().setUp()
-        self.measured("good.h5", *CURVE, ranks=2)
-
-    def test_truncated_foreign_and_newer_files(self):
-        size = os.path.getsize(self.path("good.h5"))
-        for name, keep in (("half.h5", size // 2), ("stub.h5", 100), ("empty.h5", 0)):
-            shutil.copy(self.path("good.h5"), self.path(name))
-            os.truncate(self.path(name), keep)
-            self.assert_refused(self.isoscale("report", name), name)
-        self.write("text.h5", "not a run file\n" * 1000)
-        self.assert_refused(self.isoscale("report text.h5"), "text.h5", "not an HDF5 file")
-        with h5py.File(self.path("foreign.h5"), "w") as file:
-            file["data"] = [1, 2, 3]
-        self.assert_refused(self.isoscale("report foreign.h5"), "foreign.h5", "did not write it")
-        shutil.copy(self.path("good.h5"), self.path("newer.h5"))
-        with h5py.File(self.path("newer.h5"), "r+") as file:
-            file.attrs["schema_version"] = "99.0"
-        self.assert_refused(self.isoscale("report newer.h5"), "newer.h5", "99")
 
 
 class Killed(harness.Case):
