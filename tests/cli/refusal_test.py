@@ -61,6 +61,7 @@ run --workload serve --mesh cp=2 | cp
 run --device host --workload serve --dtype fp8 | fp8
 run --workload tiles --set image=big | image = 'big' | 256x512
 run --workload tiles --set boundary=open | periodic|fixed
+run --workload hybrid --device host --set transport=nccl,smoke | smoke
 run --workload algorithms --device host | algorithms | cuda | host
 run --workload p2p | p2p needs 2 ranks
 run --workload p2p --set pairs=sample:0 | sample:0 | sample:K

@@ -281,40 +281,6 @@ TEST(TwinOptions, ElementwiseWorkIsSeen) {
   }
 }
 
-/// Meshes that nobody here has the ranks for.
-TEST(TwinOptions, AreFreeOfDeadlockOn64Ranks) {
-  if (comm::Communicator::world().rank() != 0) return;
-  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
-  const workloads::Request twins{.model = gated_model(),
-                                 .precision = Precision::f32,
-                                 .options = options_of("microbatch=2 microbatches=24")};
-  for (const Shape& mesh :
-       {Shape{.ep = 8, .dp = 8}, Shape{.tp = 2, .ep = 4, .dp = 2, .pp = 4},
-        Shape{.tp = 2, .cp = 2, .ep = 4, .dp = 2, .pp = 2}, Shape{.ep = 4, .dp = 2, .pp = 8}}) {
-    for (const std::string& way : routings()) {
-      workloads::Request base = twins;
-      base.options.merge(options_of(way));
-      const auto twin = hybrid.twin(hybrid.scale(base, mesh, workloads::Scaling::weak));
-      EXPECT_NO_THROW(program::check(hybrid.build(twin))) << mesh::to_string(mesh) << way;
-    }
-  }
-  workloads::Request points{.model = workloads::load_model("tiny"),
-                            .options = options_of("microbatch=1 microbatches=8")};
-  points.model.layers = 8;
-  for (const Shape& mesh : {Shape{.dp = 64}, Shape{.tp = 4, .dp = 8, .pp = 2},
-                            Shape{.tp = 2, .dp = 4, .pp = 8}, Shape{.dp = 16, .pp = 4}}) {
-    for (const char* way :
-         {"strategy=funnel input=pinned", "partition=skewed:4",
-          "partition=proportional schedule=gpipe", "grad_dtype=bf16", "compression=topk"}) {
-      workloads::Request base = points;
-      base.options.merge(options_of(way));
-      auto request = hybrid.scale(base, mesh, workloads::Scaling::weak);
-      for (int rank = 0; rank < 64; ++rank) request.speed_of_rank.push_back(1 + rank % 5);
-      EXPECT_NO_THROW(program::check(hybrid.build(request))) << mesh::to_string(mesh) << way;
-    }
-  }
-}
-
 /// Meshes with every axis at least once, tp at most 2 so that shards stay large.
 std::vector<Shape> large_meshes(int ranks) {
   switch (ranks) {
