@@ -16,6 +16,9 @@ class Case(scripts.Case):
         self.node_of(16)
         self.program = self.stand_in("isoscale", "true")
 
+    def sweep(self, *arguments, **environment):
+        return self.script("sweep", "--program", self.program, *arguments, **environment)
+
     def submitted(self, *arguments, **environment):
         """The commands of --print, with DIR and LAUNCH for the folders."""
         shown = self.shown("sweep", "--program", self.program, "--dir out --print",
@@ -55,8 +58,8 @@ esac""")
         self.assertEqual(self.cpus_per_task(SBATCH_PARTITION="gpu"), ["--cpus-per-task=12"])
 
     def test_threads_that_slurm_does_not_tell(self):
-        done = self.script("sweep", "--program", self.program, "--scheduler slurm --nodes 1 --gpus "
-                           "2 --cores-per-rank 6 --job-option --partition=none --dir out")
+        done = self.sweep("--scheduler slurm --nodes 1 --gpus 2 --cores-per-rank 6",
+                          "--job-option --partition=none --dir out")
         self.assert_script_refused(done, "core of none", "leave --cores-per-rank out")
 
     def test_the_report_has_options_of_its_own(self):
@@ -100,8 +103,7 @@ esac""")
     def test_job_numbers_become_dependencies(self):
         """With a stand-in of sbatch, which writes down how it was called."""
         self.stand_in("sbatch", f'echo "$@" >> {self.path("calls")}; wc -l < {self.path("calls")}')
-        done = self.script("sweep", "--program", self.program,
-                           "--nodes 1,2 --jobs --ranks-per-node 1 --dir out --workload dp")
+        done = self.sweep("--nodes 1,2 --jobs --ranks-per-node 1 --dir out --workload dp")
         self.assertEqual(done.returncode, 0, done.stderr)
         calls = self.taken_calls()
         self.assertEqual(len(calls), 3)
@@ -110,15 +112,14 @@ esac""")
 
     def test_a_refusal_of_the_scheduler_ends_it(self):
         self.stand_in("sbatch", 'echo "sbatch: error: invalid partition" >&2; exit 1')
-        done = self.script("sweep", "--program", self.program,
-                           "--nodes 1,2 --jobs --ranks-per-node 1 --dir out")
+        done = self.sweep("--nodes 1,2 --jobs --ranks-per-node 1 --dir out")
         self.assert_script_refused(done, "the scheduler refused")
         self.assertEqual(done.stderr.count("invalid partition"), 1)
 
     def test_a_folder_whose_name_slurm_would_replace(self):
-        job, report = [line.replace(os.path.realpath(self.dir), "HERE") for line
-                       in self.shown("sweep", "--program", self.program, "--scheduler slurm "
-                                     "--nodes 1 --ranks-per-node 1 --dir 100%j --print")]
+        shown = self.shown("sweep", "--program", self.program, "--scheduler slurm --nodes 1",
+                           "--ranks-per-node 1 --dir 100%j --print")
+        job, report = [line.replace(os.path.realpath(self.dir), "HERE") for line in shown]
         self.assertIn(" --output=HERE/100%%j/sweep.log ", job)
         self.assertIn(" ISOSCALE_OUTPUT=HERE/100%j/sweep.h5 ", job)
         self.assertIn(" --output=HERE/100%%j/report.log ", report)
@@ -143,7 +144,7 @@ esac""")
                 (["--nodes", "1", "--gpus", "8", "--", "--output", "x.h5"], ["--dir"]),
                 (["--nodes", "1", "--gpus", "8", "--jobs", "--ranks", "2"], ["--jobs"])]:
             with self.subTest(arguments=arguments):
-                done = self.script("sweep", "--program", self.program, *arguments)
+                done = self.sweep(*arguments)
                 self.assert_script_refused(done, *needles)
         self.assertEqual(self.files(), ["stand-ins"])
 
@@ -154,9 +155,9 @@ class Refused(Case):
     def sweep(self, *arguments, **environment):
         started = self.path("started")
         self.stand_in("sbatch", f"touch {started}; echo 1")
-        done = self.script("sweep", "--program", harness.PROGRAM,
-                           "--scheduler slurm --nodes 1,2 --ranks-per-node 2 --dir out", *arguments,
-                           **environment)
+        self.program = harness.PROGRAM
+        done = super().sweep("--scheduler slurm --nodes 1,2 --ranks-per-node 2 --dir out",
+                             *arguments, **environment)
         self.assertEqual(os.path.exists(started), done.returncode == 0, done.stderr)
         return done
 
@@ -173,8 +174,8 @@ class Refused(Case):
         for name in os.listdir("/usr/bin"):  # all that this machine has but Slurm
             if name != "sinfo" and not os.path.exists(os.path.join(self.stand_ins, name)):
                 os.symlink(os.path.join("/usr/bin", name), os.path.join(self.stand_ins, name))
-        done = self.script("sweep", "--program", self.program, "--print --scheduler slurm --nodes "
-                           "1 --ranks-per-node 2 --cores-per-rank 1", PATH=self.stand_ins)
+        done = super().sweep("--print --scheduler slurm --nodes 1 --ranks-per-node 2",
+                             "--cores-per-rank 1", PATH=self.stand_ins)
         self.assert_script_refused(done, "no sinfo")
         self.assertNotIn("command not found", done.stderr)
 
@@ -196,9 +197,8 @@ class Pbs(Case):
     def test_commas_that_would_end_a_variable(self):
         for options in (["--dir", "a,b"], ["--mpirun-option", ["--hosts a,b"]]):
             with self.subTest(options=options):
-                done = self.script("sweep", "--program", self.program,
-                                   "--scheduler pbs --nodes 1 --gpus 1 --cores-per-rank 1 --print",
-                                   *options)
+                done = self.sweep("--scheduler pbs --nodes 1 --gpus 1 --cores-per-rank 1 --print",
+                                  *options)
                 self.assert_script_refused(done, "commas", "a,b")
 
     def test_a_job_per_node_count(self):
