@@ -65,34 +65,22 @@ class Pages:
     def measure(self, name, ranks, *arguments):
         self.call(*MPIEXEC, str(ranks), PROGRAM, "run", *arguments, *SHORT, "--output", name)
 
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as out:
+            out.write(text)
+
+    def page(self, name, kind, *command):
+        """The page of a command, and what it says as JSON, where that is looked at."""
+        self.call(PROGRAM, *command, "--html", f"{name}.html", "--force")
+        if kind != "hostile":
+            self.write(f"{name}.json", self.call(PROGRAM, *command, "--format", "json"))
+        self.listed.append({"name": name, "kind": kind})
+
     def report(self, name, kind, *files):
-        self.call(PROGRAM, "report", *files, "--html", f"{name}.html", "--force")
+        self.page(name, kind, "report", *files)
         if kind != "hostile":
-            with open(self.path(f"{name}.json"), "w", encoding="ascii") as out:
-                out.write(self.call(PROGRAM, "report", *files, "--format", "json"))
-            with open(self.path(f"{name}.raw.json"), "w", encoding="ascii") as out:
-                out.write(self.call(sys.executable, "-B", os.path.join(HERE, "dump_run.py"),
-                                    *files))
-        self.listed.append({"name": name, "kind": kind})
-
-    def index(self, name, *files):
-        self.call(PROGRAM, "report", "--index", *files, "--html", f"{name}.html", "--force")
-        with open(self.path(f"{name}.json"), "w", encoding="ascii") as out:
-            out.write(self.call(PROGRAM, "report", "--index", *files, "--format", "json"))
-        self.listed.append({"name": name, "kind": "index"})
-
-    def compare(self, name, *sides):
-        self.call(PROGRAM, "compare", *sides, "--html", f"{name}.html", "--force")
-        with open(self.path(f"{name}.json"), "w", encoding="ascii") as out:
-            out.write(self.call(PROGRAM, "compare", *sides, "--format", "json"))
-        self.listed.append({"name": name, "kind": "compare"})
-
-    def predict(self, name, kind, *arguments):
-        self.call(PROGRAM, "predict", *arguments, "--html", f"{name}.html", "--force")
-        if kind != "hostile":
-            with open(self.path(f"{name}.json"), "w", encoding="ascii") as out:
-                out.write(self.call(PROGRAM, "predict", *arguments, "--format", "json"))
-        self.listed.append({"name": name, "kind": kind})
+            self.write(f"{name}.raw.json", self.call(
+                sys.executable, "-B", os.path.join(HERE, "dump_run.py"), *files))
 
     def hostile(self, source, every):
         """Of a run that is there already; `every`: see write_all."""
@@ -105,35 +93,36 @@ class Pages:
     def measured(self):
         """What this machine is measured for, and predictions of it."""
         # Four ranks, which share cores where there are fewer.
-        self.measure("run.h5", 4, "--workload", "dp,pp,collectives,gemm,memory", "--ranks", "1,2,4",
-                     *LITTLE, "--set", "sizes=8KiB..2MiB*16", "--set", "largest=256", "--set",
-                     "cache=warm", "--set", "rotate=1MiB")
+        self.measure("run.h5", 4, *"--workload dp,pp,collectives,gemm,memory --ranks 1,2,4".split(),
+                     *LITTLE, *"--set sizes=8KiB..2MiB*16 --set largest=256".split(),
+                     *"--set cache=warm --set rotate=1MiB".split())
         self.report("run", "run", "run.h5")
         self.hostile("run", 2 if self.whole else 4)  # it has curves
         # So little time that some batch sizes have too few plays for an interval.
-        self.call(*MPIEXEC, "2", PROGRAM, "run", "--workload", "infer", "--ranks", "1,2", "--set",
-                  "prompt=8", "--set", "output=4", "--max-time", "0.001s", "--quiet", "--output",
+        self.call(*MPIEXEC, "2", PROGRAM, *"run --workload infer --ranks 1,2 --quiet".split(),
+                  *"--set prompt=8 --set output=4 --max-time 0.001s".split(), "--output",
                   "inference.h5")
         self.report("inference", "run", "inference.h5")
         for launch in ("launch_a", "launch_b", "launch_c"):
             self.measure(f"{launch}.h5", 2, "--workload", "dp", "--ranks", "1,2", *LITTLE)
-        self.report("launches", "launches", "launch_a.h5", "launch_b.h5", "launch_c.h5")
-        self.index("index", "launch_a.h5", "launch_b.h5", "launch_c.h5", "sample.h5")
-        self.compare("compare", "launch_a.h5,launch_b.h5", "launch_c.h5")
+        launches = ["launch_a.h5", "launch_b.h5", "launch_c.h5"]
+        self.report("launches", "launches", *launches)
+        self.page("index", "index", "report", "--index", *launches, "sample.h5")
+        self.page("compare", "compare", "compare", "launch_a.h5,launch_b.h5", "launch_c.h5")
         self.measure("calibrated.h5", 2, "--device", "host", "--workload", "dp,calibrate",
                      "--model", "tiny", "--ranks", "1,2", *LITTLE, "--set", "sizes=8..4MiB*8",
                      "--set", "rotate=1MiB", "--set", "shapes=64x64x64,256x256x256")
-        self.predict("predict_far", "predict", "calibrated.h5", "--ranks", "64,128",
-                     "--nodes-of", "128", "--set", "batch=1024")
-        self.predict("predict_measured", "predict", "calibrated.h5", "--ranks", "2,4,8",
-                     "--nodes-of", "8", "--set", "latency=0.5x")
+        self.page("predict_far", "predict", "predict", "calibrated.h5",
+                  *"--ranks 64,128 --nodes-of 128 --set batch=1024".split())
+        self.page("predict_measured", "predict", "predict", "calibrated.h5",
+                  *"--ranks 2,4,8 --nodes-of 8 --set latency=0.5x".split())
 
     def of_sheets(self):
         """Predictions of a data sheet, of a search, and of data sheets with hostile names."""
         asked = ["--model", "gpt-1.3b", "--set", "batch=256"]
-        self.predict("predict_sheet", "predict", SHEET, *asked, "--ranks", "8,32,128",
-                     "--set", "link.inter=4x", "--set", "gemm=2x,memory=2x")
-        self.predict("predict_best", "predict", SHEET, *asked, "--ranks", "16", "--best")
+        self.page("predict_sheet", "predict", "predict", SHEET, *asked,
+                  *"--ranks 8,32,128 --set link.inter=4x --set gemm=2x,memory=2x".split())
+        self.page("predict_best", "predict", "predict", SHEET, *asked, "--ranks", "16", "--best")
         with open(SHEET, encoding="utf-8") as file:
             sheet = file.read()
         several = 3  # texts of a name
@@ -141,11 +130,10 @@ class Pages:
             name = b" ".join(hostile_run.PAYLOADS[first:first + several]).decode("ascii", "ignore")
             # Control characters are refused; what JSON writes of the rest TOML reads.
             quoted = json.dumps("".join(letter for letter in name if letter.isprintable()))
-            with open(self.path(f"sheet-{first:02}.toml"), "w", encoding="utf-8") as file:
-                file.write(re.sub(r"^name = .*$", lambda _: f"name = {quoted}", sheet, count=1,
-                                  flags=re.MULTILINE))
-            self.predict(f"predict-hostile-{first:02}", "hostile", f"sheet-{first:02}.toml", *asked,
-                         "--ranks", "8,16", "--set", "gemm=2x")
+            self.write(f"sheet-{first:02}.toml", re.sub(
+                r"^name = .*$", lambda _: f"name = {quoted}", sheet, count=1, flags=re.MULTILINE))
+            self.page(f"predict-hostile-{first:02}", "hostile", "predict", f"sheet-{first:02}.toml",
+                      *asked, "--ranks", "8,16", "--set", "gemm=2x")
 
     def made(self, rich):
         """What takes no launcher: runs that were simulated, and data sheets."""
@@ -161,7 +149,7 @@ class Pages:
             for launch, file in enumerate(launches):
                 self.call(os.environ["ISOSCALE_RICH"], file, "8", str(1 + 3 * side + launch), "4")
             sides.append(",".join(launches))
-        self.compare("compare_rich", *sides)
+        self.page("compare_rich", "compare", "compare", *sides)
 
 
 def main(folder, whole):
@@ -173,8 +161,7 @@ def main(folder, whole):
     with concurrent.futures.ThreadPoolExecutor() as pool:
         for done in [pool.submit(pages.measured), pool.submit(pages.made, LARGE if whole else FEW)]:
             done.result()
-    with open(pages.path("pages.json"), "w", encoding="ascii") as out:
-        json.dump(sorted(pages.listed, key=lambda page: page["name"]), out)
+    pages.write("pages.json", json.dumps(sorted(pages.listed, key=lambda page: page["name"])))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import tempfile
 import harness
 
 ROOT = os.environ["ISOSCALE_DOCUMENTS"]
-COMMANDS = ("run", "report", "compare", "predict", "check", "list", "completion")
+COMMANDS = "run report compare predict check list completion".split()
 #: A line that shows a command: a launcher and variables, the program, a subcommand.
 SHOWN = re.compile(r"^ *((?:[\w./=:$,-]+ )*?(?:\S*/)?isoscale (?:%s)\b.*)" % "|".join(COMMANDS))
 #: One in the middle of a sentence.
@@ -29,7 +29,8 @@ UNTRIED = {"mpirun ... launch/bind.sh --cores 8 -- isoscale run ...": "launch/bi
 #: In a sentence these name the subcommand; what it reads or writes is said elsewhere.
 NAMED = re.compile(r"isoscale (run|report|compare|predict|check|completion)( --detail| --html)?")
 #: These need GPUs, of which a plan needs none.
-ON_GPUS = re.compile(r"--dtype (bf16|f16|fp8|tf32)|--model (gpt|llama)|--suite (standard|acceptance)")
+ON_GPUS = re.compile(
+    r"--dtype (bf16|f16|fp8|tf32)|--model (gpt|llama)|--suite (standard|acceptance)")
 
 
 def commands_of(text, indents):
@@ -79,8 +80,7 @@ class Documented(harness.Case):
         if ranks == 2:
             settings = ["--workload", "calibrate,dp", "--scaling", "weak", *harness.FEW_CASES]
         os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
-        self.measured(name, "run", *settings, "--max-time", "0.1s", "--quiet", ranks=ranks,
-                      launch=number)
+        self.measured(name, "run", *settings, "--max-time 0.1s --quiet", ranks=ranks, launch=number)
 
     def make_files(self, words):
         """The run files that a command reads; of predict's, those that it can predict from."""
@@ -111,16 +111,16 @@ class Documented(harness.Case):
             words = [word.replace("link.inter", "link.intra") for word in words]
             words += ["--nodes-of", "16384"]
         if words[0] != "run" or any(word.startswith("--resume") for word in words):
-            return self.isoscale(*words)
+            return self.isoscale(shlex.join(words))
         words += [] if "--dry-run" in words else ["--dry-run"]
         if "--device" not in words and (ON_GPUS.search(shown) or "curves.toml" in words):
             words += ["--device", "cuda"]
         if "--ranks" in words or not launcher:
-            return self.isoscale(*words)
+            return self.isoscale(shlex.join(words))
         # A launch leaves out what does not divide by itself; counts that are named are refused.
         count = re.search(r"(?:-np? |--ntasks[= ]|ppr:)(\d+)", " ".join(launcher))
         for ranks in (int(count[1]) if count else 1, 8, 4, 1):
-            done = self.isoscale(*words, "--ranks", str(ranks))
+            done = self.isoscale(shlex.join(words), "--ranks", str(ranks))
             if done.returncode == 0:
                 break
         return done
@@ -146,9 +146,8 @@ class Documented(harness.Case):
         return tried
 
     def shown_in_documents(self):
-        pages = [os.path.join(ROOT, "README.md"), *sorted(glob.glob(os.path.join(ROOT,
-                                                                                 "docs/**/*.md"),
-                                                                    recursive=True))]
+        pages = [os.path.join(ROOT, "README.md"),
+                 *sorted(glob.glob(os.path.join(ROOT, "docs/**/*.md"), recursive=True))]
         for page in pages:
             text = fenced(self.read(page))
             for command in (*commands_of(text, "    "), *inline(text)):

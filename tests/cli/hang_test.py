@@ -16,8 +16,8 @@ import harness
 
 TIMEOUT = 4  # seconds without progress
 TO_SAY_SO = 5  # seconds that the program may take to tell, after them
-POINTS = ["run", "--model", "tiny", "--scaling", "weak", "--set", "microbatch=1", "--set",
-          "microbatches=2", "--precision", "0.01%", "--workload"]
+POINTS = ("run --model tiny --scaling weak --set microbatch=1 --set microbatches=2 "
+          "--precision 0.01% --workload").split()
 LIMITED = ["--timeout", f"{TIMEOUT}s"]
 
 
@@ -41,8 +41,8 @@ def ranks_of(output):
             if output.encode() not in words or not words[0].endswith(b"isoscale"):
                 continue
             with open(os.path.join(folder, "environ"), "rb") as file:
-                settings = dict(line.split(b"=",
-                                           1) for line in file.read().split(b"\0") if b"=" in line)
+                lines = file.read().split(b"\0")
+            settings = dict(line.split(b"=", 1) for line in lines if b"=" in line)
             rank = settings.get(b"OMPI_COMM_WORLD_RANK", settings.get(b"PMI_RANK", b"0"))
             found[int(rank)] = int(folder.rsplit("/", 1)[1])
         except OSError:  # it has just ended, or is none of the ranks
@@ -108,7 +108,7 @@ class Case(harness.Case):
 
 class Hangs(Case):
     def resume(self, *arguments):
-        done = self.isoscale("run", "--resume", "run.h5", *arguments, ranks=3)
+        done = self.isoscale("run --resume run.h5", *arguments, ranks=3)
         return done, {point["index"]: point["status"] for point in self.points_in()}
 
     def test_two_resumes_get_past_a_point_that_always_hangs(self):
@@ -116,8 +116,8 @@ class Hangs(Case):
         self.write("e.toml",
                    "".join(f'[[experiment]]\nworkload = "{workload}"\nmax_ranks = {most}\n'
                            for workload, most in (("dp", 3), ("tp", 2), ("pp", 2))))
-        done = self.ended(4, "run", "e.toml", *POINTS[1:-1], *LIMITED, "--max-time", "0.3s",
-                          "--ranks", "2,3", "--inject", "stuck=2:spin", "--output", self.output,
+        done = self.ended(4, "run e.toml", *POINTS[1:-1], *LIMITED,
+                          "--max-time 0.3s --ranks 2,3 --inject stuck=2:spin --output", self.output,
                           ranks=3)
         run, hang = self.run_of(), self.hang_of()
         self.assertEqual([point["status"] for point in run["points"]], ["ok", "failed"])
@@ -131,18 +131,18 @@ class Hangs(Case):
             self.assertEqual((done.returncode, statuses), (1, past), done.stderr)
             self.assertIn("point 2 hung", done.stdout)
             self.assertNotIn("nothing is left", done.stdout)
-        done, statuses = self.resume("--retry", "hung")
+        done, statuses = self.resume("--retry hung")
         self.assertEqual((done.returncode, statuses), (4, past), done.stderr)
 
     def test_a_point_that_hung_without_rank_0_is_left_as_it_is(self):
-        launcher = self.launch(2, "--max-time", "3s", "--ranks", "2", workload="dp,tp,pp")
+        launcher = self.launch(2, "--max-time 3s --ranks 2", workload="dp,tp,pp")
         self.wait_for(launcher, "stopped by")
         time.sleep(harness.PATIENCE)
         os.kill(ranks_of(self.output)[0], signal.SIGSTOP)
         self.wait_for(launcher, "rank 0 never answered")
         self.assert_end(launcher, 4)
         self.assertEqual(len(self.points_in()), 1)
-        self.assertEqual(self.isoscale("run", "--resume", "run.h5", ranks=2).returncode, 1)
+        self.assertEqual(self.isoscale("run --resume run.h5", ranks=2).returncode, 1)
         points = self.points_in()
         self.assertEqual([point["status"] for point in points], ["ok", "failed", "ok"])
         # mpirun wakes a stopped rank to end it; it may then tell itself where it was.
@@ -151,8 +151,8 @@ class Hangs(Case):
     def test_a_rank_that_throws_ends_the_job_and_is_named(self):
         for victim, of_point, of_launch in [(1, 2, 3), (0, 1, 1)]:
             self.output = self.path("run.h5")
-            self.ended(4, *POINTS, "dp,tp", *LIMITED, "--max-time", "0.3s", "--ranks",
-                       str(of_point), "--inject", f"stuck={victim}:throw", "--force", "--output",
+            self.ended(4, *POINTS, "dp,tp", *LIMITED, "--max-time 0.3s --ranks",
+                       str(of_point), "--inject", f"stuck={victim}:throw", "--force --output",
                        self.output, ranks=of_launch)
             [point] = self.points_in()
             self.assertRegex(point["reason"], f"^hang: rank {victim} failed: .*injected")
@@ -164,7 +164,7 @@ class Hangs(Case):
         self.assert_end(launcher, 4, seconds=90)
 
     def test_a_stopped_rank_ends_the_job_and_is_named(self):
-        launcher = self.launch(3, "--max-time", "60s", "--ranks", "1,3")
+        launcher = self.launch(3, "--max-time 60s --ranks 1,3")
         self.wait_until_measuring(launcher, 3)
         os.kill(ranks_of(self.output)[1], signal.SIGSTOP)
         self.wait_for(launcher, "never answered")
@@ -173,7 +173,7 @@ class Hangs(Case):
         self.assertEqual(self.points_in()[-1]["status"], "failed")
 
     def test_without_a_timeout_it_waits(self):
-        launcher = self.launch(2, "--max-time", "12s", "--ranks", "2", limit=["--timeout", "0s"])
+        launcher = self.launch(2, "--max-time 12s --ranks 2", limit=["--timeout", "0s"])
         self.wait_until_measuring(launcher, 2)
         stopped = ranks_of(self.output)[1]
         os.kill(stopped, signal.SIGSTOP)
@@ -197,7 +197,7 @@ class Random(Case):
 
     def one(self, how, ranks, victim, draw):
         inject = [] if how == "stop" else ["--inject", f"stuck={victim}:{how}"]
-        launcher = self.launch(ranks, "--max-time", "60s", "--ranks", str(ranks), *inject)
+        launcher = self.launch(ranks, "--max-time 60s --ranks", str(ranks), *inject)
         if how == "stop":
             self.wait_until_measuring(launcher, ranks)
             time.sleep(draw.uniform(0, 1))
@@ -223,15 +223,15 @@ class Signals(Case):
     def test_sigterm_and_sigint_end_it_at_once(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             with self.subTest(signal=number):
-                launcher = self.launch(2, "--max-time", "30s", "--ranks", "2", "--force")
+                launcher = self.launch(2, "--max-time 30s --ranks 2 --force")
                 self.wait_until_measuring(launcher, 2)
                 self.end_at_once(list(ranks_of(self.output).values()), number)
                 said = self.assert_end(launcher, 128 + number)
-                # Before the first point has ended there is no file to go on with, and none is promised.
+                # Before the first point has ended there is no file to go on with.
                 self.assertEqual("--resume" in said, os.path.exists(self.output))
 
     def test_sigterm_ends_it_where_nobody_reads_standard_error(self):
-        launcher = self.launch(1, "--max-time", "60s", "--ranks", "1", mpiexec=False)
+        launcher = self.launch(1, "--max-time 60s --ranks 1", mpiexec=False)
         self.wait_until_measuring(launcher, 1)
         # Another way into the same pipe: one that does not wait, where the program's own does.
         pipe = os.open(f"/proc/self/fd/{launcher.stderr.fileno()}", os.O_WRONLY | os.O_NONBLOCK)
@@ -245,7 +245,7 @@ class Signals(Case):
         self.assertLess(time.monotonic() - begin, 0.5 * harness.PATIENCE)
 
     def test_sigterm_ends_a_job_that_does_not_start(self):
-        launcher = self.launch(2, "--max-time", "1s", limit=["--timeout", "0s"], by=ALONE)
+        launcher = self.launch(2, "--max-time 1s", limit=["--timeout", "0s"], by=ALONE)
         while not (processes := list(ranks_of(self.output).values())):
             self.assertIsNone(launcher.poll())
             time.sleep(0.05)
@@ -254,7 +254,7 @@ class Signals(Case):
         self.assert_end(launcher, 128 + signal.SIGTERM, seconds=90)
 
     def test_sigusr1_finishes_the_point(self):
-        launcher = self.launch(2, "--max-time", f"{5 * harness.PATIENCE}s", "--ranks", "1,2")
+        launcher = self.launch(2, "--max-time", f"{5 * harness.PATIENCE}s", "--ranks 1,2")
         self.wait_until_measuring(launcher, 2)
         os.kill(ranks_of(self.output)[0], signal.SIGUSR1)
         said = self.assert_end(launcher, 0, seconds=120)
@@ -262,5 +262,5 @@ class Signals(Case):
         points = self.points_in()
         self.assertEqual(sorted((p["status"], p["reason"] or "") for p in points)[1],
                          ("skipped", "signal"))
-        self.run_ok("run", "--resume", "run.h5", ranks=2)
+        self.run_ok("run --resume run.h5", ranks=2)
         self.assertEqual({p["status"] for p in self.points_in()}, {"ok"})

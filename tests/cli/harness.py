@@ -29,8 +29,7 @@ PATIENCE = float(os.environ.get("ISOSCALE_PATIENCE", "1"))
 #: Small steps: of most runs it matters that they were measured, not what.
 LITTLE = ["--set", "batch=8"]
 #: Of a calibration.
-FEW_CASES = ["--set", "sizes=8..4MiB*8", "--set", "rotate=1MiB", "--set",
-             "shapes=64x64x64,256x256x256"]
+FEW_CASES = ["--set sizes=8..4MiB*8 --set rotate=1MiB --set shapes=64x64x64,256x256x256"]
 #: Preloaded, it makes calls fail (tests/fault).
 FAILING_CALLS = os.environ.get("ISOSCALE_FAILING_CALLS", "")
 needs_failing_calls = unittest.skipUnless(FAILING_CALLS,
@@ -44,6 +43,13 @@ def clean_environment(**extra):
     kept = {name: value for name, value in os.environ.items()
             if name.startswith("OMPI_ALLOW") or not name.startswith((*LAUNCHER_NAMES, "COLUMNS"))}
     return {**kept, **extra}
+
+
+def words_of(arguments):
+    """The words of a command: a text with blanks is taken apart as a shell does, a list is not."""
+    return [word for text in arguments
+            for word in (text if isinstance(text, list) else
+                         shlex.split(text) if " " in text else [text])]
 
 
 class Case(unittest.TestCase):
@@ -71,12 +77,15 @@ class Case(unittest.TestCase):
         """Puts a made run with something in every field there."""
         subprocess.run([os.environ["ISOSCALE_SAMPLE"], self.path(name)], check=True)
 
+    def command(self, arguments, ranks, by):
+        launcher = [] if ranks is None else [*MPIEXEC, str(ranks)]
+        return [*launcher, *by, self.program, *words_of(arguments)]
+
     def started(self, *arguments, ranks=None, by=(), **streams):
         """A launch beside the test, killed at its end; `by` stands before the program."""
-        launcher = [] if ranks is None else [*MPIEXEC, str(ranks)]
         how = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, **streams}
-        process = subprocess.Popen([*launcher, *by, self.program, *arguments], cwd=self.dir,
-                                   text=True, env=clean_environment(), **how)
+        process = subprocess.Popen(self.command(arguments, ranks, by), cwd=self.dir, text=True,
+                                   env=clean_environment(), **how)
         for stream in (process.stdout, process.stderr):
             if stream:
                 self.addCleanup(stream.close)
@@ -102,11 +111,9 @@ class Case(unittest.TestCase):
 
     def isoscale(self, *arguments, ranks=None, by=(), **environment):
         """Runs the program, under mpiexec when ranks are given; returns the finished process."""
-        command = [*by, self.program, *arguments]
-        if ranks is not None:
-            command = [*MPIEXEC, str(ranks), *command]
-        return subprocess.run(command, cwd=self.dir, env=clean_environment(**environment),
-                              capture_output=True, text=True, timeout=400 * PATIENCE, check=False)
+        return subprocess.run(self.command(arguments, ranks, by), cwd=self.dir,
+                              env=clean_environment(**environment), capture_output=True, text=True,
+                              timeout=400 * PATIENCE, check=False)
 
     def ended(self, code, *arguments, **how):
         """The finished process, which has this exit code."""
@@ -118,7 +125,7 @@ class Case(unittest.TestCase):
         return self.ended(0, *arguments, **how)
 
     def with_failing_calls(self, rank, **variables):
-        """Returns the words before the program (and after its launcher) that make its calls fail."""
+        """Returns the words before the program, after its launcher, that make its calls fail."""
         told = {"LD_PRELOAD": FAILING_CALLS, "ISOSCALE_FAIL_RANK": rank,
                 "ISOSCALE_FAIL_COUNTS": self.path("counts"), **variables}
         return ["env", *(f"{name}={value}" for name, value in told.items())]

@@ -52,9 +52,8 @@ class Formats(harness.Case):
         for file in self.hostile:
             name = os.path.basename(file)
             how = ["--detail"] if form == "detail" else ["--format", form]
-            done = subprocess.run([self.program, "report", name, *how],
-                                  cwd=os.path.dirname(file), capture_output=True,
-                                  timeout=120 * harness.PATIENCE, check=False)
+            done = subprocess.run([self.program, "report", name, *how], cwd=os.path.dirname(file),
+                                  capture_output=True, timeout=120 * harness.PATIENCE, check=False)
             self.assertEqual(done.returncode, 0, (name, done.stderr[-2000:]))
             self.assertIsNone(unsafe(done.stderr.decode()), name)
             yield name, done.stdout.decode()

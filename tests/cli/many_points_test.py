@@ -33,11 +33,9 @@ class Communicators(Case):
     def left_over(self, points):
         """How many communicators a launch of so many points made and did not free."""
         self.write_experiments(points)
-        self.run_ok("run", "many.toml", "--output", "run.h5", "--force", ranks=2,
-                    by=self.with_failing_calls(1))
+        self.run_ok("run many.toml --output run.h5 --force", ranks=2, by=self.with_failing_calls(1))
         calls = self.counted_calls()
-        made = sum(calls.get(call, 0) for call in
-                   ("MPI_Comm_dup", "MPI_Comm_split", "MPI_Comm_split_type"))
+        made = sum(calls.get(f"MPI_Comm_{call}", 0) for call in ("dup", "split", "split_type"))
         self.assertGreater(made, points)
         return made - calls["MPI_Comm_free"]
 
@@ -52,7 +50,7 @@ class Many(Case):
         output = self.path("run.h5")
         log = self.path("log")
         with open(log, "wb") as errors:
-            launcher = self.started("run", "many.toml", "--output", output, ranks=2, stderr=errors)
+            launcher = self.started("run many.toml --output", output, ranks=2, stderr=errors)
         seen = []  # (points done, by rank what it holds)
         while launcher.poll() is None:
             time.sleep(0.5)

@@ -8,114 +8,113 @@ import re
 import harness
 
 QUICK = ["--max-time", "0.2s"]
+#: Commands, and what the one message of each must hold.
+CASES = """
+run --nonsense | --nonsense
+run --workload hybird | hybird | did you mean 'hybrid'
+run --model gpt-1.3 | gpt-1.3 | gpt-1.3b
+run --model missing.toml | missing.toml
+run --dtype f31 | f31 | f32
+run --mesh xp=2 | xp | tp
+run --mesh dp=0 | dp
+run --set bukcet=1MiB --workload dp | bukcet | bucket
+run --set bucket=64M --workload dp | 64M
+run --set schedule=zb --workload pp | zb | gpipe | 1f1b
+run --ranks 0 | --ranks
+run --ranks 1,1 | --ranks
+run --max-time soon | soon
+run --precision -1% | --precision
+run --suite fastest | fastest | quick
+run --device host --graph | --graph | only on a GPU
+run --device host --share-gpu | --share-gpu | only on a GPU
+run --device host --gpu-bind 1,0 | --gpu-bind | only on a GPU
+run --device host --gemm-algorithms old.h5 | --gemm-algorithms | host
+run --gpu-bind first | --gpu-bind | 'first' | index
+run --dtype bf16 --device host | bf16 | f64, f32
+run --model gpt-175b --workload dp | gpt-175b | TiB | free
+run --workload dp --set batch=25 --set microbatch=8 | batch=25 | 24 and 32
+run --workload dp --mesh tp=2 | tp
+run --workload collectives --set op=all_reduc | 'all_reduc' | did you mean 'all_reduce'
+run --workload collectives --set sizes=64..8 | large to small
+run --workload collectives --set sizes=1TiB | 1099511627776 | at most
+run --workload collectives --dtype f64 --set sizes=31GiB | GiB | free | smaller sizes
+run --workload collectives --set axis=up | 'up' | world
+run --workload collectives --set root=1 | root=1 | 1 rank
+run --workload collectives --device host --set types=bf16 | types=bf16 | host
+run --workload gemm --set shapes=64x64 | 64x64 | MxNxK
+run --workload gemm --set shapes=cubes | 'cubes' | powers
+run --workload overlap --set sizes=64M | 64M
+run --workload memory --set sizes=0 | 0 bytes
+run --device host --workload memory --set sizes=2 | sizes
+run --device host --workload memory --set sizes=1MB..2 | sizes
+run --device host --workload memory --set numa=some | numa
+run --device host --workload memory --set numa=0,777 | NUMA node 777
+run --device host --workload memory --set kinds=l2 | kinds
+run --workload infer --set batch=1,none | batch | none
+run --workload infer --mesh cp=2 | cp
+run --device host --workload infer --dtype fp8 | fp8
+run --workload serve --set rate=often | rate | often | search
+run --workload serve --set burst=4 | burst=4 | arrivals=bursty
+run --workload serve --set slo=-1 | slo
+run --workload serve --set dispatch=random | dispatch | round-robin
+run --workload serve --mesh cp=2 | cp
+run --device host --workload serve --dtype fp8 | fp8
+run --workload tiles --set image=big | image = 'big' | 256x512
+run --workload tiles --set boundary=open | periodic|fixed
+run --workload hybrid --device host --set transport=nccl,smoke | smoke
+run --workload algorithms --device host | algorithms | cuda | host
+run --workload p2p | p2p needs 2 ranks
+run --workload p2p --set pairs=sample:0 | sample:0 | sample:K
+run --workload p2p --set pairs=al | 'al' | isolated
+run --workload p2p --set kinds=latency,bandwith | bandwith | did you mean 'bandwidth'
+run --workload p2p --set kinds=latency,latency | twice
+run --workload p2p --set size=4M | size | 4M
+run --workload p2p --set size=0 | size
+run --workload p2p --set size=1TB | size | too large
+run --workload p2p --set timeout=0s | timeout
+run --workload p2p --set expect=fast | expect | fast
+run --workload p2p --set renew=0 | renew | too small
+run --output /nonexistent/x.h5 | /nonexistent | does not exist
+run nothing.toml | nothing.toml
+measure | measure
+report | report
+report nothing.h5 | nothing.h5 | no such file
+list options dpp | dpp | dp
+check --ranks 2 | --ranks
+check --device host --allow devise | devise | device
+"""
+#: On two ranks.
+CASES_OF_TWO_RANKS = """
+run --nonsense | --nonsense
+run --workload dp --ranks 3 | only 2
+run --workload tp --mesh tp=3 | tp=3
+run --workload p2p --set size=1 | all_to_all
+run --workload hybrid --mesh pp=2 --model odd.toml | pp=2 | layers
+run --workload tiles --ranks 2 --set image=3 | rows of the image | cp=2
+run --workload tiles --ranks 2 --set image=2 --set kernel=5 | 2 rows over cp=2 | 4 rows or more
+run --workload tiles --ranks 2 --mesh pp=2 | does not use pp | dp+tp+cp
+run --output /nonexistent/x.h5 | /nonexistent
+run --workload dp --inject slow-rank=7:2 | --inject | rank 7 does not exist
+"""
 
 
 class Usage(harness.Case):
     """What cannot be meant, or cannot be done here."""
 
-    CASES = [
-        (["run", "--nonsense"], ["--nonsense"]),
-        (["run", "--workload", "hybird"], ["hybird", "did you mean 'hybrid'"]),
-        (["run", "--model", "gpt-1.3"], ["gpt-1.3", "gpt-1.3b"]),
-        (["run", "--model", "missing.toml"], ["missing.toml"]),
-        (["run", "--dtype", "f31"], ["f31", "f32"]),
-        (["run", "--mesh", "xp=2"], ["xp", "tp"]),
-        (["run", "--mesh", "dp=0"], ["dp"]),
-        (["run", "--set", "bukcet=1MiB", "--workload", "dp"], ["bukcet", "bucket"]),
-        (["run", "--set", "bucket=64M", "--workload", "dp"], ["64M"]),
-        (["run", "--set", "schedule=zb", "--workload", "pp"], ["zb", "gpipe", "1f1b"]),
-        (["run", "--ranks", "0"], ["--ranks"]),
-        (["run", "--ranks", "1,1"], ["--ranks"]),
-        (["run", "--max-time", "soon"], ["soon"]),
-        (["run", "--precision", "-1%"], ["--precision"]),
-        (["run", "--suite", "fastest"], ["fastest", "quick"]),
-        (["run", "--device", "host", "--graph"], ["--graph", "only on a GPU"]),
-        (["run", "--device", "host", "--share-gpu"], ["--share-gpu", "only on a GPU"]),
-        (["run", "--device", "host", "--gpu-bind", "1,0"], ["--gpu-bind", "only on a GPU"]),
-        (["run", "--device", "host", "--gemm-algorithms", "old.h5"], ["--gemm-algorithms", "host"]),
-        (["run", "--gpu-bind", "first"], ["--gpu-bind", "'first'", "index"]),
-        (["run", "--dtype", "bf16", "--device", "host"], ["bf16", "f64, f32"]),
-        (["run", "--model", "gpt-175b", "--workload", "dp"], ["gpt-175b", "TiB", "free"]),
-        (["run", "--workload", "dp", "--set", "batch=25", "--set", "microbatch=8"],
-         ["batch=25", "24 and 32"]),
-        (["run", "--workload", "dp", "--mesh", "tp=2"], ["tp"]),
-        (["run", "--workload", "collectives", "--set", "op=all_reduc"],
-         ["'all_reduc'", "did you mean 'all_reduce'"]),
-        (["run", "--workload", "collectives", "--set", "sizes=64..8"], ["large to small"]),
-        (["run", "--workload", "collectives", "--set", "sizes=1TiB"], ["1099511627776", "at most"]),
-        (["run", "--workload", "collectives", "--dtype", "f64", "--set", "sizes=31GiB"],
-         ["GiB", "free", "smaller sizes"]),
-        (["run", "--workload", "collectives", "--set", "axis=up"], ["'up'", "world"]),
-        (["run", "--workload", "collectives", "--set", "root=1"], ["root=1", "1 rank"]),
-        (["run", "--workload", "collectives", "--device", "host", "--set", "types=bf16"],
-         ["types=bf16", "host"]),
-        (["run", "--workload", "gemm", "--set", "shapes=64x64"], ["64x64", "MxNxK"]),
-        (["run", "--workload", "gemm", "--set", "shapes=cubes"], ["'cubes'", "powers"]),
-        (["run", "--workload", "overlap", "--set", "sizes=64M"], ["64M"]),
-        (["run", "--workload", "memory", "--set", "sizes=0"], ["0 bytes"]),
-        (["run", "--device", "host", "--workload", "memory", "--set", "sizes=2"], ["sizes"]),
-        (["run", "--device", "host", "--workload", "memory", "--set", "sizes=1MB..2"], ["sizes"]),
-        (["run", "--device", "host", "--workload", "memory", "--set", "numa=some"], ["numa"]),
-        (["run", "--device", "host", "--workload", "memory", "--set", "numa=0,777"],
-         ["NUMA node 777"]),
-        (["run", "--device", "host", "--workload", "memory", "--set", "kinds=l2"], ["kinds"]),
-        (["run", "--workload", "infer", "--set", "batch=1,none"], ["batch", "none"]),
-        (["run", "--workload", "infer", "--mesh", "cp=2"], ["cp"]),
-        (["run", "--device", "host", "--workload", "infer", "--dtype", "fp8"], ["fp8"]),
-        (["run", "--workload", "serve", "--set", "rate=often"], ["rate", "often", "search"]),
-        (["run", "--workload", "serve", "--set", "burst=4"], ["burst=4", "arrivals=bursty"]),
-        (["run", "--workload", "serve", "--set", "slo=-1"], ["slo"]),
-        (["run", "--workload", "serve", "--set", "dispatch=random"], ["dispatch", "round-robin"]),
-        (["run", "--workload", "serve", "--mesh", "cp=2"], ["cp"]),
-        (["run", "--device", "host", "--workload", "serve", "--dtype", "fp8"], ["fp8"]),
-        (["run", "--workload", "tiles", "--set", "image=big"], ["image = 'big'", "256x512"]),
-        (["run", "--workload", "tiles", "--set", "boundary=open"], ["periodic|fixed"]),
-        (["run", "--workload", "algorithms", "--device", "host"], ["algorithms", "cuda", "host"]),
-        (["run", "--workload", "p2p"], ["p2p needs 2 ranks"]),
-        (["run", "--workload", "p2p", "--set", "pairs=sample:0"], ["sample:0", "sample:K"]),
-        (["run", "--workload", "p2p", "--set", "pairs=al"], ["'al'", "isolated"]),
-        (["run", "--workload", "p2p", "--set", "kinds=latency,bandwith"],
-         ["bandwith", "did you mean 'bandwidth'"]),
-        (["run", "--workload", "p2p", "--set", "kinds=latency,latency"], ["twice"]),
-        (["run", "--workload", "p2p", "--set", "size=4M"], ["size", "4M"]),
-        (["run", "--workload", "p2p", "--set", "size=0"], ["size"]),
-        (["run", "--workload", "p2p", "--set", "size=1TB"], ["size", "too large"]),
-        (["run", "--workload", "p2p", "--set", "timeout=0s"], ["timeout"]),
-        (["run", "--workload", "p2p", "--set", "expect=fast"], ["expect", "fast"]),
-        (["run", "--workload", "p2p", "--set", "renew=0"], ["renew", "too small"]),
-        (["run", "--output", "/nonexistent/x.h5"], ["/nonexistent", "does not exist"]),
-        (["run", "nothing.toml"], ["nothing.toml"]),
-        (["measure"], ["measure"]),
-        (["report"], ["report"]),
-        (["report", "nothing.h5"], ["nothing.h5", "no such file"]),
-        (["list", "options", "dpp"], ["dpp", "dp"]),
-    ]
+    def check(self, table, **how):
+        before = self.files()
+        for command, *needles in (line.split(" | ") for line in table.strip().splitlines()):
+            with self.subTest(command=command):
+                self.assert_refused(self.isoscale(command, **how), *needles)
+                self.assertEqual(self.files(), before)
 
     def test_each_is_one_message(self):
-        for arguments, needles in self.CASES:
-            with self.subTest(arguments=arguments):
-                self.assert_refused(self.isoscale(*arguments), *needles)
-                self.assertEqual(self.files(), [])
+        self.check(CASES)
 
     def test_one_rank_speaks_for_all(self):
         self.write("odd.toml",
                    "hidden = 32\nheads = 4\nlayers = 3\nsequence = 8\nvocabulary = 64\n")
-        tiles = ["run", "--workload", "tiles", "--ranks", "2"]
-        for arguments, *needles in [
-                (["run", "--nonsense"], "--nonsense"),
-                (["run", "--workload", "dp", "--ranks", "3"], "only 2"),
-                (["run", "--workload", "tp", "--mesh", "tp=3"], "tp=3"),
-                (["run", "--workload", "p2p", "--set", "size=1"], "all_to_all"),
-                (["run", "--workload", "hybrid", "--mesh", "pp=2", "--model", "odd.toml"], "pp=2",
-                 "layers"),
-                ([*tiles, "--set", "image=3"], "rows of the image", "cp=2"),
-                ([*tiles, "--set", "image=2", "--set", "kernel=5"], "2 rows over cp=2",
-                 "image of 4 rows or more"),
-                ([*tiles, "--mesh", "pp=2"], "does not use pp", "dp+tp+cp"),
-                (["run", "--output", "/nonexistent/x.h5"], "/nonexistent")]:
-            with self.subTest(arguments=arguments):
-                self.assert_refused(self.isoscale(*arguments, ranks=2), *needles)
-                self.assertEqual(self.files(), ["odd.toml"])
+        self.check(CASES_OF_TWO_RANKS, ranks=2)
 
 
 class Output(harness.Case):
@@ -123,62 +122,49 @@ class Output(harness.Case):
 
     def test_an_existing_file_is_kept_without_force(self):
         self.write("run.h5", "precious")
-        self.assert_refused(self.isoscale("run", *QUICK, "--output", "run.h5"), "run.h5", "--force")
+        self.assert_refused(self.isoscale("run", *QUICK, "--output run.h5"), "run.h5", "--force")
         self.assertEqual(self.read("run.h5"), "precious")
-        self.run_ok("run", "--workload", "dp", *QUICK, "--output", "run.h5", "--force")
-        self.run_ok("report", "run.h5")
+        self.run_ok("run --workload dp", *QUICK, "--output run.h5 --force")
+        self.run_ok("report run.h5")
 
     def test_a_directory_as_output(self):
         os.mkdir(self.path("run.h5"))
-        self.assert_refused(self.isoscale("run", *QUICK, "--output", "run.h5", "--force"), "run.h5")
+        self.assert_refused(self.isoscale("run", *QUICK, "--output run.h5 --force"), "run.h5")
 
     def test_dry_run_writes_nothing(self):
-        done = self.run_ok("run", "--dry-run", "--workload", "hybrid", "--model", "tiny", ranks=4)
+        done = self.run_ok("run --dry-run --workload hybrid --model tiny", ranks=4)
         self.assertEqual(self.files(), [])
         for word in ("hybrid", "GFLOP", "MiB", "dp=2,tp=2", "3 times", "tp intra-node", "nodes",
                      " in all"):
             self.assertIn(word, done.stdout)
 
     def test_a_plan_for_more_ranks_than_were_started(self):
-        done = self.run_ok("run", "--dry-run", "--workload", "hybrid", "--model", "gpt-13b",
-                           "--ranks", "32", "--mesh", "tp=8,pp=4", "--device", "host")
+        done = self.run_ok("run --dry-run --workload hybrid --model gpt-13b --ranks 32 --mesh "
+                           "tp=8,pp=4 --device host")
         self.assertIn("tp=8,pp=4", done.stdout)
         self.assertIn("1 of 32 ranks were started", done.stdout)
         self.assertRegex(done.stdout, r"gpt-13b +32 +\? tp=8,pp=4")
         self.assertNotIn("intra-node", done.stdout)
-        done = self.run_ok("run", "--dry-run", "--device", "cuda", "--workload", "hybrid",
-                           "--model",
-                           "gpt-13b", "--ranks", "32", "--mesh", "tp=8,pp=4", "--ranks-per-node",
-                           "8")
+        done = self.run_ok("run --dry-run --device cuda --workload hybrid --model gpt-13b --ranks "
+                           "32 --mesh tp=8,pp=4 --ranks-per-node 8")
         self.assertRegex(done.stdout, r"gpt-13b +32 +4 tp=8,pp=4.*tp intra-node, pp inter-node")
         self.assertEqual(self.files(), [])
 
-    def loop_of(self, *options):
-        """Of the one point of a dry run: its loop in seconds, and all of the text."""
-        done = self.run_ok("run", "--dry-run", "--workload", "hybrid", *options)
-        at = re.search(r"^ +1  hybrid.*? (?:dp|tp|pp)=\S+ +([\d.]+) (ms|s|min|h) ", done.stdout,
-                       re.M)
-        scale = {"ms": 1e-3, "s": 1, "min": 60, "h": 3600}
-        return float(at.group(1)) * scale[at.group(2)], done.stdout
-
     def test_a_plan_that_a_data_sheet_prices(self):
-        point = ("--model", "gpt-13b", "--ranks", "32", "--mesh", "tp=8,pp=4")
-        priced, text = self.loop_of(*point, "--dtype", "bf16", "--on", "h100-ndr")
-        self.assertLess(priced, 200)
-        self.assertRegex(text.splitlines()[0], r"H100 SXM.*8 ranks a node")
-        self.assertRegex(text, r"gpt-13b +32 +4 tp=8,pp=4.*tp intra-node, pp inter-node")
+        plan = "run --dry-run --workload hybrid --model gpt-13b --ranks 32 --mesh tp=8,pp=4"
+        priced = self.run_ok(plan, "--dtype bf16 --on h100-ndr").stdout
+        self.assertRegex(priced.splitlines()[0], r"H100 SXM.*8 ranks a node")
+        self.assertRegex(priced, r"gpt-13b +32 +4 tp=8,pp=4.*tp intra-node, pp inter-node")
         # The same sheet is assumed for a type, and for a size, that a host does not have.
-        assumed, text = self.loop_of(*point, "--dtype", "bf16")
-        self.assertEqual(assumed, priced)
-        self.assertIn("--on", text.splitlines()[0])
-        self.assertLess(self.loop_of("--model", "gpt-175b", "--ranks", "1024",
-                                     "--mesh", "tp=8,pp=8,dp=16")[0], 3600)
-        text = self.run_ok("run", "--dry-run", "--workload", "hybrid", *point, "--device",
-                           "host").stdout
+        assumed = self.run_ok(plan, "--dtype bf16").stdout
+        self.assertIn("--on", assumed.splitlines()[0])
+        loops = [re.search(r"tp=8,pp=4 +([\d.]+ \w+) ", text)[1] for text in (priced, assumed)]
+        self.assertEqual(loops[0], loops[1])
+        text = self.run_ok(plan, "--device host").stdout
         self.assertIn("host device", text.splitlines()[0])
         self.assertRegex(text, r"does not fit: [\d.]+ GiB of [\d.]+ GiB")
-        self.assert_refused(self.isoscale("run", "--dry-run", "--on", "h100-nrd"), "h100-ndr")
-        self.assert_refused(self.isoscale("run", "--on", "h100-ndr"), "--dry-run")
+        self.assert_refused(self.isoscale("run --dry-run --on h100-nrd"), "h100-ndr")
+        self.assert_refused(self.isoscale("run --on h100-ndr"), "--dry-run")
         self.assertEqual(self.files(), [])
 
 
@@ -186,7 +172,7 @@ class Singletons(harness.Case):
     """Processes that a launcher started without wiring must not each measure themselves."""
 
     def stopped(self, needle, **environment):
-        done = self.isoscale("run", "--workload", "dp", *QUICK, "--output", "x.h5", **environment)
+        done = self.isoscale("run --workload dp", *QUICK, "--output x.h5", **environment)
         self.assert_refused(done, needle)
         self.assertEqual(self.files(), [])
 
@@ -195,9 +181,9 @@ class Singletons(harness.Case):
         self.stopped("SLURM", SLURM_STEP_NUM_TASKS="2", SLURM_PROCID="0")
 
     def test_only_the_first_speaks(self):
-        done = self.ended(2, "run", "--workload", "dp", *QUICK, SLURM_PROCID="3")
+        done = self.ended(2, "run --workload dp", *QUICK, SLURM_PROCID="3")
         self.assertNotIn("isoscale:", done.stderr)
 
     def test_one_process_that_was_meant_is_not_stopped(self):
-        self.run_ok("run", "--workload", "dp", *QUICK, "--output", "x.h5", "--quiet", PMI_SIZE="1",
+        self.run_ok("run --workload dp", *QUICK, "--output x.h5 --quiet", PMI_SIZE="1",
                     SLURM_STEP_NUM_TASKS="4")

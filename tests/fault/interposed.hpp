@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <optional>
+#include <tuple>
 #include <type_traits>
 
 /// The functions of the seam are made of these parts.
@@ -91,28 +92,53 @@ auto file_release(const char* name, const void* address, Arguments... arguments)
   return none<decltype(Function(arguments...))>();
 }
 
+/// The type of a function, taken apart.
+template <class R, class... A>
+struct Signature {
+  using Result = R;
+  template <std::size_t i>
+  using Argument = std::tuple_element_t<i, std::tuple<A...>>;
+};
+/// Only its type is asked for.
+template <class R, class... A>
+Signature<R, A...> signature_of(R (*function)(A...));
+
 }  // namespace isoscale::fault
 
-/// SEAM_n(CALL, RESULT, NAME, TYPE...) defines the function NAME of n parameters by a macro CALL.
-#define SEAM_0(CALL, RESULT, NAME) \
-  RESULT NAME() { return CALL(NAME); }
-#define SEAM_1(CALL, RESULT, NAME, A) \
-  RESULT NAME(A a) { return CALL(NAME, a); }
-#define SEAM_2(CALL, RESULT, NAME, A, B) \
-  RESULT NAME(A a, B b) { return CALL(NAME, a, b); }
-#define SEAM_3(CALL, RESULT, NAME, A, B, C) \
-  RESULT NAME(A a, B b, C c) { return CALL(NAME, a, b, c); }
-#define SEAM_4(CALL, RESULT, NAME, A, B, C, D) \
-  RESULT NAME(A a, B b, C c, D d) { return CALL(NAME, a, b, c, d); }
-#define SEAM_5(CALL, RESULT, NAME, A, B, C, D, E) \
-  RESULT NAME(A a, B b, C c, D d, E e) { return CALL(NAME, a, b, c, d, e); }
-#define SEAM_6(CALL, RESULT, NAME, A, B, C, D, E, F) \
-  RESULT NAME(A a, B b, C c, D d, E e, F f) { return CALL(NAME, a, b, c, d, e, f); }
-#define SEAM_7(CALL, RESULT, NAME, A, B, C, D, E, F, G) \
-  RESULT NAME(A a, B b, C c, D d, E e, F f, G g) { return CALL(NAME, a, b, c, d, e, f, g); }
-#define SEAM_8(CALL, RESULT, NAME, A, B, C, D, E, F, G, H) \
-  RESULT NAME(A a, B b, C c, D d, E e, F f, G g, H h) { return CALL(NAME, a, b, c, d, e, f, g, h); }
-#define SEAM_9(CALL, RESULT, NAME, A, B, C, D, E, F, G, H, I) \
-  RESULT NAME(A a, B b, C c, D d, E e, F f, G g, H h, I i) {  \
-    return CALL(NAME, a, b, c, d, e, f, g, h, i);             \
+/// SEAM_n(CALL, NAME) defines the function NAME, which has n parameters, by a macro CALL.
+#define SEAM_TYPE(NAME, I) decltype(isoscale::fault::signature_of(NAME))::Argument<I>
+#define SEAM(CALL, NAME, PARAMETERS, ...)                                        \
+  decltype(isoscale::fault::signature_of(NAME))::Result NAME(PARAMETERS(NAME)) { \
+    return CALL(NAME __VA_OPT__(, ) __VA_ARGS__);                                \
   }
+#define SEAM_PARAMETERS_0(NAME)
+#define SEAM_PARAMETERS_1(NAME) SEAM_TYPE(NAME, 0) a
+#define SEAM_PARAMETERS_2(NAME) SEAM_PARAMETERS_1(NAME), SEAM_TYPE(NAME, 1) b
+#define SEAM_PARAMETERS_3(NAME) SEAM_PARAMETERS_2(NAME), SEAM_TYPE(NAME, 2) c
+#define SEAM_PARAMETERS_4(NAME) SEAM_PARAMETERS_3(NAME), SEAM_TYPE(NAME, 3) d
+#define SEAM_PARAMETERS_5(NAME) SEAM_PARAMETERS_4(NAME), SEAM_TYPE(NAME, 4) e
+#define SEAM_PARAMETERS_6(NAME) SEAM_PARAMETERS_5(NAME), SEAM_TYPE(NAME, 5) f
+#define SEAM_PARAMETERS_7(NAME) SEAM_PARAMETERS_6(NAME), SEAM_TYPE(NAME, 6) g
+#define SEAM_PARAMETERS_8(NAME) SEAM_PARAMETERS_7(NAME), SEAM_TYPE(NAME, 7) h
+#define SEAM_PARAMETERS_9(NAME) SEAM_PARAMETERS_8(NAME), SEAM_TYPE(NAME, 8) i
+#define SEAM_0(CALL, NAME) SEAM(CALL, NAME, SEAM_PARAMETERS_0)
+#define SEAM_1(CALL, NAME) SEAM(CALL, NAME, SEAM_PARAMETERS_1, a)
+#define SEAM_2(CALL, NAME) SEAM(CALL, NAME, SEAM_PARAMETERS_2, a, b)
+#define SEAM_3(CALL, NAME) SEAM(CALL, NAME, SEAM_PARAMETERS_3, a, b, c)
+#define SEAM_4(CALL, NAME) SEAM(CALL, NAME, SEAM_PARAMETERS_4, a, b, c, d)
+#define SEAM_5(CALL, NAME) SEAM(CALL, NAME, SEAM_PARAMETERS_5, a, b, c, d, e)
+#define SEAM_6(CALL, NAME) SEAM(CALL, NAME, SEAM_PARAMETERS_6, a, b, c, d, e, f)
+#define SEAM_7(CALL, NAME) SEAM(CALL, NAME, SEAM_PARAMETERS_7, a, b, c, d, e, f, g)
+#define SEAM_8(CALL, NAME) SEAM(CALL, NAME, SEAM_PARAMETERS_8, a, b, c, d, e, f, g, h)
+#define SEAM_9(CALL, NAME) SEAM(CALL, NAME, SEAM_PARAMETERS_9, a, b, c, d, e, f, g, h, i)
+
+/// SEAMS(n, CALL, NAME...) defines all of these functions.
+#define SEAMS(N, CALL, ...) SEAM_EXPAND(SEAM_FIRST(SEAM_##N, CALL, __VA_ARGS__))
+#define SEAM_FIRST(SEAM, CALL, NAME, ...) \
+  SEAM(CALL, NAME) __VA_OPT__(SEAM_OTHERS SEAM_PARENTHESES(SEAM, CALL, __VA_ARGS__))
+#define SEAM_OTHERS() SEAM_FIRST
+#define SEAM_PARENTHESES ()
+#define SEAM_EXPAND(...) SEAM_EXPAND_3(SEAM_EXPAND_3(SEAM_EXPAND_3(__VA_ARGS__)))
+#define SEAM_EXPAND_3(...) SEAM_EXPAND_2(SEAM_EXPAND_2(SEAM_EXPAND_2(__VA_ARGS__)))
+#define SEAM_EXPAND_2(...) SEAM_EXPAND_1(SEAM_EXPAND_1(SEAM_EXPAND_1(__VA_ARGS__)))
+#define SEAM_EXPAND_1(...) __VA_ARGS__

@@ -12,6 +12,7 @@
 namespace isoscale::runner {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -31,8 +32,8 @@ TEST(StuckRanksFaults, AMessageThatCannotBeSentIsNoAnswer) {
   fault::stop();
   if (world.rank() == mute) {
     EXPECT_THAT(testing::internal::GetCapturedStderr(),
-                HasSubstr("isoscale: rank 0 cannot be asked what it is at: MPI call failed in"));
-    EXPECT_EQ(found.sentence, "no rank of the first few answered");
+                AllOf(HasSubstr("rank 0 cannot be asked"), HasSubstr("MPI call failed")));
+    EXPECT_THAT(found.sentence, HasSubstr("first few answered"));
   } else {
     EXPECT_THAT(found.sentence, HasSubstr("rank " + std::to_string(mute) + " never answered"));
   }

@@ -17,8 +17,6 @@
 #include <string>
 #include <vector>
 
-#include "base/forked_work.hpp"
-#include "tests/fuzz/fork_pool.hpp"
 #include "tests/fuzz/mutation.hpp"
 #include "tests/fuzz/target.hpp"
 

@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 //
-// mutate_runs [--mutants N] [--seed S] [--program ISOSCALE]   damages run files, reports each, and
-//                                                             fails where a report does anything
-//                                                             but print or refuse
-// mutate_runs --seed S --only ITEM --into FOLDER              writes one of the mutants and reports
-// it
+// mutate_runs [--mutants N] [--seed S] [--program ISOSCALE]
+//     damages run files, reports each, and fails where a report does anything but print or refuse
+// mutate_runs --seed S --only ITEM --into FOLDER
+//     writes one of the mutants and reports it
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -13,13 +12,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
@@ -31,12 +28,10 @@
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
 #include "base/error.hpp"
-#include "base/forked_work.hpp"
 #include "base/text.hpp"
 #include "results/hdf5/integrity.hpp"
 #include "results/reader/reader.hpp"
 #include "results/writer/writer.hpp"
-#include "tests/fuzz/fork_pool.hpp"
 #include "tests/fuzz/mutation.hpp"
 #include "tests/unit/bench_samples.hpp"
 #include "tests/unit/results_samples.hpp"
@@ -128,15 +123,15 @@ Mutant write_mutant(const Originals& originals, std::uint64_t seed, std::size_t 
   return mutant;
 }
 
-/// A report of the file comes to one of these outcomes.
+/// What became of a report.
 struct Outcome {
-  enum class Kind : std::uint8_t { reported, refused, wrong };
-  Kind kind = Kind::wrong;
-  std::string said;  ///< why refused, or what is wrong with how it went
+  bool is_refused = false;
+  std::string wrong;  ///< with how it went; "": nothing
 };
 enum class Formats : std::uint8_t { text, all };
 
-/// The outcome without its time.
+/// Reads the file and reports it as `isoscale report` does. Wrong is every exception but a refusal
+/// (exit code 2), and a reason of more than a line.
 Outcome try_report(const fs::path& file, Formats formats) {
   try {
     const results::RunData run = results::read_run(file);
@@ -146,22 +141,21 @@ Outcome try_report(const fs::path& file, Formats formats) {
                                          .joined = analysis::merge::join(reports, {}),
                                          .warnings = {},
                                          .index = analysis::catalog::make_index(std::move(rows))};
-    std::size_t written = analysis::render::render_text(report).size();
+    (void)analysis::render::render_text(report);
     if (formats == Formats::all) {
-      written += analysis::render::render_json(report).size() +
-                 analysis::render::render_csv(report).size() +
-                 analysis::render::render_markdown(report).size() +
-                 analysis::render::render_nccl_tests(report).size() +
-                 analysis::page::page_data(report).dump(-1, ' ', true).size();
+      (void)analysis::render::render_json(report);
+      (void)analysis::render::render_csv(report);
+      (void)analysis::render::render_markdown(report);
+      (void)analysis::render::render_nccl_tests(report);
+      (void)analysis::page::page_data(report).dump(-1, ' ', true);
     }
-    return {.kind = Outcome::Kind::reported, .said = fmt::format("{} bytes", written)};
+    return {};
   } catch (const base::UsageError& error) {
-    const std::string_view reason = error.what();
-    const bool is_line = !reason.empty() && base::is_plain(reason);
-    return {.kind = is_line ? Outcome::Kind::refused : Outcome::Kind::wrong,
-            .said = std::string{reason}};
+    const std::string reason = error.what();
+    return {.is_refused = true,
+            .wrong = !reason.empty() && base::is_plain(reason) ? "" : "says " + reason};
   } catch (const std::exception& error) {
-    return {.kind = Outcome::Kind::wrong, .said = fmt::format("threw {}", error.what())};
+    return {.wrong = fmt::format("threw {}", error.what())};
   }
 }
 
@@ -184,8 +178,9 @@ Used used_so_far() {
   return used;
 }
 
-/// Reads the file and reports it as `isoscale report` does. Wrong is every exception but a refusal
-/// (exit code 2), a reason of more than a line, and more than 2 s of a processor.
+constexpr long most_kilobytes = 1 << 20;  ///< of memory that a process may ever have held
+
+/// A report that takes more than 2 s of a processor, or too much memory, is wrong as well.
 Outcome report_file(const fs::path& file, Formats formats) {
   using Clock = std::chrono::steady_clock;
   // On a busy machine the processor time is a report's own doing, and little else.
@@ -194,11 +189,13 @@ Outcome report_file(const fs::path& file, Formats formats) {
   const Used before = used_so_far();
   Outcome outcome = try_report(file, formats);
   const double passed = std::chrono::duration<double>(Clock::now() - begin).count();
-  const double used = used_so_far().seconds - before.seconds;
-  if ((used > most_used || passed > most_passed) && outcome.kind != Outcome::Kind::wrong) {
-    return {.kind = Outcome::Kind::wrong,
-            .said = fmt::format("took {:.1f} s, {:.1f} s of a processor: {}", passed, used,
-                                outcome.said)};
+  const Used after = used_so_far();
+  const double used = after.seconds - before.seconds;
+  if (used > most_used || passed > most_passed) {
+    outcome.wrong += fmt::format(" took {:.1f} s, {:.1f} s of a processor", passed, used);
+  }
+  if (after.kilobytes > most_kilobytes) {
+    outcome.wrong += fmt::format(" held {} kB", after.kilobytes);
   }
   return outcome;
 }
@@ -211,8 +208,6 @@ struct Task {
   std::string into;
 };
 
-constexpr long most_kilobytes = 1 << 20;  ///< of memory that a process may ever have held
-
 /// One of a program's own, as empty as it was made.
 fs::path empty_folder(const fs::path& parent) {
   const fs::path folder = parent / fmt::format("of-{}", getpid());
@@ -221,11 +216,9 @@ fs::path empty_folder(const fs::path& parent) {
   return folder;
 }
 
-/// The tally counts what became of all mutants so far.
+/// What became of all mutants so far.
 struct Tally {
-  std::map<std::string, std::size_t> reported, refused;  ///< by what was damaged
-  std::size_t wrong = 0;
-  long kilobytes = 0;
+  std::size_t refused = 0, wrong = 0;
 
   void fail(const Task& task, std::size_t item, const std::string& what) {
     ++wrong;
@@ -235,28 +228,15 @@ struct Tally {
   }
 };
 
-/// The work of a process on one mutant: a letter, kilobytes, description, what was said.
+/// The work of a process on one mutant: "refused" or "", and on a line of its own what is wrong.
 std::string try_mutant(const Task& task, const Originals& originals, const fs::path& folder,
                        std::size_t item) {
   constexpr std::size_t in_all_formats = 8;  // every so many-th
   const Mutant mutant = write_mutant(originals, task.seed, item, empty_folder(folder));
   const Outcome outcome =
       report_file(mutant.run_file, item % in_all_formats == 0 ? Formats::all : Formats::text);
-  return fmt::format("{}{}\n{}\n{}", "rnw"[static_cast<std::size_t>(outcome.kind)],
-                     used_so_far().kilobytes, mutant.description, outcome.said);
-}
-
-void count(const Task& task, std::size_t item, const base::Answer& answer, Tally& tally) {
-  if (!answer.text) return tally.fail(task, item, "ended in " + answer.ended);
-  const std::string& text = *answer.text;
-  const std::size_t first = text.find('\n'), second = text.find('\n', first + 1);
-  const long kilobytes = std::stol(text.substr(1, first - 1));
-  const std::string what = text.substr(first + 1, second - first - 1);
-  tally.kilobytes = std::max(tally.kilobytes, kilobytes);
-  if (text.front() == 'r') ++tally.reported[what];
-  if (text.front() == 'n') ++tally.refused[what];
-  if (text.front() == 'w') tally.fail(task, item, what + ": " + text.substr(second + 1));
-  if (kilobytes > most_kilobytes) tally.fail(task, item, fmt::format("held {} kB", kilobytes));
+  const std::string wrong = outcome.wrong.empty() ? "" : mutant.description + ": " + outcome.wrong;
+  return (outcome.is_refused ? "refused\n" : "\n") + wrong;
 }
 
 /// Tries all mutants in copies of this program. Each crowd is counted when it is done, so that what
@@ -268,7 +248,10 @@ void try_here(const Task& task, const Originals& originals, const fs::path& fold
         std::min(crowd, task.mutants - begin), std::max<std::size_t>(base::usable_cores(), 2),
         [&](std::size_t at) { return try_mutant(task, originals, folder, begin + at); });
     for (std::size_t at = 0; at < answers.size(); ++at) {
-      count(task, begin + at, answers[at], tally);
+      const std::string text = answers[at].text.value_or("\nended in " + answers[at].ended);
+      const std::size_t end = text.find('\n');
+      if (end > 0) ++tally.refused;
+      if (end + 1 < text.size()) tally.fail(task, begin + at, text.substr(end + 1));
     }
     if (task.mutants > crowd) {
       fmt::print("{} mutants, {} wrong\n", begin + answers.size(), tally.wrong);
@@ -316,10 +299,8 @@ int try_all(const Task& task) {
     const std::string wrong = try_program(task.program, mutant.run_file, directory.path() / "said");
     if (!wrong.empty()) tally.fail(task, item, "the program " + wrong);
   }
-  for (const auto& [what, times] : tally.refused) fmt::print("{:8} refused   {}\n", times, what);
-  for (const auto& [what, times] : tally.reported) fmt::print("{:8} reported  {}\n", times, what);
-  fmt::print("{} mutants, {} of them given to the program, {} wrong; at most {} MiB\n",
-             task.mutants, started, tally.wrong, tally.kilobytes / 1024);
+  fmt::print("{} mutants, {} of them refused, {} given to the program, {} wrong\n", task.mutants,
+             tally.refused, started, tally.wrong);
   return tally.wrong == 0 ? 0 : 1;
 }
 
@@ -330,9 +311,10 @@ int try_one(const Task& task) {
   fmt::print("{}: {}\n", mutant.run_file.string(), mutant.description);
   std::fflush(stdout);
   const Outcome outcome = report_file(mutant.run_file, Formats::all);
-  constexpr std::array<const char*, 3> kinds{"reported", "refused", "WRONG"};
-  fmt::print("{}: {}\n", kinds.at(static_cast<std::size_t>(outcome.kind)), outcome.said);
-  return outcome.kind == Outcome::Kind::wrong ? 1 : 0;
+  fmt::print("{}\n", !outcome.wrong.empty() ? "WRONG: " + outcome.wrong
+                     : outcome.is_refused   ? "refused"
+                                            : "reported");
+  return outcome.wrong.empty() ? 0 : 1;
 }
 
 }  // namespace

@@ -4,10 +4,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <string>
+#include <vector>
 
-/// Damage by chance: the same for the same seed and number, on every machine.
+#include "base/forked_work.hpp"
+
+/// Damage by chance, the same for the same seed and number on every machine, and forked copies of
+/// the test to try it in, since any of them may end the process.
 namespace isoscale::fuzz {
 
 class Mutator {
@@ -31,5 +36,14 @@ class Mutator {
 
   std::mt19937_64 random_;
 };
+
+/// Returns `answer(item)` for the items 0 to items - 1, computed by at most `processes` forked
+/// copies of this process, which take the items round-robin. `answer` must not throw; its changes
+/// to memory are lost, and no copy runs this program's exit handlers. If a copy ends early, the
+/// item that it worked on has no text, and other copies take over its remaining items. Throws
+/// base::Error when the system gives no process.
+[[nodiscard]] std::vector<base::Answer> answer_apart(
+    std::size_t items, std::size_t processes,
+    const std::function<std::string(std::size_t)>& answer);
 
 }  // namespace isoscale::fuzz

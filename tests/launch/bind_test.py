@@ -4,7 +4,6 @@
 
 import os
 import re
-import unittest
 
 import scripts
 
@@ -77,7 +76,7 @@ class Case(scripts.Case):
 
     def map(self, ranks, *options, **environment):
         """What is printed for all ranks of a node."""
-        done = self.script("bind.sh", "--print", "--sysfs", self.tree.root, "--local-ranks",
+        done = self.script("bind.sh", "--print --sysfs", self.tree.root, "--local-ranks",
                            str(ranks), *options, **environment)
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = [self.line(text) for text in done.stdout.splitlines()]
@@ -85,7 +84,7 @@ class Case(scripts.Case):
         return lines
 
     def one(self, rank, ranks, *options, **environment):
-        done = self.script("bind.sh", "--print", "--sysfs", self.tree.root, "--local-rank",
+        done = self.script("bind.sh", "--print --sysfs", self.tree.root, "--local-rank",
                            str(rank), "--local-ranks", str(ranks), *options, **environment)
         self.assertEqual(done.returncode, 0, done.stderr)
         return self.line(done.stdout.rstrip("\n"))
@@ -107,7 +106,8 @@ class EightGpus(Case):
         self.tree.cpus(self.NODES, threads=2)
         for i, bus in enumerate(self.ADDRESSES):
             node, number = i // 4, int(bus, 16)
-            switch = f"pci0000:{number - 2:02x}/0000:{number - 2:02x}:01.0/0000:{number - 1:02x}:00.0"
+            root = f"{number - 2:02x}"
+            switch = f"pci0000:{root}/0000:{root}:01.0/0000:{number - 1:02x}:00.0"
             self.tree.device(GPU, f"{switch}/0000:{bus}:00.0", node, self.NODES[node])
             # Named against the order of buses: nearness decides, not names.
             self.tree.adapter(f"mlx5_{7 - i}", f"{switch}/0000:{number + 1:02x}:00.0", node,
@@ -137,23 +137,20 @@ class EightGpus(Case):
 
     def test_a_mask_of_its_own_is_only_narrowed(self):
         for cpus, needed, expected, why in [
-                ("0-15", 1, "0-15", None),
-                ("28-35", 1, "28-31", None),
-                ("28-35", 8, "28-35",
-                 "its share of the cores near the GPU would be 4, and it needs 8 "
-                 "(--cores)"),
-                ("32-39", 1, "32-39", "none of them is near the GPU")]:
+                ("0-15", 1, "0-15", None), ("28-35", 1, "28-31", None),
+                ("28-35", 8, "28-35", r"near the GPU would be 4, .* 8 \(--cores\)$"),
+                ("32-39", 1, "32-39", "^none of them")]:
             with self.subTest(cpus=cpus, needed=needed):
-                line = self.one(0, 8, "--cpus", cpus, "--mask", "own", "--cores", str(needed))
-                self.assertEqual((line["cpus"], line["why"]), (expected, why))
+                line = self.one(0, 8, "--cpus", cpus, "--mask own --cores", str(needed))
+                self.assertEqual((line["cpus"], line["why"] is None), (expected, why is None))
+                self.assertRegex(line["why"] or "", why or "^$")
 
     def test_a_mask_of_the_node_is_shared_out(self):
         """Half of each socket is the job's."""
-        lines = self.map(8, "--cpus", "0-15,32-47")
+        lines = self.map(8, "--cpus 0-15,32-47")
         self.assertEqual([line["cpus"] for line in lines],
                          ["0-3", "4-7", "8-11", "12-15", "32-35", "36-39", "40-43", "44-47"])
-        self.assertEqual(self.one(0, 8, "--cpus", "0-15,32-47", "--cores", "8")["cpus"],
-                         "0-15,32-47")
+        self.assertEqual(self.one(0, 8, "--cpus 0-15,32-47 --cores 8")["cpus"], "0-15,32-47")
 
     def test_visible_devices(self):
         for visible, address, number in [("7", "df", "0"), ("3,2,1,0", "61", "0"),
@@ -182,8 +179,8 @@ class EightGpus(Case):
                          "0000:df:00.0")
 
     def exported(self, *options, **environment):
-        done = self.script("bind.sh", "--sysfs", self.tree.root, "--local-rank", "6",
-                           "--local-ranks", "8", *options, "--", "env", **environment)
+        done = self.script("bind.sh", "--sysfs", self.tree.root, "--local-rank 6 --local-ranks 8",
+                           *options, "-- env", **environment)
         self.assertEqual(done.returncode, 0, done.stderr)
         return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
 
@@ -191,7 +188,7 @@ class EightGpus(Case):
         names = ("CUDA_VISIBLE_DEVICES", "UCX_NET_DEVICES", "NCCL_IB_HCA")
         plain = self.exported()
         self.assertEqual([plain.get(name) for name in names], [None, None, None])
-        asked = self.exported("--set-visible", "--set-nic")
+        asked = self.exported("--set-visible --set-nic")
         self.assertEqual([asked.get(name) for name in names], ["6", "mlx5_1:1", None])
         # NCCL chooses by itself; what is said to it for all ranks stays so.
         self.assertEqual(self.exported("--set-nic", NCCL_IB_HCA="=mlx5_2")["NCCL_IB_HCA"],
@@ -221,7 +218,7 @@ class PciBox(Case):
                 self.tree.adapter(f"mlx5_{i // 2}", f"{root}/0000:{bus[0]}3:00.0", -1, "0-15")
 
     def test_a_rank_per_gpu(self):
-        lines = self.map(4, "--cpus", "0-15")
+        lines = self.map(4, "--cpus 0-15")
         self.assertEqual([line["cpus"] for line in lines], ["0-3", "4-7", "8-11", "12-15"])
         self.assertEqual([line["nic"] for line in lines],
                          ["mlx5_0:1", "mlx5_0:1", "mlx5_1:1", "mlx5_1:1"])
@@ -236,7 +233,7 @@ class NoGpu(Case):
         self.tree.cpus(["0,2,4,6,8,10,12,14", "1,3,5,7,9,11,13,15"])
 
     def test_ranks_stay_on_one_socket(self):
-        lines = self.map(4, "--cpus", "0-15")
+        lines = self.map(4, "--cpus 0-15")
         self.assertEqual([line["cpus"] for line in lines],
                          ["0,2,4,6", "8,10,12,14", "1,3,5,7", "9,11,13,15"])
         self.assertEqual({line["address"] for line in lines}, {None})
@@ -246,11 +243,10 @@ class NoGpu(Case):
         for cpus, needed, share in [("0-1", 1, 0), ("0-7", 3, 2)]:
             for line in self.map(4, "--cpus", cpus, "--cores", str(needed)):
                 self.assertEqual(cpus_of(line["cpus"]), cpus_of(cpus))
-                self.assertIn(f"cores that the ranks may use would be {share}, and it needs "
-                              f"{needed} ", line["why"])
+                self.assertRegex(line["why"], f"ranks may use would be {share}, .* {needed} ")
 
     def test_a_mask_of_its_own_is_left(self):
-        self.assertEqual(self.one(1, 2, "--cpus", "3-5", "--mask", "own")["cpus"], "3-5")
+        self.assertEqual(self.one(1, 2, "--cpus 3-5 --mask own")["cpus"], "3-5")
 
 
 class Ranks(Case):
@@ -261,7 +257,7 @@ class Ranks(Case):
         self.allowed = sorted(os.sched_getaffinity(0))
         self.tree.cpus([f"0-{self.allowed[-1]}"])
         self.tree.device(GPU, "pci0000:00/0000:00:01.0", 0, str(self.allowed[0]))
-        self.show = ["--", "sh", "-c", "grep Cpus_allowed_list /proc/self/status"]
+        self.show = ["--", "sh", "-c", ["grep Cpus_allowed_list /proc/self/status"]]
 
     def started(self, **environment):
         return self.script("bind.sh", "--sysfs", self.tree.root, *self.show, **environment)
@@ -302,10 +298,6 @@ class Ranks(Case):
         rank = {"OMPI_COMM_WORLD_LOCAL_RANK": "0", "OMPI_COMM_WORLD_LOCAL_SIZE": "1"}
         for name in rank:
             self.assert_script_refused(self.started(**{**rank, name: value}), f"'{value}'")
-        done = self.script("bind.sh", "--print", "--local-ranks", "1", "--cpus", value)
+        done = self.script("bind.sh", "--print --local-ranks 1 --cpus", [value])
         self.assert_script_refused(done, "--cpus", f"'{value}'")
         self.assertFalse(os.path.exists(self.path("ran")))
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=2)

@@ -1,12 +1,11 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
-"""The commands that the documents, and the scripts' own usage texts, show for launch/ are ones that the
-scripts and Slurm would take. demo_test.py and packaging/sources_test.py run the other scripts."""
+"""The commands that the documents, and the scripts' own usage texts, show for launch/ are ones that
+the scripts and Slurm would take. demo_test.py and packaging/sources_test.py run the other scripts."""
 
 import glob
 import os
 import re
-import unittest
 
 import scripts
 
@@ -19,8 +18,8 @@ OPEN = {"N": "8", "COMMAND": "run", "PROGRAM": "true", "DIR": "."}
 
 
 def usages(script):
-    """The calls that a script's usage, or the comment at its top, shows: without what is optional, and
-    with it where the text says what it is."""
+    """The calls that a script's usage, or the comment at its top, shows: without what is optional,
+    and with it where the text says what it is."""
     with open(os.path.join(scripts.LAUNCH, script), encoding="utf-8") as file:
         text = file.read()
     shown = re.findall(r"^(?:Usage:|      ) (.*\blaunch/.*)$", text, re.M)
@@ -36,7 +35,7 @@ def usages(script):
 
 
 class Examples(scripts.Case):
-    """isoscale, ssh and the schedulers are stand-ins; each job that is submitted is run on the spot."""
+    """isoscale, ssh and the schedulers are stand-ins; each job that is submitted is run at once."""
 
     def setUp(self):
         super().setUp()
@@ -59,8 +58,8 @@ class Examples(scripts.Case):
   shift
 done
 grep -q "^#SBATCH" "$1" || { echo "sbatch: error: $1 is no batch script" >&2; exit 1; }
-SLURM_JOB_ID=1 SLURMD_NODENAME=n1 SLURM_JOB_NODELIST=n SLURM_SUBMIT_DIR=. SLURM_JOB_NUM_NODES=$nodes \\
-  SLURM_NTASKS=$((nodes * tasks)) SLURM_NTASKS_PER_NODE=$tasks SLURM_GPUS_ON_NODE=$gpus "$@" || exit
+SLURM_JOB_ID=1 SLURMD_NODENAME=n1 SLURM_JOB_NODELIST=n SLURM_SUBMIT_DIR=. \\
+  SLURM_JOB_NUM_NODES=$nodes SLURM_NTASKS=$((nodes * tasks)) SLURM_NTASKS_PER_NODE=$tasks SLURM_GPUS_ON_NODE=$gpus "$@" || exit
 echo 1""")
         self.stand_in("qsub", """while [ "$1" != -- ]; do shift; done; shift
 printf "a\\na\\n" > nodes
@@ -112,7 +111,3 @@ echo 1""")
                 self.assertIn(f"{name}{nodes}.h5 ", call)
                 self.assertIn(f" --ranks {8 * nodes} ", call + " ")
                 self.assertTrue(call.endswith("--device cuda"), call)
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=2)

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import time
-import unittest
 
 import scripts
 from scripts import harness
@@ -61,7 +60,7 @@ class Slurm(Case):
         return self.calls()[-1]
 
     def test_a_job(self):
-        self.assertEqual(self.started("--workload", "dp,tp"),
+        self.assertEqual(self.started("--workload dp,tp"),
                          "-n 4 --map-by ppr:2:node:PE=8 --bind-to core isoscale run "
                          "--output isoscale-17.h5 --workload dp,tp")
 
@@ -85,10 +84,10 @@ class Slurm(Case):
                              set(re.findall(r"^#SBATCH (\S+)", script, re.M)))
 
     def test_a_restart_resumes_what_there_is(self):
-        self.assertTrue(self.started("--workload", "dp", SLURM_RESTART_COUNT="1").endswith(
+        self.assertTrue(self.started("--workload dp", SLURM_RESTART_COUNT="1").endswith(
             "isoscale run --output isoscale-17.h5 --workload dp"))
         self.write("isoscale-17.h5", "")
-        self.assertTrue(self.started("--workload", "dp", SLURM_RESTART_COUNT="1").endswith(
+        self.assertTrue(self.started("--workload dp", SLURM_RESTART_COUNT="1").endswith(
             "isoscale run --resume isoscale-17.h5"))
         # A first start never touches the file of another job.
         self.assertIn("--output isoscale-17.h5", self.started())
@@ -96,12 +95,12 @@ class Slurm(Case):
     def test_a_restart_keeps_the_options_of_its_launch(self):
         """Those that the run file does not have, however they are written."""
         self.write("isoscale-17.h5", "")
-        call = self.started("--workload", "dp", "--allow", "world-size,shared-cores", "--budget",
-                            "20s", "--quiet", "--set", "a=b", SLURM_RESTART_COUNT="1")
+        call = self.started("--workload dp --allow world-size,shared-cores --budget 20s --quiet "
+                            "--set a=b", SLURM_RESTART_COUNT="1")
         self.assertTrue(call.endswith("isoscale run --resume isoscale-17.h5 --allow "
                                       "world-size,shared-cores --budget 20s --quiet"), call)
-        call = self.started("--allow=world-size", "--model", "tiny", "--budget=20s",
-                            "--quiet=true", SLURM_RESTART_COUNT="1")
+        call = self.started("--allow=world-size --model tiny --budget=20s --quiet=true",
+                            SLURM_RESTART_COUNT="1")
         self.assertTrue(call.endswith("run --resume isoscale-17.h5 --allow=world-size "
                                       "--budget=20s --quiet=true"), call)
 
@@ -115,11 +114,9 @@ class Slurm(Case):
     def test_isoscale_takes_what_a_restart_keeps(self):
         """With the program itself, whose file of one rank is complete."""
         self.program = harness.PROGRAM
-        self.run_ok("run", "--workload", "dp", "--max-time", "0.2s", "--quiet", "--output",
-                    "isoscale-17.h5")
+        self.run_ok("run --workload dp --max-time 0.2s --quiet --output isoscale-17.h5")
         self.stand_in_for_mpirun('while [ "${1##*/}" != isoscale ]; do shift; done; exec "$@"')
-        done = self.script_ok("slurm.sbatch", "--workload", "dp", "--allow", "shared-cores",
-                              "--budget", "20s",
+        done = self.script_ok("slurm.sbatch", "--workload dp --allow shared-cores --budget 20s",
                               **self.job(SLURM_RESTART_COUNT="1", SLURM_NTASKS="1",
                                          ISOSCALE_MPIRUN="--gpus 1 --bind none"))
         self.assertIn("is complete", done.stdout + done.stderr)
@@ -135,9 +132,8 @@ class Slurm(Case):
     def test_the_time_limit_puts_it_back_as_often_as_asked(self):
         self.stand_in("scontrol", f'echo "$@" >> {self.path("asked")}')
         for restarts, back in [("1", True), ("2", False)]:
-            self.assert_ends_in_order(
-                "slurm.sbatch", signal.SIGUSR1,
-                self.job(ISOSCALE_RESTARTS="2", SLURM_RESTART_COUNT=restarts))
+            self.assert_ends_in_order("slurm.sbatch", signal.SIGUSR1,
+                                      self.job(ISOSCALE_RESTARTS="2", SLURM_RESTART_COUNT=restarts))
             self.assertEqual("requeue 17" in self.read("asked"), back)
             os.remove(self.path("asked"))
             os.remove(self.path("begun"))
@@ -193,7 +189,7 @@ class Pbs(Case):
     def test_a_job(self):
         expected = ("-n 4 --hostfile nodes --map-by ppr:2:node:PE=8 --bind-to core isoscale run "
                     "--output isoscale-23.h5 --workload dp,tp")
-        self.assertEqual(self.started("--workload", "dp,tp"), expected)
+        self.assertEqual(self.started("--workload dp,tp"), expected)
         self.assertEqual(self.started(ISOSCALE_ARGUMENTS="--workload dp,tp"), expected)
 
     def test_a_rerun_resumes_what_there_is(self):
@@ -202,7 +198,7 @@ class Pbs(Case):
         self.assertIn("--output isoscale-23.h5", self.started())
         self.stand_in("qstat", 'echo "Job Id: 23.server"; echo "    run_count = 2"')
         self.assertTrue(self.started().endswith("isoscale run --resume isoscale-23.h5"))
-        call = self.started("--budget", "5m", "--workload", "dp",
+        call = self.started("--budget 5m --workload dp",
                             ISOSCALE_ARGUMENTS="--allow=world-size --quiet")
         self.assertTrue(call.endswith("run --resume isoscale-23.h5 --budget 5m --allow=world-size "
                                       "--quiet"), call)
@@ -225,7 +221,3 @@ class Pbs(Case):
 
     def test_outside_of_a_job(self):
         self.assert_script_refused(self.script("pbs.sh"), "qsub")
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=2)

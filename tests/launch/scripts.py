@@ -41,7 +41,8 @@ class Case(harness.Case):
 
     def script(self, name, *arguments, **environment):
         """Runs launch/NAME; returns the finished process."""
-        return self.run_among_stand_ins(os.path.join(LAUNCH, name), *arguments, **environment)
+        return self.run_among_stand_ins(os.path.join(LAUNCH, name), *harness.words_of(arguments),
+                                        **environment)
 
     def run_among_stand_ins(self, *words, **environment):
         """Runs a command among the stand-ins, outside of any job; returns the finished process."""

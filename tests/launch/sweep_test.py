@@ -5,7 +5,6 @@
 import json
 import os
 import shutil
-import unittest
 
 import scripts
 from scripts import harness
@@ -17,9 +16,12 @@ class Case(scripts.Case):
         self.node_of(16)
         self.program = self.stand_in("isoscale", "true")
 
+    def sweep(self, *arguments, **environment):
+        return self.script("sweep", "--program", self.program, *arguments, **environment)
+
     def submitted(self, *arguments, **environment):
         """The commands of --print, with DIR and LAUNCH for the folders."""
-        shown = self.shown("sweep", "--program", self.program, "--dir", "out", "--print",
+        shown = self.shown("sweep", "--program", self.program, "--dir out --print",
                            *arguments, **environment)
         self.assertFalse(os.path.exists(self.path("out")))
         names = {os.path.realpath(self.path("out")): "DIR", scripts.LAUNCH: "LAUNCH",
@@ -43,8 +45,8 @@ case "$*" in
 esac""")
 
     def cpus_per_task(self, *options, **environment):
-        job = self.submitted("--scheduler", "slurm", "--nodes", "2", "--ranks-per-node", "4",
-                             "--cores-per-rank", "6", *options, **environment)[0]
+        job = self.submitted("--scheduler slurm --nodes 2 --ranks-per-node 4 --cores-per-rank 6",
+                             *options, **environment)[0]
         return [word for word in job.split() if word.startswith("--cpus-per-task=")]
 
     def test_hardware_threads_are_those_of_the_partition(self):
@@ -56,15 +58,13 @@ esac""")
         self.assertEqual(self.cpus_per_task(SBATCH_PARTITION="gpu"), ["--cpus-per-task=12"])
 
     def test_threads_that_slurm_does_not_tell(self):
-        done = self.script("sweep", "--program", self.program, "--scheduler", "slurm", "--nodes",
-                           "1", "--gpus", "2", "--cores-per-rank", "6", "--job-option",
-                           "--partition=none", "--dir", "out")
+        done = self.sweep("--scheduler slurm --nodes 1 --gpus 2 --cores-per-rank 6",
+                          "--job-option --partition=none --dir out")
         self.assert_script_refused(done, "core of none", "leave --cores-per-rank out")
 
     def test_the_report_has_options_of_its_own(self):
-        job, report = self.submitted("--scheduler", "slurm", "--nodes", "2", "--ranks-per-node",
-                                     "4", "--job-option", "--gres=gpu:4", "--report-option",
-                                     "--partition=small")
+        job, report = self.submitted("--scheduler slurm --nodes 2 --ranks-per-node 4 --job-option "
+                                     "--gres=gpu:4 --report-option --partition=small")
         self.assertIn(" --gres=gpu:4 ", job)
         self.assertNotIn("--partition=small", job)
         self.assertIn(" --partition=small --wrap ", report)
@@ -72,8 +72,8 @@ esac""")
 
     def test_one_job_measures_all_counts(self):
         self.assertEqual(self.submitted(
-            "--scheduler", "slurm", "--nodes", "4,1,2", "--gpus", "8", "--cores-per-rank", "6",
-            "--time", "01:00:00", "--job-option", "--partition=gpu", "--", "--workload", "dp,tp"), [
+            "--scheduler slurm --nodes 4,1,2 --gpus 8 --cores-per-rank 6 --time 01:00:00 "
+            "--job-option --partition=gpu -- --workload dp,tp"), [
                 "env ISOSCALE=ISOSCALE ISOSCALE_LAUNCH=LAUNCH ISOSCALE_OUTPUT=DIR/sweep.h5 "
                 "'ISOSCALE_MPIRUN=--cores-per-rank 6 --gpus 8 --ranks-per-node 8' "
                 "sbatch --parsable --nodes=4 --ntasks-per-node=8 --time=01:00:00 "
@@ -86,8 +86,8 @@ esac""")
                 "DIR/sweep.h5'"])
 
     def test_a_job_per_node_count(self):
-        first, second, report = self.submitted("--scheduler", "slurm", "--nodes", "1,2", "--jobs",
-                                               "--ranks-per-node", "4", "--wait")
+        first, second, report = self.submitted("--scheduler slurm --nodes 1,2 --jobs "
+                                               "--ranks-per-node 4 --wait")
         self.assertIn(" --nodes=1 --ntasks-per-node=4 ", first)
         self.assertIn("ISOSCALE_OUTPUT=DIR/nodes-1.h5", first)
         self.assertTrue(first.endswith("LAUNCH/slurm.sbatch --ranks 4"), first)
@@ -97,15 +97,13 @@ esac""")
         self.assertIn("--report DIR DIR/nodes-1.h5 DIR/nodes-2.h5'", report)
 
     def test_ranks_of_ones_own(self):
-        job, _ = self.submitted("--scheduler", "slurm", "--nodes", "2", "--ranks-per-node", "4",
-                                "--ranks", "1,2,4,8")
+        job, _ = self.submitted("--scheduler slurm --nodes 2 --ranks-per-node 4 --ranks 1,2,4,8")
         self.assertTrue(job.endswith("slurm.sbatch --ranks 1,2,4,8"), job)
 
     def test_job_numbers_become_dependencies(self):
         """With a stand-in of sbatch, which writes down how it was called."""
         self.stand_in("sbatch", f'echo "$@" >> {self.path("calls")}; wc -l < {self.path("calls")}')
-        done = self.script("sweep", "--program", self.program, "--nodes", "1,2", "--jobs",
-                           "--ranks-per-node", "1", "--dir", "out", "--workload", "dp")
+        done = self.sweep("--nodes 1,2 --jobs --ranks-per-node 1 --dir out --workload dp")
         self.assertEqual(done.returncode, 0, done.stderr)
         calls = self.taken_calls()
         self.assertEqual(len(calls), 3)
@@ -114,15 +112,14 @@ esac""")
 
     def test_a_refusal_of_the_scheduler_ends_it(self):
         self.stand_in("sbatch", 'echo "sbatch: error: invalid partition" >&2; exit 1')
-        done = self.script("sweep", "--program", self.program, "--nodes", "1,2", "--jobs",
-                           "--ranks-per-node", "1", "--dir", "out")
+        done = self.sweep("--nodes 1,2 --jobs --ranks-per-node 1 --dir out")
         self.assert_script_refused(done, "the scheduler refused")
         self.assertEqual(done.stderr.count("invalid partition"), 1)
 
     def test_a_folder_whose_name_slurm_would_replace(self):
-        job, report = [line.replace(os.path.realpath(self.dir), "HERE") for line in self.shown(
-            "sweep", "--program", self.program, "--scheduler", "slurm", "--nodes", "1",
-            "--ranks-per-node", "1", "--dir", "100%j", "--print")]
+        shown = self.shown("sweep", "--program", self.program, "--scheduler slurm --nodes 1",
+                           "--ranks-per-node 1 --dir 100%j --print")
+        job, report = [line.replace(os.path.realpath(self.dir), "HERE") for line in shown]
         self.assertIn(" --output=HERE/100%%j/sweep.log ", job)
         self.assertIn(" ISOSCALE_OUTPUT=HERE/100%j/sweep.h5 ", job)
         self.assertIn(" --output=HERE/100%%j/report.log ", report)
@@ -137,9 +134,9 @@ esac""")
                 (["--nodes", "18446744073709551617", "--gpus", "8"], ["--nodes"]),
                 (["--nodes", "1,200000", "--gpus", "8"], ["200000 nodes", "a million"]),
                 (["--nodes", "1", "--gpus", "8", "--cores-per-rank", "200000"], ["a million"]),
-                (["--nodes", "1", "--gpus", "8", "--mpirun-option", "--mpirun /a b/mpirun"],
+                (["--nodes", "1", "--gpus", "8", "--mpirun-option", ["--mpirun /a b/mpirun"]],
                  ["--mpirun /a b/mpirun", "blanks"]),
-                (["--nodes", "1", "--gpus", "8", "--mpirun-option", "/a b/mpirun"], ["blanks"]),
+                (["--nodes", "1", "--gpus", "8", "--mpirun-option", ["/a b/mpirun"]], ["blanks"]),
                 (["--nodes", "1", "--gpus", "8", "--mpirun-option", ""], ["--mpirun-option"]),
                 (["--nodes", "1", "--mpirun-option"], ["--mpirun-option needs a value"]),
                 (["--nodes", "1", "--gpus", "8", "--scheduler", "lsf"], ["slurm or pbs", "'lsf'"]),
@@ -147,7 +144,7 @@ esac""")
                 (["--nodes", "1", "--gpus", "8", "--", "--output", "x.h5"], ["--dir"]),
                 (["--nodes", "1", "--gpus", "8", "--jobs", "--ranks", "2"], ["--jobs"])]:
             with self.subTest(arguments=arguments):
-                done = self.script("sweep", "--program", self.program, *arguments)
+                done = self.sweep(*arguments)
                 self.assert_script_refused(done, *needles)
         self.assertEqual(self.files(), ["stand-ins"])
 
@@ -158,58 +155,55 @@ class Refused(Case):
     def sweep(self, *arguments, **environment):
         started = self.path("started")
         self.stand_in("sbatch", f"touch {started}; echo 1")
-        done = self.script("sweep", "--program", harness.PROGRAM, "--scheduler", "slurm", "--nodes",
-                           "1,2", "--ranks-per-node", "2", "--dir", "out", *arguments,
-                           **environment)
+        self.program = harness.PROGRAM
+        done = super().sweep("--scheduler slurm --nodes 1,2 --ranks-per-node 2 --dir out",
+                             *arguments, **environment)
         self.assertEqual(os.path.exists(started), done.returncode == 0, done.stderr)
         return done
 
     def test_a_workload_that_there_is_not(self):
-        self.assert_script_refused(self.sweep("--", "--workload", "nope"), "unknown workload",
+        self.assert_script_refused(self.sweep("-- --workload nope"), "unknown workload",
                                    "nothing was submitted")
-        self.assert_script_refused(self.sweep("--", "--workload", "dp", "--mesh", "tp=2"), "tp")
+        self.assert_script_refused(self.sweep("-- --workload dp --mesh tp=2"), "tp")
 
     def test_a_run_that_works_is_submitted(self):
-        done = self.sweep("--", "--workload", "dp", SLURM_NTASKS="4", SLURM_JOB_ID="7")
+        done = self.sweep("-- --workload dp", SLURM_NTASKS="4", SLURM_JOB_ID="7")
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_without_slurm_nothing_else_is_said(self):
         for name in os.listdir("/usr/bin"):  # all that this machine has but Slurm
             if name != "sinfo" and not os.path.exists(os.path.join(self.stand_ins, name)):
                 os.symlink(os.path.join("/usr/bin", name), os.path.join(self.stand_ins, name))
-        done = self.script("sweep", "--program", self.program, "--print", "--scheduler", "slurm",
-                           "--nodes", "1", "--ranks-per-node", "2", "--cores-per-rank", "1",
-                           PATH=self.stand_ins)
+        done = super().sweep("--print --scheduler slurm --nodes 1 --ranks-per-node 2",
+                             "--cores-per-rank 1", PATH=self.stand_ins)
         self.assert_script_refused(done, "no sinfo")
         self.assertNotIn("command not found", done.stderr)
 
 
 class Pbs(Case):
     def test_one_job_measures_all_counts(self):
-        self.assertEqual(self.submitted(
-            "--scheduler", "pbs", "--nodes", "1,2", "--gpus", "4", "--cores-per-rank", "8",
-            "--wait", "--job-option", "-qgpu", "--report-option", "-qsmall", "--", "--workload",
-            "dp,tp"), [
-                "qsub -N isoscale-sweep -l select=2:ncpus=32:mpiprocs=4:ngpus=4 "
-                "-l place=scatter:excl -l walltime=00:30:00 -j oe -r y -o DIR/sweep.log "
-                "-v 'ISOSCALE=ISOSCALE,ISOSCALE_OUTPUT=DIR/sweep.h5,"
-                "ISOSCALE_MPIRUN=--cores-per-rank 8 --gpus 4 --ranks-per-node 4' "
-                "-qgpu -- LAUNCH/pbs.sh --workload dp,tp --ranks 4,8",
-                "qsub -N isoscale-report -W block=true -W depend=afterany:JOB1 "
-                "-l select=1:ncpus=1 -l walltime=00:10:00 -j oe -o DIR/report.log "
-                "-qsmall -- LAUNCH/sweep --program ISOSCALE --report DIR DIR/sweep.h5"])
+        self.assertEqual(self.submitted("--scheduler pbs --nodes 1,2 --gpus 4 --cores-per-rank 8 "
+                                        "--wait --job-option -qgpu --report-option -qsmall -- "
+                                        "--workload dp,tp"),
+                         ["qsub -N isoscale-sweep -l select=2:ncpus=32:mpiprocs=4:ngpus=4 "
+                          "-l place=scatter:excl -l walltime=00:30:00 -j oe -r y -o DIR/sweep.log "
+                          "-v 'ISOSCALE=ISOSCALE,ISOSCALE_OUTPUT=DIR/sweep.h5,"
+                          "ISOSCALE_MPIRUN=--cores-per-rank 8 --gpus 4 --ranks-per-node 4' "
+                          "-qgpu -- LAUNCH/pbs.sh --workload dp,tp --ranks 4,8",
+                          "qsub -N isoscale-report -W block=true -W depend=afterany:JOB1 "
+                          "-l select=1:ncpus=1 -l walltime=00:10:00 -j oe -o DIR/report.log "
+                          "-qsmall -- LAUNCH/sweep --program ISOSCALE --report DIR DIR/sweep.h5"])
 
     def test_commas_that_would_end_a_variable(self):
-        for options in (["--dir", "a,b"], ["--mpirun-option", "--hosts a,b"]):
+        for options in (["--dir", "a,b"], ["--mpirun-option", ["--hosts a,b"]]):
             with self.subTest(options=options):
-                done = self.script("sweep", "--program", self.program, "--scheduler", "pbs",
-                                   "--nodes", "1", "--gpus", "1", "--cores-per-rank", "1",
-                                   "--print", *options)
+                done = self.sweep("--scheduler pbs --nodes 1 --gpus 1 --cores-per-rank 1 --print",
+                                  *options)
                 self.assert_script_refused(done, "commas", "a,b")
 
     def test_a_job_per_node_count(self):
-        *jobs, report = self.submitted("--scheduler", "pbs", "--nodes", "1,4", "--jobs",
-                                       "--ranks-per-node", "2", "--cores-per-rank", "1")
+        *jobs, report = self.submitted("--scheduler pbs --nodes 1,4 --jobs --ranks-per-node 2 "
+                                       "--cores-per-rank 1")
         self.assertEqual([job.rsplit("--ranks ", 1)[1] for job in jobs], ["2", "8"])
         self.assertIn("depend=afterany:JOB1:JOB2", report)
 
@@ -227,8 +221,7 @@ class Reports(Case):
 
     def measure(self, name):
         self.program = harness.PROGRAM
-        self.run_ok("run", "--workload", "dp", "--ranks", "1", "--max-time", "0.2s", "--quiet",
-                    "--output", name)
+        self.run_ok("run --workload dp --ranks 1 --max-time 0.2s --quiet --output", name)
 
     def test_of_files_that_are_there(self):
         for name in ("nodes-1.h5", "nodes-2.h5"):
@@ -274,7 +267,3 @@ class Reports(Case):
 
     def test_of_nothing(self):
         self.assert_script_refused(self.report(2, "x.h5"), "no job left")
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=2)

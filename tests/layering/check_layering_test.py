@@ -88,19 +88,19 @@ class LayeringTest(unittest.TestCase):
                       ("nlohmann/json.hpp", "src/program"),
                       ("mpi.h", "src/communal"))),  # not taken for src/comm
                 ("src/base/bad.cpp", ["<boost/optional.hpp>"],
-                 "<boost/optional.hpp> is an unknown external header"),
-                ("src/base/bad.cpp", ['"mesh/none.hpp"'], '"mesh/none.hpp" is no file of ours'),
-                ("src/base/bad.cpp", ['"mesh.hpp"'], '"mesh.hpp" is no file of ours'),
-                ("src/extra/bad.cpp", ['"base/base.hpp"'], "'extra' has no place in the order"),
+                 "<boost/optional.hpp> is an unknown external"),
+                ("src/base/bad.cpp", ['"mesh/none.hpp"'], '"mesh/none.hpp" is no file'),
+                ("src/base/bad.cpp", ['"mesh.hpp"'], '"mesh.hpp" is no file'),
+                ("src/extra/bad.cpp", ['"base/base.hpp"'], "'extra' has no place"),
                 ("src/mesh/mesh.cpp", ["<vector>", '"mesh/mesh.hpp"'],
-                 'first include must be its own header "mesh/mesh.hpp"')):
+                 'its own header "mesh/mesh.hpp"')):
             self.assert_breach_of(name, included(*includes), *parts)
 
     def test_a_file_without_what_it_must_have_fails(self):
         self.assert_breach_of("src/mesh/bare.hpp", CPP_LICENCE, "src/mesh/bare.hpp", "#pragma once")
         for name in ("src/base/a.cpp", "tests/unit/a.cpp", "workloads/models/a.toml",
                      "launch/a.sh", "results/CMakeLists.txt", "src/cmake/a.cmake"):
-            self.assert_breach_of(name, "\n", f"{name}:1:", "must start with the two comment lines")
+            self.assert_breach_of(name, "\n", f"{name}:1:", "the two comment lines")
 
     def test_a_sound_tree_passes(self):
         self.assertEqual(self.breaches(), [])
@@ -146,7 +146,7 @@ class LayeringTest(unittest.TestCase):
         self.assertEqual(self.breaches(), [])
         self.component("src/runner", "runner SOURCES loop.cpp DEPENDS executor_host")
         for source, breach in zip(("loop", "more"), self.breaches(), strict=True):
-            self.assertIn(f"src/runner/{source}.cpp:4: runner must not include results", breach)
+            self.assertIn(f"src/runner/{source}.cpp:4: runner must not include", breach)
 
     def test_a_folder_without_a_target_fails(self):
         self.all_components()
@@ -158,7 +158,7 @@ class LayeringTest(unittest.TestCase):
         self.component("src/units", "units SOURCES a.cpp DEPENDS nonsense")
         self.assert_one_breach("units DEPENDS on nonsense")
         self.component("src/units", "units SOURCES a.cpp DEPENDS mesh")
-        self.assert_one_breach("base, mesh, units: targets that DEPEND on each other")
+        self.assert_one_breach("base, mesh, units: targets that DEPEND")
         self.component("src/units", "units DEPENDS base SOURCES a.cpp")
         self.assertTrue(any("write isoscale_component" in text for text in self.breaches()))
 
@@ -168,7 +168,7 @@ class LayeringTest(unittest.TestCase):
         for body in ("results SOURCES a.cpp more/a.cpp DEPENDS comm",
                      "results SOURCES more/a.cpp DEPENDS comm"):
             self.component("results", body)
-            self.assert_one_breach("results/CMakeLists.txt", "a folder is one target")
+            self.assert_one_breach("results/CMakeLists.txt", "is one target")
 
     def test_a_folder_is_one_namespace(self):
         self.write("src/runner/plan/plan.hpp", CPP_LICENCE + "#pragma once\n")

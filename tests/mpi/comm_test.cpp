@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <chrono>
 #include <ctime>
@@ -13,6 +14,7 @@
 #include "base/text.hpp"
 #include "comm/clock_offset.hpp"
 #include "comm/communicator.hpp"
+#include "comm/message_queue.hpp"
 
 namespace {
 int receives = 0;  ///< messages that this rank has taken, see MPI_Recv below
@@ -28,11 +30,15 @@ extern "C" int MPI_Recv(void* data, int count, MPI_Datatype type, int source, in
 namespace isoscale::comm {
 namespace {
 
-TEST(Check, ThrowsWithTheTextOfMpi) {
+class InWorld : public testing::Test {
+ protected:
+  const Communicator world = Communicator::world();
+};
+
+TEST_F(InWorld, CheckThrowsWithTheTextOfMpi) {
   EXPECT_NO_THROW(check(MPI_SUCCESS));
   EXPECT_THAT([] { check(MPI_ERR_TRUNCATE); },
               testing::ThrowsMessage<MpiError>(testing::HasSubstr("truncated")));
-  const auto world = Communicator::world();
   const int nobody = world.size();
   EXPECT_THROW(check(MPI_Send(nullptr, 0, MPI_BYTE, nobody, 0, world.get())), MpiError);
 }
@@ -44,8 +50,7 @@ TEST(Environment, NamesTheLibraryInOneLine) {
   EXPECT_TRUE(base::is_plain(version)) << version;
 }
 
-TEST(Communicator, SplitsByColourAndKey) {
-  const auto world = Communicator::world();
+TEST_F(InWorld, CommunicatorSplitsByColourAndKey) {
   const int parity = world.rank() % 2;
   const auto half = world.split(parity, -world.rank());  // reversed order
   EXPECT_EQ(half.size(), (world.size() + 1 - parity) / 2);
@@ -53,8 +58,7 @@ TEST(Communicator, SplitsByColourAndKey) {
   EXPECT_EQ(half.broadcast(std::int64_t{world.rank()}), (half.size() - 1) * 2 + parity);
 }
 
-TEST(Communicator, NegativeColourGivesNoneAndAnAbandonedOneIsEmpty) {
-  const auto world = Communicator::world();
+TEST_F(InWorld, CommunicatorNegativeColourGivesNoneAndAnAbandonedOneIsEmpty) {
   const auto first_alone = world.split(world.rank() == 0 ? 0 : -1, 0);
   EXPECT_EQ(static_cast<bool>(first_alone), world.rank() == 0);
   EXPECT_EQ(first_alone.size(), 1);
@@ -63,8 +67,7 @@ TEST(Communicator, NegativeColourGivesNoneAndAnAbandonedOneIsEmpty) {
   EXPECT_FALSE(static_cast<bool>(copy));
 }
 
-TEST(Communicator, Reduces) {
-  const auto world = Communicator::world();
+TEST_F(InWorld, CommunicatorReduces) {
   const double last = world.size() - 1;
   EXPECT_EQ(world.all_max(world.rank()), last);
   EXPECT_EQ(world.all_min(world.rank()), 0);
@@ -74,8 +77,7 @@ TEST(Communicator, Reduces) {
   EXPECT_THAT(values, testing::ElementsAre(last, 0));
 }
 
-TEST(Communicator, BroadcastsText) {
-  const auto world = Communicator::world();
+TEST_F(InWorld, CommunicatorBroadcastsText) {
   const int root = world.size() - 1;
   std::string long_text(200'000, 'x');
   long_text.back() = '!';
@@ -83,8 +85,7 @@ TEST(Communicator, BroadcastsText) {
   EXPECT_EQ(world.broadcast(world.rank() == 0 ? "" : "other"), "");
 }
 
-TEST(Communicator, GathersPartsOfAnySize) {
-  const auto world = Communicator::world();
+TEST_F(InWorld, CommunicatorGathersPartsOfAnySize) {
   const int root = world.size() / 2;
   // Rank 0 sends nothing, the others 100 kB and more: above what MPI sends unasked.
   const auto length_of = [](int rank) { return static_cast<std::size_t>(rank) * 100'003; };
@@ -104,8 +105,7 @@ TEST(Communicator, GathersPartsOfAnySize) {
   }
 }
 
-TEST(Communicator, GathersMoreThanOneBlock) {
-  const auto world = Communicator::world();
+TEST_F(InWorld, CommunicatorGathersMoreThanOneBlock) {
   if (world.size() > 2) GTEST_SKIP() << "enough memory for two ranks only";
   std::vector<std::byte> part(world.rank() == 1 ? block_bytes + 5 : 0);
   if (!part.empty()) part[block_bytes + 4] = std::byte{7};
@@ -115,8 +115,7 @@ TEST(Communicator, GathersMoreThanOneBlock) {
   EXPECT_EQ(parts[1].back(), std::byte{7});
 }
 
-TEST(Gather, TakesTextsAlongATree) {
-  const auto world = Communicator::world();
+TEST_F(InWorld, GatherTakesTextsAlongATree) {
   const auto text_of = [](std::size_t rank) { return std::string(rank % 3, 'a' + char(rank)); };
   for (int root = 0; root < world.size(); ++root) {
     const int before = receives;
@@ -129,8 +128,7 @@ TEST(Gather, TakesTextsAlongATree) {
   }
 }
 
-TEST(Communicator, AllGathers) {
-  const auto world = Communicator::world();
+TEST_F(InWorld, CommunicatorAllGathers) {
   std::vector<std::int64_t> squares(static_cast<std::size_t>(world.size()));
   for (std::size_t i = 0; i < squares.size(); ++i) squares[i] = static_cast<std::int64_t>(i * i);
   EXPECT_EQ(world.all_gather(std::int64_t{world.rank()} * world.rank()), squares);
@@ -146,8 +144,7 @@ TEST(Blocks, AreBoundedAndCoverAll) {
   EXPECT_TRUE(blocks(std::span<double>{}).empty());
 }
 
-TEST(Vote, LowestRankOfTheWorldWithAProblemSpeaks) {
-  const auto world = Communicator::world();
+TEST_F(InWorld, VoteLowestRankOfTheWorldWithAProblemSpeaks) {
   const Vote content = all_ok(world, "");
   EXPECT_TRUE(content.ok && content.why.empty());
   const Vote vote =
@@ -162,13 +159,11 @@ TEST(Vote, LowestRankOfTheWorldWithAProblemSpeaks) {
 }
 
 /// Tests run on one machine.
-TEST(Nodes, RanksOfOneMachineShareANode) {
-  const auto world = Communicator::world();
+TEST_F(InWorld, NodesRanksOfOneMachineShareANode) {
   EXPECT_EQ(node_of_rank(world), std::vector<int>(static_cast<std::size_t>(world.size()), 0));
 }
 
-TEST(QuietBarrier, LetsNobodyPassBeforeAllHaveCome) {
-  const auto world = Communicator::world();
+TEST_F(InWorld, QuietBarrierLetsNobodyPassBeforeAllHaveCome) {
   MPI_Win window = MPI_WIN_NULL;
   std::int64_t* arrived = nullptr;
   const bool is_first = world.rank() == 0;
@@ -187,8 +182,7 @@ TEST(QuietBarrier, LetsNobodyPassBeforeAllHaveCome) {
   check(MPI_Win_free(&window));
 }
 
-TEST(QuietBarrier, SleepsWhileItWaits) {
-  const auto world = Communicator::world();
+TEST_F(InWorld, QuietBarrierSleepsWhileItWaits) {
   constexpr std::chrono::milliseconds wait{300};
   if (world.rank() == 0) std::this_thread::sleep_for(wait);
   const std::clock_t before = std::clock();
@@ -198,9 +192,8 @@ TEST(QuietBarrier, SleepsWhileItWaits) {
   EXPECT_LT(busy, std::chrono::duration<double>(wait).count() / 3);
 }
 
-TEST(Clock, RanksOfOneKernelHaveNoOffset) {
+TEST_F(InWorld, ClockOfRanksOfOneKernelHasNoOffset) {
   if (clock_identity().empty()) GTEST_SKIP() << "the system does not name its clock";
-  const auto world = Communicator::world();
   const ClockFit fit = ClockSync{world}.fit();
   EXPECT_EQ(fit.offset.value(), 0);
   EXPECT_EQ(fit.drift, 0);
@@ -225,8 +218,7 @@ void expect_found(const Communicator& world, std::optional<ClockFault> fault) {
   }
 }
 
-TEST(Clock, FaultsAreFoundWithinTheStatedError) {
-  const auto world = Communicator::world();
+TEST_F(InWorld, ClockFaultsAreFoundWithinTheStatedError) {
   const units::Nanoseconds second{1'000'000'000}, step{5'000'000};
   for (const ClockFault& fault : {ClockFault{}, ClockFault{.offset = second, .drift = 50e-6},
                                   ClockFault{.offset = -1 * second, .drift = -50e-6}}) {
@@ -237,13 +229,70 @@ TEST(Clock, FaultsAreFoundWithinTheStatedError) {
   expect_found(world, world.rank() == 0 ? std::nullopt : std::optional{own});
 }
 
-TEST(Clock, FaultOfRankZeroIsSeenByAllOthers) {
-  const auto world = Communicator::world();
+TEST_F(InWorld, ClockFaultOfRankZeroIsSeenByAllOthers) {
   const ClockFault fault{.offset = units::Nanoseconds{5'000'000}};
   const ClockSync clocks{world, world.rank() == 0 ? std::optional{fault} : std::nullopt};
   const ClockFit fit = clocks.fit();
   const std::int64_t expected = world.rank() == 0 ? 0 : -5'000'000;
   EXPECT_LE(std::abs(fit.offset.value() - expected), fit.error.value());
+}
+
+std::byte mark(int number) { return static_cast<std::byte>(number); }
+
+Message wait_for(const MessageQueue& queue, int tag) {
+  while (true) {
+    if (auto message = queue.take(tag)) return *std::move(message);
+  }
+}
+
+TEST_F(InWorld, MessageQueueMessagesOfATagKeepTheirOrder) {
+  const int next = (world.rank() + 1) % world.size();
+  const int previous = (world.rank() + world.size() - 1) % world.size();
+  MessageQueue queue{world};
+  EXPECT_FALSE(queue.take(3));  // an empty one holds nobody up
+  world.quiet_barrier();
+  constexpr int messages = 20;
+  for (int i = 0; i < messages; ++i) queue.post(next, 3, std::array{mark(i)});
+  queue.post(next, 2, {});
+  EXPECT_TRUE(wait_for(queue, 2).bytes.empty());  // not behind those of another tag
+  for (int i = 0; i < messages; ++i) {
+    const Message message = wait_for(queue, 3);
+    EXPECT_EQ(message.from, previous);
+    EXPECT_EQ(message.bytes, std::vector{mark(i)});
+  }
+  EXPECT_FALSE(queue.take(3));
+  world.quiet_barrier();
+}
+
+TEST_F(InWorld, MessageQueueARankMayWriteToItself) {
+  const MessageQueue queue{world};
+  queue.send(world.rank(), 0, std::array{mark(7)}, units::Seconds{60});
+  const Message message = wait_for(queue, 0);
+  EXPECT_EQ(message.from, world.rank());
+  EXPECT_EQ(message.bytes, std::vector{mark(7)});
+}
+
+/// Too long to go before somebody takes it, so it is read after its sender has left.
+TEST_F(InWorld, MessageQueueAMessageOutlivesTheQueueThatPostedIt) {
+  ASSERT_EQ(world.size() % 2, 0);
+  constexpr std::size_t long_message = 8 << 20;
+  MessageQueue queue{world};
+  const bool writes = world.rank() % 2 == 0;
+  if (writes) {
+    queue.post(world.rank(), 0, std::array{mark(1)});
+    static_cast<void>(wait_for(queue, 0));  // has gone, and must be forgotten
+    queue.post(world.rank() + 1, 1, std::vector<std::byte>(long_message, mark(5)));
+    queue.abandon();
+  }
+  world.quiet_barrier();
+  if (!writes) {
+    const Message message = wait_for(queue, 1);
+    EXPECT_EQ(message.from, world.rank() - 1);
+    ASSERT_EQ(message.bytes.size(), long_message);
+    EXPECT_TRUE(std::ranges::all_of(message.bytes, [](std::byte b) { return b == mark(5); }));
+    queue.abandon();  // whose peers are no longer there to free it with
+  }
+  world.quiet_barrier();
 }
 
 }  // namespace

@@ -21,7 +21,6 @@ using results::PointData;
 using results::PointStatus;
 using testing::Contains;
 using testing::ElementsAre;
-using testing::Not;
 
 struct Wanted {
   std::string workload = "dp";
@@ -92,12 +91,6 @@ TEST_F(Faults, OpsOfASlowRankFollowEachOther) {
       EXPECT_GE(trace.end, last);
     }
   }
-}
-
-TEST_F(Faults, WithoutInjectionsThereIsNoLabel) {
-  const PointData data = run({});
-  EXPECT_THAT(data.labels, Not(Contains("injected")));
-  EXPECT_TRUE(data.injections.empty());
 }
 
 TEST_F(Faults, SlowLinkDelaysNeitherForEverNorTheOthers) {

@@ -109,12 +109,22 @@ class ObservedSession final : public executor::ForwardingSession {
   Observed& observed_;
 };
 
-/// The host executor, counting, and out of memory when told to be.
-class ObservedExecutor final : public executor::Executor {
+/// Does what the host executor does, unless a test's own class does something else.
+class LikeHost : public executor::Executor {
  public:
   [[nodiscard]] const executor::Description& describe() const override {
     return inner_->describe();
   }
+  using Executor::prepare;
+
+ protected:
+  std::unique_ptr<executor::Executor> inner_ =
+      executor::make_host_executor({.streams = executor::HostStreams::folded});
+};
+
+/// The host executor, counting, and out of memory when told to be.
+class ObservedExecutor final : public LikeHost {
+ public:
   using Executor::prepare;
   [[nodiscard]] std::unique_ptr<executor::Session> prepare(
       const program::ProgramSet& set, const comm::Communicator& point,
@@ -128,10 +138,6 @@ class ObservedExecutor final : public executor::Executor {
 
   Observed observed;
   std::optional<int> fail_at;  ///< the how-manieth prepare fails on this rank
-
- private:
-  std::unique_ptr<executor::Executor> inner_ =
-      executor::make_host_executor({.streams = executor::HostStreams::folded});
 };
 
 }  // namespace isoscale::runner

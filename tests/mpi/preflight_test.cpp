@@ -61,13 +61,6 @@ TEST_F(Preflight, BringsTheFactsOfAllRanksToTheFirst) {
   }
 }
 
-TEST_F(Preflight, MakesADeviceThatCannotBeHadAStopOnAllRanks) {
-  config_.device = settings::Device::cuda;
-  const results::PreflightData found = look(config_, nullptr, "no GPU far");
-  EXPECT_THAT([&] { require_no_stop(found, world_); },
-              testing::ThrowsMessage<base::UsageError>(testing::HasSubstr("no GPU far")));
-}
-
 TEST_F(Preflight, LetsAStopPassThatIsAllowedAndRefusesNamesOfNoCheck) {
   config_.device = settings::Device::cuda;
   // Where tests run there may be fewer cores than ranks, and no GPUs.

@@ -134,37 +134,5 @@ TEST(Failures, TooLargeAProgramIsRefusedOnAllRanksWithTheNumbers) {
               testing::AllOf(HasSubstr("needs"), HasSubstr("PiB"), HasSubstr("free")));
 }
 
-/// One program for all ranks: each takes its part of a tensor and fills it as the whole would be.
-TEST(Shards, AreThePartsOfTheWhole) {
-  constexpr std::uint64_t rows = 6, columns = 24;
-  const Point point;
-  const auto tp = static_cast<std::uint64_t>(point.shape.tp);
-  const std::uint64_t local = columns / tp;
-  Sketch sketch;
-  const Slice whole = sketch.buffer<double>(rows * columns);
-  const Slice part = sketch.buffer<double>(rows * local), cut = sketch.buffer<double>(rows * local);
-  sketch.emit(program::Fill{
-      .dst = whole,
-      .shard = {.extents = {1, rows, columns}, .local = {0, columns, 1}, .global = {0, columns, 1}},
-      .key = 3});
-  sketch.emit(program::Fill{.dst = part,
-                            .shard = {.extents = {1, rows, local},
-                                      .local = {0, local, 1},
-                                      .global = {0, columns, 1},
-                                      .steps = {local, 0, 0, 0, 0}},
-                            .key = 3});
-  const Slice mine{.buffer = whole.buffer,
-                   .axis = Axis::tp,
-                   .count = (rows - 1) * columns + local,
-                   .step = local};
-  sketch.emit(program::Copy{.rows = rows,
-                            .columns = static_cast<std::uint32_t>(local),
-                            .src = {.slice = mine, .row_stride = columns},
-                            .dst = {.slice = cut, .row_stride = local}});
-  const auto session = point.prepare(sketch);
-  session->play(Section::step, Trace::off);
-  EXPECT_EQ(get<double>(*session, part), get<double>(*session, cut));
-}
-
 }  // namespace
 }  // namespace isoscale::executor

@@ -112,102 +112,76 @@ std::vector<Family> families() {
   const std::string skewed = "partition=skewed:3 microbatches=96";
   auto parts = row_ways();
   parts.insert(parts.end() - 1, "tp_output=gather stage_layers=nearest");
+  // Name, meshes, ways, runs, runs on many ranks, turns, sequence, emulated types, least
+  // difference.
   return {
-      {.name = "plain", .has = is_plain, .ways = {""}, .runs = 12, .runs_on_many = 6},
-      {.name = "schedules",
-       .has = has_stages,
-       .ways = {"schedule=gpipe stage_layers=nearest vocabulary=on",
-                "schedule=1f1b handover=scattered input=pinned",
-                "schedule=1f1b stage_layers=nearest tp_output=gather handover=scattered",
-                "schedule=interleaved v=2", "schedule=interleaved v=3 overlap=off vocabulary=on",
-                "schedule=interleaved v=2 stage_layers=nearest handover=scattered",
-                "schedule=zb-h1", "schedule=zb-h1 vocabulary=on optimizer=adam tp_output=gather",
-                "schedule=zb-h1 overlap=off handover=scattered stage_layers=nearest"},
-       .runs = 1},
-      {.name = "rows",
-       .has = has_tensor_parts,
-       .ways = row_ways(),
-       .runs = 3,
-       .runs_on_many = 1,
-       .turns = schedule_turns,
-       .sequence = 128},
-      {.name = "parts_of_the_sequence",
-       .has = has_parts,
-       .ways = parts,
-       .runs = 2,
-       .runs_on_many = 1,
-       .turns = schedule_turns,
-       .sequence = 128},
-      {.name = "layers", .has = is_plain, .ways = layer_ways},
-      {.name = "shared_layers",
-       .has = has_no_experts,
-       .ways = {"sequence_parallel=on tp_output=reduce",
-                "sequence_parallel=on chunks=2 vocabulary=on tp_output=reduce",
-                "sequence_parallel=on ring=on schedule=zb-h1 tp_output=reduce",
-                "chunks=2 optimizer=adam tp_output=reduce", "schedule=zb-h1 vocabulary=on",
-                "schedule=zb-h1 tp_output=gather", "schedule=interleaved v=2 handover=scattered"},
-       .runs = 1,
-       .turns = layer_ways},
-      {.name = "zero",
-       .has = has_replicas,
-       .ways = {"zero=1", "zero=2", "zero=3", "zero=3 prefetch=0",
-                "zero=3 prefetch=3 schedule=interleaved stage_layers=nearest",
-                "zero=2 schedule=zb-h1", "zero=3 schedule=zb-h1"},
-       .runs = 3},
-      {.name = "zero_and_parts",
-       .has = has_two_parts_of_replicas,
-       .ways = {"zero=1", "zero=2", "zero=3"}},
-      {.name = "offload",
-       .has = is_plain,
-       .ways = {"offload=weights", "offload=weights prefetch=0",
-                "offload=weights offload_memory=managed", "offload=weights schedule=zb-h1",
-                "offload=optimizer optimizer=adam",
-                "offload=optimizer optimizer=adam offload_memory=managed"}},
-      {.name = "offload_and_zero",
-       .has = has_replicas,
-       .ways = {"zero=1 offload=weights", "zero=2 offload=weights",
-                "zero=1 offload=optimizer optimizer=adam",
-                "zero=2 offload=optimizer optimizer=adam offload_memory=managed",
-                "zero=3 offload=optimizer optimizer=adam"}},
+      {"plain", is_plain, {""}, 12, 6},
+      {"schedules",
+       has_stages,
+       {"schedule=gpipe stage_layers=nearest vocabulary=on",
+        "schedule=1f1b handover=scattered input=pinned",
+        "schedule=1f1b stage_layers=nearest tp_output=gather handover=scattered",
+        "schedule=interleaved v=2", "schedule=interleaved v=3 overlap=off vocabulary=on",
+        "schedule=interleaved v=2 stage_layers=nearest handover=scattered", "schedule=zb-h1",
+        "schedule=zb-h1 vocabulary=on optimizer=adam tp_output=gather",
+        "schedule=zb-h1 overlap=off handover=scattered stage_layers=nearest"},
+       1},
+      {"rows", has_tensor_parts, row_ways(), 3, 1, schedule_turns, 128},
+      {"parts_of_the_sequence", has_parts, parts, 2, 1, schedule_turns, 128},
+      {"layers", is_plain, layer_ways},
+      {"shared_layers",
+       has_no_experts,
+       {"sequence_parallel=on tp_output=reduce",
+        "sequence_parallel=on chunks=2 vocabulary=on tp_output=reduce",
+        "sequence_parallel=on ring=on schedule=zb-h1 tp_output=reduce",
+        "chunks=2 optimizer=adam tp_output=reduce", "schedule=zb-h1 vocabulary=on",
+        "schedule=zb-h1 tp_output=gather", "schedule=interleaved v=2 handover=scattered"},
+       1,
+       1,
+       layer_ways},
+      {"zero",
+       has_replicas,
+       {"zero=1", "zero=2", "zero=3", "zero=3 prefetch=0",
+        "zero=3 prefetch=3 schedule=interleaved stage_layers=nearest", "zero=2 schedule=zb-h1",
+        "zero=3 schedule=zb-h1"},
+       3},
+      {"zero_and_parts", has_two_parts_of_replicas, {"zero=1", "zero=2", "zero=3"}},
+      {"offload",
+       is_plain,
+       {"offload=weights", "offload=weights prefetch=0", "offload=weights offload_memory=managed",
+        "offload=weights schedule=zb-h1", "offload=optimizer optimizer=adam",
+        "offload=optimizer optimizer=adam offload_memory=managed"}},
+      {"offload_and_zero",
+       has_replicas,
+       {"zero=1 offload=weights", "zero=2 offload=weights",
+        "zero=1 offload=optimizer optimizer=adam",
+        "zero=2 offload=optimizer optimizer=adam offload_memory=managed",
+        "zero=3 offload=optimizer optimizer=adam"}},
       // All is sent, so that nothing is lost: that the largest are chosen is tested with the op.
-      {.name = "replicas",
-       .has = has_replicas,
-       .ways = {"strategy=funnel overlap=off", "strategy=funnel overlap=off schedule=interleaved",
-                "strategy=funnel overlap=off schedule=zb-h1", skewed + " schedule=interleaved",
-                skewed + " schedule=zb-h1", "compression=topk compression_ratio=1"},
-       .runs = 3},
-      {.name = "partitions",
-       .has = has_replicas,
-       .ways = {skewed, "partition=skewed:0.3 microbatches=96",
-                "partition=proportional microbatches=96"},
-       .runs = 4},
-      {.name = "narrow_gradients",
-       .has = has_replicas,
-       .ways = {"grad_dtype=bf16", "grad_dtype=f16"},
-       .runs = 3,
-       .least = 1e-5},
-      {.name = "experts",
-       .has = [](const Shape&) { return true; },
-       .ways = routings(),
-       .runs = 1,
-       .runs_on_many = 0},
-      {.name = "narrow", .has = is_plain, .ways = {""}, .emulated = {tf32, f16, bf16, fp8}},
-      {.name = "narrow_layers",
-       .has = is_plain,
-       .ways = {""},
-       .turns = layer_ways,
-       .emulated = {bf16, fp8}},
-      {.name = "narrow_rows",
-       .has = shares_rows,
-       .ways = row_ways(),
-       .runs = 1,
-       .sequence = 128,
-       .emulated = {bf16}},
-      {.name = "narrow_rows_of_fp8",
-       .has = shares_rows,
-       .ways = {row_ways().front()},
-       .sequence = 128,
-       .emulated = {fp8}}};
+      {"replicas",
+       has_replicas,
+       {"strategy=funnel overlap=off", "strategy=funnel overlap=off schedule=interleaved",
+        "strategy=funnel overlap=off schedule=zb-h1", skewed + " schedule=interleaved",
+        skewed + " schedule=zb-h1", "compression=topk compression_ratio=1"},
+       3},
+      {"partitions",
+       has_replicas,
+       {skewed, "partition=skewed:0.3 microbatches=96", "partition=proportional microbatches=96"},
+       4},
+      {"narrow_gradients",
+       has_replicas,
+       {"grad_dtype=bf16", "grad_dtype=f16"},
+       3,
+       3,
+       {""},
+       0,
+       {},
+       1e-5},
+      {"experts", [](const Shape&) { return true; }, routings(), 1, 0},
+      {"narrow", is_plain, {""}, 2, 2, {""}, 0, {tf32, f16, bf16, fp8}},
+      {"narrow_layers", is_plain, {""}, 2, 2, layer_ways, 0, {bf16, fp8}},
+      {"narrow_rows", shares_rows, row_ways(), 1, 1, {""}, 128, {bf16}},
+      {"narrow_rows_of_fp8", shares_rows, {row_ways().front()}, 2, 2, {""}, 128, {fp8}}};
 }
 
 /// A number of layers that stages divide, or that they do not where they may differ.
@@ -304,40 +278,6 @@ TEST(TwinOptions, ElementwiseWorkIsSeen) {
     const program::ProgramSet set = hybrid.build(twin);
     twin.options["elementwise"] = "off";
     EXPECT_FALSE(measure::verify_programs(set, hybrid, twin, *ranks.folded, ranks.world).ok);
-  }
-}
-
-/// Meshes that nobody here has the ranks for.
-TEST(TwinOptions, AreFreeOfDeadlockOn64Ranks) {
-  if (comm::Communicator::world().rank() != 0) return;
-  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
-  const workloads::Request twins{.model = gated_model(),
-                                 .precision = Precision::f32,
-                                 .options = options_of("microbatch=2 microbatches=24")};
-  for (const Shape& mesh :
-       {Shape{.ep = 8, .dp = 8}, Shape{.tp = 2, .ep = 4, .dp = 2, .pp = 4},
-        Shape{.tp = 2, .cp = 2, .ep = 4, .dp = 2, .pp = 2}, Shape{.ep = 4, .dp = 2, .pp = 8}}) {
-    for (const std::string& way : routings()) {
-      workloads::Request base = twins;
-      base.options.merge(options_of(way));
-      const auto twin = hybrid.twin(hybrid.scale(base, mesh, workloads::Scaling::weak));
-      EXPECT_NO_THROW(program::check(hybrid.build(twin))) << mesh::to_string(mesh) << way;
-    }
-  }
-  workloads::Request points{.model = workloads::load_model("tiny"),
-                            .options = options_of("microbatch=1 microbatches=8")};
-  points.model.layers = 8;
-  for (const Shape& mesh : {Shape{.dp = 64}, Shape{.tp = 4, .dp = 8, .pp = 2},
-                            Shape{.tp = 2, .dp = 4, .pp = 8}, Shape{.dp = 16, .pp = 4}}) {
-    for (const char* way :
-         {"strategy=funnel input=pinned", "partition=skewed:4",
-          "partition=proportional schedule=gpipe", "grad_dtype=bf16", "compression=topk"}) {
-      workloads::Request base = points;
-      base.options.merge(options_of(way));
-      auto request = hybrid.scale(base, mesh, workloads::Scaling::weak);
-      for (int rank = 0; rank < 64; ++rank) request.speed_of_rank.push_back(1 + rank % 5);
-      EXPECT_NO_THROW(program::check(hybrid.build(request))) << mesh::to_string(mesh) << way;
-    }
   }
 }
 

@@ -113,7 +113,3 @@ class Installed(unittest.TestCase):
     def test_the_bindings_of_one_mpi_are_not_needed(self):
         for file in self.binaries():
             self.assertNotRegex(self.dynamic_section(file), r"libmpi_cxx|libmpichcxx")
-
-
-if __name__ == "__main__":
-    unittest.main()

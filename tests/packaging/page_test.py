@@ -5,7 +5,6 @@
 import hashlib
 import shutil
 import tarfile
-import unittest
 
 from builds_test import ccache_environment
 from support import BARE, BUILD, CMAKE, Case, SOURCE, run, run_ok
@@ -95,7 +94,3 @@ class Packages(Case):
         self.assertEqual(self.packages(), ["nodejs", "npm"])
         self.assertEqual(self.packages("node"), ["npm"])
         self.assertEqual(self.packages("node", "npm"), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -63,7 +63,3 @@ class Pages(unittest.TestCase):
         for page in pages():
             if page.startswith("docs" + os.sep) and page != os.path.join("docs", "README.md"):
                 self.assertIn(f"({os.path.relpath(page, 'docs')})", index)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -55,7 +55,3 @@ class Sources(unittest.TestCase):
                                                      sources) if problem]
         print(f"{len(sources)} sources, {len(found)} that do not compile")
         self.assertEqual("\n".join(found), "")
-
-
-if __name__ == "__main__":
-    unittest.main()

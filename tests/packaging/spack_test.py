@@ -9,7 +9,6 @@ import py_compile
 import re
 import sys
 import types
-import unittest
 import unittest.mock
 
 from support import Case, SOURCE
@@ -150,7 +149,3 @@ class Recipe(Case):
         self.assertEqual(cuda["NCCL_ROOT"], "/opt/nccl")
         self.assertEqual(cuda["CMAKE_CUDA_ARCHITECTURES"], "80;90")
         self.assertNotIn("CMAKE_CUDA_ARCHITECTURES", self.arguments(cuda=True))
-
-
-if __name__ == "__main__":
-    unittest.main()

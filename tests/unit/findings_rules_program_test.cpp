@@ -101,7 +101,7 @@ TEST(CommunicationRatio, AdvisesWhatTheAxisAndTheOptionsLeaveOpen) {
   const std::string tp = "sequence_parallel=off ring=off chunks=1 tp_output=reduce";
   for (const Advice& at : std::vector<Advice>{
            {Axis::dp, usual, {"--set microbatches"}},
-           {Axis::tp, usual, {"less tp and more dp: --mesh"}, {"microbatches"}},
+           {Axis::tp, usual, {"less tp", "more dp: --mesh"}, {"microbatches"}},
            {Axis::cp, usual, {"--mesh"}, {"microbatches"}},
            {Axis::ep, usual, {"--mesh"}, {"microbatches"}},
            {Axis::pp, usual, {"--mesh"}, {"microbatches"}},

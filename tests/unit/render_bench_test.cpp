@@ -26,7 +26,6 @@ results::RunData bench_run() {
 }
 
 TEST(RenderBench, ClaimsWhatTheGoldenOnesDo) {
-  golden::expect_claims(rendered(bench_run(), render::render_text, "bench.h5"), "bench.txt");
   golden::expect_claims(rendered(bench_run(), render::render_markdown, "bench.h5"), "bench.md");
   golden::expect_claims(rendered(bench_run(), render::render_nccl_tests, "bench.h5"),
                         "bench.nccl-tests");

@@ -198,7 +198,6 @@ std::vector<results::RunData> launches() {
 
 TEST(RenderLaunches, ClaimsWhatTheGoldenOnesDoAndFitsOn120Columns) {
   const samples::JoinedLaunches of{launches()};
-  golden::expect_claims(render::render_text(of.report()), "launches.txt");
   golden::expect_claims(render::render_markdown(of.report()), "launches.md");
   golden::expect_fits(render::render_text(of.report()), 120);
 }
