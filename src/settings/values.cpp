@@ -4,9 +4,6 @@
 #include "settings/values.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
-#include <system_error>
 
 #include "units/text.hpp"
 
@@ -17,14 +14,6 @@ void refuse_value(std::string_view text, std::string_view why) {
 }
 
 namespace {
-
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-  std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || stop != end) return std::nullopt;
-  return number;
-}
 
 constexpr std::string_view decimal = "0123456789";
 constexpr std::string_view hexadecimal = "0123456789abcdefABCDEF";
@@ -84,7 +73,7 @@ void require_sane(std::string_view text) {
 }
 
 std::uint64_t parse_number(std::string_view text, std::uint64_t least, std::uint64_t most) {
-  const auto number = whole_number(text);
+  const auto number = base::number_in<std::uint64_t>(text);
   if (!number || *number < least || *number > most) {
     refuse_value(text, fmt::format("is not a whole number from {} to {}", least, most));
   }
@@ -113,7 +102,7 @@ std::vector<int> parse_rank_counts(std::string_view text) {
   constexpr int most = 1 << 24;
   std::vector<int> counts;
   for (const std::string_view part : base::split(text, ',')) {
-    const auto count = whole_number(part);
+    const auto count = base::number_in<std::uint64_t>(part);
     if (!count || *count < 1 || *count > most) {
       refuse_value(text,
                    fmt::format("holds {}: write 'all', or whole numbers from 1 to {} such as 1,2,4",

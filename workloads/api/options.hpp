@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,12 +13,12 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace isoscale::workloads {
 
@@ -48,14 +47,7 @@ class NumberError : public base::UsageError {
 [[nodiscard]] std::vector<long long> nearest_accepted(
     long long number, const std::function<bool(long long)>& accepts);
 
-/// Returns the number that the whole of `text` represents; absent if `text` is not a number.
-template <class Number>
-[[nodiscard]] std::optional<Number> number_in(std::string_view text) {
-  Number number{};
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc{} && stop == end ? std::optional{number} : std::nullopt;
-}
+using base::number_in;
 
 // Each workload has one table of its options, which is used by --help, `list options`, validation,
 // the experiment file, the run file and the documentation.

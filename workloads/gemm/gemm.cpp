@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <tuple>
 #include <variant>
 
@@ -98,17 +97,10 @@ class Lister {
 
   [[nodiscard]] Shape parse(const std::string& text) const {
     std::vector<std::uint32_t> extents;
-    const char* at = text.data();
-    const char* const end = at + text.size();
-    while (at != end) {
-      std::uint32_t extent = 0;
-      const auto [stop, error] = std::from_chars(at, end, extent);
+    for (const std::string_view part : base::split(text, 'x')) {
       constexpr std::uint32_t most = 1U << 20U;
-      if (error != std::errc{} || extent == 0 || extent > most) refuse(text);
-      extents.push_back(extent);
-      if (stop != end && *stop != 'x') refuse(text);
-      at = stop == end ? end : stop + 1;
-      if (stop != end && at == end) refuse(text);
+      extents.push_back(number_in<std::uint32_t>(part).value_or(0));
+      if (extents.back() == 0 || extents.back() > most) refuse(text);
     }
     constexpr std::size_t plain = 3, batched = 4;
     if (extents.size() != plain && extents.size() != batched) refuse(text);
@@ -168,22 +160,7 @@ class Lister {
     for (const program::RankProgram& program : set.programs) {
       for (const program::Op& op : program.step().ops) {
         const auto* gemm = std::get_if<program::Gemm>(&op.payload);
-        if (gemm == nullptr) continue;
-        const auto type = [&](const program::Matrix& matrix) {
-          return program.buffers[matrix.slice.buffer].dtype;
-        };
-        add({.m = gemm->m,
-             .n = gemm->n,
-             .k = gemm->k,
-             .batch = gemm->batch,
-             .transpose_a = gemm->transpose_a,
-             .transpose_b = gemm->transpose_b,
-             .a = type(gemm->a),
-             .b = type(gemm->b),
-             .d = type(gemm->d),
-             .mode = gemm->mode,
-             .accumulation = gemm->accumulation,
-             .origin = "model"});
+        if (gemm != nullptr) add(shape_of(*gemm, program));
       }
     }
   }
@@ -277,6 +254,24 @@ RowSpec row_of(const GemmCase& one, const Request& request) {
 std::uint64_t Shape::bytes() const {
   return a_count() * program::element_size(a) + b_count() * program::element_size(b) +
          d_count() * program::element_size(d);
+}
+
+Shape shape_of(const program::Gemm& gemm, const program::RankProgram& program) {
+  const auto type = [&](const program::Matrix& matrix) {
+    return program.buffers[matrix.slice.buffer].dtype;
+  };
+  return {.m = gemm.m,
+          .n = gemm.n,
+          .k = gemm.k,
+          .batch = gemm.batch,
+          .transpose_a = gemm.transpose_a,
+          .transpose_b = gemm.transpose_b,
+          .a = type(gemm.a),
+          .b = type(gemm.b),
+          .d = type(gemm.d),
+          .mode = gemm.mode,
+          .accumulation = gemm.accumulation,
+          .origin = "model"};
 }
 
 std::vector<Shape> shapes_of(const Request& request) { return Lister{request}.list(); }

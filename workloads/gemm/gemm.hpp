@@ -36,6 +36,9 @@ struct Shape {
   [[nodiscard]] std::uint64_t bytes() const;  ///< of A, B and D
 };
 
+/// Returns the shape of a multiplication in a program, with the origin "model".
+[[nodiscard]] Shape shape_of(const program::Gemm& gemm, const program::RankProgram& program);
+
 /// Returns each shape once, ordered by origin and then by FLOP. Throws base::UsageError for an
 /// invalid list, a shape that fp8 GEMMs do not support, or a model that cannot be divided over the
 /// mesh.
