@@ -3,14 +3,11 @@
 
 #include "workloads/gemm/gemm.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <tuple>
 #include <variant>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 #include "workloads/api/options.hpp"
 #include "workloads/bench/exact_data.hpp"
@@ -150,7 +147,7 @@ class Lister {
     training.options = {
         {"microbatch", options_.microbatch},
         {"microbatches", std::to_string(request_.mesh.dp)},
-        {"fp8_accumulate", OptionReader{option_table(), request_.options}.text("fp8_accumulate")}};
+        {"fp8_accumulate", option_text(option_table(), request_.options, "fp8_accumulate")}};
     const auto limits = hybrid::limits(training, Scaling::strong);
     if (const auto why = mesh::violation(request_.mesh, limits)) {
       throw usage_error("shapes=model: {}", *why);
@@ -389,13 +386,11 @@ Bench build(const Request& request, int /*batch*/) {
   return bench;
 }
 
-BenchHooks hooks() {
-  return {.batches = [](const Request&) { return 1; },
-          .build = build,
-          .uses_model =
-              [](const Request& request) {
-                return values_of(request).shapes.find("model") != std::string::npos;
-              }};
+bool uses_model(const Request& request) {
+  const auto shapes = request.options.find("shapes");
+  return shapes != request.options.end() && shapes->second.find("model") != std::string::npos;
 }
+
+BenchHooks hooks() { return {.build = build, .uses_model = uses_model}; }
 
 }  // namespace isoscale::workloads::gemm

@@ -44,6 +44,9 @@ struct Shape {
 /// mesh.
 [[nodiscard]] std::vector<Shape> shapes_of(const Request& request);
 
+/// True if the option `shapes` of a request names those of the model. Other workloads have the same
+/// option.
+[[nodiscard]] bool uses_model(const Request& request);
 [[nodiscard]] BenchHooks hooks();
 [[nodiscard]] Bench build(const Request& request, int batch);
 

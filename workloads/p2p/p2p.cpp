@@ -51,10 +51,10 @@ std::vector<Timed> timed_of(const Setting& setting, int batch) {
     }
   }
   if (!list.empty()) return list;
-  if (setting.bisects) {
-    list.push_back({.kind = Kind::bisection, .pairs = bisection(setting.ranks)});
+  for (const Kind kind : setting.joint_kinds) {
+    list.push_back({.kind = kind});
+    if (kind == Kind::bisection) list.back().pairs = bisection(setting.ranks);
   }
-  if (setting.all_to_all) list.push_back({.kind = Kind::all_to_all});
   return list;
 }
 
@@ -62,10 +62,6 @@ bool is_silent(const Request& request, const Pair& pair) {
   return std::ranges::find(request.silent_pairs, std::pair{pair.low, pair.high}) !=
          request.silent_pairs.end();
 }
-
-/// True if all ranks take part, so that the case cannot be timed if two of them do not answer each
-/// other.
-bool is_of_all(Kind kind) { return kind == Kind::bisection || kind == Kind::all_to_all; }
 
 Part part_of(const Request& request, const Setting& setting, const Timed& timed, int rank) {
   if (is_of_all(timed.kind) && !request.silent_pairs.empty()) return {};
@@ -253,12 +249,9 @@ Case case_of(const Setting& setting, const Timed& timed, std::size_t index) {
           .calls_are_spans = CallsAreSpans::no};
 }
 
-}  // namespace
-
 int batches(const Request& request) {
   const Setting setting = setting_of(request);
-  const bool has_last = setting.bisects || setting.all_to_all;
-  return static_cast<int>(setting.pair_batches()) + (has_last ? 1 : 0);
+  return static_cast<int>(setting.pair_batches()) + (setting.joint_kinds.empty() ? 0 : 1);
 }
 
 Bench build(const Request& request, int batch) {
@@ -299,6 +292,8 @@ std::vector<Expectation> expect(const Request& request, int batch, std::size_t i
   }
   return mine;
 }
+
+}  // namespace
 
 BenchHooks hooks() {
   return {

@@ -23,7 +23,7 @@ namespace {
 
 /// Holds the parsed options, which option_table() describes.
 struct Values {
-  std::vector<std::string> kinds;
+  std::vector<Kind> kinds;
   std::uint64_t size = 0;
   std::string pairs;
   std::size_t renew = 1;
@@ -86,39 +86,26 @@ units::Seconds timeout_of(const std::string& text) {
   throw base::UsageError("option timeout: no pair can answer in no time; it takes a time, 30s");
 }
 
-void add_kinds(const std::vector<std::string>& kinds, Setting& setting) {
-  for (const std::string& text : kinds) {
-    const auto kind = static_cast<Kind>(std::ranges::find(kind_names, text) - kind_names.begin());
-    if (kind == Kind::bisection) {
-      setting.bisects = true;
-    } else if (kind == Kind::all_to_all) {
-      setting.all_to_all = true;
-    } else {
-      setting.pair_kinds.push_back(kind);
-    }
-  }
-  std::ranges::sort(setting.pair_kinds);
-}
-
-void add_transport(const Request& request, Setting& setting) {
-  if (setting.transport == program::Transport::nccl) return;
-  if (!setting.all_to_all) return;
-  if (request.options.contains("kinds")) {
+void add_kinds(const Request& request, std::vector<Kind> kinds, Setting& setting) {
+  std::ranges::sort(kinds);
+  const bool puts = setting.transport == program::Transport::symmetric;
+  // The default has all_to_all only if it is possible.
+  if (puts && std::erase(kinds, Kind::all_to_all) > 0 && request.options.contains("kinds")) {
     throw base::UsageError(
         "kinds=all_to_all is a collective, and transport=symmetric has puts alone; leave it out "
         "of kinds, or use transport=nccl");
   }
-  setting.all_to_all = false;  // all_to_all is only in the default if it is possible
+  const auto joint = std::ranges::find_if(kinds, is_of_all);
+  setting.pair_kinds = {kinds.begin(), joint};
+  setting.joint_kinds = {joint, kinds.end()};
 }
 
 mesh::Axis only_axis(const mesh::Shape& shape) {
-  std::vector<mesh::Axis> wide;
-  for (const mesh::Axis axis : mesh::all_axes) {
-    if (shape[axis] > 1) wide.push_back(axis);
-  }
-  if (wide.size() == 1) return wide.front();
-  if (wide.empty()) {
+  if (shape.size() == 1) {
     throw base::UsageError("a rank alone has nobody to send to: p2p needs 2 ranks or more");
+  }
+  for (const mesh::Axis axis : mesh::all_axes) {
+    if (shape[axis] == shape.size()) return axis;
   }
   throw usage_error("p2p takes all ranks in one row, not the mesh {}; leave --mesh out",
                     mesh::to_string(shape));
@@ -192,12 +179,12 @@ std::vector<Round> isolated(std::span<const int> node_of_rank) {
   }
   // all_pairs() arranges nodes in pairs, as it does with ranks. The ranks of a pair of nodes are
   // measured one pair at a time.
-  for (const Round& meetings : all_pairs(static_cast<int>(nodes.size()))) {
+  for (const Round& node_pairs : all_pairs(static_cast<int>(nodes.size()))) {
     const std::size_t first = rounds.size();
-    for (const Pair& meeting : meetings) {
+    for (const Pair& pair : node_pairs) {
       std::vector<Pair> between;
-      for (const int a : nodes[static_cast<std::size_t>(meeting.low)]) {
-        for (const int b : nodes[static_cast<std::size_t>(meeting.high)]) {
+      for (const int a : nodes[static_cast<std::size_t>(pair.low)]) {
+        for (const int b : nodes[static_cast<std::size_t>(pair.high)]) {
           between.push_back(pair_of(a, b));
         }
       }
@@ -267,8 +254,7 @@ Setting setting_of(const Request& request) {
                   .bytes = options.size,
                   .rounds_of_batch = options.renew,
                   .transport = options.transport};
-  add_kinds(options.kinds, setting);
-  add_transport(request, setting);
+  add_kinds(request, options.kinds, setting);
   setting.rounds = rounds_of(request, options.pairs);
   setting.timeout = timeout_of(options.timeout);
   if (options.expect) {
@@ -277,11 +263,11 @@ Setting setting_of(const Request& request) {
   setting.axis = only_axis(request.mesh);
   setting.messages = std::clamp<std::uint64_t>(bytes_under_way / setting.bytes, 1, most_messages);
   setting.part = setting.bytes / static_cast<std::uint64_t>(setting.ranks);
-  if (setting.all_to_all && setting.part == 0) {
+  if (setting.part == 0 && std::ranges::count(setting.joint_kinds, Kind::all_to_all) > 0) {
     throw usage_error(
         "size={}: all_to_all deals that out over {} ranks, at least 1 byte each; use a larger "
         "size, or kinds= without all_to_all",
-        OptionReader{option_table(), request.options}.text("size"), setting.ranks);
+        option_text(option_table(), request.options, "size"), setting.ranks);
   }
   return setting;
 }

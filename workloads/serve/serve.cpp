@@ -198,8 +198,7 @@ program::ProgramSet replica_programs(const Request& request) {
 }
 
 BenchHooks hooks() {
-  return {.batches = [](const Request&) { return 1; },
-          .build =
+  return {.build =
               [](const Request& request, int /*batch*/) {
                 Bench bench;
                 bench.set = programs_of(request);

@@ -122,7 +122,7 @@ std::string state_note(const workloads::Workload& workload, const workloads::Req
   }
   if (offloads) {
     note += fmt::format("{}offload={} keeps {} a rank in {} memory", note.empty() ? "" : "; ",
-                        workloads::OptionReader{workload.options, request.options}.text("offload"),
+                        workloads::option_text(workload.options, request.options, "offload"),
                         units::format(offloaded(set.of(rank))), program::name(plan.host));
   }
   return note;

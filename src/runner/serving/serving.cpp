@@ -79,10 +79,9 @@ void put_all(RowData& row, std::initializer_list<std::pair<const char*, Number>>
 
 void put_setting(RowData& row, const Offer& offer) {
   const Setting& setting = offer.setting;
-  const workloads::OptionReader options{workloads::serve::option_table(), offer.request.options};
   row.text["dtype"] = std::string{program::name(offer.request.precision)};
   for (const char* const key : {"arrivals", "dispatch", "lengths"}) {
-    row.text[key] = options.text(key);
+    row.text[key] = option_text(workloads::serve::option_table(), offer.request.options, key);
   }
   put_all<std::uint64_t>(row, {{"prompt", setting.prompt},
                                {"output", setting.output},
