@@ -18,12 +18,11 @@ namespace {
 
 }  // namespace
 
-base::ExitCode run_command(const settings::RunConfig& /*config*/, int /*argc*/, char** /*argv*/) {
+base::ExitCode execute(const settings::RunConfig& /*config*/, int /*argc*/, char** /*argv*/) {
   refuse("run");
 }
 
-base::ExitCode check_command(const settings::CheckCommand& /*command*/, int /*argc*/,
-                             char** /*argv*/) {
+base::ExitCode execute(const settings::CheckCommand& /*command*/, int /*argc*/, char** /*argv*/) {
   refuse("check");
 }
 

@@ -45,13 +45,15 @@ struct Part {
 std::vector<Timed> timed_of(const Setting& setting, int batch) {
   std::vector<Timed> list;
   for (const Round& round : setting.rounds_of(batch)) {
-    for (const Kind kind : setting.pair_kinds) {
+    for (const Kind kind : setting.kinds) {
+      if (is_of_all(kind)) break;
       list.push_back({.kind = kind, .pairs = round});
       if (kind == Kind::bandwidth) list.push_back({.kind = kind, .back = true, .pairs = round});
     }
   }
   if (!list.empty()) return list;
-  for (const Kind kind : setting.joint_kinds) {
+  for (const Kind kind : setting.kinds) {
+    if (!is_of_all(kind)) continue;
     list.push_back({.kind = kind});
     if (kind == Kind::bisection) list.back().pairs = bisection(setting.ranks);
   }
@@ -251,7 +253,7 @@ Case case_of(const Setting& setting, const Timed& timed, std::size_t index) {
 
 int batches(const Request& request) {
   const Setting setting = setting_of(request);
-  return static_cast<int>(setting.pair_batches()) + (setting.joint_kinds.empty() ? 0 : 1);
+  return static_cast<int>(setting.pair_batches()) + (setting.has_joint_kinds() ? 1 : 0);
 }
 
 Bench build(const Request& request, int batch) {
@@ -296,13 +298,16 @@ std::vector<Expectation> expect(const Request& request, int batch, std::size_t i
 }  // namespace
 
 BenchHooks hooks() {
-  return {
-      .batches = batches,
-      .build = build,
-      .expect = expect,
-      .types = [](const Request&) { return std::vector{type}; },
-      .timeout = [](const Request& request) { return setting_of(request).timeout; },
-      .expected_bandwidth = [](const Request& request) { return setting_of(request).expected; }};
+  return {.batches = batches,
+          .build = build,
+          .expect = expect,
+          .types = [](const Request&) { return std::vector{type}; },
+          .timeout = [](const Request& request) { return setting_of(request).timeout; },
+          .expected_bandwidth = [](const Request& request) -> std::optional<units::BytesPerSecond> {
+            const std::optional<std::uint64_t> expected = setting_of(request).expected;
+            if (!expected) return std::nullopt;
+            return units::BytesPerSecond{static_cast<double>(*expected)};
+          }};
 }
 
 }  // namespace isoscale::workloads::p2p

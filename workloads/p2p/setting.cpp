@@ -21,17 +21,6 @@ namespace isoscale::workloads::p2p {
 
 namespace {
 
-/// Holds the parsed options, which option_table() describes.
-struct Values {
-  std::vector<Kind> kinds;
-  std::uint64_t size = 0;
-  std::string pairs;
-  std::size_t renew = 1;
-  program::Transport transport{};
-  std::optional<std::uint64_t> expect;
-  std::string timeout;
-};
-
 Pair pair_of(int a, int b) { return {.low = std::min(a, b), .high = std::max(a, b)}; }
 
 /// Adds pairs that must not be played at the same time, one to each round, beginning with round
@@ -86,18 +75,16 @@ units::Seconds timeout_of(const std::string& text) {
   throw base::UsageError("option timeout: no pair can answer in no time; it takes a time, 30s");
 }
 
-void add_kinds(const Request& request, std::vector<Kind> kinds, Setting& setting) {
-  std::ranges::sort(kinds);
+void sort_kinds(const Request& request, Setting& setting) {
+  std::ranges::sort(setting.kinds);
   const bool puts = setting.transport == program::Transport::symmetric;
   // The default has all_to_all only if it is possible.
-  if (puts && std::erase(kinds, Kind::all_to_all) > 0 && request.options.contains("kinds")) {
+  if (puts && std::erase(setting.kinds, Kind::all_to_all) > 0 &&
+      request.options.contains("kinds")) {
     throw base::UsageError(
         "kinds=all_to_all is a collective, and transport=symmetric has puts alone; leave it out "
         "of kinds, or use transport=nccl");
   }
-  const auto joint = std::ranges::find_if(kinds, is_of_all);
-  setting.pair_kinds = {kinds.begin(), joint};
-  setting.joint_kinds = {joint, kinds.end()};
 }
 
 mesh::Axis only_axis(const mesh::Shape& shape) {
@@ -207,31 +194,33 @@ std::string_view name(Kind kind) { return kind_names[static_cast<std::size_t>(ki
 
 std::span<const OptionSpec> option_table() {
   static const std::array table{
-      option::list<&Values::kinds>("kinds", "latency,bandwidth,bidirectional,bisection,all_to_all",
-                                   {kind_names.begin(), kind_names.end()},
-                                   "what to measure: between pairs of ranks the latency of 8 B one "
-                                   "way (half a ping-pong) and the bandwidth in one and in both "
-                                   "directions; among all ranks the bisection, and all_to_all"),
-      option::bytes<&Values::size>("size", "4MiB", {1, 1LL << 36U},
-                                   "bytes of a message; for all_to_all, of all that a rank sends"),
-      option::text<&Values::pairs>(
+      option::list<&Setting::kinds>(
+          "kinds", "latency,bandwidth,bidirectional,bisection,all_to_all",
+          {kind_names.begin(), kind_names.end()},
+          "what to measure: between pairs of ranks the latency of 8 B one "
+          "way (half a ping-pong) and the bandwidth in one and in both "
+          "directions; among all ranks the bisection, and all_to_all"),
+      option::bytes<&Setting::bytes>(
+          "size", "4MiB", {1, 1LL << 36U},
+          "bytes of a message; for all_to_all, of all that a rank sends"),
+      option::text<&Setting::pairs_text>(
           "pairs", "all",
           "pairs to measure: all (each rank in one pair at a time), neighbours (on a ring), "
           "sample:K (each rank with at least K others, drawn by --seed), or isolated (all, but on "
           "each node one pair at a time)"),
-      option::integer<&Values::renew>(
+      option::integer<&Setting::rounds_of_batch>(
           "renew", "8", {1, 1'000'000},
           "make new communicators after this many rounds of pairs, so that the memory that "
           "libraries keep for each connection does not add up"),
-      option::choice<&Values::transport>(
+      option::choice<&Setting::transport>(
           "transport", "nccl", {"nccl", "symmetric"},
           "how messages travel: nccl, or symmetric: puts into NCCL's symmetric windows by "
           "Isoscale's own kernel (--device cuda, NVLink), without all_to_all"),
-      option::bytes<&Values::expect>(
+      option::bytes<&Setting::expected>(
           "expect", "", {1},
           "least bandwidth of every pair in one direction, per second (2GB is 2 GB/s); a slower "
           "pair fails the point. Default: none"),
-      option::text<&Values::timeout>(
+      option::text<&Setting::timeout_text>(
           "timeout", "30s",
           "a pair that does not answer within this time fails; the others are measured"),
   };
@@ -239,7 +228,8 @@ std::span<const OptionSpec> option_table() {
 }
 
 std::size_t Setting::pair_batches() const {
-  return pair_kinds.empty() ? 0 : (rounds.size() + rounds_of_batch - 1) / rounds_of_batch;
+  if (kinds.empty() || is_of_all(kinds.front())) return 0;
+  return (rounds.size() + rounds_of_batch - 1) / rounds_of_batch;
 }
 
 std::span<const Round> Setting::rounds_of(int batch) const {
@@ -249,21 +239,15 @@ std::span<const Round> Setting::rounds_of(int batch) const {
 }
 
 Setting setting_of(const Request& request) {
-  const auto options = typed_options<Values>(option_table(), request.options);
-  Setting setting{.ranks = request.mesh.size(),
-                  .bytes = options.size,
-                  .rounds_of_batch = options.renew,
-                  .transport = options.transport};
-  add_kinds(request, options.kinds, setting);
-  setting.rounds = rounds_of(request, options.pairs);
-  setting.timeout = timeout_of(options.timeout);
-  if (options.expect) {
-    setting.expected = units::BytesPerSecond{static_cast<double>(*options.expect)};
-  }
+  auto setting = typed_options<Setting>(option_table(), request.options);
+  setting.ranks = request.mesh.size();
+  sort_kinds(request, setting);
+  setting.rounds = rounds_of(request, setting.pairs_text);
+  setting.timeout = timeout_of(setting.timeout_text);
   setting.axis = only_axis(request.mesh);
   setting.messages = std::clamp<std::uint64_t>(bytes_under_way / setting.bytes, 1, most_messages);
   setting.part = setting.bytes / static_cast<std::uint64_t>(setting.ranks);
-  if (setting.part == 0 && std::ranges::count(setting.joint_kinds, Kind::all_to_all) > 0) {
+  if (setting.part == 0 && std::ranges::count(setting.kinds, Kind::all_to_all) > 0) {
     throw usage_error(
         "size={}: all_to_all deals that out over {} ranks, at least 1 byte each; use a larger "
         "size, or kinds= without all_to_all",

@@ -211,8 +211,9 @@ std::uint64_t sum(std::span<const std::uint64_t> values) {
 double capacity_factor(std::string_view text) {
   if (text == "none") return 0;
   const bool is_percent = text.ends_with('%');
-  const double value = number_in<double>(text.substr(0, text.size() - (is_percent ? 1 : 0)))
-                           .value_or(0) / (is_percent ? 100 : 1);
+  const double value =
+      number_in<double>(text.substr(0, text.size() - (is_percent ? 1 : 0))).value_or(0) /
+      (is_percent ? 100 : 1);
   constexpr double most = 1e6;
   if (value > 0 && value <= most) return value;
   throw usage_error(
