@@ -66,8 +66,7 @@ void require_two_files(const settings::ReportCommand& command) {
     return results::resolved_output(path).lexically_normal();
   };
   if (place(command.html) != place(command.trace)) return;
-  throw base::UsageError(
-      fmt::format("--html and --trace name one file, {}; name two", command.html.string()));
+  throw base::usage_error("--html and --trace name one file, {}; name two", command.html.string());
 }
 
 bool has_baseline(const analysis::Curve& curve) { return curve.baseline.has_value(); }
@@ -131,7 +130,7 @@ void say_unreadable(const std::vector<analysis::catalog::Unreadable>& unreadable
     base::warn("isoscale: not read: " + file.reason);
   }
   if (unreadable.size() == files) {
-    throw base::UsageError(fmt::format("none of the {} files can be read", files));
+    throw base::usage_error("none of the {} files can be read", files);
   }
 }
 

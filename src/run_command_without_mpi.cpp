@@ -10,10 +10,10 @@ namespace isoscale {
 namespace {
 
 [[noreturn]] void refuse(std::string_view command) {
-  throw base::UsageError(
-      fmt::format("{}: this isoscale was built without MPI and only reads run files; build with "
-                  "-DISOSCALE_MPI=ON to measure",
-                  command));
+  throw base::usage_error(
+      "{}: this isoscale was built without MPI and only reads run files; build with "
+      "-DISOSCALE_MPI=ON to measure",
+      command);
 }
 
 }  // namespace

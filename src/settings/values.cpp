@@ -10,7 +10,7 @@
 namespace isoscale::settings {
 
 void refuse_value(std::string_view text, std::string_view why) {
-  throw base::UsageError(fmt::format("{} {}", base::quoted(text), why));
+  throw base::usage_error("{} {}", base::quoted(text), why);
 }
 
 namespace {
@@ -57,10 +57,10 @@ GpuName parse_one(std::string_view entry, std::string_view whole) {
   if (is_index(entry)) return {.kind = Kind::index, .text = std::string{entry}};
   if (is_uuid(entry)) return {.kind = Kind::uuid, .text = std::string{entry}};
   if (is_pci_bus_id(entry)) return {.kind = Kind::pci_bus_id, .text = std::string{entry}};
-  throw base::UsageError(fmt::format(
+  throw base::usage_error(
       "{} holds {}: write 'auto', or for each rank of a node an index among the visible GPUs, a "
       "UUID (GPU-...) or a PCI bus id, such as 2,3,0,1",
-      base::quoted(whole), base::quoted(entry)));
+      base::quoted(whole), base::quoted(entry));
 }
 
 }  // namespace
@@ -186,9 +186,9 @@ const workloads::Workload& find_workload(std::string_view name, std::string_view
     if (workload.name == name) return workload;
     names.push_back(workload.name);
   }
-  throw base::UsageError(fmt::format("{}: unknown workload {}{}; the workloads are {}", place,
-                                     base::quoted(name), base::did_you_mean(name, names),
-                                     fmt::join(names, ", ")));
+  throw base::usage_error("{}: unknown workload {}{}; the workloads are {}", place,
+                          base::quoted(name), base::did_you_mean(name, names),
+                          fmt::join(names, ", "));
 }
 
 }  // namespace isoscale::settings

@@ -22,13 +22,6 @@
 
 namespace isoscale::workloads {
 
-/// Returns the error for a request that has no meaning or cannot be built. `text` says what is
-/// wrong and how to correct it.
-template <class... Values>
-[[nodiscard]] base::UsageError usage_error(fmt::format_string<Values...> text, Values&&... values) {
-  return base::UsageError{fmt::format(text, std::forward<Values>(values)...)};
-}
-
 /// Reports an option whose number does not fit the rest of the request. The numbers that the error
 /// suggests are accepted with the other options unchanged.
 class NumberError : public base::UsageError {
@@ -48,6 +41,7 @@ class NumberError : public base::UsageError {
     long long number, const std::function<bool(long long)>& accepts);
 
 using base::number_in;
+using base::usage_error;
 
 // Each workload has one table of its options, which is used by --help, `list options`, validation,
 // the experiment file, the run file and the documentation.
