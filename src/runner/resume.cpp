@@ -14,7 +14,6 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
 #include "runner/launch.hpp"
 #include "runner/plan/schedule.hpp"

@@ -124,7 +124,7 @@ TEST(MemoryBench, WhatIsNotNamedComesFromTheMachine) {
 
 TEST(MemoryBench, RefusesWhatItCannotMeasure) {
   for (const char* sizes : {"2", "32GiB"}) {
-    EXPECT_THROW((void)cases_of(request_of(1, {{"sizes", sizes}})), base::UsageError) << sizes;
+    EXPECT_THROW((void)build(request_of(1, {{"sizes", sizes}}), 0), base::UsageError) << sizes;
   }
   for (const char* numa : {"some", "-1", "0,,1", "1.5"}) {
     EXPECT_THROW((void)hooks().batches(request_of(1, {{"numa", numa}})), base::UsageError) << numa;

@@ -3,8 +3,6 @@
 
 #include "workloads/serve/serve.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cmath>
 #include <string>

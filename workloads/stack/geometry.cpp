@@ -3,8 +3,6 @@
 
 #include "workloads/stack/geometry.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

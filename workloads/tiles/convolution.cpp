@@ -8,7 +8,6 @@
 #include <algorithm>
 
 #include "workloads/stack/buffers.hpp"
-#include "workloads/tiles/tiles.hpp"
 
 namespace isoscale::workloads::tiles {
 

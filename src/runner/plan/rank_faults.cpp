@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "runner/plan/rank_faults.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/error.hpp"
