@@ -34,10 +34,11 @@ int run(int argc, char** argv) {
     // 1. Read the command line.  2. Execute the command.
     const config::Command command = config::parse_command_line(argc, argv);
     const auto execution = [&](const auto& one) {
-      if constexpr (requires { execute(one, argc, argv); })
+      if constexpr (requires { execute(one, argc, argv); }) {
         return execute(one, argc, argv);
-      else
+      } else {
         return execute(one);
+      }
     };
     return static_cast<int>(std::visit(execution, command));
   } catch (const base::UsageError& error) {

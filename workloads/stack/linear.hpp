@@ -228,7 +228,8 @@ class Attention : public OpWriter {
   [[nodiscard]] Matrix scores_of(BufferId scores, int block, std::uint64_t j) const;
   [[nodiscard]] Matrix context_of(BufferId context, std::uint64_t j) const;
 
-  void emit(Gemm gemm);
+  /// Writes d = scale * a * b + beta * c, for each product of a batch; `form` has the rest.
+  void emit(Gemm form, double scale, const Matrix& a, const Matrix& b, const Matrix& d);
   /// Writes scores = scale * rows * others^T for one block and query head.
   void multiply(const Matrix& rows, const Matrix& others, double scale, const Matrix& scores);
   /// Writes result = scale * scores * rows, summed over the blocks.
