@@ -52,21 +52,14 @@ void Attention::for_each_block(BufferId qkv, Part part, const Visit& visit) {
   }
 }
 
-Matrix Attention::block_of(BufferId packed) const {
-  return matrix(builder_.whole(packed), {.rows = g_.sequence,
+Matrix Attention::heads_of(BufferId buffer, std::uint64_t row_stride, std::uint64_t first,
+                           std::uint64_t of_each) const {
+  return matrix(builder_.whole(buffer), {.rows = g_.sequence,
                                          .columns = g_.head_size,
-                                         .row_stride = batch() * g_.head_size,
+                                         .row_stride = row_stride,
+                                         .offset = first * g_.head_size,
                                          .batch = batch(),
-                                         .batch_stride = g_.head_size});
-}
-
-Matrix Attention::column(BufferId qkv, std::uint64_t index) const {
-  return matrix(builder_.whole(qkv), {.rows = g_.sequence,
-                                      .columns = g_.head_size,
-                                      .row_stride = g_.microbatch * g_.qkv,
-                                      .offset = index * g_.head_size,
-                                      .batch = batch(),
-                                      .batch_stride = (g_.grouped + 2) * g_.head_size});
+                                         .batch_stride = of_each * g_.head_size});
 }
 
 Matrix Attention::own(BufferId qkv, Part part) const {
@@ -82,15 +75,6 @@ Matrix Attention::scores_of(BufferId scores, int block, std::uint64_t j) const {
                  .offset = j * head + static_cast<std::uint64_t>(block) * g_.sequence,
                  .batch = batch(),
                  .batch_stride = g_.grouped * head});
-}
-
-Matrix Attention::context_of(BufferId context, std::uint64_t j) const {
-  return matrix(builder_.whole(context), {.rows = g_.sequence,
-                                          .columns = g_.head_size,
-                                          .row_stride = g_.microbatch * g_.context,
-                                          .offset = j * g_.head_size,
-                                          .batch = batch(),
-                                          .batch_stride = g_.grouped * g_.head_size});
 }
 
 void Attention::emit(Gemm form, double scale, const Matrix& a, const Matrix& b, const Matrix& d) {
