@@ -35,8 +35,7 @@ analysis::predict::Prediction predicted(const settings::PredictCommand& command)
     if (!command.network.empty()) {
       throw base::UsageError(
           "--network is for a run, which knows no network of its own beyond its nodes; a data "
-          "sheet "
-          "has one: change it with --set link.inter=2x");
+          "sheet has one: change it with --set link.inter=2x");
     }
     const std::string source = command.source.string();
     return analysis::predict::predict(

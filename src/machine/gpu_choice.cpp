@@ -49,9 +49,8 @@ std::size_t rank_count(const GpuView& view) { return view.seen_by.size(); }
         view.local_rank, view.host, base::quoted(*view.visible_devices), host_fix);
   }
   throw base::usage_error(
-      "no GPU is visible to local rank {} on {}: see whether nvidia-smi -L lists one "
-      "there, ask the "
-      "scheduler for one per rank, {}",
+      "no GPU is visible to local rank {} on {}: see whether nvidia-smi -L lists one there, ask "
+      "the scheduler for one per rank, {}",
       view.local_rank, view.host, host_fix);
 }
 

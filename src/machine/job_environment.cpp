@@ -163,8 +163,7 @@ std::optional<std::string> singleton_problem(int world, const Lookup& environmen
   if (world != 1) return std::nullopt;
   constexpr std::string_view match_launcher =
       "start it with the mpirun or mpiexec that belongs to the MPI library isoscale was built "
-      "with, "
-      "or rebuild isoscale with the MPI of this launcher";
+      "with, or rebuild isoscale with the MPI of this launcher";
   bool launcher_known = false;
   for (const std::string_view name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     launcher_known = launcher_known || environment(name).has_value();

@@ -143,8 +143,7 @@ Choices read_experiment(const toml::node& node, std::string_view origin) {
     const RunOption* const option = find_by_key(key.str());
     if (option != nullptr && option->scope == Scope::run) {
       Entry{key.str(), value, origin}.refuse(
-          "holds for the whole run: write it above the first "
-          "[[experiment]]");
+          "holds for the whole run: write it above the first [[experiment]]");
     }
     if (option == nullptr) refuse_key(key, origin, Scope::experiment, {});
     read_option(choices, *option, {key.str(), value, origin});

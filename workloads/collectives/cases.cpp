@@ -182,8 +182,7 @@ class Lister {
       }
       if (one.stride > UINT32_MAX) {
         throw usage_error(
-            "sizes: {} bytes are {} elements of {}, more than one "
-            "call takes: at most {}",
+            "sizes: {} bytes are {} elements of {}, more than one call takes: at most {}",
             one.bytes, one.stride, program::name(one.type), UINT32_MAX);
       }
       last = one.bytes;

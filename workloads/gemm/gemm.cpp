@@ -46,9 +46,8 @@ Values values_of(const Request& request) {
 
 [[noreturn]] void refuse(std::string_view text) {
   throw usage_error(
-      "option shapes: {} is not a shape; write MxNxK or MxNxKxBATCH, such as "
-      "4096x4096x1024, or one of "
-      "powers, model, search",
+      "option shapes: {} is not a shape; write MxNxK or MxNxKxBATCH, such as 4096x4096x1024, or "
+      "one of powers, model, search",
       base::quoted(text));
 }
 

@@ -302,8 +302,7 @@ Request on_machine(const Request& request, const Machine& machine) {
     for (const Kind kind : options.kinds) {
       if (kind == Kind::copy || kind == Kind::triad) continue;
       throw usage_error(
-          "kinds: {} is about a device with memory of its own; on host there are copy "
-          "and triad",
+          "kinds: {} is about a device with memory of its own; on host there are copy and triad",
           row_of(kind).option_name);
     }
   }

@@ -152,10 +152,8 @@ void require_numbers(const Request& scaled, const TrainingOptions& options,
         below == above ? fmt::format("{}", below) : fmt::format("{} and {}", below, above));
   }
   if (routing.topk > routing.experts) {
-    throw usage_error(
-        "topk={} of experts={}: a token goes to different ones; use "
-        "topk={} or fewer",
-        routing.topk, experts, experts);
+    throw usage_error("topk={} of experts={}: a token goes to different ones; use topk={} or fewer",
+                      routing.topk, experts, experts);
   }
   if (options.expert_batch == ExpertBatch::padded && routing.capacity == 0) {
     throw base::UsageError(
@@ -271,9 +269,8 @@ void require_tensor(const Request& scaled) {
   const long long part = local / mesh.tp;
   if (part % chunks == 0) return;
   throw usage_error(
-      "chunks={} does not divide the {} positions that sequence_parallel=on leaves a "
-      "rank of tp={}; "
-      "the nearest chunks that do are {}",
+      "chunks={} does not divide the {} positions that sequence_parallel=on leaves a rank of "
+      "tp={}; the nearest chunks that do are {}",
       chunks, part, mesh.tp, divisors_near(part, chunks));
 }
 

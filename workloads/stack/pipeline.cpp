@@ -53,9 +53,8 @@ void require_layers(const Request& request, const Pipeline& pipeline,
   if (names_layers(options) && pipeline.stages > 1) {
     if (static_cast<int>(pipeline.layers.size()) == stages && sum == layers) return;
     throw usage_error(
-        "stage_layers={} names {} stages with {} layers; {} has {} stages, the model "
-        "{} layers; use "
-        "stage_layers={}",
+        "stage_layers={} names {} stages with {} layers; {} has {} stages, the model {} layers; "
+        "use stage_layers={}",
         options.stage_layers, pipeline.layers.size(), sum, what, stages, layers,
         fmt::join(nearest_layers(layers, stages), ","));
   }
@@ -118,8 +117,7 @@ void require_pipeline(const Request& scaled) {
   if (pipeline.schedule == Schedule::interleaved && m % p != 0) {
     throw usage_error(
         "schedule=interleaved takes microbatches in turns of pp={}; microbatches={} does not "
-        "divide "
-        "by it: use {}",
+        "divide by it: use {}",
         p, m, m < p ? fmt::format("{}", p) : fmt::format("{} or {}", m / p * p, (m / p + 1) * p));
   }
   if (pipeline.schedule == Schedule::zb_h1 && m == 1) {
