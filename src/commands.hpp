@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -13,7 +14,9 @@
 #include <string>
 #include <string_view>
 
+#include "analysis/page/page.hpp"
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "config/command_line.hpp"
 #include "settings/run_config.hpp"
 
@@ -21,21 +24,20 @@
 namespace isoscale {
 
 /// `isoscale run`: plans and measures. Throws base::Error. A build without MPI has other
-/// definitions of this function and of check_command(), which only throw.
-[[nodiscard]] base::ExitCode run_command(const settings::RunConfig& config, int argc, char** argv);
+/// definitions of this function and of the next one, which only throw.
+[[nodiscard]] base::ExitCode execute(const settings::RunConfig& config, int argc, char** argv);
 /// `isoscale check`: prints the results of preflight. Throws base::Error.
-[[nodiscard]] base::ExitCode check_command(const settings::CheckCommand& command, int argc,
-                                           char** argv);
+[[nodiscard]] base::ExitCode execute(const settings::CheckCommand& command, int argc, char** argv);
 
 /// `isoscale report`: reads run files, each launch once, and prints their results.
-[[nodiscard]] base::ExitCode report_command(const settings::ReportCommand& command);
+[[nodiscard]] base::ExitCode execute(const settings::ReportCommand& command);
 
 /// `isoscale compare`: prints the curves of all sides, their differences and what explains them,
 /// and the gate's verdict.
-[[nodiscard]] base::ExitCode compare_command(const settings::CompareCommand& command);
+[[nodiscard]] base::ExitCode execute(const settings::CompareCommand& command);
 
 /// `isoscale predict`: prints a predicted curve, based on a run or on a data sheet.
-[[nodiscard]] base::ExitCode predict_command(const settings::PredictCommand& command);
+[[nodiscard]] base::ExitCode execute(const settings::PredictCommand& command);
 
 /// Writes the whole text to standard output and returns ExitCode::done. Throws base::Error if it
 /// cannot be written.
@@ -43,6 +45,14 @@ inline base::ExitCode print(const std::string& text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (!written || std::fflush(stdout) != 0) throw base::Error("standard output cannot be written");
   return base::ExitCode::done;
+}
+
+/// Writes the page of --html if it was asked for, and says where it is.
+template <class Result, class Command>
+void write_page(const Result& result, const Command& command) {
+  if (command.html.empty()) return;
+  analysis::page::write_page_file(result, command.html, command.if_exists);
+  base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));
 }
 
 /// Returns the width of a summary on standard output, in columns. On a terminal it is COLUMNS or

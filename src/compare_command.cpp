@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "commands.hpp"
 
-#include <fmt/format.h>
-
 #include <span>
 #include <utility>
 #include <vector>
@@ -13,9 +11,7 @@
 #include "analysis/compare/sides.hpp"
 #include "analysis/compare/unlike_settings.hpp"
 #include "analysis/identity.hpp"
-#include "analysis/page/page.hpp"
 #include "analysis/report.hpp"
-#include "base/log.hpp"
 #include "results/reader/reader.hpp"
 
 namespace isoscale {
@@ -46,18 +42,11 @@ analysis::compare::CompareOptions options_of(const settings::CompareCommand& com
 }
 
 std::string render(const analysis::compare::Comparison& comparison, settings::Format format) {
-  switch (format) {
-    case settings::Format::json:
-      return analysis::compare::render_json(comparison);
-    case settings::Format::csv:
-      return analysis::compare::render_csv(comparison);
-    case settings::Format::junit:
-      return analysis::compare::render_junit(comparison);
-    case settings::Format::markdown:
-      return analysis::compare::render_markdown(comparison);
-    default:
-      break;
-  }
+  using enum settings::Format;
+  if (format == json) return analysis::compare::render_json(comparison);
+  if (format == csv) return analysis::compare::render_csv(comparison);
+  if (format == junit) return analysis::compare::render_junit(comparison);
+  if (format == markdown) return analysis::compare::render_markdown(comparison);
   return analysis::compare::render_text(comparison);
 }
 
@@ -70,7 +59,7 @@ std::string refusal(const analysis::compare::Comparison& comparison) {
 
 }  // namespace
 
-base::ExitCode compare_command(const settings::CompareCommand& command) {
+base::ExitCode execute(const settings::CompareCommand& command) {
   if (!command.html.empty()) analysis::page::require_page();
   // 1. Read the files and analyse each launch.
   const std::vector<analysis::RunFiles> files = read_sides(command);
@@ -97,10 +86,7 @@ base::ExitCode compare_command(const settings::CompareCommand& command) {
   for (const std::string& warning : comparison.warnings) base::warn("isoscale: " + warning);
   // 3. Print the result. A refused comparison is printed in the formats for programs, too, and
   // always ends with an error message.
-  if (!command.html.empty()) {
-    analysis::page::write_page_file(comparison, command.html, command.if_exists);
-    base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));
-  }
+  write_page(comparison, command);
   const bool is_text = command.format == settings::Format::text;
   if (!comparison.refused || !is_text) print(render(comparison, command.format));
   if (comparison.refused) throw base::UsageError(refusal(comparison));

@@ -6,49 +6,26 @@
 #include <variant>
 
 #include "analysis/predict/system_file.hpp"
-#include "base/log.hpp"
 #include "commands.hpp"
-#include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
 #include "workloads/registry.hpp"
 
 namespace isoscale {
 namespace {
 
-/// Executes the command that was parsed, and returns its exit code.
-struct Execute {
-  int argc;
-  char** argv;
-  base::ExitCode operator()(const settings::RunConfig& command) const {
-    return run_command(command, argc, argv);
+base::ExitCode execute(const config::ListCommand& command) {
+  using enum config::ListCommand::File;
+  if (command.what != config::ListCommand::What::keys || command.file != system) {
+    return print(config::listing(command, workloads::registry()));
   }
-  base::ExitCode operator()(const settings::CheckCommand& command) const {
-    return check_command(command, argc, argv);
+  std::string text;
+  for (const analysis::predict::SheetKey& key : analysis::predict::system_keys()) {
+    text += config::key_text(key.key, key.needed ? "needed" : "", key.meaning);
   }
-  base::ExitCode operator()(const settings::ReportCommand& command) const {
-    return report_command(command);
-  }
-  base::ExitCode operator()(const settings::CompareCommand& command) const {
-    return compare_command(command);
-  }
-  base::ExitCode operator()(const settings::PredictCommand& command) const {
-    return predict_command(command);
-  }
-  base::ExitCode operator()(const config::ListCommand& command) const {
-    using enum config::ListCommand::File;
-    if (command.what != config::ListCommand::What::keys || command.file != system) {
-      return print(config::listing(command, workloads::registry()));
-    }
-    std::string text;
-    for (const analysis::predict::SheetKey& key : analysis::predict::system_keys()) {
-      text += config::key_text(key.key, key.needed ? "needed" : "", key.meaning);
-    }
-    return print(text);
-  }
-  base::ExitCode operator()(const config::PrintCommand& command) const {
-    return print(command.text);
-  }
-};
+  return print(text);
+}
+
+base::ExitCode execute(const config::PrintCommand& command) { return print(command.text); }
 
 }  // namespace
 
@@ -56,7 +33,14 @@ int run(int argc, char** argv) {
   try {
     // 1. Read the command line.  2. Execute the command.
     const config::Command command = config::parse_command_line(argc, argv);
-    return static_cast<int>(std::visit(Execute{argc, argv}, command));
+    const auto execution = [&](const auto& one) {
+      if constexpr (requires { execute(one, argc, argv); }) {
+        return execute(one, argc, argv);
+      } else {
+        return execute(one);
+      }
+    };
+    return static_cast<int>(std::visit(execution, command));
   } catch (const base::UsageError& error) {
     // Every rank finds the same mistake before MPI has started; only the launcher's first process
     // prints it.

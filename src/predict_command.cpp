@@ -2,17 +2,13 @@
 // SPDX-License-Identifier: MIT
 #include "commands.hpp"
 
-#include <fmt/format.h>
-
 #include <vector>
 
-#include "analysis/page/page.hpp"
 #include "analysis/predict/forecast.hpp"
 #include "analysis/predict/prediction.hpp"
 #include "analysis/predict/question.hpp"
 #include "analysis/predict/run_machine.hpp"
 #include "analysis/predict/system_file.hpp"
-#include "base/log.hpp"
 #include "results/reader/reader.hpp"
 
 namespace isoscale {
@@ -39,8 +35,7 @@ analysis::predict::Prediction predicted(const settings::PredictCommand& command)
     if (!command.network.empty()) {
       throw base::UsageError(
           "--network is for a run, which knows no network of its own beyond its nodes; a data "
-          "sheet "
-          "has one: change it with --set link.inter=2x");
+          "sheet has one: change it with --set link.inter=2x");
     }
     const std::string source = command.source.string();
     return analysis::predict::predict(
@@ -56,20 +51,15 @@ analysis::predict::Prediction predicted(const settings::PredictCommand& command)
 }
 
 std::string render(const analysis::predict::Prediction& prediction, settings::Format format) {
-  switch (format) {
-    case settings::Format::json:
-      return analysis::predict::render_json(prediction);
-    case settings::Format::csv:
-      return analysis::predict::render_csv(prediction);
-    default:
-      break;
-  }
+  using enum settings::Format;
+  if (format == json) return analysis::predict::render_json(prediction);
+  if (format == csv) return analysis::predict::render_csv(prediction);
   return analysis::predict::render_text(prediction);
 }
 
 }  // namespace
 
-base::ExitCode predict_command(const settings::PredictCommand& command) {
+base::ExitCode execute(const settings::PredictCommand& command) {
   if (!command.html.empty()) analysis::page::require_page();
   const analysis::predict::Prediction prediction = predicted(command);
   // The text report contains the warnings. With the other formats, which programs read, they are
@@ -77,10 +67,7 @@ base::ExitCode predict_command(const settings::PredictCommand& command) {
   if (command.format != settings::Format::text) {
     for (const std::string& warning : prediction.warnings) base::warn("isoscale: " + warning);
   }
-  if (!command.html.empty()) {
-    analysis::page::write_page_file(prediction, command.html, command.if_exists);
-    base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));
-  }
+  write_page(prediction, command);
   return print(render(prediction, command.format));
 }
 

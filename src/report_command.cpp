@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <exception>
@@ -14,11 +13,9 @@
 #include "analysis/catalog/index.hpp"
 #include "analysis/identity.hpp"
 #include "analysis/merge/join.hpp"
-#include "analysis/page/page.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
 #include "analysis/traces/trace_export.hpp"
-#include "base/log.hpp"
 #include "base/parallel.hpp"
 #include "base/text.hpp"
 #include "commands.hpp"
@@ -30,18 +27,11 @@ namespace isoscale {
 namespace {
 
 std::string render(const analysis::merge::Report& report, const settings::ReportCommand& command) {
-  switch (command.format) {
-    case settings::Format::json:
-      return analysis::render::render_json(report);
-    case settings::Format::csv:
-      return analysis::render::render_csv(report);
-    case settings::Format::markdown:
-      return analysis::render::render_markdown(report);
-    case settings::Format::nccl_tests:
-      return analysis::render::render_nccl_tests(report);
-    default:
-      break;
-  }
+  using enum settings::Format;
+  if (command.format == json) return analysis::render::render_json(report);
+  if (command.format == csv) return analysis::render::render_csv(report);
+  if (command.format == markdown) return analysis::render::render_markdown(report);
+  if (command.format == nccl_tests) return analysis::render::render_nccl_tests(report);
   if (!command.detail) return analysis::render::render_summary(report, output_columns());
   return analysis::render::render_sections(report,
                                            analysis::render::Sections::parse(*command.detail));
@@ -76,12 +66,7 @@ void require_two_files(const settings::ReportCommand& command) {
     return results::resolved_output(path).lexically_normal();
   };
   if (place(command.html) != place(command.trace)) return;
-  throw base::UsageError(
-      fmt::format("--html and --trace name one file, {}; name two", command.html.string()));
-}
-
-void say_page(const settings::ReportCommand& command) {
-  base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));
+  throw base::usage_error("--html and --trace name one file, {}; name two", command.html.string());
 }
 
 bool has_baseline(const analysis::Curve& curve) { return curve.baseline.has_value(); }
@@ -145,7 +130,7 @@ void say_unreadable(const std::vector<analysis::catalog::Unreadable>& unreadable
     base::warn("isoscale: not read: " + file.reason);
   }
   if (unreadable.size() == files) {
-    throw base::UsageError(fmt::format("none of the {} files can be read", files));
+    throw base::usage_error("none of the {} files can be read", files);
   }
 }
 
@@ -219,16 +204,10 @@ void check_index(const settings::ReportCommand& command) {
 }
 
 std::string render(const analysis::render::IndexReport& report, settings::Format format) {
-  switch (format) {
-    case settings::Format::json:
-      return analysis::render::render_index_json(report);
-    case settings::Format::csv:
-      return analysis::render::render_index_csv(report);
-    case settings::Format::markdown:
-      return analysis::render::render_index_markdown(report);
-    default:
-      break;
-  }
+  using enum settings::Format;
+  if (format == json) return analysis::render::render_index_json(report);
+  if (format == csv) return analysis::render::render_index_csv(report);
+  if (format == markdown) return analysis::render::render_index_markdown(report);
   return analysis::render::render_index_text(report);
 }
 
@@ -253,16 +232,13 @@ base::ExitCode report_index(const settings::ReportCommand& command) {
         command.format == settings::Format::json || command.format == settings::Format::csv;
     if (for_programs) base::warn("isoscale: " + report.why);
   }
-  if (!command.html.empty()) {
-    analysis::page::write_page_file(report, command.html, command.if_exists);
-    say_page(command);
-  }
+  write_page(report, command);
   return print(render(report, command.format));
 }
 
 }  // namespace
 
-base::ExitCode report_command(const settings::ReportCommand& command) {
+base::ExitCode execute(const settings::ReportCommand& command) {
   require_two_files(command);
   // A wrong section name is refused before anything is read or written.
   if (command.detail) (void)analysis::render::Sections::parse(*command.detail);
@@ -290,10 +266,7 @@ base::ExitCode report_command(const settings::ReportCommand& command) {
   report.index.unreadable = std::move(unreadable);
   require_baseline(command, report);
   // 3. Print the report.
-  if (!command.html.empty()) {
-    analysis::page::write_page_file(report, command.html, command.if_exists);
-    say_page(command);
-  }
+  write_page(report, command);
   return print(render(report, command));
 }
 

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -12,11 +10,9 @@
 #include "analysis/render/machine.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
-#include "base/log.hpp"
 #include "comm/communicator.hpp"
 #include "comm/errors.hpp"
 #include "commands.hpp"
-#include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
 #include "results/reader/reader.hpp"
 #include "runner/preflight.hpp"
@@ -134,7 +130,7 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
 
 }  // namespace
 
-base::ExitCode run_command(const settings::RunConfig& config, int argc, char** argv) {
+base::ExitCode execute(const settings::RunConfig& config, int argc, char** argv) {
   return under_mpi(argc, argv, config.timeout,
                    [&](const auto& environment, const auto& world, auto& supervisor) {
                      return runner::run(
@@ -146,7 +142,7 @@ base::ExitCode run_command(const settings::RunConfig& config, int argc, char** a
                    });
 }
 
-base::ExitCode check_command(const settings::CheckCommand& command, int argc, char** argv) {
+base::ExitCode execute(const settings::CheckCommand& command, int argc, char** argv) {
   return under_mpi(
       argc, argv, command.config.timeout,
       [&](const auto& environment, const auto& world, auto& /*watch*/) {

@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <fmt/format.h>
 
 #include <string_view>
 
@@ -10,20 +9,19 @@ namespace isoscale {
 namespace {
 
 [[noreturn]] void refuse(std::string_view command) {
-  throw base::UsageError(
-      fmt::format("{}: this isoscale was built without MPI and only reads run files; build with "
-                  "-DISOSCALE_MPI=ON to measure",
-                  command));
+  throw base::usage_error(
+      "{}: this isoscale was built without MPI and only reads run files; build with "
+      "-DISOSCALE_MPI=ON to measure",
+      command);
 }
 
 }  // namespace
 
-base::ExitCode run_command(const settings::RunConfig& /*config*/, int /*argc*/, char** /*argv*/) {
+base::ExitCode execute(const settings::RunConfig& /*config*/, int /*argc*/, char** /*argv*/) {
   refuse("run");
 }
 
-base::ExitCode check_command(const settings::CheckCommand& /*command*/, int /*argc*/,
-                             char** /*argv*/) {
+base::ExitCode execute(const settings::CheckCommand& /*command*/, int /*argc*/, char** /*argv*/) {
   refuse("check");
 }
 

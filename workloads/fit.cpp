@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
-#include <utility>
 
 #include "base/text.hpp"
 #include "workloads/registry.hpp"

@@ -55,8 +55,8 @@ struct UsableSeries {
 /// device and quantity, only the first one is used.
 [[nodiscard]] UsableSeries usable_series(const results::PointData& point);
 
-/// Returns the flags in a sample, which files store as a double; absent if the sample is outside of
-/// 0 to 2^53, where a double holds every integer exactly.
+/// Returns the flags in a sample, which files store as a double; absent if the sample is not a
+/// whole number from 0 to 2^53, the range in which a double holds every integer exactly.
 [[nodiscard]] std::optional<std::uint64_t> sampled_bits(double sample);
 
 /// Returns the names of the reasons for lowered clocks that are set in `bits`.

@@ -167,7 +167,7 @@ std::string error_sentence(const PointData& point, const DeviceSeries& series) {
 
 std::optional<std::uint64_t> sampled_bits(double sample) {
   constexpr double largest = 0x1p53;
-  if (!(sample >= 0 && sample <= largest)) return std::nullopt;
+  if (!(sample >= 0 && sample <= largest) || sample != std::floor(sample)) return std::nullopt;
   return static_cast<std::uint64_t>(sample);
 }
 

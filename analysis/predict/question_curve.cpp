@@ -53,16 +53,6 @@ Points usable_points(const Curve& curve) {
                                      fmt::join(titles, "; ")));
 }
 
-std::map<std::string, std::string> complete(const workloads::Workload& workload,
-                                            const workloads::Options& given) {
-  std::map<std::string, std::string> options;
-  const workloads::OptionReader reader{workload.options, given};
-  for (const workloads::OptionSpec& spec : workload.options) {
-    if (reader.has(spec.key)) options[std::string{spec.key}] = reader.text(spec.key);
-  }
-  return options;
-}
-
 /// True if `point` was planned from `experiment`.
 bool planned(const settings::Experiment& experiment, const workloads::Workload& workload,
              const PointData& point) {
@@ -75,7 +65,7 @@ bool planned(const settings::Experiment& experiment, const workloads::Workload& 
   try {
     const workloads::Request request =
         workload.scale(experiment.base, point.mesh, experiment.scaling);
-    return complete(workload, request.options) == point.options;
+    return workloads::all_options(workload.options, request.options) == point.options;
   } catch (const base::UsageError&) {
     return false;  // the experiment's batch cannot be divided on the point's mesh
   }

@@ -160,7 +160,7 @@ double QuickEstimate::activation_bytes(const Request& request, const Pipeline& p
   const double layers = layers_of(pipeline, stage);
   if (pipeline.stages == 1) return one * layers;
   if (pipeline.schedule != Schedule::zb_h1) {
-    const int in_flight = workloads::stack::row_of(pipeline.schedule).in_flight(pipeline, stage);
+    const int in_flight = workloads::stack::most_in_flight(pipeline, stage);
     return in_flight * one * layers / pipeline.chunks;
   }
   // Memory peaks while a stage makes the input gradients of some microbatch i. Up to `ahead` later
@@ -179,7 +179,6 @@ double QuickEstimate::activation_bytes(const Request& request, const Pipeline& p
 
 std::vector<double> QuickEstimate::bytes_of_stages(const Request& request) const {
   const Pipeline pipeline = workloads::stack::pipeline_of(request);
-  const auto& row = workloads::stack::row_of(pipeline.schedule);
   const bool others_wait =
       pipeline.schedule == Schedule::gpipe || pipeline.schedule == Schedule::zb_h1;
   std::vector<double> bytes;
@@ -187,7 +186,7 @@ std::vector<double> QuickEstimate::bytes_of_stages(const Request& request) const
     const StageNumbers numbers = stage(request, pipeline, s);
     const int in_flight =
         pipeline.stages == 1 ? 1
-                             : (row.in_flight(pipeline, s) + pipeline.chunks - 1) / pipeline.chunks;
+                             : (workloads::stack::most_in_flight(pipeline, s) + pipeline.chunks - 1) / pipeline.chunks;
     double need = numbers.states + numbers.workspace + activation_bytes(request, pipeline, s);
     double under_way = numbers.recomputed;
     if (s == 0) need += std::max(0, pipeline.microbatches - in_flight) * numbers.input;
@@ -223,7 +222,7 @@ double QuickEstimate::bound(const Request& request) const {
                                           .input_gradient = first.backward - first.weight_gradient,
                                           .weight_gradient = first.weight_gradient};
   return pipeline.microbatches * (slowest.forward + slowest.backward) +
-         workloads::stack::row_of(pipeline.schedule).bubble(pipeline, times) + first.first_forward +
+         workloads::stack::idle_time(pipeline, times) + first.first_forward +
          first.last_backward + first.tail;
 }
 

@@ -116,7 +116,7 @@ class QuickEstimate {
   ///
   /// - states, activation and workspace: linear in the layers of a stage, through two programs of
   ///   few layers (stage_law) with all their microbatches in flight at once
-  /// - layers in flight: by the schedule (ScheduleRow::in_flight). In zb-h1 a microbatch is in
+  /// - layers in flight: by the schedule (stack::most_in_flight). In zb-h1 a microbatch is in
   ///   flight until its weight gradients are made (Qi et al., arXiv 2401.10241, section 2.3); after
   ///   its input gradients it takes other bytes than before (late_bytes)
   /// - inputs: of all microbatches, on the first stage (stack/stage_io.cpp); those in flight are
@@ -130,7 +130,7 @@ class QuickEstimate {
   [[nodiscard]] double bytes(const workloads::Request& request) const;
   [[nodiscard]] int largest_stage(const workloads::Request& request) const;  ///< its number
   /// Returns the time of a step if messages between stages took no time: all passes of the slowest
-  /// stage, the idle time by the schedule's formula (ScheduleRow::bubble), and the extra time at
+  /// stage, the idle time by the schedule's formula (stack::idle_time), and the extra time at
   /// the start and end of a step. A real step takes at least this long, unless its communication
   /// overlaps with compute better than in the small programs that the laws were fitted to.
   [[nodiscard]] double bound(const workloads::Request& request) const;

@@ -53,10 +53,7 @@ void describe(const workloads::Workload& workload, const workloads::Request& req
   point.workload = workload.name;
   point.model = request.model.name;
   point.dtype = program::name(request.precision);
-  const workloads::OptionReader options{workload.options, request.options};
-  for (const workloads::OptionSpec& spec : workload.options) {
-    if (options.has(spec.key)) point.options[std::string{spec.key}] = options.text(spec.key);
-  }
+  point.options = workloads::all_options(workload.options, request.options);
   point.seed = request.seed;
   point.throughput_unit = workload.throughput_unit;
 }

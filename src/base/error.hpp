@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <fmt/format.h>
+
 #include <source_location>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace isoscale::base {
 
@@ -38,6 +41,13 @@ class UsageError : public Error {
   using Error::Error;
   [[nodiscard]] ExitCode exit_code() const override { return ExitCode::usage; }
 };
+
+/// Returns the error for a request that has no meaning or cannot be carried out. `text` says what
+/// is wrong and how to correct it.
+template <class... Values>
+[[nodiscard]] UsageError usage_error(fmt::format_string<Values...> text, Values&&... values) {
+  return UsageError{fmt::format(text, std::forward<Values>(values)...)};
+}
 
 /// A failure that one rank found and told to all ranks of the job. Every rank throws it and leaves
 /// in order; one of them prints it.

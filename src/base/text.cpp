@@ -59,6 +59,13 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
 Character next_character(std::string_view text) {
   const auto byte = [&](std::size_t at) {
     return static_cast<std::uint32_t>(static_cast<unsigned char>(text[at]));

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -12,11 +13,24 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
-/// Prepares texts for people: escapes text from outside, corrects misspelt names, writes counts
-/// with their nouns, lists items.
+/// Reads numbers from texts, and prepares texts for people: escapes text from outside, corrects
+/// misspelt names, writes counts with their nouns, lists items.
 namespace isoscale::base {
+
+/// Returns the number that the whole of `text` represents; absent if `text` is not a number.
+template <class Number>
+[[nodiscard]] std::optional<Number> number_in(std::string_view text) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc{} && stop == end ? std::optional{number} : std::nullopt;
+}
+
+/// Returns the text without blanks and ends of lines around it.
+[[nodiscard]] std::string_view trimmed(std::string_view text);
 
 /// A character in UTF-8: the number of bytes it takes, and its code point. If the bytes are not
 /// UTF-8, it is the first byte alone, without a code point.

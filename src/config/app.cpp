@@ -117,7 +117,7 @@ std::unique_ptr<CLI::App> make_app() {
 }
 
 void refuse(std::string_view what, const CLI::App& command) {
-  throw base::UsageError(fmt::format("{}; {}", what, help_of(command)));
+  throw base::usage_error("{}; {}", what, help_of(command));
 }
 
 const std::vector<std::string>& values_of(const CLI::App& command, const std::string& option) {

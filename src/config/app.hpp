@@ -12,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.hpp"
 #include "config/command_line.hpp"
 #include "settings/layer.hpp"
 #include "settings/option_table.hpp"

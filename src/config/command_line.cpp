@@ -73,8 +73,8 @@ void refuse_empty_values(std::span<const std::string> arguments) {
     if (argument == "--") return;
     if (argument.starts_with("--") && argument.find('=') == argument.size() - 1) {
       const auto option = std::string_view{argument}.substr(0, argument.size() - 1);
-      throw base::UsageError(fmt::format(
-          "{}: the value is empty; give one, or leave the option out", base::printable(option)));
+      throw base::usage_error("{}: the value is empty; give one, or leave the option out",
+                              base::printable(option));
     }
   }
 }

@@ -3,14 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include "settings/run_config.hpp"
 #include "workloads/api/workload.hpp"

@@ -43,16 +43,15 @@ std::size_t rank_count(const GpuView& view) { return view.seen_by.size(); }
 [[noreturn]] void refuse_none(const GpuView& view) {
   constexpr std::string_view host_fix = "or run with --device host";
   if (view.visible_devices) {
-    throw base::UsageError(
-        fmt::format("no GPU is visible to local rank {} on {}, where CUDA_VISIBLE_DEVICES is {}: "
-                    "unset it, or name GPUs in it that nvidia-smi -L lists, {}",
-                    view.local_rank, view.host, base::quoted(*view.visible_devices), host_fix));
+    throw base::usage_error(
+        "no GPU is visible to local rank {} on {}, where CUDA_VISIBLE_DEVICES is {}: "
+        "unset it, or name GPUs in it that nvidia-smi -L lists, {}",
+        view.local_rank, view.host, base::quoted(*view.visible_devices), host_fix);
   }
-  throw base::UsageError(
-      fmt::format("no GPU is visible to local rank {} on {}: see whether nvidia-smi -L lists one "
-                  "there, ask the "
-                  "scheduler for one per rank, {}",
-                  view.local_rank, view.host, host_fix));
+  throw base::usage_error(
+      "no GPU is visible to local rank {} on {}: see whether nvidia-smi -L lists one there, ask "
+      "the scheduler for one per rank, {}",
+      view.local_rank, view.host, host_fix);
 }
 
 bool names(const settings::GpuName& wanted, const VisibleGpu& gpu) {
@@ -78,20 +77,20 @@ std::string list_of(const std::vector<VisibleGpu>& visible) {
 int bound_gpu(const GpuView& view, const std::string& bind) {
   const std::vector<settings::GpuName> entries = settings::parse_gpu_bind(bind);
   if (entries.size() != rank_count(view)) {
-    throw base::UsageError(fmt::format(
+    throw base::usage_error(
         "--gpu-bind {} names {}, but {} on {}: name one for each rank of a node, in their order",
         base::quoted(bind), base::counted(entries.size(), "GPU"),
         rank_count(view) == 1 ? "there is 1 rank"
                               : fmt::format("there are {} ranks", rank_count(view)),
-        view.host));
+        view.host);
   }
   const settings::GpuName& mine = entries[static_cast<std::size_t>(view.local_rank)];
   for (const VisibleGpu& gpu : view.visible) {
     if (names(mine, gpu)) return gpu.index;
   }
-  throw base::UsageError(
-      fmt::format("--gpu-bind: GPU {} is not visible to local rank {} on {}: it sees {}",
-                  base::quoted(mine.text), view.local_rank, view.host, list_of(view.visible)));
+  throw base::usage_error("--gpu-bind: GPU {} is not visible to local rank {} on {}: it sees {}",
+                          base::quoted(mine.text), view.local_rank, view.host,
+                          list_of(view.visible));
 }
 
 /// Returns a rank of the node that sees other GPUs than this rank; nullopt if all see the same.
@@ -119,17 +118,17 @@ int choose_gpu(const GpuView& view, const std::string& bind, ShareGpu share) {
   if (unlike && each_sees_one(view)) return view.visible.front().index;
   if (share == ShareGpu::yes) return view.visible[local_rank % gpus].index;
   if (unlike) {
-    throw base::UsageError(fmt::format(
+    throw base::usage_error(
         "the ranks on {0} see different GPUs: local rank {1} sees {2}, local rank {3} sees {4}: "
         "let the scheduler show each rank one GPU or all of the node, or name one per rank with "
         "--gpu-bind",
-        view.host, view.local_rank, gpus, *unlike, view.seen_by[*unlike].size()));
+        view.host, view.local_rank, gpus, *unlike, view.seen_by[*unlike].size());
   }
   if (gpus < ranks) {
-    throw base::UsageError(fmt::format(
+    throw base::usage_error(
         "{} has {}, which see only {}: start fewer ranks per node, make more GPUs visible, or let "
         "ranks share with --share-gpu (for correctness, not for speed)",
-        view.host, base::counted(ranks, "rank"), base::counted(gpus, "GPU")));
+        view.host, base::counted(ranks, "rank"), base::counted(gpus, "GPU"));
   }
   return view.visible[local_rank].index;
 }
@@ -146,10 +145,10 @@ void refuse_shared_gpus(std::span<const GpuUse> uses, const std::string& host, S
   for (const GpuUse& use : uses) {
     const auto [first, is_new] = owner.try_emplace(use.uuid, use.rank);
     if (is_new) continue;
-    throw base::UsageError(fmt::format(
+    throw base::usage_error(
         "ranks {} and {} on {} are on one GPU, {}: start one rank per GPU, name others with "
         "--gpu-bind, or let them share with --share-gpu (for correctness, not for speed)",
-        first->second, use.rank, host, use.uuid));
+        first->second, use.rank, host, use.uuid);
   }
 }
 

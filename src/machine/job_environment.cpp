@@ -7,11 +7,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <span>
-#include <system_error>
 
+#include "base/text.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::machine {
@@ -83,10 +82,8 @@ constexpr std::array launcher_names = std::to_array<std::string_view>(
      "PBS_NP", "LSB_DJOB_NUMPROC", "FLUX_JOB_SIZE"});
 
 std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
+  const auto value = base::number_in<std::int64_t>(text);
+  return value && *value >= 0 ? value : std::nullopt;
 }
 
 /// Returns a count or rank that a launcher set; nullopt if it is unset or not a number.
@@ -121,15 +118,13 @@ constexpr double usable = 0.9;
 /// Returns the seconds that a text like "3600" or "01:00:00" gives; nullopt for other texts.
 std::optional<std::int64_t> duration(std::string_view text) {
   std::int64_t sum = 0;
-  while (true) {
-    const auto colon = text.find(':');
-    const auto part = whole_number(text.substr(0, colon));
+  for (const std::string_view digits : base::split(text, ':')) {
+    const auto part = whole_number(digits);
     // More than a century of seconds is no plausible duration, and could overflow the sum.
     if (!part || *part > 3'200'000'000 || sum > 3'200'000'000) return std::nullopt;
     sum = 60 * sum + *part;
-    if (colon == std::string_view::npos) return sum;
-    text.remove_prefix(colon + 1);
   }
+  return sum;
 }
 
 /// Returns a value of --budget that fits this time: in whole minutes, or in seconds below ten
@@ -168,8 +163,7 @@ std::optional<std::string> singleton_problem(int world, const Lookup& environmen
   if (world != 1) return std::nullopt;
   constexpr std::string_view match_launcher =
       "start it with the mpirun or mpiexec that belongs to the MPI library isoscale was built "
-      "with, "
-      "or rebuild isoscale with the MPI of this launcher";
+      "with, or rebuild isoscale with the MPI of this launcher";
   bool launcher_known = false;
   for (const std::string_view name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     launcher_known = launcher_known || environment(name).has_value();
@@ -200,12 +194,10 @@ bool speaks_for_launch(const Lookup& environment) {
 }
 
 std::optional<TimeLimit> time_limit(const Lookup& environment, std::int64_t now) {
-  if (const auto text = environment("SLURM_JOB_END_TIME")) {
-    if (const auto end = whole_number(*text)) {
-      const std::int64_t left = std::max<std::int64_t>(0, *end - now);
-      return TimeLimit{.time = units::Seconds{static_cast<double>(left)},
-                       .source = "SLURM_JOB_END_TIME"};
-    }
+  if (const auto end = number_of(environment, "SLURM_JOB_END_TIME")) {
+    const std::int64_t left = std::max<std::int64_t>(0, *end - now);
+    return TimeLimit{.time = units::Seconds{static_cast<double>(left)},
+                     .source = "SLURM_JOB_END_TIME"};
   }
   if (const auto text = environment("PBS_WALLTIME")) {
     if (const auto length = duration(*text)) {

@@ -10,8 +10,6 @@
 #include <sstream>
 #include <system_error>
 
-#include "base/text.hpp"
-
 namespace isoscale::machine {
 namespace {
 
@@ -130,12 +128,6 @@ std::optional<std::string> read_file(const std::string& path) {
   std::ostringstream text;
   text << file.rdbuf();
   return file.bad() ? std::nullopt : std::optional{text.str()};
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
 std::optional<double> leading_number(std::string_view text) {

@@ -239,17 +239,10 @@ using nvml::Functions;
 /// A query of NVML for one value; nullopt if NVML does not answer.
 using Question = std::optional<double> (*)(const Functions&, Device);
 
-std::optional<double> scaled(std::optional<unsigned> value, double scale) {
-  return value ? std::optional{*value * scale} : std::nullopt;
-}
 std::optional<double> scaled(std::optional<unsigned long long> value, double scale) {
   return value ? std::optional{static_cast<double>(*value) * scale} : std::nullopt;
 }
 
-std::optional<double> clock_of(const Functions& nvml, Device device, int clock) {
-  constexpr double megahertz = 1e6;
-  return scaled(ask<unsigned>(nvml.clock_info, device, clock), megahertz);
-}
 std::optional<double> temperature_of(const Functions& nvml, Device device) {
   constexpr double freezing = 273.15;
   const auto celsius = ask<unsigned>(nvml.temperature, device, nvml::gpu_temperature);
@@ -283,13 +276,15 @@ struct Quantity {
 
 constexpr std::array<Quantity, 11> quantities{{
     {"sm_clock", "Hz",
-     [](const Functions& nvml, Device gpu) { return clock_of(nvml, gpu, nvml::sm_clock); }},
-    {"memory_clock", "Hz",
-     [](const Functions& nvml, Device gpu) { return clock_of(nvml, gpu, nvml::memory_clock); }},
-    {"power", "W",
      [](const Functions& nvml, Device gpu) {
-       return scaled(ask<unsigned>(nvml.power_usage, gpu), 1e-3);
+       return nvml::ask_clock(nvml.clock_info, gpu, nvml::sm_clock);
      }},
+    {"memory_clock", "Hz",
+     [](const Functions& nvml, Device gpu) {
+       return nvml::ask_clock(nvml.clock_info, gpu, nvml::memory_clock);
+     }},
+    {"power", "W",
+     [](const Functions& nvml, Device gpu) { return nvml::ask_power(nvml.power_usage, gpu); }},
     {"energy", "J",
      [](const Functions& nvml, Device gpu) {
        return scaled(ask<unsigned long long>(nvml.total_energy, gpu), 1e-3);

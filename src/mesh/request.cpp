@@ -6,9 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,34 +16,25 @@
 namespace isoscale::mesh {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(' ');
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
+using base::trimmed;
 
 std::pair<Axis, int> parse_item(std::string_view item, std::string_view text) {
   const auto equals = item.find('=');
   if (equals == std::string_view::npos) {
-    throw base::UsageError(
-        fmt::format("mesh '{}': '{}' is not AXIS=NUMBER; write for example dp=2,tp=2", text, item));
+    throw base::usage_error("mesh '{}': '{}' is not AXIS=NUMBER; write for example dp=2,tp=2", text,
+                            item);
   }
   const std::string_view key = trimmed(item.substr(0, equals));
   const std::string_view number = trimmed(item.substr(equals + 1));
   const auto* const axis =
       std::ranges::find_if(all_axes, [&](Axis candidate) { return name(candidate) == key; });
   if (axis == all_axes.end()) {
-    throw base::UsageError(
-        fmt::format("mesh '{}': unknown axis '{}'; the axes are tp, cp, ep, dp, pp", text, key));
+    throw base::usage_error("mesh '{}': unknown axis '{}'; the axes are tp, cp, ep, dp, pp", text,
+                            key);
   }
-  int value = 0;
-  const char* const end = number.data() + number.size();
-  const auto [stop, error] = std::from_chars(number.data(), end, value);
-  if (error != std::errc{} || stop != end || value < 1) {
-    throw base::UsageError(
-        fmt::format("mesh '{}': {} is '{}'; give a whole number of at least 1", text, key, number));
-  }
-  return {*axis, value};
+  if (const auto value = base::number_in<int>(number); value && *value >= 1) return {*axis, *value};
+  throw base::usage_error("mesh '{}': {} is '{}'; give a whole number of at least 1", text, key,
+                          number);
 }
 
 /// Returns the distance of a mesh from the request: the number of axes changed, then the total
@@ -141,17 +130,12 @@ class NearestMesh {
 
 Request parse_request(std::string_view text) {
   Request request;
-  std::string_view rest = text;
-  while (true) {
-    const auto comma = rest.find(',');
-    const auto [axis, value] = parse_item(trimmed(rest.substr(0, comma)), text);
-    if (!request.emplace(axis, value).second) {
-      throw base::UsageError(
-          fmt::format("mesh '{}': {} is given twice; give each axis once", text, name(axis)));
-    }
-    if (comma == std::string_view::npos) return request;
-    rest.remove_prefix(comma + 1);
+  for (const std::string_view item : base::split(text, ',')) {
+    const auto [axis, value] = parse_item(trimmed(item), text);
+    if (request.emplace(axis, value).second) continue;
+    throw base::usage_error("mesh '{}': {} is given twice; give each axis once", text, name(axis));
   }
+  return request;
 }
 
 std::string to_text(const Request& request) {
@@ -167,7 +151,7 @@ std::string to_text(const Shape& shape) { return shape.size() == 1 ? "dp=1" : to
 Shape resolve(const Request& request, int ranks, std::span<const Constraint> limits,
               const Allowed& allowed) {
   if (ranks < 1) {
-    throw base::UsageError(fmt::format("a mesh of {} ranks: give at least 1 rank", ranks));
+    throw base::usage_error("a mesh of {} ranks: give at least 1 rank", ranks);
   }
   // A double cannot overflow here, and it is exact for every product that fits into an int.
   double named = 1;

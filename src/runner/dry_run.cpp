@@ -75,9 +75,9 @@ void price(const PricedMachine& machine, const settings::RunConfig& config, plan
     try {
       point.load.step = machine.step(*point.workload, point.request, node_ranks);
     } catch (const base::UsageError& error) {
-      throw base::UsageError(fmt::format("--on {}: point {}, {} on {}: {}", machine.name,
-                                         point.index + 1, point.workload->name,
-                                         base::counted(point.ranks, "rank"), error.what()));
+      throw base::usage_error("--on {}: point {}, {} on {}: {}", machine.name, point.index + 1,
+                              point.workload->name, base::counted(point.ranks, "rank"),
+                              error.what());
     }
   }
 }

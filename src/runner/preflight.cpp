@@ -196,18 +196,17 @@ ChosenExecutor choose_executor(const settings::RunConfig& config,
   const bool is_automatic = config.device == settings::Device::automatic;
   if (vote.ok) {
     if (const std::string given = settings::slowing_injections(config.injections); !given.empty()) {
-      throw base::UsageError(
-          fmt::format("--inject {}: only the host can be slowed down, and there is a GPU to use; "
-                      "choose --device host, or inject a clock",
-                      given));
+      throw base::usage_error(
+          "--inject {}: only the host can be slowed down, and there is a GPU to use; "
+          "choose --device host, or inject a clock",
+          given);
     }
     return {.executor = make_cuda(config, *search.plugin, world),
             .reason = is_automatic ? "every rank has a GPU" : ""};
   }
   if (!is_automatic) throw base::UsageError("--device cuda: " + vote.why);
   if (const std::string given = settings::gpu_options_given(config); !given.empty()) {
-    throw base::UsageError(
-        fmt::format("{} is about GPUs, and there is none to use: {}", given, vote.why));
+    throw base::usage_error("{} is about GPUs, and there is none to use: {}", given, vote.why);
   }
   return {.executor = make_host(config, environment, world),
           .reason = fmt::format("no GPU: {}", vote.why)};
@@ -273,10 +272,10 @@ void require_no_stop(const results::PreflightData& preflight, const comm::Commun
       }
     }
     if (stops.empty()) return;
-    throw base::UsageError(
-        fmt::format("preflight stops the run before anything is measured:{}\nFix it, or let it "
-                    "pass with --allow NAME; isoscale check shows all checks",
-                    stops));
+    throw base::usage_error(
+        "preflight stops the run before anything is measured:{}\nFix it, or let it "
+        "pass with --allow NAME; isoscale check shows all checks",
+        stops);
   });
 }
 

@@ -14,7 +14,6 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
 #include "runner/launch.hpp"
 #include "runner/plan/schedule.hpp"
@@ -178,10 +177,10 @@ void require_ranks(const RunData& earlier, const std::string& file, int ranks) {
 
 void require_no_differences(const std::string& file, std::span<const std::string> found) {
   if (found.empty()) return;
-  throw base::UsageError(fmt::format(
+  throw base::usage_error(
       "--resume {}: this launch is unlike the one that wrote the file: {}; start it as that one "
       "was, or begin a new run",
-      file, fmt::join(found, "; ")));
+      file, fmt::join(found, "; "));
 }
 
 std::string resumption_warning(const RunData& earlier, const RunData& now,

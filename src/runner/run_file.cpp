@@ -204,10 +204,7 @@ PointData describe_point(const plan::PlannedPoint& point) {
   data.nodes = point.nodes.value();  // known, since its ranks are running
   data.scaling = workloads::name(point.experiment->scaling);
   data.placement = mesh::name(point.experiment->placement);
-  const workloads::OptionReader options{point.workload->options, request.options};
-  for (const workloads::OptionSpec& spec : point.workload->options) {
-    if (options.has(spec.key)) data.options[std::string{spec.key}] = options.text(spec.key);
-  }
+  data.options = workloads::all_options(point.workload->options, request.options);
   // Points whose steps use no model get no model shape: weak scaling would change the shape from
   // point to point, so that these points would seem to differ.
   if (point.workload->is_bench() || plan::uses_model(point))

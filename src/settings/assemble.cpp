@@ -63,8 +63,8 @@ struct Plan {
 
 void refuse_both(const Given* one, const Given* other, std::string_view advice) {
   if (one == nullptr || other == nullptr) return;
-  throw base::UsageError(
-      fmt::format("{} and {} both choose what to measure; {}", one->place, other->place, advice));
+  throw base::usage_error("{} and {} both choose what to measure; {}", one->place, other->place,
+                          advice);
 }
 
 void refuse_conflicts(const Layer& file, const Layer& command_line) {
@@ -154,9 +154,9 @@ void refuse_unknown_options(const Choices& choices, const std::vector<const Work
       names.push_back(workload->name);
       for (const auto& spec : workload->options) keys.push_back(spec.key);
     }
-    throw base::UsageError(fmt::format(
-        "{}: unknown option {} of {}{}; see: isoscale list options {}", given.place,
-        base::quoted(key), fmt::join(names, ", "), base::did_you_mean(key, keys), names.front()));
+    throw base::usage_error("{}: unknown option {} of {}{}; see: isoscale list options {}",
+                            given.place, base::quoted(key), fmt::join(names, ", "),
+                            base::did_you_mean(key, keys), names.front());
   }
 }
 
@@ -194,11 +194,11 @@ void refuse_foreign_axes(const Experiment& experiment, const Workload& workload,
                          const std::string& place) {
   for (const auto& [axis, extent] : experiment.mesh) {
     if (extent == 1 || workload.axes.contains(axis)) continue;
-    throw base::UsageError(
-        fmt::format("{}: mesh {}: the workload {} does not use {}, only {}; "
-                    "choose workloads that use every axis of the mesh",
-                    place, to_text(experiment.mesh), workload.name, mesh::name(axis),
-                    mesh::to_string(workload.axes)));
+    throw base::usage_error(
+        "{}: mesh {}: the workload {} does not use {}, only {}; "
+        "choose workloads that use every axis of the mesh",
+        place, to_text(experiment.mesh), workload.name, mesh::name(axis),
+        mesh::to_string(workload.axes));
   }
 }
 
@@ -207,26 +207,26 @@ void refuse_foreign_axes(const Experiment& experiment, const Workload& workload,
 void refuse_idle_options(const RunConfig& run) {
   const std::string of_gpus = gpu_options_given(run), slowing = slowing_injections(run.injections);
   if (run.device == Device::host && !of_gpus.empty()) {
-    throw base::UsageError(fmt::format(
+    throw base::usage_error(
         "{}: has a meaning only on a GPU, and the device is host; leave it out, or choose "
         "--device cuda",
-        of_gpus));
+        of_gpus);
   }
   if (run.device == Device::cuda && run.host_streams != HostStreams::automatic) {
-    throw base::UsageError(
-        fmt::format("--host-streams {}: has a meaning only on the host, and the device is cuda; "
-                    "leave it out, or choose --device host",
-                    name(run.host_streams)));
+    throw base::usage_error(
+        "--host-streams {}: has a meaning only on the host, and the device is cuda; "
+        "leave it out, or choose --device host",
+        name(run.host_streams));
   }
   if (run.device == Device::cuda && !slowing.empty()) {
-    throw base::UsageError(fmt::format(
+    throw base::usage_error(
         "--inject {}: only the host can be slowed down; choose --device host, or inject a clock",
-        slowing));
+        slowing);
   }
   for (const Injection& injection : run.injections) {
     if (run.soak || !std::holds_alternative<FlippedBits>(injection.what)) continue;
-    throw base::UsageError(fmt::format(
-        "--inject {}: bits are flipped in the replays of --soak; give that too", injection.text));
+    throw base::usage_error("--inject {}: bits are flipped in the replays of --soak; give that too",
+                            injection.text);
   }
   if (run.mode == Mode::dry_run) return;
   if (!run.on.empty()) {
@@ -269,10 +269,10 @@ constexpr std::array<std::string_view, 5> may_be_given{"resume", "retry", "budge
                                                        "quiet"};
 
 [[noreturn]] void refuse_beside_resume(std::string_view place) {
-  throw base::UsageError(fmt::format(
+  throw base::usage_error(
       "{}: --resume takes all settings from the run file; leave this out (only --retry, "
       "--budget, --allow and --quiet may be given with it)",
-      place));
+      place);
 }
 
 void refuse_all_but(std::span<const std::string_view> allowed, const Choices& choices) {
@@ -312,9 +312,9 @@ RunConfig assemble(const Layer& file, const Layer& command_line, Known known) {
   for (const char* const option : {"resume", "retry"}) {
     const Given* const given = file.shared.find(option);
     if (given == nullptr) continue;
-    throw base::UsageError(
-        fmt::format("{}: is of one launch and not of an experiment; give --{} on the command line",
-                    given->place, option));
+    throw base::usage_error(
+        "{}: is of one launch and not of an experiment; give --{} on the command line",
+        given->place, option);
   }
   if (file.gpu) throw base::UsageError("the table gpu is for built-in suites only; remove it");
   if (command_line.shared.find("resume") != nullptr) return resumption(file, command_line);

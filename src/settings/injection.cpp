@@ -7,11 +7,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
-#include <optional>
 #include <set>
-#include <system_error>
 
 #include "base/text.hpp"
 #include "settings/values.hpp"
@@ -27,17 +24,9 @@ constexpr double longest_offset = 3600;  // seconds
 
 int parse_rank(std::string_view text) { return parse_int(text, 0, most_launch_ranks - 1); }
 
-std::optional<double> plain_number(std::string_view text) {
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || stop != end || !std::isfinite(value)) return std::nullopt;
-  return value;
-}
-
 /// Reads a factor above 1, since an injected fault can only slow things down.
 double parse_factor(std::string_view text) {
-  const std::optional<double> factor = plain_number(text);
+  const auto factor = base::number_in<double>(text);
   if (!factor || !(*factor > 1 && *factor <= largest_factor)) {
     refuse_value(text, fmt::format("is not a factor above 1 and up to {}", largest_factor));
   }
@@ -78,9 +67,9 @@ units::Seconds parse_offset(std::string_view text) {
 
 double parse_drift(std::string_view text) {
   constexpr std::string_view unit = "ppm";
-  const std::optional<double> ppm =
-      text.ends_with(unit) ? plain_number(text.substr(0, text.size() - unit.size())) : std::nullopt;
-  if (!ppm || std::abs(*ppm) > largest_drift_ppm) {
+  const auto ppm =
+      base::number_in<double>(text.substr(0, std::max(text.size(), unit.size()) - unit.size()));
+  if (!text.ends_with(unit) || !ppm || !(std::abs(*ppm) <= largest_drift_ppm)) {
     refuse_value(text,
                  fmt::format("is not a drift of up to {} ppm: write for example 20ppm or -20ppm",
                              largest_drift_ppm));
@@ -152,16 +141,13 @@ Injection parse_injection(std::string_view text) {
 }  // namespace
 
 std::vector<int> ranks_of(const Injection& injection) {
-  struct Visitor {
-    std::vector<int> operator()(const SlowRank& slow) const { return {slow.rank}; }
-    std::vector<int> operator()(const SlowLink& slow) const { return {slow.low, slow.high}; }
-    std::vector<int> operator()(const Jitter& /*all*/) const { return {}; }
-    std::vector<int> operator()(const ClockError& clock) const { return {clock.rank}; }
-    std::vector<int> operator()(const Delay& /*all*/) const { return {}; }
-    std::vector<int> operator()(const StuckRank& stuck) const { return {stuck.rank}; }
-    std::vector<int> operator()(const FlippedBits& flipped) const { return {flipped.rank}; }
-  };
-  return std::visit(Visitor{}, injection.what);
+  return std::visit(
+      [](const auto& fault) -> std::vector<int> {
+        if constexpr (requires { fault.rank; }) return {fault.rank};
+        if constexpr (requires { fault.low; }) return {fault.low, fault.high};
+        return {};
+      },
+      injection.what);
 }
 
 std::vector<Injection> parse_injections(std::string_view text) {

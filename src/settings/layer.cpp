@@ -33,7 +33,7 @@ struct Entry {
     return fmt::format("{}: {}", workloads::place_of(origin, node.source()), base::printable(key));
   }
   [[noreturn]] void refuse(std::string_view why) const {
-    throw base::UsageError(fmt::format("{} {}", place(), why));
+    throw base::usage_error("{} {}", place(), why);
   }
 };
 
@@ -81,8 +81,7 @@ void give_workload_option(Choices& choices, const std::string& key, std::string_
   const bool is_new =
       choices.options.emplace(key, Given{.text = std::string{value}, .place = place}).second;
   if (is_new) return;
-  throw base::UsageError(
-      fmt::format("{}: {} is given twice; give each key once", place, base::quoted(key)));
+  throw base::usage_error("{}: {} is given twice; give each key once", place, base::quoted(key));
 }
 
 void read_workload_options(Choices& choices, const Entry& entry) {
@@ -130,10 +129,10 @@ const RunOption* find_by_key(std::string_view key) {
     if (scope == Scope::run || option.scope == Scope::experiment) names.push_back(key_of(option));
   }
   const std::vector<std::string_view> candidates{names.begin(), names.end()};
-  throw base::UsageError(
-      fmt::format("{}: unknown key {}{}; {} may have {}", workloads::place_of(origin, key.source()),
-                  base::quoted(key.str()), base::did_you_mean(key.str(), candidates),
-                  scope == Scope::run ? "a run" : "an experiment", fmt::join(names, ", ")));
+  throw base::usage_error("{}: unknown key {}{}; {} may have {}",
+                          workloads::place_of(origin, key.source()), base::quoted(key.str()),
+                          base::did_you_mean(key.str(), candidates),
+                          scope == Scope::run ? "a run" : "an experiment", fmt::join(names, ", "));
 }
 
 Choices read_experiment(const toml::node& node, std::string_view origin) {
@@ -144,8 +143,7 @@ Choices read_experiment(const toml::node& node, std::string_view origin) {
     const RunOption* const option = find_by_key(key.str());
     if (option != nullptr && option->scope == Scope::run) {
       Entry{key.str(), value, origin}.refuse(
-          "holds for the whole run: write it above the first "
-          "[[experiment]]");
+          "holds for the whole run: write it above the first [[experiment]]");
     }
     if (option == nullptr) refuse_key(key, origin, Scope::experiment, {});
     read_option(choices, *option, {key.str(), value, origin});
@@ -235,8 +233,8 @@ void give(Choices& choices, const RunOption& option, std::string_view text,
   const auto [at, is_new] =
       choices.values.emplace(option.name, Given{.text = std::string{text}, .place = place});
   if (is_new) return;
-  throw base::UsageError(fmt::format("{}: given twice, as {} and as {}; give it once", place,
-                                     base::quoted(at->second.text), base::quoted(text)));
+  throw base::usage_error("{}: given twice, as {} and as {}; give it once", place,
+                          base::quoted(at->second.text), base::quoted(text));
 }
 
 Layer read_layer(std::string_view toml, std::string_view origin) {
@@ -275,8 +273,8 @@ Layer load_suite(std::string_view name) {
     }
   }
   const auto names = suite_names();
-  throw base::UsageError(fmt::format("unknown suite {}{}; the suites are {}", base::quoted(name),
-                                     base::did_you_mean(name, names), fmt::join(names, ", ")));
+  throw base::usage_error("unknown suite {}{}; the suites are {}", base::quoted(name),
+                          base::did_you_mean(name, names), fmt::join(names, ", "));
 }
 
 }  // namespace isoscale::settings

@@ -4,27 +4,16 @@
 #include "settings/values.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
-#include <system_error>
 
 #include "units/text.hpp"
 
 namespace isoscale::settings {
 
 void refuse_value(std::string_view text, std::string_view why) {
-  throw base::UsageError(fmt::format("{} {}", base::quoted(text), why));
+  throw base::usage_error("{} {}", base::quoted(text), why);
 }
 
 namespace {
-
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-  std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || stop != end) return std::nullopt;
-  return number;
-}
 
 constexpr std::string_view decimal = "0123456789";
 constexpr std::string_view hexadecimal = "0123456789abcdefABCDEF";
@@ -68,10 +57,10 @@ GpuName parse_one(std::string_view entry, std::string_view whole) {
   if (is_index(entry)) return {.kind = Kind::index, .text = std::string{entry}};
   if (is_uuid(entry)) return {.kind = Kind::uuid, .text = std::string{entry}};
   if (is_pci_bus_id(entry)) return {.kind = Kind::pci_bus_id, .text = std::string{entry}};
-  throw base::UsageError(fmt::format(
+  throw base::usage_error(
       "{} holds {}: write 'auto', or for each rank of a node an index among the visible GPUs, a "
       "UUID (GPU-...) or a PCI bus id, such as 2,3,0,1",
-      base::quoted(whole), base::quoted(entry)));
+      base::quoted(whole), base::quoted(entry));
 }
 
 }  // namespace
@@ -84,7 +73,7 @@ void require_sane(std::string_view text) {
 }
 
 std::uint64_t parse_number(std::string_view text, std::uint64_t least, std::uint64_t most) {
-  const auto number = whole_number(text);
+  const auto number = base::number_in<std::uint64_t>(text);
   if (!number || *number < least || *number > most) {
     refuse_value(text, fmt::format("is not a whole number from {} to {}", least, most));
   }
@@ -113,7 +102,7 @@ std::vector<int> parse_rank_counts(std::string_view text) {
   constexpr int most = 1 << 24;
   std::vector<int> counts;
   for (const std::string_view part : base::split(text, ',')) {
-    const auto count = whole_number(part);
+    const auto count = base::number_in<std::uint64_t>(part);
     if (!count || *count < 1 || *count > most) {
       refuse_value(text,
                    fmt::format("holds {}: write 'all', or whole numbers from 1 to {} such as 1,2,4",
@@ -197,9 +186,9 @@ const workloads::Workload& find_workload(std::string_view name, std::string_view
     if (workload.name == name) return workload;
     names.push_back(workload.name);
   }
-  throw base::UsageError(fmt::format("{}: unknown workload {}{}; the workloads are {}", place,
-                                     base::quoted(name), base::did_you_mean(name, names),
-                                     fmt::join(names, ", ")));
+  throw base::usage_error("{}: unknown workload {}{}; the workloads are {}", place,
+                          base::quoted(name), base::did_you_mean(name, names),
+                          fmt::join(names, ", "));
 }
 
 }  // namespace isoscale::settings

@@ -64,7 +64,7 @@ auto with_place(std::string_view place, std::string_view text, Parse parse) {
   } catch (const base::UsageError& error) {
     throw base::UsageError(fmt::format("{}: {}", place, error.what()), error.where());
   } catch (const std::invalid_argument& error) {
-    throw base::UsageError(fmt::format("{}: {}", place, error.what()));
+    throw base::usage_error("{}: {}", place, error.what());
   }
 }
 
@@ -76,8 +76,7 @@ template <class Enum>
     if (name(choice) == text) return choice;
     names.push_back(name(choice));
   }
-  throw base::UsageError(
-      fmt::format("{} is not one of {}", base::quoted(text), fmt::join(names, ", ")));
+  throw base::usage_error("{} is not one of {}", base::quoted(text), fmt::join(names, ", "));
 }
 
 /// The name of a GPU in the value of --gpu-bind.

@@ -182,9 +182,13 @@ runner::microbench::CaseRecord record_of(FakeSession& session, workloads::Launch
   effort.half_width = [](std::span<const double> /*times*/, double /*confidence*/) {
     return std::optional<double>{0};
   };
-  return runner::microbench::play_case(
-      {.session = session, .one = one, .section = {}, .gpu = std::move(gpu)}, world,
-      runner::measure::Share::in_point, effort, {.budget = units::Seconds{0.001}});
+  return runner::microbench::play_case({.session = session,
+                                        .one = one,
+                                        .section = {},
+                                        .gpu = std::move(gpu),
+                                        .active = world,
+                                        .effort = effort,
+                                        .limits = {.budget = units::Seconds{0.001}}});
 }
 
 TEST(LatePlays, AreMadeAgain) {

@@ -33,25 +33,24 @@ using workloads::RowSpec;
 // From what ranks report of a case to its rows.
 
 microbench::RankReport through_the_wire(const microbench::RankReport& report) {
-  const std::vector<double> packed = microbench::pack(report);
-  return microbench::unpack(std::as_bytes(std::span{packed}));
+  const auto packed = results::packed(std::vector{report});
+  return results::unpacked<microbench::RankReport>(packed.bytes()).front();
 }
 
 TEST(RankReport, ArrivesAsItWasSent) {
   for (const microbench::RankReport& report :
        {microbench::RankReport{}, microbench::RankReport{.wrong = 0, .plays = {1, 2}},
-        microbench::RankReport{.wrong = 7, .plays = {}, .stream_times = {{1}, {}, {2, 3}}},
+        microbench::RankReport{.wrong = 7, .plays = {}, .stream_times = {{0, 1}, {2, 2}, {2, 3}}},
         microbench::RankReport{.plays = {1}, .gpu = {.sm_clock = 1.98e9, .throttle_reasons = 0x44}},
         microbench::RankReport{.plays = {1}, .gpu = {.throttle_reasons = 0}}}) {
     EXPECT_EQ(through_the_wire(report), report);
   }
-  EXPECT_THROW(static_cast<void>(microbench::unpack({})), base::Error);
 }
 
 const std::vector<microbench::RankReport> reports{
-    {.wrong = 0, .plays = {1, 2}, .stream_times = {{10, 11, 12}, {20, 21}}},
-    {.wrong = std::nullopt, .plays = {3, 4}, .stream_times = {{13, 14, 15}, {22, 23}}},
-    {.wrong = 5, .plays = {5, 6}, .stream_times = {{16, 17, 18}, {24, 25}}}};
+    {.wrong = 0, .plays = {1, 2}, .stream_times = {{0, 10}, {1, 20}, {0, 11}, {1, 21}, {0, 12}}},
+    {.plays = {3, 4}, .stream_times = {{0, 13}, {1, 22}, {0, 14}, {1, 23}, {0, 15}}},
+    {.wrong = 5, .plays = {5, 6}, .stream_times = {{0, 16}, {1, 24}, {0, 17}, {1, 25}, {0, 18}}}};
 const microbench::CaseRecord record{.first_call = 0.5, .times = 3, .call_times = {0.1, 0.2}};
 
 RowData row_of(const RowSpec& spec, const std::vector<microbench::RankReport>& told = reports,

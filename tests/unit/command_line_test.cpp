@@ -13,25 +13,16 @@ namespace {
 
 TEST(CommandLine, AGivenDefaultChangesNothing) {
   // Where the default is a value and not words: the help tells the truth.
-  for (const auto& [option, value] : {std::pair{"--model", "tiny"},
-                                      {"--dtype", "f32"},
-                                      {"--seed", "1"},
-                                      {"--scaling", "strong"},
-                                      {"--placement", "packed"},
-                                      {"--device", "auto"},
-                                      {"--fill", "idle"},
-                                      {"--blas-threads", "1"},
-                                      {"--host-streams", "auto"},
-                                      {"--gpu-bind", "auto"},
-                                      {"--precision", "1%"},
-                                      {"--max-time", "30s"},
-                                      {"--timeout", "120s"},
-                                      {"--trace-steps", "4"},
-                                      {"--trace-ranks", "64"}}) {
-    RunConfig given = run_of("--workload dp " + std::string{option} + " " + value);
+  const Arguments words = base::shell_words(
+      "--model tiny --dtype f32 --seed 1 --scaling strong --placement packed --device auto "
+      "--fill idle --blas-threads 1 --host-streams auto --gpu-bind auto --precision 1% "
+      "--max-time 30s --timeout 120s --trace-steps 4 --trace-ranks 64");
+  for (std::size_t i = 0; i < words.size(); i += 2) {
+    const std::string &option = words[i], &value = words[i + 1];
+    RunConfig given = run_of("--workload dp " + option + " " + value);
     given.command_line = "isoscale run --workload dp";
     EXPECT_EQ(given, run_of("--workload dp")) << option;
-    EXPECT_EQ(find_option(std::string_view{option}.substr(2))->default_text, value);
+    EXPECT_EQ(find_option(option.substr(2))->default_text, value);
   }
 }
 

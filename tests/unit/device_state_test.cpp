@@ -192,7 +192,7 @@ TEST(DeviceWarnings, NameReasonsThatHeldClocksDown) {
               ElementsAre(HasSubstr("software power cap (55%")));
   // Reasons that are no set of bits are skipped.
   PointData data =
-      point_with({series(0, "gpu 0", "throttle_reasons", {0x08, -1, 1e300, 0x1p60, 0})});
+      point_with({series(0, "gpu 0", "throttle_reasons", {0x08, 8.5, -1, 1e300, 0x1p60, 0})});
   data.warm_up_steps = 0;
   EXPECT_THAT(devices::device_warnings(data), ElementsAre(HasSubstr("hardware slowdown (50%")));
 }

@@ -108,10 +108,7 @@ inline results::PointData known_point(const KnownMachine& machine, int index, in
   point.ranks = point.nodes = dp;
   point.scaling = "weak";
   point.placement = "packed";
-  const workloads::OptionReader options{workload.options, request.options};
-  for (const workloads::OptionSpec& spec : workload.options) {
-    if (options.has(spec.key)) point.options[std::string{spec.key}] = options.text(spec.key);
-  }
+  point.options = workloads::all_options(workload.options, request.options);
   const workloads::Model& model = request.model;
   for (const auto& [name, number] : {std::pair{"hidden", model.hidden},
                                      {"ffn", model.ffn},

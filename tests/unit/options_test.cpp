@@ -127,14 +127,14 @@ TEST(TypedOptions, HaveWhatWasGivenOrTheDefault) {
   EXPECT_THROW((void)typed_options<Typed>(unread, {}), std::logic_error);
 }
 
-TEST(OptionReader, KnowsWhatIsAbsent) {
+TEST(Options, HaveNoTextIfTheyAreAbsent) {
   const Options given{{"overlap", "off"}};
-  const OptionReader reader{table, given};
-  EXPECT_EQ(reader.text("overlap"), "off");
-  EXPECT_TRUE(reader.has("level"));
-  EXPECT_FALSE(reader.has("batch"));
-  EXPECT_EQ(reader.text("batch"), "");
-  EXPECT_THROW((void)reader.text("typo"), std::logic_error);
+  EXPECT_EQ(option_text(table, given, "overlap"), "off");
+  EXPECT_EQ(option_text(table, given, "batch"), "");
+  EXPECT_EQ(all_options(table, given).at("overlap"), "off");
+  EXPECT_TRUE(all_options(table, given).contains("level"));
+  EXPECT_FALSE(all_options(table, given).contains("batch"));
+  EXPECT_THROW((void)option_text(table, given, "typo"), std::logic_error);
 }
 
 TEST(Precision, AndScalingHaveNames) {

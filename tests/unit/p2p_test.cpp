@@ -25,6 +25,12 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
+int batches(const Request& request) { return hooks().batches(request); }
+Bench build(const Request& request, int batch) { return hooks().build(request, batch); }
+std::vector<Expectation> expect(const Request& request, int batch, std::size_t index, int rank) {
+  return hooks().expect(request, batch, index, rank);
+}
+
 /// Expects that no rank is in two pairs of a round, and that each pair is of two ranks, the lower
 /// first; returns the pairs, each of which may meet once only.
 std::set<std::pair<int, int>> pairs_of(const std::vector<Round>& rounds, int ranks) {

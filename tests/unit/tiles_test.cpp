@@ -216,17 +216,10 @@ TEST(Tiles, OverlapPutsEveryHaloUnderProducts) {
 }
 
 TEST(Tiles, NoGridDeadlocksOrRaces) {
-  const std::vector<mesh::Shape> meshes{{},
-                                        {.tp = 2},
-                                        {.cp = 2},
-                                        {.tp = 2, .cp = 2},
-                                        {.tp = 3, .cp = 2},
-                                        {.tp = 8, .cp = 8},
-                                        {.tp = 64},
-                                        {.cp = 64},
-                                        {.tp = 2, .cp = 16, .dp = 2},
-                                        {.tp = 4, .cp = 4, .dp = 4},
-                                        {.tp = 1, .cp = 2, .dp = 32}};
+  const std::vector<mesh::Shape> meshes{
+      ""_mesh,          "tp=2"_mesh,  "cp=2"_mesh,  "tp=2,cp=2"_mesh,       "tp=3,cp=2"_mesh,
+      "tp=8,cp=8"_mesh, "tp=64"_mesh, "cp=64"_mesh, "tp=2,cp=16,dp=2"_mesh, "tp=4,cp=4,dp=4"_mesh,
+      "cp=2,dp=32"_mesh};
   for (const Options& options : combinations({{"image", {"128x192", "1920x1280"}},
                                               {"boundary", {"periodic", "fixed"}},
                                               {"overlap", {"on", "off"}},

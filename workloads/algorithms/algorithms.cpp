@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/error.hpp"
 #include "workloads/api/collective_algorithms.hpp"
 #include "workloads/api/options.hpp"
 #include "workloads/collectives/collectives.hpp"
@@ -32,7 +31,8 @@ constexpr std::array<std::pair<std::string_view, CollectiveKind>, 5> operations{
 
 /// Holds the parsed options, which option_table() describes.
 struct Values {
-  std::vector<std::string> op, algorithms, protocols, registration;
+  std::vector<std::string> op, algorithms, protocols;
+  std::vector<Registered> registration;
   std::string sizes, small_sizes, types, in_place, rotate;
 };
 
@@ -47,12 +47,11 @@ class Lister {
   std::vector<Choice> list() {
     choices_.push_back({.measured = measured(options_.op, options_.sizes)});
     for (const std::string& algorithm : options_.algorithms) list_algorithm(algorithm);
-    for (const std::string& registered : options_.registration) {
+    for (const Registered registered : options_.registration) {
       std::vector<std::string> ops = options_.op;
       ops.emplace_back("sendrecv");
-      const auto place = std::ranges::find(registered_names, std::string_view{registered});
-      choices_.push_back({.registered = static_cast<Registered>(place - registered_names.begin()),
-                          .measured = measured(ops, options_.small_sizes)});
+      choices_.push_back(
+          {.registered = registered, .measured = measured(ops, options_.small_sizes)});
     }
     return std::move(choices_);
   }
@@ -174,14 +173,15 @@ std::vector<Expectation> expect(const Request& request, int batch, std::size_t i
 }
 
 BenchHooks hooks() {
-  return {
-      .batches =
-          [](const Request& request) { return static_cast<int>(choices_of(request).size()); },
-      .build = build,
-      .expect = expect,
-      .types =
-          [](const Request& request) { return element_types(request, values_of(request).types); },
-      .only_on = "cuda"};
+  return {.batches =
+              [](const Request& request) { return static_cast<int>(choices_of(request).size()); },
+          .build = build,
+          .expect = expect,
+          .types =
+              [](const Request& request) {
+                return collectives::types_of(measured_by(request, choices_of(request).front()));
+              },
+          .only_on = "cuda"};
 }
 
 }  // namespace isoscale::workloads::algorithms

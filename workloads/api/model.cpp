@@ -65,56 +65,35 @@ constexpr std::string_view name_letters =
 constexpr std::size_t longest_name = 64;
 constexpr std::size_t longest_source = 400;
 
-/// Reads the value of one key. If it is invalid, a text with key and line is added to `problems`.
-class FieldReader {
- public:
-  FieldReader(const toml::node& node, std::string_view origin, const Field& field,
-              std::vector<std::string>& problems)
-      : node_(node), origin_(origin), field_(field), problems_(problems) {}
+// These functions read the value of one key. They return why it is invalid; "" if it is valid.
 
-  void operator()(std::string Model::*member, Model& model) const {
-    const auto* const value = node_.as_string();
-    if (value == nullptr) return refuse("must be a string");
-    const std::string& text = value->get();
-    if (text.empty()) return refuse("is empty");
-    if (!base::is_plain(text)) return refuse("holds a control character");
-    if (text.size() > longest_source) {
-      return refuse(fmt::format("is longer than {} characters", longest_source));
-    }
-    model.*member = text;
-  }
-  void operator()(int Model::*member, Model& model) const {
-    const auto* const value = node_.as_integer();
-    if (value == nullptr) return refuse("must be a whole number");
-    if (value->get() < field_.least || value->get() > largest) {
-      return refuse(fmt::format("is {}, but must lie between {} and {}", value->get(), field_.least,
-                                largest));
-    }
-    model.*member = static_cast<int>(value->get());
-  }
-  void operator()(bool Model::*member, Model& model) const {
-    const auto* const value = node_.as_boolean();
-    if (value == nullptr) return refuse("must be true or false");
-    model.*member = value->get();
-  }
-  void operator()(double Model::*member, Model& model) const {
-    if (!node_.is_number()) return refuse("must be a number");
-    const double value = node_.value<double>().value_or(-1);
-    if (!std::isfinite(value) || value < 0) return refuse("must be 0 or more");
-    model.*member = value;
-  }
-
- private:
-  void refuse(std::string_view why) const {
-    problems_.push_back(fmt::format("{}: {} {} ({})", place_of(origin_, node_.source()), field_.key,
-                                    why, field_.meaning));
-  }
-
-  const toml::node& node_;
-  std::string_view origin_;
-  const Field& field_;
-  std::vector<std::string>& problems_;
-};
+std::string read_value(const toml::node& node, const Field& /*field*/, std::string& into) {
+  const auto* const value = node.as_string();
+  if (value == nullptr) return "must be a string";
+  into = value->get();
+  if (into.empty()) return "is empty";
+  if (!base::is_plain(into)) return "holds a control character";
+  if (into.size() <= longest_source) return "";
+  return fmt::format("is longer than {} characters", longest_source);
+}
+std::string read_value(const toml::node& node, const Field& field, int& into) {
+  const auto* const value = node.as_integer();
+  if (value == nullptr) return "must be a whole number";
+  into = static_cast<int>(value->get());
+  if (value->get() >= field.least && value->get() <= largest) return "";
+  return fmt::format("is {}, but must lie between {} and {}", value->get(), field.least, largest);
+}
+std::string read_value(const toml::node& node, const Field& /*field*/, bool& into) {
+  const auto* const value = node.as_boolean();
+  if (value == nullptr) return "must be true or false";
+  into = value->get();
+  return "";
+}
+std::string read_value(const toml::node& node, const Field& /*field*/, double& into) {
+  if (!node.is_number()) return "must be a number";
+  into = node.value<double>().value_or(-1);
+  return std::isfinite(into) && into >= 0 ? "" : "must be 0 or more";
+}
 
 void find_unknown_keys(const toml::table& table, std::string_view origin,
                        std::vector<std::string>& problems) {
@@ -135,8 +114,11 @@ Model read_fields(const toml::table& table, std::string_view origin,
   std::vector<std::string> missing;
   for (const Field& field : fields) {
     if (const toml::node* const node = table.get(field.key)) {
-      const FieldReader reader{*node, origin, field, problems};
-      std::visit([&](auto member) { reader(member, model); }, field.member);
+      const std::string why = std::visit(
+          [&](auto member) { return read_value(*node, field, model.*member); }, field.member);
+      if (why.empty()) continue;
+      problems.push_back(fmt::format("{}: {} {} ({})", place_of(origin, node->source()), field.key,
+                                     why, field.meaning));
     } else if (field.fallback.empty()) {
       missing.push_back(fmt::format("{} ({})", field.key, field.meaning));
     }

@@ -19,32 +19,27 @@ namespace {
                     accepted(spec));
 }
 
-/// Returns why `number` is out of the option's range; nullopt if it is within.
-std::optional<std::string_view> out_of_range(const OptionSpec& spec, long long number) {
-  if (number < spec.minimum) return "too small";
-  if (spec.maximum != 0 && number > spec.maximum) return "too large";
-  return std::nullopt;
-}
-
 void validate_choice(const OptionSpec& spec, std::string_view value) {
   if (std::ranges::find(spec.choices, value) != spec.choices.end()) return;
   refuse(spec, value, fmt::format("no such choice{}", base::did_you_mean(value, spec.choices)));
 }
 
-void validate_integer(const OptionSpec& spec, std::string_view value) {
-  const auto number = number_in<long long>(value);
-  if (!number) refuse(spec, value, "not a whole number that can be stored");
-  if (const auto why = out_of_range(spec, *number)) refuse(spec, value, *why);
+/// Returns a size in bytes, which is below 2^63. Throws base::UsageError with `key`.
+std::uint64_t parse_bytes(std::string_view key, std::string_view text) {
+  try {
+    return units::parse_bytes(text).value();
+  } catch (const std::invalid_argument& error) {
+    throw usage_error("option {}: {}", key, error.what());
+  }
 }
 
-void validate_bytes(const OptionSpec& spec, std::string_view value) {
-  long long number = 0;
-  try {
-    number = static_cast<long long>(units::parse_bytes(value).value());  // below 2^63
-  } catch (const std::invalid_argument& error) {
-    throw usage_error("option {}: {}", spec.key, error.what());
-  }
-  if (const auto why = out_of_range(spec, number)) refuse(spec, value, *why);
+void validate_number(const OptionSpec& spec, std::string_view value) {
+  const auto number = spec.type == OptionType::integer
+                          ? number_in<long long>(value)
+                          : static_cast<long long>(parse_bytes(spec.key, value));
+  if (!number) refuse(spec, value, "not a whole number that can be stored");
+  if (*number < spec.minimum) refuse(spec, value, "too small");
+  if (spec.maximum != 0 && *number > spec.maximum) refuse(spec, value, "too large");
 }
 
 std::string range_text(const OptionSpec& spec) {
@@ -54,13 +49,9 @@ std::string range_text(const OptionSpec& spec) {
 }
 
 std::uint64_t parse_size(std::string_view key, std::string_view text) {
-  try {
-    const std::uint64_t bytes = units::parse_bytes(text).value();
-    if (bytes > 0) return bytes;
-  } catch (const std::invalid_argument& error) {
-    throw usage_error("option {}: {}", key, error.what());
-  }
-  throw usage_error("option {}: a message of 0 bytes measures nothing", key);
+  const std::uint64_t bytes = parse_bytes(key, text);
+  if (bytes == 0) throw usage_error("option {}: a message of 0 bytes measures nothing", key);
+  return bytes;
 }
 
 std::uint64_t parse_factor(std::string_view key, std::string_view text) {
@@ -104,17 +95,14 @@ NumberError::NumberError(const std::string& why, std::string key, std::vector<lo
 
 std::vector<long long> nearest_accepted(long long number,
                                         const std::function<bool(long long)>& accepts) {
-  constexpr long long most_looked_at = 100'000;
+  constexpr long long most_tried = 100'000;
   std::vector<long long> found;
-  for (long long below = number - 1; below >= 1 && below >= number - most_looked_at; --below) {
-    if (!accepts(below)) continue;
-    found.push_back(below);
-    break;
-  }
-  for (long long above = number + 1; above <= number + most_looked_at; ++above) {
-    if (!accepts(above)) continue;
-    found.push_back(above);
-    break;
+  for (const int direction : {-1, 1}) {
+    for (long long step = 1; step <= most_tried && number + direction * step >= 1; ++step) {
+      if (!accepts(number + direction * step)) continue;
+      found.push_back(number + direction * step);
+      break;
+    }
   }
   return found;
 }
@@ -147,9 +135,8 @@ void validate(const OptionSpec& spec, std::string_view value) {
     case OptionType::choice:
       return validate_choice(spec, value);
     case OptionType::integer:
-      return validate_integer(spec, value);
     case OptionType::bytes:
-      return validate_bytes(spec, value);
+      return validate_number(spec, value);
     case OptionType::list:
       for (const std::string& part : parse_list(spec.key, value)) validate_choice(spec, part);
       return;
@@ -181,19 +168,25 @@ Options with_defaults_of(std::string_view device, std::span<const OptionSpec> ta
   return given;
 }
 
-OptionReader::OptionReader(std::span<const OptionSpec> table, const Options& given)
-    : table_(table), given_(given) {}
-
-std::string OptionReader::text(std::string_view key) const {
-  const auto spec = std::ranges::find(table_, key, &OptionSpec::key);
-  if (spec == table_.end()) {
+std::string option_text(std::span<const OptionSpec> table, const Options& given,
+                        std::string_view key) {
+  const auto spec = std::ranges::find(table, key, &OptionSpec::key);
+  if (spec == table.end()) {
     throw std::logic_error(fmt::format("option '{}' is read but stands in no table", key));
   }
-  const auto found = given_.find(key);
-  return found == given_.end() ? std::string{spec->default_value} : found->second;
+  const auto found = given.find(key);
+  return found == given.end() ? std::string{spec->default_value} : found->second;
 }
 
-bool OptionReader::has(std::string_view key) const { return !text(key).empty(); }
+std::map<std::string, std::string> all_options(std::span<const OptionSpec> table,
+                                               const Options& given) {
+  std::map<std::string, std::string> options;
+  for (const OptionSpec& spec : table) {
+    std::string value = option_text(table, given, spec.key);
+    if (!value.empty()) options[std::string{spec.key}] = std::move(value);
+  }
+  return options;
+}
 
 std::uint64_t option::number_of(const OptionSpec& spec, std::string_view value) {
   if (spec.type == OptionType::bytes) return units::parse_bytes(value).value();
@@ -210,15 +203,12 @@ std::size_t option::place_of(const OptionSpec& spec, std::string_view value) {
 
 std::vector<std::string> parse_list(std::string_view key, std::string_view text) {
   std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string part{text.substr(begin, end - begin)};
+  for (const std::string_view part : base::split(text, ',')) {
     if (part.empty() || std::ranges::find(parts, part) != parts.end()) {
       throw usage_error("option {} = {}: {}", key, base::quoted(text),
                         part.empty() ? "an empty part" : "a part twice");
     }
-    parts.push_back(part);
-    begin = end + 1;
+    parts.emplace_back(part);
   }
   return parts;
 }

@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <fmt/format.h>
-
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,21 +11,14 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace isoscale::workloads {
-
-/// Returns the error for a request that has no meaning or cannot be built. `text` says what is
-/// wrong and how to correct it.
-template <class... Values>
-[[nodiscard]] base::UsageError usage_error(fmt::format_string<Values...> text, Values&&... values) {
-  return base::UsageError{fmt::format(text, std::forward<Values>(values)...)};
-}
 
 /// Reports an option whose number does not fit the rest of the request. The numbers that the error
 /// suggests are accepted with the other options unchanged.
@@ -48,14 +38,8 @@ class NumberError : public base::UsageError {
 [[nodiscard]] std::vector<long long> nearest_accepted(
     long long number, const std::function<bool(long long)>& accepts);
 
-/// Returns the number that the whole of `text` represents; absent if `text` is not a number.
-template <class Number>
-[[nodiscard]] std::optional<Number> number_in(std::string_view text) {
-  Number number{};
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc{} && stop == end ? std::optional{number} : std::nullopt;
-}
+using base::number_in;
+using base::usage_error;
 
 // Each workload has one table of its options, which is used by --help, `list options`, validation,
 // the experiment file, the run file and the documentation.
@@ -94,18 +78,13 @@ void validate(std::string_view workload, std::span<const OptionSpec> table, cons
 /// size, 64MiB".
 [[nodiscard]] std::string accepted(const OptionSpec& spec);
 
-/// Reads the values of options, which must have been validated; an option that is not given has the
-/// default of its table.
-class OptionReader {
- public:
-  OptionReader(std::span<const OptionSpec> table, const Options& given);
-  [[nodiscard]] std::string text(std::string_view key) const;
-  [[nodiscard]] bool has(std::string_view key) const;  ///< the option is given or has a default
-
- private:
-  std::span<const OptionSpec> table_;
-  const Options& given_;
-};
+/// Returns the value of an option, which must have been validated, or its default in the table if
+/// it is not given; "" if it has neither. Throws std::logic_error if the table lacks the key.
+[[nodiscard]] std::string option_text(std::span<const OptionSpec> table, const Options& given,
+                                      std::string_view key);
+/// Returns the values of all options in the table that are given or have a default, by key.
+[[nodiscard]] std::map<std::string, std::string> all_options(std::span<const OptionSpec> table,
+                                                             const Options& given);
 
 /// Returns the typed options of a workload. For each row of its table they have the given value or,
 /// if none is given, the default. The values must have been validated. A member keeps its initial
@@ -138,7 +117,7 @@ template <class Typed>
 /// member of the workload's typed options in which a value is stored. The member's type says how
 /// the text of the value is read. An enumeration has its enumerators in the order of the choices,
 /// and a bool is true for "on". A number is read from the text, which may have a unit if it is a
-/// size. A vector of strings gets the parts of a list, and a string gets the text itself.
+/// size. A vector gets the parts of a list, and a string gets the text itself.
 namespace option {
 
 /// The range of a number; maximum 0 = no limit.
@@ -151,13 +130,14 @@ struct Range {
 [[nodiscard]] std::uint64_t number_of(const OptionSpec& spec, std::string_view value);
 [[nodiscard]] std::size_t place_of(const OptionSpec& spec, std::string_view value);
 
-template <class Typed, class Value>
-void assign(const OptionSpec& spec, std::string_view text, Typed& options, Value Typed::*member) {
-  Value& value = options.*member;
+template <class Value>
+void assign(const OptionSpec& spec, std::string_view text, Value& value) {
   if constexpr (std::is_same_v<Value, std::string>) {
     value = text;
-  } else if constexpr (std::is_same_v<Value, std::vector<std::string>>) {
-    value = parse_list(spec.key, text);
+  } else if constexpr (requires { value.push_back({}); }) {
+    for (const std::string& part : parse_list(spec.key, text)) {
+      assign(spec, part, value.emplace_back());
+    }
   } else if constexpr (std::is_same_v<Value, bool>) {
     value = text == "on";
   } else if constexpr (std::is_enum_v<Value>) {
@@ -173,7 +153,7 @@ Typed owner_of(Value Typed::*member);
 template <auto member>
 [[nodiscard]] OptionSpec row(OptionSpec spec) {
   spec.store = [](const OptionSpec& self, std::string_view value, void* options) {
-    assign(self, value, *static_cast<decltype(owner_of(member))*>(options), member);
+    assign(self, value, static_cast<decltype(owner_of(member))*>(options)->*member);
   };
   return spec;
 }
@@ -195,43 +175,35 @@ template <auto member>
 [[nodiscard]] OptionSpec list(std::string_view key, std::string_view default_value,
                               std::vector<std::string_view> choices, std::string_view help,
                               std::string_view gpu_default = {}) {
-  return row<member>({.key = key,
-                      .type = OptionType::list,
-                      .default_value = default_value,
-                      .gpu_default = gpu_default,
-                      .choices = std::move(choices),
-                      .help = help});
-}
-
-template <auto member>
-[[nodiscard]] OptionSpec number(OptionType type, std::string_view key,
-                                std::string_view default_value, Range range, std::string_view help,
-                                std::string_view gpu_default = {}) {
-  return row<member>({.key = key,
-                      .type = type,
-                      .default_value = default_value,
-                      .gpu_default = gpu_default,
-                      .minimum = range.minimum,
-                      .maximum = range.maximum,
-                      .help = help});
+  return row<member>(
+      {key, OptionType::list, default_value, gpu_default, std::move(choices), 0, 0, help});
 }
 
 template <auto member>
 [[nodiscard]] OptionSpec integer(std::string_view key, std::string_view default_value, Range range,
                                  std::string_view help, std::string_view gpu_default = {}) {
-  return number<member>(OptionType::integer, key, default_value, range, help, gpu_default);
+  return row<member>({key,
+                      OptionType::integer,
+                      default_value,
+                      gpu_default,
+                      {},
+                      range.minimum,
+                      range.maximum,
+                      help});
 }
 
 template <auto member>
 [[nodiscard]] OptionSpec bytes(std::string_view key, std::string_view default_value, Range range,
                                std::string_view help, std::string_view gpu_default = {}) {
-  return number<member>(OptionType::bytes, key, default_value, range, help, gpu_default);
+  OptionSpec spec = integer<member>(key, default_value, range, help, gpu_default);
+  spec.type = OptionType::bytes;
+  return spec;
 }
 
 template <auto member>
 [[nodiscard]] OptionSpec text(std::string_view key, std::string_view default_value,
                               std::string_view help, std::string_view gpu_default = {}) {
-  return number<member>(OptionType::text, key, default_value, {}, help, gpu_default);
+  return row<member>({key, OptionType::text, default_value, gpu_default, {}, 0, 0, help});
 }
 
 }  // namespace option

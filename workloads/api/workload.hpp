@@ -208,7 +208,7 @@ struct Machine {
 /// Workload.
 struct BenchHooks {
   /// Returns the number of sessions ("batches"), which run one after another.
-  int (*batches)(const Request& request) = nullptr;
+  int (*batches)(const Request& request) = [](const Request&) { return 1; };
   /// Returns the session number `batch`. Throws base::UsageError for options that exclude each
   /// other or do not fit the mesh.
   Bench (*build)(const Request& request, int batch) = nullptr;
@@ -233,11 +233,6 @@ struct BenchHooks {
   /// is demanded. Null: no request demands one.
   std::optional<units::BytesPerSecond> (*expected_bandwidth)(const Request& request) = nullptr;
 };
-
-/// Returns the types in a list such as "f32,i32". "" means the type in which the request's
-/// precision is stored.
-[[nodiscard]] std::vector<program::DType> element_types(const Request& request,
-                                                        std::string_view list);
 
 enum class Scaling : std::uint8_t { strong, weak };
 [[nodiscard]] std::string_view name(Scaling scaling);

@@ -29,8 +29,6 @@ constexpr std::string_view out_of_place = "reduce_scatter,all_gather,sendrecv";
 /// rank to communicate with.
 enum class Part : std::uint8_t { multiplications, sums, collectives };
 
-Part part_of(int batch) { return static_cast<Part>(batch); }
-
 Request collectives_of(const Request& request, Part which) {
   const bool sums = which == Part::sums;
   const Values options = values_of(request);
@@ -60,13 +58,13 @@ Request multiplications_of(const Request& request) {
 }
 
 Bench build(const Request& request, int batch) {
-  const Part part = part_of(batch);
+  const auto part = static_cast<Part>(batch);
   return part == Part::multiplications ? gemm::build(multiplications_of(request), 0)
                                        : collectives::build(collectives_of(request, part), 0);
 }
 
 std::vector<Expectation> expect(const Request& request, int batch, std::size_t index, int rank) {
-  const Part part = part_of(batch);
+  const auto part = static_cast<Part>(batch);
   if (part == Part::multiplications) return {};
   return collectives::expect(collectives_of(request, part), 0, index, rank);
 }
@@ -95,12 +93,7 @@ std::span<const OptionSpec> option_table() {
 }
 
 BenchHooks hooks() {
-  return {.batches = batches,
-          .build = build,
-          .expect = expect,
-          .uses_model = [](const Request& request) {
-            return values_of(request).shapes.find("model") != std::string::npos;
-          }};
+  return {.batches = batches, .build = build, .expect = expect, .uses_model = gemm::uses_model};
 }
 
 }  // namespace isoscale::workloads::calibrate

@@ -1,18 +1,15 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <iterator>
 #include <map>
 
-#include "base/error.hpp"
 #include "workloads/api/options.hpp"
 #include "workloads/api/workload.hpp"
-#include "workloads/bench/exact_data.hpp"
 #include "workloads/collectives/collectives.hpp"
 
 namespace isoscale::workloads::collectives {
@@ -54,8 +51,13 @@ constexpr std::uint64_t most_calls = 1024, most_ops = 256;
 
 /// Holds the parsed options, which option_table() describes.
 struct Values {
-  std::vector<std::string> op, reduction, implementation;
-  std::string sizes, types, in_place, axis, groups;
+  std::vector<Operation> op;
+  std::vector<Reduction> reduction;
+  std::vector<Implementation> implementation;
+  std::vector<program::DType> types;
+  std::string sizes, axis;
+  Place in_place{};
+  Groups groups{};
   int root = 0;
   std::uint64_t rotate = 0;
 };
@@ -64,35 +66,15 @@ Values values_of(const Request& request) {
   return typed_options<Values>(option_table(), request.options);
 }
 
-Operation operation_named(std::string_view name) {
-  const auto found = std::ranges::find(operations, name, &OperationRow::name);
-  return static_cast<Operation>(found - operations.begin());
-}
-
-Implementation implementation_named(std::string_view name) {
-  const auto found = std::ranges::find(implementation_names, name);
-  return static_cast<Implementation>(found - implementation_names.begin());
-}
-
-std::vector<Place> places_of(const Values& options, Operation operation) {
+std::vector<Place> places_of(Place asked, Operation operation) {
   const bool only_out = operation == Operation::all_to_all || operation == Operation::sendrecv ||
                         operation == Operation::barrier;
-  const std::string& asked = options.in_place;
-  if (asked == "no" || (asked == "both" && only_out)) return {Place::out_of_place};
-  if (only_out) return {};
-  if (asked == "yes") return {Place::in_place};
-  return {Place::out_of_place, Place::in_place};
-}
-
-std::vector<std::optional<Reduction>> reductions_of(const Values& options, Operation operation) {
-  if (!row_of(operation).reduces) return {std::nullopt};
-  std::vector<std::optional<Reduction>> result;
-  for (const std::string& name : options.reduction) {
-    result.emplace_back(name == "sum"   ? Reduction::sum
-                        : name == "min" ? Reduction::min
-                                        : Reduction::max);
+  if (asked == Place::out_of_place || (asked == Place::both && only_out)) {
+    return {Place::out_of_place};
   }
-  return result;
+  if (only_out) return {};
+  if (asked == Place::in_place) return {Place::in_place};
+  return {Place::out_of_place, Place::in_place};
 }
 
 /// True if the case can be measured. Textbook algorithms support only sums, and only out of place.
@@ -151,20 +133,14 @@ class Lister {
         most_ops_(std::min(most_ops, request.bounds.most_short_calls)) {}
 
   std::vector<CollectiveCase> list() {
-    for (const Groups groups : groups_of()) {
-      for (const std::string& op : options_.op) {
-        list_operation(groups, operation_named(op));
-      }
+    for (const Groups groups : {Groups::all, Groups::one}) {
+      if (options_.groups != Groups::both && options_.groups != groups) continue;
+      for (const Operation operation : options_.op) list_operation(groups, operation);
     }
     return std::move(cases_);
   }
 
  private:
-  [[nodiscard]] std::vector<Groups> groups_of() const {
-    if (options_.groups == "both") return {Groups::all, Groups::one};
-    return {options_.groups == "one" ? Groups::one : Groups::all};
-  }
-
   void list_operation(Groups groups, Operation operation) {
     if (operation == Operation::barrier) {
       cases_.push_back({.operation = operation, .groups = groups});
@@ -172,11 +148,14 @@ class Lister {
       cases_.back().most_times = most_calls / most_ops_;
       return;
     }
-    for (const program::DType type : element_types(request_, options_.types)) {
-      for (const auto& reduction : reductions_of(options_, operation)) {
-        for (const std::string& name : options_.implementation) {
-          const Implementation implementation = implementation_named(name);
-          for (const Place place : places_of(options_, operation)) {
+    std::vector<std::optional<Reduction>> reductions{std::nullopt};
+    if (row_of(operation).reduces) {
+      reductions.assign(options_.reduction.begin(), options_.reduction.end());
+    }
+    for (const program::DType type : types_of(request_)) {
+      for (const std::optional<Reduction> reduction : reductions) {
+        for (const Implementation implementation : options_.implementation) {
+          for (const Place place : places_of(options_.in_place, operation)) {
             if (!exists(implementation, operation, place, reduction, setting_.members)) continue;
             list_sizes({.operation = operation,
                         .type = type,
@@ -203,8 +182,7 @@ class Lister {
       }
       if (one.stride > UINT32_MAX) {
         throw usage_error(
-            "sizes: {} bytes are {} elements of {}, more than one "
-            "call takes: at most {}",
+            "sizes: {} bytes are {} elements of {}, more than one call takes: at most {}",
             one.bytes, one.stride, program::name(one.type), UINT32_MAX);
       }
       last = one.bytes;
@@ -221,91 +199,60 @@ class Lister {
   std::vector<CollectiveCase> cases_;
 };
 
-/// Returns the values that one rank must hold after the calls of a case. The buffers of a type are
-/// numbered in order of allocation: source, work, and scratch if a textbook algorithm needs it.
-class Expecter {
- public:
-  Expecter(const Request& request, const Setting& setting, int rank, program::BufferId source)
-      : setting_(setting),
-        rank_(rank),
-        place_(mesh::group_index(request.mesh, rank, setting.axis)),
-        members_(mesh::group_members(request.mesh, rank, setting.axis)),
-        source_(source) {}
-
-  std::vector<Expectation> of(const CollectiveCase& one) {
-    result_.clear();
-    for (std::uint64_t call = 0; call < one.calls; ++call) received(one, call * one.stride);
-    if (one.place == Place::out_of_place) {
-      // The data that was sent must not have changed.
-      result_.push_back({.slice = {.buffer = source_, .count = one.calls * one.stride},
-                         .sources = {rank_},
-                         .first = 0});
-    }
-    return result_;
-  }
-
- private:
-  [[nodiscard]] int root() const { return members_[static_cast<std::size_t>(setting_.root)]; }
-  [[nodiscard]] bool is_root() const { return place_ == setting_.root; }
-
-  void add(std::uint64_t offset, std::uint64_t count, std::vector<int> sources, std::uint64_t first,
-           const CollectiveCase& one) {
-    result_.push_back({.slice = {.buffer = source_ + 1, .offset = offset, .count = count},
-                       .sources = std::move(sources),
-                       .reduction = one.reduction.value_or(program::Reduction::sum),
-                       .first = first});
-  }
-
-  /// Adds the values of one call. `base` is the index of the call's first element in both buffers,
-  /// and thus in the pattern.
-  void received(const CollectiveCase& one, std::uint64_t base) {
-    const auto n = static_cast<std::uint64_t>(setting_.members);
-    const auto me = static_cast<std::uint64_t>(place_);
-    const bool in_place = one.place == Place::in_place;
-    const std::uint64_t own = base + me * one.count;
-    switch (one.operation) {
-      case Operation::all_reduce:
-        return add(base, one.stride, members_, base, one);
-      case Operation::reduce:
-        if (is_root()) add(base, one.stride, members_, base, one);
-        return;
-      case Operation::reduce_scatter:
-        return add(in_place ? own : base, one.count, members_, own, one);
-      case Operation::broadcast:
-        return add(base, one.stride, {root()}, base, one);
-      case Operation::scatter:
-        return add(in_place ? own : base, one.count, {root()}, own, one);
-      case Operation::gather:
-        if (!is_root()) return;
-        [[fallthrough]];
-      case Operation::all_gather:
-        for (std::uint64_t other = 0; other < n; ++other) {
-          // Out of place, each rank sends the beginning of its pattern; in place, it sends the part
-          // at its own place.
-          add(base + other * one.count, one.count, {members_[other]},
-              in_place ? base + other * one.count : base, one);
-        }
-        return;
-      case Operation::all_to_all:
-        for (std::uint64_t other = 0; other < n; ++other) {
-          add(base + other * one.count, one.count, {members_[other]}, own, one);
-        }
-        return;
-      case Operation::sendrecv:
-        return add(base, one.stride, {members_[(me + n - 1) % n]}, base, one);
-      case Operation::barrier:
-        return;
-    }
-  }
-
-  const Setting& setting_;
-  int rank_, place_;
-  std::vector<int> members_;
-  program::BufferId source_;
-  std::vector<Expectation> result_;
-};
-
 }  // namespace
+
+std::vector<Expectation> received(const CollectiveCase& one, const Member& me,
+                                  program::BufferId buffer, std::uint64_t base) {
+  const bool only_root = one.operation == Operation::reduce || one.operation == Operation::gather;
+  if (only_root && me.place != me.root) return {};
+  const auto n = static_cast<std::uint64_t>(me.ranks.size());
+  const auto place = static_cast<std::uint64_t>(me.place);
+  const bool in_place = one.place == Place::in_place;
+  const std::uint64_t own = base + place * one.count;
+  const std::vector<int> root{me.ranks[static_cast<std::size_t>(me.root)]};
+  std::vector<Expectation> result;
+  const auto add = [&](std::uint64_t offset, std::uint64_t count, std::vector<int> sources,
+                       std::uint64_t first) {
+    result.push_back({.slice = {.buffer = buffer, .offset = offset, .count = count},
+                      .sources = std::move(sources),
+                      .reduction = one.reduction.value_or(program::Reduction::sum),
+                      .first = first});
+  };
+  switch (one.operation) {
+    case Operation::all_reduce:
+    case Operation::reduce:
+      add(base, one.stride, me.ranks, base);
+      break;
+    case Operation::reduce_scatter:
+      add(in_place ? own : base, one.count, me.ranks, own);
+      break;
+    case Operation::broadcast:
+      add(base, one.stride, root, base);
+      break;
+    case Operation::scatter:
+      add(in_place ? own : base, one.count, root, own);
+      break;
+    case Operation::gather:
+    case Operation::all_gather:
+    case Operation::all_to_all:
+      for (std::uint64_t other = 0; other < n; ++other) {
+        // Each rank sends the part at the receiver's place to it in all_to_all. Else it sends the
+        // beginning of its pattern, or in place the part at its own place.
+        const std::uint64_t there = base + other * one.count;
+        add(there, one.count, {me.ranks[other]},
+            one.operation == Operation::all_to_all ? own
+            : in_place                             ? there
+                                                   : base);
+      }
+      break;
+    case Operation::sendrecv:
+      add(base, one.stride, {me.ranks[(place + n - 1) % n]}, base);
+      break;
+    case Operation::barrier:
+      break;
+  }
+  return result;
+}
 
 const OperationRow& row_of(Operation operation) {
   return operations[static_cast<std::size_t>(operation)];
@@ -356,32 +303,29 @@ std::span<const OptionSpec> option_table() {
 }
 
 std::vector<program::DType> types_of(const Request& request) {
-  return element_types(request, values_of(request).types);
+  std::vector<program::DType> types = values_of(request).types;
+  return types.empty() ? std::vector{stored_type(request.precision)} : types;
 }
 
 Setting setting_of(const Request& request) {
   const Values options = values_of(request);
   Setting setting{.axis_name = options.axis};
-  std::vector<mesh::Axis> wide;
+  const bool is_world = setting.axis_name == "world";
+  const int all = request.mesh.size();
   for (const mesh::Axis axis : mesh::all_axes) {
-    if (request.mesh[axis] > 1) wide.push_back(axis);
+    const bool is_asked =
+        is_world ? all > 1 && request.mesh[axis] == all : mesh::name(axis) == setting.axis_name;
+    if (is_asked) setting.axis = axis;
   }
-  if (setting.axis_name == "world") {
-    if (wide.size() > 1) {
-      throw usage_error(
-          "axis=world means all ranks in one row, not the mesh {}; leave --mesh out, or name an "
-          "axis of it",
-          mesh::to_string(request.mesh));
-    }
-    if (!wide.empty()) setting.axis = wide.front();
-  } else {
-    const auto found = std::ranges::find(mesh::all_axes, std::string_view{setting.axis_name},
-                                         [](mesh::Axis axis) { return mesh::name(axis); });
-    setting.axis = *found;
-    if (request.mesh[setting.axis] == 1 && request.mesh.size() > 1) {
-      throw usage_error("axis={0}: the mesh {1} has no axis {0}; give it one, such as --mesh {0}=2",
-                        setting.axis_name, mesh::to_string(request.mesh));
-    }
+  if (is_world && request.mesh[setting.axis] != all) {
+    throw usage_error(
+        "axis=world means all ranks in one row, not the mesh {}; leave --mesh out, or name an "
+        "axis of it",
+        mesh::to_string(request.mesh));
+  }
+  if (request.mesh[setting.axis] == 1 && all > 1) {
+    throw usage_error("axis={0}: the mesh {1} has no axis {0}; give it one, such as --mesh {0}=2",
+                      setting.axis_name, mesh::to_string(request.mesh));
   }
   setting.members = request.mesh[setting.axis];
   setting.root = options.root;
@@ -423,7 +367,19 @@ std::vector<Expectation> expect(const Request& request, int /*batch*/, std::size
   const bool idle =
       one.groups == Groups::one && mesh::group_colour(request.mesh, rank, setting.axis) != 0;
   if (idle || one.operation == Operation::barrier) return {};
-  return Expecter{request, setting, rank, source.at(one.type)}.of(one);
+  const Member me{.place = mesh::group_index(request.mesh, rank, setting.axis),
+                  .ranks = mesh::group_members(request.mesh, rank, setting.axis),
+                  .root = setting.root};
+  const program::BufferId sent = source.at(one.type);
+  std::vector<Expectation> result;
+  for (std::uint64_t call = 0; call < one.calls; ++call) {
+    std::ranges::move(received(one, me, sent + 1, call * one.stride), std::back_inserter(result));
+  }
+  if (one.place == Place::out_of_place) {  // the data that was sent must not have changed
+    result.push_back(
+        {.slice = {.buffer = sent, .count = one.calls * one.stride}, .sources = {rank}});
+  }
+  return result;
 }
 
 }  // namespace isoscale::workloads::collectives

@@ -3,8 +3,6 @@
 
 #include "workloads/collectives/collectives.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 

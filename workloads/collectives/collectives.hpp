@@ -47,8 +47,9 @@ struct OperationRow {
 [[nodiscard]] const OperationRow& row_of(Operation operation);
 [[nodiscard]] inline std::string_view name(Operation operation) { return row_of(operation).name; }
 
-enum class Place : std::uint8_t { out_of_place, in_place };
-enum class Groups : std::uint8_t { all, one };
+/// These enumerations have `both` for options; a case has one of the other two.
+enum class Place : std::uint8_t { out_of_place, in_place, both };
+enum class Groups : std::uint8_t { all, one, both };
 /// library: the library's collective. Others: a textbook algorithm, written as exchanges and
 /// additions.
 enum class Implementation : std::uint8_t { library, ring, tree, recursive_doubling };
@@ -87,6 +88,17 @@ struct Setting {
 /// Returns the element types that the option `types` names.
 [[nodiscard]] std::vector<program::DType> types_of(const Request& request);
 [[nodiscard]] std::vector<CollectiveCase> cases_of(const Request& request, const Setting& setting);
+
+/// The position of a rank in its group, and the members of the group.
+struct Member {
+  int place = 0;
+  std::vector<int> ranks{};
+  int root = 0;  ///< place of the root
+};
+/// Returns the values that one call of a case leaves in `buffer` on a rank. `base` is the index of
+/// the call's first element in the buffer, and thus in the pattern.
+[[nodiscard]] std::vector<Expectation> received(const CollectiveCase& one, const Member& me,
+                                                program::BufferId buffer, std::uint64_t base);
 
 /// The input of emit_textbook(): one call of a collective, which is written as exchanges and
 /// additions on one stream.

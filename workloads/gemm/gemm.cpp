@@ -3,15 +3,11 @@
 
 #include "workloads/gemm/gemm.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <tuple>
 #include <variant>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 #include "workloads/api/options.hpp"
 #include "workloads/bench/exact_data.hpp"
@@ -50,9 +46,8 @@ Values values_of(const Request& request) {
 
 [[noreturn]] void refuse(std::string_view text) {
   throw usage_error(
-      "option shapes: {} is not a shape; write MxNxK or MxNxKxBATCH, such as "
-      "4096x4096x1024, or one of "
-      "powers, model, search",
+      "option shapes: {} is not a shape; write MxNxK or MxNxKxBATCH, such as 4096x4096x1024, or "
+      "one of powers, model, search",
       base::quoted(text));
 }
 
@@ -98,17 +93,10 @@ class Lister {
 
   [[nodiscard]] Shape parse(const std::string& text) const {
     std::vector<std::uint32_t> extents;
-    const char* at = text.data();
-    const char* const end = at + text.size();
-    while (at != end) {
-      std::uint32_t extent = 0;
-      const auto [stop, error] = std::from_chars(at, end, extent);
+    for (const std::string_view part : base::split(text, 'x')) {
       constexpr std::uint32_t most = 1U << 20U;
-      if (error != std::errc{} || extent == 0 || extent > most) refuse(text);
-      extents.push_back(extent);
-      if (stop != end && *stop != 'x') refuse(text);
-      at = stop == end ? end : stop + 1;
-      if (stop != end && at == end) refuse(text);
+      extents.push_back(number_in<std::uint32_t>(part).value_or(0));
+      if (extents.back() == 0 || extents.back() > most) refuse(text);
     }
     constexpr std::size_t plain = 3, batched = 4;
     if (extents.size() != plain && extents.size() != batched) refuse(text);
@@ -158,7 +146,7 @@ class Lister {
     training.options = {
         {"microbatch", options_.microbatch},
         {"microbatches", std::to_string(request_.mesh.dp)},
-        {"fp8_accumulate", OptionReader{option_table(), request_.options}.text("fp8_accumulate")}};
+        {"fp8_accumulate", option_text(option_table(), request_.options, "fp8_accumulate")}};
     const auto limits = hybrid::limits(training, Scaling::strong);
     if (const auto why = mesh::violation(request_.mesh, limits)) {
       throw usage_error("shapes=model: {}", *why);
@@ -168,22 +156,7 @@ class Lister {
     for (const program::RankProgram& program : set.programs) {
       for (const program::Op& op : program.step().ops) {
         const auto* gemm = std::get_if<program::Gemm>(&op.payload);
-        if (gemm == nullptr) continue;
-        const auto type = [&](const program::Matrix& matrix) {
-          return program.buffers[matrix.slice.buffer].dtype;
-        };
-        add({.m = gemm->m,
-             .n = gemm->n,
-             .k = gemm->k,
-             .batch = gemm->batch,
-             .transpose_a = gemm->transpose_a,
-             .transpose_b = gemm->transpose_b,
-             .a = type(gemm->a),
-             .b = type(gemm->b),
-             .d = type(gemm->d),
-             .mode = gemm->mode,
-             .accumulation = gemm->accumulation,
-             .origin = "model"});
+        if (gemm != nullptr) add(shape_of(*gemm, program));
       }
     }
   }
@@ -277,6 +250,24 @@ RowSpec row_of(const GemmCase& one, const Request& request) {
 std::uint64_t Shape::bytes() const {
   return a_count() * program::element_size(a) + b_count() * program::element_size(b) +
          d_count() * program::element_size(d);
+}
+
+Shape shape_of(const program::Gemm& gemm, const program::RankProgram& program) {
+  const auto type = [&](const program::Matrix& matrix) {
+    return program.buffers[matrix.slice.buffer].dtype;
+  };
+  return {.m = gemm.m,
+          .n = gemm.n,
+          .k = gemm.k,
+          .batch = gemm.batch,
+          .transpose_a = gemm.transpose_a,
+          .transpose_b = gemm.transpose_b,
+          .a = type(gemm.a),
+          .b = type(gemm.b),
+          .d = type(gemm.d),
+          .mode = gemm.mode,
+          .accumulation = gemm.accumulation,
+          .origin = "model"};
 }
 
 std::vector<Shape> shapes_of(const Request& request) { return Lister{request}.list(); }
@@ -394,13 +385,11 @@ Bench build(const Request& request, int /*batch*/) {
   return bench;
 }
 
-BenchHooks hooks() {
-  return {.batches = [](const Request&) { return 1; },
-          .build = build,
-          .uses_model =
-              [](const Request& request) {
-                return values_of(request).shapes.find("model") != std::string::npos;
-              }};
+bool uses_model(const Request& request) {
+  const auto shapes = request.options.find("shapes");
+  return shapes != request.options.end() && shapes->second.find("model") != std::string::npos;
 }
+
+BenchHooks hooks() { return {.build = build, .uses_model = uses_model}; }
 
 }  // namespace isoscale::workloads::gemm

@@ -36,11 +36,17 @@ struct Shape {
   [[nodiscard]] std::uint64_t bytes() const;  ///< of A, B and D
 };
 
+/// Returns the shape of a multiplication in a program, with the origin "model".
+[[nodiscard]] Shape shape_of(const program::Gemm& gemm, const program::RankProgram& program);
+
 /// Returns each shape once, ordered by origin and then by FLOP. Throws base::UsageError for an
 /// invalid list, a shape that fp8 GEMMs do not support, or a model that cannot be divided over the
 /// mesh.
 [[nodiscard]] std::vector<Shape> shapes_of(const Request& request);
 
+/// True if the option `shapes` of a request names those of the model. Other workloads have the same
+/// option.
+[[nodiscard]] bool uses_model(const Request& request);
 [[nodiscard]] BenchHooks hooks();
 [[nodiscard]] Bench build(const Request& request, int batch);
 

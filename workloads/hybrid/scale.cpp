@@ -9,7 +9,6 @@
 #include <iterator>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,38 +39,27 @@ struct BatchPlan {
   [[nodiscard]] long long batch() const { return microbatch * microbatches; }
 };
 
-/// The batch and its split as the user gave them; values that were not given are absent.
-struct Given {
-  std::optional<long long> batch, microbatch, microbatches;
-};
-
-Given given_of(const Request& base) {
-  const stack::TrainingOptions options = stack::options_of(base);
-  const auto given = [](long long number) {
-    return number > 0 ? std::optional{number} : std::nullopt;
-  };
-  return {.batch = given(options.batch),
-          .microbatch = given(options.microbatch),
-          .microbatches = given(options.microbatches)};
-}
+/// The options as the user gave them; a batch, microbatch or microbatches of 0 was not given.
+using Given = stack::TrainingOptions;
 
 /// Splits the batch over `replicas` replicas: each replica gets fewer microbatches of the same
 /// size. Microbatches become smaller only if a replica would get less than one. If the batch cannot
 /// be divided, `problem` gets the reason.
 BatchPlan split(const Given& given, long long replicas, std::string_view replicas_text,
                 std::string& problem) {
-  BatchPlan plan{.microbatch = given.microbatch.value_or(
-                     given.batch ? std::min(*given.batch, default_microbatch) : default_microbatch),
-                 .microbatches = given.microbatches.value_or(default_microbatches)};
+  BatchPlan plan{.microbatch = default_microbatch, .microbatches = default_microbatches};
+  if (given.batch > 0) plan.microbatch = std::min(given.batch, default_microbatch);
+  if (given.microbatch > 0) plan.microbatch = given.microbatch;
+  if (given.microbatches > 0) plan.microbatches = given.microbatches;
   const auto divided = [&](long long batch, long long by, std::string_view name) {
     if (batch % by != 0)
       problem = fmt::format("batch={} does not divide by {}={}", batch, name, by);
     return batch / by;
   };
-  if (given.batch && given.microbatches) {
-    plan.microbatch = divided(*given.batch, plan.microbatches, "microbatches");
-  } else if (given.batch) {
-    plan.microbatches = divided(*given.batch, plan.microbatch, "microbatch");
+  if (given.batch > 0 && given.microbatches > 0) {
+    plan.microbatch = divided(given.batch, plan.microbatches, "microbatches");
+  } else if (given.batch > 0) {
+    plan.microbatches = divided(given.batch, plan.microbatch, "microbatch");
   }
   if (!problem.empty()) return plan;
   const long long each = divided(plan.batch(), replicas, replicas_text);
@@ -86,8 +74,8 @@ BatchPlan split(const Given& given, long long replicas, std::string_view replica
 }
 
 /// Returns numbers near the given value of `key` for which the batch can be divided.
-std::vector<long long> suggested(const Given& given, std::optional<long long> Given::*key,
-                                 long long number, long long replicas) {
+std::vector<long long> suggested(const Given& given, long long Given::*key, long long number,
+                                 long long replicas) {
   return nearest_accepted(number, [&](long long candidate) {
     Given other = given;
     other.*key = candidate;
@@ -101,26 +89,25 @@ std::vector<long long> suggested(const Given& given, std::optional<long long> Gi
 /// contradict each other, and NumberError if the batch cannot be divided. The numbers that the
 /// error suggests work with the other options.
 BatchPlan batch_plan(const Request& base, long long replicas, std::string_view replicas_text) {
-  const Given given = given_of(base);
-  if (given.batch && given.microbatch && given.microbatches &&
-      *given.batch != *given.microbatch * *given.microbatches) {
+  const Given given = stack::options_of(base);
+  const long long product = given.microbatch * given.microbatches;
+  if (given.batch > 0 && product > 0 && given.batch != product) {
     throw usage_error(
         "batch={} is not microbatch={} x microbatches={} = {}; give any two of the three",
-        *given.batch, *given.microbatch, *given.microbatches,
-        *given.microbatch * *given.microbatches);
+        given.batch, given.microbatch, given.microbatches, product);
   }
   std::string problem;
   const BatchPlan plan = split(given, replicas, replicas_text, problem);
   if (problem.empty()) return plan;
-  if (given.microbatch && given.microbatches) {
+  if (product > 0) {
     // The suggestions ignore the given batch, since it follows from microbatch and microbatches.
     Given two = given;
-    two.batch.reset();
-    const std::string more = given.batch ? "; leave batch out" : "";
+    two.batch = 0;
+    const std::string more = given.batch > 0 ? "; leave batch out" : "";
     throw NumberError(problem + more, "microbatches",
-                      suggested(two, &Given::microbatches, *given.microbatches, replicas));
+                      suggested(two, &Given::microbatches, given.microbatches, replicas));
   }
-  const long long batch = given.batch.value_or(plan.batch());
+  const long long batch = given.batch > 0 ? given.batch : plan.batch();
   throw NumberError(problem, "batch", suggested(given, &Given::batch, batch, replicas));
 }
 

@@ -3,8 +3,6 @@
 
 #include "workloads/infer/infer.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <set>
@@ -29,18 +27,6 @@ constexpr std::size_t most_batches = 64;
 constexpr std::uint64_t most_rows = std::uint64_t{1} << 31U;  // rows of one GEMM
 
 constexpr long long most_tokens = 1 << 24;
-
-/// Holds the parsed options, which option_table() describes.
-struct Values {
-  std::uint64_t prompt = 0;  ///< 0 = not given
-  std::uint64_t output = 0;
-  std::string batch;
-  bool vocabulary = true;
-};
-
-Values values_of(const Request& request) {
-  return typed_options<Values>(option_table(), request.options);
-}
 
 std::uint64_t parse_batch(std::string_view text) {
   const auto batch = number_in<std::uint64_t>(text);
@@ -158,15 +144,15 @@ Bench bench_of(const Request& request, int index) {
 
 std::span<const OptionSpec> option_table() {
   static const std::array table{
-      option::integer<&Values::prompt>("prompt", "", {1, most_tokens},
-                                       "tokens of each prompt (default: the model's sequence)"),
-      option::integer<&Values::output>(
+      option::integer<&Setting::prompt>("prompt", "", {1, most_tokens},
+                                        "tokens of each prompt (default: the model's sequence)"),
+      option::integer<&Setting::output>(
           "output", "64", {1, most_tokens},
           "tokens generated for each prompt; the time per token is measured in the middle of them"),
-      option::text<&Values::batch>(
+      option::text<&Setting::batch>(
           "batch", "1,2,4,8,16,32",
           "samples that each dp replica answers at once; a list, measured one after the other"),
-      option::toggle<&Values::vocabulary>(
+      option::toggle<&Setting::vocabulary>(
           "vocabulary", "on",
           "the output projection on the last stage, of each sample's newest token"),
   };
@@ -174,12 +160,10 @@ std::span<const OptionSpec> option_table() {
 }
 
 Setting setting_of(const Request& request) {
-  const Values options = values_of(request);
-  const auto sequence = static_cast<std::uint64_t>(request.model.sequence);
-  Setting setting{.prompt = options.prompt > 0 ? options.prompt : sequence,
-                  .output = options.output};
+  auto setting = typed_options<Setting>(option_table(), request.options);
+  if (setting.prompt == 0) setting.prompt = static_cast<std::uint64_t>(request.model.sequence);
   std::set<std::uint64_t> batches;
-  for (const std::string& part : parse_list("batch", options.batch)) {
+  for (const std::string& part : parse_list("batch", setting.batch)) {
     batches.insert(parse_batch(part));
   }
   if (batches.size() > most_batches) {
@@ -207,7 +191,7 @@ std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
   std::vector<mesh::Constraint> result{{mesh::Axis::tp, model.kv_heads, "kv_heads"},
                                        {mesh::Axis::tp, model.ffn, "ffn"},
                                        {mesh::Axis::pp, model.layers, "layers"}};
-  if (values_of(base).vocabulary) {
+  if (setting_of(base).vocabulary) {
     result.push_back({mesh::Axis::tp, model.vocabulary, "vocabulary"});
   }
   return result;

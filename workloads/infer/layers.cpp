@@ -50,18 +50,15 @@ Weights::Weights(program::Builder& builder, const stack::Geometry& geometry, con
                               .count = count});
   builder.at({.phase = program::Phase::setup});
   for (const stack::Parameter& entry : parameters_) {
-    builder.emit(0, stack::weight_fill(slice(entry), entry, request.seed));
+    builder.emit(0, stack::weight_fill(stack::flat(buffer_, entry.offset, entry.count()), entry,
+                                       request.seed));
   }
-}
-
-program::Slice Weights::slice(const stack::Parameter& entry) const {
-  return {.buffer = buffer_, .offset = entry.offset, .count = entry.count()};
 }
 
 program::Slice Weights::named(const std::string& name) const {
   const auto found = std::ranges::find(parameters_, name, &stack::Parameter::name);
   if (found == parameters_.end()) throw base::Error("the stack has no parameter " + name);
-  return slice(*found);
+  return stack::flat(buffer_, found->offset, found->count());
 }
 
 program::Slice Weights::of(int layer_of_stage, stack::Tensor tensor) const {

@@ -32,12 +32,14 @@ Request as_stack(const Request& request, const Room& room) {
   return result;
 }
 
-program::Transfer to_next(const Slice& slice) {
-  return {.direction = Direction::send, .axis = mesh::Axis::pp, .offset = +1, .slice = slice};
+/// Returns the transfer of a slice to the stage that is `steps` further on around the ring.
+program::Transfer to(std::int32_t steps, const Slice& slice) {
+  return {.direction = Direction::send, .axis = mesh::Axis::pp, .offset = steps, .slice = slice};
 }
-
-program::Transfer from_previous(const Slice& slice) {
-  return {.direction = Direction::receive, .axis = mesh::Axis::pp, .offset = -1, .slice = slice};
+/// Returns the transfer that receives what to() sends.
+program::Transfer from(std::int32_t steps, const Slice& slice) {
+  return {
+      .direction = Direction::receive, .axis = mesh::Axis::pp, .offset = -steps, .slice = slice};
 }
 
 struct Work {
@@ -128,7 +130,7 @@ void Replica::prefill_group(std::uint64_t group, const Pass& pass, std::uint64_t
   if (!g_.first_stage()) {
     received = layers_.new_buffer(count);
     input = builder_.whole(received);
-    builder_.emit(builder_.stream("pp_prev"), Exchange{.transfers = {from_previous(input)}});
+    builder_.emit(builder_.stream("pp_prev"), Exchange{.transfers = {from(1, input)}});
   }
   const BufferId output = layers_.forward(pass, dense(input, pass.rows(), g_.hidden));
   if (received != program::no_buffer) builder_.release(received);
@@ -136,8 +138,7 @@ void Replica::prefill_group(std::uint64_t group, const Pass& pass, std::uint64_t
     answers_.push_back(answer(output, pass, {.name = "prefill", .batch = batch}));
     return;
   }
-  builder_.emit(builder_.stream("pp_next"),
-                Exchange{.transfers = {to_next(builder_.whole(output))}});
+  builder_.emit(builder_.stream("pp_next"), Exchange{.transfers = {to(1, builder_.whole(output))}});
   builder_.release(output);
 }
 
@@ -145,14 +146,14 @@ void Replica::hand_back(std::uint64_t batch) {
   builder_.at({.phase = program::Phase::forward});
   Exchange exchange;
   if (g_.last_stage()) {
-    for (const Product& one : answers_) exchange.transfers.push_back(to_next(one.sent));
+    for (const Product& one : answers_) exchange.transfers.push_back(to(1, one.sent));
     builder_.emit(builder_.stream("pp_next"), std::move(exchange));
   } else if (g_.first_stage()) {
     const BufferId tokens = layers_.new_buffer(batch);
     const std::uint64_t groups = groups_of(batch, stages()), samples = batch / groups;
     for (std::uint64_t group = 0; group < groups; ++group) {
       exchange.transfers.push_back(
-          from_previous({.buffer = tokens, .offset = group * samples, .count = samples}));
+          from(1, {.buffer = tokens, .offset = group * samples, .count = samples}));
     }
     builder_.emit(builder_.stream("pp_prev"), std::move(exchange));
     builder_.release(tokens);
@@ -247,19 +248,15 @@ Replica::Product Replica::decode_group(const Pass& pass, const Step& step) {
 
 void Replica::shift(const std::optional<Product>& made,
                     std::optional<std::uint64_t> samples_to_come) {
-  program::Exchange exchange;
-  const auto add = [&](program::Direction direction, std::int32_t offset, const Slice& slice) {
-    exchange.transfers.push_back(
-        {.direction = direction, .axis = mesh::Axis::pp, .offset = offset, .slice = slice});
-  };
+  Exchange exchange;
   // The offset to the next stage is counted backwards around the ring. Messages of prefill, which
   // are on other streams, count it forwards, so the two kinds of messages cannot be confused.
-  const std::int32_t to_next = 1 - g_.stages;
-  if (made) add(program::Direction::send, to_next, made->sent);
+  const std::int32_t steps = 1 - g_.stages;
+  if (made) exchange.transfers.push_back(to(steps, made->sent));
   if (samples_to_come) {
     // The first stage receives tokens; the other stages receive activations.
     held_ = layers_.new_buffer(*samples_to_come * (g_.first_stage() ? 1 : g_.hidden));
-    add(program::Direction::receive, -to_next, builder_.whole(held_));
+    exchange.transfers.push_back(from(steps, builder_.whole(held_)));
   }
   if (exchange.transfers.empty()) return;
   builder_.emit(0, std::move(exchange));

@@ -27,7 +27,6 @@ class Weights {
   [[nodiscard]] program::Slice vocabulary() const;
 
  private:
-  [[nodiscard]] program::Slice slice(const stack::Parameter& entry) const;
   [[nodiscard]] program::Slice named(const std::string& name) const;
 
   std::vector<stack::Parameter> parameters_;

@@ -8,9 +8,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 #include "program/builder.hpp"
 #include "workloads/api/options.hpp"
@@ -26,6 +31,24 @@ using program::DType;
 using program::Slice;
 using program::Space;
 
+/// The transfers that are timed. The last five bring data from the host to the device, where one
+/// kernel reads it. The data is copied before the kernel, or it is in managed memory, whose pages
+/// are touched, prefetched or advised.
+enum class Kind : std::uint8_t {
+  h2d_pinned,
+  d2h_pinned,
+  h2d_pageable,
+  d2h_pageable,
+  d2d,
+  copy,
+  triad,
+  explicit_copy,
+  managed,
+  managed_prefetch,
+  managed_read_mostly,
+  managed_preferred_device,
+};
+
 /// The memory from which a transfer reads, the memory to which it writes, and the advice about
 /// managed memory before it is read.
 struct KindRow {
@@ -35,7 +58,7 @@ struct KindRow {
 };
 
 /// The kinds, in the order of the enumerators.
-constexpr std::array<KindRow, kind_count> kind_table{{
+constexpr std::array<KindRow, 12> kind_table{{
     {"h2d-pinned", Space::pinned},
     {"d2h-pinned", Space::device, Space::pinned},
     {"h2d-pageable", Space::pageable},
@@ -58,31 +81,35 @@ std::vector<std::string_view> option_names() {
   return names;
 }
 
+bool is_managed(Kind kind) { return kind >= Kind::managed; }
+
 constexpr std::uint64_t element = 4;  // f32
+
+enum class Together : std::uint8_t { one, all, both };
+
+struct MemoryCase {
+  Kind kind = Kind::copy;
+  Together together = Together::all;
+  std::uint64_t count = 0;  ///< elements of one array
+
+  [[nodiscard]] std::uint64_t size() const { return count * element; }  ///< bytes of one array
+  /// Returns the bytes from which the row's bandwidth is computed. Bytes that are moved between
+  /// host and device count once. Within one memory, both the bytes read and the bytes written
+  /// count.
+  [[nodiscard]] std::uint64_t bytes() const {
+    return size() * (kind == Kind::triad ? 3 : kind == Kind::d2d || kind == Kind::copy ? 2 : 1);
+  }
+};
 
 /// Holds the parsed options, which option_table() describes.
 struct Values {
-  std::vector<std::string> kinds;
-  std::string sizes, together, numa;
+  std::vector<Kind> kinds;
+  std::string sizes, numa;
+  Together together{};
 };
 
 Values values_of(const Request& request) {
   return typed_options<Values>(option_table(), request.options);
-}
-
-std::vector<Kind> kinds_of(const Values& options) {
-  std::vector<Kind> kinds;
-  for (const std::string& name : options.kinds) {
-    const auto found = std::ranges::find(kind_table, name, &KindRow::option_name);
-    kinds.push_back(static_cast<Kind>(found - kind_table.begin()));
-  }
-  return kinds;
-}
-
-std::vector<Together> together_of(const Values& options, int ranks) {
-  if (ranks == 1) return {Together::one};
-  if (options.together == "both") return {Together::one, Together::all};
-  return {options.together == "one" ? Together::one : Together::all};
 }
 
 int parse_node(std::string_view text) {
@@ -219,9 +246,11 @@ class Writer {
 };
 
 RowSpec result_row(const MemoryCase& one, std::optional<int> node) {
+  std::string kind{row_of(one.kind).option_name};
+  if (const std::size_t dash = kind.find('-'); dash != std::string::npos) kind[dash] = ' ';
   RowSpec row;
   row.text = {{"op", "memory"},
-              {"kind", row_name(one.kind)},
+              {"kind", std::move(kind)},
               {"together", one.together == Together::one ? "one" : "all"},
               {"dtype", std::string{program::name(type)}}};
   row.number = {{"bytes", static_cast<double>(one.bytes())},
@@ -231,52 +260,15 @@ RowSpec result_row(const MemoryCase& one, std::optional<int> node) {
   return row;
 }
 
-}  // namespace
-
-std::span<const OptionSpec> option_table() {
-  static const std::array table{
-      option::list<&Values::kinds>(
-          "kinds", "copy,triad", option_names(),
-          "what to measure. explicit and managed*: one kernel reads data that lies on the host",
-          "h2d-pinned,d2h-pinned,h2d-pageable,d2h-pageable,d2d,triad,explicit,managed,managed-"
-          "prefetch,managed-read-mostly,managed-preferred-device"),
-      option::text<&Values::sizes>(
-          "sizes", "64MiB,256MiB",
-          "sizes of one array: a list of sizes and of ranges, such as 1MiB..1GiB*4"),
-      option::choice<&Values::together>(
-          "together", "both", {"one", "all", "both"},
-          "measure one rank alone, all ranks at once, or both, one after the other"),
-      option::text<&Values::numa>("numa", "none",
-                                  "NUMA nodes to measure host memory on, one after the other: none "
-                                  "(where the system puts it), all, or numbers such as 0,1"),
-  };
-  return table;
-}
-
-std::string_view option_name(Kind kind) { return row_of(kind).option_name; }
-
-std::string row_name(Kind kind) {
-  std::string name{option_name(kind)};
-  const std::size_t dash = name.find('-');
-  if (dash != std::string::npos) name[dash] = ' ';
-  return name;
-}
-
-bool is_managed(Kind kind) { return kind >= Kind::managed; }
-
-std::uint64_t MemoryCase::size() const { return count * element; }
-
-std::uint64_t MemoryCase::bytes() const {
-  if (kind == Kind::d2d || kind == Kind::copy) return 2 * size();
-  if (kind == Kind::triad) return 3 * size();
-  return size();
-}
-
+/// Returns the cases. Throws base::UsageError if there are none.
 std::vector<MemoryCase> cases_of(const Request& request) {
   const Values options = values_of(request);
   std::vector<MemoryCase> cases;
-  for (const Together together : together_of(options, request.mesh.size())) {
-    for (const Kind kind : kinds_of(options)) {
+  std::vector<Together> turns{options.together};
+  if (options.together == Together::both) turns = {Together::one, Together::all};
+  if (request.mesh.size() == 1) turns = {Together::one};
+  for (const Together together : turns) {
+    for (const Kind kind : options.kinds) {
       for (const std::uint64_t size : parse_sizes("sizes", options.sizes)) {
         if (size < element) continue;
         if (size / element > UINT32_MAX) {
@@ -292,6 +284,8 @@ std::vector<MemoryCase> cases_of(const Request& request) {
   return cases;
 }
 
+/// Returns the NUMA nodes from which host memory is allocated, one for each batch; absent: the
+/// system chooses the node.
 std::vector<std::optional<int>> numa_nodes_of(const Request& request) {
   const std::string asked = values_of(request).numa;
   if (asked == "none") return {std::nullopt};
@@ -300,16 +294,16 @@ std::vector<std::optional<int>> numa_nodes_of(const Request& request) {
   return nodes;
 }
 
+/// Returns the request with defaults filled in: the numbers of all NUMA nodes for numa=all.
 Request on_machine(const Request& request, const Machine& machine) {
   Request result = request;
   const Values options = values_of(request);
   if (machine.device == "host") {
-    for (const Kind kind : kinds_of(options)) {
+    for (const Kind kind : options.kinds) {
       if (kind == Kind::copy || kind == Kind::triad) continue;
       throw usage_error(
-          "kinds: {} is about a device with memory of its own; on host there are copy "
-          "and triad",
-          option_name(kind));
+          "kinds: {} is about a device with memory of its own; on host there are copy and triad",
+          row_of(kind).option_name);
     }
   }
   if (options.numa == "all") {
@@ -369,13 +363,35 @@ std::vector<Expectation> expect(const Request& request, int /*batch*/, std::size
   return expected;
 }
 
+}  // namespace
+
+std::span<const OptionSpec> option_table() {
+  static const std::array table{
+      option::list<&Values::kinds>(
+          "kinds", "copy,triad", option_names(),
+          "what to measure. explicit and managed*: one kernel reads data that lies on the host",
+          "h2d-pinned,d2h-pinned,h2d-pageable,d2h-pageable,d2d,triad,explicit,managed,managed-"
+          "prefetch,managed-read-mostly,managed-preferred-device"),
+      option::text<&Values::sizes>(
+          "sizes", "64MiB,256MiB",
+          "sizes of one array: a list of sizes and of ranges, such as 1MiB..1GiB*4"),
+      option::choice<&Values::together>(
+          "together", "both", {"one", "all", "both"},
+          "measure one rank alone, all ranks at once, or both, one after the other"),
+      option::text<&Values::numa>("numa", "none",
+                                  "NUMA nodes to measure host memory on, one after the other: none "
+                                  "(where the system puts it), all, or numbers such as 0,1"),
+  };
+  return table;
+}
+
 BenchHooks hooks() {
   return {
       .batches =
           [](const Request& request) { return static_cast<int>(numa_nodes_of(request).size()); },
       .build = build,
       .expect = expect,
-      .types = [](const Request&) { return std::vector<DType>{type}; },
+      .types = [](const Request&) { return std::vector{type}; },
       .on_machine = on_machine};
 }
 

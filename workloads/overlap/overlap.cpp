@@ -2,22 +2,20 @@
 // SPDX-License-Identifier: MIT
 #include "workloads/overlap/overlap.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
 
-#include "base/error.hpp"
 #include "workloads/api/options.hpp"
 #include "workloads/bench/exact_data.hpp"
+#include "workloads/collectives/collectives.hpp"
 #include "workloads/gemm/gemm.hpp"
 
 namespace isoscale::workloads::overlap {
 namespace {
 
+using collectives::Operation;
 using program::BufferId;
-using program::CollectiveKind;
 using program::Slice;
 
 constexpr program::StreamId compute = 0;
@@ -40,8 +38,7 @@ struct Pair {
 };
 
 struct Plan {
-  CollectiveKind kind = CollectiveKind::all_reduce;
-  std::string collective;
+  Operation operation = Operation::all_reduce;
   program::DType type = program::DType::f32;
   int ranks = 1;
   std::uint64_t multiplications = 1;
@@ -51,19 +48,18 @@ struct Plan {
   [[nodiscard]] std::uint64_t whole(const Pair& pair) const {
     return has_parts() ? pair.part * static_cast<std::uint64_t>(ranks) : pair.part;
   }
-  [[nodiscard]] bool has_parts() const { return kind != CollectiveKind::all_reduce; }
+  [[nodiscard]] bool has_parts() const { return operation != Operation::all_reduce; }
 };
 
 Plan plan_of(const Request& request) {
   const Values options = values_of(request);
-  Plan plan{.collective = options.op,
+  constexpr std::array operations{Operation::all_reduce, Operation::all_gather,
+                                  Operation::reduce_scatter, Operation::all_to_all};
+  const auto name_of = [](Operation operation) { return collectives::name(operation); };
+  Plan plan{.operation = *std::ranges::find(operations, options.op, name_of),
             .type = stored_type(request.precision),
             .ranks = request.mesh.size(),
             .multiplications = options.multiplications};
-  plan.kind = plan.collective == "all_gather"       ? CollectiveKind::all_gather
-              : plan.collective == "reduce_scatter" ? CollectiveKind::reduce_scatter
-              : plan.collective == "all_to_all"     ? CollectiveKind::all_to_all
-                                                    : CollectiveKind::all_reduce;
   Request multiplications = request;
   multiplications.options = {{"shapes", options.shapes}};
   for (const gemm::Shape& shape : gemm::shapes_of(multiplications)) {
@@ -148,10 +144,10 @@ class Writer {
       return Slice{.buffer = buffer, .count = count};
     };
     const std::uint64_t whole = plan_.whole(pair);
-    const bool gathers = plan_.kind == CollectiveKind::all_gather;
-    const bool scatters = plan_.kind == CollectiveKind::reduce_scatter;
+    const bool gathers = plan_.operation == Operation::all_gather;
+    const bool scatters = plan_.operation == Operation::reduce_scatter;
     builder_.emit(communication_,
-                  program::Collective{.kind = plan_.kind,
+                  program::Collective{.kind = *collectives::row_of(plan_.operation).kind,
                                       .axes = mesh::every_axis,
                                       .send = slice(source, gathers ? pair.part : whole),
                                       .receive = slice(target, scatters ? pair.part : whole)});
@@ -170,7 +166,7 @@ RowSpec row_of(const Request& request, const Plan& plan, std::size_t index, std:
   RowSpec row;
   row.text = {{"op", "overlap"},
               {"part", std::string{part}},
-              {"collective", plan.collective},
+              {"collective", std::string{name(plan.operation)}},
               {"dtype", std::string{name(request.precision)}},
               {"pair", std::to_string(index)}};
   row.number = {{"bytes", static_cast<double>(plan.whole(pair) * program::element_size(plan.type))},
@@ -240,36 +236,14 @@ std::vector<Expectation> expect(const Request& request, int /*batch*/, std::size
                                 int rank) {
   if (index % 3 == 0) return {};  // multiplications alone: nothing is received
   const Plan plan = plan_of(request);
-  const std::uint64_t part = plan.pairs.at(index / 3).part;
-  // Parts are ordered by the rank's index in the group of all ranks, while sources are numbered by
-  // rank.
-  const int place = mesh::group_index(request.mesh, rank, mesh::every_axis);
-  const std::uint64_t own = static_cast<std::uint64_t>(place) * part;
-  const std::vector<int> all = mesh::group_members(request.mesh, rank, mesh::every_axis);
-  const Slice received{.buffer = target, .count = part};
-  if (plan.kind == CollectiveKind::all_reduce) return {{.slice = received, .sources = all}};
-  if (plan.kind == CollectiveKind::reduce_scatter) {
-    return {{.slice = received, .sources = all, .first = own}};
-  }
-  std::vector<Expectation> parts;
-  for (std::size_t other = 0; other < all.size(); ++other) {
-    Slice slice = received;
-    slice.offset = other * part;
-    parts.push_back({.slice = slice,
-                     .sources = {all[other]},
-                     .first = plan.kind == CollectiveKind::all_gather ? 0 : own});
-  }
-  return parts;
+  const Pair& pair = plan.pairs.at(index / 3);
+  return collectives::received(
+      {.operation = plan.operation, .count = pair.part, .stride = plan.whole(pair)},
+      {.place = mesh::group_index(request.mesh, rank, mesh::every_axis),
+       .ranks = mesh::group_members(request.mesh, rank, mesh::every_axis)},
+      target, 0);
 }
 
-BenchHooks hooks() {
-  return {.batches = [](const Request&) { return 1; },
-          .build = build,
-          .expect = expect,
-          .uses_model =
-              [](const Request& request) {
-                return values_of(request).shapes.find("model") != std::string::npos;
-              }};
-}
+BenchHooks hooks() { return {.build = build, .expect = expect, .uses_model = gemm::uses_model}; }
 
 }  // namespace isoscale::workloads::overlap

@@ -45,16 +45,18 @@ struct Part {
 std::vector<Timed> timed_of(const Setting& setting, int batch) {
   std::vector<Timed> list;
   for (const Round& round : setting.rounds_of(batch)) {
-    for (const Kind kind : setting.pair_kinds) {
+    for (const Kind kind : setting.kinds) {
+      if (is_of_all(kind)) break;
       list.push_back({.kind = kind, .pairs = round});
       if (kind == Kind::bandwidth) list.push_back({.kind = kind, .back = true, .pairs = round});
     }
   }
   if (!list.empty()) return list;
-  if (setting.bisects) {
-    list.push_back({.kind = Kind::bisection, .pairs = bisection(setting.ranks)});
+  for (const Kind kind : setting.kinds) {
+    if (!is_of_all(kind)) continue;
+    list.push_back({.kind = kind});
+    if (kind == Kind::bisection) list.back().pairs = bisection(setting.ranks);
   }
-  if (setting.all_to_all) list.push_back({.kind = Kind::all_to_all});
   return list;
 }
 
@@ -62,10 +64,6 @@ bool is_silent(const Request& request, const Pair& pair) {
   return std::ranges::find(request.silent_pairs, std::pair{pair.low, pair.high}) !=
          request.silent_pairs.end();
 }
-
-/// True if all ranks take part, so that the case cannot be timed if two of them do not answer each
-/// other.
-bool is_of_all(Kind kind) { return kind == Kind::bisection || kind == Kind::all_to_all; }
 
 Part part_of(const Request& request, const Setting& setting, const Timed& timed, int rank) {
   if (is_of_all(timed.kind) && !request.silent_pairs.empty()) return {};
@@ -253,12 +251,9 @@ Case case_of(const Setting& setting, const Timed& timed, std::size_t index) {
           .calls_are_spans = CallsAreSpans::no};
 }
 
-}  // namespace
-
 int batches(const Request& request) {
   const Setting setting = setting_of(request);
-  const bool has_last = setting.bisects || setting.all_to_all;
-  return static_cast<int>(setting.pair_batches()) + (has_last ? 1 : 0);
+  return static_cast<int>(setting.pair_batches()) + (setting.has_joint_kinds() ? 1 : 0);
 }
 
 Bench build(const Request& request, int batch) {
@@ -300,14 +295,19 @@ std::vector<Expectation> expect(const Request& request, int batch, std::size_t i
   return mine;
 }
 
+}  // namespace
+
 BenchHooks hooks() {
-  return {
-      .batches = batches,
-      .build = build,
-      .expect = expect,
-      .types = [](const Request&) { return std::vector{type}; },
-      .timeout = [](const Request& request) { return setting_of(request).timeout; },
-      .expected_bandwidth = [](const Request& request) { return setting_of(request).expected; }};
+  return {.batches = batches,
+          .build = build,
+          .expect = expect,
+          .types = [](const Request&) { return std::vector{type}; },
+          .timeout = [](const Request& request) { return setting_of(request).timeout; },
+          .expected_bandwidth = [](const Request& request) -> std::optional<units::BytesPerSecond> {
+            const std::optional<std::uint64_t> expected = setting_of(request).expected;
+            if (!expected) return std::nullopt;
+            return units::BytesPerSecond{static_cast<double>(*expected)};
+          }};
 }
 
 }  // namespace isoscale::workloads::p2p

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -53,25 +54,29 @@ using Round = std::vector<Pair>;
 
 enum class Kind : std::uint8_t { latency, bandwidth, bidirectional, bisection, all_to_all };
 [[nodiscard]] std::string_view name(Kind kind);
+/// True if all ranks take part, so that the case cannot be timed if two of them do not answer each
+/// other.
+[[nodiscard]] constexpr bool is_of_all(Kind kind) { return kind >= Kind::bisection; }
 
 /// The size of a ping-pong's messages, in bytes.
 inline constexpr std::uint64_t latency_bytes = 8;
 
-/// The parsed options of the benchmark.
+/// Holds the parsed options, which option_table() describes.
 struct Setting {
   mesh::Axis axis = mesh::Axis::dp;  ///< the axis that has all ranks
   int ranks = 2;
-  std::vector<Kind> pair_kinds{};  ///< kinds that each round of pairs measures, in order
-  bool bisects = false, all_to_all = false;
-  std::uint64_t bytes = 0;     ///< of a message
+  std::vector<Kind> kinds{};  ///< in order: those of pairs, then those in which all ranks take part
+  std::uint64_t bytes = 0;    ///< of a message
   std::uint64_t messages = 1;  ///< messages on their way at the same time
   std::uint64_t part = 0;      ///< bytes that each rank sends to each other in all_to_all
   std::vector<Round> rounds{};
   std::size_t rounds_of_batch = 1;
   program::Transport transport = program::Transport::nccl;
-  std::optional<units::BytesPerSecond> expected{};
+  std::optional<std::uint64_t> expected{};  ///< bytes per second
   units::Seconds timeout{};
+  std::string pairs_text{}, timeout_text{};  ///< as the options give them
 
+  [[nodiscard]] bool has_joint_kinds() const { return !kinds.empty() && is_of_all(kinds.back()); }
   [[nodiscard]] std::size_t pair_batches() const;
   /// Returns the rounds of pairs in a batch; empty for the batch that follows the last batch of
   /// pairs.
@@ -82,14 +87,9 @@ struct Setting {
 /// for a mesh with more than one axis.
 [[nodiscard]] Setting setting_of(const Request& request);
 
+/// A batch consists of some rounds of pairs. For each kind, a round has one case (for bandwidth
+/// two, one in each direction), and each pair has a row. The last batch has the cases in which all
+/// ranks take part.
 [[nodiscard]] BenchHooks hooks();
-
-[[nodiscard]] int batches(const Request& request);
-/// Builds one batch: some rounds of pairs. For each kind, a round has one case (for bandwidth two,
-/// one in each direction), and each pair has a row. The last batch has the cases in which all ranks
-/// take part.
-[[nodiscard]] Bench build(const Request& request, int batch);
-[[nodiscard]] std::vector<Expectation> expect(const Request& request, int batch, std::size_t index,
-                                              int rank);
 
 }  // namespace isoscale::workloads::p2p

@@ -1,8 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -20,17 +18,6 @@
 namespace isoscale::workloads::p2p {
 
 namespace {
-
-/// Holds the parsed options, which option_table() describes.
-struct Values {
-  std::vector<std::string> kinds;
-  std::uint64_t size = 0;
-  std::string pairs;
-  std::size_t renew = 1;
-  program::Transport transport{};
-  std::optional<std::uint64_t> expect;
-  std::string timeout;
-};
 
 Pair pair_of(int a, int b) { return {.low = std::min(a, b), .high = std::max(a, b)}; }
 
@@ -86,39 +73,24 @@ units::Seconds timeout_of(const std::string& text) {
   throw base::UsageError("option timeout: no pair can answer in no time; it takes a time, 30s");
 }
 
-void add_kinds(const std::vector<std::string>& kinds, Setting& setting) {
-  for (const std::string& text : kinds) {
-    const auto kind = static_cast<Kind>(std::ranges::find(kind_names, text) - kind_names.begin());
-    if (kind == Kind::bisection) {
-      setting.bisects = true;
-    } else if (kind == Kind::all_to_all) {
-      setting.all_to_all = true;
-    } else {
-      setting.pair_kinds.push_back(kind);
-    }
-  }
-  std::ranges::sort(setting.pair_kinds);
-}
-
-void add_transport(const Request& request, Setting& setting) {
-  if (setting.transport == program::Transport::nccl) return;
-  if (!setting.all_to_all) return;
-  if (request.options.contains("kinds")) {
+void sort_kinds(const Request& request, Setting& setting) {
+  std::ranges::sort(setting.kinds);
+  const bool puts = setting.transport == program::Transport::symmetric;
+  // The default has all_to_all only if it is possible.
+  if (puts && std::erase(setting.kinds, Kind::all_to_all) > 0 &&
+      request.options.contains("kinds")) {
     throw base::UsageError(
         "kinds=all_to_all is a collective, and transport=symmetric has puts alone; leave it out "
         "of kinds, or use transport=nccl");
   }
-  setting.all_to_all = false;  // all_to_all is only in the default if it is possible
 }
 
 mesh::Axis only_axis(const mesh::Shape& shape) {
-  std::vector<mesh::Axis> wide;
-  for (const mesh::Axis axis : mesh::all_axes) {
-    if (shape[axis] > 1) wide.push_back(axis);
-  }
-  if (wide.size() == 1) return wide.front();
-  if (wide.empty()) {
+  if (shape.size() == 1) {
     throw base::UsageError("a rank alone has nobody to send to: p2p needs 2 ranks or more");
+  }
+  for (const mesh::Axis axis : mesh::all_axes) {
+    if (shape[axis] == shape.size()) return axis;
   }
   throw usage_error("p2p takes all ranks in one row, not the mesh {}; leave --mesh out",
                     mesh::to_string(shape));
@@ -192,12 +164,12 @@ std::vector<Round> isolated(std::span<const int> node_of_rank) {
   }
   // all_pairs() arranges nodes in pairs, as it does with ranks. The ranks of a pair of nodes are
   // measured one pair at a time.
-  for (const Round& meetings : all_pairs(static_cast<int>(nodes.size()))) {
+  for (const Round& node_pairs : all_pairs(static_cast<int>(nodes.size()))) {
     const std::size_t first = rounds.size();
-    for (const Pair& meeting : meetings) {
+    for (const Pair& pair : node_pairs) {
       std::vector<Pair> between;
-      for (const int a : nodes[static_cast<std::size_t>(meeting.low)]) {
-        for (const int b : nodes[static_cast<std::size_t>(meeting.high)]) {
+      for (const int a : nodes[static_cast<std::size_t>(pair.low)]) {
+        for (const int b : nodes[static_cast<std::size_t>(pair.high)]) {
           between.push_back(pair_of(a, b));
         }
       }
@@ -220,31 +192,33 @@ std::string_view name(Kind kind) { return kind_names[static_cast<std::size_t>(ki
 
 std::span<const OptionSpec> option_table() {
   static const std::array table{
-      option::list<&Values::kinds>("kinds", "latency,bandwidth,bidirectional,bisection,all_to_all",
-                                   {kind_names.begin(), kind_names.end()},
-                                   "what to measure: between pairs of ranks the latency of 8 B one "
-                                   "way (half a ping-pong) and the bandwidth in one and in both "
-                                   "directions; among all ranks the bisection, and all_to_all"),
-      option::bytes<&Values::size>("size", "4MiB", {1, 1LL << 36U},
-                                   "bytes of a message; for all_to_all, of all that a rank sends"),
-      option::text<&Values::pairs>(
+      option::list<&Setting::kinds>(
+          "kinds", "latency,bandwidth,bidirectional,bisection,all_to_all",
+          {kind_names.begin(), kind_names.end()},
+          "what to measure: between pairs of ranks the latency of 8 B one "
+          "way (half a ping-pong) and the bandwidth in one and in both "
+          "directions; among all ranks the bisection, and all_to_all"),
+      option::bytes<&Setting::bytes>(
+          "size", "4MiB", {1, 1LL << 36U},
+          "bytes of a message; for all_to_all, of all that a rank sends"),
+      option::text<&Setting::pairs_text>(
           "pairs", "all",
           "pairs to measure: all (each rank in one pair at a time), neighbours (on a ring), "
           "sample:K (each rank with at least K others, drawn by --seed), or isolated (all, but on "
           "each node one pair at a time)"),
-      option::integer<&Values::renew>(
+      option::integer<&Setting::rounds_of_batch>(
           "renew", "8", {1, 1'000'000},
           "make new communicators after this many rounds of pairs, so that the memory that "
           "libraries keep for each connection does not add up"),
-      option::choice<&Values::transport>(
+      option::choice<&Setting::transport>(
           "transport", "nccl", {"nccl", "symmetric"},
           "how messages travel: nccl, or symmetric: puts into NCCL's symmetric windows by "
           "Isoscale's own kernel (--device cuda, NVLink), without all_to_all"),
-      option::bytes<&Values::expect>(
+      option::bytes<&Setting::expected>(
           "expect", "", {1},
           "least bandwidth of every pair in one direction, per second (2GB is 2 GB/s); a slower "
           "pair fails the point. Default: none"),
-      option::text<&Values::timeout>(
+      option::text<&Setting::timeout_text>(
           "timeout", "30s",
           "a pair that does not answer within this time fails; the others are measured"),
   };
@@ -252,7 +226,8 @@ std::span<const OptionSpec> option_table() {
 }
 
 std::size_t Setting::pair_batches() const {
-  return pair_kinds.empty() ? 0 : (rounds.size() + rounds_of_batch - 1) / rounds_of_batch;
+  if (kinds.empty() || is_of_all(kinds.front())) return 0;
+  return (rounds.size() + rounds_of_batch - 1) / rounds_of_batch;
 }
 
 std::span<const Round> Setting::rounds_of(int batch) const {
@@ -262,26 +237,19 @@ std::span<const Round> Setting::rounds_of(int batch) const {
 }
 
 Setting setting_of(const Request& request) {
-  const auto options = typed_options<Values>(option_table(), request.options);
-  Setting setting{.ranks = request.mesh.size(),
-                  .bytes = options.size,
-                  .rounds_of_batch = options.renew,
-                  .transport = options.transport};
-  add_kinds(options.kinds, setting);
-  add_transport(request, setting);
-  setting.rounds = rounds_of(request, options.pairs);
-  setting.timeout = timeout_of(options.timeout);
-  if (options.expect) {
-    setting.expected = units::BytesPerSecond{static_cast<double>(*options.expect)};
-  }
+  auto setting = typed_options<Setting>(option_table(), request.options);
+  setting.ranks = request.mesh.size();
+  sort_kinds(request, setting);
+  setting.rounds = rounds_of(request, setting.pairs_text);
+  setting.timeout = timeout_of(setting.timeout_text);
   setting.axis = only_axis(request.mesh);
   setting.messages = std::clamp<std::uint64_t>(bytes_under_way / setting.bytes, 1, most_messages);
   setting.part = setting.bytes / static_cast<std::uint64_t>(setting.ranks);
-  if (setting.all_to_all && setting.part == 0) {
+  if (setting.part == 0 && std::ranges::count(setting.kinds, Kind::all_to_all) > 0) {
     throw usage_error(
         "size={}: all_to_all deals that out over {} ranks, at least 1 byte each; use a larger "
         "size, or kinds= without all_to_all",
-        OptionReader{option_table(), request.options}.text("size"), setting.ranks);
+        option_text(option_table(), request.options, "size"), setting.ranks);
   }
   return setting;
 }

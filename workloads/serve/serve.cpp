@@ -3,8 +3,6 @@
 
 #include "workloads/serve/serve.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cmath>
 #include <string>
@@ -31,24 +29,6 @@ double parse_number(std::string_view key, std::string_view text, std::string_vie
   throw usage_error("{}: {} must be a number above 0{}", key, base::quoted(text), others);
 }
 
-/// Holds the parsed options, which option_table() describes.
-struct Values {
-  std::string rate, slo;
-  Process arrivals{};
-  std::uint64_t burst = 0;  ///< 0 = not given
-  std::uint64_t requests = 0;
-  Policy dispatch{};
-  std::uint64_t prompt = 0;  ///< 0 = not given
-  std::uint64_t output = 0;
-  Lengths lengths{};
-  std::uint64_t max_batch = 0;
-  std::string vocabulary;
-};
-
-Values values_of(const Request& request) {
-  return typed_options<Values>(option_table(), request.options);
-}
-
 /// Returns a request for the workload `infer`, in which each replica answers the largest batch.
 Request as_infer(const Request& request) {
   const Setting setting = setting_of(request);
@@ -56,7 +36,7 @@ Request as_infer(const Request& request) {
   result.options = {{"prompt", std::to_string(setting.prompt)},
                     {"output", std::to_string(setting.output)},
                     {"batch", std::to_string(setting.max_batch)},
-                    {"vocabulary", values_of(request).vocabulary}};
+                    {"vocabulary", setting.vocabulary}};
   return result;
 }
 
@@ -89,35 +69,36 @@ program::ProgramSet programs_of(const Request& request) {
 
 std::span<const OptionSpec> option_table() {
   static const std::array table{
-      option::text<&Values::rate>("rate", "search",
-                                  "requests per second over all replicas, such as 12.5; search "
-                                  "finds the highest rate that is sustained"),
-      option::text<&Values::slo>(
+      option::text<&Setting::rate_text>(
+          "rate", "search",
+          "requests per second over all replicas, such as 12.5; search "
+          "finds the highest rate that is sustained"),
+      option::text<&Setting::slo_text>(
           "slo", "",
           "a rate is sustained if its backlog does not grow and at most 1 in 100 requests takes "
           "longer than this, in seconds (default: no limit)"),
-      option::choice<&Values::arrivals>(
+      option::choice<&Setting::process>(
           "arrivals", "poisson", {"poisson", "bursty"},
           "requests arrive one by one (poisson), or several at once (bursty; see burst)"),
-      option::integer<&Values::burst>("burst", "", {2, most_requests},
-                                      "with arrivals=bursty: requests of a burst (default: 8)"),
-      option::integer<&Values::requests>(
+      option::integer<&Setting::burst>("burst", "", {2, most_requests},
+                                       "with arrivals=bursty: requests of a burst (default: 8)"),
+      option::integer<&Setting::requests>(
           "requests", "200", {1, most_requests},
           "requests of each trial at one rate; fewer where time would run out"),
-      option::choice<&Values::dispatch>(
+      option::choice<&Setting::policy>(
           "dispatch", "round-robin", {"round-robin", "least-loaded", "shortest-queue"},
           "which replica gets a request: the next in turn, the one with the least expected work, "
           "or the one with the fewest requests"),
-      option::integer<&Values::prompt>("prompt", "", {1, most_tokens},
-                                       "tokens of each prompt (default: the model's sequence)"),
-      option::integer<&Values::output>("output", "16", {1, most_tokens},
-                                       "tokens generated for each request"),
-      option::choice<&Values::lengths>(
+      option::integer<&Setting::prompt>("prompt", "", {1, most_tokens},
+                                        "tokens of each prompt (default: the model's sequence)"),
+      option::integer<&Setting::output>("output", "16", {1, most_tokens},
+                                        "tokens generated for each request"),
+      option::choice<&Setting::lengths>(
           "lengths", "fixed", {"fixed", "uniform"},
           "generated tokens: output for each request, or random from 1 to output"),
-      option::integer<&Values::max_batch>("max_batch", "8", {1, most_batch},
-                                          "largest number of requests that a replica batches"),
-      option::toggle<&Values::vocabulary>(
+      option::integer<&Setting::max_batch>("max_batch", "8", {1, most_batch},
+                                           "largest number of requests that a replica batches"),
+      option::toggle<&Setting::vocabulary>(
           "vocabulary", "on", "include the output projection, on the last pipeline stage"),
   };
   return table;
@@ -130,25 +111,19 @@ double Setting::mean_tokens() const {
 
 Setting setting_of(const Request& request) {
   constexpr std::uint64_t usual_burst = 8;
-  const Values options = values_of(request);
-  const auto sequence = static_cast<std::uint64_t>(request.model.sequence);
-  Setting setting{.prompt = options.prompt > 0 ? options.prompt : sequence,
-                  .output = options.output,
-                  .lengths = options.lengths,
-                  .max_batch = options.max_batch,
-                  .process = options.arrivals,
-                  .requests = options.requests,
-                  .policy = options.dispatch};
-  if (options.rate != "search") setting.rate = parse_number("rate", options.rate, ", nor search");
-  if (!options.slo.empty()) setting.slo = parse_number("slo", options.slo, " of seconds");
-  if (setting.process == Process::bursty) {
-    setting.burst = options.burst > 0 ? options.burst : usual_burst;
-  } else if (options.burst > 0) {
+  auto setting = typed_options<Setting>(option_table(), request.options);
+  if (setting.prompt == 0) setting.prompt = static_cast<std::uint64_t>(request.model.sequence);
+  const std::string &rate = setting.rate_text, &slo = setting.slo_text;
+  if (rate != "search") setting.rate = parse_number("rate", rate, ", nor search");
+  if (!slo.empty()) setting.slo = parse_number("slo", slo, " of seconds");
+  const bool is_bursty = setting.process == Process::bursty;
+  if (!is_bursty && setting.burst > 0) {
     throw usage_error(
         "burst={} with arrivals=poisson, where requests come one by one; use arrivals=bursty, or "
         "leave burst out",
-        options.burst);
+        setting.burst);
   }
+  if (setting.burst == 0) setting.burst = is_bursty ? usual_burst : 1;
   return setting;
 }
 
@@ -198,8 +173,7 @@ program::ProgramSet replica_programs(const Request& request) {
 }
 
 BenchHooks hooks() {
-  return {.batches = [](const Request&) { return 1; },
-          .build =
+  return {.build =
               [](const Request& request, int /*batch*/) {
                 Bench bench;
                 bench.set = programs_of(request);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "workloads/api/workload.hpp"
@@ -18,18 +19,19 @@ namespace isoscale::workloads::serve {
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 
-/// The parsed options of the workload.
+/// Holds the parsed options, which option_table() describes.
 struct Setting {
   std::uint64_t prompt = 0;  ///< tokens of each prompt
   std::uint64_t output = 0;  ///< tokens of the longest answer
   Lengths lengths = Lengths::fixed;
   std::uint64_t max_batch = 1;  ///< requests that a replica answers at the same time, at most
   Process process = Process::poisson;
-  std::uint64_t burst = 1;       ///< requests that arrive at the same moment
+  std::uint64_t burst = 0;       ///< requests that arrive at the same moment
   std::uint64_t requests = 1;    ///< number of requests in a trial
   std::optional<double> rate{};  ///< requests per second; absent: the highest is searched for
   std::optional<double> slo{};   ///< limit for the 99th percentile of latency, seconds
   Policy policy = Policy::round_robin;
+  std::string rate_text{}, slo_text{}, vocabulary{};  ///< as the options give them
 
   /// Returns the mean number of tokens of an answer.
   [[nodiscard]] double mean_tokens() const;

@@ -52,21 +52,14 @@ void Attention::for_each_block(BufferId qkv, Part part, const Visit& visit) {
   }
 }
 
-Matrix Attention::block_of(BufferId packed) const {
-  return matrix(builder_.whole(packed), {.rows = g_.sequence,
+Matrix Attention::heads_of(BufferId buffer, std::uint64_t row_stride, std::uint64_t first,
+                           std::uint64_t of_each) const {
+  return matrix(builder_.whole(buffer), {.rows = g_.sequence,
                                          .columns = g_.head_size,
-                                         .row_stride = batch() * g_.head_size,
+                                         .row_stride = row_stride,
+                                         .offset = first * g_.head_size,
                                          .batch = batch(),
-                                         .batch_stride = g_.head_size});
-}
-
-Matrix Attention::column(BufferId qkv, std::uint64_t index) const {
-  return matrix(builder_.whole(qkv), {.rows = g_.sequence,
-                                      .columns = g_.head_size,
-                                      .row_stride = g_.microbatch * g_.qkv,
-                                      .offset = index * g_.head_size,
-                                      .batch = batch(),
-                                      .batch_stride = (g_.grouped + 2) * g_.head_size});
+                                         .batch_stride = of_each * g_.head_size});
 }
 
 Matrix Attention::own(BufferId qkv, Part part) const {
@@ -84,47 +77,28 @@ Matrix Attention::scores_of(BufferId scores, int block, std::uint64_t j) const {
                  .batch_stride = g_.grouped * head});
 }
 
-Matrix Attention::context_of(BufferId context, std::uint64_t j) const {
-  return matrix(builder_.whole(context), {.rows = g_.sequence,
-                                          .columns = g_.head_size,
-                                          .row_stride = g_.microbatch * g_.context,
-                                          .offset = j * g_.head_size,
-                                          .batch = batch(),
-                                          .batch_stride = g_.grouped * g_.head_size});
-}
-
-void Attention::emit(Gemm gemm) {
-  gemm.batch = extent(batch());
-  gemm.mode = types_.mode;
-  builder_.emit(0, gemm);
+void Attention::emit(Gemm form, double scale, const Matrix& a, const Matrix& b, const Matrix& d) {
+  form.batch = extent(batch());
+  form.mode = types_.mode;
+  form.alpha = scale;
+  form.a = a;
+  form.b = b;
+  form.d = d;
+  builder_.emit(0, form);
 }
 
 void Attention::multiply(const Matrix& rows, const Matrix& others, double scale,
                          const Matrix& scores) {
   const std::uint32_t s = extent(g_.sequence), d = extent(g_.head_size);
-  emit({.m = s,
-        .n = s,
-        .k = d,
-        .transpose_b = Transpose::yes,
-        .alpha = scale,
-        .a = rows,
-        .b = others,
-        .d = scores});
+  emit({.m = s, .n = s, .k = d, .transpose_b = Transpose::yes}, scale, rows, others, scores);
 }
 
 void Attention::weigh(const Matrix& scores, const Matrix& rows, double scale, int block,
                       const Matrix& result) {
   const std::uint32_t s = extent(g_.sequence), d = extent(g_.head_size);
   const Matrix sum = g_.cp > 1 ? result : Matrix{};  // a single block needs no addend
-  emit({.m = s,
-        .n = d,
-        .k = s,
-        .alpha = scale,
-        .beta = block == 0 ? 0.0 : 1.0,
-        .a = scores,
-        .b = rows,
-        .c = sum,
-        .d = result});
+  const double beta = block == 0 ? 0.0 : 1.0;
+  emit({.m = s, .n = d, .k = s, .beta = beta, .c = sum}, scale, scores, rows, result);
 }
 
 void Attention::add_gradient(const Matrix& scores, const Matrix& rows, double scale,
@@ -132,16 +106,10 @@ void Attention::add_gradient(const Matrix& scores, const Matrix& rows, double sc
   // The query heads of a group share their key and value, so their contributions are added up.
   const bool starts = j == 0 && arrived == no_buffer;
   const std::uint32_t s = extent(g_.sequence), d = extent(g_.head_size);
-  emit({.m = s,
-        .n = d,
-        .k = s,
-        .transpose_a = Transpose::yes,
-        .alpha = scale,
-        .beta = starts ? 0.0 : 1.0,
-        .a = scores,
-        .b = rows,
-        .c = j == 0 && !starts ? block_of(arrived) : gradient,
-        .d = gradient});
+  const Matrix addend = j == 0 && !starts ? block_of(arrived) : gradient;
+  Gemm form{.m = s, .n = d, .k = s, .transpose_a = Transpose::yes, .c = addend};
+  form.beta = starts ? 0.0 : 1.0;
+  emit(form, scale, scores, rows, gradient);
 }
 
 void Attention::block_gradient(BufferId scores, int block, const Rows& rows, double scale,
@@ -254,23 +222,22 @@ void Attention::softmax_gradient(BufferId probabilities, BufferId gradient) {
 
 void LayerWriter::attention_forward(LayerState& state, int layer, int microbatch,
                                     const Saved& saved) {
-  state.qkv = new_buffer(g_.tokens * g_.qkv, role_of(saved.states), microbatch);
+  state.qkv = new_buffer(g_.tokens * g_.qkv, kept_if(saved.states, microbatch));
   first_forward(linear(layer, Tensor::qkv), state.attention_input, state.qkv, microbatch,
                 copy_of(saved.states));
   release_if(g_.elementwise && !saved.linear_inputs, state.attention_input);
-  state.scores = scores_of(state.qkv, role_of(saved.scores), microbatch);
+  state.scores = scores_of(state.qkv, kept_if(saved.scores, microbatch));
   state.context =
-      new_buffer(g_.tokens * g_.context,
-                 g_.gathers() ? Role::workspace : role_of(saved.linear_inputs), microbatch);
+      new_buffer(g_.tokens * g_.context, kept_if(!g_.gathers() && saved.linear_inputs, microbatch));
   attention_.context(state.qkv, state.scores, state.context);
   release_if(!saved.scores, state.scores);
   release_if(!saved.states, state.qkv);
 }
 
-BufferId LayerWriter::scores_of(BufferId qkv, Role role, int microbatch) {
+BufferId LayerWriter::scores_of(BufferId qkv, KeptFor kept) {
   // The scores of this rank's queries with the keys of the whole sequence.
-  const BufferId scores = new_buffer(
-      attention_.batch() * g_.grouped * g_.sequence * g_.whole_sequence, role, microbatch);
+  const BufferId scores =
+      new_buffer(attention_.batch() * g_.grouped * g_.sequence * g_.whole_sequence, kept);
   attention_.scores(qkv, scores);
   return scores;
 }

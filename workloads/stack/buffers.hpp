@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 
 #include "program/builder.hpp"
 #include "program/op.hpp"
@@ -139,6 +140,10 @@ inline void pass_on(Builder& builder, StreamId stream, mesh::Axis axis, const Sl
                                               transfer(Direction::receive, -1, incoming)}});
 }
 
+/// The microbatch for whose backward pass a buffer is kept, as an activation; absent for an
+/// intermediate result.
+using KeptFor = std::optional<int>;
+
 /// The base of the classes that write the ops of one rank. It has the builder, the rank's sizes and
 /// the element types.
 class OpWriter {
@@ -146,12 +151,11 @@ class OpWriter {
   OpWriter(Builder& builder, const Geometry& geometry, const Types& types)
       : builder_(builder), g_(geometry), types_(types) {}
 
-  /// Allocates `count` elements of the compute type. Only activations belong to a microbatch.
-  [[nodiscard]] BufferId new_buffer(std::uint64_t count, Role role = Role::workspace,
-                                    int microbatch = -1) {
+  /// Allocates `count` elements of the compute type.
+  [[nodiscard]] BufferId new_buffer(std::uint64_t count, KeptFor kept = std::nullopt) {
     return builder_.allocate({.dtype = types_.compute,
-                              .role = role,
-                              .microbatch = role == Role::activation ? microbatch : -1,
+                              .role = kept ? Role::activation : Role::workspace,
+                              .microbatch = kept.value_or(-1),
                               .count = count});
   }
 

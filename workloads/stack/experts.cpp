@@ -43,27 +43,26 @@ ExpertWriter::Weights ExpertWriter::weights(int layer, Tensor tensor, Of which) 
   return result;
 }
 
-BufferId ExpertWriter::forward(int layer, int microbatch, BufferId input, Role output_role) {
+BufferId ExpertWriter::forward(int layer, int microbatch, BufferId input, KeptFor output_for) {
   State state{.dispatch = dispatch(routing_, g_, batch_, g_.global_layer(layer), microbatch)};
   const Dispatch& way = state.dispatch;
   BufferId out = no_buffer;
-  state.input = bring(way, input, 1, Role::activation, microbatch);
+  state.input = bring(way, input, 1, microbatch);
   if (state.input != no_buffer) {
     const std::uint64_t rows = way.expert_rows();
     const bool gated = g_.up_parts > 1;
-    const BufferId up =
-        new_buffer(rows * up_columns(), gated ? Role::workspace : Role::activation, microbatch);
+    const BufferId up = new_buffer(rows * up_columns(), gated ? KeptFor{} : microbatch);
     multiply(way, weights(layer, Tensor::up), Transpose::no, 1, state.input, up);
     state.inner = up;
     if (gated) {
-      state.inner = new_buffer(rows * g_.ffn, Role::activation, microbatch);
+      state.inner = new_buffer(rows * g_.ffn, microbatch);
       add_gate(rows, up, state.inner);
       builder_.release(up);
     }
     out = new_buffer(rows * g_.hidden);
     multiply(way, weights(layer, Tensor::down), Transpose::no, g_.residual_gain, state.inner, out);
   }
-  const BufferId output = take_back(way, out, 1.0 / routing_.topk, output_role, microbatch);
+  const BufferId output = take_back(way, out, 1.0 / routing_.topk, output_for);
   add_residual(output, input);
   kept_[{layer, microbatch}] = std::move(state);
   return output;
@@ -116,37 +115,33 @@ void ExpertWriter::add_residual(BufferId dst, BufferId residual) {
 
 // Rows are sent to the ranks of their experts, multiplied there, and sent back.
 
-BufferId ExpertWriter::bring(const Dispatch& way, BufferId tokens, double scale, Role role,
-                             int microbatch) {
+BufferId ExpertWriter::bring(const Dispatch& way, BufferId tokens, double scale, KeptFor kept) {
   const bool is_alone = g_.ep == 1, is_arranged = !way.arranged_from.empty();
   if (is_alone && is_arranged) {  // one move does both permutations
     std::vector<std::uint32_t> from = way.arranged_from;
     for (std::uint32_t& row : from) {
       if (row != program::Rows::no_row) row = way.sent_from[row];
     }
-    return moved(from, 1, scale, tokens, role, microbatch);
+    return moved(from, 1, scale, tokens, kept);
   }
   // No row is sent if all experts were full before this rank's part of the sequence.
-  const BufferId sent =
-      way.sent_from.empty()
-          ? no_buffer
-          : moved(way.sent_from, 1, scale, tokens, is_alone ? role : Role::workspace, microbatch);
+  const BufferId sent = way.sent_from.empty()
+                            ? no_buffer
+                            : moved(way.sent_from, 1, scale, tokens, is_alone ? kept : KeptFor{});
   if (is_alone) return sent;
-  const BufferId received =
-      exchanged(way.sent, way.received, sent, is_arranged ? Role::workspace : role, microbatch);
+  const BufferId received = exchanged(way.sent, way.received, sent, is_arranged ? KeptFor{} : kept);
   if (sent != no_buffer) builder_.release(sent);
   if (received == no_buffer && way.expert_rows() == 0) return no_buffer;
   if (!is_arranged) return received;
   if (received == no_buffer) {  // only padding is multiplied
-    return zeros(way.expert_rows(), role, microbatch);
+    return zeros(way.expert_rows(), kept);
   }
-  const BufferId arranged = moved(way.arranged_from, 1, 1, received, role, microbatch);
+  const BufferId arranged = moved(way.arranged_from, 1, 1, received, kept);
   builder_.release(received);
   return arranged;
 }
 
-BufferId ExpertWriter::take_back(const Dispatch& way, BufferId rows, double scale, Role role,
-                                 int microbatch) {
+BufferId ExpertWriter::take_back(const Dispatch& way, BufferId rows, double scale, KeptFor kept) {
   const bool is_alone = g_.ep == 1, is_arranged = !way.arranged_from.empty();
   std::vector<std::uint32_t> from = way.place_of;
   BufferId here = rows;
@@ -166,22 +161,22 @@ BufferId ExpertWriter::take_back(const Dispatch& way, BufferId rows, double scal
     if (here != no_buffer) builder_.release(here);
     here = back;
   }
-  if (here == no_buffer) return zeros(g_.tokens, role, microbatch);
-  const BufferId tokens = moved(from, routing_.topk, scale, here, role, microbatch);
+  if (here == no_buffer) return zeros(g_.tokens, kept);
+  const BufferId tokens = moved(from, routing_.topk, scale, here, kept);
   builder_.release(here);
   return tokens;
 }
 
-BufferId ExpertWriter::zeros(std::uint64_t rows, Role role, int microbatch) {
-  const BufferId buffer = new_buffer(rows * g_.hidden, role, microbatch);
+BufferId ExpertWriter::zeros(std::uint64_t rows, KeptFor kept) {
+  const BufferId buffer = new_buffer(rows * g_.hidden, kept);
   fill_flat(builder_, builder_.whole(buffer), 0);
   return buffer;
 }
 
 BufferId ExpertWriter::moved(const std::vector<std::uint32_t>& from, std::uint32_t each,
-                             double scale, BufferId src, Role role, int microbatch) {
+                             double scale, BufferId src, KeptFor kept) {
   const std::uint64_t rows = from.size() / each;
-  const BufferId dst = new_buffer(rows * g_.hidden, role, microbatch);
+  const BufferId dst = new_buffer(rows * g_.hidden, kept);
   builder_.emit(0, program::Rows{.rows = extent(rows),
                                  .columns = extent(g_.hidden),
                                  .each = each,
@@ -194,13 +189,13 @@ BufferId ExpertWriter::moved(const std::vector<std::uint32_t>& from, std::uint32
 
 BufferId ExpertWriter::exchanged(const std::vector<std::uint64_t>& sent,
                                  const std::vector<std::uint64_t>& received, BufferId src,
-                                 Role role, int microbatch) {
+                                 KeptFor kept) {
   Collective op{.kind = CollectiveKind::all_to_all, .axes = mesh::Axis::ep};
   for (const std::uint64_t rows : sent) op.send_counts.push_back(rows * g_.hidden);
   for (const std::uint64_t rows : received) op.receive_counts.push_back(rows * g_.hidden);
   const std::uint64_t count =
       std::accumulate(op.receive_counts.begin(), op.receive_counts.end(), std::uint64_t{0});
-  const BufferId dst = count == 0 ? no_buffer : new_buffer(count, role, microbatch);
+  const BufferId dst = count == 0 ? no_buffer : new_buffer(count, kept);
   // A rank without rows takes part in the collective with zero elements of an arbitrary buffer.
   op.send = parameters_.weight(0, Tensor::up, 0);
   op.send.count = 0;

@@ -102,9 +102,8 @@ class ExpertWriter : public OpWriter {
                const Parameters& parameters, const Request& request, GradientDone gradient_done);
 
   [[nodiscard]] bool has_experts() const { return routing_.has_experts(); }
-  /// Computes Z from Y [tokens, h], in a new buffer of role `output_role`. Y may be released
-  /// afterwards.
-  [[nodiscard]] BufferId forward(int layer, int microbatch, BufferId input, Role output_role);
+  /// Computes Z from Y [tokens, h], in a new buffer. Y may be released afterwards.
+  [[nodiscard]] BufferId forward(int layer, int microbatch, BufferId input, KeptFor output_for);
   /// Computes dY from dZ [tokens, h], in a new buffer. dZ may be released afterwards: the weight
   /// gradients that `later` defers do not read it.
   [[nodiscard]] BufferId backward(int layer, int microbatch, BufferId gradient, const Later& later);
@@ -130,19 +129,17 @@ class ExpertWriter : public OpWriter {
   /// experts. Returns the rows that this rank's experts receive, sorted by expert. Does not release
   /// `tokens`.
   [[nodiscard]] BufferId bring(const Dispatch& way, BufferId tokens, double scale,
-                               Role role = Role::workspace, int microbatch = -1);
+                               KeptFor kept = std::nullopt);
   /// The reverse of bring(): sends rows back, and returns for each token the sum over its experts,
   /// multiplied by `scale`. Releases `rows`.
   [[nodiscard]] BufferId take_back(const Dispatch& way, BufferId rows, double scale,
-                                   Role role = Role::workspace, int microbatch = -1);
+                                   KeptFor kept = std::nullopt);
   [[nodiscard]] BufferId moved(const std::vector<std::uint32_t>& from, std::uint32_t each,
-                               double scale, BufferId src, Role role = Role::workspace,
-                               int microbatch = -1);
+                               double scale, BufferId src, KeptFor kept = std::nullopt);
   [[nodiscard]] BufferId exchanged(const std::vector<std::uint64_t>& sent,
                                    const std::vector<std::uint64_t>& received, BufferId src,
-                                   Role role = Role::workspace, int microbatch = -1);
-  [[nodiscard]] BufferId zeros(std::uint64_t rows, Role role = Role::workspace,
-                               int microbatch = -1);
+                                   KeptFor kept = std::nullopt);
+  [[nodiscard]] BufferId zeros(std::uint64_t rows, KeptFor kept);
   /// Writes dst += residual / tp, and then sums dst over tp.
   void add_residual(BufferId dst, BufferId residual);
 

@@ -33,7 +33,7 @@ void LayerWriter::first_forward(const Linear& linear, BufferId in, BufferId out,
 }
 
 BufferId LayerWriter::second_forward(const Linear& linear, BufferId in, BufferId residual,
-                                     Role role, int microbatch, InputCopy input_copy) {
+                                     int microbatch, KeptFor output_for, InputCopy input_copy) {
   const Matrix x = dense(in, g_.tokens, linear.inputs);
   if (!g_.gathers()) {
     const auto product = [&](std::uint64_t first, std::uint64_t rows, const Matrix& d,
@@ -45,20 +45,19 @@ BufferId LayerWriter::second_forward(const Linear& linear, BufferId in, BufferId
         linear_.emit_rows(linear, linear_.forward_product(linear, rows, part, d, addend));
       }
     };
-    const RowSum sum =
-        rows_.reduce(product, new_buffer(g_.activation(), role, microbatch), residual);
+    const RowSum sum = rows_.reduce(product, new_buffer(g_.activation(), output_for), residual);
     rows_.close(sum);
     return sum.out;
   }
   const std::uint64_t mine = linear.outputs;
-  const BufferId part = new_buffer(g_.tokens * mine, Role::workspace, microbatch);
+  const BufferId part = new_buffer(g_.tokens * mine);
   linear_.forward(
       linear, microbatch, x, dense(part, g_.tokens, mine),
       {.beta = 1,
        .c = matrix(builder_.whole(residual),
                    {.rows = g_.tokens, .columns = mine, .row_stride = g_.hidden, .tp_step = mine})},
       input_copy);
-  return gather_columns(part, mine, role, microbatch);
+  return gather_columns(part, mine, output_for);
 }
 
 BufferId LayerWriter::second_backward(int layer, const Linear& linear, BufferId in, BufferId d_out,
@@ -198,13 +197,12 @@ Matrix LayerWriter::columns_of_ranks(BufferId buffer, std::uint64_t columns, Ord
                                          .batch_stride = by_rank ? g_.tokens * columns : columns});
 }
 
-BufferId LayerWriter::gather_columns(BufferId part, std::uint64_t columns, Role role,
-                                     int microbatch) {
+BufferId LayerWriter::gather_columns(BufferId part, std::uint64_t columns, KeptFor kept) {
   const auto tp = static_cast<std::uint64_t>(g_.tp);
   const BufferId blocks = new_buffer(g_.tokens * columns * tp);
   communicate(builder_, 0, CollectiveKind::all_gather, mesh::Axis::tp, builder_.whole(part),
               builder_.whole(blocks));
-  const BufferId out = new_buffer(g_.tokens * columns * tp, role, microbatch);
+  const BufferId out = new_buffer(g_.tokens * columns * tp, kept);
   copy(builder_, 0, g_.tokens, columns, columns_of_ranks(blocks, columns, Order::by_rank),
        columns_of_ranks(out, columns, Order::side_by_side), tp);
   builder_.release(blocks);

@@ -3,8 +3,6 @@
 
 #include "workloads/stack/geometry.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -78,8 +76,7 @@ Partition partition_of(const TrainingOptions& options) {
   const std::string& text = options.partition;
   if (const auto partition = parse_partition(text)) return *partition;
   throw usage_error(
-      "partition={}: use equal, proportional or skewed:X, such as skewed:2, with X from "
-      "{} to {}",
+      "partition={}: use equal, proportional or skewed:X, such as skewed:2, with X from {} to {}",
       text, least_skew, most_skew);
 }
 

@@ -123,16 +123,12 @@ Gradients::Gradients(Builder& builder, const Geometry& geometry, const Parameter
   if (overlaps_ && reduces_) stream_ = builder_.stream("dp");
 }
 
-std::size_t Gradients::number(const Bucket& bucket) const {
-  return static_cast<std::size_t>(&bucket - parameters_.buckets().data());
-}
-
 GradientTarget Gradients::target(const Slice& gradient, int microbatch) {
   if (!parameters_.plan().shards_gradients()) {
     return {.slice = gradient, .beta = microbatch == 0 ? 0.0 : 1.0};
   }
   const Bucket& bucket = parameters_.bucket_of(gradient);
-  const auto [entry, is_new] = open_.try_emplace({number(bucket), microbatch}, no_buffer);
+  const auto [entry, is_new] = open_.try_emplace({&bucket, microbatch}, no_buffer);
   if (is_new) {
     entry->second = whole_.take();
     fill_flat(builder_, flat(entry->second, bucket.count - bucket.padding, bucket.padding), 0);
@@ -144,7 +140,7 @@ void Gradients::done(const Slice& gradient, int microbatch) {
   const Bucket* const bucket = parameters_.completed_by(gradient);
   if (bucket == nullptr) return;
   if (parameters_.plan().shards_gradients()) {
-    const auto whole = open_.extract({number(*bucket), microbatch});
+    const auto whole = open_.extract({bucket, microbatch});
     accumulate(*bucket, whole.mapped(), microbatch);
   } else if (reduces_ && overlaps_ && microbatch + 1 == g_.microbatches) {
     reduce(*bucket);

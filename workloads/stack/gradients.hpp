@@ -90,7 +90,6 @@ class Gradients {
   /// Sums a microbatch's bucket over dp, and adds this rank's part of it to the sum of earlier
   /// microbatches.
   void accumulate(const Bucket& bucket, BufferId whole, int microbatch);
-  [[nodiscard]] std::size_t number(const Bucket& bucket) const;
 
   Builder& builder_;
   const Geometry& g_;
@@ -99,7 +98,7 @@ class Gradients {
   bool reduces_, reduces_experts_, overlaps_;
   StreamId stream_ = 0;
   Slots whole_, parts_;  ///< zero=2|3: whole buckets of a microbatch, and received parts
-  std::map<std::pair<std::size_t, int>, BufferId> open_;  ///< by bucket and microbatch
+  std::map<std::pair<const Bucket*, int>, BufferId> open_;  ///< by bucket and microbatch
 };
 
 /// One pass of a microbatch that reads the weights of a layer.
@@ -142,7 +141,6 @@ class Weights {
   void plan_stays();
   [[nodiscard]] std::vector<std::size_t> units_of(int layer) const;
   void fetch(Stay& stay);
-  [[nodiscard]] Slice held(const Slice& weight) const;
 
   Builder& builder_;
   const Parameters& parameters_;

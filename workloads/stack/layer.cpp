@@ -43,40 +43,40 @@ Linear LayerWriter::vocabulary() const {
           .outputs = g_.vocabulary};
 }
 
-BufferId LayerWriter::forward(int layer, int microbatch, BufferId input, Role output_role) {
+BufferId LayerWriter::forward(int layer, int microbatch, BufferId input, KeptFor output_for) {
   builder_.at({.phase = Phase::forward, .layer = g_.global_layer(layer), .microbatch = microbatch});
   LayerState state{};
   state.input = input;
-  const BufferId output = layer_forward(state, layer, microbatch, output_role, saved_by_forward());
+  const BufferId output = layer_forward(state, layer, microbatch, output_for, saved_by_forward());
   kept_[{layer, microbatch}] = state;
   return output;
 }
 
-BufferId LayerWriter::layer_forward(LayerState& state, int layer, int microbatch, Role output_role,
-                                    const Saved& saved) {
-  const Role input_role = role_of(saved.linear_inputs);
+BufferId LayerWriter::layer_forward(LayerState& state, int layer, int microbatch,
+                                    KeptFor output_for, const Saved& saved) {
   const bool keeps_middle = g_.elementwise ? saved.states : saved.linear_inputs;
   state.attention_input = norm(state.input, state.attention_inverse, microbatch, saved);
   attention_forward(state, layer, microbatch, saved);
   if (g_.gathers()) {
-    state.context = gather_columns(state.context, g_.context, input_role, microbatch);
+    state.context =
+        gather_columns(state.context, g_.context, kept_if(saved.linear_inputs, microbatch));
   }
-  state.middle = second_forward(linear(layer, Tensor::projection), state.context, state.input,
-                                role_of(keeps_middle && !experts_.has_experts()), microbatch,
-                                copy_of(saved.states));
+  state.middle = second_forward(
+      linear(layer, Tensor::projection), state.context, state.input, microbatch,
+      kept_if(keeps_middle && !experts_.has_experts(), microbatch), copy_of(saved.states));
   release_if(!saved.linear_inputs, state.context);
   if (experts_.has_experts()) {
-    const BufferId output = experts_.forward(layer, microbatch, state.middle, output_role);
+    const BufferId output = experts_.forward(layer, microbatch, state.middle, output_for);
     builder_.release(state.middle);
     return output;
   }
   state.mlp_input = norm(state.middle, state.mlp_inverse, microbatch, saved);
   inner_forward(state, layer, microbatch, saved);
   if (g_.gathers()) {
-    state.inner = gather_columns(state.inner, g_.ffn, role_of(saved.inner), microbatch);
+    state.inner = gather_columns(state.inner, g_.ffn, kept_if(saved.inner, microbatch));
   }
   const BufferId output = second_forward(linear(layer, Tensor::down), state.inner, state.middle,
-                                         output_role, microbatch, copy_of(saved.inner_copy));
+                                         microbatch, output_for, copy_of(saved.inner_copy));
   release_if(!saved.inner, state.inner);
   release_if(!keeps_middle, state.middle);
   return output;
@@ -88,8 +88,7 @@ BufferId LayerWriter::backward(int layer, int microbatch, BufferId gradient,
       {.phase = Phase::backward, .layer = g_.global_layer(layer), .microbatch = microbatch});
   LayerState state = kept_.at({layer, microbatch});
   if (g_.recompute == Recompute::full) {
-    builder_.release(
-        layer_forward(state, layer, microbatch, Role::workspace, saved_for_backward()));
+    builder_.release(layer_forward(state, layer, microbatch, std::nullopt, saved_for_backward()));
   }
   const BufferId d_middle =
       mlp_backward(state, layer, microbatch, {.buffer = gradient, .ownership = gradient_ownership});
@@ -138,7 +137,7 @@ BufferId LayerWriter::attention_part_backward(LayerState& state, int layer, int 
   after_weight_gradients(layer, microbatch,
                          [=, this] { release_if(saved.linear_inputs, context); });
   if (g_.recompute == Recompute::selective) {
-    state.scores = scores_of(state.qkv, Role::activation, microbatch);
+    state.scores = scores_of(state.qkv, microbatch);
   }
   const BufferId d_qkv = attention_backward(state, d_context);
   const LinearWriter::Operand d_qkv_operand =
@@ -189,16 +188,14 @@ void LayerWriter::forget(int layer, int microbatch) { kept_.erase({layer, microb
 void LayerWriter::inner_forward(LayerState& state, int layer, int microbatch, const Saved& saved) {
   const bool gated = g_.up_parts > 1;
   // If `inner` is gathered over tp, the gathered copy is kept instead.
-  const Role inner_role = role_of(saved.inner && !g_.gathers());
-  const Role up_role = g_.elementwise ? role_of(saved.states)
-                       : gated        ? Role::workspace
-                                      : role_of(saved.inner);
-  state.up = new_buffer(g_.tokens * g_.up_parts * g_.ffn, up_role, microbatch);
+  const KeptFor inner_for = kept_if(saved.inner && !g_.gathers(), microbatch);
+  const bool keeps_up = g_.elementwise ? saved.states : !gated && saved.inner;
+  state.up = new_buffer(g_.tokens * g_.up_parts * g_.ffn, kept_if(keeps_up, microbatch));
   first_forward(linear(layer, Tensor::up), state.mlp_input, state.up, microbatch,
                 copy_of(saved.states));
   release_if(g_.elementwise && !saved.linear_inputs, state.mlp_input);
   if (g_.elementwise) {
-    state.inner = activation(state.up, inner_role, microbatch);
+    state.inner = activation(state.up, inner_for);
     release_if(!saved.states, state.up);
     return;
   }
@@ -206,7 +203,7 @@ void LayerWriter::inner_forward(LayerState& state, int layer, int microbatch, co
     state.inner = state.up;
     return;
   }
-  state.inner = new_buffer(g_.tokens * g_.ffn, role_of(saved.inner), microbatch);
+  state.inner = new_buffer(g_.tokens * g_.ffn, kept_if(saved.inner, microbatch));
   add_gate(g_.tokens, state.up, state.inner);
   builder_.release(state.up);
 }
@@ -222,7 +219,7 @@ BufferId LayerWriter::inner_gradient(const LayerState& state, BufferId d_inner) 
 
 BufferId LayerWriter::vocabulary_forward(int microbatch, BufferId input) {
   builder_.at({.phase = Phase::forward, .layer = -1, .microbatch = microbatch});
-  const BufferId logits = new_buffer(g_.tokens * g_.vocabulary, Role::activation, microbatch);
+  const BufferId logits = new_buffer(g_.tokens * g_.vocabulary, microbatch);
   first_forward(vocabulary(), input, logits, microbatch);
   return logits;
 }
@@ -285,7 +282,7 @@ Saved LayerWriter::saved_for_backward() const {
 void LayerWriter::recompute_inner(LayerState& state, int layer, int microbatch) {
   if (!recomputes_inner()) return;
   const Saved saved = saved_for_backward();
-  state.inner = activation(state.up, role_of(saved.inner), microbatch);
+  state.inner = activation(state.up, kept_if(saved.inner, microbatch));
   linear_.keep_input(linear(layer, Tensor::down), microbatch,
                      dense(state.inner, g_.tokens, g_.ffn));
   release_if(!saved.inner, state.inner);
@@ -305,9 +302,9 @@ program::ActivationKind kind_of(const Geometry& g) {
 
 BufferId LayerWriter::norm(BufferId x, BufferId& inverse, int microbatch, const Saved& saved) {
   if (!g_.elementwise) return x;
-  const BufferId y = new_buffer(g_.activation(), role_of(saved.linear_inputs), microbatch);
+  const BufferId y = new_buffer(g_.activation(), kept_if(saved.linear_inputs, microbatch));
   inverse = builder_.allocate({.dtype = types_.compute == DType::f64 ? DType::f64 : DType::f32,
-                               .role = role_of(saved.states),
+                               .role = saved.states ? Role::activation : Role::workspace,
                                .microbatch = saved.states ? microbatch : -1,
                                .count = g_.shard_tokens});
   builder_.emit(0, program::Norm{.rows = extent(g_.shard_tokens),
@@ -332,8 +329,8 @@ void LayerWriter::norm_gradient(BufferId gradient, BufferId x, BufferId inverse,
   builder_.release(inverse);
 }
 
-BufferId LayerWriter::activation(BufferId up, Role role, int microbatch) {
-  const BufferId inner = new_buffer(g_.tokens * g_.ffn, role, microbatch);
+BufferId LayerWriter::activation(BufferId up, KeptFor kept) {
+  const BufferId inner = new_buffer(g_.tokens * g_.ffn, kept);
   program::Activation op{.kind = kind_of(g_),
                          .rows = extent(g_.tokens),
                          .columns = extent(g_.ffn),

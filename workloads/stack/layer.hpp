@@ -54,8 +54,8 @@ class LayerWriter : public OpWriter {
               const Parameters& parameters, const Weights& weights, Gradients& gradients,
               const Request& request);
 
-  /// Computes Z from X [shard_tokens, h], in a new buffer of role `output_role`.
-  [[nodiscard]] BufferId forward(int layer, int microbatch, BufferId input, Role output_role);
+  /// Computes Z from X [shard_tokens, h], in a new buffer.
+  [[nodiscard]] BufferId forward(int layer, int microbatch, BufferId input, KeptFor output_for);
   /// If `later` is true, backward() computes no weight gradients, and keeps the data from which
   /// weight_gradients() computes them.
   void put_off_weight_gradients(bool later) { puts_off_ = later; }
@@ -90,10 +90,10 @@ class LayerWriter : public OpWriter {
 
   /// Computes Z, and the rest of `state`, from X. Releases all buffers that `saved` does not name.
   [[nodiscard]] BufferId layer_forward(LayerState& state, int layer, int microbatch,
-                                       Role output_role, const Saved& saved);
+                                       KeptFor output_for, const Saved& saved);
   void attention_forward(LayerState& state, int layer, int microbatch, const Saved& saved);
   /// Computes the scores from queries and keys; with elementwise work also their softmax.
-  [[nodiscard]] BufferId scores_of(BufferId qkv, Role role, int microbatch);
+  [[nodiscard]] BufferId scores_of(BufferId qkv, KeptFor kept);
   [[nodiscard]] BufferId attention_backward(const LayerState& state, BufferId d_context);
   void inner_forward(LayerState& state, int layer, int microbatch, const Saved& saved);
   [[nodiscard]] BufferId inner_gradient(const LayerState& state, BufferId d_inner);
@@ -105,7 +105,7 @@ class LayerWriter : public OpWriter {
   /// gradient that did not pass the norm.
   void norm_gradient(BufferId gradient, BufferId x, BufferId inverse, BufferId bypass);
   /// Computes the activation from [tokens, parts * ffn], in a new buffer [tokens, ffn].
-  [[nodiscard]] BufferId activation(BufferId up, Role role, int microbatch);
+  [[nodiscard]] BufferId activation(BufferId up, KeptFor kept);
   /// Overwrites one argument with the result, and releases the other.
   [[nodiscard]] BufferId activation_gradient(BufferId up, BufferId gradient);
 
@@ -123,7 +123,7 @@ class LayerWriter : public OpWriter {
                      InputCopy input_copy = InputCopy::kept);
   /// Computes out = gain * in * W + residual for the second GEMM of a pair; returns out.
   [[nodiscard]] BufferId second_forward(const Linear& linear, BufferId in, BufferId residual,
-                                        Role role, int microbatch, InputCopy input_copy);
+                                        int microbatch, KeptFor output_for, InputCopy input_copy);
   /// Computes the gradient of the input (this rank's columns), and the weight gradient, of the
   /// second GEMM of a pair.
   [[nodiscard]] BufferId second_backward(int layer, const Linear& linear, BufferId in,
@@ -181,8 +181,8 @@ class LayerWriter : public OpWriter {
   [[nodiscard]] Linear with_gradient(const Linear& linear, int microbatch);
   /// Notes that a weight gradient has been written for a microbatch.
   void note_weight_gradient(const Linear& linear, int microbatch);
-  [[nodiscard]] static Role role_of(bool saved) {
-    return saved ? Role::activation : Role::workspace;
+  [[nodiscard]] static KeptFor kept_if(bool saved, int microbatch) {
+    return saved ? KeptFor{microbatch} : std::nullopt;
   }
   [[nodiscard]] static InputCopy copy_of(bool saved) {
     return saved ? InputCopy::kept : InputCopy::dropped;
@@ -195,8 +195,7 @@ class LayerWriter : public OpWriter {
   [[nodiscard]] Matrix columns_of_ranks(BufferId buffer, std::uint64_t columns, Order order) const;
   /// Gathers [tokens, columns] from each rank of tp into [tokens, tp * columns] on all of them.
   /// Releases `part`.
-  [[nodiscard]] BufferId gather_columns(BufferId part, std::uint64_t columns, Role role,
-                                        int microbatch);
+  [[nodiscard]] BufferId gather_columns(BufferId part, std::uint64_t columns, KeptFor kept);
   /// Sums [tokens, tp * columns] over tp, and gives each rank its [tokens, columns] of the sum.
   /// Releases `partial`.
   [[nodiscard]] BufferId scatter_columns(BufferId partial, std::uint64_t columns);

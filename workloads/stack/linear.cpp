@@ -16,8 +16,7 @@ void require_fp8_extents(const Geometry& g) {
   const auto require = [&](std::uint64_t number, std::string_view what, std::string_view fix) {
     if (number % fp8_multiple == 0) return;
     throw usage_error(
-        "--dtype fp8: {} = {} is not a multiple of {}, as fp8 GEMMs need; use {}, or "
-        "--dtype bf16",
+        "--dtype fp8: {} = {} is not a multiple of {}, as fp8 GEMMs need; use {}, or --dtype bf16",
         what, number, fp8_multiple, fix);
   };
   const auto tp = static_cast<std::uint64_t>(g.tp);

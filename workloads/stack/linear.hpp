@@ -219,16 +219,27 @@ class Attention : public OpWriter {
   void for_each_block(BufferId qkv, Part part, const Visit& visit);
 
   // Views of buffers, one matrix for each product of a batch.
-  [[nodiscard]] Matrix block_of(BufferId packed) const;
+  /// Returns block number `first` of each key-value head, which has `of_each` blocks of head_size
+  /// columns. Positions are `row_stride` apart.
+  [[nodiscard]] Matrix heads_of(BufferId buffer, std::uint64_t row_stride, std::uint64_t first,
+                                std::uint64_t of_each) const;
+  [[nodiscard]] Matrix block_of(BufferId packed) const {
+    return heads_of(packed, batch() * g_.head_size, 0, 1);
+  }
   /// Returns column block `index` of each key-value head. The blocks of a key-value head are its
   /// query heads, then its key, then its value.
-  [[nodiscard]] Matrix column(BufferId qkv, std::uint64_t index) const;
+  [[nodiscard]] Matrix column(BufferId qkv, std::uint64_t index) const {
+    return heads_of(qkv, g_.microbatch * g_.qkv, index, g_.grouped + 2);
+  }
   [[nodiscard]] Matrix query(BufferId qkv, std::uint64_t j) const { return column(qkv, j); }
   [[nodiscard]] Matrix own(BufferId qkv, Part part) const;
   [[nodiscard]] Matrix scores_of(BufferId scores, int block, std::uint64_t j) const;
-  [[nodiscard]] Matrix context_of(BufferId context, std::uint64_t j) const;
+  [[nodiscard]] Matrix context_of(BufferId context, std::uint64_t j) const {
+    return heads_of(context, g_.microbatch * g_.context, j, g_.grouped);
+  }
 
-  void emit(Gemm gemm);
+  /// Writes d = scale * a * b + beta * c, for each product of a batch; `form` has the rest.
+  void emit(Gemm form, double scale, const Matrix& a, const Matrix& b, const Matrix& d);
   /// Writes scores = scale * rows * others^T for one block and query head.
   void multiply(const Matrix& rows, const Matrix& others, double scale, const Matrix& scores);
   /// Writes result = scale * scores * rows, summed over the blocks.

@@ -30,12 +30,14 @@ std::string departure(const Request& request, std::string_view key, std::string_
   return given == request.options.end() || given->second == neutral ? "" : given->second;
 }
 
-void refuse_beside(const Request& request, std::string_view what, std::string_view why,
-                   const Setting& setting) {
+/// Throws base::UsageError if an option was given and differs from its neutral value. The message
+/// begins with `head`, such as "zero=1 excludes", and ends with `tail`.
+void exclude(const Request& request, std::string_view head, const Setting& setting,
+             std::string_view why, std::string_view tail = "") {
   const std::string given = departure(request, setting.key, setting.neutral);
   if (given.empty()) return;
-  throw usage_error("{} cannot be combined with {}={}: {}; use {}={}", what, setting.key, given,
-                    why, setting.key, setting.neutral);
+  throw usage_error("{} {}={}: {}; use {}={}{}", head, setting.key, given, why, setting.key,
+                    setting.neutral, tail);
 }
 
 void require_funnel(const Request& request) {
@@ -45,7 +47,7 @@ void require_funnel(const Request& request) {
   for (const Setting& setting :
        {Setting{"overlap", "off"}, Setting{"partition", "equal"}, Setting{"grad_dtype", "same"},
         Setting{"compression", "none"}, Setting{"zero", "0"}, Setting{"offload", "none"}}) {
-    refuse_beside(request, "strategy=funnel", why, setting);
+    exclude(request, "strategy=funnel cannot be combined with", setting, why);
   }
   for (const mesh::Axis axis : {mesh::Axis::cp, mesh::Axis::ep}) {
     if (request.mesh[axis] == 1) continue;
@@ -100,24 +102,17 @@ void require_consistent(const Request& scaled, const TrainingOptions& options) {
   }
 }
 
-void require_other_strategies(const Request& scaled, const StatePlan& plan) {
-  const auto exclude = [&](std::string_view key, std::string_view neutral, std::string_view why) {
-    const std::string given = departure(scaled, key, neutral);
-    if (given.empty()) return;
-    throw usage_error("zero={} excludes {}={}: {}; use {}={}, or zero=0", plan.zero, key, given,
-                      why, key, neutral);
-  };
-  exclude("strategy", "ddp", "one rank alone has all states there");
-  exclude("grad_dtype", "same", "parts of gradients are summed in the type they accumulate in");
-  exclude("compression", "none", "replicas send each other gradients of whole tensors there");
-  if (plan.shards_gradients()) {
-    exclude("partition", "equal", "every replica takes part in a reduction after each microbatch");
-  }
-}
-
 void require_zero(const Request& scaled, const StatePlan& plan) {
   if (plan.zero == 0) return;
-  require_other_strategies(scaled, plan);
+  const auto refuse = [&](std::string_view key, std::string_view neutral, std::string_view why) {
+    exclude(scaled, fmt::format("zero={} excludes", plan.zero), {key, neutral}, why, ", or zero=0");
+  };
+  refuse("strategy", "ddp", "one rank alone has all states there");
+  refuse("grad_dtype", "same", "parts of gradients are summed in the type they accumulate in");
+  refuse("compression", "none", "replicas send each other gradients of whole tensors there");
+  if (plan.shards_gradients()) {
+    refuse("partition", "equal", "every replica takes part in a reduction after each microbatch");
+  }
   const bool offloads_weights = plan.offload == Offload::weights;
   if (plan.shards_weights() && offloads_weights) {
     throw usage_error(
@@ -157,10 +152,8 @@ void require_numbers(const Request& scaled, const TrainingOptions& options,
         below == above ? fmt::format("{}", below) : fmt::format("{} and {}", below, above));
   }
   if (routing.topk > routing.experts) {
-    throw usage_error(
-        "topk={} of experts={}: a token goes to different ones; use "
-        "topk={} or fewer",
-        routing.topk, experts, experts);
+    throw usage_error("topk={} of experts={}: a token goes to different ones; use topk={} or fewer",
+                      routing.topk, experts, experts);
   }
   if (options.expert_batch == ExpertBatch::padded && routing.capacity == 0) {
     throw base::UsageError(
@@ -177,21 +170,16 @@ void require_alone(const Request& scaled, const TrainingOptions& options) {
   if (options.elementwise) {
     throw base::UsageError("experts exclude elementwise=on: their MLPs are GEMMs alone; use off");
   }
-  struct Alone {
-    const char *key, *value, *why;
+  const auto exclude_beside = [&](std::string_view key, std::string_view neutral,
+                                  std::string_view why) {
+    exclude(scaled, "experts exclude", {key, neutral}, why);
   };
-  for (const Alone& alone :
-       {Alone{"recompute", "none", "rows would travel again"},
-        Alone{"zero", "0", "their parameters are resident"},
-        Alone{"offload", "none", "their parameters are resident"},
-        Alone{"strategy", "ddp", "rank 0 would have to hold them all"},
-        Alone{"compression", "none", "their gradients have other replicas"},
-        Alone{"partition", "equal", "ranks along ep meet in every microbatch"}}) {
-    const std::string given = departure(scaled, alone.key, alone.value);
-    if (given.empty()) continue;
-    throw usage_error("experts exclude {}={}: {}; use {}={}", alone.key, given, alone.why,
-                      alone.key, alone.value);
-  }
+  exclude_beside("recompute", "none", "rows would travel again");
+  exclude_beside("zero", "0", "their parameters are resident");
+  exclude_beside("offload", "none", "their parameters are resident");
+  exclude_beside("strategy", "ddp", "rank 0 would have to hold them all");
+  exclude_beside("compression", "none", "their gradients have other replicas");
+  exclude_beside("partition", "equal", "ranks along ep meet in every microbatch");
   if (scaled.mesh.tp == 1) return;
   const auto refuse = [](std::string_view option, std::string_view instead) {
     throw usage_error("experts exclude {}: rows are routed whole; use {}", option, instead);
@@ -229,9 +217,10 @@ void require_data(const Request& scaled) {
   const TrainingOptions options = options_of(scaled);
   if (options.strategy == Strategy::funnel) require_funnel(scaled);
   if (options.compression == Compression::topk) {
-    const std::string_view why = "values are sent as they accumulate, whole buckets of them";
-    refuse_beside(scaled, "compression=topk", why, {"grad_dtype", "same"});
-    refuse_beside(scaled, "compression=topk", why, {"zero", "0"});
+    for (const Setting& setting : {Setting{"grad_dtype", "same"}, Setting{"zero", "0"}}) {
+      exclude(scaled, "compression=topk cannot be combined with", setting,
+              "values are sent as they accumulate, whole buckets of them");
+    }
   }
   require_partition(scaled);
 }
@@ -246,10 +235,8 @@ void shrink_data_options(Request& twin) {
 }
 
 void forget_data_options(Request& one) {
-  for (const std::string_view key : {"strategy", "partition", "grad_dtype", "compression"}) {
-    if (const auto given = one.options.find(key); given != one.options.end()) {
-      one.options.erase(given);
-    }
+  for (const char* const key : {"strategy", "partition", "grad_dtype", "compression"}) {
+    one.options.erase(key);
   }
   one.speed_of_rank.clear();
 }
@@ -282,9 +269,8 @@ void require_tensor(const Request& scaled) {
   const long long part = local / mesh.tp;
   if (part % chunks == 0) return;
   throw usage_error(
-      "chunks={} does not divide the {} positions that sequence_parallel=on leaves a "
-      "rank of tp={}; "
-      "the nearest chunks that do are {}",
+      "chunks={} does not divide the {} positions that sequence_parallel=on leaves a rank of "
+      "tp={}; the nearest chunks that do are {}",
       chunks, part, mesh.tp, divisors_near(part, chunks));
 }
 

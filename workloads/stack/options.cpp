@@ -3,6 +3,8 @@
 
 #include "workloads/stack/options.hpp"
 
+#include "workloads/stack/pipeline.hpp"
+
 namespace isoscale::workloads::stack {
 
 namespace {
@@ -113,7 +115,7 @@ std::vector<OptionSpec> tensor_options() {
 std::vector<OptionSpec> pipeline_options() {
   return {
       option::choice<&O::schedule>(
-          "schedule", "1f1b", {"gpipe", "1f1b", "interleaved", "zb-h1"},
+          "schedule", "1f1b", {schedule_names.begin(), schedule_names.end()},
           "pipeline schedule, the order of forward and backward passes on a stage; zb-h1 computes "
           "weight gradients later, in the bubbles"),
       option::integer<&O::v>("v", "2", {1, 1000},

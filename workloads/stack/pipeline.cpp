@@ -19,18 +19,14 @@ constexpr int most_stages_named = 4096;
 /// Parses a list of layer counts, "7,8,8,7".
 std::vector<int> named_layers(const std::string& text) {
   std::vector<int> layers;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string part = text.substr(begin, end - begin);
-    const bool is_number = !part.empty() && part.size() < 7 &&
-                           part.find_first_not_of("0123456789") == std::string::npos;
-    if (!is_number || std::stoi(part) < 1 || layers.size() == most_stages_named) {
+  for (const std::string_view part : base::split(text, ',')) {
+    const auto number = part.size() < 7 ? base::number_in<unsigned>(part) : std::nullopt;
+    if (!number || *number < 1 || layers.size() == most_stages_named) {
       throw usage_error(
           "stage_layers={}: equal, nearest, or the layers of each stage, at least 1, like 7,8,8,7",
           base::quoted(text));
     }
-    layers.push_back(std::stoi(part));
-    begin = end + 1;
+    layers.push_back(static_cast<int>(*number));
   }
   return layers;
 }
@@ -57,9 +53,8 @@ void require_layers(const Request& request, const Pipeline& pipeline,
   if (names_layers(options) && pipeline.stages > 1) {
     if (static_cast<int>(pipeline.layers.size()) == stages && sum == layers) return;
     throw usage_error(
-        "stage_layers={} names {} stages with {} layers; {} has {} stages, the model "
-        "{} layers; use "
-        "stage_layers={}",
+        "stage_layers={} names {} stages with {} layers; {} has {} stages, the model {} layers; "
+        "use stage_layers={}",
         options.stage_layers, pipeline.layers.size(), sum, what, stages, layers,
         fmt::join(nearest_layers(layers, stages), ","));
   }
@@ -122,8 +117,7 @@ void require_pipeline(const Request& scaled) {
   if (pipeline.schedule == Schedule::interleaved && m % p != 0) {
     throw usage_error(
         "schedule=interleaved takes microbatches in turns of pp={}; microbatches={} does not "
-        "divide "
-        "by it: use {}",
+        "divide by it: use {}",
         p, m, m < p ? fmt::format("{}", p) : fmt::format("{} or {}", m / p * p, (m / p + 1) * p));
   }
   if (pipeline.schedule == Schedule::zb_h1 && m == 1) {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -44,24 +44,7 @@ struct PassTimes {
   double forward = 0, input_gradient = 0, weight_gradient = 0;
 };
 
-/// One schedule: its name, and functions that give its actions, its idle time and its microbatches
-/// in flight.
-struct ScheduleRow {
-  Schedule schedule;
-  std::string_view name;  ///< value of the option
-  /// Returns the actions of a stage, in order. Each pass of a chunk takes microbatches in their
-  /// order.
-  std::vector<Action> (*actions)(const Pipeline& pipeline, int stage);
-  /// Returns the idle time of each stage in a step. The step lasts from the first start to the last
-  /// end of any stage. The result assumes that stages have equal work, that messages take no time,
-  /// and that there are at least as many microbatches as stages.
-  double (*bubble)(const Pipeline& pipeline, const PassTimes& times);
-  /// Returns the largest number of microbatches in flight on a stage. A microbatch counts once for
-  /// each chunk in which it is in flight.
-  int (*in_flight)(const Pipeline& pipeline, int stage);
-};
-
-/// Returns the table of schedules:
+/// The names of schedules, in the order of Schedule; they are the values of the option.
 /// gpipe: all forward, then all backward (Huang et al., arXiv 1811.06965).
 /// 1f1b: min(p - 1 - s, m) forward, then forward and backward in turn, then the rest backward
 /// (Narayanan et al., arXiv 2104.04473, section 2.2.1).
@@ -69,8 +52,19 @@ struct ScheduleRow {
 /// zb-h1: 1f1b whose weight gradients come s microbatches late on stage s, so that input gradients
 /// are sent early and the late weight gradients fill the end (Qi et al., arXiv 2401.10241, section
 /// 2.3).
-[[nodiscard]] std::span<const ScheduleRow> schedule_table();
-[[nodiscard]] const ScheduleRow& row_of(Schedule schedule);
+inline constexpr std::array<std::string_view, 4> schedule_names{"gpipe", "1f1b", "interleaved",
+                                                                "zb-h1"};
+
+/// Returns the actions of a stage, in order. Each pass of a chunk takes microbatches in their
+/// order. Only an interleaved schedule has several chunks.
+[[nodiscard]] std::vector<Action> actions_of(const Pipeline& pipeline, int stage);
+/// Returns the idle time of each stage in a step. The step lasts from the first start to the last
+/// end of any stage. The result assumes that stages have equal work, that messages take no time,
+/// and that there are at least as many microbatches as stages.
+[[nodiscard]] double idle_time(const Pipeline& pipeline, const PassTimes& times);
+/// Returns the largest number of microbatches in flight on a stage. A microbatch counts once for
+/// each chunk in which it is in flight.
+[[nodiscard]] int most_in_flight(const Pipeline& pipeline, int stage);
 
 /// Returns the ratio of the stages' idle time to their working time. The ratio assumes that each
 /// half of backward takes as long as forward.

@@ -1,10 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 
@@ -211,15 +208,12 @@ std::uint64_t sum(std::span<const std::uint64_t> values) {
 
 double capacity_factor(std::string_view text) {
   if (text == "none") return 0;
-  double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  const std::string_view unit{rest, static_cast<std::size_t>(end - rest)};
-  if (unit == "%") value /= 100;
+  const bool is_percent = text.ends_with('%');
+  const double value =
+      number_in<double>(text.substr(0, text.size() - (is_percent ? 1 : 0))).value_or(0) /
+      (is_percent ? 100 : 1);
   constexpr double most = 1e6;
-  if (error == std::errc{} && (unit.empty() || unit == "%") && value > 0 && value <= most) {
-    return value;
-  }
+  if (value > 0 && value <= most) return value;
   throw usage_error(
       "capacity={}: none, or how many times the even share an expert takes, like 1.25 or 125%",
       base::quoted(text));

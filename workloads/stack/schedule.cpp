@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -14,112 +13,13 @@ namespace isoscale::workloads::stack {
 
 namespace {
 
-/// Calls the functions for the passes of a schedule in order: `ahead` forward passes, then one
-/// forward and one backward pass in turn, then the remaining backward passes. forward(i) and
-/// backward(i) are pass number i.
-template <class Forward, class Backward>
-void in_turn(int ahead, int total, const Forward& forward, const Backward& backward) {
-  for (int i = 0; i < ahead; ++i) forward(i);
-  for (int i = 0; i < total; ++i) {
-    if (ahead + i < total) forward(ahead + i);
-    backward(i);
-  }
-}
-
-std::vector<Action> whole_passes(int ahead, int microbatches) {
-  std::vector<Action> actions;
-  const auto add = [&](Pass pass) {
-    return [&actions, pass](int i) { actions.push_back({pass, i}); };
-  };
-  in_turn(ahead, microbatches, add(Pass::forward), add(Pass::backward));
-  return actions;
-}
-
-std::vector<Action> gpipe(const Pipeline& pipeline, int /*stage*/) {
-  return whole_passes(pipeline.microbatches, pipeline.microbatches);
-}
-
+/// Returns the number of forward passes of a stage before its first backward pass.
 int ahead_of(const Pipeline& pipeline, int stage) {
-  return std::min(pipeline.stages - 1 - stage, pipeline.microbatches);
+  const int m = pipeline.microbatches, later = pipeline.stages - 1 - stage;
+  if (pipeline.schedule == Schedule::gpipe) return m;
+  if (pipeline.schedule != Schedule::interleaved) return std::min(later, m);
+  return std::min(2 * later + (pipeline.chunks - 1) * pipeline.stages, pipeline.chunks * m);
 }
-
-std::vector<Action> one_f_one_b(const Pipeline& pipeline, int stage) {
-  return whole_passes(ahead_of(pipeline, stage), pipeline.microbatches);
-}
-
-/// Returns the number of forward passes before the first backward pass.
-int interleaved_ahead(const Pipeline& pipeline, int stage) {
-  const int ahead = 2 * (pipeline.stages - 1 - stage) + (pipeline.chunks - 1) * pipeline.stages;
-  return std::min(ahead, pipeline.chunks * pipeline.microbatches);
-}
-
-std::vector<Action> interleaved(const Pipeline& pipeline, int stage) {
-  const int p = pipeline.stages, v = pipeline.chunks;
-  // Pass number i: the first p microbatches go through the first chunk, then through the next one,
-  // and so on; then the next p microbatches go the same way.
-  const auto place = [&](int i) {
-    return Action{Pass::forward, i / (p * v) * p + i % p, i % (p * v) / p};
-  };
-  std::vector<Action> actions;
-  in_turn(
-      interleaved_ahead(pipeline, stage), v * pipeline.microbatches,
-      [&](int i) { actions.push_back(place(i)); },
-      [&](int i) {
-        const Action forward = place(i);
-        actions.push_back({Pass::backward, forward.microbatch, v - 1 - forward.chunk});
-      });
-  return actions;
-}
-
-std::vector<Action> zb_h1(const Pipeline& pipeline, int stage) {
-  const int m = pipeline.microbatches, late = std::min(stage, m);
-  std::vector<Action> actions;
-  in_turn(
-      ahead_of(pipeline, stage), m,
-      [&](int i) {
-        actions.push_back({Pass::forward, i});
-      },
-      [&](int i) {
-        actions.push_back({Pass::input_gradient, i});
-        if (i >= late) actions.push_back({Pass::weight_gradient, i - late});
-      });
-  for (int i = m - late; i < m; ++i) actions.push_back({Pass::weight_gradient, i});
-  return actions;
-}
-
-double plain_bubble(const Pipeline& pipeline, const PassTimes& times) {
-  return (pipeline.stages - 1) * (times.forward + times.input_gradient + times.weight_gradient);
-}
-
-double interleaved_bubble(const Pipeline& pipeline, const PassTimes& times) {
-  return plain_bubble(pipeline, times) / pipeline.chunks;
-}
-
-double zb_h1_bubble(const Pipeline& pipeline, const PassTimes& times) {
-  return (pipeline.stages - 1) * (times.forward + times.input_gradient - times.weight_gradient);
-}
-
-int all_in_flight(const Pipeline& pipeline, int /*stage*/) { return pipeline.microbatches; }
-
-int one_f_one_b_in_flight(const Pipeline& pipeline, int stage) {
-  return std::min(pipeline.stages - stage, pipeline.microbatches);
-}
-
-int interleaved_in_flight(const Pipeline& pipeline, int stage) {
-  return std::min(interleaved_ahead(pipeline, stage) + 1, pipeline.chunks * pipeline.microbatches);
-}
-
-int zb_h1_in_flight(const Pipeline& pipeline, int /*stage*/) {
-  return std::min(pipeline.stages, pipeline.microbatches);
-}
-
-constexpr std::array table{
-    ScheduleRow{Schedule::gpipe, "gpipe", gpipe, plain_bubble, all_in_flight},
-    ScheduleRow{Schedule::one_f_one_b, "1f1b", one_f_one_b, plain_bubble, one_f_one_b_in_flight},
-    ScheduleRow{Schedule::interleaved, "interleaved", interleaved, interleaved_bubble,
-                interleaved_in_flight},
-    ScheduleRow{Schedule::zb_h1, "zb-h1", zb_h1, zb_h1_bubble, zb_h1_in_flight},
-};
 
 using Time = std::int64_t;
 
@@ -143,7 +43,7 @@ class Clock {
     }
     std::vector<std::vector<Action>> actions;
     for (int s = 0; s < pipeline.stages; ++s) {
-      actions.push_back(row_of(pipeline.schedule).actions(pipeline, s));
+      actions.push_back(actions_of(pipeline, s));
     }
     std::vector<std::size_t> next(actions.size(), 0);
     std::vector<Time> free(actions.size(), 0);
@@ -221,13 +121,44 @@ void merge(HandOver& into, const HandOver& other) {
 
 }  // namespace
 
-std::span<const ScheduleRow> schedule_table() { return table; }
+std::vector<Action> actions_of(const Pipeline& pipeline, int stage) {
+  const int p = pipeline.stages, v = pipeline.chunks, m = pipeline.microbatches;
+  const bool splits = pipeline.schedule == Schedule::zb_h1;
+  const int ahead = ahead_of(pipeline, stage), passes = v * m;
+  const int late = std::min(stage, m);  // microbatches by which split weight gradients are late
+  std::vector<Action> actions;
+  // Pass number i: the first p microbatches go through the first chunk, then through the next one,
+  // and so on; then the next p microbatches go the same way.
+  const auto add = [&](Pass pass, int i) {
+    const int chunk = i % (p * v) / p;
+    actions.push_back(
+        {pass, i / (p * v) * p + i % p, pass == Pass::forward ? chunk : v - 1 - chunk});
+  };
+  for (int i = 0; i < ahead; ++i) add(Pass::forward, i);
+  for (int i = 0; i < passes; ++i) {
+    if (ahead + i < passes) add(Pass::forward, ahead + i);
+    add(splits ? Pass::input_gradient : Pass::backward, i);
+    if (splits && i >= late) add(Pass::weight_gradient, i - late);
+  }
+  for (int i = m - late; splits && i < m; ++i) add(Pass::weight_gradient, i);
+  return actions;
+}
 
-const ScheduleRow& row_of(Schedule schedule) { return table[static_cast<std::size_t>(schedule)]; }
+double idle_time(const Pipeline& pipeline, const PassTimes& times) {
+  const bool fills = pipeline.schedule == Schedule::zb_h1;
+  const double weights = fills ? -times.weight_gradient : times.weight_gradient;
+  return (pipeline.stages - 1) * (times.forward + times.input_gradient + weights) / pipeline.chunks;
+}
+
+int most_in_flight(const Pipeline& pipeline, int stage) {
+  const int m = pipeline.microbatches;
+  if (pipeline.schedule == Schedule::zb_h1) return std::min(pipeline.stages, m);
+  return std::min(ahead_of(pipeline, stage) + 1, pipeline.chunks * m);
+}
 
 double ideal_bubble(const Pipeline& pipeline) {
   constexpr PassTimes unit{.forward = 1, .input_gradient = 1, .weight_gradient = 1};
-  return row_of(pipeline.schedule).bubble(pipeline, unit) / (3.0 * pipeline.microbatches);
+  return idle_time(pipeline, unit) / (3.0 * pipeline.microbatches);
 }
 
 std::vector<StageStep> steps_of(const Pipeline& pipeline, int stage) {

@@ -147,7 +147,7 @@ class StageWriter {
       const BufferId input = activation;
       weights_.before(layer);
       activation =
-          layers_.forward(layer, microbatch, input, is_kept ? Role::activation : Role::workspace);
+          layers_.forward(layer, microbatch, input, is_kept ? KeptFor{microbatch} : std::nullopt);
       weights_.after();
       if (!layers_.keeps_inputs()) release_input(layer, microbatch);
     }

@@ -73,7 +73,7 @@ BufferId Inputs::take(int microbatch) {
 BufferId Inputs::scatter(int microbatch) {
   const BufferId whole = parts_ > 0 ? source_of(microbatch) : no_buffer;
   builder_.at({.phase = Phase::input, .layer = -1, .microbatch = microbatch});
-  const BufferId mine = new_buffer(g_.activation(), Role::activation, microbatch);
+  const BufferId mine = new_buffer(g_.activation(), microbatch);
   communicate(builder_, 0, CollectiveKind::scatter, mesh::Axis::dp,
               parts_ > 0 ? builder_.whole(whole) : Slice{}, builder_.whole(mine));
   if (parts_ > 0 && space_ != Space::device) builder_.release(whole);
@@ -91,7 +91,7 @@ BufferId Inputs::source_of(int microbatch) {
 
 void Inputs::copy(int microbatch) {
   builder_.at({.phase = Phase::input, .layer = -1, .microbatch = microbatch});
-  const BufferId target = new_buffer(source_count(), Role::activation, microbatch);
+  const BufferId target = new_buffer(source_count(), microbatch);
   const std::uint64_t rows = static_cast<std::uint64_t>(parts_) * g_.shard_tokens;
   const BufferId source = sources_[static_cast<std::size_t>(microbatch)];
   stack::copy(builder_, builder_.stream("input"), rows, g_.hidden, dense(source, rows, g_.hidden),
@@ -107,8 +107,8 @@ void HandOvers::leave(const Action& made, BufferId buffer) { made_[key(made)] = 
 
 BufferId HandOvers::take(const Action& awaited) { return received_.extract(key(awaited)).mapped(); }
 
-Role HandOvers::role_of(const Action& awaited) const {
-  return awaited.pass == Pass::forward ? Role::activation : Role::workspace;
+KeptFor HandOvers::kept_for(const Action& awaited) {
+  return awaited.pass == Pass::forward ? KeptFor{awaited.microbatch} : std::nullopt;
 }
 
 void HandOvers::write(const HandOver& message) {
@@ -131,8 +131,7 @@ void HandOvers::write(const HandOver& message) {
         {.buffer = outgoing, .axis = mesh::Axis::tp, .count = rows, .step = scatters ? rows : 0});
   }
   if (message.awaited) {
-    const Role role = scatters ? Role::workspace : role_of(*message.awaited);
-    incoming = new_buffer(rows, role, message.awaited->microbatch);
+    incoming = new_buffer(rows, scatters ? std::nullopt : kept_for(*message.awaited));
     add(Direction::receive, builder_.whole(incoming));
   }
   builder_.emit(builder_.stream(message.offset > 0 ? "pp_next" : "pp_prev"), std::move(exchange));
@@ -142,7 +141,7 @@ void HandOvers::write(const HandOver& message) {
 }
 
 BufferId HandOvers::gather(BufferId part, const Action& awaited) {
-  const BufferId whole = new_buffer(g_.activation(), role_of(awaited), awaited.microbatch);
+  const BufferId whole = new_buffer(g_.activation(), kept_for(awaited));
   communicate(builder_, 0, CollectiveKind::all_gather, mesh::Axis::tp, builder_.whole(part),
               builder_.whole(whole));
   builder_.release(part);
@@ -172,8 +171,7 @@ void Funnel::gather_output(int microbatch, BufferId output) {
   const std::uint64_t count = builder_.buffer(output).count;
   Output& gathered = outputs_[microbatch] = {.of_all = no_buffer, .count = count};
   if (is_root_) {
-    gathered.of_all =
-        new_buffer(count * static_cast<std::uint64_t>(g_.replicas), Role::activation, microbatch);
+    gathered.of_all = new_buffer(count * static_cast<std::uint64_t>(g_.replicas), microbatch);
   }
   emit(CollectiveKind::gather, builder_.whole(output),
        is_root_ ? builder_.whole(gathered.of_all) : Slice{});
@@ -183,7 +181,7 @@ BufferId Funnel::loss_gradient(int microbatch) {
   builder_.at({.phase = Phase::backward, .layer = -1, .microbatch = microbatch});
   const Output gathered = outputs_.at(microbatch);
   outputs_.erase(microbatch);
-  const BufferId mine = new_buffer(gathered.count, Role::activation, microbatch);
+  const BufferId mine = new_buffer(gathered.count, microbatch);
   emit(CollectiveKind::scatter, is_root_ ? builder_.whole(gathered.of_all) : Slice{},
        builder_.whole(mine));
   if (is_root_) builder_.release(gathered.of_all);

@@ -78,7 +78,7 @@ class HandOvers : public OpWriter {
   static Key key(const Action& action) { return {action.pass, action.microbatch, action.chunk}; }
   /// Gathers the rows of all ranks of tp; `part` has this rank's rows.
   [[nodiscard]] BufferId gather(BufferId part, const Action& awaited);
-  [[nodiscard]] Role role_of(const Action& awaited) const;
+  [[nodiscard]] static KeptFor kept_for(const Action& awaited);
 
   std::map<Key, BufferId> made_, received_;
 };

@@ -180,10 +180,7 @@ void Weights::after() {
 }
 
 Slice Weights::of(int layer, Tensor tensor) const {
-  return held(parameters_.weight(layer, tensor));
-}
-
-Slice Weights::held(const Slice& weight) const {
+  const Slice weight = parameters_.weight(layer, tensor);
   if (resident_ || (!parameters_.plan().shards_weights() && parameters_.plan().is_managed())) {
     return weight;
   }

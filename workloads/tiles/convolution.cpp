@@ -8,7 +8,6 @@
 #include <algorithm>
 
 #include "workloads/stack/buffers.hpp"
-#include "workloads/tiles/tiles.hpp"
 
 namespace isoscale::workloads::tiles {
 
@@ -228,28 +227,28 @@ void Kernels::allocate(const stack::Types& types) {
   const auto flat = [&](program::DType type, Role role, std::uint64_t elements) {
     return builder_.allocate({.dtype = type, .role = role, .count = elements});
   };
-  weights_ = flat(types.compute, Role::weight, count);
-  gradients_ = flat(types.accumulate, Role::gradient, count);
-  if (types.has_master()) masters_ = flat(types.accumulate, Role::master, count);
+  states_.weights = flat(types.compute, Role::weight, count);
+  states_.gradients = flat(types.accumulate, Role::gradient, count);
+  if (types.has_master()) states_.masters = flat(types.accumulate, Role::master, count);
   if (update_.optimizer != program::Optimizer::adam) return;
-  moment1_ = flat(types.accumulate, Role::optimizer, count);
-  moment2_ = flat(types.accumulate, Role::optimizer, count);
-  powers_ = flat(types.accumulate, Role::optimizer, 2 * buckets_.size());
+  states_.moment1 = flat(types.accumulate, Role::optimizer, count);
+  states_.moment2 = flat(types.accumulate, Role::optimizer, count);
+  states_.powers = flat(types.accumulate, Role::optimizer, 2 * buckets_.size());
 }
 
 void Kernels::fill(std::uint64_t seed) {
   builder_.at({.phase = program::Phase::setup});
   for (const stack::Parameter& entry : parameters_) {
-    for (const BufferId buffer : {weights_, masters_}) {
+    for (const BufferId buffer : {states_.weights, states_.masters}) {
       if (buffer == program::no_buffer) continue;
       builder_.emit(
           0, stack::weight_fill(stack::flat(buffer, entry.offset, entry.count()), entry, seed));
     }
   }
   if (update_.optimizer != program::Optimizer::adam) return;
-  stack::fill_flat(builder_, builder_.whole(moment1_), 0);
-  stack::fill_flat(builder_, builder_.whole(moment2_), 0);
-  stack::fill_flat(builder_, builder_.whole(powers_), 1);
+  stack::fill_flat(builder_, builder_.whole(states_.moment1), 0);
+  stack::fill_flat(builder_, builder_.whole(states_.moment2), 0);
+  stack::fill_flat(builder_, builder_.whole(states_.powers), 1);
 }
 
 const stack::Parameter& Kernels::of(int layer) const {
@@ -257,11 +256,11 @@ const stack::Parameter& Kernels::of(int layer) const {
 }
 
 Slice Kernels::weight(int layer) const {
-  return stack::flat(weights_, of(layer).offset, of(layer).count());
+  return stack::flat(states_.weights, of(layer).offset, of(layer).count());
 }
 
 Slice Kernels::gradient(int layer) const {
-  return stack::flat(gradients_, of(layer).offset, of(layer).count());
+  return stack::flat(states_.gradients, of(layer).offset, of(layer).count());
 }
 
 void Kernels::done(int layer) {
@@ -274,7 +273,7 @@ void Kernels::done(int layer) {
 void Kernels::reduce(const stack::Bucket& bucket) {
   const program::Place place = builder_.place();
   builder_.at({.phase = program::Phase::gradient_reduction, .layer = place.layer});
-  const Slice sum = stack::flat(gradients_, bucket.offset, bucket.count);
+  const Slice sum = stack::flat(states_.gradients, bucket.offset, bucket.count);
   stack::communicate(builder_, stream_, program::CollectiveKind::all_reduce, everyone, sum, sum);
   builder_.at(place);
 }
@@ -289,21 +288,22 @@ void Kernels::finish() {
       return stack::flat(buffer, buckets_[i].offset, buckets_[i].count);
     };
     program::Update update = update_;
-    update.weight = slice(weights_);
-    update.master = slice(masters_);
-    update.gradient = slice(gradients_);
-    update.moment1 = slice(moment1_);
-    update.moment2 = slice(moment2_);
-    update.powers = stack::flat(powers_, 2 * i, 2);
+    update.weight = slice(states_.weights);
+    update.master = slice(states_.masters);
+    update.gradient = slice(states_.gradients);
+    update.moment1 = slice(states_.moment1);
+    update.moment2 = slice(states_.moment2);
+    update.powers = stack::flat(states_.powers, 2 * i, 2);
     builder_.emit(0, update);
   }
 }
 
 void Kernels::observe() const {
   for (const stack::Parameter& entry : parameters_) {
-    const BufferId weights = masters_ == program::no_buffer ? weights_ : masters_;
-    builder_.observe(entry.name + ".gradient", stack::flat(gradients_, entry.offset, entry.count()),
-                     entry.shard);
+    const BufferId weights =
+        states_.masters == program::no_buffer ? states_.weights : states_.masters;
+    builder_.observe(entry.name + ".gradient",
+                     stack::flat(states_.gradients, entry.offset, entry.count()), entry.shard);
     builder_.observe(entry.name + ".weight", stack::flat(weights, entry.offset, entry.count()),
                      entry.shard);
   }

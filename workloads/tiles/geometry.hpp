@@ -179,10 +179,7 @@ class Kernels {
   bool reduces_, overlaps_;
   program::StreamId stream_ = 0;
   program::Update update_;  ///< without slices, which differ by bucket
-  program::BufferId weights_ = program::no_buffer, gradients_ = program::no_buffer;
-  program::BufferId masters_ = program::no_buffer;
-  program::BufferId moment1_ = program::no_buffer, moment2_ = program::no_buffer;
-  program::BufferId powers_ = program::no_buffer;
+  stack::States states_;
 };
 
 }  // namespace isoscale::workloads::tiles

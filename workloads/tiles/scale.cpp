@@ -39,8 +39,7 @@ void require_halo(const Geometry& g, const Side& side) {
   const bool has_fewer = side.whole >= g.halo && fewer < static_cast<std::uint64_t>(side.tiles);
   throw usage_error(
       "an image of {} {} over {}={} leaves tiles of {}, and kernel={} reaches {} into the next; "
-      "use "
-      "{}an image of {} {} or more",
+      "use {}an image of {} {} or more",
       side.whole, side.pixels, side.axis, side.tiles, side.tile, g.kernel, g.halo,
       has_fewer ? fmt::format("{}={}, or ", side.axis, fewer) : "", enough, side.pixels);
 }

@@ -280,9 +280,8 @@ class ReplayComparison {
                   [&](int rank) { return std::ranges::find(ranks, rank) != ranks.end(); });
     if (partners.empty()) {
       return fmt::format(
-          "{}, all that take part, hold other bits: {}; one of them, or what "
-          "connects them",
-          who, text);
+          "{}, all that take part, hold other bits: {}; one of them, or what connects them", who,
+          text);
     }
     return fmt::format("{} received other bits: {}, with {}, where nothing differs", who, text,
                        named(partners));

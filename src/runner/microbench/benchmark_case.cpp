@@ -27,18 +27,11 @@ constexpr std::uint64_t most_repeats = 20;  // limit on repeats of late plays in
 
 class CasePlayer {
  public:
-  CasePlayer(const CasePlay& what, const comm::Communicator& active, measure::Share share,
-             const plan::Effort& effort, const CaseLimits& limits)
-      : session_(what.session),
+  explicit CasePlayer(const CasePlay& what)
+      : what_(what),
+        session_(what.session),
         case_(what.one),
-        section_(what.section),
-        streams_(what.streams),
-        gpu_(what.gpu),
-        active_(active),
-        share_(share),
-        effort_(effort),
-        limits_(limits),
-        budget_(limits.budget.value()),
+        budget_(what.limits.budget.value()),
         begin_(comm::now()) {}
 
   CaseRecord run() {
@@ -61,7 +54,7 @@ class CasePlayer {
   void measure() {
     if (case_.when != workloads::Restore::never) restore();
     warm_up();
-    machine::DeviceSampler sampler{gpu_, {}};
+    machine::DeviceSampler sampler{what_.gpu, {}};
     begin_ = comm::now();  // plays before this do not use up the budget
     do {
       play();
@@ -88,12 +81,12 @@ class CasePlayer {
   double play_once(executor::Trace trace, std::uint64_t times) {
     if (case_.when == workloads::Restore::every_play) restore();
     is_late_ = false;
-    active_.barrier();
+    what_.active.barrier();
     try {
       const executor::PlayTime time = session_.play({.section = case_.section,
                                                      .trace = trace,
                                                      .times = static_cast<std::uint32_t>(times),
-                                                     .timeout = limits_.timeout,
+                                                     .timeout = what_.limits.timeout,
                                                      .launches = launches_of(trace)});
       is_late_ = time.is_late;
       return units::to_seconds(time.end - time.begin).value();
@@ -106,10 +99,10 @@ class CasePlayer {
   /// Collective: returns the seconds of the slowest rank. All ranks also learn how long the case
   /// has taken. Throws GivenUp on all ranks if one of them has timed out.
   double agree(double mine) {
-    std::array<double, 4> values{share_ == measure::Share::replica ? 0 : mine,
+    std::array<double, 4> values{what_.share == measure::Share::replica ? 0 : mine,
                                  units::to_seconds(comm::now() - begin_).value(),
                                  has_timed_out_ ? 1.0 : 0.0, is_late_ ? 1.0 : 0.0};
-    active_.all_max(values);
+    what_.active.all_max(values);
     if (values[2] > 0) throw GivenUp{};
     elapsed_ = values[1];
     is_late_ = values[3] > 0;
@@ -140,7 +133,7 @@ class CasePlayer {
     // unless the first took more than four budgets.
     if (pass_ < longest_wait * budget_) pass_ = timed_play(1).slowest;
     pass_ = std::max(pass_, 1e-9);
-    record_.times = passes_of_play(case_, units::Seconds{pass_}, limits_);
+    record_.times = passes_of_play(case_, units::Seconds{pass_}, what_.limits);
     if (record_.times > 1) timed_play(record_.times);
     record_.late_plays = 0;  // late plays of warm-up do not count
   }
@@ -160,8 +153,9 @@ class CasePlayer {
       const double quickest = *std::ranges::min_element(slowest_);
       return elapsed_ + quickest >= std::max(longest_wait * budget_, cheap);
     }
-    const std::optional<double> width = effort_.half_width(slowest_, statistics::plain_confidence);
-    return is_late || (width && *width <= effort_.precision);
+    const std::optional<double> width =
+        what_.effort.half_width(slowest_, statistics::plain_confidence);
+    return is_late || (width && *width <= what_.effort.precision);
   }
 
   /// Returns the seconds from the first start to the last end of some spans.
@@ -173,62 +167,49 @@ class CasePlayer {
 
   /// Stores the time of each stream in the last traced pass.
   void note_streams() {
-    std::vector<std::vector<timeline::Span>> of_stream;
-    const auto spans = session_.spans();
-    for (const timeline::Span& span : spans) {
-      const std::size_t stream = section_.ops[span.op].stream;
-      if (of_stream.size() <= stream) of_stream.resize(stream + 1);
-      of_stream[stream].push_back(span);
+    std::map<std::uint32_t, std::vector<timeline::Span>> of_stream;
+    for (const timeline::Span& span : session_.spans()) {
+      of_stream[what_.section.ops[span.op].stream].push_back(span);
     }
-    if (record_.stream_times.size() < of_stream.size()) {
-      record_.stream_times.resize(of_stream.size());
-    }
-    for (std::size_t stream = 0; stream < of_stream.size(); ++stream) {
-      if (!of_stream[stream].empty()) {
-        record_.stream_times[stream].push_back(duration(of_stream[stream]));
-      }
+    for (const auto& [stream, spans] : of_stream) {
+      record_.stream_times.push_back({.stream = stream, .seconds = duration(spans)});
     }
   }
 
   /// True if enough passes are traced: as many as timed plays if streams have rows of their own,
   /// else enough calls for a high percentile of call times.
   [[nodiscard]] bool traced_enough(std::size_t passes, std::size_t calls) const {
-    return streams_ == Streams::apart ? passes >= record_.plays.size() : calls >= calls_traced;
+    return is_apart() ? passes >= record_.plays.size() : calls >= calls_traced;
   }
+  [[nodiscard]] bool is_apart() const { return what_.streams == Streams::apart; }
 
   /// Traces passes, and stores the time of each call: from the first start to the last end of its
   /// ops.
   void trace() {
-    const double limit = elapsed_ + (streams_ == Streams::apart ? 1 : most_traced) * budget_;
+    const double limit = elapsed_ + (is_apart() ? 1 : most_traced) * budget_;
     std::size_t calls = 0, passes = 0;
     while (!traced_enough(passes, calls) &&
-           (elapsed_ + pass_ < limit || (streams_ == Streams::apart && passes == 0))) {
+           (elapsed_ + pass_ < limit || (is_apart() && passes == 0))) {
       play_once(executor::Trace::on, 1);
       ++passes;
-      if (streams_ == Streams::apart && !has_timed_out_) note_streams();
+      if (is_apart() && !has_timed_out_) note_streams();
       std::vector<double> times(case_.calls, 0.0);
       const auto spans = has_timed_out_ ? std::span<const timeline::Span>{} : session_.spans();
       const std::size_t ops = spans.size() / case_.calls;
-      for (std::size_t i = 0; i < case_.calls && ops > 0 && share_ == measure::Share::in_point;
-           ++i) {
+      const bool counts = ops > 0 && what_.share == measure::Share::in_point;
+      for (std::size_t i = 0; i < case_.calls && counts; ++i) {
         times[i] = duration(spans.subspan(i * ops, ops));
       }
-      active_.all_max(times);
+      what_.active.all_max(times);
       record_.call_times.insert(record_.call_times.end(), times.begin(), times.end());
       calls += times.size();
       static_cast<void>(agree(0));
     }
   }
 
+  const CasePlay& what_;
   executor::Session& session_;
   const workloads::Case& case_;
-  const program::Program& section_;
-  Streams streams_;
-  std::vector<machine::Source> gpu_;
-  const comm::Communicator& active_;
-  measure::Share share_;
-  const plan::Effort& effort_;
-  CaseLimits limits_;
   double budget_;
   units::Nanoseconds begin_;
   double elapsed_ = 0;
@@ -275,10 +256,7 @@ std::uint64_t passes_of_play(const workloads::Case& one, units::Seconds pass,
   return static_cast<std::uint64_t>(passes);
 }
 
-CaseRecord play_case(const CasePlay& what, const comm::Communicator& active, measure::Share share,
-                     const plan::Effort& effort, const CaseLimits& limits) {
-  return CasePlayer{what, active, share, effort, limits}.run();
-}
+CaseRecord play_case(const CasePlay& what) { return CasePlayer{what}.run(); }
 
 const std::vector<std::byte>& Expectations::table(const workloads::Expectation& expected) {
   const program::DType type = buffers_.at(expected.slice.buffer).dtype;

@@ -35,6 +35,14 @@ enum class CaseEnd : std::uint8_t {
   peer_timed_out  ///< another rank waited in vain
 };
 
+/// The time of one stream in one traced pass: from its first start to its last end.
+struct StreamTime {
+  std::uint32_t stream = 0;
+  double seconds = 0;
+
+  bool operator==(const StreamTime&) const = default;
+};
+
 /// One rank's record of a case.
 struct CaseRecord {
   CaseEnd end = CaseEnd::complete;  ///< unless complete, the other members have no meaning
@@ -45,9 +53,8 @@ struct CaseRecord {
   /// number of late plays that are kept in `plays` because too many had already been repeated.
   std::uint64_t repeated_plays = 0, late_plays = 0;
   std::vector<double> call_times{};  ///< seconds of each call in traced passes, on the slowest rank
-  /// Seconds on this rank, by stream and traced pass: from the stream's first start to its last
-  /// end.
-  std::vector<std::vector<double>> stream_times{};
+  /// The time of each stream in each traced pass on this rank.
+  std::vector<StreamTime> stream_times{};
   std::optional<units::Seconds> estimate{};   ///< time of one pass, from the executor's library
   std::string arithmetic{};                   ///< arithmetic in which this library multiplies
   std::vector<machine::SampledSeries> gpu{};  ///< of this rank's GPU, during the plays
@@ -69,17 +76,19 @@ struct CasePlay {
   const program::Program& section;  ///< the section that is timed
   Streams streams = Streams::joined;
   std::vector<machine::Source> gpu{};  ///< sampled during the timed plays
+  const comm::Communicator& active;
+  measure::Share share = measure::Share::in_point;
+  const plan::Effort& effort;
+  CaseLimits limits{};
 };
 
-/// Collective over `active`: plays a case and returns this rank's record of it. Each play starts
+/// Collective over CasePlay::active: plays a case and returns this rank's record. Each play starts
 /// from a barrier. All ranks make the same number of plays: at least six, unless six would take
 /// several times the budget. More plays follow until the interval of the slowest rank's times is as
 /// narrow as `effort` asks, or the budget is used up. A few traced passes then give the times of
 /// single calls. If a rank times out, the case ends on all ranks, and the session must be
 /// abandoned.
-[[nodiscard]] CaseRecord play_case(const CasePlay& what, const comm::Communicator& active,
-                                   measure::Share share, const plan::Effort& effort,
-                                   const CaseLimits& limits);
+[[nodiscard]] CaseRecord play_case(const CasePlay& what);
 
 /// The result of comparing memory with expected values on this rank.
 struct Comparison {

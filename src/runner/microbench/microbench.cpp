@@ -167,9 +167,13 @@ class BenchRun {
                    .one = one,
                    .section = bench_.set.of(ranks_.sub_world.rank()).section(one.section),
                    .streams = is_apart ? Streams::apart : Streams::joined,
-                   .gpu = gpu_.sources()},
-                  ranks_.active, ranks_.share, context_.effort,
-                  {.budget = budget(index), .timeout = timeout_, .bounds = request_.bounds});
+                   .gpu = gpu_.sources(),
+                   .active = ranks_.active,
+                   .share = ranks_.share,
+                   .effort = context_.effort,
+                   .limits = {.budget = budget(index),
+                              .timeout = timeout_,
+                              .bounds = request_.bounds}});
     if (record.end != CaseEnd::complete) return record.end;
     if (one.wants_estimate) record.estimate = session_->estimate(one.section);
     record.arithmetic = session_->arithmetic(one.section);
@@ -183,7 +187,7 @@ class BenchRun {
 
   /// Compares the results of a case, and returns the number of wrong elements on this rank; absent
   /// if this rank has nothing to compare.
-  std::optional<std::uint64_t> compared(std::size_t index, Expectations& expectations) {
+  std::optional<std::int64_t> compared(std::size_t index, Expectations& expectations) {
     const Case& one = bench_.cases[index];
     const std::vector<workloads::Expectation> expected =
         hooks_.expect == nullptr ? std::vector<workloads::Expectation>{}
@@ -192,10 +196,10 @@ class BenchRun {
         one.check ? std::span<const program::Gemm>{one.check->products}
                   : std::span<const program::Gemm>{};
     if (expected.empty() && products.empty()) return std::nullopt;
-    std::uint64_t wrong = 0;
+    std::int64_t wrong = 0;
     for (const Comparison& found :
          {expectations.compare(*session_, expected), expectations.compare(*session_, products)}) {
-      wrong += found.wrong;
+      wrong += static_cast<std::int64_t>(found.wrong);
       if (found.wrong == 0 || !first_wrong_.empty()) continue;
       first_wrong_ = fmt::format("{}: {} wrong elements, the first is {}",
                                  title_of(bench_.rows[one.row_begin]), found.wrong, found.first);
@@ -221,10 +225,9 @@ class BenchRun {
   }
 
   std::vector<RankReport> gather(const RankReport& mine) {
-    const std::vector<double> packed = pack(mine);
     std::vector<RankReport> reports;
-    for (const auto& part : ranks_.sub_world.gather(std::as_bytes(std::span{packed}))) {
-      reports.push_back(unpack(part));
+    for (const auto& part : ranks_.sub_world.gather(results::packed(std::vector{mine}).bytes())) {
+      reports.push_back(results::unpacked<RankReport>(part).front());
     }
     return reports;
   }

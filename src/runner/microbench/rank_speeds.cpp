@@ -43,18 +43,21 @@ Sizes sizes_of(const executor::Description& device) {
           .messages = {8 * mib, 256 * mib}};
 }
 
-program::ProgramSet gemm_program(std::uint64_t size, program::DType dtype) {
-  const mesh::Shape alone;
-  workloads::gemm::Shape shape;
-  shape.m = shape.n = shape.k = static_cast<std::uint32_t>(size);
-  shape.a = shape.b = shape.d = dtype;
-  program::Builder builder{alone};
+/// Returns programs that consist of one multiplication, with matrices of its own on each rank.
+program::ProgramSet gemm_program(const workloads::gemm::Shape& shape, const mesh::Shape& mesh) {
+  program::Builder builder{mesh};
   workloads::gemm::Operands operands{builder};
   operands.reserve(shape, 1);
   operands.fill();
   builder.begin(program::Section::step);
   builder.emit(builder.stream("compute"), operands.multiplication(shape, 0));
-  return workloads::alike(alone, builder.finish());
+  return workloads::alike(mesh, builder.finish());
+}
+
+program::ProgramSet square_gemm(std::uint64_t size, program::DType dtype) {
+  const auto extent = static_cast<std::uint32_t>(size);
+  return gemm_program({.m = extent, .n = extent, .k = extent, .a = dtype, .b = dtype, .d = dtype},
+                      {});
 }
 
 /// Returns the programs of two ranks that send to each other at once.
@@ -84,54 +87,43 @@ program::ProgramSet exchange_program(std::uint64_t bytes) {
   return workloads::alike(pair, builder.finish());
 }
 
-double seconds_of(executor::PlayTime time) {
-  return units::to_seconds(time.end - time.begin).value();
-}
+/// The session of one rank in a phase of the sniff test; null if the rank sits out.
+using PhaseSession = std::unique_ptr<executor::Session>;
 
-/// Plays the program of one rank in a phase of the sniff test. If a partner does not answer, the
-/// session ends.
-class PhasePlayer {
- public:
-  /// `session` is null if this rank sits out.
-  explicit PhasePlayer(std::unique_ptr<executor::Session> session) : session_(std::move(session)) {}
-
-  /// Returns the seconds of a play; nullopt if this rank sits out or a partner does not answer.
-  std::optional<double> play(program::Section section, std::uint32_t times) {
-    if (!session_) return std::nullopt;
-    try {
-      return seconds_of(
-          session_->play({.section = section, .times = times, .timeout = answer_time}));
-    } catch (const executor::TimedOut&) {
-      session_->abandon();
-      session_.reset();
-      return std::nullopt;
-    }
+/// Returns the seconds of a play; nullopt if this rank sits out or a partner does not answer, which
+/// ends the session.
+std::optional<double> play(PhaseSession& session, program::Section section, std::uint32_t times) {
+  if (!session) return std::nullopt;
+  try {
+    const auto time = session->play({.section = section, .times = times, .timeout = answer_time});
+    return units::to_seconds(time.end - time.begin).value();
+  } catch (const executor::TimedOut&) {
+    session->abandon();
+    session.reset();
+    return std::nullopt;
   }
-
- private:
-  std::unique_ptr<executor::Session> session_;
-};
+}
 
 /// Returns the seconds of a warm pass. It follows setup and a first pass, in which ranks connect
 /// and pages are mapped.
-std::optional<double> first_pass(PhasePlayer& player) {
-  static_cast<void>(player.play(program::Section::setup, 1));
-  static_cast<void>(player.play(program::Section::step, 1));
-  return player.play(program::Section::step, 1);
+std::optional<double> first_pass(PhaseSession& session) {
+  static_cast<void>(play(session, program::Section::setup, 1));
+  static_cast<void>(play(session, program::Section::step, 1));
+  return play(session, program::Section::step, 1);
 }
 
 /// Returns the seconds of a pass, from the fastest of some plays; nullopt without an answer.
 /// `slowest` must be the same on every rank, since it determines how many passes a play has.
-std::optional<double> least_pass(PhasePlayer& player, double slowest) {
+std::optional<double> least_pass(PhaseSession& session, double slowest) {
   const auto passes = static_cast<std::uint32_t>(
       std::clamp(stretch.value() / std::max(slowest, 1e-9), 1.0, double{most_passes}));
-  std::optional<double> least = player.play(program::Section::step, passes);
-  for (int i = 1; i < sniff_plays && least; ++i) {
-    const std::optional<double> next = player.play(program::Section::step, passes);
-    least = next ? std::optional{std::min(*least, *next)} : std::nullopt;
+  double least = HUGE_VAL;
+  for (int i = 0; i < sniff_plays; ++i) {
+    const std::optional<double> next = play(session, program::Section::step, passes);
+    if (!next) return std::nullopt;
+    least = std::min(least, *next);
   }
-  if (!least) return std::nullopt;
-  return *least / passes;
+  return least / passes;
 }
 
 /// Plays programs of increasing size. All its calls are collective over the world.
@@ -148,16 +140,16 @@ class Sniffer {
   std::optional<double> rate(const std::vector<std::uint64_t>& sizes, const ProgramOf& program_of,
                              const WorkOf& work_of, const comm::Communicator& ranks) {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      PhasePlayer player{prepared(program_of(sizes[i]), ranks)};
+      PhaseSession session = prepared(program_of(sizes[i]), ranks);
       if (problem_) return std::nullopt;
       // Every rank of the world takes part in choosing the next size, even if its partner does not
       // answer, so that no other rank waits for it in vain.
-      const std::optional<double> first = first_pass(player);
+      const std::optional<double> first = first_pass(session);
       const double slowest = world_.all_max(first.value_or(ranks ? answer_time.value() : 0));
       const bool has_next = i + 1 < sizes.size();
       const double growth = has_next ? work_of(sizes[i + 1]) / work_of(sizes[i]) : 1;
       if (has_next && slowest * growth < stretch.value()) continue;
-      const std::optional<double> time = least_pass(player, slowest);
+      const std::optional<double> time = least_pass(session, slowest);
       return time ? std::optional{work_of(sizes[i]) / *time} : std::nullopt;
     }
     return std::nullopt;
@@ -167,9 +159,8 @@ class Sniffer {
   [[nodiscard]] const std::optional<std::string>& problem() const { return problem_; }
 
  private:
-  std::unique_ptr<executor::Session> prepared(const program::ProgramSet& set,
-                                              const comm::Communicator& ranks) {
-    std::unique_ptr<executor::Session> session;
+  PhaseSession prepared(const program::ProgramSet& set, const comm::Communicator& ranks) {
+    PhaseSession session;
     const std::string problem = comm::problem_in([&] {
       if (ranks) session = executor_.prepare(set, ranks);
     });
@@ -184,48 +175,6 @@ class Sniffer {
 
 constexpr double measuring_time = 0.3;  // seconds that all plays take together, roughly
 constexpr int fewest_timed = 5, most_timed = 50;
-
-double flop_of(const program::Gemm& gemm) { return 2.0 * gemm.m * gemm.n * gemm.k * gemm.batch; }
-
-/// Returns `batch` dense matrices in a new buffer, filled with values up to 1.
-program::Matrix filled(program::Builder& builder, program::DType type, std::uint32_t rows,
-                       std::uint32_t columns, std::uint32_t batch) {
-  const std::uint64_t each = std::uint64_t{rows} * columns, count = each * batch;
-  const program::BufferId buffer = builder.allocate({.dtype = type, .count = count});
-  constexpr int largest_is_one = -7;
-  builder.emit(
-      0, program::Fill{.dst = builder.whole(buffer),
-                       .shard = {.extents = {1, 1, count}, .local = {0, 0, 1}, .global = {0, 0, 1}},
-                       .key = buffer + 1,
-                       .exponent = largest_is_one});
-  return {.slice = builder.whole(buffer), .row_stride = columns, .batch_stride = each};
-}
-
-/// Returns a program that consists of the multiplication `gemm` alone, with matrices of its own.
-program::RankProgram lone_product(const program::Gemm& gemm, const program::RankProgram& of,
-                                  const mesh::Shape& mesh) {
-  program::Builder builder{mesh};
-  const auto type = [&](const program::Matrix& matrix) {
-    return of.buffers[matrix.slice.buffer].dtype;
-  };
-  const bool a_flips = gemm.transpose_a == program::Transpose::yes;
-  const bool b_flips = gemm.transpose_b == program::Transpose::yes;
-  builder.at({.phase = program::Phase::setup});
-  program::Gemm copy = gemm;
-  copy.alpha = 1;
-  copy.beta = 0;
-  copy.descale_a = copy.descale_b = program::no_buffer;
-  copy.c = {};
-  copy.a = filled(builder, type(gemm.a), a_flips ? gemm.k : gemm.m, a_flips ? gemm.m : gemm.k,
-                  gemm.batch);
-  copy.b = filled(builder, type(gemm.b), b_flips ? gemm.n : gemm.k, b_flips ? gemm.k : gemm.n,
-                  gemm.batch);
-  copy.d = filled(builder, type(gemm.d), gemm.m, gemm.n, gemm.batch);
-  builder.begin(program::Section::step);
-  builder.at({.phase = program::Phase::forward});
-  builder.emit(0, copy);
-  return builder.finish();
-}
 
 /// Gathers a number of each rank on all ranks, bit for bit.
 std::vector<double> all_gather(const comm::Communicator& point, double mine) {
@@ -285,7 +234,7 @@ Sniffed sniff(executor::Executor& executor, const comm::Communicator& world,
   Sniffer sniffer{executor, world};
   const comm::Communicator alone = world.split(world.rank(), 0);
   result.gemm_rate = sniffer.rate(
-      sizes.gemms, [&](std::uint64_t size) { return gemm_program(size, sizes.dtype); },
+      sizes.gemms, [&](std::uint64_t size) { return square_gemm(size, sizes.dtype); },
       [](std::uint64_t size) { return 2 * std::pow(static_cast<double>(size), 3); }, alone);
   for (const Partners& partners : sniff_phases(node_of_rank)) {
     if (sniffer.problem()) break;
@@ -310,23 +259,17 @@ bool partitions_by_speed(const workloads::Request& request) {
 }
 
 program::ProgramSet largest_multiplication(const program::ProgramSet& set) {
-  const program::Gemm* largest = nullptr;
-  const program::RankProgram* owner = nullptr;
+  std::optional<workloads::gemm::Shape> largest;
   for (const program::RankProgram& program : set.programs) {
     for (const program::Op& op : program.step().ops) {
       const auto* gemm = std::get_if<program::Gemm>(&op.payload);
-      if (gemm == nullptr || (largest != nullptr && flop_of(*gemm) <= flop_of(*largest))) continue;
-      largest = gemm;
-      owner = &program;
+      if (gemm == nullptr) continue;
+      const workloads::gemm::Shape shape = workloads::gemm::shape_of(*gemm, program);
+      if (!largest || shape.flop() > largest->flop()) largest = shape;
     }
   }
-  if (largest == nullptr) throw base::Error("no GEMM was found to measure speeds with");
-  program::ProgramSet result{
-      .mesh = set.mesh,
-      .programs = {},
-      .program_of_rank = std::vector<std::uint32_t>(set.program_of_rank.size(), 0)};
-  result.programs.push_back(lone_product(*largest, *owner, set.mesh));
-  return result;
+  if (!largest) throw base::Error("no GEMM was found to measure speeds with");
+  return gemm_program(*largest, set.mesh);
 }
 
 std::vector<double> measure_speeds(const program::ProgramSet& set, executor::Executor& executor,
@@ -348,8 +291,9 @@ std::vector<double> measure_speeds(const program::ProgramSet& set, executor::Exe
   point.barrier();
   for (int i = 0; i < plays; ++i) times.push_back(play());
   const double median = std::max(units::to_seconds(timeline::median(times)).value(), 1e-9);
-  const auto& gemm = std::get<program::Gemm>(set.programs.front().step().ops.front().payload);
-  return all_gather(point, flop_of(gemm) / median);
+  const program::RankProgram& program = set.programs.front();
+  const auto& gemm = std::get<program::Gemm>(program.step().ops.front().payload);
+  return all_gather(point, workloads::gemm::shape_of(gemm, program).flop() / median);
 }
 
 }  // namespace isoscale::runner::microbench

@@ -5,14 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
-#include <initializer_list>
 #include <iterator>
 #include <map>
 #include <set>
 #include <utility>
 
-#include "base/error.hpp"
 #include "base/text.hpp"
 #include "machine/nvml.hpp"
 #include "mesh/mesh.hpp"
@@ -26,8 +23,6 @@ using results::PointStatus;
 using results::RankFacts;
 using results::RowData;
 
-constexpr double nothing_compared = -1, not_reported = -1;
-
 /// Returns the ranks of a row. A row without a list of ranks has all `all` ranks of the point.
 std::vector<std::size_t> ranks_of(const workloads::RowSpec& spec, std::size_t all) {
   std::vector<std::size_t> ranks{spec.ranks.begin(), spec.ranks.end()};
@@ -36,17 +31,20 @@ std::vector<std::size_t> ranks_of(const workloads::RowSpec& spec, std::size_t al
   return ranks;
 }
 
-const std::vector<double>& times_of(const workloads::RowSpec& spec, const RankReport& report) {
-  static const std::vector<double> none;
+std::vector<double> times_of(const workloads::RowSpec& spec, const RankReport& report) {
   if (!spec.stream) return report.plays;
-  return *spec.stream < report.stream_times.size() ? report.stream_times[*spec.stream] : none;
+  std::vector<double> times;
+  for (const auto& [stream, seconds] : report.stream_times) {
+    if (stream == *spec.stream) times.push_back(seconds);
+  }
+  return times;
 }
 
 /// Stores in a row the clocks and throttle reasons of the GPUs of the row's ranks.
 void note_gpus(std::span<const std::size_t> ranks, std::span<const RankReport> reports,
                RowData& row) {
   std::vector<double> clocks;
-  std::optional<std::uint64_t> reasons;
+  std::optional<std::int64_t> reasons;
   for (const std::size_t rank : ranks) {
     const GpuState& gpu = reports[rank].gpu;
     if (gpu.sm_clock) clocks.push_back(*gpu.sm_clock);
@@ -109,65 +107,25 @@ GpuState gpu_state_of(std::span<const machine::SampledSeries> sampled) {
     if (series.channel.quantity == "sm_clock") state.sm_clock = statistics::median(series.value);
     if (series.channel.quantity != "throttle_reasons") continue;
     for (const double bits : series.value) {
-      state.throttle_reasons = state.throttle_reasons.value_or(0) |
-                               (static_cast<std::uint64_t>(bits) & ~machine::nvml::idle_reason);
+      const auto reasons = static_cast<std::uint64_t>(bits) & ~machine::nvml::idle_reason;
+      state.throttle_reasons =
+          state.throttle_reasons.value_or(0) | static_cast<std::int64_t>(reasons);
     }
   }
   return state;
 }
 
-std::vector<double> pack(const RankReport& report) {
-  const auto& reasons = report.gpu.throttle_reasons;
-  std::vector<double> packed{report.wrong ? static_cast<double>(*report.wrong) : nothing_compared,
-                             report.gpu.sm_clock.value_or(not_reported),
-                             reasons ? static_cast<double>(*reasons) : not_reported};
-  const auto put = [&](const std::vector<double>& values) {
-    packed.push_back(static_cast<double>(values.size()));
-    packed.insert(packed.end(), values.begin(), values.end());
-  };
-  put(report.plays);
-  for (const std::vector<double>& times : report.stream_times) put(times);
-  return packed;
-}
-
-RankReport unpack(std::span<const std::byte> packed) {
-  std::vector<double> values(packed.size() / sizeof(double));
-  constexpr std::size_t head = 3;
-  if (packed.size() < head * sizeof(double)) {
-    throw base::Error("a rank reports nothing of a case");
-  }
-  std::memcpy(values.data(), packed.data(), values.size() * sizeof(double));
-  RankReport report;
-  if (values.front() != nothing_compared) report.wrong = static_cast<std::uint64_t>(values.front());
-  if (values[1] != not_reported) report.gpu.sm_clock = values[1];
-  if (values[2] != not_reported)
-    report.gpu.throttle_reasons = static_cast<std::uint64_t>(values[2]);
-  std::span<const double> rest = std::span<const double>{values}.subspan(head);
-  const auto get = [&] {
-    const auto count = static_cast<std::size_t>(rest.front());
-    const auto part = rest.subspan(1, count);
-    rest = rest.subspan(1 + count);
-    return std::vector<double>{part.begin(), part.end()};
-  };
-  report.plays = get();
-  while (!rest.empty()) report.stream_times.push_back(get());
-  return report;
-}
-
-RowData row_of(const workloads::RowSpec& spec) {
-  return {.text = spec.text, .number = spec.number, .ranks = spec.ranks};
-}
-
 RowData row_of(const workloads::RowSpec& spec, PointStatus status, std::string reason) {
-  RowData row = row_of(spec);
-  row.status = status;
-  row.reason = std::move(reason);
-  return row;
+  return {.text = spec.text,
+          .number = spec.number,
+          .ranks = spec.ranks,
+          .status = status,
+          .reason = std::move(reason)};
 }
 
 RowData row_of(const workloads::RowSpec& spec, const workloads::Case& one, const CaseRecord& record,
                std::span<const RankReport> reports) {
-  RowData row = row_of(spec);
+  RowData row = row_of(spec, PointStatus::ok);
   row.calls = static_cast<std::int64_t>(spec.stream ? one.calls : one.calls * record.times);
   if (!spec.stream) row.call_times = record.call_times;
   row.number["first_call"] = record.first_call;
@@ -181,13 +139,14 @@ RowData row_of(const workloads::RowSpec& spec, const workloads::Case& one, const
   put_count("repeated_plays", record.repeated_plays);
   put_count("late_plays", record.late_plays);
   const std::vector<std::size_t> ranks = ranks_of(spec, reports.size());
+  std::vector<std::vector<double>> of_rank;
   std::size_t plays = SIZE_MAX;
   for (const std::size_t rank : ranks) {
-    plays = std::min(plays, times_of(spec, reports[rank]).size());
+    plays = std::min(plays, of_rank.emplace_back(times_of(spec, reports[rank])).size());
   }
   for (std::size_t play = 0; play < plays; ++play) {
     std::vector<double>& times = row.times.emplace_back();
-    for (const std::size_t rank : ranks) times.push_back(times_of(spec, reports[rank])[play]);
+    for (const std::vector<double>& played : of_rank) times.push_back(played[play]);
   }
   note_gpus(ranks, reports, row);
   note_wrong(spec, reports, row);
@@ -197,7 +156,7 @@ RowData row_of(const workloads::RowSpec& spec, const workloads::Case& one, const
 void note_wrong(const workloads::RowSpec& spec, std::span<const RankReport> reports, RowData& row) {
   for (const std::size_t rank : ranks_of(spec, reports.size())) {
     if (const auto wrong = reports[rank].wrong) {
-      row.wrong = row.wrong.value_or(0) + static_cast<std::int64_t>(*wrong);
+      row.wrong = row.wrong.value_or(0) + *wrong;
     }
   }
   if (row.wrong.value_or(0) == 0) return;

@@ -6,8 +6,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "results/records/packed_rows.hpp"
 #include "results/records/run_data.hpp"
 #include "runner/microbench/benchmark_case.hpp"
 #include "units/quantity.hpp"
@@ -19,8 +21,8 @@ namespace isoscale::runner::microbench {
 
 /// The state of a rank's GPU while a case was timed; absent values are unknown.
 struct GpuState {
-  std::optional<double> sm_clock{};                 ///< Hz, median
-  std::optional<std::uint64_t> throttle_reasons{};  ///< bits of all reasons seen, without idleness
+  std::optional<double> sm_clock{};                ///< Hz, median
+  std::optional<std::int64_t> throttle_reasons{};  ///< bits of all reasons seen, without idleness
 
   bool operator==(const GpuState&) const = default;
 };
@@ -28,21 +30,17 @@ struct GpuState {
 
 /// The results of one case on one rank, which rank 0 gathers.
 struct RankReport {
-  std::optional<std::uint64_t> wrong{};  ///< elements; absent: this rank had nothing to compare
-  std::vector<double> plays{};           ///< seconds
-  std::vector<std::vector<double>> stream_times{};  ///< see CaseRecord
+  std::optional<std::int64_t> wrong{};  ///< elements; absent: this rank had nothing to compare
+  std::vector<double> plays{};          ///< seconds
+  std::vector<StreamTime> stream_times{};
   GpuState gpu{};
 
   bool operator==(const RankReport&) const = default;
 };
-[[nodiscard]] std::vector<double> pack(const RankReport& report);
-[[nodiscard]] RankReport unpack(std::span<const std::byte> packed);
 
-/// Returns the row without times, for a case that is not measured.
-[[nodiscard]] results::RowData row_of(const workloads::RowSpec& spec);
 /// Returns the row without times, with a status and its reason.
 [[nodiscard]] results::RowData row_of(const workloads::RowSpec& spec, results::PointStatus status,
-                                      std::string reason);
+                                      std::string reason = "");
 
 /// Returns the row with the times of its ranks (of one stream if the row is about one) and the
 /// number of wrong elements. `reports` are by rank of the point; `record` holds what all ranks have
@@ -110,3 +108,22 @@ void judge_bandwidth(std::vector<results::RowData>& rows, units::BytesPerSecond 
 [[nodiscard]] std::string reason_of_failed(std::span<const results::RowData> rows);
 
 }  // namespace isoscale::runner::microbench
+
+namespace isoscale::results {
+
+/// The fields of the report that a rank sends.
+template <>
+inline constexpr auto fields_of<runner::microbench::RankReport> = [] {
+  using Report = runner::microbench::RankReport;
+  using Gpu = runner::microbench::GpuState;
+  using Time = runner::microbench::StreamTime;
+  return std::tuple{field("wrong", &Report::wrong, "1", ""),
+                    field("sm_clock", path(&Report::gpu, &Gpu::sm_clock), "Hz", ""),
+                    field("throttle_reasons", path(&Report::gpu, &Gpu::throttle_reasons), "1", ""),
+                    lists("plays_begin", "", each("plays", &Report::plays, itself, "s", "")),
+                    lists("stream_begin", "",
+                          each("stream", &Report::stream_times, &Time::stream, "1", ""),
+                          each("stream_time", &Report::stream_times, &Time::seconds, "s", ""))};
+}();
+
+}  // namespace isoscale::results

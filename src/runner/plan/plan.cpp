@@ -37,9 +37,9 @@ std::vector<Count> counts_of(const settings::RunConfig& config, const Site& site
   std::vector<Count> counts;
   for (const int ranks : config.ranks) {
     if (ranks > site.ranks) {
-      throw base::UsageError(
-          fmt::format("--ranks {}: only {} started; start more (mpirun -np {} ...) or name fewer",
-                      ranks, base::counted(site.ranks, "rank"), ranks));
+      throw base::usage_error(
+          "--ranks {}: only {} started; start more (mpirun -np {} ...) or name fewer", ranks,
+          base::counted(site.ranks, "rank"), ranks);
     }
     // In a suite, a rank count that some workloads cannot use is not a mistake of the user.
     counts.push_back({ranks, config.suite.empty() ? Origin::named : Origin::chosen});
@@ -57,9 +57,9 @@ std::vector<Count> counts_of(const settings::RunConfig& config, const Site& site
 void require_axes(const workloads::Workload& workload, const mesh::Request& mesh) {
   for (const auto& [axis, extent] : mesh) {
     if (extent == 1 || workload.axes.contains(axis)) continue;
-    throw base::UsageError(fmt::format(
+    throw base::usage_error(
         "--mesh {}={}: workload {} has no axis {}; use --workload hybrid, or leave the axis out",
-        mesh::name(axis), extent, workload.name, mesh::name(axis)));
+        mesh::name(axis), extent, workload.name, mesh::name(axis));
   }
 }
 
@@ -70,11 +70,11 @@ void require_precision(program::Precision precision, std::string_view what, cons
   if (std::find(known.begin(), known.end(), precision) != known.end()) return;
   std::vector<std::string_view> names;
   for (const program::Precision one : known) names.push_back(program::name(one));
-  throw base::UsageError(fmt::format("{}: the {} device computes in {} only{}", what, site.device,
-                                     fmt::join(names, ", "),
-                                     site.device == "host" ? "; GPUs do more (--device cuda, also "
-                                                             "to plan with --dry-run without one)"
-                                                           : ""));
+  throw base::usage_error("{}: the {} device computes in {} only{}", what, site.device,
+                          fmt::join(names, ", "),
+                          site.device == "host" ? "; GPUs do more (--device cuda, also "
+                                                  "to plan with --dry-run without one)"
+                                                : "");
 }
 
 /// Throws base::UsageError if an experiment asks for a device or for types that the site does not
@@ -83,8 +83,8 @@ void require_device(const settings::Experiment& experiment, const Site& site) {
   const workloads::Workload& workload = workloads::find_workload(experiment.workload);
   const workloads::BenchHooks& bench = workload.bench;
   if (!bench.only_on.empty() && bench.only_on != site.device) {
-    throw base::UsageError(fmt::format("workload {} is about the {} device; this run is on {}",
-                                       workload.name, bench.only_on, site.device));
+    throw base::usage_error("workload {} is about the {} device; this run is on {}", workload.name,
+                            bench.only_on, site.device);
   }
   require_precision(experiment.base.precision,
                     fmt::format("--dtype {}", program::name(experiment.base.precision)), site);
@@ -179,8 +179,8 @@ PlannedPoint plan_point(const settings::Experiment& experiment, const mesh::Requ
     add_program_needs(point, config, site);
   } catch (const base::UsageError& error) {
     if (count.origin == Origin::named) {
-      throw base::UsageError(fmt::format("{} on {}: {}", experiment.workload,
-                                         base::counted(count.ranks, "rank"), error.what()));
+      throw base::usage_error("{} on {}: {}", experiment.workload,
+                              base::counted(count.ranks, "rank"), error.what());
     }
     point.skip_reason = error.what();
   }

@@ -122,7 +122,7 @@ std::string state_note(const workloads::Workload& workload, const workloads::Req
   }
   if (offloads) {
     note += fmt::format("{}offload={} keeps {} a rank in {} memory", note.empty() ? "" : "; ",
-                        workloads::OptionReader{workload.options, request.options}.text("offload"),
+                        workloads::option_text(workload.options, request.options, "offload"),
                         units::format(offloaded(set.of(rank))), program::name(plan.host));
   }
   return note;
@@ -159,7 +159,7 @@ void require_memory(PlannedPoint& point, const std::vector<units::Bytes>& need_o
     if (site.memory_of == MemoryOf::this_machine) return;
     const bool shared = site.memory_pool == executor::MemoryPool::node;
     const bool has_model = !point.workload->is_bench() && uses_model(point);
-    throw base::UsageError(fmt::format(
+    throw base::usage_error(
         "{} on mesh {} needs {} {}, and {} is free there; use {}, {}",
         has_model ? "model " + point.request.model.name
                   : "workload " + std::string{point.workload->name},
@@ -168,7 +168,7 @@ void require_memory(PlannedPoint& point, const std::vector<units::Bytes>& need_o
                : fmt::format("on the device of a rank on node {}", node),
         units::format(*site.memory_free[n]),
         has_model ? "a smaller model or microbatch" : "smaller sizes",
-        shared ? "or fewer ranks on that node" : "or more ranks"));
+        shared ? "or fewer ranks on that node" : "or more ranks");
   }
 }
 

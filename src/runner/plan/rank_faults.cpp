@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "runner/plan/rank_faults.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/error.hpp"
@@ -44,9 +42,8 @@ void require_ranks(std::span<const settings::Injection> injections, int ranks) {
   for (const settings::Injection& injection : injections) {
     for (const int rank : settings::ranks_of(injection)) {
       if (rank < ranks) continue;
-      throw base::UsageError(
-          fmt::format("--inject {}: rank {} does not exist; the launch has ranks 0 to {}",
-                      injection.text, rank, ranks - 1));
+      throw base::usage_error("--inject {}: rank {} does not exist; the launch has ranks 0 to {}",
+                              injection.text, rank, ranks - 1);
     }
   }
 }

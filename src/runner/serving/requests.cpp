@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "comm/errors.hpp"
 #include "runner/serving/serving.hpp"
+#include "statistics/estimate.hpp"
 #include "units/quantity.hpp"
 #include "units/text.hpp"
 #include "workloads/serve/serve.hpp"
@@ -319,8 +320,7 @@ Pace pace_of(const ReplicaPart& part, std::size_t size) {
   const auto median = [&](std::uint64_t token) {
     std::vector<double> seconds;
     for (std::size_t i = 0; i < plays; ++i) seconds.push_back(play(part, size, token).value());
-    std::ranges::nth_element(seconds, seconds.begin() + plays / 2);
-    return seconds[plays / 2];
+    return *statistics::median(seconds);
   };
   return {.prefill = median(0), .token = part.output > 1 ? median(part.output / 2) : 0};
 }

@@ -47,12 +47,6 @@ struct TrialResult {
   bool is_saturated = false;
 };
 
-/// The part of a point that is the same for all its trials.
-struct Offer {
-  const workloads::Request& request;
-  const Setting& setting;
-};
-
 void put(RowData& row, const std::string& key, std::optional<double> value) {
   if (value) row.number[key] = *value;
 }
@@ -77,12 +71,10 @@ void put_all(RowData& row, std::initializer_list<std::pair<const char*, Number>>
   for (const auto& [key, number] : numbers) row.number[key] = static_cast<double>(number);
 }
 
-void put_setting(RowData& row, const Offer& offer) {
-  const Setting& setting = offer.setting;
-  const workloads::OptionReader options{workloads::serve::option_table(), offer.request.options};
-  row.text["dtype"] = std::string{program::name(offer.request.precision)};
+void put_setting(RowData& row, const workloads::Request& request, const Setting& setting) {
+  row.text["dtype"] = std::string{program::name(request.precision)};
   for (const char* const key : {"arrivals", "dispatch", "lengths"}) {
-    row.text[key] = options.text(key);
+    row.text[key] = option_text(workloads::serve::option_table(), request.options, key);
   }
   put_all<std::uint64_t>(row, {{"prompt", setting.prompt},
                                {"output", setting.output},
@@ -111,10 +103,11 @@ void put_use(RowData& row, const Summary& summary) {
 
 /// Returns the row of a rate: offered and achieved rate, latencies, utilisation and backlog. A
 /// value that is undefined is absent from the row.
-RowData rate_row(const Offer& offer, const TrialResult& trial) {
+RowData rate_row(const workloads::Request& request, const Setting& setting,
+                 const TrialResult& trial) {
   const Summary& summary = trial.summary;
   RowData row = row_of("rate", trial);
-  put_setting(row, offer);
+  put_setting(row, request, setting);
   row.text["saturated"] = trial.is_saturated ? "yes" : "no";
   double tokens = 0;
   for (const Outcome& one : trial.outcomes) tokens += static_cast<double>(one.tokens);
@@ -402,7 +395,7 @@ class ServeRun {
     if (!ranks_.in_point() || ranks_.sub_world.rank() != 0) return;
     const std::size_t kept = kept_trial();
     for (std::size_t i = 0; i < results_.size(); ++i) {
-      RowData row = rate_row({point_.request, setting_}, results_[i]);
+      RowData row = rate_row(point_.request, setting_, results_[i]);
       const bool is_highest = !setting_.rate && i == kept && !results_[i].is_saturated;
       if (is_highest) row.text["highest"] = "yes";
       data_.rows.push_back(std::move(row));

@@ -30,7 +30,7 @@ namespace {
 using StateOfRank = std::map<int, const RankState*>;
 
 /// A call in which some members of a group wait for others that have not made the call.
-struct Meeting {
+struct PendingCall {
   CallNumber call{};
   std::string op{};
   std::set<int> waiting{}, absent{};
@@ -53,8 +53,8 @@ bool has_arrived(const StateOfRank& states, int rank, const Arrival& at) {
 }
 
 /// Returns the calls in which ranks wait for absent members, by group and call.
-std::vector<Meeting> meetings_of(const StateOfRank& states) {
-  std::map<std::pair<std::string, CallNumber>, Meeting> found;
+std::vector<PendingCall> pending_calls(const StateOfRank& states) {
+  std::map<std::pair<std::string, CallNumber>, PendingCall> found;
   for (const auto& [rank, state] : states) {
     for (const AtOp& op : state->at) {
       for (const Arrival& at : op.meets) {
@@ -63,18 +63,18 @@ std::vector<Meeting> meetings_of(const StateOfRank& states) {
           if (!has_arrived(states, member, at)) absent.insert(member);
         }
         if (absent.empty()) continue;
-        Meeting& meeting = found[{at.group.name, at.call}];
-        meeting.call = at.call;
-        meeting.op = op.op;
-        meeting.waiting.insert(rank);
-        meeting.absent = std::move(absent);
+        PendingCall& pending = found[{at.group.name, at.call}];
+        pending.call = at.call;
+        pending.op = op.op;
+        pending.waiting.insert(rank);
+        pending.absent = std::move(absent);
       }
     }
   }
-  std::vector<Meeting> meetings;
-  for (auto& [key, meeting] : found) meetings.push_back(std::move(meeting));
-  std::ranges::stable_sort(meetings, {}, &Meeting::call);
-  return meetings;
+  std::vector<PendingCall> calls;
+  for (auto& [key, pending] : found) calls.push_back(std::move(pending));
+  std::ranges::stable_sort(calls, {}, &PendingCall::call);
+  return calls;
 }
 
 std::string what_of(const RankState& state) {
@@ -117,18 +117,18 @@ Hang find_hang(const std::vector<RankState>& states, int ranks) {
     hang.silent.push_back(rank);
     culprits[rank] = "never answered";
   }
-  const std::vector<Meeting> meetings = meetings_of(known);
+  const std::vector<PendingCall> calls = pending_calls(known);
   std::set<int> waiting;
-  for (const Meeting& meeting : meetings)
-    waiting.insert(meeting.waiting.begin(), meeting.waiting.end());
+  for (const PendingCall& pending : calls)
+    waiting.insert(pending.waiting.begin(), pending.waiting.end());
   for (const auto& [rank, state] : known) {
     if (!state->failure.empty()) culprits[rank] = what_of(*state);
   }
   // A culprit is absent from a call and does not wait in another one. If some ranks do not answer
   // or have failed, only these are culprits: other absent ranks may only be late because of them.
   const bool is_plain = culprits.empty();
-  for (const Meeting& meeting : meetings) {
-    for (const int rank : meeting.absent) {
+  for (const PendingCall& pending : calls) {
+    for (const int rank : pending.absent) {
       const bool is_busy = known.contains(rank) && !waiting.contains(rank);
       if (is_plain && is_busy) culprits[rank] = what_of(*known[rank]);
     }
@@ -143,8 +143,8 @@ Hang find_hang(const std::vector<RankState>& states, int ranks) {
   }
   for (auto& [rank, what] : culprits)
     hang.culprits.push_back({.rank = rank, .what = std::move(what)});
-  if (!meetings.empty()) {
-    const Meeting& first = meetings.front();
+  if (!calls.empty()) {
+    const PendingCall& first = calls.front();
     hang.first_op = fmt::format("{} ({})", first.op, to_text(first.call));
     hang.waiting = list(first.waiting);
     hang.absent = list(first.absent);
@@ -240,22 +240,23 @@ RankPoll::Result RankPoll::lead(std::vector<RankState> states, units::Seconds ti
   result.calm = result.hang.silent.empty() && std::ranges::none_of(states, fails) &&
                 (none_works || std::ranges::any_of(states, moves));
   result.states = std::move(states);
-  const nlohmann::json told{{"sentence", result.sentence}, {"calm", result.calm}};
-  const std::string text = told.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const nlohmann::json findings{{"sentence", result.sentence}, {"calm", result.calm}};
+  const std::string text = findings.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   for (const RankState& state : result.states) {
     if (state.rank != rank_) post(state.rank, finding, text);
   }
   return result;
 }
 
-std::optional<RankPoll::Result> RankPoll::told() {
+std::optional<RankPoll::Result> RankPoll::received_finding() {
   int from = 0;
   const auto message = take(finding, &from);
   if (!message) return std::nullopt;
-  const nlohmann::json told = nlohmann::json::parse(*message, nullptr, false);
-  if (!told.is_object()) return std::nullopt;
-  return Result{
-      .leader = from, .sentence = told.value("sentence", ""), .calm = told.value("calm", false)};
+  const nlohmann::json findings = nlohmann::json::parse(*message, nullptr, false);
+  if (!findings.is_object()) return std::nullopt;
+  return Result{.leader = from,
+                .sentence = findings.value("sentence", ""),
+                .calm = findings.value("calm", false)};
 }
 
 RankPoll::Result RankPoll::poll(const RankState& own, units::Seconds timeout,
@@ -275,7 +276,7 @@ RankPoll::Result RankPoll::poll(const RankState& own, units::Seconds timeout,
     const bool is_lowest = std::ranges::min(states, {}, &RankState::rank).rank == rank_;
     if (may_lead() && is_lowest && (all_there() || waited > answers_within)) {
       result = lead(std::move(states), timeout);
-    } else if (auto found = told()) {
+    } else if (auto found = received_finding()) {
       result = std::move(found);
     } else if (waited > finding_within) {
       result = Result{.states = std::move(states), .sentence = "no rank of the first few answered"};

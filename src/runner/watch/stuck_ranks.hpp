@@ -84,7 +84,7 @@ class RankPoll {
   [[nodiscard]] Result lead(std::vector<RankState> states, units::Seconds timeout);
   void post(int to, int box, const std::string& text);
   [[nodiscard]] std::optional<std::string> take(int box, int* from = nullptr);
-  [[nodiscard]] std::optional<Result> told();
+  [[nodiscard]] std::optional<Result> received_finding();
 
   comm::MessageQueue mail_;
   int rank_, size_;

@@ -210,8 +210,7 @@ void Supervisor::end_by_signal(int signal) {
     // The file exists only after the first point has ended.
     if (!file_.empty() && std::filesystem::exists(file_, unknown)) {
       text += fmt::format(
-          "; the points that were finished are in {}; continue with: isoscale run "
-          "--resume {}",
+          "; the points that were finished are in {}; continue with: isoscale run --resume {}",
           file_.string(), file_.string());
     }
     base::warn_within(text, to_say_so);

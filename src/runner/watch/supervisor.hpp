@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <csignal>
-#include <exception>
 #include <filesystem>
 #include <functional>
 #include <mutex>
