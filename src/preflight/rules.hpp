@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,15 +12,13 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "preflight/check.hpp"
 #include "preflight/job_view.hpp"
 
 /// Checks are rows of tables. A row has a rule that judges facts, its verdict, and its texts.
-/// judge() (rules.cpp) applies a rule to each of its subjects, such as GPUs, and writes the
-/// results.
+/// check_job() (rules.cpp) applies all rules and writes the results.
 namespace isoscale::preflight {
 
 using Results = std::vector<CheckResult>;
@@ -69,6 +66,11 @@ class Findings {
     add(fact ? nothing_wrong : not_known);
     return fact.has_value();
   }
+  /// Sets the texts for the case that nothing is known, unless the rule's row has them.
+  void set_unknown(std::string_view unknown, std::string_view how) {
+    if (otherwise.unknown.empty()) otherwise.unknown = unknown;
+    if (otherwise.how.empty()) otherwise.how = how;
+  }
   /// Returns the findings. If there are none, it returns one result: ok if any fact was known, else
   /// not checked.
   [[nodiscard]] Results results() &&;
@@ -81,48 +83,9 @@ class Findings {
   std::size_t known_ = 0, unknown_ = 0;
 };
 
-// A rule judges one of these subjects at a time, or the job as a whole. Ranks of a node with the
-// same answer give one result.
-using JudgeGpu = Answer (*)(const JobGpu& gpu, const JobFacts& job);
-/// Judges all GPUs of the job in one call.
-using JudgeGpus = void (*)(Findings& findings, std::span<const JobGpu> gpus, const JobFacts& job);
-using JudgeNode = Answer (*)(const CheckedNode& node, const JobFacts& job);
-using JudgeNodeRanks = Answer (*)(const NodeRanks& node, const JobFacts& job);
-using JudgeRank = Answer (*)(const CheckedRank& rank, const NodeRanks& node, const JobFacts& job);
-using JudgeJob = void (*)(Findings& findings, const JobFacts& job);
-
-/// Checks one fact that is either true or false.
-template <class Subject>
-struct Flag {
-  std::optional<bool> Subject::*fact = nullptr;
-  bool bad = true;
-  std::string_view wrong{};  ///< the clause if the fact has the value `bad`
-};
-/// Compares one fact, as text, among all nodes, or among the GPUs of each model.
-template <class Subject>
-struct Compare {
-  std::string_view quantity{};  ///< "driver"
-  std::optional<std::string> (*text)(const Subject& subject) = nullptr;
-};
-/// Compares versions of software among all ranks. The first one is shown if all are alike.
-struct Versions {
-  struct Version {
-    std::string_view software{}, key{};  ///< "CUDA runtime", "cuda_runtime"
-  };
-  std::array<Version, 3> all{};  ///< rows without a key are not used
-};
-
-/// An environment variable that usually hurts performance if it has certain values.
-struct BadSetting {
-  std::string_view variable{};
-  bool (*hurts)(std::string_view value, const NodeRanks& node, const CheckedRank& rank) = nullptr;
-  std::string_view cost{}, fix{};  ///< "" = the rule's
-};
-using BadSettings = std::span<const BadSetting>;
-
-using Judge = std::variant<JudgeGpu, JudgeGpus, JudgeNode, JudgeNodeRanks, JudgeRank, JudgeJob,
-                           Flag<GpuFacts>, Flag<CheckedNode>, Compare<GpuFacts>,
-                           Compare<CheckedNode>, Versions, BadSettings>;
+/// Judges the facts of a job. Rules that judge one subject at a time are made by the templates
+/// below.
+using Judge = void (*)(Findings& findings, const JobFacts& job);
 
 /// The device on which a rule can be checked, and the reason why it is not checked on others.
 struct Scope {
@@ -141,24 +104,65 @@ constexpr std::string_view how_on_gpus = "run with --device cuda where NVML answ
 struct Rule {
   std::string_view name{};
   std::string_view about{};  ///< one clause for people: what it checks
-  Judge judge{};
+  Judge judge = nullptr;
   Verdict verdict = Verdict::warning;  ///< if something is wrong
   std::string_view cost{}, fix{};      ///< as in CheckResult
-  // These texts are those of Otherwise. judge() sets an empty `unknown` or `how` of rules that
-  // judge GPUs or single ranks, or that compare nodes; an empty text of other rules stays empty.
+  // These texts are those of Otherwise. An empty `unknown` or `how` of rules that judge GPUs or
+  // single ranks, or that compare nodes, is set by the rule; that of others stays empty.
   std::string_view fine{}, unknown{}, how{};
   Scope scope{};
 };
-
-/// Applies a rule to the facts of a job.
-[[nodiscard]] Results judge(const Rule& rule, const JobFacts& job);
 
 /// Judges every rank, and adds one finding for all ranks of a node that have the same answer. The
 /// `device` of the finding names these ranks: "every rank" if they are all ranks of the node.
 void judge_ranks(Findings& findings, const JobFacts& job,
                  const std::function<Answer(const CheckedRank&, const NodeRanks&)>& judge_one);
+
+/// Each of these rules calls `judge`, which takes the subject and the job, for every subject.
+template <auto judge>
+void each_gpu(Findings& findings, const JobFacts& job) {
+  findings.set_unknown(no_gpus(job), how_on_gpus);
+  for (const JobGpu& gpu : job_gpus(job)) findings.add(gpu.place(), judge(gpu));
+}
+template <auto judge>
+void each_node(Findings& findings, const JobFacts& job) {
+  for (const CheckedNode& node : job.nodes) findings.add({.host = node.host}, judge(node));
+}
+template <auto judge>
+void each_node_of_ranks(Findings& findings, const JobFacts& job) {
+  for (const NodeRanks& node : nodes_of_ranks(job)) {
+    findings.add({.host = node.host()}, judge(node, job));
+  }
+}
+template <auto judge>
+void each_rank(Findings& findings, const JobFacts& job) {
+  findings.set_unknown("no rank is known", "");
+  judge_ranks(findings, job, [&](const CheckedRank& rank, const NodeRanks& node) {
+    return judge(rank, node, job);
+  });
+}
+/// Calls `judge` once with all GPUs of the job.
+template <auto judge>
+void all_gpus(Findings& findings, const JobFacts& job) {
+  findings.set_unknown(no_gpus(job), how_on_gpus);
+  judge(findings, job_gpus(job), job);
+}
+
+/// Returns the answer about a fact that is either true or false; `bad` is the wrong value.
+[[nodiscard]] inline Answer flag(const std::optional<bool>& fact, bool bad,
+                                 std::string_view wrong) {
+  return fact ? Answer{.wrong = std::string{*fact == bad ? wrong : ""}} : not_known;
+}
+
+/// An environment variable that usually hurts performance if it has certain values.
+struct BadSetting {
+  std::string_view variable{};
+  bool (*hurts)(std::string_view value, const NodeRanks& node, const CheckedRank& rank) = nullptr;
+  std::string_view cost{}, fix{};  ///< "" = the rule's
+};
 /// Adds a finding for each variable whose value hurts performance, once for each node and value.
-void find_bad_settings(Findings& findings, const JobFacts& job, BadSettings settings);
+void find_bad_settings(Findings& findings, const JobFacts& job,
+                       std::span<const BadSetting> settings);
 
 /// A value that should equal the others of its kind.
 struct Observed {
@@ -174,7 +178,9 @@ std::string find_differences(Findings& findings, std::span<const Observed> obser
 /// Compares a fact, as text, among the GPUs of each model. Sets the text `fine` of the findings
 /// unless it is already set. Returns the first known text, "" if there is none.
 std::string compare_gpus(Findings& findings, std::span<const JobGpu> gpus,
-                         const Compare<GpuFacts>& compare, const Answer& difference = {});
+                         std::string_view quantity,
+                         std::optional<std::string> (*text)(const GpuFacts& gpu),
+                         const Answer& difference = {});
 
 // The rules by subject, each from the file rules_SUBJECT.cpp.
 [[nodiscard]] std::span<const Rule> launch_rules();
@@ -184,6 +190,5 @@ std::string compare_gpus(Findings& findings, std::span<const JobGpu> gpus,
 [[nodiscard]] std::span<const Rule> adapter_rules();
 [[nodiscard]] std::span<const Rule> node_rules();
 [[nodiscard]] std::span<const Rule> environment_rules();
-[[nodiscard]] std::span<const Rule> sniff_rules();
 
 }  // namespace isoscale::preflight

@@ -309,7 +309,7 @@ void judge_errors(Findings& findings, const JobFacts& job) {
 
 /// Warns of nodes that have neither nvidia_peermem nor dma-buf (which needs both kernel and
 /// driver). NCCL needs one of them for GPUDirect RDMA.
-Answer judge_gpudirect(const CheckedNode& node, const JobFacts&) {
+Answer judge_gpudirect(const CheckedNode& node) {
   if (!has_up_port(node)) return not_concerned;
   if (node.nvidia_peermem == true || node.dmabuf == true) return nothing_wrong;
   if (!node.nvidia_peermem || !node.dmabuf) return not_known;
@@ -328,8 +328,8 @@ constexpr auto adapters_table = std::to_array<Rule>(
       "port",
       "compare slots and device names of the nodes: ibdev2netdev, nvidia-smi topo -m", "", "",
       "mount /sys"},
-     {"gpu-cores", "whether ranks run on the NUMA node of their GPU", judge_gpu_cores, warning,
-      "launches, copies and proxy threads cross the links between NUMA nodes",
+     {"gpu-cores", "whether ranks run on the NUMA node of their GPU", all_gpus<judge_gpu_cores>,
+      warning, "launches, copies and proxy threads cross the links between NUMA nodes",
       "bind ranks beside their GPUs: launch/bind.sh, with srun --gpu-bind=none; nvidia-smi topo -m "
       "shows the places",
       "every rank has CPUs on the NUMA node of its GPU",
@@ -345,7 +345,7 @@ constexpr auto adapters_table = std::to_array<Rule>(
       "packets are sent again, or the link goes away for seconds",
       "clean or replace cable and transceiver; perfquery shows the counters",
       "few losses of links and symbol errors"},
-     {"gpudirect-rdma", "whether adapters can read GPU memory", judge_gpudirect, warning,
+     {"gpudirect-rdma", "whether adapters can read GPU memory", each_node<judge_gpudirect>, warning,
       "adapters cannot read GPU memory: what goes to other nodes passes host memory",
       "modprobe nvidia_peermem, or the open kernel modules of the driver on a kernel from 5.12 on",
       "nvidia_peermem or dma-buf is there on nodes with adapters",

@@ -171,7 +171,7 @@ void judge_visibility(Findings& findings, const JobFacts& job) {
   });
 }
 
-Answer judge_lost_gpu(const CheckedNode& node, const JobFacts&) {
+Answer judge_lost_gpu(const CheckedNode& node) {
   if (!node.gpus_lost) return not_known;
   if (*node.gpus_lost == 0) return nothing_wrong;
   return wrong("{} of it cannot be reached any more", base::counted(*node.gpus_lost, "GPU"));
@@ -208,7 +208,7 @@ constexpr auto launch_table = std::to_array<Rule>(
       "with launch/bind.sh for the cores beside each GPU",
       "every rank may use all GPUs that its node's ranks took",
       "no rank reports which GPUs it may use", how_on_gpus, on_gpus},
-     {"lost-gpu", "GPUs that NVML counts and cannot reach", judge_lost_gpu, warning,
+     {"lost-gpu", "GPUs that NVML counts and cannot reach", each_node<judge_lost_gpu>, warning,
       "the node has fewer GPUs than it was bought with; groups over it change",
       "look for Xid 79 in the kernel's log; drain and restart the node",
       "every GPU that NVML counts answers", "NVML gives no information on it", how_on_gpus,
