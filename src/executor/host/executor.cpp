@@ -18,7 +18,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "executor/executor.hpp"
-#include "executor/host/communicators.hpp"
+#include "executor/host/communication.hpp"
 #include "executor/host/host.hpp"
 #include "executor/host/player.hpp"
 #include "executor/host/prepare.hpp"
