@@ -17,10 +17,9 @@
 #include "executor/cuda/device.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/gemm.hpp"
-#include "executor/cuda/gemm_choice.hpp"
 #include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/kernels/nccl_versions.hpp"
-#include "executor/cuda/nccl_calls.hpp"
+#include "executor/cuda/communicators.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/gemm_choice.hpp"
+#include "executor/cuda/gemm.hpp"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,6 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/memory.hpp"
 

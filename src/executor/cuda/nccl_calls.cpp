@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/nccl_calls.hpp"
+#include "executor/cuda/communicators.hpp"
 
 #include <fmt/format.h>
 
@@ -11,9 +11,7 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/kernels/nccl_versions.hpp"
-#include "executor/executor.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::executor::cuda {

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "comm/errors.hpp"
+#include "comm/communicator.hpp"
 
 namespace isoscale::runner::measure {
 

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/kernels/kernels.hpp"
-#include "executor/cuda/kernels/rows.cuh"
+#include "executor/cuda/kernels/vectors.cuh"
 
 namespace isoscale::executor::cuda {
 namespace {

@@ -1,9 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "executor/cuda/kernels/elements.cuh"
-#include "executor/cuda/kernels/kernels.hpp"
-#include "executor/cuda/kernels/rows.cuh"
+#include "executor/cuda/kernels/vectors.cuh"
 
 namespace isoscale::executor::cuda {
 namespace {
