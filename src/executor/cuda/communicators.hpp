@@ -83,7 +83,7 @@ class NcclGroup {
   [[nodiscard]] std::optional<units::Seconds> end_estimated();
 
  private:
-  enum class State : std::uint8_t { open, ended } state_ = State::open;
+  bool is_open_ = true;
 };
 
 /// A collective that is ready to start. If NCCL has no call for its kind, it is done by a group of

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/error.hpp"
 #include "executor/cuda/memory.hpp"
@@ -13,6 +14,15 @@ namespace isoscale::executor::cuda {
 namespace {
 
 using program::DType;
+
+cudaDataType_t cuda_type(DType type) {
+  static_assert(DType::e5m2 == DType{5});
+  constexpr std::array types{CUDA_R_64F,  CUDA_R_32F,     CUDA_R_16F,
+                             CUDA_R_16BF, CUDA_R_8F_E4M3, CUDA_R_8F_E5M2};
+  const auto index = static_cast<std::size_t>(type);
+  if (index < types.size()) return types[index];
+  throw base::Error(fmt::format("cuBLASLt does not multiply {}", program::name(type)));
+}
 
 bool is_fp8(DType type) { return type == DType::e4m3 || type == DType::e5m2; }
 
@@ -175,25 +185,6 @@ GemmProblem gemm_problem(const Resolver& resolver, const program::Gemm& op) {
   }
   require_types(problem);
   return problem;
-}
-
-cudaDataType_t cuda_type(DType type) {
-  switch (type) {
-    case DType::f64:
-      return CUDA_R_64F;
-    case DType::f32:
-      return CUDA_R_32F;
-    case DType::f16:
-      return CUDA_R_16F;
-    case DType::bf16:
-      return CUDA_R_16BF;
-    case DType::e4m3:
-      return CUDA_R_8F_E4M3;
-    case DType::e5m2:
-      return CUDA_R_8F_E5M2;
-    default:
-      throw base::Error(fmt::format("cuBLASLt does not multiply {}", program::name(type)));
-  }
 }
 
 cublasComputeType_t compute_type(const GemmProblem& problem) {

@@ -62,7 +62,6 @@ struct GemmProblem {
 /// support the GEMM, or if an operand is not in GPU memory.
 [[nodiscard]] GemmProblem gemm_problem(const Resolver& resolver, const program::Gemm& op);
 
-[[nodiscard]] cudaDataType_t cuda_type(program::DType type);
 [[nodiscard]] cublasComputeType_t compute_type(const GemmProblem& problem);
 /// Returns the type of alpha and beta.
 [[nodiscard]] cudaDataType_t scale_type(const GemmProblem& problem);

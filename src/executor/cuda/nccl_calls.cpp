@@ -183,16 +183,16 @@ void NcclCommunicator::abort() noexcept { handle_.reset(); }
 NcclGroup::NcclGroup() { check(ncclGroupStart()); }
 
 NcclGroup::~NcclGroup() {
-  if (state_ == State::open) log_release("a group", ncclGroupEnd());
+  if (is_open_) log_release("a group", ncclGroupEnd());
 }
 
 void NcclGroup::end() {
-  state_ = State::ended;
+  is_open_ = false;
   check(ncclGroupEnd());
 }
 
 std::optional<units::Seconds> NcclGroup::end_estimated() {
-  state_ = State::ended;
+  is_open_ = false;
   double microseconds = -1;
   check(end_group_estimated(microseconds));
   if (microseconds < 0) return std::nullopt;

@@ -229,8 +229,7 @@ cudaError_t start(const Arguments<program::Fill>& call, cudaStream_t stream) {
   const program::FillGrid grid{program::fill_origin(op.key), op.range, op.one_in};
   const double scale = program::power_of_two(op.exponent);
   const OperandAt dst = call[&program::Fill::dst];
-  return outcome(with_any(dst.type, [&](auto type) {
-    using T = typename decltype(type)::type;
+  return outcome(with_any(dst.type, [&]<class T>(Type<T>) {
     const auto with = [&](auto value_of) {
       start_kernel(fill<T, decltype(value_of)>, blocks_for(count), block_threads, stream,
                    reinterpret_cast<T*>(dst.data), shape, value_of);
@@ -252,8 +251,7 @@ cudaError_t start(const Arguments<program::Add>& call, cudaStream_t stream) {
   using Op = program::Add;
   const Extents extents{call.op.rows, call.op.columns};
   if (extents.rows * extents.columns == 0) return cudaSuccess;
-  const auto launch = [&](auto type) {
-    using T = typename decltype(type)::type;
+  const auto launch = [&]<class T>(Type<T>) {
     start_elements(add<T>, extents, stream, in<T>(call[&Op::a]), in<T>(call[&Op::b]),
                    out<T>(call[&Op::dst]), program::constant_as<Compute<T>>(call.op.scale));
     return true;
@@ -293,10 +291,8 @@ cudaError_t start(const Arguments<Update>& call, cudaStream_t stream) {
     start_as<double, double, double>(call, stream);
     return cudaGetLastError();
   }
-  return outcome(with_float(gradient_type, [&](auto gradient) {
-    return with_float(call[&Update::weight].type, [&](auto weight) {
-      using Gradient = typename decltype(gradient)::type;
-      using Weight = typename decltype(weight)::type;
+  return outcome(with_float(gradient_type, [&]<class Gradient>(Type<Gradient>) {
+    return with_float(call[&Update::weight].type, [&]<class Weight>(Type<Weight>) {
       if constexpr (!std::is_same_v<Gradient, double> && !std::is_same_v<Weight, double>) {
         start_as<float, Gradient, Weight>(call, stream);
         return true;
