@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <numeric>
-#include <vector>
 
 #include "base/error.hpp"
 
@@ -70,18 +69,19 @@ void set_counts(const program::Collective& op, CollectiveData& data) {
 
 Resolver::Resolver(const program::RankProgram& program, const mesh::Shape& mesh, int rank,
                    const ArenaPointers& arenas)
-    : program_(program),
+    : buffers_(program.buffers),
+      arena_bytes_(program.arena_bytes),
       mesh_(mesh),
       rank_(rank),
       coordinates_(mesh::coordinates(mesh, rank)),
       arenas_(arenas) {}
 
 const program::Buffer& Resolver::buffer(const program::Slice& slice) const {
-  if (slice.buffer >= program_.buffers.size()) {
+  if (slice.buffer >= buffers_.size()) {
     throw base::Error(fmt::format("a slice names buffer {}, but the program has {} buffers",
-                                  slice.buffer, program_.buffers.size()));
+                                  slice.buffer, buffers_.size()));
   }
-  return program_.buffers[slice.buffer];
+  return buffers_[slice.buffer];
 }
 
 std::byte* Resolver::address(const program::Slice& slice) const {
@@ -94,9 +94,9 @@ std::byte* Resolver::address(const program::Slice& slice) const {
   const auto space = static_cast<std::size_t>(buffer.space);
   const std::uint64_t size = program::element_size(buffer.dtype);
   const std::uint64_t end = buffer.offset + buffer.count * size;
-  if (end > program_.arena_bytes[space]) {
+  if (end > arena_bytes_[space]) {
     throw base::Error(fmt::format("buffer {} ends at byte {} of its arena of {} bytes",
-                                  slice.buffer, end, program_.arena_bytes[space]));
+                                  slice.buffer, end, arena_bytes_[space]));
   }
   return arenas_[space] + buffer.offset + first * size;
 }

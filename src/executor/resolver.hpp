@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "program/op.hpp"
 #include "program/operands.hpp"
@@ -44,7 +45,8 @@ class Resolver {
  private:
   [[nodiscard]] const program::Buffer& buffer(const program::Slice& slice) const;
 
-  const program::RankProgram& program_;
+  std::vector<program::Buffer> buffers_;
+  std::array<std::uint64_t, program::space_count> arena_bytes_;
   mesh::Shape mesh_;
   int rank_;
   mesh::Coordinates coordinates_;

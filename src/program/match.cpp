@@ -9,11 +9,11 @@
 
 namespace isoscale::program {
 
-std::string describe(const OutlineOp& op) {
-  std::string place{name(op.place.phase)};
-  if (op.place.layer >= 0) place += fmt::format(", layer {}", op.place.layer);
-  if (op.place.microbatch >= 0) place += fmt::format(", microbatch {}", op.place.microbatch);
-  return fmt::format("{} ({})", name(op.kind), place);
+std::string describe(OpKind kind, const Place& place) {
+  std::string text = fmt::format("{} ({}", name(kind), name(place.phase));
+  if (place.layer >= 0) text += fmt::format(", layer {}", place.layer);
+  if (place.microbatch >= 0) text += fmt::format(", microbatch {}", place.microbatch);
+  return text + ")";
 }
 
 MatchTable::MatchTable(const OutlineSet& set, Folding folding) : set_(set), folding_(folding) {

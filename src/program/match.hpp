@@ -34,7 +34,10 @@ struct StuckOp {
 };
 
 /// Returns for example "gemm (forward, layer 3, microbatch 1)".
-[[nodiscard]] std::string describe(const OutlineOp& op);
+[[nodiscard]] std::string describe(OpKind kind, const Place& place);
+[[nodiscard]] inline std::string describe(const OutlineOp& op) {
+  return describe(op.kind, op.place);
+}
 
 /// The tables that the matching loop reads, compiled from an outline set. A lane is a stream, or
 /// the one lane for all streams if they are folded. Ranks that share an outline share its tables.

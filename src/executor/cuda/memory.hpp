@@ -75,11 +75,7 @@ class Arenas {
 struct Memory {
   Memory(const program::ProgramSet& set, int rank, Registration registration,
          units::Bytes behind = units::Bytes{0});
-  ~Memory() = default;
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
 
-  program::RankProgram table;  ///< buffers and arena sizes, which `resolver` reads
   Arenas arenas;
   Resolver resolver;
   std::size_t symmetric_end;  ///< end of programs' buffers in its arena; same on all ranks
