@@ -17,8 +17,9 @@ namespace {
 std::span<const Rule> all_rules() {
   static const std::vector<Rule> rules = [] {
     std::vector<Rule> joined;
-    for (const auto& subject : {launch_rules(), likeness_rules(), gpu_rules(), link_rules(),
-                                adapter_rules(), node_rules(), environment_rules()}) {
+    for (const auto& subject :
+         {launch_rules(), likeness_rules(), gpu_rules(), link_rules(), adapter_rules(),
+          node_rules(), environment_rules(), sniff_rules()}) {
       joined.insert(joined.end(), subject.begin(), subject.end());
     }
     return joined;

@@ -190,5 +190,6 @@ std::string compare_gpus(Findings& findings, std::span<const JobGpu> gpus,
 [[nodiscard]] std::span<const Rule> adapter_rules();
 [[nodiscard]] std::span<const Rule> node_rules();
 [[nodiscard]] std::span<const Rule> environment_rules();
+[[nodiscard]] std::span<const Rule> sniff_rules();
 
 }  // namespace isoscale::preflight
