@@ -101,20 +101,6 @@ std::byte* Resolver::address(const program::Slice& slice) const {
   return arenas_[space] + buffer.offset + first * size;
 }
 
-std::byte* Resolver::address(const program::Matrix& matrix, std::uint64_t rows,
-                             std::uint64_t columns, std::uint64_t batch) const {
-  const bool is_empty = rows == 0 || columns == 0 || batch == 0;
-  const std::uint64_t extent =
-      is_empty ? 0 : (batch - 1) * matrix.batch_stride + (rows - 1) * matrix.row_stride + columns;
-  if (extent > matrix.slice.count) {
-    throw base::Error(
-        fmt::format("{} matrices of {} x {} span {} elements, but their slice of "
-                    "buffer {} has {}",
-                    batch, rows, columns, extent, matrix.slice.buffer, matrix.slice.count));
-  }
-  return address(matrix.slice);
-}
-
 std::byte* Resolver::address(const program::Slice& slice, std::size_t bytes) const {
   const std::size_t expected = slice.count * element_size(slice);
   if (bytes == expected) return address(slice);
@@ -149,22 +135,6 @@ StridedCopy merged(StridedCopy copy) {
     copy.rows = 1;
   }
   return copy;
-}
-
-StridedCopy strided_copy(const Resolver& resolver, const program::Copy& op) {
-  if (resolver.dtype(op.src.slice) != resolver.dtype(op.dst.slice)) {
-    throw base::Error("source and destination of a copy differ in type: use a cast");
-  }
-  const std::size_t size = resolver.element_size(op.dst.slice);
-  return merged({.src = resolver.address(op.src, op.rows, op.columns, op.batch),
-                 .dst = resolver.address(op.dst, op.rows, op.columns, op.batch),
-                 .row_bytes = op.columns * size,
-                 .rows = op.rows,
-                 .batch = op.batch,
-                 .src_row = op.src.row_stride * size,
-                 .src_batch = op.src.batch_stride * size,
-                 .dst_row = op.dst.row_stride * size,
-                 .dst_batch = op.dst.batch_stride * size});
 }
 
 CollectiveData resolve(const Resolver& resolver, const program::Collective& op) {

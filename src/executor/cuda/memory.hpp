@@ -104,12 +104,6 @@ inline std::byte* on_device(const Resolver& resolver, const program::Slice& slic
   return resolver.address(slice);
 }
 
-inline std::byte* on_device(const Resolver& resolver, const program::Matrix& matrix,
-                            std::uint64_t rows, std::uint64_t columns, std::string_view role) {
-  require_on_device(resolver, matrix.slice, role);
-  return resolver.address(matrix, rows, columns, 1);
-}
-
 /// The memory of a session that is registered with NCCL: windows on the symmetric arena, for each
 /// communicator whose ops touch it, and on request the device arena, for every communicator.
 /// Registrations must be undone before the communicators are closed and before the memory is freed.
