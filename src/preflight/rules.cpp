@@ -83,15 +83,6 @@ Results judge(const Rule& rule, const JobFacts& job) {
 
 }  // namespace
 
-std::span<const Check> all_checks() {
-  static const std::vector<Check> checks = [] {
-    std::vector<Check> all;
-    for (const Rule& rule : all_rules()) all.push_back({.name = rule.name, .about = rule.about});
-    return all;
-  }();
-  return checks;
-}
-
 std::vector<CheckResult> check_job(const JobFacts& job, const std::vector<std::string>& allowed) {
   require_known(allowed);
   std::vector<CheckResult> all;

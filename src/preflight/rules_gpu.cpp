@@ -193,41 +193,38 @@ void judge_processes(Findings& findings, std::span<const JobGpu> gpus, const Job
 }
 
 constexpr auto gpu_table = std::to_array<Rule>(
-    {{"ecc", "whether data-centre GPUs correct memory errors", each_gpu<judge_ecc>, warning,
+    {{"ecc", each_gpu<judge_ecc>, warning,
       "memory errors go unseen; where memory is GDDR, bandwidth is higher than on machines that "
       "have it on",
       "nvidia-smi -e 1, then reset the GPU", "on, on GPUs that are sold with it"},
-     {"ecc-errors", "uncorrected memory errors", each_gpu<judge_uncorrected>, warning,
+     {"ecc-errors", each_gpu<judge_uncorrected>, warning,
       "programs are killed by them; results since then are in doubt",
       "reset the GPU; take it out of service if they come again",
       "none since the drivers were loaded"},
-     {"row-remap", "memory rows that wait for remapping or cannot be, and retired pages",
-      each_gpu<judge_remap>, warning, "this memory has errors until it is repaired",
+     {"row-remap", each_gpu<judge_remap>, warning, "this memory has errors until it is repaired",
       "take the GPU out of service and return it",
       "no row waits to be remapped, few pages are retired"},
-     {"xid", "errors of GPUs in the kernel's log", all_gpus<judge_xid>, warning, "", "",
+     {"xid", all_gpus<judge_xid>, warning, "", "",
       "none in the kernels' logs but of programs' own mistakes", "",
       "let users read the kernel's log (kernel.dmesg_restrict=0)"},
-     {"mig", "whether GPUs are partitioned (MIG)",
-      each_gpu<[](const JobGpu& one) { return flag(one.gpu->mig, true, "MIG is on"); }>, warning,
-      "ranks have a part of the GPU, and NVLink and peer access are off",
+     {"mig", each_gpu<[](const JobGpu& one) { return flag(one.gpu->mig, true, "MIG is on"); }>,
+      warning, "ranks have a part of the GPU, and NVLink and peer access are off",
       "nvidia-smi -mig 0, or ask for nodes without MIG", "off on all GPUs"},
-     {"compute-mode", "whether ranks may compute on their GPU", each_gpu<judge_compute_mode>, stop,
-      "ranks cannot make a CUDA context on it", "nvidia-smi -c DEFAULT", "lets every rank compute"},
-     {"throttle", "what holds clocks down before there is any load", all_gpus<judge_throttle>,
-      warning, "the GPU computes slower than its like from the start",
+     {"compute-mode", each_gpu<judge_compute_mode>, stop, "ranks cannot make a CUDA context on it",
+      "nvidia-smi -c DEFAULT", "lets every rank compute"},
+     {"throttle", all_gpus<judge_throttle>, warning,
+      "the GPU computes slower than its like from the start",
       "check its power supply and cooling: nvidia-smi -q -d PERFORMANCE",
       "nothing holds clocks down now"},
-     {"persistence", "whether the driver stays loaded between programs",
-      each_gpu<[](const JobGpu& one) {
+     {"persistence", each_gpu<[](const JobGpu& one) {
         return flag(one.gpu->persistence, false, "persistence mode is off");
       }>,
       warning,
       "little: the driver unloads between programs, so that start-up takes longer and settings and "
       "error counts are lost",
       "run nvidia-persistenced", "on, on all GPUs"},
-     {"other-processes", "processes on GPUs that are not of the job", all_gpus<judge_processes>,
-      warning, "they take turns with the rank's kernels, and take memory and links",
+     {"other-processes", all_gpus<judge_processes>, warning,
+      "they take turns with the rank's kernels, and take memory and links",
       "end them, or ask for GPUs that are yours alone (srun --exclusive)",
       "no process but the job's ranks"}});
 

@@ -150,7 +150,7 @@ void judge_node_memory(Findings& findings, const JobFacts& job) {
 }
 
 constexpr auto likeness_table = std::to_array<Rule>(
-    {{"isoscale-version", "isoscale and its commit on all ranks",
+    {{"isoscale-version",
       [](Findings& findings, const JobFacts& job) {
         compare_versions(findings, job, "isoscale", "isoscale");
         compare_versions(findings, job, "isoscale's commit", "git");
@@ -158,20 +158,20 @@ constexpr auto likeness_table = std::to_array<Rule>(
       stop, "ranks play different programs: they hang, or measure what none of both is",
       "start the same program on all nodes, from a shared folder", "",
       "no rank says what it is made of"},
-     {"nccl-version", "NCCL on all ranks",
+     {"nccl-version",
       [](Findings& findings, const JobFacts& job) {
         compare_versions(findings, job, "NCCL", "nccl");
       },
       stop, "versions do not understand each other: they hang or fail while they connect",
       "put the same libnccl.so.2 first in LD_LIBRARY_PATH on all nodes", "",
       "no rank says its NCCL", "run with --device cuda"},
-     {"mpi-version", "the MPI library on all ranks",
+     {"mpi-version",
       [](Findings& findings, const JobFacts& job) {
         compare_versions(findings, job, "MPI library", "mpi");
       },
       warning, "releases may choose other algorithms and transports for the same call",
       "load the same MPI on all nodes", "", "no rank says its MPI library"},
-     {"cuda-version", "CUDA of driver and runtime, and cuBLAS, on all ranks",
+     {"cuda-version",
       [](Findings& findings, const JobFacts& job) {
         compare_versions(findings, job, "CUDA runtime", "cuda_runtime");
         compare_versions(findings, job, "CUDA of the driver", "cuda_driver");
@@ -181,50 +181,45 @@ constexpr auto likeness_table = std::to_array<Rule>(
       "other releases run other kernels: ranks differ in speed for no reason of the hardware",
       "install the same CUDA and driver on all nodes", "", "no rank says its CUDA",
       "run with --device cuda"},
-     {"gpu-driver", "the driver of the GPUs on all nodes", all_gpus<judge_driver>, warning,
+     {"gpu-driver", all_gpus<judge_driver>, warning,
       "drivers differ in clocks, power and NVLink handling",
       "install the same driver on all nodes"},
-     {"debug-build", "whether isoscale was built with optimization", judge_build, warning,
+     {"debug-build", judge_build, warning,
       "what it does between operations takes longer: gaps and small messages look worse",
       "build it with cmake --preset release", "", "no rank says how it was built"},
-     {"gpu-model", "the model of all GPUs", all_gpus<judge_model>, warning,
-      "the slower GPUs set the pace of every step",
+     {"gpu-model", all_gpus<judge_model>, warning, "the slower GPUs set the pace of every step",
       "ask the scheduler for one model: srun --constraint, --gpus=TYPE:N"},
-     {"gpu-memory", "memory of GPUs of one model",
-      all_gpus<[](Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
+     {"gpu-memory", all_gpus<[](Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
         compare_gpus(findings, gpus, "memory",
                      [](const GpuFacts& gpu) { return bytes(gpu.memory); });
       }>,
       warning, "a model that fits elsewhere may not fit here",
       "look for ECC, MIG and reserved memory that differ: nvidia-smi -q -d MEMORY"},
-     {"gpu-clocks", "highest clocks of GPUs of one model", all_gpus<judge_clocks>, warning,
+     {"gpu-clocks", all_gpus<judge_clocks>, warning,
       "this GPU computes at another speed than its like", "lift limits on clocks: nvidia-smi -rgc"},
-     {"application-clock", "the SM clock that GPUs of one model are set to",
-      all_gpus<judge_application_clock>, warning,
+     {"application-clock", all_gpus<judge_application_clock>, warning,
       "this GPU computes at another speed than its like",
       "set all alike: nvidia-smi -ac, or nvidia-smi -rac", "", "",
       "GPUs without application clocks have none to report"},
-     {"power-limit", "power limits of GPUs of one model, and their default",
-      all_gpus<judge_power_limit>, warning,
+     {"power-limit", all_gpus<judge_power_limit>, warning,
       "under load this GPU's clock settles elsewhere than that of its like",
       "set all alike: nvidia-smi -pl"},
-     {"vbios", "firmware of GPUs of one model",
-      all_gpus<[](Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
+     {"vbios", all_gpus<[](Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
         compare_gpus(findings, gpus, "VBIOS", [](const GpuFacts& gpu) { return gpu.vbios; });
       }>,
       warning, "clocks, fans and power management may differ from those of its like",
       "bring all GPUs to one firmware level"},
-     {"cpu-model", "CPU model and cores of all nodes",
+     {"cpu-model",
       [](Findings& findings, const JobFacts& job) {
         compare_nodes(findings, job, "CPU", cpu_text);
       },
       warning, "the slower nodes set the pace of every step",
       "ask the scheduler for one kind of node: srun --constraint"},
-     {"node-memory", "memory of all nodes", judge_node_memory, warning,
+     {"node-memory", judge_node_memory, warning,
       "a missing memory module takes bandwidth along with it",
       "compare dmidecode -t memory with another node", "", "the nodes do not report it",
       "mount /proc"},
-     {"os", "the operating system of all nodes",
+     {"os",
       [](Findings& findings, const JobFacts& job) {
         compare_nodes(findings, job, "system", [](const CheckedNode& node) { return node.os; });
       },

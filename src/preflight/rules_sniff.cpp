@@ -184,12 +184,10 @@ void judge_bandwidth(Findings& findings, const JobFacts& job) {
 }
 
 constexpr auto sniff_table = std::to_array<Rule>(
-    {{"gemm-rate", "each rank's GEMM rate against that of its like", judge_gemm, warning,
-      "every step that all ranks share waits for it",
+    {{"gemm-rate", judge_gemm, warning, "every step that all ranks share waits for it",
       "check its clocks, power, temperature and other processes; leave it out if it stays so",
       "every rank's GEMM is as fast as its like's"},
-     {"neighbour-bandwidth", "bandwidth of pairs of ranks against that of their like",
-      judge_bandwidth, warning, "collectives over this pair go at its pace",
+     {"neighbour-bandwidth", judge_bandwidth, warning, "collectives over this pair go at its pace",
       "check the links between them: ports, cables, NVLinks, PCIe",
       "every pair of neighbours is as fast as its like"}});
 

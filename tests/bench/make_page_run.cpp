@@ -19,6 +19,7 @@
 #include "bench.hpp"
 #include "mesh/request.hpp"
 #include "preflight/check.hpp"
+#include "preflight/job_facts.hpp"
 #include "results/writer/writer.hpp"
 #include "simulated_points.hpp"
 #include "tests/unit/bench_samples.hpp"
@@ -29,9 +30,8 @@ namespace {
 
 results::PreflightData preflight() {
   results::PreflightData made;
-  for (const preflight::Check& check : preflight::all_checks()) {
-    results::CheckResult result{.name = std::string{check.name}, .what = std::string{check.about}};
-    if (check.name == "port-rate") {
+  for (results::CheckResult& result : preflight::check_job({}, {})) {
+    if (result.name == "port-rate") {
       result.verdict = results::Verdict::warning;
       result.host = simulated_points::host_of(1);
       result.device = "mlx5_3 port 1";

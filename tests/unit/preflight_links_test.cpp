@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
-#include "preflight/job_view.hpp"
+#include "preflight/rules.hpp"
 #include "preflight_samples.hpp"
 
 namespace isoscale::preflight {
