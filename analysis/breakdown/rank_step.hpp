@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/breakdown/breakdown.hpp"
-#include "program/match.hpp"
+#include "program/match_table.hpp"
 #include "program/outline.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"

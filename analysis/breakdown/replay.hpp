@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/breakdown/traced_steps.hpp"
-#include "program/match.hpp"
+#include "program/match_table.hpp"
 #include "program/outline.hpp"
 #include "results/records/run_data.hpp"
 #include "simulate/simulate.hpp"

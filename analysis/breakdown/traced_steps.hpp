@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "program/match.hpp"
+#include "program/match_table.hpp"
 #include "program/outline.hpp"
 #include "results/records/run_data.hpp"
 #include "timeline/timeline.hpp"

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <string_view>
 
-#include "program/match.hpp"
-
 namespace isoscale::executor {
 
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
+#include "program/match_table.hpp"
 #include "program/outline.hpp"
 #include "units/quantity.hpp"
 
@@ -18,112 +18,6 @@
 ///   void span(int rank, std::uint32_t op, std::int64_t start, std::int64_t end)
 ///   void step(int rank, int play, std::int64_t begin, std::int64_t end)
 namespace isoscale::program {
-
-/// The streams on which ops are played: the streams of the program, or a single stream for all ops
-/// in program order.
-enum class Folding : std::uint8_t { as_streamed, folded };
-
-enum class Rendezvous : std::uint8_t { none, group, peers };
-
-/// An op that a rank could not complete, for the error message of a deadlock.
-struct StuckOp {
-  int rank = 0;
-  std::uint32_t op = 0;
-  bool posted = false;       ///< true: it waits for partners; false: for other streams of its rank
-  std::vector<int> present;  ///< of a collective: the members that have arrived
-};
-
-/// Returns for example "gemm (forward, layer 3, microbatch 1)".
-[[nodiscard]] std::string describe(OpKind kind, const Place& place);
-[[nodiscard]] inline std::string describe(const OutlineOp& op) {
-  return describe(op.kind, op.place);
-}
-
-/// The tables that the matching loop reads, compiled from an outline set. A lane is a stream, or
-/// the one lane for all streams if they are folded. Ranks that share an outline share its tables.
-class MatchTable {
- public:
-  MatchTable(const OutlineSet& set, Folding folding);
-
-  [[nodiscard]] int ranks() const { return set_.mesh.size(); }
-  [[nodiscard]] std::uint32_t lanes() const { return lanes_; }
-  [[nodiscard]] std::size_t op_count(int rank) const { return set_.of(rank).ops.size(); }
-  [[nodiscard]] std::span<const std::uint32_t> lane_ops(int rank, std::uint32_t lane) const {
-    return compiled(rank).lane_ops[lane];
-  }
-  [[nodiscard]] std::span<const Wait> waits(int rank, std::uint32_t op) const {
-    const Outline& outline = set_.of(rank);
-    return outline.waits_of(outline.ops[op]);
-  }
-  [[nodiscard]] std::span<const OutlineTransfer> transfers(int rank, std::uint32_t op) const {
-    const Outline& outline = set_.of(rank);
-    return outline.transfers_of(outline.ops[op]);
-  }
-  [[nodiscard]] Rendezvous rendezvous(int rank, std::uint32_t op) const {
-    return compiled(rank).rendezvous[op];
-  }
-
-  [[nodiscard]] std::size_t group_count() const { return group_count_; }
-  /// Returns the number of the communicator of a collective; there is one for each (axes, stream)
-  /// and group of ranks.
-  [[nodiscard]] std::size_t group(int rank, std::uint32_t op) const {
-    return group_of_rank_[static_cast<std::size_t>(rank) * channels_.size() +
-                          compiled(rank).channel[op]];
-  }
-  [[nodiscard]] int group_size(int rank, std::uint32_t op) const {
-    return channels_[compiled(rank).channel[op]].group_size;
-  }
-
-  [[nodiscard]] std::size_t mailbox_count() const;
-  /// Returns the number of the mailbox where sender and receiver of a message meet; there is one
-  /// for each receiving rank, axis and offset.
-  [[nodiscard]] std::size_t mailbox(int rank, const OutlineTransfer& transfer) const;
-
-  /// Throws base::Error unless two ranks' ops are the same collective, with the same size (except
-  /// for an uneven one), element type, reduction and root.
-  void require_alike(int rank_a, std::uint32_t op_a, int rank_b, std::uint32_t op_b) const;
-  [[noreturn]] void throw_unlike_message(int rank_a, std::uint32_t op_a, std::uint64_t bytes_a,
-                                         int rank_b, std::uint32_t op_b,
-                                         std::uint64_t bytes_b) const;
-  [[noreturn]] void throw_deadlock(std::span<const StuckOp> stuck) const;
-
- private:
-  struct Compiled {
-    std::vector<std::vector<std::uint32_t>> lane_ops;
-    std::vector<Rendezvous> rendezvous;
-    std::vector<std::uint32_t> channel;  ///< by op; collectives only
-  };
-  struct Channel {
-    mesh::AxisSet axes;
-    StreamId stream = 0;
-    int group_size = 1;
-    std::size_t first_group = 0;
-  };
-  struct Link {
-    mesh::Axis axis = mesh::Axis::pp;
-    std::int32_t offset = 1;  ///< as the receiver sees it
-  };
-
-  [[nodiscard]] const Compiled& compiled(int rank) const {
-    return compiled_[set_.outline_of_rank[static_cast<std::size_t>(rank)]];
-  }
-  [[nodiscard]] const OutlineOp& op_of(int rank, std::uint32_t op) const {
-    return set_.of(rank).ops[op];
-  }
-  std::uint32_t channel_of(const OutlineOp& op);
-  void add_links(const Outline& outline);
-  void compile(const Outline& outline);
-  [[nodiscard]] std::string explain(const StuckOp& stuck) const;
-
-  const OutlineSet& set_;
-  Folding folding_;
-  std::uint32_t lanes_ = 1;
-  std::vector<Compiled> compiled_;
-  std::vector<Channel> channels_;
-  std::vector<Link> links_;
-  std::vector<std::size_t> group_of_rank_;  ///< [rank][channel]
-  std::size_t group_count_ = 0;
-};
 
 template <class Policy>
 class Matcher {

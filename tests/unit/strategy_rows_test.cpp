@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "program/match.hpp"
+#include "program/match_table.hpp"
 #include "simulate/simulate.hpp"
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"

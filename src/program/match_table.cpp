@@ -1,19 +1,21 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "program/match.hpp"
+#include "program/match_table.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "base/error.hpp"
 
 namespace isoscale::program {
 
-std::string describe(OpKind kind, const Place& place) {
-  std::string text = fmt::format("{} ({}", name(kind), name(place.phase));
-  if (place.layer >= 0) text += fmt::format(", layer {}", place.layer);
-  if (place.microbatch >= 0) text += fmt::format(", microbatch {}", place.microbatch);
-  return text + ")";
+std::string describe(const OutlineOp& op) {
+  std::string place{name(op.place.phase)};
+  if (op.place.layer >= 0) place += fmt::format(", layer {}", op.place.layer);
+  if (op.place.microbatch >= 0) place += fmt::format(", microbatch {}", op.place.microbatch);
+  return fmt::format("{} ({})", name(op.kind), place);
 }
 
 MatchTable::MatchTable(const OutlineSet& set, Folding folding) : set_(set), folding_(folding) {
