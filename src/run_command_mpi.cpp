@@ -14,6 +14,7 @@
 #include "analysis/report.hpp"
 #include "base/log.hpp"
 #include "comm/communicator.hpp"
+#include "comm/errors.hpp"
 #include "commands.hpp"
 #include "machine/facts.hpp"
 #include "machine/job_environment.hpp"

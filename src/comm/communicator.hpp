@@ -8,61 +8,20 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <memory>
-#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "base/error.hpp"
 #include "base/handle.hpp"
+#include "comm/environment.hpp"
 #include "mesh/mesh.hpp"
 #include "units/quantity.hpp"
 
-/// Starts and ends MPI in this process, turns its error codes into exceptions, and provides the
-/// clock for all measured times. Wraps the communicators of MPI, over which ranks gather data,
-/// agree and report errors.
+/// Wraps the communicators of MPI, over which ranks gather data and agree.
 namespace isoscale::comm {
-
-class MpiError : public base::Error {
- public:
-  using Error::Error;
-};
-
-/// Throws MpiError with MPI's own message unless `code` is MPI_SUCCESS. It checks the result of
-/// every MPI call.
-void check(int code, std::source_location where = std::source_location::current());
-/// Writes the message that check() would throw to standard error. It is for destructors and other
-/// code whose caller cannot catch an exception.
-void warn_unless_ok(int code,
-                    std::source_location where = std::source_location::current()) noexcept;
-
-/// Calls MPI_Init_thread (with MPI_THREAD_MULTIPLE) when constructed and MPI_Finalize when
-/// destroyed. It is made once, at the start of main, so that it is destroyed last. If an exception
-/// in flight destroys it, it does not finalize MPI, since peers may be in a collective.
-class Environment {
- public:
-  Environment(int* argc, char*** argv);
-  ~Environment();
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
-  /// Returns the thread level that MPI granted; below MPI_THREAD_MULTIPLE the host executor plays
-  /// all streams on one thread.
-  [[nodiscard]] int thread_level() const { return thread_level_; }
-  /// Ends every process of the job. A rank that has failed while its peers wait for it calls this.
-  [[noreturn]] static void abort_job(int exit_code) noexcept;
-  [[nodiscard]] static std::string library_version();  ///< first line, "Open MPI v4.1.4, ..."
-
- private:
-  int thread_level_ = 0;
-};
-
-/// Returns the current time of the steady clock, which is the source of all measured times.
-[[nodiscard]] units::Nanoseconds now();
 
 struct CommunicatorTraits {
   using type = MPI_Comm;
@@ -132,9 +91,9 @@ class Communicator {
   void broadcast(std::span<std::byte> data, int root = 0) const;
   [[nodiscard]] std::string broadcast(std::string text, int root = 0) const;
   [[nodiscard]] std::int64_t broadcast(std::int64_t value, int root = 0) const;
-  [[nodiscard]] double all_max(double value) const { return all_reduce(value, MPI_MAX); }
-  [[nodiscard]] double all_min(double value) const { return all_reduce(value, MPI_MIN); }
-  [[nodiscard]] double all_sum(double value) const { return all_reduce(value, MPI_SUM); }
+  [[nodiscard]] double all_max(double value) const;
+  [[nodiscard]] double all_min(double value) const;
+  [[nodiscard]] double all_sum(double value) const;
   void all_max(std::span<double> values) const;  ///< element by element, in place
   /// Returns the bytes of all ranks on root, indexed by rank; returns an empty vector on other
   /// ranks. A part may exceed 2 GiB, since it is sent in blocks.
@@ -147,7 +106,6 @@ class Communicator {
 
  private:
   explicit Communicator(MPI_Comm owned, std::shared_ptr<CallCount> calls = nullptr);
-  [[nodiscard]] double all_reduce(double value, MPI_Op operation) const;
 
   base::Handle<CommunicatorTraits> handle_;
   std::shared_ptr<CallCount> calls_;  ///< null: calls are not counted
@@ -168,44 +126,5 @@ struct Vote {
 /// Collective: returns the number of each rank's node. Nodes are numbered from 0 in the order in
 /// which they first appear by rank; the result is the same on all ranks.
 [[nodiscard]] std::vector<int> node_of_rank(const Communicator& communicator);
-
-/// Returns a sentence that describes an error. For std::bad_alloc, which has no details, the
-/// sentence says how much memory this process holds and how much is free.
-[[nodiscard]] std::string problem_of(const std::exception& error);
-
-/// Calls `work` and returns a description of the exception that it throws; "" if it throws none.
-template <class Work>
-[[nodiscard]] std::string problem_in(const Work& work) {
-  try {
-    work();
-  } catch (const std::exception& error) {
-    return problem_of(error);
-  }
-  return "";
-}
-
-/// Runs `work` on rank 0. If it throws an error with the exit code `usage`, every rank throws
-/// base::UsageError; for any other error, every rank throws base::AgreedError.
-template <class Work>
-void on_root(const Communicator& world, const Work& work) {
-  std::string problem;
-  std::int64_t code = 0;
-  if (world.rank() == 0) {
-    try {
-      work();
-    } catch (const base::Error& error) {
-      problem = error.what();
-      code = static_cast<std::int64_t>(error.exit_code());
-    } catch (const std::exception& error) {
-      problem = problem_of(error);
-      code = static_cast<std::int64_t>(base::ExitCode::failed);
-    }
-  }
-  code = world.broadcast(code);
-  if (code == 0) return;
-  problem = world.broadcast(problem);
-  if (code == static_cast<std::int64_t>(base::ExitCode::usage)) throw base::UsageError(problem);
-  throw base::AgreedError(problem);
-}
 
 }  // namespace isoscale::comm

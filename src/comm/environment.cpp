@@ -1,20 +1,19 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "comm/communicator.hpp"
+#include "comm/environment.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
+#include <mpi.h>
 
 #include <array>
 #include <chrono>
 #include <cstdlib>
-#include <new>
+#include <exception>
 #include <sstream>
+#include <string_view>
 
 #include "base/log.hpp"
-#include "machine/kernel_files.hpp"
-#include "units/text.hpp"
 
 namespace isoscale::comm {
 namespace {
@@ -38,14 +37,6 @@ std::string sentence(int code, const std::source_location& where) {
   const std::string_view reason{text.data(), static_cast<std::size_t>(length)};
   return fmt::format("MPI call failed in {}: {} (code {})", where.function_name(),
                      reason.empty() ? "no reason given" : reason, code);
-}
-
-std::string held() {
-  std::istringstream pages{machine::read_file("/proc/self/statm").value_or("")};
-  std::uint64_t whole = 0, resident = 0;
-  if (!(pages >> whole >> resident)) return "what it holds";
-  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  return fmt::format("the {} that it holds", units::format(units::Bytes{resident * page}));
 }
 
 }  // namespace
@@ -89,15 +80,6 @@ void warn_unless_ok(int code, std::source_location where) noexcept {
   } catch (...) {
     // There is no way left to report the failure.
   }
-}
-
-std::string problem_of(const std::exception& error) {
-  if (dynamic_cast<const std::bad_alloc*>(&error) == nullptr) return error.what();
-  const auto left = machine::memory_available(machine::read_file);
-  return fmt::format(
-      "out of memory: this rank needs more than {}; {} free on its node: use a smaller model or "
-      "batch, or fewer ranks per node",
-      held(), left ? units::format(*left) : "unknown");
 }
 
 }  // namespace isoscale::comm

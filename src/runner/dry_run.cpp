@@ -12,7 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "comm/communicator.hpp"
+#include "comm/errors.hpp"
 #include "runner/microbench/rank_speeds.hpp"
 #include "runner/plan/schedule.hpp"
 #include "runner/plan/site.hpp"

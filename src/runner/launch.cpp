@@ -12,7 +12,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"
-#include "comm/communicator.hpp"
+#include "comm/errors.hpp"
 #include "results/records/counted_steps.hpp"
 #include "runner/measure_point.hpp"
 #include "statistics/estimate.hpp"

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "comm/communicator.hpp"
+#include "comm/errors.hpp"
 #include "program/added_sections.hpp"
 #include "program/check.hpp"
 #include "runner/measure/gather_point.hpp"

@@ -11,7 +11,7 @@
 #include "base/build_info.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "comm/communicator.hpp"
+#include "comm/errors.hpp"
 #include "executor/host/host.hpp"
 #include "executor/plugin.hpp"
 #include "preflight/check.hpp"

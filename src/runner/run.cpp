@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/log.hpp"
-#include "comm/communicator.hpp"
+#include "comm/errors.hpp"
 #include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
 #include "results/hdf5/run_files.hpp"

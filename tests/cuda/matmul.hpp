@@ -15,7 +15,6 @@
 
 #include "tests/cuda/standin.hpp"
 #include "tests/executor/sketch.hpp"
-#include "tests/support/tf32.hpp"
 
 /// The stand-in of cuBLASLt: its descriptors, and products in f64 that round D once.
 namespace isoscale::standin {

@@ -25,7 +25,6 @@
 #include "executor/point_requirements.hpp"
 #include "program/operands.hpp"
 #include "tests/executor/narrow_ops.hpp"
-#include "tests/support/tf32.hpp"
 
 namespace isoscale::executor {
 namespace {

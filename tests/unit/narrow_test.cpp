@@ -128,6 +128,23 @@ TEST(Narrow, AgreesWithRoundingTheBitsOfF32ForBf16) {
   }
 }
 
+TEST(Narrow, RoundsTf32ToElevenSignificantBits) {
+  const float ulp = std::ldexp(1.0F, -10);
+  EXPECT_EQ(round_to_tf32(1 + ulp), 1 + ulp);
+  EXPECT_EQ(round_to_tf32(1 + ulp / 2), 1);
+  EXPECT_EQ(round_to_tf32(1 + 1.5F * ulp), 1 + 2 * ulp);
+  EXPECT_EQ(round_to_tf32(-1 - 0.51F * ulp), -1 - ulp);
+  EXPECT_EQ(round_to_tf32(std::numeric_limits<float>::infinity()),
+            std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(round_to_tf32(std::bit_cast<float>(0x7F800001U))));
+  for (const float value : floats_of_all_kinds()) {
+    if (!std::isnormal(value)) continue;
+    const double exact = value, quantum = std::ldexp(1.0, std::ilogb(value) - 10);
+    const auto expected = static_cast<float>(std::nearbyint(exact / quantum) * quantum);
+    ASSERT_EQ(round_to_tf32(value), expected) << value;
+  }
+}
+
 TEST(AmaxScale, IsTheLargestPowerOfTwoThatFits) {
   EXPECT_EQ(amax_scale(448, 448), 1);
   EXPECT_EQ(amax_scale(448, 1), 256);

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "comm/communicator.hpp"
+#include "comm/errors.hpp"
 
 namespace isoscale::runner::measure {
 

@@ -13,7 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "comm/communicator.hpp"
+#include "comm/errors.hpp"
 #include "executor/host/host.hpp"
 #include "program/check.hpp"
 #include "program/low_precision.hpp"

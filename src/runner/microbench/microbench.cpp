@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "comm/communicator.hpp"
+#include "comm/errors.hpp"
 #include "program/check.hpp"
 #include "runner/measure/gather_point.hpp"
 #include "runner/microbench/benchmark_case.hpp"

@@ -11,7 +11,7 @@
 #include <variant>
 
 #include "base/error.hpp"
-#include "comm/communicator.hpp"
+#include "comm/errors.hpp"
 #include "program/builder.hpp"
 #include "timeline/timeline.hpp"
 #include "workloads/gemm/gemm.hpp"

@@ -11,7 +11,7 @@
 #include <type_traits>
 
 #include "base/error.hpp"
-#include "comm/communicator.hpp"
+#include "comm/errors.hpp"
 #include "runner/serving/serving.hpp"
 #include "units/quantity.hpp"
 #include "units/text.hpp"

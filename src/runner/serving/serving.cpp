@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "comm/clock_offset.hpp"
-#include "comm/communicator.hpp"
+#include "comm/errors.hpp"
 #include "program/check.hpp"
 #include "results/records/run_data.hpp"
 #include "runner/measure/gather_point.hpp"

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "comm/communicator.hpp"
+#include "comm/errors.hpp"
 #include "comm/message_queue.hpp"
 #include "units/text.hpp"
 
