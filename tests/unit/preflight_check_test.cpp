@@ -110,7 +110,7 @@ TEST(CheckJob, SaysLittleOfManyRanks) {
   constexpr int nodes = 128, per_node = 8;
   JobFacts job = gpu_job(nodes, per_node);
   add_ports(job);
-  on_gpus(&GpuFacts::ecc, false)(job);
+  on_job_gpus(&GpuFacts::ecc, false)(job);
   for (CheckedNode& node : job.nodes) {
     node.cores = 112;
     node.shm_free = 1;

@@ -128,7 +128,7 @@ auto on_nodes(Member member, Value value) {
   };
 }
 template <class Member, class Value>
-auto on_gpus(Member member, Value value) {
+auto on_job_gpus(Member member, Value value) {
   return [=](JobFacts& job) {
     for (CheckedNode& node : job.nodes) {
       for (GpuFacts& gpu : *node.gpus) gpu.*member = value;
