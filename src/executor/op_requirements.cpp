@@ -166,4 +166,19 @@ void require_possible(const Arguments<program::Select>& call) { require_apart(ca
 void require_possible(const Arguments<program::Spread>& call) { require_apart(call); }
 void require_possible(const Arguments<program::Rows>& call) { require_apart(call); }
 
+StridedCopy strided_copy(const Resolver& resolver, const program::Copy& op) {
+  const auto call = arguments_of(resolver, op, [](const TypedOperand&, const program::Slice&) {});
+  const MatrixAt src = call[&program::Copy::src], dst = call[&program::Copy::dst];
+  const std::size_t size = program::element_size(call.type);
+  return merged({.src = src.data,
+                 .dst = dst.data,
+                 .row_bytes = op.columns * size,
+                 .rows = op.rows,
+                 .batch = op.batch,
+                 .src_row = src.row_stride * size,
+                 .src_batch = src.batch_stride * size,
+                 .dst_row = dst.row_stride * size,
+                 .dst_batch = dst.batch_stride * size});
+}
+
 }  // namespace isoscale::executor

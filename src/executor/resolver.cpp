@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <numeric>
-#include <vector>
 
 #include "base/error.hpp"
 
@@ -14,93 +13,75 @@ namespace {
 
 using program::CollectiveKind;
 
+std::uint64_t total(const std::vector<std::uint64_t>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+}
+
 /// Checks the sizes of a collective against its group, and sets its counts.
-class SizeCheck {
- public:
-  SizeCheck(const program::Collective& op, CollectiveData& data) : op_(op), data_(data) {}
-
-  void set_counts() {
-    switch (op_.kind) {
-      case CollectiveKind::all_reduce:
-      case CollectiveKind::reduce:
-        data_.count = op_.send.count;
-        return sends(op_.receive.count);
-      case CollectiveKind::broadcast:
-        data_.count = data_.receive != nullptr ? op_.receive.count : op_.send.count;
-        if (data_.is_root && data_.send != nullptr) sends(data_.count);
-        return;
-      case CollectiveKind::reduce_scatter:
-        data_.count = op_.receive.count;
-        return sends(data_.count * data_.members);
-      case CollectiveKind::all_gather:
-        data_.count = op_.send.count;
-        return receives(data_.count * data_.members);
-      case CollectiveKind::gather:
-        data_.count = op_.send.count;
-        if (data_.is_root) receives(data_.count * data_.members);
-        return;
-      case CollectiveKind::scatter:
-        data_.count = op_.receive.count;
-        if (data_.is_root) sends(data_.count * data_.members);
-        return;
-      case CollectiveKind::all_to_all:
-        return op_.send_counts.empty() && op_.receive_counts.empty() ? set_even() : set_uneven();
-      case CollectiveKind::barrier:
-        return;
-    }
-  }
-
- private:
-  void sends(std::uint64_t count) const { require(op_.send, count, "what is sent"); }
-  void receives(std::uint64_t count) const { require(op_.receive, count, "what is received"); }
-
-  void require(const program::Slice& slice, std::uint64_t count, const char* what) const {
+void set_counts(const program::Collective& op, CollectiveData& data) {
+  const auto require = [&](const program::Slice& slice, std::uint64_t count, const char* what) {
     if (slice.buffer != program::no_buffer && slice.count == count) return;
     throw base::Error(fmt::format("{} has {} elements in a group of {}; it should have {}", what,
-                                  slice.count, data_.members, count));
+                                  slice.count, data.members, count));
+  };
+  const auto sends = [&](std::uint64_t count) { require(op.send, count, "what is sent"); };
+  const auto receives = [&](std::uint64_t count) {
+    require(op.receive, count, "what is received");
+  };
+  const bool is_even = op.send_counts.empty() && op.receive_counts.empty();
+  switch (op.kind) {
+    case CollectiveKind::all_reduce:
+    case CollectiveKind::reduce:
+      data.count = op.send.count;
+      return sends(op.receive.count);
+    case CollectiveKind::broadcast:
+      data.count = data.receive != nullptr ? op.receive.count : op.send.count;
+      if (data.is_root && data.send != nullptr) sends(data.count);
+      return;
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::scatter:
+      data.count = op.receive.count;
+      if (op.kind != CollectiveKind::scatter || data.is_root) sends(data.count * data.members);
+      return;
+    case CollectiveKind::all_gather:
+    case CollectiveKind::gather:
+      data.count = op.send.count;
+      if (op.kind != CollectiveKind::gather || data.is_root) receives(data.count * data.members);
+      return;
+    case CollectiveKind::all_to_all:
+      if (is_even) data.count = op.send.count / data.members;
+      data.sent = is_even ? data.count * data.members : total(op.send_counts);
+      data.received = is_even ? data.sent : total(op.receive_counts);
+      if (!is_even &&
+          (op.send_counts.size() != data.members || op.receive_counts.size() != data.members)) {
+        throw base::Error(fmt::format("{} and {} counts for a group of {}", op.send_counts.size(),
+                                      op.receive_counts.size(), data.members));
+      }
+      if (is_even || data.sent > 0) sends(data.sent);
+      if (is_even || data.received > 0) receives(data.received);
+      return;
+    case CollectiveKind::barrier:
+      return;
   }
-
-  void set_even() {
-    data_.count = op_.send.count / data_.members;
-    data_.sent = data_.received = data_.count * data_.members;
-    sends(data_.sent);
-    receives(data_.received);
-  }
-
-  void set_uneven() {
-    if (op_.send_counts.size() != data_.members || op_.receive_counts.size() != data_.members) {
-      throw base::Error(fmt::format("{} and {} counts for a group of {}", op_.send_counts.size(),
-                                    op_.receive_counts.size(), data_.members));
-    }
-    const auto total = [](const std::vector<std::uint64_t>& counts) {
-      return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
-    };
-    data_.sent = total(op_.send_counts);
-    data_.received = total(op_.receive_counts);
-    if (data_.sent > 0) sends(data_.sent);
-    if (data_.received > 0) receives(data_.received);
-  }
-
-  const program::Collective& op_;
-  CollectiveData& data_;
-};
+}
 
 }  // namespace
 
 Resolver::Resolver(const program::RankProgram& program, const mesh::Shape& mesh, int rank,
                    const ArenaPointers& arenas)
-    : program_(program),
+    : buffers_(program.buffers),
+      arena_bytes_(program.arena_bytes),
       mesh_(mesh),
       rank_(rank),
       coordinates_(mesh::coordinates(mesh, rank)),
       arenas_(arenas) {}
 
 const program::Buffer& Resolver::buffer(const program::Slice& slice) const {
-  if (slice.buffer >= program_.buffers.size()) {
+  if (slice.buffer >= buffers_.size()) {
     throw base::Error(fmt::format("a slice names buffer {}, but the program has {} buffers",
-                                  slice.buffer, program_.buffers.size()));
+                                  slice.buffer, buffers_.size()));
   }
-  return program_.buffers[slice.buffer];
+  return buffers_[slice.buffer];
 }
 
 std::byte* Resolver::address(const program::Slice& slice) const {
@@ -113,25 +94,11 @@ std::byte* Resolver::address(const program::Slice& slice) const {
   const auto space = static_cast<std::size_t>(buffer.space);
   const std::uint64_t size = program::element_size(buffer.dtype);
   const std::uint64_t end = buffer.offset + buffer.count * size;
-  if (end > program_.arena_bytes[space]) {
+  if (end > arena_bytes_[space]) {
     throw base::Error(fmt::format("buffer {} ends at byte {} of its arena of {} bytes",
-                                  slice.buffer, end, program_.arena_bytes[space]));
+                                  slice.buffer, end, arena_bytes_[space]));
   }
   return arenas_[space] + buffer.offset + first * size;
-}
-
-std::byte* Resolver::address(const program::Matrix& matrix, std::uint64_t rows,
-                             std::uint64_t columns, std::uint64_t batch) const {
-  const bool is_empty = rows == 0 || columns == 0 || batch == 0;
-  const std::uint64_t extent =
-      is_empty ? 0 : (batch - 1) * matrix.batch_stride + (rows - 1) * matrix.row_stride + columns;
-  if (extent > matrix.slice.count) {
-    throw base::Error(
-        fmt::format("{} matrices of {} x {} span {} elements, but their slice of "
-                    "buffer {} has {}",
-                    batch, rows, columns, extent, matrix.slice.buffer, matrix.slice.count));
-  }
-  return address(matrix.slice);
 }
 
 std::byte* Resolver::address(const program::Slice& slice, std::size_t bytes) const {
@@ -170,22 +137,6 @@ StridedCopy merged(StridedCopy copy) {
   return copy;
 }
 
-StridedCopy strided_copy(const Resolver& resolver, const program::Copy& op) {
-  if (resolver.dtype(op.src.slice) != resolver.dtype(op.dst.slice)) {
-    throw base::Error("source and destination of a copy differ in type: use a cast");
-  }
-  const std::size_t size = resolver.element_size(op.dst.slice);
-  return merged({.src = resolver.address(op.src, op.rows, op.columns, op.batch),
-                 .dst = resolver.address(op.dst, op.rows, op.columns, op.batch),
-                 .row_bytes = op.columns * size,
-                 .rows = op.rows,
-                 .batch = op.batch,
-                 .src_row = op.src.row_stride * size,
-                 .src_batch = op.src.batch_stride * size,
-                 .dst_row = op.dst.row_stride * size,
-                 .dst_batch = op.dst.batch_stride * size});
-}
-
 CollectiveData resolve(const Resolver& resolver, const program::Collective& op) {
   CollectiveData data{
       .members = static_cast<std::uint64_t>(mesh::group_size(resolver.mesh(), op.axes)),
@@ -207,7 +158,7 @@ CollectiveData resolve(const Resolver& resolver, const program::Collective& op) 
   data.is_root = data.me == static_cast<std::uint64_t>(op.root);
   data.type = resolver.dtype(data.send != nullptr ? op.send : op.receive);
   data.element = program::element_size(data.type);
-  SizeCheck{op, data}.set_counts();
+  set_counts(op, data);
   return data;
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "program/op.hpp"
 #include "program/operands.hpp"
@@ -23,10 +24,6 @@ class Resolver {
            const ArenaPointers& arenas);
 
   [[nodiscard]] std::byte* address(const program::Slice& slice) const;
-  /// Returns the address of a matrix. Throws base::Error unless `batch` times rows x columns
-  /// elements lie within its slice.
-  [[nodiscard]] std::byte* address(const program::Matrix& matrix, std::uint64_t rows,
-                                   std::uint64_t columns, std::uint64_t batch) const;
   /// Returns the address of a slice whose elements have `bytes` bytes in total; throws base::Error
   /// if they have more or fewer.
   [[nodiscard]] std::byte* address(const program::Slice& slice, std::size_t bytes) const;
@@ -44,7 +41,8 @@ class Resolver {
  private:
   [[nodiscard]] const program::Buffer& buffer(const program::Slice& slice) const;
 
-  const program::RankProgram& program_;
+  std::vector<program::Buffer> buffers_;
+  std::array<std::uint64_t, program::space_count> arena_bytes_;
   mesh::Shape mesh_;
   int rank_;
   mesh::Coordinates coordinates_;
@@ -118,9 +116,6 @@ struct StridedCopy {
 };
 /// Returns the same copy with adjacent pieces merged as far as its strides allow.
 [[nodiscard]] StridedCopy merged(StridedCopy copy);
-/// Returns the copy that an op makes. Throws base::Error if the two sides differ in type or lie
-/// outside their slices.
-[[nodiscard]] StridedCopy strided_copy(const Resolver& resolver, const program::Copy& op);
 
 /// A collective on one rank: the addresses and type of its data, with counts that fit its group.
 struct CollectiveData {

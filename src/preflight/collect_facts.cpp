@@ -114,9 +114,11 @@ CheckedNode collect_node(const FactSources& sources, const MachineFacts& machine
   add_machine(node, machine);
   add_shared_memory(node, sources.root);
   node.numa_cpus = machine.numa_cpus;
-  node.governors = governors(sources.root);
-  node.frequency_driver = frequency_driver(sources.root);
-  node.energy_preferences = energy_preferences(sources.root);
+  node.governors = cpus_by(sources.root, "cpufreq/scaling_governor");
+  if (const auto drivers = cpus_by(sources.root, "cpufreq/scaling_driver")) {
+    node.frequency_driver = drivers->begin()->first;
+  }
+  node.energy_preferences = cpus_by(sources.root, "cpufreq/energy_performance_preference");
   add_gpus(node, sources);
   add_paths(node, sources);
   node.ports = find_ports(sources.root);

@@ -111,23 +111,12 @@ struct FoundGpus {
 [[nodiscard]] std::optional<bool> bridges_redirect_peers(
     std::span<const std::filesystem::path> functions);
 
-/// Returns the type of a function's IOMMU group: "DMA", "DMA-FQ", "identity", ...
-[[nodiscard]] std::optional<std::string> iommu_group_type(const std::filesystem::path& function);
-
 // The functions below read other facts of a node from files below `root` (node_files.cpp). A fact
 // that cannot be read is absent.
 
-/// Returns the number of CPUs by frequency governor.
-[[nodiscard]] std::optional<std::map<std::string, int>> governors(
-    const std::filesystem::path& root);
-
-/// Returns the driver that sets the frequencies of CPUs, the first by name if there are several:
-/// "intel_pstate".
-[[nodiscard]] std::optional<std::string> frequency_driver(const std::filesystem::path& root);
-/// Returns the number of CPUs by energy preference; absent if the frequency driver has no such
-/// setting.
-[[nodiscard]] std::optional<std::map<std::string, int>> energy_preferences(
-    const std::filesystem::path& root);
+/// Counts CPUs by the content of a file in the folder of each CPU: "cpufreq/scaling_governor".
+[[nodiscard]] std::optional<std::map<std::string, int>> cpus_by(const std::filesystem::path& root,
+                                                                const char* file);
 
 /// True if an IOMMU translates the addresses that devices access. The IOMMU groups of `functions`
 /// (folders of PCI functions) decide, or all groups if none of the functions is in a group.

@@ -1,9 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "preflight/job_view.hpp"
-
-#include <fmt/format.h>
+#include "preflight/rules.hpp"
 
 #include <algorithm>
 #include <array>

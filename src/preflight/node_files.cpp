@@ -40,22 +40,11 @@ std::optional<int> take_number(std::string_view& text) {
   return value;
 }
 
-/// Returns the number at the end of "node12", "cpu3"; nullopt for other names.
-std::optional<int> number_after(std::string_view prefix, const fs::path& folder) {
+/// True for "cpu3", not for "cpufreq".
+bool is_numbered(std::string_view prefix, const fs::path& folder) {
   const std::string name = folder.filename().string();
   std::string_view rest = std::string_view{name}.substr(std::min(prefix.size(), name.size()));
-  const std::optional<int> number = take_number(rest);
-  return rest.empty() ? number : std::nullopt;
-}
-
-/// Counts CPUs by the content of a file in the folder of each CPU.
-std::optional<std::map<std::string, int>> cpus_by(const fs::path& root, const char* file) {
-  std::map<std::string, int> cpus;
-  for (const fs::path& cpu : base::entries_of(root / "sys/devices/system/cpu", "cpu")) {
-    if (!number_after("cpu", cpu)) continue;
-    if (const auto value = line_in(cpu / file)) ++cpus[*value];
-  }
-  return cpus.empty() ? std::nullopt : std::optional{std::move(cpus)};
+  return take_number(rest) && rest.empty();
 }
 
 bool is_folder(const fs::path& path) {
@@ -63,12 +52,12 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, failure);
 }
 
-/// Returns the types of the IOMMU groups that `functions` are in, or of all groups if none is in
-/// one.
+/// Returns the types ("DMA", "DMA-FQ", "identity", ...) of the IOMMU groups that `functions` are
+/// in, or of all groups if none is in one.
 std::vector<std::string> group_types(const fs::path& root, const std::vector<fs::path>& functions) {
   std::vector<std::string> types;
   for (const fs::path& function : functions) {
-    if (auto type = iommu_group_type(function)) types.push_back(*std::move(type));
+    if (auto type = line_in(function / "iommu_group/type")) types.push_back(*std::move(type));
   }
   if (!types.empty()) return types;
   for (const fs::path& group : base::entries_of(root / "sys/kernel/iommu_groups")) {
@@ -190,17 +179,13 @@ std::string bus_id_in(std::string_view place) {
 
 }  // namespace
 
-std::optional<std::map<std::string, int>> governors(const fs::path& root) {
-  return cpus_by(root, "cpufreq/scaling_governor");
-}
-
-std::optional<std::string> frequency_driver(const fs::path& root) {
-  const auto drivers = cpus_by(root, "cpufreq/scaling_driver");
-  return drivers ? std::optional{drivers->begin()->first} : std::nullopt;
-}
-
-std::optional<std::map<std::string, int>> energy_preferences(const fs::path& root) {
-  return cpus_by(root, "cpufreq/energy_performance_preference");
+std::optional<std::map<std::string, int>> cpus_by(const fs::path& root, const char* file) {
+  std::map<std::string, int> cpus;
+  for (const fs::path& cpu : base::entries_of(root / "sys/devices/system/cpu", "cpu")) {
+    if (!is_numbered("cpu", cpu)) continue;
+    if (const auto value = line_in(cpu / file)) ++cpus[*value];
+  }
+  return cpus.empty() ? std::nullopt : std::optional{std::move(cpus)};
 }
 
 std::optional<bool> iommu_translates(const fs::path& root, const std::vector<fs::path>& functions) {

@@ -203,8 +203,4 @@ std::optional<bool> bridges_redirect_peers(std::span<const fs::path> functions) 
   return all_known ? std::optional{false} : std::nullopt;
 }
 
-std::optional<std::string> iommu_group_type(const fs::path& function) {
-  return line_in(function / "iommu_group/type");
-}
-
 }  // namespace isoscale::preflight

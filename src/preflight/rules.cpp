@@ -3,112 +3,99 @@
 
 #include "preflight/rules.hpp"
 
+#include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
 
+#include "base/error.hpp"
 #include "base/text.hpp"
 
 namespace isoscale::preflight {
 namespace {
 
-/// Applies a rule to each of its subjects. The operators also set the texts that all rules about
-/// one kind of subject share.
-class Judging {
- public:
-  Judging(Findings& findings, const JobFacts& job) : findings_(findings), job_(job) {}
+std::span<const Rule> all_rules() {
+  static const std::vector<Rule> rules = [] {
+    std::vector<Rule> joined;
+    for (const auto& subject :
+         {launch_rules(), likeness_rules(), gpu_rules(), link_rules(), adapter_rules(),
+          node_rules(), environment_rules(), sniff_rules()}) {
+      joined.insert(joined.end(), subject.begin(), subject.end());
+    }
+    return joined;
+  }();
+  return rules;
+}
 
-  void operator()(JudgeGpu judge_one) const {
-    set_unknown(no_gpus(job_), how_on_gpus);
-    for (const JobGpu& gpu : job_gpus(job_)) findings_.add(gpu.place(), judge_one(gpu, job_));
+void require_known(const std::vector<std::string>& names) {
+  std::vector<std::string_view> known;
+  for (const Rule& rule : all_rules()) known.push_back(rule.name);
+  for (const std::string& name : names) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    throw base::UsageError(
+        fmt::format("--allow {}: no check has this name{}; isoscale check shows "
+                    "them all",
+                    base::quoted(name), base::did_you_mean(name, known)));
   }
-  void operator()(JudgeGpus judge_all) const {
-    set_unknown(no_gpus(job_), how_on_gpus);
-    judge_all(findings_, job_gpus(job_), job_);
-  }
-  void operator()(JudgeNode judge_one) const {
-    for (const CheckedNode& node : job_.nodes) {
-      findings_.add({.host = node.host}, judge_one(node, job_));
-    }
-  }
-  void operator()(JudgeNodeRanks judge_one) const {
-    for (const NodeRanks& node : nodes_of_ranks(job_)) {
-      findings_.add({.host = node.host()}, judge_one(node, job_));
-    }
-  }
-  void operator()(JudgeRank judge_one) const {
-    set_unknown("no rank is known", "");
-    judge_ranks(findings_, job_, [&](const CheckedRank& rank, const NodeRanks& node) {
-      return judge_one(rank, node, job_);
-    });
-  }
-  void operator()(JudgeJob judge_all) const { judge_all(findings_, job_); }
-  void operator()(const Flag<GpuFacts>& flag) const {
-    set_unknown(no_gpus(job_), how_on_gpus);
-    for (const JobGpu& gpu : job_gpus(job_)) findings_.add(gpu.place(), answer(flag, *gpu.gpu));
-  }
-  void operator()(const Flag<CheckedNode>& flag) const {
-    for (const CheckedNode& node : job_.nodes) {
-      findings_.add({.host = node.host}, answer(flag, node));
-    }
-  }
-  void operator()(const Compare<GpuFacts>& compare) const {
-    set_unknown(no_gpus(job_), how_on_gpus);
-    compare_gpus(findings_, job_gpus(job_), compare);
-  }
-  void operator()(const Compare<CheckedNode>& compare) const {
-    set_unknown("the nodes do not report it", "mount /proc and /sys");
-    std::vector<Observed> observed;
-    for (const CheckedNode& node : job_.nodes) {
-      observed.push_back({.place = {.host = node.host}, .value = compare.text(node)});
-    }
-    findings_.otherwise.fine = fmt::format("{} {} on all nodes", compare.quantity,
-                                           find_differences(findings_, observed, compare.quantity));
-  }
-  void operator()(const Versions& versions) const {
-    for (const auto& [software, key] : versions.all) {
-      if (!key.empty()) compare_versions(software, std::string{key});
-    }
-  }
-  void operator()(BadSettings settings) const {
-    set_unknown("no rank is known", "");
-    find_bad_settings(findings_, job_, settings);
-  }
+}
 
- private:
-  /// Sets the texts that the rule's row left empty.
-  void set_unknown(std::string_view unknown, std::string_view how) const {
-    if (findings_.otherwise.unknown.empty()) findings_.otherwise.unknown = unknown;
-    if (findings_.otherwise.how.empty()) findings_.otherwise.how = how;
-  }
-
-  template <class Subject>
-  static Answer answer(const Flag<Subject>& flag, const Subject& subject) {
-    const std::optional<bool>& fact = subject.*flag.fact;
-    if (!fact) return not_known;
-    return {.wrong = std::string{*fact == flag.bad ? flag.wrong : ""}};
-  }
-
-  void compare_versions(std::string_view software, const std::string& key) const {
-    std::vector<std::string> found;
-    for (const CheckedRank& rank : job_.ranks) {
-      if (const auto version = version_of(rank, key)) found.push_back(*version);
+/// Joins results that differ only in the host. The joined result takes the place of the first one.
+Results with_all_hosts(const Results& results) {
+  Results joined;
+  std::vector<std::vector<std::string>> hosts;
+  std::map<std::tuple<Verdict, std::string, std::string, std::string, std::string>, std::size_t>
+      places;
+  for (const CheckResult& result : results) {
+    const auto [place, is_new] = places.try_emplace(
+        {result.verdict, result.device, result.what, result.cost, result.fix}, joined.size());
+    if (is_new) {
+      joined.push_back(result);
+      hosts.emplace_back();
     }
-    const auto usual = most_common(std::span<const std::string>{found});
-    if (findings_.otherwise.fine.empty() && !found.empty()) {
-      findings_.otherwise.fine = fmt::format("{} {} on all ranks", software, found.front());
-    }
-    judge_ranks(findings_, job_, [&](const CheckedRank& rank, const NodeRanks&) -> Answer {
-      const std::optional<std::string> version = version_of(rank, key);
-      if (!version) return not_known;
-      if (version == usual) return nothing_wrong;
-      return {.wrong = fmt::format("{} {}, elsewhere {}", software, *version, *usual)};
-    });
+    if (!result.host.empty()) hosts[place->second].push_back(result.host);
   }
+  for (std::size_t i = 0; i < joined.size(); ++i) {
+    std::set<std::string> seen;
+    std::erase_if(hosts[i], [&](const std::string& host) { return !seen.insert(host).second; });
+    joined[i].host = listed(hosts[i]);
+  }
+  return joined;
+}
 
-  Findings& findings_;
-  const JobFacts& job_;
-};
+/// Applies a rule to the facts of a job.
+Results judge(const Rule& rule, const JobFacts& job) {
+  Findings findings{rule};
+  if (rule.scope.device.empty() || rule.scope.device == job.device) {
+    findings.otherwise = {.fine = std::string{rule.fine},
+                          .unknown = std::string{rule.unknown},
+                          .how = std::string{rule.how}};
+    rule.judge(findings, job);
+  } else {
+    // A job on the host is told how to run the check on GPUs. A job on GPUs is not told to run on
+    // the host only to have its BLAS checked.
+    const bool can_be_checked = rule.scope.device == on_gpus.device;
+    findings.otherwise = {.fine = {},
+                          .unknown = std::string{rule.scope.unknown},
+                          .how = can_be_checked ? std::string{rule.how} : std::string{}};
+  }
+  return std::move(findings).results();
+}
 
 }  // namespace
+
+std::vector<CheckResult> check_job(const JobFacts& job, const std::vector<std::string>& allowed) {
+  require_known(allowed);
+  std::vector<CheckResult> all;
+  for (const Rule& rule : all_rules()) {
+    const bool is_allowed = std::ranges::find(allowed, rule.name) != allowed.end();
+    for (CheckResult& result : with_all_hosts(judge(rule, job))) {
+      result.name = rule.name;
+      result.allowed = is_allowed && result.verdict == Verdict::stop;
+      all.push_back(std::move(result));
+    }
+  }
+  return all;
+}
 
 void Findings::add(Place place, const Answer& answer) {
   if (answer.fact == Answer::Fact::known) ++known_;
@@ -135,24 +122,6 @@ Results Findings::results() && {
   return {result};
 }
 
-Results judge(const Rule& rule, const JobFacts& job) {
-  Findings findings{rule};
-  if (rule.scope.device.empty() || rule.scope.device == job.device) {
-    findings.otherwise = {.fine = std::string{rule.fine},
-                          .unknown = std::string{rule.unknown},
-                          .how = std::string{rule.how}};
-    std::visit(Judging{findings, job}, rule.judge);
-  } else {
-    // A job on the host is told how to run the check on GPUs. A job on GPUs is not told to run on
-    // the host only to have its BLAS checked.
-    const bool can_be_checked = rule.scope.device == on_gpus.device;
-    findings.otherwise = {.fine = {},
-                          .unknown = std::string{rule.scope.unknown},
-                          .how = can_be_checked ? std::string{rule.how} : std::string{}};
-  }
-  return std::move(findings).results();
-}
-
 void judge_ranks(Findings& findings, const JobFacts& job,
                  const std::function<Answer(const CheckedRank&, const NodeRanks&)>& judge_one) {
   for (const NodeRanks& node : nodes_of_ranks(job)) {
@@ -177,7 +146,8 @@ void judge_ranks(Findings& findings, const JobFacts& job,
   }
 }
 
-void find_bad_settings(Findings& findings, const JobFacts& job, BadSettings settings) {
+void find_bad_settings(Findings& findings, const JobFacts& job,
+                       std::span<const BadSetting> settings) {
   if (!job.ranks.empty()) findings.add(nothing_wrong);
   for (const BadSetting& bad : settings) {
     const std::string variable{bad.variable};
@@ -214,16 +184,17 @@ std::string find_differences(Findings& findings, std::span<const Observed> obser
 }
 
 std::string compare_gpus(Findings& findings, std::span<const JobGpu> gpus,
-                         const Compare<GpuFacts>& compare, const Answer& difference) {
+                         std::string_view quantity,
+                         std::optional<std::string> (*text)(const GpuFacts& gpu),
+                         const Answer& difference) {
   std::vector<Observed> observed;
   for (const JobGpu& one : gpus) {
-    observed.push_back({.place = one.place(),
-                        .value = compare.text(*one.gpu),
-                        .kind = one.gpu->name.value_or("")});
+    observed.push_back(
+        {.place = one.place(), .value = text(*one.gpu), .kind = one.gpu->name.value_or("")});
   }
-  std::string first = find_differences(findings, observed, compare.quantity, difference);
+  std::string first = find_differences(findings, observed, quantity, difference);
   std::string& fine = findings.otherwise.fine;
-  if (fine.empty()) fine = fmt::format("{} {} on all GPUs of a model", compare.quantity, first);
+  if (fine.empty()) fine = fmt::format("{} {} on all GPUs of a model", quantity, first);
   return first;
 }
 

@@ -309,7 +309,7 @@ void judge_errors(Findings& findings, const JobFacts& job) {
 
 /// Warns of nodes that have neither nvidia_peermem nor dma-buf (which needs both kernel and
 /// driver). NCCL needs one of them for GPUDirect RDMA.
-Answer judge_gpudirect(const CheckedNode& node, const JobFacts&) {
+Answer judge_gpudirect(const CheckedNode& node) {
   if (!has_up_port(node)) return not_concerned;
   if (node.nvidia_peermem == true || node.dmabuf == true) return nothing_wrong;
   if (!node.nvidia_peermem || !node.dmabuf) return not_known;
@@ -317,35 +317,34 @@ Answer judge_gpudirect(const CheckedNode& node, const JobFacts&) {
 }
 
 constexpr auto adapters_table = std::to_array<Rule>(
-    {{"gpu-nic", "whether the nearest adapter of a GPU is on its NUMA node", judge_gpu_nic, warning,
+    {{"gpu-nic", judge_gpu_nic, warning,
       "what it sends to other nodes crosses the links between NUMA nodes, and NCCL uses GPUDirect "
       "RDMA over that distance only where NCCL_NET_GDR_LEVEL allows it (SYS)",
       "use the GPUs beside the adapter, or move the adapter; see nvidia-smi topo -m",
       "every GPU has an adapter on its own NUMA node", "", "mount /sys"},
-     {"rail-map", "which adapter is nearest to which GPU, alike on all nodes", judge_rail_map,
-      warning,
+     {"rail-map", judge_rail_map, warning,
       "traffic that should stay on one rail crosses to another one through the spine, or shares a "
       "port",
       "compare slots and device names of the nodes: ibdev2netdev, nvidia-smi topo -m", "", "",
       "mount /sys"},
-     {"gpu-cores", "whether ranks run on the NUMA node of their GPU", judge_gpu_cores, warning,
+     {"gpu-cores", all_gpus<judge_gpu_cores>, warning,
       "launches, copies and proxy threads cross the links between NUMA nodes",
       "bind ranks beside their GPUs: launch/bind.sh, with srun --gpu-bind=none; nvidia-smi topo -m "
       "shows the places",
       "every rank has CPUs on the NUMA node of its GPU",
       "the NUMA nodes of GPUs or ranks are not known", "mount /sys"},
-     {"port-state", "whether InfiniBand and RoCE ports that the job needs are up", judge_state,
-      warning, "nothing is sent over it: GPUs beside it go through another one",
+     {"port-state", judge_state, warning,
+      "nothing is sent over it: GPUs beside it go through another one",
       "check cable, switch port and subnet manager; a port that is not meant for the job may be "
       "left out of NCCL_IB_HCA and UCX_NET_DEVICES"},
-     {"port-rate", "rates of ports against the same ports of other nodes", judge_rate, warning,
+     {"port-rate", judge_rate, warning,
       "collectives over several nodes go at the pace of the slowest port",
       "check its cable and switch port: lanes or speed were lost (ibstat, mlxlink)"},
-     {"port-errors", "losses of the link and symbol errors of ports", judge_errors, warning,
+     {"port-errors", judge_errors, warning,
       "packets are sent again, or the link goes away for seconds",
       "clean or replace cable and transceiver; perfquery shows the counters",
       "few losses of links and symbol errors"},
-     {"gpudirect-rdma", "whether adapters can read GPU memory", judge_gpudirect, warning,
+     {"gpudirect-rdma", each_node<judge_gpudirect>, warning,
       "adapters cannot read GPU memory: what goes to other nodes passes host memory",
       "modprobe nvidia_peermem, or the open kernel modules of the driver on a kernel from 5.12 on",
       "nvidia_peermem or dma-buf is there on nodes with adapters",

@@ -231,43 +231,47 @@ void judge_equal(Findings& findings, const JobFacts& job) {
   }
 }
 
+/// A rule about variables alone.
+template <const auto& settings>
+void no_bad(Findings& findings, const JobFacts& job) {
+  findings.set_unknown("no rank is known", "");
+  find_bad_settings(findings, job, settings);
+}
+
 constexpr std::string_view how_with_nccl = "run with --device cuda";
 
 constexpr auto environment_table = std::to_array<Rule>(
-    {{"nccl-transports", "variables that turn transports of NCCL off",
-      BadSettings{transport_settings}, warning, "", "unset it", "no variable turns a transport off",
-      "", how_with_nccl, with_nccl},
-     {"nccl-files", "files that variables of NCCL name", judge_files, warning,
+    {{"nccl-transports", no_bad<transport_settings>, warning, "", "unset it",
+      "no variable turns a transport off", "", how_with_nccl, with_nccl},
+     {"nccl-files", each_rank<judge_files>, warning,
       "NCCL uses what it detects itself, which may be another topology",
       "put the file on every node, or unset the variable",
       "no variable names a file that is not there", "", how_with_nccl, with_nccl},
-     {"nccl-debug", "how much NCCL prints", BadSettings{debug_settings}, warning,
+     {"nccl-debug", no_bad<debug_settings>, warning,
       "every rank prints while it connects, with TRACE at every call",
       "NCCL_DEBUG=WARN, or unset it", "NCCL prints no more than warnings", "", how_with_nccl,
       with_nccl},
-     {"nccl-choices", "algorithms and other choices of NCCL that variables set", judge_choices,
-      warning, "", "", "", "no rank is known", how_with_nccl, with_nccl},
-     {"nccl-interfaces", "adapters and network devices that variables set for NCCL",
-      judge_interfaces, warning,
+     {"nccl-choices", judge_choices, warning, "", "", "", "no rank is known", how_with_nccl,
+      with_nccl},
+     {"nccl-interfaces", judge_interfaces, warning,
       "other nodes cannot be reached through the loopback device: NCCL does not connect",
       "name the device of the nodes' common network, or unset it",
       "adapters and devices that are named exist", "no rank is known", how_with_nccl, with_nccl},
-     {"nccl-plugins", "network, SHARP and tuner plugins of NCCL on all nodes", judge_plugins,
-      warning, "NCCL uses its own network code, without what was asked for",
+     {"nccl-plugins", judge_plugins, warning,
+      "NCCL uses its own network code, without what was asked for",
       "put the plugin's folder into LD_LIBRARY_PATH, or unset the variable", "",
       "the library paths of the nodes are not known", how_with_nccl, with_nccl},
-     {"cuda-settings", "variables that order the work of CUDA", judge_cuda_settings, warning,
+     {"cuda-settings", judge_cuda_settings, warning,
       "every kernel is waited for: nothing overlaps, gaps everywhere", "unset it", "",
       "no rank is known", "", on_gpus},
-     {"ucx-transports", "whether UCX may use InfiniBand where there is some", judge_ucx, warning,
+     {"ucx-transports", judge_ucx, warning,
       "MPI between nodes goes through TCP although there is InfiniBand or RoCE",
       "add rc or dc to it, or unset it", "UCX may use what the nodes have", "no rank is known"},
-     {"thread-settings", "OMP_NUM_THREADS against --blas-threads", BadSettings{thread_settings},
-      warning,
+     {"thread-settings", no_bad<thread_settings>, warning,
       "none if only this program reads it: BLAS has the number of threads that --blas-threads says",
       "set both to the same number, or unset it",
       "OMP_NUM_THREADS says nothing else than --blas-threads", "", "", with_blas},
-     {"equal-settings", "whether recorded variables are alike on all ranks", judge_equal, warning,
+     {"equal-settings", judge_equal, warning,
       "libraries that choose differently hang, or differ in speed",
       "hand variables to all nodes: mpirun -x NAME, srun --export=ALL",
       "recorded variables are alike on all ranks", "no rank is known"}});

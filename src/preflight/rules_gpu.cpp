@@ -70,12 +70,12 @@ bool is_data_centre(const GpuFacts& gpu) {
   return false;
 }
 
-Answer judge_ecc(const JobGpu& one, const JobFacts&) {
+Answer judge_ecc(const JobGpu& one) {
   if (!one.gpu->ecc) return not_known;
   return {.wrong = *one.gpu->ecc || !is_data_centre(*one.gpu) ? "" : "ECC is off"};
 }
 
-Answer judge_uncorrected(const JobGpu& one, const JobFacts&) {
+Answer judge_uncorrected(const JobGpu& one) {
   const std::optional<std::int64_t>& errors = one.gpu->ecc_uncorrected;
   if (!errors) return not_known;
   if (*errors == 0) return nothing_wrong;
@@ -96,7 +96,7 @@ std::string memory_fault(const GpuFacts& gpu) {
   return {};
 }
 
-Answer judge_remap(const JobGpu& one, const JobFacts&) {
+Answer judge_remap(const JobGpu& one) {
   const GpuFacts& gpu = *one.gpu;
   if (!gpu.remap_failed && !gpu.remap_pending && !gpu.retired_pages) return not_known;
   const bool is_pending = gpu.remap_pending == true && gpu.remap_failed != true;
@@ -126,7 +126,7 @@ void judge_xid(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&
   }
 }
 
-Answer judge_compute_mode(const JobGpu& one, const JobFacts&) {
+Answer judge_compute_mode(const JobGpu& one) {
   if (!one.gpu->compute_mode) return not_known;
   const std::string& mode = *one.gpu->compute_mode;
   if (mode == "prohibited") return {.wrong = "compute mode 'prohibited'"};
@@ -193,37 +193,37 @@ void judge_processes(Findings& findings, std::span<const JobGpu> gpus, const Job
 }
 
 constexpr auto gpu_table = std::to_array<Rule>(
-    {{"ecc", "whether data-centre GPUs correct memory errors", judge_ecc, warning,
+    {{"ecc", each_gpu<judge_ecc>, warning,
       "memory errors go unseen; where memory is GDDR, bandwidth is higher than on machines that "
       "have it on",
       "nvidia-smi -e 1, then reset the GPU", "on, on GPUs that are sold with it"},
-     {"ecc-errors", "uncorrected memory errors", judge_uncorrected, warning,
+     {"ecc-errors", each_gpu<judge_uncorrected>, warning,
       "programs are killed by them; results since then are in doubt",
       "reset the GPU; take it out of service if they come again",
       "none since the drivers were loaded"},
-     {"row-remap", "memory rows that wait for remapping or cannot be, and retired pages",
-      judge_remap, warning, "this memory has errors until it is repaired",
+     {"row-remap", each_gpu<judge_remap>, warning, "this memory has errors until it is repaired",
       "take the GPU out of service and return it",
       "no row waits to be remapped, few pages are retired"},
-     {"xid", "errors of GPUs in the kernel's log", judge_xid, warning, "", "",
+     {"xid", all_gpus<judge_xid>, warning, "", "",
       "none in the kernels' logs but of programs' own mistakes", "",
       "let users read the kernel's log (kernel.dmesg_restrict=0)"},
-     {"mig", "whether GPUs are partitioned (MIG)",
-      Flag<GpuFacts>{&GpuFacts::mig, true, "MIG is on"}, warning,
-      "ranks have a part of the GPU, and NVLink and peer access are off",
+     {"mig", each_gpu<[](const JobGpu& one) { return flag(one.gpu->mig, true, "MIG is on"); }>,
+      warning, "ranks have a part of the GPU, and NVLink and peer access are off",
       "nvidia-smi -mig 0, or ask for nodes without MIG", "off on all GPUs"},
-     {"compute-mode", "whether ranks may compute on their GPU", judge_compute_mode, stop,
-      "ranks cannot make a CUDA context on it", "nvidia-smi -c DEFAULT", "lets every rank compute"},
-     {"throttle", "what holds clocks down before there is any load", judge_throttle, warning,
+     {"compute-mode", each_gpu<judge_compute_mode>, stop, "ranks cannot make a CUDA context on it",
+      "nvidia-smi -c DEFAULT", "lets every rank compute"},
+     {"throttle", all_gpus<judge_throttle>, warning,
       "the GPU computes slower than its like from the start",
       "check its power supply and cooling: nvidia-smi -q -d PERFORMANCE",
       "nothing holds clocks down now"},
-     {"persistence", "whether the driver stays loaded between programs",
-      Flag<GpuFacts>{&GpuFacts::persistence, false, "persistence mode is off"}, warning,
+     {"persistence", each_gpu<[](const JobGpu& one) {
+        return flag(one.gpu->persistence, false, "persistence mode is off");
+      }>,
+      warning,
       "little: the driver unloads between programs, so that start-up takes longer and settings and "
       "error counts are lost",
       "run nvidia-persistenced", "on, on all GPUs"},
-     {"other-processes", "processes on GPUs that are not of the job", judge_processes, warning,
+     {"other-processes", all_gpus<judge_processes>, warning,
       "they take turns with the rank's kernels, and take memory and links",
       "end them, or ask for GPUs that are yours alone (srun --exclusive)",
       "no process but the job's ranks"}});

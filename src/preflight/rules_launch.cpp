@@ -171,44 +171,42 @@ void judge_visibility(Findings& findings, const JobFacts& job) {
   });
 }
 
-Answer judge_lost_gpu(const CheckedNode& node, const JobFacts&) {
+Answer judge_lost_gpu(const CheckedNode& node) {
   if (!node.gpus_lost) return not_known;
   if (*node.gpus_lost == 0) return nothing_wrong;
   return wrong("{} of it cannot be reached any more", base::counted(*node.gpus_lost, "GPU"));
 }
 
 constexpr auto launch_table = std::to_array<Rule>(
-    {{"device", "whether the device that the job plays on can be had", judge_device, warning,
-      "CPUs are measured, and no GPU", "fix what keeps GPUs from being used, or give --device host",
-      "", "no device was chosen", "name one with --device"},
-     {"world-size", "ranks that MPI counts against processes that the launcher started",
-      judge_world_size, stop, "fewer ranks play than were asked for, or each measures itself alone",
+    {{"device", judge_device, warning, "CPUs are measured, and no GPU",
+      "fix what keeps GPUs from being used, or give --device host", "", "no device was chosen",
+      "name one with --device"},
+     {"world-size", judge_world_size, stop,
+      "fewer ranks play than were asked for, or each measures itself alone",
       "start it with the mpirun of the MPI library that isoscale was built with, or srun "
       "--mpi=pmix",
       "", "no launcher says how many processes it started", "start it with mpirun or srun"},
-     {"ranks-per-node", "whether all nodes have equally many ranks", judge_ranks_per_node, warning,
+     {"ranks-per-node", judge_ranks_per_node, warning,
       "nodes with more ranks share memory and network among more; groups do not fit into nodes "
       "alike",
       "ask for equal numbers: srun --ntasks-per-node, mpirun --map-by ppr", "", "no rank is known"},
-     {"gpus-per-node", "GPUs of a node against its ranks", judge_gpus_per_node, warning,
+     {"gpus-per-node", judge_gpus_per_node, warning,
       "idle GPUs leave network, memory and power to the others: the node looks better than when it "
       "is full",
       "start one rank per GPU", "as many GPUs as ranks on every node", "", how_on_gpus},
-     {"duplicate-gpu", "whether two ranks took one GPU, by UUID", judge_duplicate_gpu, stop,
-      "they take turns on it, and NCCL refuses them",
+     {"duplicate-gpu", judge_duplicate_gpu, stop, "they take turns on it, and NCCL refuses them",
       "let every rank see the node's GPUs (srun --gpus-per-node=N --gpu-bind=none), so that each "
       "takes its own, or name them with --gpu-bind; --share-gpu to test correctness alone",
       "every rank has a GPU of its own", "no rank reports which GPU it took",
       "run with --device cuda", on_gpus},
-     {"gpu-visibility", "whether ranks of a node may use each other's GPUs", judge_visibility,
-      warning,
+     {"gpu-visibility", judge_visibility, warning,
       "NCCL has no peer access (P2P) between processes that control groups hide each other's GPU "
       "from: what they send passes host memory instead of NVLink or PCIe",
       "srun --gpus-per-node=N --gpu-bind=none instead of --gpus-per-task or --gpu-bind=closest, "
       "with launch/bind.sh for the cores beside each GPU",
       "every rank may use all GPUs that its node's ranks took",
       "no rank reports which GPUs it may use", how_on_gpus, on_gpus},
-     {"lost-gpu", "GPUs that NVML counts and cannot reach", judge_lost_gpu, warning,
+     {"lost-gpu", each_node<judge_lost_gpu>, warning,
       "the node has fewer GPUs than it was bought with; groups over it change",
       "look for Xid 79 in the kernel's log; drain and restart the node",
       "every GPU that NVML counts answers", "NVML gives no information on it", how_on_gpus,

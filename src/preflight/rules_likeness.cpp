@@ -7,7 +7,8 @@
 #include "preflight/rules.hpp"
 #include "units/text.hpp"
 
-/// These rules compare software among ranks, GPUs with other GPUs, and nodes with other nodes.
+/// These rules compare software, compute rates and bandwidths among ranks, GPUs with other GPUs,
+/// and nodes with other nodes.
 namespace isoscale::preflight {
 namespace {
 
@@ -20,6 +21,38 @@ Text prefixed(const std::optional<double>& value, std::string_view unit) {
 
 Text bytes(const std::optional<double>& value) {
   return value && *value >= 0 ? std::optional{bytes_text(*value)} : std::nullopt;
+}
+
+/// Compares the versions of a piece of software among all ranks. `key` is its key in
+/// CheckedRank::versions. If a rule compares several, the first one is shown if all are alike.
+void compare_versions(Findings& findings, const JobFacts& job, std::string_view software,
+                      const std::string& key) {
+  std::vector<std::string> found;
+  for (const CheckedRank& rank : job.ranks) {
+    if (const auto version = version_of(rank, key)) found.push_back(*version);
+  }
+  const auto usual = most_common(std::span<const std::string>{found});
+  if (findings.otherwise.fine.empty() && !found.empty()) {
+    findings.otherwise.fine = fmt::format("{} {} on all ranks", software, found.front());
+  }
+  judge_ranks(findings, job, [&](const CheckedRank& rank, const NodeRanks&) -> Answer {
+    const std::optional<std::string> version = version_of(rank, key);
+    if (!version) return not_known;
+    if (version == usual) return nothing_wrong;
+    return wrong("{} {}, elsewhere {}", software, *version, *usual);
+  });
+}
+
+/// Compares a fact, as text, among all nodes.
+void compare_nodes(Findings& findings, const JobFacts& job, std::string_view quantity,
+                   Text (*text)(const CheckedNode& node)) {
+  findings.set_unknown("the nodes do not report it", "mount /proc and /sys");
+  std::vector<Observed> observed;
+  for (const CheckedNode& node : job.nodes) {
+    observed.push_back({.place = {.host = node.host}, .value = text(node)});
+  }
+  findings.otherwise.fine =
+      fmt::format("{} {} on all nodes", quantity, find_differences(findings, observed, quantity));
 }
 
 /// Compares one GPU of each node, since all GPUs of a node have the same driver.
@@ -55,36 +88,31 @@ void judge_model(Findings& findings, std::span<const JobGpu> gpus, const JobFact
       fmt::format("{} everywhere", find_differences(findings, observed, "model"));
 }
 
-constexpr Compare<GpuFacts> sm_clock{"highest SM clock", [](const GpuFacts& gpu) -> Text {
-                                       return prefixed(gpu.sm_clock_max, "Hz");
-                                     }};
+Text highest_clock(const GpuFacts& gpu) { return prefixed(gpu.sm_clock_max, "Hz"); }
 
 void judge_clocks(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
-  compare_gpus(findings, gpus, sm_clock);
-  compare_gpus(findings, gpus,
-               {"highest memory clock",
-                [](const GpuFacts& gpu) -> Text { return prefixed(gpu.memory_clock_max, "Hz"); }},
+  compare_gpus(findings, gpus, "highest SM clock", highest_clock);
+  compare_gpus(findings, gpus, "highest memory clock",
+               [](const GpuFacts& gpu) { return prefixed(gpu.memory_clock_max, "Hz"); },
                {.cost = "this GPU reads memory at another speed than its like",
                 .fix = "lift limits on memory clocks: nvidia-smi -rmc"});
 }
 
 void judge_application_clock(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
-  constexpr Compare<GpuFacts> clock{"SM clock set to", [](const GpuFacts& gpu) -> Text {
-                                      return prefixed(gpu.sm_clock_application, "Hz");
-                                    }};
-  const std::string first = compare_gpus(findings, gpus, clock);
+  const std::string first =
+      compare_gpus(findings, gpus, "SM clock set to",
+                   [](const GpuFacts& gpu) { return prefixed(gpu.sm_clock_application, "Hz"); });
   const auto known = std::ranges::find_if(
       gpus, [](const JobGpu& one) { return one.gpu->sm_clock_max.has_value(); });
   if (known == gpus.end()) return;
-  findings.otherwise.fine = fmt::format("{} {} of at most {} on all GPUs of a model",
-                                        clock.quantity, first, *sm_clock.text(*known->gpu));
+  findings.otherwise.fine = fmt::format("SM clock set to {} of at most {} on all GPUs of a model",
+                                        first, *highest_clock(*known->gpu));
 }
 
 void judge_power_limit(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
   constexpr double tolerance = 1;  // W; limits are set in whole watts
-  compare_gpus(findings, gpus, {"power limit", [](const GpuFacts& gpu) -> Text {
-                                  return prefixed(gpu.power_limit, "W");
-                                }});
+  compare_gpus(findings, gpus, "power limit",
+               [](const GpuFacts& gpu) { return prefixed(gpu.power_limit, "W"); });
   for (const JobGpu& one : gpus) {
     const auto &now = one.gpu->power_limit, &usual = one.gpu->power_limit_default;
     if (!now || !usual || *now >= *usual - tolerance) continue;
@@ -122,62 +150,80 @@ void judge_node_memory(Findings& findings, const JobFacts& job) {
 }
 
 constexpr auto likeness_table = std::to_array<Rule>(
-    {{"isoscale-version", "isoscale and its commit on all ranks",
-      Versions{{{{"isoscale", "isoscale"}, {"isoscale's commit", "git"}}}}, stop,
-      "ranks play different programs: they hang, or measure what none of both is",
+    {{"isoscale-version",
+      [](Findings& findings, const JobFacts& job) {
+        compare_versions(findings, job, "isoscale", "isoscale");
+        compare_versions(findings, job, "isoscale's commit", "git");
+      },
+      stop, "ranks play different programs: they hang, or measure what none of both is",
       "start the same program on all nodes, from a shared folder", "",
       "no rank says what it is made of"},
-     {"nccl-version", "NCCL on all ranks", Versions{{{{"NCCL", "nccl"}}}}, stop,
-      "versions do not understand each other: they hang or fail while they connect",
+     {"nccl-version",
+      [](Findings& findings, const JobFacts& job) {
+        compare_versions(findings, job, "NCCL", "nccl");
+      },
+      stop, "versions do not understand each other: they hang or fail while they connect",
       "put the same libnccl.so.2 first in LD_LIBRARY_PATH on all nodes", "",
       "no rank says its NCCL", "run with --device cuda"},
-     {"mpi-version", "the MPI library on all ranks", Versions{{{{"MPI library", "mpi"}}}}, warning,
-      "releases may choose other algorithms and transports for the same call",
+     {"mpi-version",
+      [](Findings& findings, const JobFacts& job) {
+        compare_versions(findings, job, "MPI library", "mpi");
+      },
+      warning, "releases may choose other algorithms and transports for the same call",
       "load the same MPI on all nodes", "", "no rank says its MPI library"},
-     {"cuda-version", "CUDA of driver and runtime, and cuBLAS, on all ranks",
-      Versions{{{{"CUDA runtime", "cuda_runtime"},
-                 {"CUDA of the driver", "cuda_driver"},
-                 {"cuBLAS", "cublas"}}}},
+     {"cuda-version",
+      [](Findings& findings, const JobFacts& job) {
+        compare_versions(findings, job, "CUDA runtime", "cuda_runtime");
+        compare_versions(findings, job, "CUDA of the driver", "cuda_driver");
+        compare_versions(findings, job, "cuBLAS", "cublas");
+      },
       warning,
       "other releases run other kernels: ranks differ in speed for no reason of the hardware",
       "install the same CUDA and driver on all nodes", "", "no rank says its CUDA",
       "run with --device cuda"},
-     {"gpu-driver", "the driver of the GPUs on all nodes", judge_driver, warning,
+     {"gpu-driver", all_gpus<judge_driver>, warning,
       "drivers differ in clocks, power and NVLink handling",
       "install the same driver on all nodes"},
-     {"debug-build", "whether isoscale was built with optimization", judge_build, warning,
+     {"debug-build", judge_build, warning,
       "what it does between operations takes longer: gaps and small messages look worse",
       "build it with cmake --preset release", "", "no rank says how it was built"},
-     {"gpu-model", "the model of all GPUs", judge_model, warning,
-      "the slower GPUs set the pace of every step",
+     {"gpu-model", all_gpus<judge_model>, warning, "the slower GPUs set the pace of every step",
       "ask the scheduler for one model: srun --constraint, --gpus=TYPE:N"},
-     {"gpu-memory", "memory of GPUs of one model",
-      Compare<GpuFacts>{"memory", [](const GpuFacts& gpu) { return bytes(gpu.memory); }}, warning,
-      "a model that fits elsewhere may not fit here",
+     {"gpu-memory", all_gpus<[](Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
+        compare_gpus(findings, gpus, "memory",
+                     [](const GpuFacts& gpu) { return bytes(gpu.memory); });
+      }>,
+      warning, "a model that fits elsewhere may not fit here",
       "look for ECC, MIG and reserved memory that differ: nvidia-smi -q -d MEMORY"},
-     {"gpu-clocks", "highest clocks of GPUs of one model", judge_clocks, warning,
+     {"gpu-clocks", all_gpus<judge_clocks>, warning,
       "this GPU computes at another speed than its like", "lift limits on clocks: nvidia-smi -rgc"},
-     {"application-clock", "the SM clock that GPUs of one model are set to",
-      judge_application_clock, warning, "this GPU computes at another speed than its like",
+     {"application-clock", all_gpus<judge_application_clock>, warning,
+      "this GPU computes at another speed than its like",
       "set all alike: nvidia-smi -ac, or nvidia-smi -rac", "", "",
       "GPUs without application clocks have none to report"},
-     {"power-limit", "power limits of GPUs of one model, and their default", judge_power_limit,
-      warning, "under load this GPU's clock settles elsewhere than that of its like",
+     {"power-limit", all_gpus<judge_power_limit>, warning,
+      "under load this GPU's clock settles elsewhere than that of its like",
       "set all alike: nvidia-smi -pl"},
-     {"vbios", "firmware of GPUs of one model",
-      Compare<GpuFacts>{"VBIOS", [](const GpuFacts& gpu) { return gpu.vbios; }}, warning,
-      "clocks, fans and power management may differ from those of its like",
+     {"vbios", all_gpus<[](Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
+        compare_gpus(findings, gpus, "VBIOS", [](const GpuFacts& gpu) { return gpu.vbios; });
+      }>,
+      warning, "clocks, fans and power management may differ from those of its like",
       "bring all GPUs to one firmware level"},
-     {"cpu-model", "CPU model and cores of all nodes", Compare<CheckedNode>{"CPU", cpu_text},
+     {"cpu-model",
+      [](Findings& findings, const JobFacts& job) {
+        compare_nodes(findings, job, "CPU", cpu_text);
+      },
       warning, "the slower nodes set the pace of every step",
       "ask the scheduler for one kind of node: srun --constraint"},
-     {"node-memory", "memory of all nodes", judge_node_memory, warning,
+     {"node-memory", judge_node_memory, warning,
       "a missing memory module takes bandwidth along with it",
       "compare dmidecode -t memory with another node", "", "the nodes do not report it",
       "mount /proc"},
-     {"os", "the operating system of all nodes",
-      Compare<CheckedNode>{"system", [](const CheckedNode& node) { return node.os; }}, warning,
-      "kernels differ in scheduling, page handling and network drivers",
+     {"os",
+      [](Findings& findings, const JobFacts& job) {
+        compare_nodes(findings, job, "system", [](const CheckedNode& node) { return node.os; });
+      },
+      warning, "kernels differ in scheduling, page handling and network drivers",
       "boot all nodes from one image"}});
 
 }  // namespace

@@ -107,7 +107,7 @@ void judge_pairs(Findings& findings, const JobFacts& job) {
   findings.otherwise.fine = fmt::format("GPUs of a node are joined by {}", listed(kinds));
 }
 
-Answer judge_fabric(const JobGpu& one, const JobFacts&) {
+Answer judge_fabric(const JobGpu& one) {
   const std::optional<std::string>& state = one.gpu->fabric_state;
   if (!state) return not_known;
   if (*state == "completed" || *state == "not supported") return nothing_wrong;
@@ -255,43 +255,42 @@ void judge_iommu(Findings& findings, const JobFacts& job) {
 }
 
 constexpr auto links_table = std::to_array<Rule>(
-    {{"peer-access", "whether GPUs of a node read each other's memory", judge_peer_access, warning,
+    {{"peer-access", judge_peer_access, warning,
       "what they send each other passes host memory, a fraction of the speed of PCIe or NVLink",
       "see nvidia-smi topo -p2p r: IOMMU, ACS, MIG or a container may forbid it",
       "between all GPUs of a node", "", "nvidia-smi topo -p2p r shows it"},
-     {"nvlinks", "inactive NVLinks", judge_nvlinks, warning,
+     {"nvlinks", all_gpus<judge_nvlinks>, warning,
       "collectives go at the pace of the GPU with the fewest",
       "nvidia-smi nvlink -s; reset the GPUs, look for Xid 74", "no GPU has NVLink"},
-     {"nvlink-pairs", "pairs of GPUs without NVLink where others have it", judge_pairs, warning,
+     {"nvlink-pairs", judge_pairs, warning,
       "groups that hold this pair communicate at PCIe's speed",
       "choose GPUs that NVLink joins with CUDA_VISIBLE_DEVICES; if all should be, see nvidia-smi "
       "nvlink -s",
       "", "", "nvidia-smi topo -m shows it"},
-     {"nvlink-fabric", "whether the NVLink fabric is set up", judge_fabric, warning,
+     {"nvlink-fabric", each_gpu<judge_fabric>, warning,
       "NVLink to other GPUs and reduction in the switches (NVLS) are off, or CUDA does not start",
       "start the fabric manager (systemctl status nvidia-fabricmanager; on NVL72 racks nvidia-imex "
       "too) and reset the GPUs",
       "completed where there is one", "", "needs a driver that knows NVLink fabrics"},
-     {"nvlink-domain", "NVLink domains of several nodes that the job's GPUs are in", judge_domain,
-      warning, "", "", "no domain is wider than a node", "",
-      "needs a driver that knows NVLink fabrics"},
-     {"gpu-pcie", "lanes and generation of the GPUs' PCIe links", judge_gpu_pcie, warning,
+     {"nvlink-domain", all_gpus<judge_domain>, warning, "", "", "no domain is wider than a node",
+      "", "needs a driver that knows NVLink fabrics"},
+     {"gpu-pcie", all_gpus<judge_gpu_pcie>, warning,
       "copies between host and GPU, and GPUDirect RDMA, are slower",
       "reseat the card or riser; see LnkSta in lspci -vv",
       "all lanes are in use, generations are alike", "no GPU has a PCIe link that counts",
       "lspci -vv shows LnkCap and LnkSta"},
-     {"nic-pcie", "PCIe links of adapters against what their ports need", judge_nic_pcie, warning,
-      "", "move it to a slot that has the lanes, or reseat it; see LnkSta in lspci -vv",
+     {"nic-pcie", judge_nic_pcie, warning, "",
+      "move it to a slot that has the lanes, or reseat it; see LnkSta in lspci -vv",
       "no PCIe link is slower than its port", "no InfiniBand or RoCE port is known to be up",
       "mount /sys"},
-     {"iommu", "whether an IOMMU translates addresses of devices", judge_iommu, warning,
+     {"iommu", judge_iommu, warning,
       "traffic between GPUs, and between GPUs and adapters, passes the root complex instead of the "
       "PCIe switch, or is refused",
       "boot with iommu=pt (on Arm iommu.passthrough=1), or turn it off in the firmware",
       "off, or passes addresses through", "the kernel does not report it", "mount /sys", on_gpus},
-     {"acs", "whether PCIe switches redirect traffic between devices",
-      Flag<CheckedNode>{&CheckedNode::acs, true,
-                        "access control (ACS) redirects peer traffic on a PCIe switch"},
+     {"acs", each_node<[](const CheckedNode& node) {
+        return flag(node.acs, true, "access control (ACS) redirects peer traffic on a PCIe switch");
+      }>,
       warning,
       "traffic between GPUs, and between GPUs and adapters, passes the root complex at a fraction "
       "of the speed",

@@ -132,7 +132,7 @@ std::pair<int, int> count_cpus(const std::map<std::string, int>& settings,
 /// Warns of CPUs that are set to save energy. In the active modes of intel_pstate and
 /// amd-pstate-epp, the governor "powersave" is the dynamic default, and the energy preference
 /// decides instead (Linux kernel documentation, CPU Performance Scaling).
-Answer judge_governor(const CheckedNode& node, const JobFacts&) {
+Answer judge_governor(const CheckedNode& node) {
   if (!node.governors) return not_known;
   const bool is_active =
       node.frequency_driver == "intel_pstate" || node.frequency_driver == "amd-pstate-epp";
@@ -148,41 +148,40 @@ Answer judge_governor(const CheckedNode& node, const JobFacts&) {
 }
 
 constexpr auto node_table = std::to_array<Rule>(
-    {{"shared-cores", "whether every rank can have a core of its own", judge_shared_cores, warning,
+    {{"shared-cores", each_node_of_ranks<judge_shared_cores>, warning,
       "ranks take turns on cores and wait for each other: no scaling result",
       "bind each to cores of its own: srun --cpus-per-task, mpirun --map-by slot:PE=N --bind-to "
       "core; start fewer ranks where cores are few",
       "every rank can have a core of its own", "the cores of ranks are not known", "mount /sys"},
-     {"single-core", "ranks that may run on one core alone", judge_single_core, warning, "",
+     {"single-core", each_rank<judge_single_core>, warning, "",
       "give each rank two cores or more: srun --cpus-per-task, mpirun --map-by slot:PE=N",
       "every rank may run on two cores or more", "the cores of ranks are not known", "mount /sys"},
-     {"numa-mask", "ranks that may run on several NUMA nodes", judge_mask, warning,
+     {"numa-mask", each_rank<judge_mask>, warning,
       "threads move away from their memory and GPU; steps scatter",
       "bind each rank inside a NUMA node: srun --cpu-bind=cores, mpirun --map-by numa --bind-to "
       "numa",
       "every rank stays inside a NUMA node", "NUMA nodes or CPUs of ranks are not known",
       "mount /sys"},
-     {"blas-threads", "BLAS threads against cores", judge_blas_threads, warning,
-      "BLAS threads take turns on cores", "lower --blas-threads, or give each rank more cores",
+     {"blas-threads", judge_blas_threads, warning, "BLAS threads take turns on cores",
+      "lower --blas-threads, or give each rank more cores",
       "no more BLAS threads than cores, or one a rank", "the cores of nodes are not known",
       "mount /sys", with_blas},
-     {"cpu-quota", "CPU limits of control groups against ranks", judge_quota, warning,
+     {"cpu-quota", each_node_of_ranks<judge_quota>, warning,
       "the kernel stops the ranks in every period of 0.1 s",
       "raise the container's or job's CPU limit (docker --cpus, Kubernetes limits.cpu)",
       "no CPU limit below what ranks keep busy", "control groups give no information",
       "mount /sys/fs/cgroup"},
-     {"locked-memory", "the limit on locked memory on nodes with InfiniBand or RoCE",
-      judge_locked_memory, warning,
+     {"locked-memory", each_rank<judge_locked_memory>, warning,
       "buffers cannot be registered with the adapter: connections fail, or fall back to TCP",
       "ulimit -l unlimited (limits.conf; LimitMEMLOCK=infinity for slurmd; docker --ulimit "
       "memlock=-1)",
       "no limit on nodes with InfiniBand or RoCE",
       "no node has an InfiniBand or RoCE port that is known to be up"},
-     {"shared-memory", "free space of /dev/shm against ranks of the node", judge_shared_memory,
-      warning, "NCCL and MPI fail, or talk inside the node by slower means",
+     {"shared-memory", each_node_of_ranks<judge_shared_memory>, warning,
+      "NCCL and MPI fail, or talk inside the node by slower means",
       "docker --shm-size=1g or --ipc=host; remove files left behind in /dev/shm",
       "/dev/shm has room for what ranks share", "/dev/shm gives no information", "mount /dev/shm"},
-     {"cpu-governor", "whether CPUs save power", judge_governor, warning,
+     {"cpu-governor", each_node<judge_governor>, warning,
       "clocks may stay low or rise late: launches and small messages take longer",
       "cpupower frequency-set -g performance", "no CPU is set to save power",
       "the kernel reports no governor, as in virtual machines"}});

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <tuple>
-#include <unordered_map>
 
 #include "base/text.hpp"
 #include "preflight/rules.hpp"
@@ -82,99 +80,86 @@ void find_slow(Findings& findings, const JobFacts& job, const std::vector<Measur
   }
 }
 
-/// Looks up ranks, their hosts and GPUs, and names the kinds of values that are compared.
-class Ranks {
- public:
-  explicit Ranks(const JobFacts& job) : job_(job) {
-    for (const CheckedNode& node : job.nodes) {
-      nodes_[node.node] = &node;
-      for (std::size_t i = 0; node.gpus && i < node.gpus->size(); ++i) {
-        const GpuFacts& gpu = (*node.gpus)[i];
-        gpus_[gpu.uuid] = {.node = &node, .gpu = &gpu, .index = static_cast<int>(i), .ranks = {}};
-      }
-      for (const CheckedPeers& peers : node.peers) {
-        if (peers.link) links_[{node.node, peers.i, peers.j}] = *peers.link;
-      }
-    }
-    for (const CheckedRank& rank : job.ranks) ranks_[rank.rank] = &rank;
-  }
+/// A rank with its host, and with its GPU if the facts of the node have it.
+struct RankAt {
+  const CheckedRank* rank = nullptr;
+  std::string host;
+  const CheckedNode* node = nullptr;  ///< null if nothing is known of it
+  std::optional<JobGpu> gpu{};
 
-  [[nodiscard]] const CheckedRank* find(int rank) const {
-    const auto found = ranks_.find(rank);
-    return found == ranks_.end() ? nullptr : found->second;
-  }
-  [[nodiscard]] std::string host(const CheckedRank& rank) const {
-    const auto found = nodes_.find(rank.node);
-    return found == nodes_.end() ? fmt::format("node {}", rank.node) : found->second->host;
-  }
   /// Returns "rank 12" or "rank 12, GPU 4 (0000:9d:00.0)".
-  [[nodiscard]] std::string device(const CheckedRank& rank) const {
-    const JobGpu* const gpu = gpu_of(rank);
-    const std::string text = fmt::format("rank {}", rank.rank);
-    return gpu == nullptr ? text : fmt::format("{}, {}", text, gpu->place().device);
+  [[nodiscard]] std::string device() const {
+    const std::string text = fmt::format("rank {}", rank->rank);
+    return gpu ? fmt::format("{}, {}", text, gpu->place().device) : text;
   }
-  /// Returns the kind of a rank's compute rate, named by its processor: "ranks on NVIDIA H100",
-  /// "ranks on Xeon, 1 BLAS thread".
-  [[nodiscard]] std::string kind(const CheckedRank& rank) const {
-    if (job_.device == "cuda") {
-      const JobGpu* const gpu = gpu_of(rank);
-      return fmt::format("ranks on {}", gpu != nullptr && gpu->gpu->name ? *gpu->gpu->name
-                                                                         : "GPUs of unknown model");
-    }
-    const auto node = nodes_.find(rank.node);
-    const bool is_known = node != nodes_.end() && node->second->cpu_model;
-    return fmt::format("ranks on {}, {}", is_known ? *node->second->cpu_model : "unknown CPUs",
-                       base::counted(rank.blas_threads, "BLAS thread"));
-  }
-  /// Returns the kind of a pair's bandwidth, named by its link: "pairs inside nodes over NVLink",
-  /// "pairs across nodes".
-  [[nodiscard]] std::string kind(const CheckedRank& a, const CheckedRank& b) const {
-    if (a.node != b.node) return "pairs across nodes";
-    const JobGpu* const gpu_a = gpu_of(a);
-    const JobGpu* const gpu_b = gpu_of(b);
-    if (gpu_a == nullptr || gpu_b == nullptr) return "pairs inside nodes";
-    const auto [i, j] = std::minmax(gpu_a->index, gpu_b->index);
-    const auto link = links_.find({a.node, i, j});
-    if (link == links_.end()) return "pairs inside nodes";
-    return fmt::format("pairs inside nodes over {}",
-                       link->second == "NVLink" ? "NVLink" : "PCIe (" + link->second + ")");
-  }
-
- private:
-  [[nodiscard]] const JobGpu* gpu_of(const CheckedRank& rank) const {
-    const auto found = gpus_.find(rank.gpu.value_or(""));
-    return !rank.gpu || found == gpus_.end() ? nullptr : &found->second;
-  }
-
-  const JobFacts& job_;
-  std::unordered_map<int, const CheckedNode*> nodes_;
-  std::unordered_map<int, const CheckedRank*> ranks_;
-  std::unordered_map<std::string, JobGpu> gpus_;
-  std::map<std::tuple<int, int, int>, std::string> links_;
 };
 
+/// Returns the ranks by number.
+std::map<int, RankAt> ranks_at(const JobFacts& job) {
+  std::map<int, RankAt> ranks;
+  for (const NodeRanks& node : nodes_of_ranks(job)) {
+    for (const CheckedRank* const rank : node.ranks) {
+      RankAt& at = ranks[rank->rank];
+      at = {.rank = rank, .host = node.host(), .node = node.facts};
+      if (!rank->gpu || node.facts == nullptr || !node.facts->gpus) continue;
+      const std::vector<GpuFacts>& gpus = *node.facts->gpus;
+      const auto found = std::ranges::find(gpus, *rank->gpu, &GpuFacts::uuid);
+      if (found == gpus.end()) continue;
+      const auto index = static_cast<int>(found - gpus.begin());
+      at.gpu = JobGpu{.node = node.facts, .gpu = &*found, .index = index, .ranks = {}};
+    }
+  }
+  return ranks;
+}
+
+/// Returns the kind of a rank's compute rate, named by its processor: "ranks on NVIDIA H100",
+/// "ranks on Xeon, 1 BLAS thread".
+std::string kind_of(const RankAt& at, const JobFacts& job) {
+  if (job.device == "cuda") {
+    return fmt::format("ranks on {}",
+                       at.gpu && at.gpu->gpu->name ? *at.gpu->gpu->name : "GPUs of unknown model");
+  }
+  const bool is_known = at.node != nullptr && at.node->cpu_model;
+  return fmt::format("ranks on {}, {}", is_known ? *at.node->cpu_model : "unknown CPUs",
+                     base::counted(at.rank->blas_threads, "BLAS thread"));
+}
+
+/// Returns the kind of a pair's bandwidth, named by its link: "pairs inside nodes over NVLink",
+/// "pairs across nodes".
+std::string kind_of(const RankAt& a, const RankAt& b) {
+  if (a.rank->node != b.rank->node) return "pairs across nodes";
+  if (!a.gpu || !b.gpu) return "pairs inside nodes";
+  const auto [i, j] = std::minmax(a.gpu->index, b.gpu->index);
+  for (const CheckedPeers& peers : a.node->peers) {
+    if (peers.i != i || peers.j != j || !peers.link) continue;
+    return fmt::format("pairs inside nodes over {}",
+                       peers.link == "NVLink" ? "NVLink" : "PCIe (" + *peers.link + ")");
+  }
+  return "pairs inside nodes";
+}
+
 void judge_gemm(Findings& findings, const JobFacts& job) {
-  const Ranks ranks{job};
   std::vector<Measured> all;
-  for (const CheckedRank& rank : job.ranks) {
-    if (!rank.gemm_rate) {
+  for (const auto& [number, at] : ranks_at(job)) {
+    if (!at.rank->gemm_rate) {
       findings.add(not_known);
       continue;
     }
-    all.push_back({.place = {.host = ranks.host(rank), .device = ranks.device(rank)},
-                   .kind = ranks.kind(rank),
-                   .value = *rank.gemm_rate});
+    all.push_back({.place = {.host = at.host, .device = at.device()},
+                   .kind = kind_of(at, job),
+                   .value = *at.rank->gemm_rate});
   }
   find_slow(findings, job, all, job.device == "cuda" ? least_gpu_gemm : least_cpu_gemm, "FLOP/s");
 }
 
 void judge_bandwidth(Findings& findings, const JobFacts& job) {
-  const Ranks ranks{job};
+  const std::map<int, RankAt> ranks = ranks_at(job);
   std::map<std::pair<int, int>, std::optional<double>> pairs;
-  for (const CheckedRank& rank : job.ranks) {
-    for (const CheckedNeighbour& other : rank.neighbours) {
+  for (const auto& [number, at] : ranks) {
+    for (const CheckedNeighbour& other : at.rank->neighbours) {
+      if (!ranks.contains(other.rank)) continue;
       auto& least =
-          pairs.try_emplace(std::minmax(rank.rank, other.rank), other.bandwidth).first->second;
+          pairs.try_emplace(std::minmax(number, other.rank), other.bandwidth).first->second;
       // An absent bandwidth, which means that a rank got no answer, compares as the least, so the
       // pair has none either.
       least = std::min(least, other.bandwidth);
@@ -182,15 +167,12 @@ void judge_bandwidth(Findings& findings, const JobFacts& job) {
   }
   std::vector<Measured> all;
   for (const auto& [pair, bandwidth] : pairs) {
-    const CheckedRank* const a = ranks.find(pair.first);
-    const CheckedRank* const b = ranks.find(pair.second);
-    if (a == nullptr || b == nullptr) continue;
-    const Place place{.host = a->node == b->node
-                                  ? ranks.host(*a)
-                                  : fmt::format("{} and {}", ranks.host(*a), ranks.host(*b)),
-                      .device = fmt::format("{} and {}", ranks.device(*a), ranks.device(*b))};
+    const RankAt &a = ranks.at(pair.first), &b = ranks.at(pair.second);
+    const bool is_one_node = a.rank->node == b.rank->node;
+    const Place place{.host = is_one_node ? a.host : fmt::format("{} and {}", a.host, b.host),
+                      .device = fmt::format("{} and {}", a.device(), b.device())};
     if (bandwidth) {
-      all.push_back({.place = place, .kind = ranks.kind(*a, *b), .value = *bandwidth});
+      all.push_back({.place = place, .kind = kind_of(a, b), .value = *bandwidth});
       continue;
     }
     findings.add(place, {.wrong = "they do not answer each other",
@@ -202,12 +184,10 @@ void judge_bandwidth(Findings& findings, const JobFacts& job) {
 }
 
 constexpr auto sniff_table = std::to_array<Rule>(
-    {{"gemm-rate", "each rank's GEMM rate against that of its like", judge_gemm, warning,
-      "every step that all ranks share waits for it",
+    {{"gemm-rate", judge_gemm, warning, "every step that all ranks share waits for it",
       "check its clocks, power, temperature and other processes; leave it out if it stays so",
       "every rank's GEMM is as fast as its like's"},
-     {"neighbour-bandwidth", "bandwidth of pairs of ranks against that of their like",
-      judge_bandwidth, warning, "collectives over this pair go at its pace",
+     {"neighbour-bandwidth", judge_bandwidth, warning, "collectives over this pair go at its pace",
       "check the links between them: ports, cables, NVLinks, PCIe",
       "every pair of neighbours is as fast as its like"}});
 

@@ -22,6 +22,7 @@
 #include "mesh/request.hpp"
 #include "preflight/check.hpp"
 #include "program/outline.hpp"
+#include "preflight/job_facts.hpp"
 #include "results/writer/writer.hpp"
 #include "simulate/simulate.hpp"
 #include "tests/unit/bench_samples.hpp"
@@ -284,9 +285,8 @@ results::RunData header(int ranks, std::string id, std::string created) {
 
 results::PreflightData preflight() {
   results::PreflightData made;
-  for (const preflight::Check& check : preflight::all_checks()) {
-    results::CheckResult result{.name = std::string{check.name}, .what = std::string{check.about}};
-    if (check.name == "port-rate") {
+  for (results::CheckResult& result : preflight::check_job({}, {})) {
+    if (result.name == "port-rate") {
       result.verdict = results::Verdict::warning;
       result.host = host_of(1);
       result.device = "mlx5_3 port 1";

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "executor/cuda/kernels/put.hpp"
+#include "executor/cuda/kernels/kernels.hpp"
 #include "tests/cuda/nccl_work.hpp"
 
 namespace isoscale::standin {

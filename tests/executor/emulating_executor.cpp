@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "executor/host/communicators.hpp"
+#include "executor/host/communication.hpp"
 #include "executor/host/host.hpp"
 #include "executor/host/player.hpp"
 #include "executor/host/prepare.hpp"

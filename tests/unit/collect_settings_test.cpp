@@ -29,22 +29,18 @@ class Settings : public testing::Test {
   ScratchTree tree_;
 };
 
-TEST_F(Settings, TellWhatSetsFrequencies) {
-  EXPECT_EQ(governors(tree_.root()), std::nullopt);
+TEST_F(Settings, CountCpusByContentOfAFile) {
+  const char* const file = "cpufreq/scaling_governor";
+  EXPECT_EQ(cpus_by(tree_.root(), file), std::nullopt);
   tree_.folder("sys/devices/system/cpu/cpu0");
-  EXPECT_EQ(governors(tree_.root()), std::nullopt);
-  EXPECT_EQ(frequency_driver(tree_.root()), std::nullopt);
-  EXPECT_EQ(energy_preferences(tree_.root()), std::nullopt);
+  tree_.write("sys/devices/system/cpu/cpufreq/cpufreq/scaling_governor", "performance\n");
+  EXPECT_EQ(cpus_by(tree_.root(), file), std::nullopt);
   for (const std::string cpu : {"0", "1", "10"}) {
     const std::string folder = "sys/devices/system/cpu/cpu" + cpu + "/cpufreq/";
     tree_.write(folder + "scaling_governor", cpu == "10" ? "powersave\n" : "performance\n");
-    tree_.write(folder + "scaling_driver", "intel_pstate\n");
-    tree_.write(folder + "energy_performance_preference", "balance_power\n");
   }
-  EXPECT_THAT(governors(tree_.root()),
+  EXPECT_THAT(cpus_by(tree_.root(), file),
               Optional(ElementsAre(Pair("performance", 2), Pair("powersave", 1))));
-  EXPECT_EQ(frequency_driver(tree_.root()), "intel_pstate");
-  EXPECT_THAT(energy_preferences(tree_.root()), Optional(ElementsAre(Pair("balance_power", 3))));
 }
 
 TEST_F(Settings, KnowWhetherAnIommuTranslates) {

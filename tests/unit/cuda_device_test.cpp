@@ -14,13 +14,11 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "executor/cuda/communicators.hpp"
 #include "executor/cuda/device.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/gemm.hpp"
-#include "executor/cuda/gemm_choice.hpp"
-#include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/kernels/nccl_versions.hpp"
-#include "executor/cuda/nccl_calls.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
@@ -75,64 +73,6 @@ TEST(Nccl, InPlaceIsOneAddressAndNoOther) {
     } else {
       EXPECT_THROW(require_possible(call), base::Error) << send << ", " << receive;
     }
-  }
-}
-
-/// An op whose common type is `type`.
-template <class Op>
-Arguments<Op> of_type(DType type, Op op = {}) {
-  Arguments<Op> call;
-  call.op = op;
-  call.type = type;
-  return call;
-}
-
-TEST(Kernels, PickElementsAndRowsOfFloatingTypes) {
-  using program::Rows, program::Select, program::Spread;
-  const auto is_there = [](DType type, std::uint32_t block) {
-    const bool selects = has_kernel(of_type(type, Select{.block = block, .keep = 1}));
-    EXPECT_EQ(has_kernel(of_type(type, Spread{.block = block, .keep = 1})), selects);
-    return selects;
-  };
-  for (const DType type : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
-    EXPECT_TRUE(is_there(type, most_per_list_block));
-    EXPECT_FALSE(is_there(type, most_per_list_block + 1));
-    EXPECT_TRUE(has_kernel(of_type<Rows>(type)));
-  }
-  for (const DType type : {DType::e4m3, DType::i32}) {
-    EXPECT_FALSE(is_there(type, 1));
-    EXPECT_FALSE(has_kernel(of_type<Rows>(type)));
-  }
-}
-
-TEST(Kernels, AreThereForTheTypesThatProgramsUse) {
-  using program::Add, program::Cast, program::Update;
-  using enum DType;
-  static std::byte memory{};
-  const auto casts = [](DType from, DType to) {
-    Arguments<Cast> call;
-    call.at(&Cast::src) = {&memory, from};
-    call.at(&Cast::dst) = {&memory, to};
-    return has_kernel(call);
-  };
-  for (const DType type : {f64, f32, f16, bf16}) {
-    EXPECT_TRUE(has_kernel(of_type<Add>(type)));
-    EXPECT_TRUE(casts(type, e4m3));
-    EXPECT_TRUE(casts(f32, type));
-  }
-  EXPECT_FALSE(has_kernel(of_type<Add>(e4m3)));
-  EXPECT_FALSE(casts(e4m3, f32));
-  // Updates of narrow states would round to nothing.
-  for (const auto& [state, gradient, weight, is_there] : {std::tuple{f64, f64, f64, true},
-                                                          {f32, f32, bf16, true},
-                                                          {f32, bf16, f32, true},
-                                                          {bf16, bf16, bf16, false},
-                                                          {f64, f32, f64, false}}) {
-    Arguments<Update> call;
-    call.at(&Update::master) = {&memory, state};
-    call.at(&Update::gradient) = {&memory, gradient};
-    call.at(&Update::weight) = {&memory, weight};
-    EXPECT_EQ(has_kernel(call), is_there) << program::name(state) << program::name(weight);
   }
 }
 

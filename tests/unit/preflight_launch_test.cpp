@@ -253,8 +253,8 @@ GpuFacts on_the_bus(const GpuFacts& gpu) {
 /// Parts of ranks on one node, each of which sees its own GPU alone.
 std::vector<JobFacts> isolated_parts(int ranks) {
   JobFacts job = gpu_job(1, ranks);
-  on_gpus(&GpuFacts::ecc, true)(job);
-  on_gpus(&GpuFacts::nvlink_peers, std::vector<std::string>{"0000:07:00.0"})(job);
+  on_job_gpus(&GpuFacts::ecc, true)(job);
+  on_job_gpus(&GpuFacts::nvlink_peers, std::vector<std::string>{"0000:07:00.0"})(job);
   std::vector<JobFacts> parts;
   for (std::size_t r = 0; r < job.ranks.size(); ++r) {
     JobFacts& part = parts.emplace_back();
@@ -290,7 +290,7 @@ TEST(MergedFacts, HaveGpusThatTheFirstRankMayNotUse) {
 
 TEST(MergedFacts, KeepWhatTheFirstRankSawItself) {
   JobFacts first = gpu_job(1, 2), second;
-  on_gpus(&GpuFacts::ecc, true)(first);
+  on_job_gpus(&GpuFacts::ecc, true)(first);
   second.nodes.emplace_back().gpus = {gpu_at(first, 0, 1)};
   gpu_at(second, 0, 0).ecc = false;
   const JobFacts job = merge({first, second});

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
-#include "preflight/job_view.hpp"
+#include "preflight/rules.hpp"
 #include "preflight_samples.hpp"
 
 namespace isoscale::preflight {
@@ -20,10 +20,10 @@ TEST(PeerAccessCheck, LeavesOutPairsOfWhichTheJobHasOneGpuAlone) {
 
 TEST(NvlinkDomainCheck, WarnsOfCliquesDomainsAndGpusOutside) {
   JobFacts job = gpu_job(2, 2);
-  on_gpus(&GpuFacts::name, "NVIDIA GB200")(job);
-  on_gpus(&GpuFacts::fabric_state, "completed")(job);
+  on_job_gpus(&GpuFacts::name, "NVIDIA GB200")(job);
+  on_job_gpus(&GpuFacts::fabric_state, "completed")(job);
   EXPECT_EQ(said(job, "nvlink-domain"), "ok|||");
-  on_gpus(&GpuFacts::fabric, "ab.1")(job);
+  on_job_gpus(&GpuFacts::fabric, "ab.1")(job);
   expect_said(
       job, "nvlink-domain",
       {{"ok|||4 GPUs 1 NVLink"},
@@ -37,9 +37,9 @@ TEST(NvlinkDomainCheck, ExpectsSeveralOfManyGpusAndOfModelsOfUnknownDomains) {
        {std::tuple{2, 1, "NVIDIA H100 80GB HBM3", "ok|||2 GPUs 2 NVLink"},
         {19, 4, "NVIDIA GB200", "ok|||76 GPUs 2 NVLink"}}) {
     JobFacts job = gpu_job(nodes, per_node);
-    on_gpus(&GpuFacts::name, model)(job);
-    on_gpus(&GpuFacts::fabric_state, "completed")(job);
-    on_gpus(&GpuFacts::fabric, "ab.1")(job);
+    on_job_gpus(&GpuFacts::name, model)(job);
+    on_job_gpus(&GpuFacts::fabric_state, "completed")(job);
+    on_job_gpus(&GpuFacts::fabric, "ab.1")(job);
     for (GpuFacts& gpu : *job.nodes.back().gpus) gpu.fabric = "cd.1";
     EXPECT_EQ(said(job, "nvlink-domain"), says);
   }
@@ -64,8 +64,9 @@ TEST(IommuAndAcsChecks, DoNotMatterWhereNoTrafficTakesTheLongWay) {
   JobFacts job = gpu_job(2, 1);
   job.nodes[0].iommu_translates = job.nodes[0].acs = false;
   job.nodes[1].iommu_translates = job.nodes[1].acs = true;
-  expect_said(job, "iommu",
-              {{"warning"}, {"ok|||NVLink-C2C", on_gpus(&GpuFacts::name, "NVIDIA GH200 480GB")}});
+  expect_said(
+      job, "iommu",
+      {{"warning"}, {"ok|||NVLink-C2C", on_job_gpus(&GpuFacts::name, "NVIDIA GH200 480GB")}});
   expect_said(job, "acs", {{"warning"}});
   job.device = "host";
   EXPECT_EQ(said(job, "acs"), "not checked|||");
@@ -107,7 +108,7 @@ TEST(GpuNicCheck, TellsWhereGpuDirectIsLeftOut) {
     node.ports->front().pci_path = "pci0000:15/0000:15:05.0/0000:2a:00.0";  // host bridge
   }
   EXPECT_EQ(said(job, "gpu-nic"), "ok|||NCCL_NET_GDR_LEVEL");
-  on_gpus(&GpuFacts::name, "NVIDIA GH200 480GB")(job);
+  on_job_gpus(&GpuFacts::name, "NVIDIA GH200 480GB")(job);
   EXPECT_EQ(said(job, "gpu-nic"), "ok|||");
 }
 

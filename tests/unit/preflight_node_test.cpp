@@ -105,7 +105,7 @@ constexpr const char* second = "warning|c0|GPU 1 (0000:02:00.0)|";
 
 TEST(GpuLikenessChecks, CompareOnlyWithinAModel) {
   JobFacts job = gpu_job(1, 4);
-  on_gpus(&GpuFacts::memory, 8e10)(job);
+  on_job_gpus(&GpuFacts::memory, 8e10)(job);
   gpu_at(job, 0, 3).memory = 4e10;
   gpu_at(job, 0, 3).name = "NVIDIA A100-PCIE-40GB";
   expect_said(job, "gpu-memory", {{"ok"}});
@@ -115,8 +115,8 @@ TEST(GpuLikenessChecks, CompareOnlyWithinAModel) {
 
 TEST(ApplicationClockCheck, OnlyTellsWhatAllAreSetTo) {
   JobFacts job = gpu_job(1, 2);
-  on_gpus(&GpuFacts::sm_clock_application, 1.41e9)(job);
-  on_gpus(&GpuFacts::sm_clock_max, 1.98e9)(job);
+  on_job_gpus(&GpuFacts::sm_clock_application, 1.41e9)(job);
+  on_job_gpus(&GpuFacts::sm_clock_max, 1.98e9)(job);
   EXPECT_EQ(said(job, "application-clock"), "ok|||1.41 GHz 1.98 GHz");
 }
 
@@ -130,12 +130,14 @@ TEST(EccCheck, LeavesModelsAloneOnWhichItIsAChoice) {
                                    {"NVIDIA A40", "warning"},
                                    {"Tesla V100-SXM2-16GB", "warning"}}) {
     SCOPED_TRACE(name);
-    expect_said(job, "ecc", {{says, on_gpus(&GpuFacts::name, name)}});
+    expect_said(job, "ecc", {{says, on_job_gpus(&GpuFacts::name, name)}});
   }
 }
 
 TEST(XidCheck, TellsHardwareFromMistakesOfPrograms) {
-  const auto with = [](const std::vector<int>& codes) { return on_gpus(&GpuFacts::xids, codes); };
+  const auto with = [](const std::vector<int>& codes) {
+    return on_job_gpus(&GpuFacts::xids, codes);
+  };
   const std::string place = "warning|c0|GPU 0 (0000:01:00.0)|";
   expect_said(gpu_job(1, 1), "xid",
               {{"ok", with({})},
@@ -151,12 +153,13 @@ TEST(XidCheck, TellsHardwareFromMistakesOfPrograms) {
 
 TEST(ComputeModeCheck, StopsWhereRanksCannotCompute) {
   JobFacts job = gpu_job(1, 2);
-  on_gpus(&GpuFacts::compute_mode, "exclusive process")(job);
+  on_job_gpus(&GpuFacts::compute_mode, "exclusive process")(job);
   expect_said(job, "compute-mode", {{"ok"}});
   job.ranks[1].gpu = "GPU-0";
-  expect_said(job, "compute-mode",
-              {{"stop|c0|GPU 0 (0000:01:00.0)|2"},
-               {"stop|c0|GPU 0 (0000:01:00.0)|", on_gpus(&GpuFacts::compute_mode, "prohibited")}});
+  expect_said(
+      job, "compute-mode",
+      {{"stop|c0|GPU 0 (0000:01:00.0)|2"},
+       {"stop|c0|GPU 0 (0000:01:00.0)|", on_job_gpus(&GpuFacts::compute_mode, "prohibited")}});
 }
 
 TEST(OtherProcessesCheck, TellsThemFromTheJobsOwn) {
@@ -177,7 +180,7 @@ TEST(OtherProcessesCheck, TellsThemFromTheJobsOwn) {
 /// GPUs that no rank took may belong to another job.
 TEST(GpuChecks, JudgeThoseThatTheJobTook) {
   JobFacts job = gpu_job(1, 2);
-  on_gpus(&GpuFacts::ecc, true)(job);
+  on_job_gpus(&GpuFacts::ecc, true)(job);
   gpu_at(job, 0, 1).ecc = false;
   job.ranks.pop_back();
   expect_said(job, "ecc", {{"ok"}, {"warning", on_ranks(&CheckedRank::gpu, std::nullopt)}});

@@ -18,6 +18,14 @@
 /// Job facts to judge, and what a check says of them.
 namespace isoscale::preflight {
 
+/// Returns the names of all checks, each of which gives one result for a job of which nothing is
+/// known.
+inline std::vector<std::string> check_names() {
+  std::vector<std::string> names;
+  for (CheckResult& result : check_job({}, {})) names.push_back(std::move(result.name));
+  return names;
+}
+
 /// Returns what one check says.
 inline std::vector<CheckResult> results_of(const JobFacts& job, std::string_view check) {
   std::vector<CheckResult> results = check_job(job, {});
@@ -120,7 +128,7 @@ auto on_nodes(Member member, Value value) {
   };
 }
 template <class Member, class Value>
-auto on_gpus(Member member, Value value) {
+auto on_job_gpus(Member member, Value value) {
   return [=](JobFacts& job) {
     for (CheckedNode& node : job.nodes) {
       for (GpuFacts& gpu : *node.gpus) gpu.*member = value;

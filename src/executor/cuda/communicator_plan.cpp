@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -40,18 +41,6 @@ struct MessageKind {
   auto operator<=>(const MessageKind&) const = default;
 };
 
-/// Returns the kinds of all messages in a rank's program.
-std::set<MessageKind> messages_of(const program::RankProgram& program) {
-  std::set<MessageKind> messages;
-  for_each_op<program::Exchange>(
-      program, [&](const program::Op&, const program::Exchange& exchange) {
-        for (const program::Transfer& at : exchange.transfers) {
-          messages.insert({.axis = at.axis, .offset = at.offset, .direction = at.direction});
-        }
-      });
-  return messages;
-}
-
 /// The Exchange ops of a program that have messages along an axis: their streams, and for each op
 /// the kinds of its messages.
 struct AxisExchanges {
@@ -59,19 +48,19 @@ struct AxisExchanges {
   std::vector<std::set<MessageKind>> ops;
 };
 
-AxisExchanges exchanges_along(const program::RankProgram& program, mesh::Axis axis) {
-  AxisExchanges result;
-  for_each_op<program::Exchange>(
-      program, [&](const program::Op& op, const program::Exchange& exchange) {
-        std::set<MessageKind> messages;
-        for (const program::Transfer& at : exchange.transfers) {
-          if (at.axis != axis) continue;
-          messages.insert({.axis = axis, .offset = at.offset, .direction = at.direction});
-        }
-        if (messages.empty()) return;
-        result.streams.insert(op.stream);
-        result.ops.push_back(std::move(messages));
-      });
+std::map<mesh::Axis, AxisExchanges> exchanges_of(const program::RankProgram& program) {
+  std::map<mesh::Axis, AxisExchanges> result;
+  for_each_op<program::Exchange>(program, [&](const program::Op& op,
+                                              const program::Exchange& exchange) {
+    std::map<mesh::Axis, std::set<MessageKind>> messages;
+    for (const program::Transfer& at : exchange.transfers) {
+      messages[at.axis].insert({.axis = at.axis, .offset = at.offset, .direction = at.direction});
+    }
+    for (auto& [axis, of_axis] : messages) {
+      result[axis].streams.insert(op.stream);
+      result[axis].ops.push_back(std::move(of_axis));
+    }
+  });
   return result;
 }
 
@@ -102,13 +91,13 @@ bool corresponds(const program::ProgramSet& set, mesh::Axis axis,
   return true;
 }
 
-mesh::AxisSet joined_axes(const program::ProgramSet& set, const CommunicationNeeds& needs) {
+/// `exchanges` has those of each program.
+mesh::AxisSet joined_axes(const program::ProgramSet& set, const CommunicationNeeds& needs,
+                          std::vector<std::map<mesh::Axis, AxisExchanges>>& exchanges) {
   mesh::AxisSet joined;
   for (const auto& [axis, offsets] : needs.exchanges) {
     std::vector<AxisExchanges> of_programs;
-    for (const program::RankProgram& program : set.programs) {
-      of_programs.push_back(exchanges_along(program, axis));
-    }
+    for (auto& of_program : exchanges) of_programs.push_back(of_program[axis]);
     const bool has_one_stream = std::ranges::all_of(
         of_programs, [](const AxisExchanges& at) { return at.streams.size() <= 1; });
     if (!has_one_stream) continue;
@@ -128,10 +117,17 @@ mesh::AxisSet joined_axes(const program::ProgramSet& set, const CommunicationNee
 
 CommunicatorPlan communicator_plan(const program::ProgramSet& set) {
   const CommunicationNeeds needs = communication_needs(set);
-  CommunicatorPlan plan{
-      .collectives = needs.collectives, .links = {}, .joined = joined_axes(set, needs)};
+  std::vector<std::map<mesh::Axis, AxisExchanges>> exchanges;
   std::vector<std::set<MessageKind>> messages;  // by program
-  for (const program::RankProgram& program : set.programs) messages.push_back(messages_of(program));
+  for (const program::RankProgram& program : set.programs) {
+    exchanges.push_back(exchanges_of(program));
+    std::set<MessageKind>& all = messages.emplace_back();
+    for (const auto& [axis, along] : exchanges.back()) {
+      for (const std::set<MessageKind>& op : along.ops) all.insert(op.begin(), op.end());
+    }
+  }
+  CommunicatorPlan plan{
+      .collectives = needs.collectives, .links = {}, .joined = joined_axes(set, needs, exchanges)};
   std::set<LinkKind> links;
   for (int rank = 0; rank < set.mesh.size(); ++rank) {
     const std::uint32_t program = set.program_of_rank[static_cast<std::size_t>(rank)];

@@ -14,7 +14,7 @@
 #include "executor/cuda/communicators.hpp"
 #include "executor/cuda/device.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
-#include "executor/cuda/gemm_choice.hpp"
+#include "executor/cuda/gemm.hpp"
 #include "executor/cuda/kernels/nccl_versions.hpp"
 #include "executor/cuda/memory.hpp"
 #include "executor/cuda/prepare.hpp"

@@ -5,42 +5,43 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/error.hpp"
 #include "executor/cuda/memory.hpp"
+#include "executor/op_requirements.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
 
 using program::DType;
 
+cudaDataType_t cuda_type(DType type) {
+  static_assert(DType::e5m2 == DType{5});
+  constexpr std::array types{CUDA_R_64F,  CUDA_R_32F,     CUDA_R_16F,
+                             CUDA_R_16BF, CUDA_R_8F_E4M3, CUDA_R_8F_E5M2};
+  const auto index = static_cast<std::size_t>(type);
+  if (index < types.size()) return types[index];
+  throw base::Error(fmt::format("cuBLASLt does not multiply {}", program::name(type)));
+}
+
 bool is_fp8(DType type) { return type == DType::e4m3 || type == DType::e5m2; }
 
 /// Returns the operand for a row-major matrix of rows x columns: a column-major matrix of columns x
 /// rows.
-Operand operand(const Resolver& resolver, const program::Matrix& matrix, std::uint64_t rows,
-                std::uint64_t columns, std::uint64_t batch, const char* role) {
-  require_on_device(resolver, matrix.slice, role);
+Operand operand(const MatrixAt& at, std::uint64_t rows, std::uint64_t columns, const char* role) {
   const std::uint64_t least = std::max<std::uint64_t>(columns, 1);
-  const std::uint64_t stride = rows <= 1 ? std::max(matrix.row_stride, least) : matrix.row_stride;
+  const std::uint64_t stride = rows <= 1 ? std::max(at.row_stride, least) : at.row_stride;
   if (stride < least) {
     throw base::Error(fmt::format("{} with rows of {} elements has a row stride of {}", role,
-                                  columns, matrix.row_stride));
+                                  columns, at.row_stride));
   }
-  return {.type = resolver.dtype(matrix.slice),
+  return {.type = at.type,
           .rows = columns,
           .columns = rows,
           .leading = stride,
-          .batch_stride = matrix.batch_stride,
-          .data = resolver.address(matrix, rows, columns, batch)};
-}
-
-float* descale(const Resolver& resolver, program::BufferId buffer) {
-  if (buffer == program::no_buffer) return nullptr;
-  const program::Slice one{.buffer = buffer, .count = 1};
-  require_on_device(resolver, one, "the scale of an operand");
-  if (resolver.dtype(one) != DType::f32) throw base::Error("the scale of an operand is not f32");
-  return reinterpret_cast<float*>(resolver.address(one));
+          .batch_stride = at.batch_stride,
+          .data = at.data};
 }
 
 /// Throws base::Error if cuBLASLt's table of supported types does not have the types of the
@@ -145,29 +146,35 @@ std::string GemmProblem::key(const std::string& library) const {
 }
 
 GemmProblem gemm_problem(const Resolver& resolver, const program::Gemm& op) {
+  using program::Gemm;
+  const auto at =
+      arguments_of(resolver, op, [&](const TypedOperand& operand, const program::Slice& slice) {
+        require_on_device(resolver, slice, operand.name);
+      });
   const bool a_flips = op.transpose_a == program::Transpose::yes;
   const bool b_flips = op.transpose_b == program::Transpose::yes;
-  const auto cublas = [](bool flips) { return flips ? CUBLAS_OP_T : CUBLAS_OP_N; };
-  GemmProblem problem{.m = op.n,
-                      .n = op.m,
-                      .k = op.k,
-                      .batch = op.batch,
-                      .transpose_first = cublas(b_flips),
-                      .transpose_second = cublas(a_flips),
-                      .mode = op.mode,
-                      .accumulation = op.accumulation,
-                      .alpha = op.alpha,
-                      .beta = op.beta,
-                      .descale_first = descale(resolver, op.descale_b),
-                      .descale_second = descale(resolver, op.descale_a)};
-  problem.second =
-      operand(resolver, op.a, a_flips ? op.k : op.m, a_flips ? op.m : op.k, op.batch, "A");
-  problem.first =
-      operand(resolver, op.b, b_flips ? op.n : op.k, b_flips ? op.k : op.n, op.batch, "B");
-  problem.d = operand(resolver, op.d, op.m, op.n, op.batch, "D");
+  const auto scale = [&](program::BufferId Gemm::*member) {
+    return reinterpret_cast<float*>(at[member].data);
+  };
+  GemmProblem problem{
+      .m = op.n,
+      .n = op.m,
+      .k = op.k,
+      .batch = op.batch,
+      .transpose_first = b_flips ? CUBLAS_OP_T : CUBLAS_OP_N,
+      .transpose_second = a_flips ? CUBLAS_OP_T : CUBLAS_OP_N,
+      .mode = op.mode,
+      .accumulation = op.accumulation,
+      .first = operand(at[&Gemm::b], b_flips ? op.n : op.k, b_flips ? op.k : op.n, "B"),
+      .second = operand(at[&Gemm::a], a_flips ? op.k : op.m, a_flips ? op.m : op.k, "A"),
+      .d = operand(at[&Gemm::d], op.m, op.n, "D"),
+      .alpha = op.alpha,
+      .beta = op.beta,
+      .descale_first = scale(&Gemm::descale_b),
+      .descale_second = scale(&Gemm::descale_a)};
   problem.c = problem.d;
   if (op.beta != 0) {
-    problem.c = operand(resolver, op.c, op.m, op.n, op.batch, "C");
+    problem.c = operand(at[&Gemm::c], op.m, op.n, "C");
     problem.addend = problem.c.data == problem.d.data ? Addend::in_place : Addend::distinct;
     if (problem.addend == Addend::in_place && problem.c.leading != problem.d.leading) {
       throw base::Error("C and D begin at one address, but with different row strides");
@@ -175,25 +182,6 @@ GemmProblem gemm_problem(const Resolver& resolver, const program::Gemm& op) {
   }
   require_types(problem);
   return problem;
-}
-
-cudaDataType_t cuda_type(DType type) {
-  switch (type) {
-    case DType::f64:
-      return CUDA_R_64F;
-    case DType::f32:
-      return CUDA_R_32F;
-    case DType::f16:
-      return CUDA_R_16F;
-    case DType::bf16:
-      return CUDA_R_16BF;
-    case DType::e4m3:
-      return CUDA_R_8F_E4M3;
-    case DType::e5m2:
-      return CUDA_R_8F_E5M2;
-    default:
-      throw base::Error(fmt::format("cuBLASLt does not multiply {}", program::name(type)));
-  }
 }
 
 cublasComputeType_t compute_type(const GemmProblem& problem) {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/gemm_choice.hpp"
+#include "executor/cuda/gemm.hpp"
 
 #include <fmt/format.h>
 
@@ -10,11 +10,10 @@
 #include <exception>
 #include <limits>
 #include <set>
-#include <sstream>
 #include <string_view>
 
 #include "base/error.hpp"
-#include "executor/cuda/errors_and_handles.hpp"
+#include "base/text.hpp"
 #include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/memory.hpp"
 
@@ -208,11 +207,11 @@ GemmChoice fastest_algorithm(cublasLtHandle_t library, const GemmProblem& proble
           .candidates = static_cast<int>(field.size())};
 }
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::istringstream stream{text};
-  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
-  return parts;
+/// Returns the lines of a text, each of which ends with a line break.
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines = base::split(text, '\n');
+  if (lines.back().empty()) lines.pop_back();
+  return lines;
 }
 
 CublasLt make_library() {
@@ -230,17 +229,18 @@ std::map<std::string, int> owners(const std::map<std::string, const GemmProblem*
   const std::vector<std::string> all = point.gather(shapes);
   std::string table;
   if (point.rank() == 0) {
-    std::set<std::string> seen;
+    std::set<std::string_view> seen;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
-      for (const std::string& shape : split(all[rank], '\n')) {
+      for (const std::string_view shape : lines_of(all[rank])) {
         if (seen.insert(shape).second) table += fmt::format("{}\t{}\n", shape, rank);
       }
     }
   }
   std::map<std::string, int> result;
-  for (const std::string& line : split(point.broadcast(table), '\n')) {
+  table = point.broadcast(table);
+  for (const std::string_view line : lines_of(table)) {
     const std::size_t tab = line.find('\t');
-    result[line.substr(0, tab)] = std::stoi(line.substr(tab + 1));
+    result[std::string{line.substr(0, tab)}] = std::stoi(std::string{line.substr(tab + 1)});
   }
   return result;
 }
@@ -316,8 +316,9 @@ std::string to_lines(std::span<const GemmChoice> choices) {
 
 std::vector<GemmChoice> choices_of(std::string_view lines) {
   std::vector<GemmChoice> choices;
-  for (const std::string& line : split(std::string{lines}, '\n')) {
-    const std::vector<std::string> fields = split(line, '\t');
+  for (const std::string_view line : lines_of(lines)) {
+    const std::vector<std::string_view> parts = base::split(line, '\t');
+    const std::vector<std::string> fields{parts.begin(), parts.end()};
     constexpr std::size_t field_count = 5;
     if (fields.size() != field_count) {
       throw base::Error(fmt::format("a GEMM choice of {} fields: {}", fields.size(), line));

@@ -151,12 +151,8 @@ void Arenas::NcclTraits::free(type memory) noexcept {
 Memory::Memory(const program::ProgramSet& set, int rank, Registration registration,
                units::Bytes behind)
     : arenas(arena_bytes(set, rank, behind), registration),
-      resolver(table, set.mesh, rank, arenas.pointers()),
-      symmetric_end(symmetric_bytes(set)) {
-  const program::RankProgram& program = set.of(rank);
-  table.buffers = program.buffers;
-  table.arena_bytes = program.arena_bytes;
-}
+      resolver(set.of(rank), set.mesh, rank, arenas.pointers()),
+      symmetric_end(symmetric_bytes(set)) {}
 
 Registrations::Registrations(const program::ProgramSet& set, const Communicators& communicators,
                              const Arenas& arenas, Registration registration)

@@ -75,11 +75,7 @@ class Arenas {
 struct Memory {
   Memory(const program::ProgramSet& set, int rank, Registration registration,
          units::Bytes behind = units::Bytes{0});
-  ~Memory() = default;
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
 
-  program::RankProgram table;  ///< buffers and arena sizes, which `resolver` reads
   Arenas arenas;
   Resolver resolver;
   std::size_t symmetric_end;  ///< end of programs' buffers in its arena; same on all ranks
@@ -106,12 +102,6 @@ inline std::byte* on_device(const Resolver& resolver, const program::Slice& slic
                             std::string_view role) {
   require_on_device(resolver, slice, role);
   return resolver.address(slice);
-}
-
-inline std::byte* on_device(const Resolver& resolver, const program::Matrix& matrix,
-                            std::uint64_t rows, std::uint64_t columns, std::string_view role) {
-  require_on_device(resolver, matrix.slice, role);
-  return resolver.address(matrix, rows, columns, 1);
 }
 
 /// The memory of a session that is registered with NCCL: windows on the symmetric arena, for each

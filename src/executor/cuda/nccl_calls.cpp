@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/nccl_calls.hpp"
+#include "executor/cuda/communicators.hpp"
 
 #include <fmt/format.h>
 
@@ -11,9 +11,7 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/kernels/nccl_versions.hpp"
-#include "executor/executor.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::executor::cuda {
@@ -185,16 +183,16 @@ void NcclCommunicator::abort() noexcept { handle_.reset(); }
 NcclGroup::NcclGroup() { check(ncclGroupStart()); }
 
 NcclGroup::~NcclGroup() {
-  if (state_ == State::open) log_release("a group", ncclGroupEnd());
+  if (is_open_) log_release("a group", ncclGroupEnd());
 }
 
 void NcclGroup::end() {
-  state_ = State::ended;
+  is_open_ = false;
   check(ncclGroupEnd());
 }
 
 std::optional<units::Seconds> NcclGroup::end_estimated() {
-  state_ = State::ended;
+  is_open_ = false;
   double microseconds = -1;
   check(end_group_estimated(microseconds));
   if (microseconds < 0) return std::nullopt;

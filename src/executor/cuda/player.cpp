@@ -47,17 +47,6 @@ std::vector<OpRange> ranges_of(const program::Program& section) {
   return ranges;
 }
 
-Range SectionRanges::op(std::size_t index) {
-  if (ops_.empty()) return Range{nullptr};
-  const OpRange& at = ops_[index];
-  if (current_ != at.phase) {
-    phase_.reset();  // closes the previous range before the next one opens
-    phase_.emplace(std::string{program::name(at.phase)}.c_str());
-    current_ = at.phase;
-  }
-  return Range{at.name.c_str()};
-}
-
 cudaEvent_t EventPool::at(std::size_t index) {
   while (events_.size() <= index) events_.push_back(make_event(timing_));
   return events_[index].get();
@@ -89,10 +78,15 @@ void StreamPlayer::issue(const PreparedSection& section, Tracing tracing, EventM
   for (const program::StreamId stream : section.streams) {
     if (stream != 0) check(cudaStreamWaitEvent(streams_[stream].get(), start, 0));
   }
-  SectionRanges ranges{section.ranges};
+  std::optional<Range> phase;  // around the ranges of consecutive ops of one phase
   for (std::size_t i = 0; i < section.ops.size(); ++i) {
     const PreparedOp& op = section.ops[i];
-    const Range range = ranges.op(i);
+    const OpRange* const named = section.ranges.empty() ? nullptr : &section.ranges[i];
+    if (named != nullptr && (i == 0 || named->phase != section.ranges[i - 1].phase)) {
+      phase.reset();  // closes the previous range before the next one opens
+      phase.emplace(std::string{program::name(named->phase)}.c_str());
+    }
+    const Range range{named == nullptr ? nullptr : named->name.c_str()};
     const cudaStream_t stream = streams_[op.stream].get();
     for (std::uint32_t w = 0; w < op.wait_count; ++w) {
       check(cudaStreamWaitEvent(stream, done_.at(section.waits[op.wait_begin + w]), 0));

@@ -13,8 +13,8 @@
 
 #include "executor/cuda/communicators.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
-#include "executor/cuda/gemm_choice.hpp"
-#include "executor/cuda/kernels/put.hpp"
+#include "executor/cuda/gemm.hpp"
+#include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/memory.hpp"
 #include "executor/cuda/symmetric_transport.hpp"
 

@@ -44,22 +44,6 @@ class Range {
 /// Returns the NVTX ranges of a section's ops.
 [[nodiscard]] std::vector<OpRange> ranges_of(const program::Program& section);
 
-/// The NVTX ranges of a section while it is issued: one range for each op, nested in one range for
-/// each run of consecutive ops of the same phase.
-class SectionRanges {
- public:
-  /// Makes no ranges if `ops` is empty. `ops` must outlive this object.
-  explicit SectionRanges(std::span<const OpRange> ops) : ops_(ops) {}
-
-  /// Begins the range of op number `index`, which lasts while the op is issued; ops come in order.
-  [[nodiscard]] Range op(std::size_t index);
-
- private:
-  std::span<const OpRange> ops_;
-  std::optional<program::Phase> current_;
-  std::optional<Range> phase_;
-};
-
 /// Tells if events are recorded plainly, or as nodes of the graph that is being captured.
 enum class EventMode : std::uint8_t { plain, captured };
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -101,9 +102,8 @@ class Planner {
         group_room_(static_cast<std::size_t>(widest_group(set.mesh))) {}
 
   void add(const program::Op& op, const program::Exchange& exchange) {
-    std::vector<PutMessage> received, sent;
+    std::vector<std::pair<PutMessage, Lane>> received, sent;
     std::map<Lane, std::uint32_t> counts;
-    std::vector<Lane> lanes_received, lanes_sent;
     for (const program::Transfer& transfer :
          transfers_by_link(mesh_, memory_.resolver.rank(), exchange)) {
       if (transfer.slice.count == 0) continue;
@@ -112,20 +112,21 @@ class Planner {
       PutMessage message = message_of(transfer, lane);
       require_one_stream(lane, op.stream);
       message.number = counts[lane]++;
-      (receives ? received : sent).push_back(message);
-      (receives ? lanes_received : lanes_sent).push_back(lane);
+      (receives ? received : sent).emplace_back(message, lane);
     }
     for (const auto& [lane, count] : counts) {
       if (count > put_slots) refuse(count, "to or from one rank", put_slots);
     }
     if (sent.size() > most_sends) refuse(sent.size(), "sent", most_sends);
-    for (std::size_t i = 0; i < received.size(); ++i) {
-      received[i].of_channel = counts[lanes_received[i]];
+    const std::size_t before = messages.size();
+    for (auto* const list : {&received, &sent}) {
+      for (const auto& [message, lane] : *list) {
+        messages.push_back(message);
+        messages.back().of_channel = counts[lane];
+      }
     }
-    for (std::size_t i = 0; i < sent.size(); ++i) sent[i].of_channel = counts[lanes_sent[i]];
-    calls.emplace_back(&exchange, call_of(received, sent));
-    messages.insert(messages.end(), received.begin(), received.end());
-    messages.insert(messages.end(), sent.begin(), sent.end());
+    calls.emplace_back(
+        &exchange, call_of(received.size(), std::span{messages}.subspan(before + received.size())));
     done += sent.size() + 1;
   }
 
@@ -189,9 +190,8 @@ class Planner {
         "one");
   }
 
-  static PutCall call_of(const std::vector<PutMessage>& received,
-                         const std::vector<PutMessage>& sent) {
-    PutCall call{.receives = static_cast<std::uint32_t>(received.size()),
+  static PutCall call_of(std::size_t receives, std::span<const PutMessage> sent) {
+    PutCall call{.receives = static_cast<std::uint32_t>(receives),
                  .sends = static_cast<std::uint32_t>(sent.size())};
     std::uint64_t largest = 0;
     for (const PutMessage& message : sent) largest = std::max(largest, message.bytes);

@@ -6,7 +6,7 @@
 
 #include "executor/cuda/communicators.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
-#include "executor/cuda/kernels/put.hpp"
+#include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/memory.hpp"
 
 /// Implements Transport::symmetric: checks if it can be used, and prepares the messages that

@@ -4,14 +4,81 @@
 
 #include <fmt/format.h>
 
-#include "comm/communicator.hpp"
+#include <algorithm>
+#include <array>
+
+#include "base/error.hpp"
 #include "executor/executor.hpp"
 #include "executor/host/compute_ops.hpp"
 #include "executor/host/player.hpp"
+#include "program/low_precision.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::executor::host {
 namespace {
+
+using program::DType;
+using program::Reduction;
+
+constexpr std::uint64_t tag_values = 32768;
+
+comm::Communicator split(const comm::Communicator& point, const mesh::Shape& mesh,
+                         mesh::AxisSet axes) {
+  return point.split(mesh::group_colour(mesh, point.rank(), axes),
+                     mesh::group_index(mesh, point.rank(), axes));
+}
+
+template <Reduction reduction, class T>
+T combine(T a, T b) {
+  if constexpr (reduction == Reduction::sum) {
+    return static_cast<T>(a + b);
+  } else if constexpr (reduction == Reduction::min) {
+    return std::min(a, b);
+  } else {
+    return std::max(a, b);
+  }
+}
+
+/// The function of a reduction that MPI calls: `into` becomes into + from (or their minimum or
+/// maximum), element by element.
+template <Reduction reduction, DType type>
+void reduce(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
+  constexpr program::NarrowFormat format = *program::narrow_format(type);
+  const auto* const a = static_cast<const std::uint16_t*>(from);
+  auto* const b = static_cast<std::uint16_t*>(into);
+  for (int i = 0; i < *count; ++i) {
+    const float sum = combine<reduction>(decode(format, a[i]), decode(format, b[i]));
+    b[i] = encode(format, static_cast<double>(sum));
+  }
+}
+
+/// Combines each byte of `from` with that of `into`, and stores the result in `into`. Sums are
+/// modulo 256, for signed and unsigned bytes; minimum and maximum are for unsigned bytes.
+template <Reduction reduction>
+void reduce_bytes(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
+  const auto* const a = static_cast<const std::uint8_t*>(from);
+  auto* const b = static_cast<std::uint8_t*>(into);
+  for (int i = 0; i < *count; ++i) {
+    b[i] = combine<reduction>(a[i], b[i]);
+  }
+}
+
+MPI_User_function* function_of(Reduction reduction, DType type) {
+  const auto choose = [reduction](MPI_User_function* sum, MPI_User_function* min,
+                                  MPI_User_function* max) {
+    static_assert(Reduction::sum == Reduction{0} && Reduction::min == Reduction{1} &&
+                  Reduction::max == Reduction{2});
+    return std::array{sum, min, max}.at(static_cast<std::size_t>(reduction));
+  };
+  using enum Reduction;
+  if (type == DType::f16) {
+    return choose(&reduce<sum, DType::f16>, &reduce<min, DType::f16>, &reduce<max, DType::f16>);
+  }
+  if (type == DType::bf16) {
+    return choose(&reduce<sum, DType::bf16>, &reduce<min, DType::bf16>, &reduce<max, DType::bf16>);
+  }
+  return choose(&reduce_bytes<sum>, &reduce_bytes<min>, &reduce_bytes<max>);
+}
 
 /// Checks the result of a call on several messages; throws with the error of the message that
 /// failed.
@@ -107,6 +174,76 @@ void play_part(const MpiCall& call, const Player& player) {
 }
 
 }  // namespace
+
+Communicators::Communicators(CommunicationNeeds needs, const mesh::Shape& mesh,
+                             const comm::Communicator& point)
+    : needs_(std::move(needs)) {
+  for (const auto& [axes, stream] : needs_.collectives) {
+    collectives_.push_back(split(point, mesh, axes));
+  }
+  for (const auto& [axis, offsets] : needs_.exchanges) {
+    exchanges_.emplace(axis, split(point, mesh, axis));
+  }
+}
+
+MPI_Comm Communicators::collective(mesh::AxisSet axes, program::StreamId stream) const {
+  const auto found = std::ranges::lower_bound(needs_.collectives, std::pair{axes, stream});
+  return collectives_[static_cast<std::size_t>(found - needs_.collectives.begin())].get();
+}
+
+MPI_Comm Communicators::exchange(mesh::Axis axis) const { return exchanges_.at(axis).get(); }
+
+int Communicators::tag(mesh::Axis axis, std::int32_t sender_offset, std::uint64_t sequence) const {
+  const std::vector<std::int32_t>& offsets = needs_.exchanges.at(axis);
+  const auto link = static_cast<std::uint64_t>(std::ranges::lower_bound(offsets, sender_offset) -
+                                               offsets.begin());
+  const std::uint64_t window = tag_values / offsets.size();
+  return static_cast<int>(link * window + sequence % window);
+}
+
+void Communicators::abandon() noexcept {
+  for (comm::Communicator& communicator : collectives_) communicator.abandon();
+  for (auto& [axis, communicator] : exchanges_) communicator.abandon();
+}
+
+void OperationTraits::free(type operation) noexcept { static_cast<void>(MPI_Op_free(&operation)); }
+
+MPI_Op OwnReductions::operation(Reduction reduction, DType type) {
+  base::Handle<OperationTraits>& made = made_[{reduction, type}];
+  if (!made) {
+    constexpr int commutes = 1;
+    MPI_Op operation = MPI_OP_NULL;
+    comm::check(MPI_Op_create(function_of(reduction, type), commutes, &operation));
+    made.reset(operation);
+  }
+  return made.get();
+}
+
+MPI_Op mpi_operation(program::Reduction reduction, DType type, OwnReductions& own) {
+  const bool is_sum = reduction == program::Reduction::sum;
+  const bool is_short_float = type == DType::f16 || type == DType::bf16;
+  // f16 and bf16 are reduced although the host does not compute in them, since gradients may be
+  // communicated in these types.
+  if (type == DType::u8 || (type == DType::i8 && is_sum) || is_short_float) {
+    return own.operation(reduction, type);
+  }
+  if (type == DType::e4m3 || type == DType::e5m2) {
+    throw base::Error(fmt::format(
+        "a reduction of {}: the host reduces f64, f32, f16, bf16 and integers only; ask for one of "
+        "these, or for another device",
+        program::name(type)));
+  }
+  return std::array{MPI_SUM, MPI_MIN, MPI_MAX}.at(static_cast<std::size_t>(reduction));
+}
+
+MPI_Datatype mpi_type(DType type) {
+  // The types are in the order of the enumerators, the last of which is u8.
+  static_assert(static_cast<std::size_t>(DType::u8) + 1 == 10);
+  const std::array<MPI_Datatype, 10> types{MPI_DOUBLE,  MPI_FLOAT,   MPI_UINT16_T, MPI_UINT16_T,
+                                           MPI_UINT8_T, MPI_UINT8_T, MPI_INT64_T,  MPI_INT32_T,
+                                           MPI_INT8_T,  MPI_UINT8_T};
+  return types.at(static_cast<std::size_t>(type));
+}
 
 void run(const ExchangeCall& call, Player& player) {
   const std::size_t count = call.receives.size() + call.sends.size();

@@ -291,6 +291,21 @@ void with_type_of(const OperandAt& at, const Use& use) {
   at.type == DType::f32 ? use(float{}) : use(double{});
 }
 
+/// Calls use() with an unsigned integer of the size of an element of `type`.
+template <class Use>
+auto with_word(DType type, const Use& use) {
+  switch (program::element_size(type)) {
+    case 8:
+      return use(std::uint64_t{});
+    case 4:
+      return use(std::uint32_t{});
+    case 2:
+      return use(std::uint16_t{});
+    default:
+      return use(std::uint8_t{});
+  }
+}
+
 struct Sum {
   std::uint64_t sum = 0, not_finite = 0;
 };
@@ -314,19 +329,6 @@ Sum sum_of(const Arguments<Checksum>& call) {
     }
   }
   return result;
-}
-
-Sum sum_of_elements(const Arguments<Checksum>& call) {
-  switch (program::element_size(call[&Checksum::src].type)) {
-    case 8:
-      return sum_of<std::uint64_t>(call);
-    case 4:
-      return sum_of<std::uint32_t>(call);
-    case 2:
-      return sum_of<std::uint16_t>(call);
-    default:
-      return sum_of<std::uint8_t>(call);
-  }
 }
 
 void flip(const Arguments<Checksum>& call) {
@@ -424,47 +426,19 @@ void run(const StridedCopy& call) {
 }
 
 void run(const Arguments<Add>& call) {
-  switch (call.type) {
-    case DType::f64:
-      return add<double>(call);
-    case DType::f32:
-      return add<float>(call);
-    case DType::i64:
-      return add<std::uint64_t>(call);
-    case DType::i32:
-      return add<std::uint32_t>(call);
-    case DType::i8:
-    case DType::u8:
-      return add<std::uint8_t>(call);
-    case DType::f16:
-    case DType::bf16:
-    case DType::e4m3:
-    case DType::e5m2:
-      return;  // see computes()
-  }
+  if (call.type == DType::f64) return add<double>(call);
+  if (call.type == DType::f32) return add<float>(call);
+  if (!is_integer(call.type)) return;  // see computes()
+  with_word(call.type, [&]<class Word>(Word) { add<Word>(call); });
 }
 
 void run(const Arguments<Fill>& call) {
-  switch (call.type) {
-    case DType::f64:
-      return fill<double>(call);
-    case DType::f32:
-      return fill<float>(call);
-    case DType::f16:
-    case DType::bf16:
-      return fill_narrow<std::uint16_t>(call, *program::narrow_format(call.type));
-    case DType::e4m3:
-    case DType::e5m2:
-      return fill_narrow<std::uint8_t>(call, *program::narrow_format(call.type));
-    case DType::i64:
-      return fill<std::int64_t>(call);
-    case DType::i32:
-      return fill<std::int32_t>(call);
-    case DType::i8:
-      return fill<std::int8_t>(call);
-    case DType::u8:
-      return fill<std::uint8_t>(call);
-  }
+  if (call.type == DType::f64) return fill<double>(call);
+  if (call.type == DType::f32) return fill<float>(call);
+  const auto format = program::narrow_format(call.type);
+  with_word(call.type, [&]<class Word>(Word) {
+    format ? fill_narrow<Word>(call, *format) : fill<Word>(call);
+  });
 }
 
 void run(const Arguments<Update>& call) {
@@ -478,7 +452,8 @@ void run(const Arguments<Update>& call) {
 
 void run(const Arguments<Checksum>& call) {
   if (call[&Checksum::flip].data != nullptr) flip(call);
-  const Sum sum = sum_of_elements(call);
+  const Sum sum =
+      with_word(call[&Checksum::src].type, [&]<class Word>(Word) { return sum_of<Word>(call); });
   std::memcpy(call[&Checksum::sum].data, &sum, sizeof sum);
 }
 

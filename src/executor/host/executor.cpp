@@ -18,7 +18,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "executor/executor.hpp"
-#include "executor/host/communicators.hpp"
+#include "executor/host/communication.hpp"
 #include "executor/host/host.hpp"
 #include "executor/host/player.hpp"
 #include "executor/host/prepare.hpp"
@@ -46,21 +46,10 @@ ArenaPointers pointers(const std::array<Storage, program::space_count>& arenas) 
   return result;
 }
 
-program::RankProgram table_of(const program::RankProgram& program) {
-  return {.buffers = program.buffers,
-          .arena_bytes = program.arena_bytes,
-          .streams = program.streams,
-          .setup = {},
-          .steps = {},
-          .observables = {}};
-}
-
 class HostSession final : public Session {
  public:
   HostSession(const program::ProgramSet& set, int rank, SessionParts parts)
-      : parts_(std::move(parts)),
-        table_(table_of(set.of(rank))),
-        resolver_(table_, set.mesh, rank, pointers(parts_.arenas)) {
+      : parts_(std::move(parts)), resolver_(set.of(rank), set.mesh, rank, pointers(parts_.arenas)) {
     std::size_t lanes = 1;
     for (const program::Program* program : set.of(rank).sections()) {
       const PreparedSection& section = sections_.emplace_back(
@@ -141,7 +130,6 @@ class HostSession final : public Session {
   }
 
   SessionParts parts_;
-  program::RankProgram table_;  ///< buffers and arena sizes; its sections are empty
   Resolver resolver_;
   std::vector<PreparedSection> sections_;  ///< by program::Section
   std::vector<timeline::Span> spans_;

@@ -26,22 +26,22 @@ units::Nanoseconds time_of(const program::Gemm& op, double rate) {
 }  // namespace
 
 units::Nanoseconds Slowing::extra(units::Nanoseconds took) {
-  double share = factor_ - 1;
-  if (jitter_ > 0) {
-    const std::uint64_t word = program::scatter_bits(origin_ + ++drawn_ * 0x9e3779b97f4a7c15ULL);
+  double share = factor - 1;
+  if (jitter > 0) {
+    const std::uint64_t word = program::scatter_bits(origin + ++drawn * 0x9e3779b97f4a7c15ULL);
     const double uniform = static_cast<double>((word >> 11) + 1) * 0x1p-53;  // in (0, 1]
-    share -= jitter_ * std::log(uniform);
+    share -= jitter * std::log(uniform);
   }
-  const auto times = [](double factor, units::Nanoseconds time) {
-    return units::Nanoseconds{std::llround(factor * static_cast<double>(time.value()))};
+  const auto times = [](double number, units::Nanoseconds one) {
+    return units::Nanoseconds{std::llround(number * static_cast<double>(one.value()))};
   };
-  if (kind_ == SlowedKind::delay) {
-    return std::max(times(1 + share, time_) - took, units::Nanoseconds{});
+  if (kind == SlowedKind::delay) {
+    return std::max(times(1 + share, time) - took, units::Nanoseconds{});
   }
-  if (least_ != nullptr) {
-    least_->time = std::min(least_->time, took);
-    if (++least_->plays < 2) return {};
-    took = least_->time;
+  if (least != nullptr) {
+    least->time = std::min(least->time, took);
+    if (++least->plays < 2) return {};
+    took = least->time;
   }
   return times(share, took);
 }
@@ -68,16 +68,21 @@ std::optional<Slowing> OpSlower::slowing_of(const program::Op& op, std::uint32_t
   if (program::communicates(kind)) {
     const double factor = link_factor(op);
     if (factor == 1) return std::nullopt;
-    return Slowing::communication(factor, least_of(op, lane));
+    return Slowing{
+        .kind = SlowedKind::communication, .factor = factor, .least = &least_of(op, lane)};
   }
   const auto* const gemm = std::get_if<program::Gemm>(&op.payload);
   const double factor = gemm != nullptr ? faults_.gemm_factor : 1;
-  const std::uint64_t origin = program::fill_origin(program::fill_origin(faults_.seed) + index);
+  Slowing slowing{.factor = factor,
+                  .jitter = faults_.jitter,
+                  .origin = program::fill_origin(program::fill_origin(faults_.seed) + index)};
   if (gemm != nullptr && faults_.gemm_rate != 0) {
-    return Slowing::delay(time_of(*gemm, faults_.gemm_rate), factor, faults_.jitter, origin);
+    slowing.kind = SlowedKind::delay;
+    slowing.time = time_of(*gemm, faults_.gemm_rate);
+    return slowing;
   }
   if (!program::computes(kind) || (factor == 1 && faults_.jitter == 0)) return std::nullopt;
-  return Slowing::compute(factor, faults_.jitter, origin);
+  return slowing;
 }
 
 Call slowed(Call call, Slowing slowing) {
@@ -85,7 +90,7 @@ Call slowed(Call call, Slowing slowing) {
     const units::Nanoseconds begin = comm::now();
     call(player);
     const units::Nanoseconds end = comm::now();
-    pass_time(slowing.kind(), end + slowing.extra(end - begin));
+    pass_time(slowing.kind, end + slowing.extra(end - begin));
   };
 }
 

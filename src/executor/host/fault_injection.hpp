@@ -22,49 +22,25 @@ namespace isoscale::executor::host {
 enum class SlowedKind : std::uint8_t { compute, communication, delay };
 
 /// Determines by how much one op is slowed. Only the thread of the op's lane uses this object.
-class Slowing {
- public:
-  /// Slows a compute op to `factor` times its duration, plus a random share of its duration that is
-  /// drawn in each play from an exponential distribution with mean `jitter`. `origin` seeds the
-  /// random numbers and must differ between ops.
-  [[nodiscard]] static Slowing compute(double factor, double jitter, std::uint64_t origin) {
-    return {SlowedKind::compute, factor, jitter, origin};
-  }
-  /// Lengthens a communication op by factor - 1 times the shortest duration of similar ops so far.
-  /// The time beyond the shortest duration was a wait for a partner, which a slow link does not
-  /// lengthen; if it did, two ranks would increase each other's delays without end. The first of
-  /// similar ops is not lengthened, since it is not yet known how much of its time was a wait for
-  /// partners to start. `least` must outlive this object.
-  [[nodiscard]] static Slowing communication(double factor, LeastTime& least) {
-    return {SlowedKind::communication, factor, 0, 0, &least};
-  }
-  /// Replaces an op's work by a delay of `time`, which is lengthened by `factor` and `jitter` like
-  /// the duration of a compute op.
-  [[nodiscard]] static Slowing delay(units::Nanoseconds time, double factor, double jitter,
-                                     std::uint64_t origin) {
-    return {SlowedKind::delay, factor, jitter, origin, nullptr, time};
-  }
+/// - compute: to `factor` times its duration, plus a random share of its duration that is drawn in
+///   each play from an exponential distribution with mean `jitter`.
+/// - communication: by factor - 1 times the shortest duration of similar ops so far. The time
+/// beyond
+///   the shortest duration was a wait for a partner, which a slow link does not lengthen; if it
+///   did, two ranks would increase each other's delays without end. The first of similar ops is not
+///   lengthened, since it is not yet known how much of its time was a wait for partners to start.
+/// - delay: its work is replaced by a delay of `time`, which is lengthened by `factor` and `jitter`
+///   like the duration of a compute op.
+struct Slowing {
+  SlowedKind kind = SlowedKind::compute;
+  double factor = 1, jitter = 0;
+  std::uint64_t origin = 0;    ///< seeds the random numbers; must differ between ops
+  LeastTime* least = nullptr;  ///< communication only; must outlive this object
+  units::Nanoseconds time{};   ///< delay only
+  std::uint64_t drawn = 0;     ///< random numbers so far
 
-  [[nodiscard]] SlowedKind kind() const { return kind_; }
   /// Returns the time by which an op that took `took` must be lengthened.
   [[nodiscard]] units::Nanoseconds extra(units::Nanoseconds took);
-
- private:
-  Slowing(SlowedKind kind, double factor, double jitter, std::uint64_t origin,
-          LeastTime* least = nullptr, units::Nanoseconds time = {})
-      : kind_(kind),
-        factor_(factor),
-        jitter_(jitter),
-        origin_(origin),
-        least_(least),
-        time_(time) {}
-
-  SlowedKind kind_;
-  double factor_, jitter_;
-  std::uint64_t origin_;
-  std::uint64_t drawn_ = 0;
-  LeastTime* least_;         ///< communication only
-  units::Nanoseconds time_;  ///< delay only
 };
 
 /// Determines if and how faults slow the ops of one section.

@@ -13,9 +13,12 @@
 namespace isoscale::executor::host {
 namespace {
 
-/// Plays an op and reads the clock before and after it. If the end of the previous op were taken as
-/// the start, the span would include the time that the thread loses between the two ops.
-void play_traced(const PreparedOp& op, Player& player, Spans spans) {
+/// Plays an op. If the play is traced, reads the clock before and after it: if the end of the
+/// previous op were taken as the start, the span would include the time that the thread loses
+/// between the two ops.
+void play_op(const PreparedOp& op, Player& player, Spans spans) {
+  player.begun.store(op.index, std::memory_order_relaxed);
+  if (spans.empty()) return op.call(player);
   const units::Nanoseconds start = comm::now();
   op.call(player);
   spans[op.index] = {.op = op.index, .start = start, .end = comm::now()};
@@ -24,19 +27,8 @@ void play_traced(const PreparedOp& op, Player& player, Spans spans) {
 }  // namespace
 
 void play_inline(const PreparedSection& section, Player& player, Spans spans) {
-  const std::vector<PreparedOp>& ops = section.lanes.front();
   player.begun.store(Whereabouts::no_op, std::memory_order_relaxed);
-  if (spans.empty()) {
-    for (const PreparedOp& op : ops) {
-      player.begun.store(op.index, std::memory_order_relaxed);
-      op.call(player);
-    }
-    return;
-  }
-  for (const PreparedOp& op : ops) {
-    player.begun.store(op.index, std::memory_order_relaxed);
-    play_traced(op, player, spans);
-  }
+  for (const PreparedOp& op : section.lanes.front()) play_op(op, player, spans);
 }
 
 StreamThreads::StreamThreads(std::size_t lanes, Waiting waiting)
@@ -139,16 +131,10 @@ void StreamThreads::play_lane(std::size_t lane) {
   if (lane >= section_->lanes.size()) return;
   const std::vector<PreparedOp>& ops = section_->lanes[lane];
   Player& player = workers_[lane].player;
-  const bool is_traced = !spans_.empty();
   std::uint32_t done = 0;
   for (const PreparedOp& op : ops) {
     if (op.wait_count > 0) wait_for(section_->waits_of(op));
-    player.begun.store(op.index, std::memory_order_relaxed);
-    if (is_traced) {
-      play_traced(op, player, spans_);
-    } else {
-      op.call(player);
-    }
+    play_op(op, player, spans_);
     ++done;
     if (op.awaited) progress_[lane].done.store(done, std::memory_order_release);
   }

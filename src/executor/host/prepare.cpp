@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "executor/host/communication.hpp"
 #include "executor/host/fault_injection.hpp"
 #include "executor/op_requirements.hpp"
 
@@ -175,7 +174,7 @@ PreparedSection prepare(const Resolver& resolver, const program::Program& sectio
     const auto slowing =
         options.faults.any() ? slower.slowing_of(op, i, lane) : std::optional<Slowing>{};
     if (slowing) {
-      if (slowing->kind() == SlowedKind::delay) {
+      if (slowing->kind == SlowedKind::delay) {
         call = without_product(gemm_call(resolver, std::get<program::Gemm>(op.payload)));
       }
       call = slowed(std::move(call), *slowing);

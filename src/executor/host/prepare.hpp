@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "executor/host/communicators.hpp"
+#include "executor/host/communication.hpp"
 #include "executor/host/compute_ops.hpp"
 #include "executor/host/host.hpp"
 #include "executor/resolver.hpp"

@@ -69,13 +69,11 @@ class CollectivePreparer {
         break;
       case CollectiveKind::all_gather:
       case CollectiveKind::gather:
-        gather();
+      case CollectiveKind::scatter:
+        move_parts();
         break;
       case CollectiveKind::broadcast:
         broadcast();
-        break;
-      case CollectiveKind::scatter:
-        scatter();
         break;
       case CollectiveKind::all_to_all:
         all_to_all();
@@ -157,54 +155,49 @@ class CollectivePreparer {
       to = staging(part);
       result_.after = plain_copy(to, data_.receive, part);
     }
-    add_call(part, data_.send, to);
+    base_.count = static_cast<int>(part);
+    base_.send = data_.send;
+    base_.receive = to;
+    result_.calls.push_back(base_);
   }
 
-  /// Gathers the parts on the root or, for an all_gather, on all members.
-  void gather() {
+  /// Gathers parts on the root or on all members, scatters them from the root, or exchanges them
+  /// between all members, as the kind says.
+  void move_parts() {
     const std::uint64_t part = data_.count;
-    const bool receives = op_.kind == CollectiveKind::all_gather || data_.is_root;
-    std::byte* const own = receives ? data_.part(data_.receive, data_.me) : nullptr;
-    if (part * data_.members > limit_) {
-      if (receives && data_.send != own) result_.before = plain_copy(data_.send, own, part);
-      for_each_other([&](std::uint64_t other) {
-        const bool sends = op_.kind == CollectiveKind::all_gather || is_root(other);
-        if (sends) add_send(other, data_.send, part);
-        if (receives) add_receive(other, data_.part(data_.receive, other), part);
-      });
+    const bool scatters = op_.kind == CollectiveKind::scatter;
+    const bool gathers = op_.kind == CollectiveKind::gather;
+    const bool sends = !scatters || data_.is_root, receives = !gathers || data_.is_root;
+    const auto from = [&](std::uint64_t other) {
+      const bool is_whole = gathers || op_.kind == CollectiveKind::all_gather;
+      return is_whole ? data_.send : data_.part(data_.send, other);
+    };
+    const auto to = [&](std::uint64_t other) {
+      return scatters ? data_.receive : data_.part(data_.receive, other);
+    };
+    const bool has_own = sends && receives, in_place = has_own && from(data_.me) == to(data_.me);
+    if (part * data_.members <= limit_) {
+      base_.count = static_cast<int>(part);
+      base_.send = in_place && !scatters ? MPI_IN_PLACE : sends ? data_.send : nullptr;
+      base_.receive = in_place && scatters ? MPI_IN_PLACE : receives ? data_.receive : nullptr;
+      result_.calls.push_back(base_);
       return;
     }
-    const void* const from = receives && data_.send == own ? MPI_IN_PLACE : data_.send;
-    add_call(part, from, receives ? data_.receive : nullptr);
-  }
-
-  void scatter() {
-    const std::uint64_t part = data_.count;
-    std::byte* const own = data_.is_root ? data_.part(data_.send, data_.me) : nullptr;
-    if (part * data_.members > limit_) {
-      if (data_.is_root && data_.receive != own) {
-        result_.before = plain_copy(own, data_.receive, part);
-      }
-      for_each_other([&](std::uint64_t other) {
-        if (data_.is_root) add_send(other, data_.part(data_.send, other), part);
-        if (is_root(other)) add_receive(other, data_.receive, part);
-      });
-      return;
+    if (has_own && !in_place) result_.before = plain_copy(from(data_.me), to(data_.me), part);
+    for (std::uint64_t other = 0; other < data_.members; ++other) {
+      if (other == data_.me) continue;
+      if (sends && (!gathers || is_root(other))) add_send(other, from(other), part);
+      if (receives && (!scatters || is_root(other))) add_receive(other, to(other), part);
     }
-    void* const to = data_.is_root && data_.receive == own ? MPI_IN_PLACE : data_.receive;
-    add_call(part, data_.is_root ? data_.send : nullptr, to);
   }
 
   void all_to_all() {
     if (!op_.send_counts.empty() || !op_.receive_counts.empty()) {
       return all_to_all_messages(op_.send_counts, op_.receive_counts);
     }
-    const std::uint64_t part = data_.count;
-    if (part * data_.members > limit_) {
-      const std::vector<std::uint64_t> even(data_.members, part);
-      return all_to_all_messages(even, even);
-    }
-    add_call(part, data_.send == data_.receive ? MPI_IN_PLACE : data_.send, data_.receive);
+    if (data_.count * data_.members <= limit_) return move_parts();
+    const std::vector<std::uint64_t> even(data_.members, data_.count);
+    all_to_all_messages(even, even);
   }
 
   /// Sends uneven parts as messages: a member does not know if another member's parts are too large
@@ -227,23 +220,9 @@ class CollectivePreparer {
     }
   }
 
-  /// Adds the call for parts of `count` elements.
-  void add_call(std::uint64_t count, const void* from, void* to) {
-    base_.count = static_cast<int>(count);
-    base_.send = from;
-    base_.receive = to;
-    result_.calls.push_back(base_);
-  }
   [[nodiscard]] bool is_root(std::uint64_t member) const {
     return member == static_cast<std::uint64_t>(op_.root);
   }
-  template <class Visit>
-  void for_each_other(const Visit& visit) const {
-    for (std::uint64_t other = 0; other < data_.members; ++other) {
-      if (other != data_.me) visit(other);
-    }
-  }
-
   void add_send(std::uint64_t to, std::byte* data, std::uint64_t count) {
     add_messages(result_.messages.sends, to, data, count);
   }

@@ -3,9 +3,7 @@
 
 // The shipped kernels as C++, in as few pieces as their names allow.
 #include "executor/cuda/kernels/cast.cu"
-#include "executor/cuda/kernels/checksum.cu"
 #include "executor/cuda/kernels/element_kernels.cu"
 #include "executor/cuda/kernels/layer_kernels.cu"
 #include "executor/cuda/kernels/list_kernels.cu"
 #include "executor/cuda/kernels/put.cu"
-#include "executor/cuda/kernels/update.cu"

@@ -9,7 +9,6 @@
 #include <string>
 
 #include "executor/cuda/kernels/kernels.hpp"
-#include "executor/cuda/kernels/put.hpp"
 #include "tests/cuda/kernel_shim/arrays.hpp"
 #include "tests/executor/narrow_ops.hpp"
 #include "tests/executor/sketch.hpp"

@@ -179,12 +179,11 @@ cudaError_t start(const Arguments<Cast>& call, cudaStream_t stream) {
   cudaError_t found = cudaSuccess;
   const bool has_plain = call[&Cast::dst].data != nullptr;
   const program::DType to_type = call[has_plain ? &Cast::dst : &Cast::transposed].type;
-  const bool has_types = with_float(call[&Cast::src].type, [&](auto from) {
-    using From = typename decltype(from)::type;
+  const bool has_types = with_float(call[&Cast::src].type, [&]<class From>(Type<From>) {
     if (call.op.scaling == program::CastScale::amax) found = start_to_find<From>(call, stream);
     if (found != cudaSuccess) return true;
-    return with_float_or_fp8(to_type, [&](auto to) {
-      start_as<From, typename decltype(to)::type>(call, stream);
+    return with_float_or_fp8(to_type, [&]<class To>(Type<To>) {
+      start_as<From, To>(call, stream);
       return true;
     });
   });

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/kernels/elements.cuh"
-#include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/kernels/vectors.cuh"
 #include "program/fill_and_checksum.hpp"
 
@@ -73,6 +71,130 @@ __global__ void add(Extents extents, In<T> a, In<T> b, Out<T> dst, Compute<T> sc
       a, b, dst);
 }
 
+using Word64 = unsigned long long;  // the type of atomicAdd
+
+/// Adds the checksum of src to `sum`. The terms are integers, so the result does not depend on the
+/// order in which warps add. `Word` is an unsigned integer of the size of an element.
+template <class Word>
+__global__ void checksum(Extents extents, In<Word> src, Places places, std::uint64_t mask,
+                         Word64* sum) {
+  Word64 mine = 0, not_finite = 0;
+  for_each_element(
+      extents,
+      [&](const Word& bits, std::uint64_t place) {
+        mine += program::checksum_term(bits, place);
+        not_finite += program::is_finite(bits, mask) ? 0 : 1;
+      },
+      src, places);
+  mine = over_warp(mine, Sum{});
+  not_finite = over_warp(not_finite, Sum{});
+  if (lane() != 0) return;
+  atomicAdd(sum, mine);
+  if (not_finite != 0) atomicAdd(sum + 1, not_finite);
+}
+
+template <class Word>
+__global__ void flip_bits(Word* src, std::uint64_t rows, std::uint64_t columns, std::uint64_t batch,
+                          std::uint64_t row_stride, std::uint64_t batch_stride,
+                          const Word64* flip) {
+  const std::uint64_t element = flip[0];
+  if (flip[1] == 0 || element >= batch * rows * columns) return;
+  const std::uint64_t row = element / columns;
+  src[row / rows * batch_stride + row % rows * row_stride + element % columns] ^=
+      static_cast<Word>(flip[1]);
+}
+
+template <class Word>
+void start_as(const Arguments<program::Checksum>& call, cudaStream_t stream) {
+  using Op = program::Checksum;
+  const std::uint64_t rows = call.op.rows, columns = call.op.columns, batch = call.op.batch;
+  const MatrixAt src = call[&Op::src];
+  if (const OperandAt flip = call[&Op::flip]; flip.data != nullptr) {
+    start_kernel(flip_bits<Word>, 1, 1, stream, reinterpret_cast<Word*>(src.data), rows, columns,
+                 batch, src.row_stride, src.batch_stride,
+                 reinterpret_cast<const Word64*>(flip.data));
+  }
+  start_elements(checksum<Word>, {rows, columns, batch}, stream, in<Word>(src),
+                 Places{rows, columns}, program::exponent_mask(src.type),
+                 reinterpret_cast<Word64*>(call[&Op::sum].data));
+}
+
+using program::Update;
+
+/// Updates w, which is the master copy if there is one, else the weight itself. If w is the master
+/// copy, the rounded weight is written too.
+template <class State, class Gradient, class Weight>
+__global__ void sgd(Extents extents, In<Gradient> gradient, InOut<State> w,
+                    OptionalOut<Weight> weight, State scale, State rate) {
+  for_each_element(
+      extents,
+      [=](const Gradient& element, State& to, Weight& narrow) {
+        const State g = static_cast<State>(load(element)) * scale;
+        to = to - rate * g;
+        narrow = rounded<Weight>(to);
+      },
+      gradient, w, weight);
+}
+
+template <class State>
+__global__ void advance(State* powers, double beta1, double beta2) {
+  powers[0] = static_cast<State>(static_cast<double>(powers[0]) * beta1);
+  powers[1] = static_cast<State>(static_cast<double>(powers[1]) * beta2);
+}
+
+template <class State>
+struct AdamFactors {
+  State scale, rate, beta1, beta2, fresh1, fresh2, epsilon;
+};
+
+template <class State, class Gradient, class Weight>
+__global__ void adam(Extents extents, In<Gradient> gradient, InOut<State> w, InOut<State> moment1,
+                     InOut<State> moment2, OptionalOut<Weight> weight, const State* powers,
+                     AdamFactors<State> f) {
+  const auto correction1 = static_cast<State>(1 - static_cast<double>(powers[0]));
+  const auto correction2 = static_cast<State>(1 - static_cast<double>(powers[1]));
+  for_each_element(
+      extents,
+      [=](const Gradient& element, State& to, State& m, State& v, Weight& narrow) {
+        const State g = static_cast<State>(load(element)) * f.scale;
+        m = f.beta1 * m + f.fresh1 * g;
+        v = f.beta2 * v + f.fresh2 * g * g;
+        to = to - f.rate * ((m / correction1) / (sqrt(v / correction2) + f.epsilon));
+        narrow = rounded<Weight>(to);
+      },
+      gradient, w, moment1, moment2, weight);
+}
+
+template <class State, class Gradient, class Weight>
+void start_as(const Arguments<Update>& call, cudaStream_t stream) {
+  const auto state = [](const OperandAt& at) {
+    return InOut<State>{reinterpret_cast<State*>(at.data)};
+  };
+  const bool has_master = call[&Update::master].data != nullptr;
+  const auto w = state(call[has_master ? &Update::master : &Update::weight]);
+  auto* const narrow = reinterpret_cast<Weight*>(call[&Update::weight].data);
+  const OptionalOut<Weight> weight{has_master ? narrow : nullptr};
+  const In<Gradient> gradient{reinterpret_cast<const Gradient*>(call[&Update::gradient].data)};
+  const auto number = [](double value) { return static_cast<State>(value); };
+  const Update& op = call.op;
+  const Extents extents{1, op.weight.count};
+  if (op.optimizer == program::Optimizer::sgd) {
+    start_elements(sgd<State, Gradient, Weight>, extents, stream, gradient, w, weight,
+                   number(op.gradient_scale), number(op.rate));
+    return;
+  }
+  auto* const powers = reinterpret_cast<State*>(call[&Update::powers].data);
+  if (call.powers == Powers::advance) {
+    start_kernel(advance<State>, 1, 1, stream, powers, op.beta1, op.beta2);
+  }
+  const AdamFactors<State> factors{
+      number(op.gradient_scale), number(op.rate),      number(op.beta1),  number(op.beta2),
+      number(1 - op.beta1),      number(1 - op.beta2), number(op.epsilon)};
+  start_elements(adam<State, Gradient, Weight>, extents, stream, gradient, w,
+                 state(call[&Update::moment1]), state(call[&Update::moment2]), weight, powers,
+                 factors);
+}
+
 }  // namespace
 
 cudaError_t start(const StridedCopy& pieces, cudaStream_t stream) {
@@ -107,8 +229,7 @@ cudaError_t start(const Arguments<program::Fill>& call, cudaStream_t stream) {
   const program::FillGrid grid{program::fill_origin(op.key), op.range, op.one_in};
   const double scale = program::power_of_two(op.exponent);
   const OperandAt dst = call[&program::Fill::dst];
-  return outcome(with_any(dst.type, [&](auto type) {
-    using T = typename decltype(type)::type;
+  return outcome(with_any(dst.type, [&]<class T>(Type<T>) {
     const auto with = [&](auto value_of) {
       start_kernel(fill<T, decltype(value_of)>, blocks_for(count), block_threads, stream,
                    reinterpret_cast<T*>(dst.data), shape, value_of);
@@ -130,13 +251,56 @@ cudaError_t start(const Arguments<program::Add>& call, cudaStream_t stream) {
   using Op = program::Add;
   const Extents extents{call.op.rows, call.op.columns};
   if (extents.rows * extents.columns == 0) return cudaSuccess;
-  const auto launch = [&](auto type) {
-    using T = typename decltype(type)::type;
+  const auto launch = [&]<class T>(Type<T>) {
     start_elements(add<T>, extents, stream, in<T>(call[&Op::a]), in<T>(call[&Op::b]),
                    out<T>(call[&Op::dst]), program::constant_as<Compute<T>>(call.op.scale));
     return true;
   };
   return outcome(with_float(call.type, launch) || with_integer(call.type, launch));
+}
+
+cudaError_t start(const Arguments<program::Checksum>& call, cudaStream_t stream) {
+  const cudaError_t cleared =
+      cudaMemsetAsync(call[&program::Checksum::sum].data, 0, 2 * sizeof(Word64), stream);
+  const bool is_empty = std::uint64_t{call.op.batch} * call.op.rows * call.op.columns == 0;
+  if (cleared != cudaSuccess || is_empty) return cleared;
+  switch (call.type) {
+    case program::DType::f64:
+    case program::DType::i64:
+      start_as<std::uint64_t>(call, stream);
+      break;
+    case program::DType::f32:
+    case program::DType::i32:
+      start_as<std::uint32_t>(call, stream);
+      break;
+    case program::DType::f16:
+    case program::DType::bf16:
+      start_as<std::uint16_t>(call, stream);
+      break;
+    default:
+      start_as<std::uint8_t>(call, stream);
+  }
+  return outcome(true);
+}
+
+cudaError_t start(const Arguments<Update>& call, cudaStream_t stream) {
+  if (call.op.weight.count == 0) return cudaSuccess;
+  if (!has_kernel(call)) return cudaErrorNotSupported;
+  const program::DType gradient_type = call[&Update::gradient].type;
+  if (gradient_type == program::DType::f64) {
+    start_as<double, double, double>(call, stream);
+    return cudaGetLastError();
+  }
+  return outcome(with_float(gradient_type, [&]<class Gradient>(Type<Gradient>) {
+    return with_float(call[&Update::weight].type, [&]<class Weight>(Type<Weight>) {
+      if constexpr (!std::is_same_v<Gradient, double> && !std::is_same_v<Weight, double>) {
+        start_as<float, Gradient, Weight>(call, stream);
+        return true;
+      } else {
+        return false;
+      }
+    });
+  }));
 }
 
 }  // namespace isoscale::executor::cuda

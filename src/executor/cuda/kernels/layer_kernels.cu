@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/kernels/kernels.hpp"
-#include "executor/cuda/kernels/rows.cuh"
+#include "executor/cuda/kernels/vectors.cuh"
 
 namespace isoscale::executor::cuda {
 namespace {
@@ -175,8 +174,7 @@ __global__ void swiglu_gradient(Extents extents, In<T> dy, In<T> x, In<T> up, Ou
 
 cudaError_t start(const Arguments<program::Norm>& call, cudaStream_t stream) {
   using Op = program::Norm;
-  return start_typed(call, [&](const Extents& extents, auto type) {
-    using T = typename decltype(type)::type;
+  return start_typed(call, [&]<class T>(const Extents& extents, Type<T>) {
     start_rows(norm<T>, extents, stream, in<T>(call[&Op::x]), in<T>(call[&Op::addend]),
                out<T>(call[&Op::sum]), out<T>(call[&Op::y]),
                reinterpret_cast<Compute<T>*>(call[&Op::inverse].data),
@@ -186,8 +184,7 @@ cudaError_t start(const Arguments<program::Norm>& call, cudaStream_t stream) {
 
 cudaError_t start(const Arguments<program::NormGradient>& call, cudaStream_t stream) {
   using Op = program::NormGradient;
-  return start_typed(call, [&](const Extents& extents, auto type) {
-    using T = typename decltype(type)::type;
+  return start_typed(call, [&]<class T>(const Extents& extents, Type<T>) {
     start_rows(norm_gradient<T>, extents, stream, in<T>(call[&Op::dy]), in<T>(call[&Op::s]),
                in<T>(call[&Op::addend]), out<T>(call[&Op::dx]),
                reinterpret_cast<const Compute<T>*>(call[&Op::inverse].data));
@@ -196,16 +193,14 @@ cudaError_t start(const Arguments<program::NormGradient>& call, cudaStream_t str
 
 cudaError_t start(const Arguments<program::Softmax>& call, cudaStream_t stream) {
   using Op = program::Softmax;
-  return start_typed(call, [&](const Extents& extents, auto type) {
-    using T = typename decltype(type)::type;
+  return start_typed(call, [&]<class T>(const Extents& extents, Type<T>) {
     start_rows(softmax<T>, extents, stream, in<T>(call[&Op::x]), out<T>(call[&Op::y]));
   });
 }
 
 cudaError_t start(const Arguments<program::SoftmaxGradient>& call, cudaStream_t stream) {
   using Op = program::SoftmaxGradient;
-  return start_typed(call, [&](const Extents& extents, auto type) {
-    using T = typename decltype(type)::type;
+  return start_typed(call, [&]<class T>(const Extents& extents, Type<T>) {
     start_rows(softmax_gradient<T>, extents, stream, in<T>(call[&Op::y]), in<T>(call[&Op::dy]),
                out<T>(call[&Op::dx]));
   });
@@ -213,8 +208,7 @@ cudaError_t start(const Arguments<program::SoftmaxGradient>& call, cudaStream_t 
 
 cudaError_t start(const Arguments<program::Activation>& call, cudaStream_t stream) {
   using Op = program::Activation;
-  return start_typed(call, [&](const Extents& extents, auto type) {
-    using T = typename decltype(type)::type;
+  return start_typed(call, [&]<class T>(const Extents& extents, Type<T>) {
     const auto x = in<T>(call[&Op::x]);
     const auto y = out<T>(call[&Op::y]);
     if (call.op.kind == ActivationKind::gelu) {
@@ -227,8 +221,7 @@ cudaError_t start(const Arguments<program::Activation>& call, cudaStream_t strea
 
 cudaError_t start(const Arguments<program::ActivationGradient>& call, cudaStream_t stream) {
   using Op = program::ActivationGradient;
-  return start_typed(call, [&](const Extents& extents, auto type) {
-    using T = typename decltype(type)::type;
+  return start_typed(call, [&]<class T>(const Extents& extents, Type<T>) {
     const auto dy = in<T>(call[&Op::dy]), x = in<T>(call[&Op::x]);
     const auto dx = out<T>(call[&Op::dx]);
     if (call.op.kind == ActivationKind::gelu) {

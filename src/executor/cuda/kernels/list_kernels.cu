@@ -1,9 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "executor/cuda/kernels/elements.cuh"
-#include "executor/cuda/kernels/kernels.hpp"
-#include "executor/cuda/kernels/rows.cuh"
+#include "executor/cuda/kernels/vectors.cuh"
 
 namespace isoscale::executor::cuda {
 namespace {
@@ -217,8 +215,7 @@ T* as(const OperandAt& at) {
 
 cudaError_t start(const Arguments<program::Select>& call, cudaStream_t stream) {
   using Op = program::Select;
-  return start_lists(call, call.op.src.count, [&](unsigned grid, auto type) {
-    using T = typename decltype(type)::type;
+  return start_lists(call, call.op.src.count, [&]<class T>(unsigned grid, Type<T>) {
     start_kernel(select<T>, grid, block_threads, stream, as<T>(call[&Op::src]),
                  as<T>(call[&Op::values]), as<std::int32_t>(call[&Op::places]), call.op.src.count,
                  call.op.block, call.op.keep);
@@ -227,8 +224,7 @@ cudaError_t start(const Arguments<program::Select>& call, cudaStream_t stream) {
 
 cudaError_t start(const Arguments<program::Spread>& call, cudaStream_t stream) {
   using Op = program::Spread;
-  return start_lists(call, call.op.dst.count, [&](unsigned grid, auto type) {
-    using T = typename decltype(type)::type;
+  return start_lists(call, call.op.dst.count, [&]<class T>(unsigned grid, Type<T>) {
     start_kernel(spread<T>, grid, block_threads, stream, as<const T>(call[&Op::values]),
                  as<const std::int32_t>(call[&Op::places]), as<T>(call[&Op::dst]),
                  call.op.dst.count, call.op.block, call.op.keep, call.op.parts);
@@ -237,8 +233,7 @@ cudaError_t start(const Arguments<program::Spread>& call, cudaStream_t stream) {
 
 cudaError_t start(const Arguments<program::Rows>& call, cudaStream_t stream) {
   using Op = program::Rows;
-  return start_typed(call, [&](const Extents& extents, auto type) {
-    using T = typename decltype(type)::type;
+  return start_typed(call, [&]<class T>(const Extents& extents, Type<T>) {
     start_rows(sum_rows<T>, extents, stream, in<T>(call[&Op::src]), out<T>(call[&Op::dst]),
                call.from, call.op.each, static_cast<Compute<T>>(call.op.scale));
   });

@@ -103,26 +103,12 @@ static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
 /// Returns NCCL's name for a type of elements. Throws base::Error for types that this NCCL does not
 /// know.
 [[nodiscard]] inline ncclDataType_t nccl_type(program::DType type) {
-  switch (type) {
-    case program::DType::f64:
-      return ncclFloat64;
-    case program::DType::f32:
-      return ncclFloat32;
-    case program::DType::f16:
-      return ncclFloat16;
-    case program::DType::bf16:
-      return ncclBfloat16;
-    case program::DType::i64:
-      return ncclInt64;
-    case program::DType::i32:
-      return ncclInt32;
-    case program::DType::i8:
-      return ncclInt8;
-    case program::DType::u8:
-      return ncclUint8;
-    default:
-      break;
-  }
+  constexpr ncclDataType_t none = ncclNumTypes;
+  static_assert(program::DType::u8 == program::DType{9});
+  constexpr std::array types{ncclFloat64, ncclFloat32, ncclFloat16, ncclBfloat16, none,
+                             none,        ncclInt64,   ncclInt32,   ncclInt8,     ncclUint8};
+  const ncclDataType_t known = types.at(static_cast<std::size_t>(type));
+  if (known != none) return known;
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 24, 0)
   if (nccl_offers(NCCL_VERSION(2, 24, 0))) {
     if (type == program::DType::e4m3) return ncclFloat8e4m3;

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/kernels/put.hpp"
+#include "executor/cuda/kernels/kernels.hpp"
 
 #include <cuda/atomic>
 
