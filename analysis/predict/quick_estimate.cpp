@@ -185,8 +185,10 @@ std::vector<double> QuickEstimate::bytes_of_stages(const Request& request) const
   for (int s = 0; s < pipeline.stages; ++s) {
     const StageNumbers numbers = stage(request, pipeline, s);
     const int in_flight =
-        pipeline.stages == 1 ? 1
-                             : (workloads::stack::most_in_flight(pipeline, s) + pipeline.chunks - 1) / pipeline.chunks;
+        pipeline.stages == 1
+            ? 1
+            : (workloads::stack::most_in_flight(pipeline, s) + pipeline.chunks - 1) /
+                  pipeline.chunks;
     double need = numbers.states + numbers.workspace + activation_bytes(request, pipeline, s);
     double under_way = numbers.recomputed;
     if (s == 0) need += std::max(0, pipeline.microbatches - in_flight) * numbers.input;
@@ -222,8 +224,8 @@ double QuickEstimate::bound(const Request& request) const {
                                           .input_gradient = first.backward - first.weight_gradient,
                                           .weight_gradient = first.weight_gradient};
   return pipeline.microbatches * (slowest.forward + slowest.backward) +
-         workloads::stack::idle_time(pipeline, times) + first.first_forward +
-         first.last_backward + first.tail;
+         workloads::stack::idle_time(pipeline, times) + first.first_forward + first.last_backward +
+         first.tail;
 }
 
 CoarsePipeline QuickEstimate::coarse(const Request& request) const {
