@@ -86,7 +86,7 @@ void add_rank(const PointData& point, const breakdown::TracedStep& step,
     const units::Nanoseconds transfer = breakdown::transfer_time(span, waits[span.op]);
     if (!(transfer.value() > 0)) continue;
     const auto [place, added] = places.try_emplace(op.axes);
-    if (added) place->second = simulate::place_of(point.mesh, layout, rank, op.axes);
+    if (added) place->second = simulate::places_of(point.mesh, layout, op.axes)[simulate::at(rank)];
     const auto alone = simulate::measured_collective_seconds(
         measured, op.kind, static_cast<double>(op.bytes), place->second);
     if (!alone || !(*alone > 0)) continue;

@@ -60,17 +60,15 @@ void add_noise(efficiency::StepCosts& costs, double delay) {
   costs.waiting += delay;
 }
 
-/// Fills in the costs and the breakdown from the trace of the simulated step.
+/// Fills in the costs and the breakdown of the simulated step.
 void add_parts(const StepEstimate& estimate, double correction, Forecast& forecast) {
-  if (!estimate.point) return;
-  const breakdown::BreakdownResult parts = breakdown::breakdown(*estimate.point);
-  if (!parts.mean) return;
-  forecast.costs = efficiency::step_costs(*estimate.point, parts);
-  forecast.breakdown = *parts.mean;
+  if (!estimate.breakdown) return;
+  forecast.breakdown = estimate.breakdown;
   forecast.breakdown->wait += estimate.delay;
   forecast.breakdown->step += estimate.delay;
   *forecast.breakdown *= correction;
-  if (!forecast.costs) return;
+  if (!estimate.loss) return;
+  forecast.costs = estimate.loss->costs;
   add_noise(*forecast.costs, estimate.delay);
   stretch(*forecast.costs, correction);
 }
@@ -87,7 +85,9 @@ std::optional<double> mfu_of(const StepEstimate& estimate, const simulate::Machi
 }
 
 Uncertainty uncertainty_of(const Question& question, const Forecast& forecast) {
-  if (question.fit) return uncertainty_at(*question.fit, question.machine, forecast);
+  if (question.fit) {
+    return with_parts(*question.fit, fit_parts(*question.fit, question.machine, forecast));
+  }
   const simulate::Noise& noise = question.machine.noise;
   return {.noise = 0, .launch = noise.launch, .fit = sheet_error};
 }

@@ -95,11 +95,7 @@ double one_doubling(const std::vector<Ratio>& ratios) {
 /// taken to be normally distributed: the error is sqrt(pi / 2) times the error of a mean.
 double error_of_median(const PointData& point) {
   constexpr double normal_95 = 1.96, of_mean = 1.2533;
-  std::vector<double> times;
-  for (const results::StepBlock& block : step_blocks(point)) {
-    if (block.kind != results::StepBlock::Kind::untraced) continue;
-    times.insert(times.end(), block.times.begin(), block.times.end());
-  }
+  const std::vector<double> times = results::untraced_times(point);
   const auto interval = statistics::estimate(times);
   if (!interval) return 0;
   if (const auto half = statistics::relative_half_width(*interval)) return *half / normal_95;
@@ -120,24 +116,6 @@ MeasuredPoint measured_point(const results::RunData& run, const PointData& point
           .simulated = estimate.seconds()};
 }
 
-/// Returns the machine with `law` as the growth law of all communication whose growth the
-/// measurements do not determine.
-simulate::Machine with_law(const simulate::Machine& machine, simulate::GrowthLaw law) {
-  simulate::Machine result = machine;
-  for (simulate::TimedCommunication& curve : result.measured.communication) {
-    if (curve.law == simulate::GrowthLaw::fitted) curve.law = law;
-  }
-  return result;
-}
-
-/// Returns the machine with `untold` as the way in which messages are moved, for groups whose
-/// measurements do not determine it.
-simulate::Machine with_moved(const simulate::Machine& machine, simulate::Moved untold) {
-  simulate::Machine result = machine;
-  result.measured.untold = untold;
-  return result;
-}
-
 /// Returns the uncertainty from laws that the run does not determine. Latency and the moved bytes
 /// each have two possible laws; each contributes half of the difference between the logarithms of
 /// the step's times under both.
@@ -147,23 +125,35 @@ double law_spread(const ModelFit& fit, const simulate::Machine& machine, const F
   const int nodes = std::max(1, forecast.nodes);
   const simulate::Layout layout =
       simulate::packed(forecast.ranks, (forecast.ranks + nodes - 1) / nodes);
-  const auto apart = [&](const simulate::Machine& a, const simulate::Machine& b) {
-    const auto seconds = [&](const simulate::Machine& at) {
-      return estimate_step(workloads::find_workload(fit.workload), forecast.request, at, layout,
-                           Detail::time)
-          .simulated;
-    };
-    const double few = seconds(a), many = seconds(b);
+  const auto seconds = [&](const auto& change) {
+    simulate::Machine changed = machine;
+    changed.noise = {};  // only the time without noise counts
+    change(changed.measured);
+    return estimate_step(workloads::find_workload(fit.workload), forecast.request, changed, layout,
+                         Detail::time)
+        .simulated;
+  };
+  const auto with_law = [&](simulate::GrowthLaw law) {
+    return seconds([law](simulate::Measured& measured) {
+      for (simulate::TimedCommunication& curve : measured.communication) {
+        if (curve.law == simulate::GrowthLaw::fitted) curve.law = law;
+      }
+    });
+  };
+  const auto with_moved = [&](simulate::Moved untold) {
+    return seconds([untold](simulate::Measured& measured) { measured.untold = untold; });
+  };
+  const auto apart = [](double few, double many) {
     return few > 0 && many > 0 ? std::abs(std::log(many / few)) / 2 : 0;
   };
   const bool is_open = std::ranges::any_of(
       curves, [](const auto& curve) { return curve.law == simulate::GrowthLaw::fitted; });
-  const double latency = is_open ? apart(with_law(machine, simulate::GrowthLaw::logarithmic),
-                                         with_law(machine, simulate::GrowthLaw::proportional))
+  const double latency = is_open ? apart(with_law(simulate::GrowthLaw::logarithmic),
+                                         with_law(simulate::GrowthLaw::proportional))
                                  : 0;
   if (machine.measured.untold == simulate::Moved::parts) return latency;
-  return std::hypot(latency, apart(with_moved(machine, simulate::Moved::parts),
-                                   with_moved(machine, simulate::Moved::whole_at_once)));
+  return std::hypot(latency, apart(with_moved(simulate::Moved::parts),
+                                   with_moved(simulate::Moved::whole_at_once)));
 }
 
 }  // namespace
@@ -211,9 +201,7 @@ FitParts fit_parts(const ModelFit& fit, const simulate::Machine& machine,
           .law = law_spread(fit, machine, forecast)};
 }
 
-Uncertainty uncertainty_at(const ModelFit& fit, const simulate::Machine& machine,
-                           const Forecast& forecast) {
-  const FitParts parts = fit_parts(fit, machine, forecast);
+Uncertainty with_parts(const ModelFit& fit, const FitParts& parts) {
   Uncertainty result = fit.known;
   result.fit =
       std::sqrt(parts.steps * parts.steps + parts.drift * parts.drift + parts.law * parts.law);

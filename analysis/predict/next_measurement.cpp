@@ -28,14 +28,6 @@ using results::PointData;
 using simulate::GrowthLaw;
 using simulate::TimedCommunication;
 
-int ranks_on_node(const TimedCommunication& curve) {
-  return (curve.members + curve.nodes - 1) / std::max(1, curve.nodes);
-}
-
-simulate::GroupPlace place_of_curve(const TimedCommunication& curve) {
-  return {.members = curve.members, .nodes = curve.nodes, .node_members = ranks_on_node(curve)};
-}
-
 /// Returns the communication times expected for a group of twice the size, if the true times lie
 /// midway between both laws of growth.
 TimedCommunication doubled(const simulate::GroupFamily& family) {
@@ -62,10 +54,12 @@ simulate::Machine with_larger_groups(const simulate::Machine& machine) {
   std::map<std::tuple<program::OpKind, bool, int>, std::pair<TimedCommunication, bool>> added;
   for (const TimedCommunication& curve : machine.measured.communication) {
     if (curve.kind == program::OpKind::exchange || curve.members < 2) continue;
-    const auto family = family_of(machine.measured, curve.kind, place_of_curve(curve));
+    const auto family = family_of(
+        machine.measured, curve.kind,
+        {.members = curve.members, .nodes = curve.nodes, .node_members = curve.node_members()});
     if (family.groups.empty()) continue;
     const bool across = curve.nodes > 1;
-    added.insert_or_assign({curve.kind, across, across ? ranks_on_node(curve) : 0},
+    added.insert_or_assign({curve.kind, across, across ? curve.node_members() : 0},
                            std::pair{doubled(family), family.groups.size() + 1 >= telling});
   }
   for (auto& [key, larger] : added) {
@@ -74,18 +68,12 @@ simulate::Machine with_larger_groups(const simulate::Machine& machine) {
     curves.push_back(larger.first);
     for (TimedCommunication& curve : curves) {
       const bool is_family = curve.kind == kind && (curve.nodes > 1) == across &&
-                             (!across || ranks_on_node(curve) == on_node);
+                             (!across || curve.node_members() == on_node);
       if (is_family && larger.second && curve.law == GrowthLaw::fitted) {
         curve.law = GrowthLaw::logarithmic;
       }
     }
   }
-  return result;
-}
-
-Uncertainty uncertainty_of(const ModelFit& fit, const FitParts& parts) {
-  Uncertainty result = fit.known;
-  result.fit = std::hypot(parts.steps, parts.drift, parts.law);
   return result;
 }
 
@@ -207,8 +195,8 @@ std::vector<std::pair<NextMeasurement, Uncertainty>> larger_ones(
   std::vector<std::pair<NextMeasurement, Uncertainty>> found;
   const auto add = [&](std::string what, std::string workloads, const FitParts& then) {
     const Plan plan{.ranks = twice, .workloads = std::move(workloads), .rank_list = list};
-    found.push_back({{.what = std::move(what), .command = command(run, point, plan)},
-                     uncertainty_of(fit, then)});
+    found.push_back(
+        {{.what = std::move(what), .command = command(run, point, plan)}, with_parts(fit, then)});
   };
   if (!has(point.workload)) {
     add(fmt::format("the run on {} ranks", twice), point.workload + ",calibrate", after_point);
@@ -281,7 +269,7 @@ std::vector<NextMeasurement> next_measurements(const results::RunData& run,
   if (points.empty()) return {};
   const PointData& smallest = *points.front();
   const FitParts parts = fit_parts(fit, machine, forecast);
-  const Uncertainty now = uncertainty_of(fit, parts);
+  const Uncertainty now = with_parts(fit, parts);
   auto found = larger_ones(run, smallest, fit, machine, forecast, parts);
   Plan again{.ranks = fit.most_ranks,
              .workloads = smallest.workload + ",calibrate",
@@ -299,7 +287,7 @@ std::vector<NextMeasurement> next_measurements(const results::RunData& run,
   again.more = " --max-time 120s";
   found.push_back(
       {{.what = "the same for four times as long", .command = command(run, smallest, again)},
-       uncertainty_of(fit, longer)});
+       with_parts(fit, longer)});
 
   const double efficiency = forecast.efficiency.value > 0 ? forecast.efficiency.value : 1;
   std::vector<NextMeasurement> result;

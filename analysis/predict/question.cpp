@@ -334,7 +334,7 @@ void use_network(const simulate::Machine& other, const std::string& name, Questi
   for (const simulate::TimedCommunication& curve : other.measured.communication) {
     if (!crosses(curve)) continue;
     machine.measured.communication.push_back(curve);
-    on_node = std::max(on_node, (curve.members + curve.nodes - 1) / curve.nodes);
+    on_node = std::max(on_node, curve.node_members());
   }
   if (on_node == 0 && !other.network) {
     throw base::UsageError(fmt::format(

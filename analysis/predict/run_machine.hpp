@@ -44,19 +44,18 @@ struct ModelFit {
 [[nodiscard]] ModelFit fit_model(const results::RunData& run,
                                  const std::vector<const results::PointData*>& points,
                                  const simulate::Machine& machine);
-/// The model's part of the uncertainty, split by source, as relative standard deviations.
+/// The model's part of the uncertainty at a forecast's ranks and nodes, split by source, as
+/// relative standard deviations. It grows with the distance from the measured points: each doubling
+/// of the ranks adds the same variance, the drift continues, and latency laws that fit equally well
+/// diverge (half of the difference between the logarithms of the step times under both laws).
 struct FitParts {
   double steps = 0;  ///< errors that each doubling beyond the largest measured point adds
   double drift = 0, law = 0;
 };
 [[nodiscard]] FitParts fit_parts(const ModelFit& fit, const simulate::Machine& machine,
                                  const Forecast& forecast);
-/// Returns the uncertainty at a forecast's ranks and nodes. The model's part grows with the
-/// distance from the measured points: each doubling of the ranks adds the same variance, the drift
-/// continues, and latency laws that fit equally well diverge (half of the difference between the
-/// logarithms of the step times under both laws).
-[[nodiscard]] Uncertainty uncertainty_at(const ModelFit& fit, const simulate::Machine& machine,
-                                         const Forecast& forecast);
+/// Returns the uncertainty of the fit with these parts of the model's.
+[[nodiscard]] Uncertainty with_parts(const ModelFit& fit, const FitParts& parts);
 
 /// Returns the request from which a point was planned, except for the rank speeds by which a
 /// workload may divide its work unevenly. Throws base::UsageError if the point lacks information.

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <iterator>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -14,14 +14,12 @@
 #include "analysis/predict/traced_ops.hpp"
 #include "results/records/counted_steps.hpp"
 #include "statistics/estimate.hpp"
+#include "statistics/sample_flags.hpp"
 
 namespace isoscale::analysis::predict {
 namespace {
 
 using Matrix = std::vector<std::vector<double>>;  ///< [step][rank]
-
-/// The standard deviation of a normal distribution is 1.4826 times its median absolute deviation.
-constexpr double normal_of_mad = 1.4826;
 
 std::vector<double> column(const Matrix& seconds, std::size_t rank) {
   std::vector<double> times;
@@ -53,17 +51,24 @@ Matrix deviations_of(const Matrix& seconds, const std::vector<double>& medians) 
   return result;
 }
 
+using RanksByNode = std::map<int, std::vector<std::size_t>>;
+
+RanksByNode ranks_by_node(std::size_t ranks, const simulate::Layout& layout) {
+  RanksByNode result;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    result[layout.node_of_rank.at(rank)].push_back(rank);
+  }
+  return result;
+}
+
 /// The variance between ranks of one node and the variance between nodes, by analysis of variance.
 struct Components {
   double rank = 0, node = 0;
 };
 
 Components components_of(const Matrix& deviations, const simulate::Layout& layout) {
-  std::map<int, std::vector<std::size_t>> ranks_of_node;
   const std::size_t ranks = deviations.front().size();
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    ranks_of_node[layout.node_of_rank.at(rank)].push_back(rank);
-  }
+  const RanksByNode ranks_of_node = ranks_by_node(ranks, layout);
   const std::size_t nodes = ranks_of_node.size();
   double within = 0, between = 0;
   for (const auto& step : deviations) {
@@ -89,16 +94,12 @@ Components components_of(const Matrix& deviations, const simulate::Layout& layou
 /// ranks if each node has only one. Deviations are scaled up to the width that they would have
 /// around the true mean instead of a sample's mean.
 std::vector<double> draws_of(const Matrix& deviations, const simulate::Layout& layout) {
-  std::map<int, std::vector<std::size_t>> groups;
   const std::size_t ranks = deviations.front().size();
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    groups[layout.node_of_rank.at(rank)].push_back(rank);
-  }
+  RanksByNode groups = ranks_by_node(ranks, layout);
   if (groups.size() == ranks) {
-    for (auto& [node, members] : groups) {
-      if (node != groups.begin()->first) groups.begin()->second.push_back(members.front());
-    }
-    groups.erase(std::next(groups.begin()), groups.end());
+    std::vector<std::size_t> all(ranks);
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    groups = {{0, std::move(all)}};
   }
   std::vector<double> draws;
   for (const auto& step : deviations) {
@@ -164,15 +165,6 @@ double share_of_ops(const results::PointData& point) {
   return sum > 0 ? squares / (sum * sum) : 0;
 }
 
-std::vector<double> untraced_steps(const results::PointData& point) {
-  std::vector<double> times;
-  for (const results::StepBlock& block : step_blocks(point)) {
-    if (block.kind != results::StepBlock::Kind::untraced) continue;
-    times.insert(times.end(), block.times.begin(), block.times.end());
-  }
-  return times;
-}
-
 /// Returns the fields that, together with the mesh, identify the same point in several runs.
 auto identity(const results::PointData& point) {
   return std::tie(point.workload, point.model, point.dtype, point.ranks, point.scaling,
@@ -223,15 +215,12 @@ simulate::Noise noise_of(const results::PointData& point, const simulate::Layout
 }
 
 double median_step(const results::PointData& point) {
-  return statistics::median(untraced_steps(point)).value_or(0);
+  return statistics::median(results::untraced_times(point)).value_or(0);
 }
 
 double step_deviation(const results::PointData& point) {
-  std::vector<double> times = untraced_steps(point);
-  const auto middle = statistics::median(times);
-  if (!middle || !(*middle > 0)) return 0;
-  for (double& time : times) time = std::abs(time - *middle);
-  return normal_of_mad * *statistics::median(times) / *middle;
+  const double middle = median_step(point);
+  return middle > 0 ? statistics::scaled_deviation(results::untraced_times(point)) / middle : 0;
 }
 
 double launch_deviation(std::span<const results::RunData* const> runs) {

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <mutex>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -207,16 +206,11 @@ class Search {
 
   /// Simulates the whole programs of entries, and returns the fastest that fit, fastest first.
   [[nodiscard]] std::vector<Entry> simulated(std::vector<Entry> entries) {
-    std::mutex keeping;
     const std::size_t count = base::parallel_in_order(
         entries.size(), simulated_at_once,
         [&](std::size_t i, std::size_t ended) { return begins(entries, i, ended); },
         [&](std::size_t i) {
-          Entry& entry = entries[i];
-          if (entry.is_needless) return;
-          simulate_whole(entry);
-          const std::lock_guard lock{keeping};
-          keep_traceable(entry);
+          if (!entries[i].is_needless) simulate_whole(entries[i]);
         });
     entries.resize(count);
     const double last = last_of_best(entries).value_or(std::numeric_limits<double>::infinity());
@@ -263,9 +257,16 @@ class Search {
       entry.whole->device_memory_per_rank = stage_device_bytes(request, entry.largest_stage);
     }
     if (entry.whole->device_memory_per_rank <= capacity_) {
-      entry.whole = whole_step(workload_, request, machine_, node_ranks_, Detail::play, capacity_);
+      entry.whole = estimate(request, Detail::time);
     }
     entry.seconds = entry.whole->seconds();
+  }
+
+  /// Returns the estimate of a whole step, with its time only if it fits.
+  [[nodiscard]] StepEstimate estimate(const Request& request, Detail detail) const {
+    return estimate_step(workload_, request, machine_,
+                         simulate::packed(request.mesh.size(), node_ranks_), detail,
+                         Ranks::by_class, capacity_);
   }
 
   [[nodiscard]] bool fits(const Entry& entry) const {
@@ -285,27 +286,10 @@ class Search {
     return *at;
   }
 
-  /// Keeps the simulated steps of the best entries so far, as many as the limits allow. A kept step
-  /// can be traced without building its programs again.
-  void keep_traceable(Entry& entry) {
-    if (entry.whole->played) traceable_.push_back(&entry);
-    std::ranges::stable_sort(traceable_, {}, &Entry::seconds);
-    std::size_t ops = 0;
-    for (std::size_t i = 0; i < traceable_.size(); ++i) {
-      ops += op_count(*traceable_[i]->whole->played);
-      if (i < keep_ && ops <= most_kept_ops) continue;
-      for (std::size_t j = i; j < traceable_.size(); ++j) traceable_[j]->whole->played.reset();
-      traceable_.resize(i);
-    }
-  }
-
   /// Traces the best entries, and explains why each except the first is slower than the first.
   void describe(std::vector<Entry>& best, SearchResult& result) const {
     base::parallel_for(best.size(), [&](std::size_t i) {
-      const Request& request = *best[i].request;
-      StepEstimate& step = *best[i].whole;
-      if (!step.played) step = whole_step(workload_, request, machine_, node_ranks_, Detail::play);
-      trace(workload_, request, step);
+      best[i].whole = estimate(*best[i].request, Detail::trace);
     });
     for (std::size_t i = 0; i < best.size(); ++i) {
       const StepEstimate& step = *best[i].whole;
@@ -341,8 +325,6 @@ class Search {
   static constexpr std::size_t played_at_once = 64, simulated_at_once = 4;
   /// The limit on the layer passes of all simulated whole programs, which limits a search's time.
   static constexpr double most_passes = 200'000;
-  /// The limit on the ops of kept steps; each takes about 100 bytes.
-  static constexpr std::size_t most_kept_ops = 6'000'000;
 
   const Workload& workload_;
   const simulate::Machine& machine_;
@@ -356,7 +338,6 @@ class Search {
   double not_played_from_ = std::numeric_limits<double>::infinity();
   int too_large_ = 0, simulated_ = 0;
   bool complete_ = true;
-  std::vector<Entry*> traceable_;
 };
 
 }  // namespace

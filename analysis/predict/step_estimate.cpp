@@ -47,13 +47,16 @@ std::vector<results::SoloTimes> solo_times(const Classes& classes, const simulat
   return result;
 }
 
-/// Fills in the workload, model and options of `point`, defaults included, as a run file has them.
+/// Fills in the work of `point`: workload, model, mesh and options, defaults included, as a run
+/// file has them.
 void describe(const workloads::Workload& workload, const workloads::Request& request,
               results::PointData& point) {
   point.workload = workload.name;
   point.model = request.model.name;
   point.dtype = program::name(request.precision);
   point.options = workloads::all_options(workload.options, request.options);
+  point.mesh = request.mesh;
+  point.work_per_step = workload.work_per_step(request);
   point.seed = request.seed;
   point.throughput_unit = workload.throughput_unit;
 }
@@ -64,6 +67,12 @@ double flop_of(const program::Outline& outline) {
   double sum = 0;
   for (const program::OutlineOp& op : outline.ops) sum += op.flop;
   return sum;
+}
+
+/// Returns a copy of `classes` for a machine that runs all streams on one thread.
+Classes as_folded(Classes classes) {
+  classes.outline = simulate::folded(std::move(classes.outline));
+  return classes;
 }
 
 double delay_of(const program::ProgramSet& set, const Classes& classes,
@@ -93,6 +102,49 @@ void require_steps(const workloads::Workload& workload, const workloads::Request
   if (std::cmp_equal(layout.node_of_rank.size(), request.mesh.size())) return;
   throw std::invalid_argument(fmt::format("{} ranks are placed on nodes, but the mesh has {}",
                                           layout.node_of_rank.size(), request.mesh.size()));
+}
+
+/// Returns the estimate without breakdown and loss.
+StepEstimate simulated_step(const workloads::Workload& workload, const workloads::Request& request,
+                            const simulate::Machine& machine, const simulate::Layout& layout,
+                            Detail detail, Ranks ranks, double most_bytes) {
+  const program::ProgramSet set = workload.build(request);
+  const StepMemory memory = step_memory(set);
+  StepEstimate estimate{.memory_per_rank = memory.all,
+                        .device_memory_per_rank = memory.device,
+                        .work = workload.work_per_step(request)};
+  if (memory.device > most_bytes) {
+    estimate.simulated = std::numeric_limits<double>::infinity();
+    return estimate;
+  }
+  Classes classes = simulate::classes_of(set, step_section);
+  const simulate::Costs costs = simulate::class_costs(classes, set, step_section, machine, layout);
+  const std::optional<Classes> folded =
+      machine.folded ? std::optional{as_folded(classes)} : std::nullopt;
+  const Classes& as_played = folded ? *folded : classes;
+  simulate::ClassStep step = simulate::play_classes(
+      as_played, costs, machine.overlap,
+      detail == Detail::trace ? simulate::Record::spans : simulate::Record::steps);
+  estimate.simulated = step.seconds;
+  estimate.delay = delay_of(set, as_played, costs, step, machine, layout, ranks);
+  if (detail == Detail::time) return estimate;
+  results::PointData& point = estimate.point.emplace();
+  describe(workload, request, point);
+  point.ranks = classes.outline.mesh.size();
+  point.folded = machine.folded;
+  for (const std::uint32_t program : classes.program) {
+    point.flop_of_rank.push_back(flop_of(classes.outline.outlines[program]));
+    point.memory_of_rank.push_back(step_memory(set.programs[program]).all);
+  }
+  point.solo_times = solo_times(classes, costs);
+  point.outline = std::move(classes.outline);
+  point.clock_offset.assign(point.flop_of_rank.size(), 0);
+  point.clock_error = point.clock_offset;
+  point.step_times.emplace_back(point.flop_of_rank.size(), step.seconds);
+  point.traces.push_back(std::move(step.timeline));
+  point.traced.assign(1, 1);
+  point.dropped.assign(1, 0);
+  return estimate;
 }
 
 void add_costs(const results::PointData& point, int ranks, StepEstimate& result) {
@@ -146,77 +198,14 @@ std::string as_fast(const StepEstimate& loser, const StepEstimate& first) {
 
 }  // namespace
 
-std::size_t op_count(const PlayedStep& played) {
-  std::size_t count = 0;
-  for (const program::Outline& outline : played.classes.outline.outlines) {
-    count += outline.ops.size();
-  }
-  return count;
-}
-
-Classes as_folded(const Classes& classes) {
-  Classes result = classes;
-  result.outline = simulate::folded(std::move(result.outline));
-  return result;
-}
-
-results::PointData trace(const workloads::Workload& workload, const workloads::Request& request,
-                         PlayedStep played) {
-  Classes& classes = played.classes;
-  if (played.folded) {
-    simulate::record_spans(as_folded(classes), played.step);
-  } else {
-    simulate::record_spans(classes, played.step);
-  }
-  results::PointData point;
-  describe(workload, request, point);
-  point.mesh = request.mesh;
-  point.ranks = classes.outline.mesh.size();
-  point.work_per_step = workload.work_per_step(request);
-  point.solo_times = solo_times(classes, played.costs);
-  point.outline = std::move(classes.outline);
-  const auto ranks = static_cast<std::size_t>(point.ranks);
-  point.flop_of_rank = std::move(played.flop_of_rank);
-  point.memory_of_rank = std::move(played.memory_of_rank);
-  point.clock_offset.assign(ranks, 0);
-  point.clock_error.assign(ranks, 0);
-  point.step_times.emplace_back(ranks, played.step.seconds);
-  point.traces.push_back(std::move(played.step.timeline));
-  point.traced.assign(1, 1);
-  point.dropped.assign(1, 0);
-  point.folded = played.folded;
-  return point;
-}
-
 StepEstimate estimate_step(const workloads::Workload& workload, const workloads::Request& request,
                            const simulate::Machine& machine, const simulate::Layout& layout,
                            Detail detail, Ranks ranks, double most_bytes) {
   require_steps(workload, request, layout);
-  const program::ProgramSet set = workload.build(request);
-  const StepMemory memory = step_memory(set);
-  StepEstimate estimate{.memory_per_rank = memory.all,
-                        .device_memory_per_rank = memory.device,
-                        .work = workload.work_per_step(request)};
-  if (memory.device > most_bytes) {
-    estimate.simulated = std::numeric_limits<double>::infinity();
-    return estimate;
-  }
-  PlayedStep played{.classes = simulate::classes_of(set, step_section), .folded = machine.folded};
-  const Classes& classes = played.classes;
-  played.costs = simulate::class_costs(classes, set, step_section, machine, layout);
-  const std::optional<Classes> folded =
-      machine.folded ? std::optional{as_folded(classes)} : std::nullopt;
-  const Classes& as_played = folded ? *folded : classes;
-  played.step =
-      simulate::play_classes(as_played, played.costs, machine.overlap, simulate::Record::steps);
-  for (const std::uint32_t program : classes.program) {
-    played.flop_of_rank.push_back(flop_of(classes.outline.outlines[program]));
-    played.memory_of_rank.push_back(step_memory(set.programs[program]).all);
-  }
-  estimate.simulated = played.step.seconds;
-  estimate.delay = delay_of(set, as_played, played.costs, played.step, machine, layout, ranks);
-  if (detail == Detail::trace) estimate.point = trace(workload, request, std::move(played));
-  if (detail == Detail::play) estimate.played = std::move(played);
+  StepEstimate estimate =
+      simulated_step(workload, request, machine, layout, detail, ranks, most_bytes);
+  // The programs, which take much memory, are gone by now.
+  if (estimate.point) add_costs(*estimate.point, request.mesh.size(), estimate);
   return estimate;
 }
 
@@ -241,26 +230,10 @@ StepMemory step_memory(const program::ProgramSet& set) {
   return largest;
 }
 
-StepEstimate whole_step(const Workload& workload, const Request& request,
-                        const simulate::Machine& machine, int node_ranks, Detail detail,
-                        double most_bytes) {
-  StepEstimate step =
-      estimate_step(workload, request, machine, simulate::packed(request.mesh.size(), node_ranks),
-                    detail, Ranks::by_class, most_bytes);
-  if (step.point) add_costs(*step.point, request.mesh.size(), step);
-  return step;
-}
-
 double stage_device_bytes(const Request& request, int stage) {
   const mesh::Coordinates at{.dp = workloads::stack::replica_programs(request).front(),
                              .pp = stage};
   return step_memory(workloads::stack::build_stage(request, at)).device;
-}
-
-void trace(const Workload& workload, const Request& request, StepEstimate& step) {
-  const results::PointData point = trace(workload, request, *std::move(step.played));
-  step.played.reset();
-  add_costs(point, request.mesh.size(), step);
 }
 
 double layer_passes(const Request& request) {

@@ -2,62 +2,37 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/efficiency/losses.hpp"
 #include "results/records/run_data.hpp"
-#include "simulate/classes.hpp"
 #include "simulate/layout.hpp"
 #include "simulate/machine.hpp"
 #include "workloads/api/workload.hpp"
 
 namespace isoscale::analysis::predict {
 
-/// A simulated step with the data for tracing it later. It takes some tens of bytes per op, much
-/// less than the step's programs.
-struct PlayedStep {
-  simulate::Classes classes;
-  simulate::Costs costs{};                               ///< before overlap stretched them
-  simulate::ClassStep step{};                            ///< without spans
-  std::vector<double> flop_of_rank{}, memory_of_rank{};  ///< by class; memory in bytes
-  bool folded = false;                                   ///< all streams were folded into one
-};
-
-/// Returns the number of ops that a simulated step stores; classes with the same program share
-/// them.
-[[nodiscard]] std::size_t op_count(const PlayedStep& played);
-
-/// Returns a copy of `classes` for a machine that runs all streams on one thread.
-[[nodiscard]] simulate::Classes as_folded(const simulate::Classes& classes);
-
-/// Returns the step as a point of a run file: one traced step in the steady state, with one rank
-/// for each class. `ranks` and `outline` are of the classes. `mesh` is that of the request: if all
-/// ranks of a class share an axis, communication along this axis still keeps its name.
-[[nodiscard]] results::PointData trace(const workloads::Workload& workload,
-                                       const workloads::Request& request, PlayedStep played);
-
-/// The results of an estimate: only the time; also the data for tracing the step later; or also the
-/// traced step that breakdown() reads.
-enum class Detail : std::uint8_t { time, play, trace };
+/// The results of an estimate: only the time, or also the traced step that breakdown() reads.
+enum class Detail : std::uint8_t { time, trace };
 /// The ranks that are simulated: one for each class of ranks with equal programs, or every rank.
 enum class Ranks : std::uint8_t { by_class, each };
 
 struct StepEstimate {
-  double simulated = 0;                ///< seconds of a step without noise; see `most_bytes` below
-  double delay = 0;                    ///< seconds that noise and slow ranks add
-  double memory_per_rank = 0;          ///< bytes, largest rank
-  double device_memory_per_rank = 0;   ///< bytes, largest rank; without its buffers on the host
-  double work = 0;                     ///< of a step, in the workload's unit
-  std::optional<PlayedStep> played{};  ///< with Detail::play
-  std::optional<results::PointData> point{};  ///< with Detail::trace, see trace()
-  /// The breakdown and the loss are set by whole_step() with Detail::trace, and by trace().
-  std::optional<breakdown::Breakdown> breakdown{};
+  double simulated = 0;               ///< seconds of a step without noise; see `most_bytes` below
+  double delay = 0;                   ///< seconds that noise and slow ranks add
+  double memory_per_rank = 0;         ///< bytes, largest rank
+  double device_memory_per_rank = 0;  ///< bytes, largest rank; without its buffers on the host
+  double work = 0;                    ///< of a step, in the workload's unit
+  /// With Detail::trace, the step as a point of a run file: one traced step in the steady state,
+  /// with one rank for each class. `ranks` and `outline` are of the classes. `mesh` is that of the
+  /// request: if all ranks of a class share an axis, communication along this axis still keeps its
+  /// name.
+  std::optional<results::PointData> point{};
+  std::optional<breakdown::Breakdown> breakdown{};  ///< of `point`, without noise
   std::optional<efficiency::StepLoss> loss{};
 
   [[nodiscard]] double seconds() const { return simulated + delay; }
@@ -79,23 +54,10 @@ struct StepMemory {
 [[nodiscard]] StepMemory step_memory(const program::RankProgram& program);
 [[nodiscard]] StepMemory step_memory(const program::ProgramSet& set);
 
-/// Calls estimate_step on nodes of `node_ranks` ranks, and adds the breakdown and the losses to a
-/// traced step.
-[[nodiscard]] StepEstimate whole_step(const workloads::Workload& workload,
-                                      const workloads::Request& request,
-                                      const simulate::Machine& machine, int node_ranks,
-                                      Detail detail,
-                                      double most_bytes = std::numeric_limits<double>::infinity());
-
 /// Returns the device memory of a rank of one pipeline stage by its program, for workloads that are
 /// composed from the stack. The whole step needs at least as much, and this builds only one
 /// program.
 [[nodiscard]] double stage_device_bytes(const workloads::Request& request, int stage);
-
-/// Adds the trace to a step that was simulated for `request` with Detail::play, so that the
-/// estimate equals one with Detail::trace.
-void trace(const workloads::Workload& workload, const workloads::Request& request,
-           StepEstimate& step);
 
 /// Returns layers times microbatches, summed over the programs of all stages. The time that
 /// estimate_step() takes is roughly proportional to it.

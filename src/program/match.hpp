@@ -17,6 +17,10 @@
 ///   std::int64_t cost(int rank, std::uint32_t op)   duration, from the last arrival on
 ///   void span(int rank, std::uint32_t op, std::int64_t start, std::int64_t end)
 ///   void step(int rank, int play, std::int64_t begin, std::int64_t end)
+/// and may have
+///   std::int64_t work(int rank, std::uint32_t op)   time of the rank's own work, before it arrives
+/// If it has, successive collectives of ranks with the same program are played at once, and span()
+/// is called only for the last of them; their costs are equal.
 namespace isoscale::program {
 
 template <class Policy>
@@ -42,10 +46,11 @@ class Matcher {
   /// Plays all programs. `begin` is the time at which each rank begins its first play; empty = all
   /// at 0. Throws base::Error, which names ranks and ops, on a deadlock or when partners disagree.
   void run(std::span<const units::Nanoseconds> begin = {}) {
-    for (std::size_t rank = 0; rank < begin.size(); ++rank) {
-      ranks_[rank].begin = begin[rank].value();
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      RankState& state = ranks_[rank];
+      state = {.begin = begin.empty() ? 0 : begin[rank].value(), .ends_begin = state.ends_begin};
       for (std::uint32_t l = 0; l < table_.lanes(); ++l) {
-        lanes_[rank * table_.lanes() + l].free = begin[rank].value();
+        lanes_[rank * table_.lanes() + l] = {.free = state.begin};
       }
     }
     for (int rank = table_.ranks(); rank-- > 0;) enqueue(rank);
@@ -90,6 +95,8 @@ class Matcher {
     std::size_t sends_taken = 0, receives_taken = 0;
   };
 
+  static constexpr bool works_first = requires(Policy& policy) { policy.work(0, 0U); };
+
   static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
   Lane& lane(int rank, std::uint32_t l) { return lanes_[index(rank) * table_.lanes() + l]; }
 
@@ -126,6 +133,7 @@ class Matcher {
         start = std::max(start, ends_[ranks_[index(rank)].ends_begin + before]);
       }
     }
+    if constexpr (works_first) start += policy_.work(rank, op);
     switch (table_.rendezvous(rank, op)) {
       case Rendezvous::none:
         complete(rank, l, op, start, start + policy_.cost(rank, op));
@@ -163,6 +171,7 @@ class Matcher {
     group.arrived.push_back({rank, l});
     group.latest = std::max(group.latest, start);
     if (static_cast<int>(group.arrived.size()) < size) return false;
+    if constexpr (works_first) run_on(group, rank, l);
     for (const Arrival& member : group.arrived) {
       const std::uint32_t theirs = current_op(member);
       complete(member.rank, member.lane, theirs, lane(member.rank, member.lane).start,
@@ -172,6 +181,32 @@ class Matcher {
     group.arrived.clear();
     group.latest = 0;
     return true;
+  }
+
+  /// If all members of a group that has met are at the same op of the same program, plays the
+  /// collectives of the group that follow it without a wait, up to the last arrival at the last of
+  /// them.
+  void run_on(Group& group, int rank, std::uint32_t l) {
+    const std::span<const std::uint32_t> ops = table_.lane_ops(rank, l);
+    std::uint32_t position = lane(rank, l).position;
+    for (const Arrival& member : group.arrived) {
+      const bool alike = table_.lane_ops(member.rank, member.lane).data() == ops.data() &&
+                         lane(member.rank, member.lane).position == position;
+      if (!alike) return;
+    }
+    const std::size_t number = table_.group(rank, ops[position]);
+    for (; position + 1 < ops.size(); ++position) {
+      const std::uint32_t before = ops[position], op = ops[position + 1];
+      const bool follows = table_.rendezvous(rank, op) == Rendezvous::group &&
+                           table_.group(rank, op) == number && table_.waits(rank, op).empty();
+      if (!follows) break;
+      const std::int64_t end = group.latest + policy_.cost(rank, before);
+      for (const Arrival& member : group.arrived) {
+        if (!ends_.empty()) ends_[ranks_[index(member.rank)].ends_begin + before] = end;
+        group.latest = std::max(group.latest, end + policy_.work(member.rank, op));
+      }
+    }
+    for (const Arrival& member : group.arrived) lane(member.rank, member.lane).position = position;
   }
 
   bool post_exchange(int rank, std::uint32_t l, std::uint32_t op, std::int64_t start) {

@@ -47,62 +47,38 @@ std::vector<int> kept_numbers(const std::vector<int>& first) {
   return number;
 }
 
-/// The axes of all groups, and the axes and offsets of all messages, in any of the programs.
-struct Ways {
-  std::set<mesh::AxisSet> groups;
-  std::set<std::pair<mesh::Axis, int>> messages;  ///< axis and offset of sent messages
-};
-
-Ways ways_of(const program::OutlineSet& set) {
-  Ways ways;
-  for (const program::Outline& outline : set.outlines) {
-    for (const program::OutlineOp& op : outline.ops) {
-      if (program::communicates(op.kind) && op.kind != program::OpKind::exchange) {
-        ways.groups.insert(op.axes);
-      }
-    }
-    for (const program::OutlineTransfer& transfer : outline.transfers) {
-      ways.messages.insert({transfer.axis, transfer.offset});
-      ways.messages.insert({transfer.axis, -transfer.offset});
-    }
-  }
-  return ways;
-}
-
-/// Numbers ranks by their places on the nodes: two ranks have the same number if their places were
-/// equal in every call of join().
-class PlaceNumbers {
- public:
-  explicit PlaceNumbers(std::size_t ranks) : number_(ranks) {}
-
-  void join(const std::vector<GroupPlace>& places) {
-    std::vector<GroupPlace> distinct;
-    std::map<std::pair<std::uint32_t, std::size_t>, std::uint32_t> joined;
-    for (std::size_t rank = 0; rank < number_.size(); ++rank) {
-      std::size_t place = 0;
-      while (place < distinct.size() && !(distinct[place] == places[rank])) ++place;
-      if (place == distinct.size()) distinct.push_back(places[rank]);
-      const auto next = static_cast<std::uint32_t>(joined.size());
-      number_[rank] = joined.try_emplace({number_[rank], place}, next).first->second;
-    }
-  }
-  [[nodiscard]] const std::vector<std::uint32_t>& numbers() const { return number_; }
-
- private:
-  std::vector<std::uint32_t> number_;
-};
-
 /// Returns a number for each rank of the mesh; ranks have the same number if they have equal places
 /// in all groups and messages.
 std::vector<std::uint32_t> place_numbers(const program::OutlineSet& set, const mesh::Shape& shape,
                                          const Layout& layout) {
-  PlaceNumbers numbers{at(shape.size())};
-  const Ways ways = ways_of(set);
-  for (const mesh::AxisSet axes : ways.groups) numbers.join(places_of(shape, layout, axes));
-  for (const auto& [axis, offset] : ways.messages) {
-    numbers.join(places_of_messages(shape, layout, axis, offset));
+  std::set<mesh::AxisSet> groups;
+  std::set<std::pair<mesh::Axis, int>> messages;  // axis and offset
+  for (const program::Outline& outline : set.outlines) {
+    for (const program::OutlineOp& op : outline.ops) {
+      if (program::communicates(op.kind) && op.kind != program::OpKind::exchange) {
+        groups.insert(op.axes);
+      }
+    }
+    for (const program::OutlineTransfer& transfer : outline.transfers) {
+      messages.insert({transfer.axis, transfer.offset});
+      messages.insert({transfer.axis, -transfer.offset});
+    }
   }
-  return numbers.numbers();
+  std::vector<std::vector<GroupPlace>> places;
+  for (const mesh::AxisSet axes : groups) places.push_back(places_of(shape, layout, axes));
+  for (const auto& [axis, offset] : messages) {
+    places.push_back(places_of_messages(shape, layout, axis, offset));
+  }
+  std::map<std::vector<GroupPlace>, std::uint32_t> known;
+  std::vector<std::uint32_t> numbers;
+  std::vector<GroupPlace> mine;
+  for (int rank = 0; rank < shape.size(); ++rank) {
+    mine.clear();
+    for (const std::vector<GroupPlace>& of_ranks : places) mine.push_back(of_ranks[at(rank)]);
+    const auto next = static_cast<std::uint32_t>(known.size());
+    numbers.push_back(known.try_emplace(mine, next).first->second);
+  }
+  return numbers;
 }
 
 using timeline::Interval;
@@ -113,29 +89,23 @@ constexpr int most_rounds = 12;
 /// Rounds of stretching by overlap end when a step's time changes by less than this share.
 constexpr double small_change = 1e-4;
 
-using Steady = CoarseSteady;
-
-Steady settled(const program::OutlineSet& set, const Costs& costs) {
-  return settle(coarsen(set, costs));
-}
-
 Nanoseconds whole(double nanoseconds) {
   return Nanoseconds{static_cast<std::int64_t>(std::llround(nanoseconds))};
 }
 
-timeline::Timeline step_of(const program::OutlineSet& set, const Costs& costs, const Steady& steady,
-                           Record record) {
+timeline::Timeline step_of(const program::OutlineSet& set, const Costs& costs,
+                           const CoarseSteady& steady, Record record) {
   if (record == Record::spans) {
     std::vector<Nanoseconds> begin;
-    for (const CoarseStep& rank : steady.step) begin.push_back(whole(rank.begin));
+    for (const CoarseStep& rank : steady.step) begin.push_back(rank.begin);
     return std::move(simulate(set, costs, {.begin = std::move(begin)}).front());
   }
   timeline::Timeline timeline;
   for (std::size_t rank = 0; rank < steady.step.size(); ++rank) {
     timeline.ranks.push_back({.rank = static_cast<int>(rank),
                               .step = 0,
-                              .begin = whole(steady.step[rank].begin),
-                              .end = whole(steady.step[rank].end),
+                              .begin = steady.step[rank].begin,
+                              .end = steady.step[rank].end,
                               .spans = {}});
   }
   return timeline;
@@ -317,7 +287,7 @@ ClassStep play_classes(const Classes& classes, const Costs& costs, const Overlap
                        Record record) {
   const program::OutlineSet& set = classes.outline;
   ClassStep step{.costs = costs};
-  Steady steady = settled(set, costs);
+  CoarseSteady steady = settle(coarsen(set, costs));
   if (overlap.compute != 1 || overlap.communication != 1) {
     for (int round = 0; round < most_rounds; ++round) {
       const timeline::Timeline timeline = step_of(set, step.costs, steady, Record::spans);
@@ -325,7 +295,7 @@ ClassStep play_classes(const Classes& classes, const Costs& costs, const Overlap
       if (round > 1) move_halfway(next, step.costs);
       step.costs = std::move(next);
       const double before = steady.period;
-      steady = settled(set, step.costs);
+      steady = settle(coarsen(set, step.costs));
       step.error = before > 0 ? std::abs(steady.period - before) / before : 0;
       if (step.error < small_change) break;
     }
@@ -333,13 +303,6 @@ ClassStep play_classes(const Classes& classes, const Costs& costs, const Overlap
   step.seconds = steady.period * 1e-9;
   step.timeline = step_of(set, step.costs, steady, record);
   return step;
-}
-
-void record_spans(const Classes& classes, ClassStep& step) {
-  std::vector<Nanoseconds> begin;
-  for (const timeline::StepTrace& rank : step.timeline.ranks) begin.push_back(rank.begin);
-  step.timeline =
-      std::move(simulate(classes.outline, step.costs, {.begin = std::move(begin)}).front());
 }
 
 }  // namespace isoscale::simulate

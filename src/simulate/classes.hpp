@@ -66,7 +66,5 @@ struct ClassStep {
 /// rounds until the step's time hardly changes.
 [[nodiscard]] ClassStep play_classes(const Classes& classes, const Costs& costs,
                                      const Overlap& overlap, Record record);
-/// Adds spans to a step that was played with Record::steps.
-void record_spans(const Classes& classes, ClassStep& step);
 
 }  // namespace isoscale::simulate

@@ -94,14 +94,6 @@ std::vector<GroupPlace> listed_places(const mesh::Shape& shape, const Layout& la
   return places;
 }
 
-/// Returns the rank `offset` steps from `rank` along an axis of `extent` and `stride`, wrapping
-/// around.
-int receiver_of(int rank, int stride, int extent, int offset) {
-  const int coordinate = rank / stride % extent;
-  const int other = ((coordinate + offset % extent) % extent + extent) % extent;
-  return rank + (other - coordinate) * stride;
-}
-
 }  // namespace
 
 Layout packed(int ranks, int node_ranks) {
@@ -114,12 +106,6 @@ Layout packed(int ranks, int node_ranks) {
   return layout;
 }
 
-GroupPlace place_of(const mesh::Shape& shape, const Layout& layout, int rank, mesh::AxisSet axes) {
-  require_nodes(shape, layout);
-  if (const auto place = regular_place(shape, layout, axes)) return *place;
-  return listed_places(shape, layout, axes).at(at(rank));
-}
-
 std::vector<GroupPlace> places_of(const mesh::Shape& shape, const Layout& layout,
                                   mesh::AxisSet axes) {
   require_nodes(shape, layout);
@@ -129,48 +115,15 @@ std::vector<GroupPlace> places_of(const mesh::Shape& shape, const Layout& layout
   return listed_places(shape, layout, axes);
 }
 
-GroupPlace place_of_message(const mesh::Shape& shape, const Layout& layout, int rank,
-                            mesh::Axis axis, int offset) {
-  require_nodes(shape, layout);
-  const int stride = mesh::stride(shape, axis), extent = shape[axis];
-  const int receiver = receiver_of(rank, stride, extent, offset);
-  if (receiver == rank) return {};
-  const std::vector<int>& node = layout.node_of_rank;
-  const int from = node.at(at(rank)), to = node[at(receiver)];
-  // In a packed layout the ranks of a node are consecutive, so it is enough to look at the ranks on
-  // the sender's and on the receiver's node.
-  const auto count = [&](int on, int near, auto counts) {
-    const int first = layout.node_ranks == 0 ? 0 : near / layout.node_ranks * layout.node_ranks;
-    const int end =
-        layout.node_ranks == 0 ? shape.size() : std::min(first + layout.node_ranks, shape.size());
-    int found = 0;
-    for (int other = first; other < end; ++other) {
-      if (node[at(other)] == on && counts(other)) ++found;
-    }
-    return found;
-  };
-  const auto node_at = [&](int other, int steps) {
-    return node[at(receiver_of(other, stride, extent, steps))];
-  };
-  const int back = -(offset % extent);
-  if (from == to) {
-    const auto stays = [&](int other) { return node_at(other, offset) == from; };
-    return {.members = 2, .nodes = 1, .node_members = 2, .sharing = count(from, rank, stays)};
-  }
-  const int leaving = count(from, rank, [&](int other) { return node_at(other, offset) != from; });
-  const int entering = count(to, receiver, [&](int other) { return node_at(other, back) != to; });
-  return {.members = 2, .nodes = 2, .node_members = 1, .sharing = std::max(leaving, entering)};
-}
-
 std::vector<GroupPlace> places_of_messages(const mesh::Shape& shape, const Layout& layout,
                                            mesh::Axis axis, int offset) {
   require_nodes(shape, layout);
-  const int stride = mesh::stride(shape, axis), extent = shape[axis];
   const std::vector<int>& node = layout.node_of_rank;
   const std::size_t nodes = at(1 + *std::max_element(node.begin(), node.end()));
-  std::vector<int> staying(nodes), leaving(nodes), entering(nodes);
+  std::vector<int> staying(nodes), leaving(nodes), entering(nodes), receiver_of;
   for (int rank = 0; rank < shape.size(); ++rank) {
-    const int from = node[at(rank)], to = node[at(receiver_of(rank, stride, extent, offset))];
+    receiver_of.push_back(mesh::neighbour(shape, rank, axis, offset));
+    const int from = node[at(rank)], to = node[at(receiver_of.back())];
     if (from == to) {
       ++staying[at(from)];
     } else {
@@ -180,16 +133,15 @@ std::vector<GroupPlace> places_of_messages(const mesh::Shape& shape, const Layou
   }
   std::vector<GroupPlace> places(node.size());
   for (int rank = 0; rank < shape.size(); ++rank) {
-    const int receiver = receiver_of(rank, stride, extent, offset);
+    const int receiver = receiver_of[at(rank)];
     if (receiver == rank) continue;
     const int from = node[at(rank)], to = node[at(receiver)];
-    places[at(rank)] =
-        from == to
-            ? GroupPlace{.members = 2, .nodes = 1, .node_members = 2, .sharing = staying[at(from)]}
-            : GroupPlace{.members = 2,
-                         .nodes = 2,
-                         .node_members = 1,
-                         .sharing = std::max(leaving[at(from)], entering[at(to)])};
+    const int sharing =
+        from == to ? staying[at(from)] : std::max(leaving[at(from)], entering[at(to)]);
+    places[at(rank)] = {.members = 2,
+                        .nodes = from == to ? 1 : 2,
+                        .node_members = from == to ? 2 : 1,
+                        .sharing = sharing};
   }
   return places;
 }

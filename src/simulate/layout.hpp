@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <vector>
 
@@ -32,25 +33,19 @@ struct GroupPlace {
   /// and so share the node's ports. For a group on several nodes, only groups on several nodes are
   /// counted.
   int sharing = 1;
-  bool operator==(const GroupPlace&) const = default;
+  auto operator<=>(const GroupPlace&) const = default;
 };
 
-/// Returns the place of the group of `rank` along `axes`. Throws std::invalid_argument if the
-/// layout lacks a node for a rank.
-[[nodiscard]] GroupPlace place_of(const mesh::Shape& shape, const Layout& layout, int rank,
-                                  mesh::AxisSet axes);
-/// Returns place_of() for every rank of the mesh, in about the time of a single call.
+/// Returns for every rank of the mesh the place of its group along `axes`. Throws
+/// std::invalid_argument if the layout lacks a node for a rank.
 [[nodiscard]] std::vector<GroupPlace> places_of(const mesh::Shape& shape, const Layout& layout,
                                                 mesh::AxisSet axes);
 
-/// Returns the place of a message from `rank` to the rank `offset` steps along `axis`: 2 members,
-/// or 1 if it is a message to itself. `sharing` is counted as if every rank sent such a message.
-/// For a message between nodes it is the number of messages that leave the sender's node or that
-/// reach the receiver's node, whichever is larger; for a message inside a node, it is the number of
-/// messages inside this node.
-[[nodiscard]] GroupPlace place_of_message(const mesh::Shape& shape, const Layout& layout, int rank,
-                                          mesh::Axis axis, int offset);
-/// Returns place_of_message() for every rank of the mesh, in a time proportional to its ranks.
+/// Returns for every rank of the mesh the place of a message to the rank `offset` steps along
+/// `axis`: 2 members, or 1 if it is a message to itself. `sharing` is counted as if every rank sent
+/// such a message. For a message between nodes it is the number of messages that leave the sender's
+/// node or that reach the receiver's node, whichever is larger; for a message inside a node, it is
+/// the number of messages inside this node.
 [[nodiscard]] std::vector<GroupPlace> places_of_messages(const mesh::Shape& shape,
                                                          const Layout& layout, mesh::Axis axis,
                                                          int offset);

@@ -185,6 +185,10 @@ struct TimedCommunication {
   /// neither is clearly better, or if there are fewer than three groups; then the law of the usual
   /// algorithms holds.
   GrowthLaw law = GrowthLaw::fitted;
+
+  [[nodiscard]] int node_members() const {  ///< largest number of members on one node
+    return (members + nodes - 1) / std::max(nodes, 1);
+  }
 };
 
 /// The measurements of a machine. They take precedence over its data sheet.

@@ -303,22 +303,19 @@ double wire_factor(OpKind kind, double members) {
 
 GroupFamily family_of(const Measured& measured, OpKind kind, const GroupPlace& place) {
   const bool across = place.nodes > 1;
-  const auto on_node = [](const TimedCommunication& at) {
-    return (at.members + at.nodes - 1) / std::max(at.nodes, 1);
-  };
   GroupFamily family;
   bool any_alike = false;
   for (const TimedCommunication& at : measured.communication) {
     if (at.kind != kind || at.samples.empty() || at.members < 2) continue;
     if (across && at.nodes == 1 && at.members == place.node_members) family.on_one_node = &at;
     if ((at.nodes > 1) != across) continue;
-    any_alike = any_alike || !across || on_node(at) == place.node_members;
+    any_alike = any_alike || !across || at.node_members() == place.node_members;
     family.groups.push_back(
         {.size = static_cast<double>(across ? at.nodes : at.members), .curve = &at});
   }
   if (across && any_alike) {
     std::erase_if(family.groups, [&](const GroupFamily::Group& group) {
-      return on_node(*group.curve) != place.node_members;
+      return group.curve->node_members() != place.node_members;
     });
   }
   // If groups have equal size, the one with the most members is kept: it is most like larger
@@ -343,9 +340,9 @@ void settle_laws(Measured& measured) {
   constexpr double clearly = 0.5;  // a better law has at most this share of the other's errors
   std::map<const TimedCommunication*, GrowthLaw> laws;
   for (const TimedCommunication& at : measured.communication) {
-    const int on_node = (at.members + at.nodes - 1) / std::max(at.nodes, 1);
-    const GroupFamily family = family_of(
-        measured, at.kind, {.members = at.members, .nodes = at.nodes, .node_members = on_node});
+    const GroupFamily family =
+        family_of(measured, at.kind,
+                  {.members = at.members, .nodes = at.nodes, .node_members = at.node_members()});
     if (family.groups.size() < least_groups) continue;
     const Moved moved = moved_in(family, measured.untold);
     const double logarithmic = misses(family, GrowthLaw::logarithmic, moved);

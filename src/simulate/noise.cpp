@@ -4,6 +4,7 @@
 #include "simulate/noise.hpp"
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <numbers>
 
@@ -47,37 +48,9 @@ std::uint64_t key(std::uint64_t seed, Of of, int a, int b) {
   return mixed(mixed(mixed(seed ^ (static_cast<std::uint64_t>(of) << 56U)) ^ word(a)) ^ word(b));
 }
 
-constexpr double never = -1e4;  ///< logarithm that replaces that of a probability of 0
-constexpr double reach = 7;     ///< standard deviations at which normal distributions are cut off
-
-/// Returns P(draw <= x) for the distribution that quantile() draws from.
-double chance_below(const std::vector<double>& draws, double x) {
-  const auto count = static_cast<double>(draws.size());
-  if (x < draws.front()) return 0;
-  if (x >= draws.back()) return 1;
-  const auto after = std::upper_bound(draws.begin(), draws.end(), x);
-  const double high = *after, low = *(after - 1);
-  const auto before = static_cast<double>(after - draws.begin()) - 1;
-  return (before + 0.5 + (x - low) / (high - low)) / count;
-}
-
-/// Returns the probability that a rank's deviation in a step, without its constant deviation, plus
-/// a normal deviation of standard deviation `further` is at most `x`.
-double chance_own_below(const Noise& noise, double further, double x) {
-  if (noise.draws.empty()) {
-    const double spread = std::hypot(noise.rank, further);
-    if (spread == 0) return x >= 0 ? 1 : 0;
-    return normal_cdf(x / spread);
-  }
-  if (further == 0) return chance_below(noise.draws, x);
-  double chance = 0;
-  for (const double draw : noise.draws) chance += normal_cdf((x - draw) / further);
-  return chance / static_cast<double>(noise.draws.size());
-}
+double normal_cdf(double x) { return std::erfc(-x / std::numbers::sqrt2) / 2; }
 
 }  // namespace
-
-double normal_cdf(double x) { return std::erfc(-x / std::numbers::sqrt2) / 2; }
 
 double normal_quantile(double p) {
   if (p > 0.5) return -normal_quantile(1 - p);
@@ -100,21 +73,6 @@ double quick_normal(std::uint64_t bits) {
     return values;
   }();
   return table[bits >> 48U];
-}
-
-Largest largest_normal(double count) {
-  // Integrates E[X] and E[X^2] of the distribution cdf^count by parts, which needs no density.
-  constexpr double low = -9, high = 12;
-  constexpr int steps = 4200;
-  constexpr double width = (high - low) / steps;
-  double mean = high, square = high * high;
-  for (int i = 0; i < steps; ++i) {
-    const double x = low + (i + 0.5) * width;
-    const double below = std::pow(normal_cdf(x), count);
-    mean -= below * width;
-    square -= 2 * x * below * width;
-  }
-  return {.mean = mean, .variance = square - mean * mean};
 }
 
 double quantile(const std::vector<double>& draws, double p) {
@@ -142,54 +100,15 @@ double DeviationDraws::standing(int rank) const {
   return standing[static_cast<std::size_t>(smaller)] - 1;
 }
 
-double DeviationDraws::operator()(int rank, int node, int step) const {
-  double deviation = standing(rank);
-  if (noise_.node > 0) {
-    deviation += noise_.node * normal_quantile(uniform(key(seed_, Of::node, node, step)));
-  }
+double DeviationDraws::of_node(int node, int step) const {
+  if (noise_.node == 0) return 0;
+  return noise_.node * normal_quantile(uniform(key(seed_, Of::node, node, step)));
+}
+
+double DeviationDraws::of_rank(int rank, int step) const {
   const double p = uniform(key(seed_, Of::rank, rank, step));
-  if (!noise_.draws.empty()) {
-    deviation += quantile(noise_.draws, p);
-  } else if (noise_.rank > 0) {
-    deviation += noise_.rank * normal_quantile(p);
-  }
-  return std::max(deviation, -1.0);
-}
-
-OwnDeviation::OwnDeviation(const Noise& noise, double further) {
-  std::vector<double> standing;
-  for (const double factor : noise.standing) standing.push_back(factor - 1);
-  if (standing.empty()) standing.push_back(0);
-  const auto [least, most] = std::minmax_element(standing.begin(), standing.end());
-  double own_low = -reach * noise.rank, own_high = reach * noise.rank;
-  if (!noise.draws.empty()) {
-    own_low = noise.draws.front();
-    own_high = noise.draws.back();
-  }
-  constexpr int parts = 2000;
-  low_ = *least + own_low - reach * further;
-  const double width = *most + own_high + reach * further - low_;
-  step_ = width > 0 ? width / parts : 1;
-  for (int i = 0; i <= (width > 0 ? parts : 0); ++i) {
-    const double x = low_ + step_ * i;
-    double sum = 0;
-    for (const double deviation : standing) {
-      // The tolerance makes a deviation count as below the bound if only rounding places it above
-      // the grid's point.
-      const double chance = chance_own_below(noise, further, x - deviation + step_ * 1e-6);
-      sum += chance > 0 ? std::max(std::log(chance), never) : never;
-    }
-    log_.push_back(sum / static_cast<double>(standing.size()));
-  }
-}
-
-double OwnDeviation::log_below(double x) const {
-  const double place = (x - low_) / step_;
-  if (place < 0) return never;
-  const auto before = static_cast<std::size_t>(place);
-  if (before + 1 >= log_.size()) return 0;
-  const double share = place - static_cast<double>(before);
-  return log_[before] + share * (log_[before + 1] - log_[before]);
+  if (!noise_.draws.empty()) return quantile(noise_.draws, p);
+  return noise_.rank > 0 ? noise_.rank * normal_quantile(p) : 0;
 }
 
 }  // namespace isoscale::simulate

@@ -8,7 +8,9 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <numeric>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -18,46 +20,32 @@
 namespace isoscale::simulate {
 namespace {
 
-CoarseSet whole_mesh(const program::ProgramSet& set, const Classes& classes,
-                     const Costs& class_costs) {
-  std::vector<std::uint32_t> table_of_rank;
-  for (const std::uint32_t class_rank : classes.class_of_rank) {
-    table_of_rank.push_back(class_costs.table_of_rank[class_rank]);
-  }
-  return coarsen(set.mesh, classes.outline.outlines, set.program_of_rank, class_costs.tables,
-                 table_of_rank);
-}
-
-/// Returns the expected largest of `large` standard normal draws divided by that of `small` draws;
-/// 1 if `small` is at most 1.
+/// Returns the expected largest of `large` standard normal draws divided by that of `small` draws
+/// (Blom, 1958); 1 if `small` is at most 1.
 double growth(double small, double large) {
-  return small > 1 ? largest_normal(large).mean / largest_normal(small).mean : 1;
+  const auto largest = [](double n) { return normal_quantile((n - 0.375) / (n + 0.25)); };
+  return small > 1 ? largest(large) / largest(small) : 1;
 }
 
-double longest(const std::vector<CoarseStep>& step) {
-  double time = 0;
-  for (const CoarseStep& rank : step) time = std::max(time, rank.end - rank.begin);
-  return time;
+double mean_of(const std::vector<double>& values) {
+  return std::reduce(values.begin(), values.end()) / static_cast<double>(values.size());
 }
 
-/// Returns the class of the rank at `place`, which are coordinates in the part of the mesh that is
-/// played (a replica). Along an axis on which `classes` has extent 1, all coordinates belong to the
-/// same class.
-std::size_t class_at(const mesh::Shape& classes, mesh::Coordinates place) {
-  for (const mesh::Axis axis : mesh::all_axes) {
-    place[axis] = std::min(place[axis], classes[axis] - 1);
+/// Plays programs with the noise of ranks, nodes and ops, and returns the nanoseconds of the
+/// slowest rank in each play but the first.
+std::vector<double> slowest_steps(const CoarseSet& set, const DeviationDraws& draws,
+                                  const std::vector<int>& node_of_rank,
+                                  const CoarseOptions& options) {
+  CoarseOptions drawn = options;
+  drawn.factor = [&](int rank, int play) { return 1 + draws(rank, node_of_rank[at(rank)], play); };
+  const auto plays = play_coarse(set, drawn);
+  std::vector<double> result;
+  for (std::size_t play = 1; play < plays.size(); ++play) {
+    units::Nanoseconds time{};
+    for (const CoarseStep& rank : plays[play]) time = std::max(time, rank.end - rank.begin);
+    result.push_back(static_cast<double>(time.value()));
   }
-  return at(mesh::rank_at(classes, place));
-}
-
-/// Returns the rank with the coordinates of `place` along the tight axes and those of `rank` along
-/// all others; `rank` must be at coordinate 0 along the tight axes.
-int whole_rank(const mesh::Shape& mesh, int rank, const mesh::Coordinates& place,
-               mesh::AxisSet tight) {
-  for (const mesh::Axis axis : mesh::all_axes) {
-    if (tight.contains(axis)) rank += place[axis] * mesh::stride(mesh, axis);
-  }
-  return rank;
+  return result;
 }
 
 using Table = std::vector<units::Nanoseconds>;
@@ -136,52 +124,16 @@ class Stretches {
 
 /// Classes whose ranks play the same program at the same costs.
 struct Kind {
-  std::vector<std::size_t> classes;
-  double ranks = 0;  ///< of the whole mesh
+  std::size_t first_class = 0;
   /// The time of a step in which one rank of the kind deviates by d and all others by their typical
   /// deviation: `at` + slope * (d - from) nanoseconds. This holds if d is so large that the other
   /// ranks wait for this one.
   double from = 0, at = 0, slope = 0;
 };
 
-/// Nodes that have the same number of ranks of each kind.
-struct LikeNodes {
-  std::vector<double> ranks;  ///< by kind
-  double nodes = 0;
+struct Moments {
+  double mean = 0, variance = 0;
 };
-
-struct Kinds {
-  std::vector<Kind> all;
-  std::vector<LikeNodes> nodes;
-};
-
-Kinds kinds_of(const Classes& classes, const Costs& costs, const Layout& layout) {
-  Kinds kinds;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> known;
-  std::vector<std::size_t> kind_of_class;
-  for (std::size_t c = 0; c < classes.rank.size(); ++c) {
-    const auto [entry, is_new] =
-        known.try_emplace({classes.program[c], costs.table_of_rank[c]}, kinds.all.size());
-    if (is_new) kinds.all.emplace_back();
-    kinds.all[entry->second].classes.push_back(c);
-    kind_of_class.push_back(entry->second);
-  }
-  std::map<int, std::map<std::size_t, double>> ranks_on_node;
-  for (std::size_t rank = 0; rank < classes.class_of_rank.size(); ++rank) {
-    const std::size_t kind = kind_of_class[classes.class_of_rank[rank]];
-    ++kinds.all[kind].ranks;
-    ++ranks_on_node[layout.node_of_rank[rank]][kind];
-  }
-  std::map<std::map<std::size_t, double>, double> alike;
-  for (const auto& [node, ranks] : ranks_on_node) ++alike[ranks];
-  for (const auto& [ranks, nodes] : alike) {
-    LikeNodes& like = kinds.nodes.emplace_back();
-    like.ranks.resize(kinds.all.size());
-    like.nodes = nodes;
-    for (const auto& [kind, count] : ranks) like.ranks[kind] = count;
-  }
-  return kinds;
-}
 
 class Delay {
  public:
@@ -198,11 +150,10 @@ class Delay {
 
   double nanoseconds() {
     const OpDelay op = noise_.op > 0 ? op_delay() : OpDelay{};
-    const OwnDeviation own{noise_, 0};
-    Kinds kinds = kinds_of(classes_, costs_, layout_);
-    const Largest typical = typical_deviation(own);
-    const double passing = respond(kinds, typical, own);
-    return mean_of_largest(kinds, own, std::hypot(op.deviation, passing)) + op.mean - noiseless_;
+    draw();
+    const std::vector<std::size_t> kind_of_class = find_kinds();
+    const double passing = respond(typical_deviation());
+    return mean_of_slowest(kind_of_class, std::hypot(op.deviation, passing)) + op.mean - noiseless_;
   }
 
  private:
@@ -228,93 +179,129 @@ class Delay {
     std::vector<int> node_of_rank;
     for (int rank = 0; rank < shape.size(); ++rank) {
       const mesh::Coordinates place = mesh::coordinates(shape, rank);
-      const std::size_t c = class_at(classes_.outline.mesh, place);
+      mesh::Coordinates in_classes = place;  // which have a single coordinate along tight axes
+      for (const mesh::Axis axis : mesh::all_axes) {
+        if (tight_.contains(axis)) in_classes[axis] = 0;
+      }
+      const std::size_t c = at(mesh::rank_at(classes_.outline.mesh, in_classes));
+      mesh::Coordinates whole = mesh::coordinates(set_.mesh, classes_.rank[c]);
+      for (const mesh::Axis axis : mesh::all_axes) {
+        if (tight_.contains(axis)) whole[axis] = place[axis];
+      }
       outline_of_rank.push_back(classes_.outline.outline_of_rank[c]);
       table_of_rank.push_back(costs_.table_of_rank[c]);
-      node_of_rank.push_back(
-          layout_.node_of_rank[at(whole_rank(set_.mesh, classes_.rank[c], place, tight_))]);
+      node_of_rank.push_back(layout_.node_of_rank[at(mesh::rank_at(set_.mesh, whole))]);
     }
     const CoarseSet coarse =
         coarsen(shape, classes_.outline.outlines, outline_of_rank, costs_.tables, table_of_rank);
-    const DeviationDraws draws{noise_, 1};
     CoarseOptions options{.plays = std::clamp(4000 / shape.size(), 16, 1000)};
-    options.factor = [&](int rank, int play) {
-      return 1 + draws(rank, node_of_rank[at(rank)], play);
-    };
-    const auto without = play_coarse(coarse, options);
+    const std::vector<double> without = slowest_steps(coarse, draws_, node_of_rank, options);
     options.op_noise = noise_.op;
-    const auto with = play_coarse(coarse, options);
+    const std::vector<double> with = slowest_steps(coarse, draws_, node_of_rank, options);
     const double scale =
         growth(mesh::group_size(shape, tight_), mesh::group_size(set_.mesh, tight_));
     double mean = 0, squares = 0;
-    const double counted = options.plays - 1;
-    for (std::size_t play = 1; play < with.size(); ++play) {
-      const double more = longest(with[play]) - longest(without[play]);
+    const auto counted = static_cast<double>(with.size());
+    for (std::size_t play = 0; play < with.size(); ++play) {
+      const double more = with[play] - without[play];
       mean += more / counted;
       squares += more * more / counted;
     }
     return {.mean = mean * scale, .deviation = std::sqrt(std::max(0.0, squares - mean * mean))};
   }
 
-  /// Returns the mean and variance of the largest deviation of the ranks of a group along the tight
-  /// axes.
-  Largest typical_deviation(const OwnDeviation& own) const {
-    std::map<int, double> on_node;
-    for (const int rank : mesh::group_members(set_.mesh, 0, tight_)) {
-      ++on_node[layout_.node_of_rank[at(rank)]];
-    }
-    std::map<double, double> nodes;  // number of nodes by the number of members on them
-    for (const auto& [node, members] : on_node) ++nodes[members];
-    const auto below = [&](double x) {
-      double sum = 0;
-      for (const auto& [members, count] : nodes) {
-        sum += count * log_node_below(noise_.node, [&](double node) {
-                 return members * own.log_below(x - node);
-               });
+  /// Draws the deviation of every rank in many steps.
+  void draw() {
+    constexpr int most_draws = 100'000, least_steps = 48, most_steps = 40'000;
+    const int ranks = set_.mesh.size();
+    steps_ = std::clamp(most_draws / ranks, least_steps, most_steps);
+    std::vector<double> standing;
+    for (int rank = 0; rank < ranks; ++rank) standing.push_back(draws_.standing(rank));
+    deviations_.reserve(at(steps_) * standing.size());
+    for (int step = 0; step < steps_; ++step) {
+      double of_node = 0;
+      for (int rank = 0; rank < ranks; ++rank) {
+        const int node = layout_.node_of_rank[at(rank)];
+        if (rank == 0 || node != layout_.node_of_rank[at(rank - 1)]) {
+          of_node = draws_.of_node(node, step);
+        }
+        deviations_.push_back(
+            std::max(standing[at(rank)] + of_node + draws_.of_rank(rank, step), -1.0));
       }
-      return std::exp(sum);
-    };
-    return moments_of(below, lowest(own), highest(own));
-  }
-
-  /// lowest() and highest() return bounds of a rank's deviation: the bounds of its own part,
-  /// widened by 7 standard deviations of its node's part.
-  [[nodiscard]] double lowest(const OwnDeviation& own) const { return own.low() - 7 * noise_.node; }
-  [[nodiscard]] double highest(const OwnDeviation& own) const {
-    return own.high() + 7 * noise_.node;
-  }
-
-  /// Returns the mean and variance of a distribution that lies between `low` and `high`, by
-  /// integrating its distribution function.
-  template <class Below>
-  static Largest moments_of(const Below& below, double low, double high) {
-    constexpr int parts = 800;
-    const double width = (high - low) / parts;
-    double mean = high, square = high * high;
-    for (int i = 0; i < parts; ++i) {
-      const double x = low + (i + 0.5) * width;
-      const double chance = below(x);
-      mean -= chance * width;
-      square -= 2 * x * chance * width;
     }
-    return {.mean = mean, .variance = std::max(0.0, square - mean * mean)};
+    const double drawn = mean_of(deviations_);
+    const double known = mean_of(standing) + (noise_.draws.empty() ? 0 : mean_of(noise_.draws));
+    // The mean of all draws is known, and most of the error of few ranks' largest draw is that of
+    // their mean.
+    for (double& deviation : deviations_) deviation += known - drawn;
+  }
+
+  /// Returns the mean and variance of the largest deviation in a group along the tight axes.
+  [[nodiscard]] Moments typical_deviation() const {
+    std::vector<double> most(at(set_.mesh.size() / mesh::group_size(set_.mesh, tight_)));
+    Moments sum;
+    for_each_step([&](std::span<const double> deviations) {
+      std::ranges::fill(most, -1.0);
+      for (std::size_t rank = 0; rank < deviations.size(); ++rank) {
+        double& largest = most[at(mesh::group_colour(set_.mesh, static_cast<int>(rank), tight_))];
+        largest = std::max(largest, deviations[rank]);
+      }
+      for (const double largest : most) {
+        sum.mean += largest;
+        sum.variance += largest * largest;
+      }
+    });
+    const double count = static_cast<double>(most.size()) * steps_;
+    const double mean = sum.mean / count;
+    return {.mean = mean, .variance = std::max(0.0, sum.variance / count - mean * mean)};
+  }
+
+  template <class Use>
+  void for_each_step(const Use& use) const {
+    const std::size_t ranks = at(set_.mesh.size());
+    for (std::size_t i = 0; i < deviations_.size(); i += ranks) {
+      use(std::span{deviations_}.subspan(i, ranks));
+    }
+  }
+
+  /// Finds the kinds of classes, and returns the kind of each class.
+  std::vector<std::size_t> find_kinds() {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> known;
+    std::vector<std::size_t> kind_of_class;
+    for (std::size_t c = 0; c < classes_.rank.size(); ++c) {
+      const auto [entry, is_new] =
+          known.try_emplace({classes_.program[c], costs_.table_of_rank[c]}, kinds_.size());
+      if (is_new) kinds_.push_back({.first_class = c});
+      kind_of_class.push_back(entry->second);
+    }
+    return kind_of_class;
+  }
+
+  /// Returns a deviation that hardly any rank exceeds.
+  [[nodiscard]] double highest() const {
+    constexpr double reach = 7;  // standard deviations
+    const double standing =
+        noise_.standing.empty() ? 0 : *std::ranges::max_element(noise_.standing) - 1;
+    return standing + (noise_.draws.empty() ? reach * noise_.rank : noise_.draws.back()) +
+           reach * noise_.node;
   }
 
   /// For each kind, plays steps in which one rank is slowed by the largest possible deviation and
   /// by twice as much, to find how the step's time responds. Returns the standard deviation of a
   /// step, in nanoseconds, that comes from ranks which are not the slowest but lie on the critical
   /// path: in a pipeline, the stages that a microbatch passes before and after the slowest stage.
-  double respond(Kinds& kinds, const Largest& typical, const OwnDeviation& own) const {
+  double respond(const Moments& typical) {
     constexpr std::size_t most_kinds = 64;
+    constexpr double least_range = 0.01;  // makes a difference of many nanoseconds in a step
     const double usual = std::max(0.0, 1 + typical.mean);
     std::vector<double> factor(classes_.rank.size(), usual);
-    const double range = std::max(highest(own) - typical.mean, 1e-6);
+    const double range = std::max(highest() - typical.mean, least_range);
     const double at_usual = settle(coarse_, factor).period;
-    const std::size_t every = 1 + (kinds.all.size() - 1) / most_kinds;
-    double most = 0, slow_at = 0;
-    for (std::size_t k = 0; k < kinds.all.size(); k += every) {
-      Kind& kind = kinds.all[k];
-      double& slow = factor[kind.classes.front()];
+    const std::size_t every = 1 + (kinds_.size() - 1) / most_kinds;
+    double most = 0;
+    for (std::size_t k = 0; k < kinds_.size(); k += every) {
+      Kind& kind = kinds_[k];
+      double& slow = factor[kind.first_class];
       slow = usual + range;
       kind.from = typical.mean + range;
       kind.at = settle(coarse_, factor).period;
@@ -322,15 +309,14 @@ class Delay {
       kind.slope = (settle(coarse_, factor).period - kind.at) / range;
       slow = usual;
       most = std::max(most, kind.slope);
-      slow_at = std::max(slow_at, kind.at);
     }
     // If there are more than most_kinds kinds, only one in `every` consecutive kinds was played;
     // each other kind takes the result of the last played kind before it.
-    for (std::size_t k = 0; k < kinds.all.size(); ++k) {
-      const Kind& seen = kinds.all[k - k % every];
-      kinds.all[k].from = seen.from;
-      kinds.all[k].at = seen.at;
-      kinds.all[k].slope = seen.slope < most / 2 ? 0 : seen.slope;  // no rank waits for it
+    for (std::size_t k = 0; k < kinds_.size(); ++k) {
+      const Kind& seen = kinds_[k - k % every];
+      kinds_[k].from = seen.from;
+      kinds_[k].at = seen.at;
+      kinds_[k].slope = seen.slope < most / 2 ? 0 : seen.slope;  // no rank waits for it
     }
     if (factor.size() == 1) return 0;
     const std::vector<double> all_slow(factor.size(), usual + range);
@@ -339,103 +325,32 @@ class Delay {
     return passed * std::sqrt(typical.variance / static_cast<double>(factor.size() - 1));
   }
 
-  /// Returns the mean number of replicas on a node; replicas on the same node deviate together.
-  [[nodiscard]] double replicas_on_node() const {
-    std::set<std::pair<int, int>> pairs;
-    std::set<int> nodes;
-    for (int rank = 0; rank < set_.mesh.size(); ++rank) {
-      const int node = layout_.node_of_rank[at(rank)];
-      nodes.insert(node);
-      pairs.insert({node, mesh::group_index(set_.mesh, rank, loose_)});
-    }
-    return static_cast<double>(pairs.size()) / static_cast<double>(nodes.size());
-  }
-
   /// Returns the expected length, in nanoseconds, of the longest step among all replicas. `spread`
   /// is the part of a step's standard deviation that is due to the noise of single ops and to ranks
   /// on the critical path other than the slowest.
-  double mean_of_largest(const Kinds& kinds, const OwnDeviation& own, double spread) const {
-    const double replicas = mesh::group_size(set_.mesh, loose_);
-    const double together = replicas_on_node(), blocks = replicas / together;
-    double low = noiseless_, high = 0;
-    for (const Kind& kind : kinds.all) {
-      if (kind.slope <= 0) continue;
-      low = std::min(low, kind.at + kind.slope * (lowest(own) - kind.from));
-      high = std::max(high, kind.at + kind.slope * (highest(own) - kind.from));
-    }
-    if (high == 0) return noiseless_;
-    // The range is widened because it would be empty if only single ops deviate.
-    low -= 1e-6 * noiseless_;
-    high += 1e-6 * noiseless_;
-    const auto block_below = [&](double time) { return log_all_below(kinds, own, time) / blocks; };
-    if (spread == 0) {
-      const auto below = [&](double time) { return std::exp(log_all_below(kinds, own, time)); };
-      return moments_of(below, low, high).mean;
-    }
-    const std::vector<double> chance = chances(block_below, low, high);
-    const Largest further = largest_normal(together);
-    const double width = spread * std::sqrt(further.variance), reach = 6 * width;
-    const auto below = [&](double time) {
-      const double block = smoothed(chance, low, high, time - spread * further.mean, width);
-      return std::pow(block, blocks);
-    };
-    return moments_of(below, low - reach, high + spread * further.mean + reach).mean;
-  }
-
-  /// Returns the logarithm of the probability that no rank of the mesh makes a step longer than
-  /// `time`.
-  double log_all_below(const Kinds& kinds, const OwnDeviation& own, double time) const {
-    double sum = 0;
-    for (const LikeNodes& like : kinds.nodes) {
-      sum += like.nodes * log_node_below(noise_.node, [&](double node) {
-               double ranks = 0;
-               for (std::size_t k = 0; k < kinds.all.size(); ++k) {
-                 const Kind& kind = kinds.all[k];
-                 if (like.ranks[k] == 0 || kind.slope <= 0) continue;
-                 const double deviation = kind.from + (time - kind.at) / kind.slope;
-                 ranks += like.ranks[k] * own.log_below(deviation - node);
-               }
-               return ranks;
-             });
-    }
-    return sum;
-  }
-
-  /// Returns exp(log_below) at equally spaced points from `low` to `high`.
-  template <class LogBelow>
-  static std::vector<double> chances(const LogBelow& log_below, double low, double high) {
-    constexpr int parts = 800;
-    std::vector<double> chance;
-    for (int i = 0; i <= parts; ++i) {
-      chance.push_back(std::exp(log_below(low + (high - low) * i / parts)));
-    }
-    return chance;
-  }
-
-  /// Returns the value at x of a distribution function after a normal deviation with standard
-  /// deviation `width` is added. `chance` is the function before that, at equally spaced points
-  /// from `low` to `high`.
-  static double smoothed(const std::vector<double>& chance, double low, double high, double x,
-                         double width) {
-    constexpr int parts = 48;
-    constexpr double range = 6, part = 2 * range / parts;
-    double sum = 0, weight = 0;
-    for (int i = 0; i < parts; ++i) {
-      const double z = -range + (i + 0.5) * part;
-      const double density = std::exp(-z * z / 2);
-      weight += density;
-      const double place =
-          (x - width * z - low) / (high - low) * static_cast<double>(chance.size() - 1);
-      if (place < 0) continue;
-      const auto before = static_cast<std::size_t>(place);
-      if (before + 1 >= chance.size()) {
-        sum += density;
-        continue;
+  [[nodiscard]] double mean_of_slowest(const std::vector<std::size_t>& kind_of_class,
+                                       double spread) const {
+    const bool is_felt =
+        std::ranges::any_of(kinds_, [](const Kind& kind) { return kind.slope > 0; });
+    if (!is_felt) return noiseless_;
+    std::vector<double> longest(at(mesh::group_size(set_.mesh, loose_)));
+    double total = 0;
+    std::uint64_t draw = 0;
+    for_each_step([&](std::span<const double> deviations) {
+      std::ranges::fill(longest, 0.0);
+      for (std::size_t rank = 0; rank < deviations.size(); ++rank) {
+        const Kind& kind = kinds_[kind_of_class[classes_.class_of_rank[rank]]];
+        if (kind.slope <= 0) continue;
+        double& time = longest[at(mesh::group_index(set_.mesh, static_cast<int>(rank), loose_))];
+        time = std::max(time, kind.at + kind.slope * (deviations[rank] - kind.from));
       }
-      const double share = place - static_cast<double>(before);
-      sum += density * (chance[before] + share * (chance[before + 1] - chance[before]));
-    }
-    return sum / weight;
+      double slowest = 0;
+      for (const double time : longest) {
+        slowest = std::max(slowest, time + spread * quick_normal(mixed(++draw)));
+      }
+      total += slowest;
+    });
+    return total / steps_;
   }
 
   const program::ProgramSet& set_;
@@ -443,9 +358,13 @@ class Delay {
   const Costs& costs_;
   const Noise& noise_;
   const Layout& layout_;
+  DeviationDraws draws_{noise_, 1};
   CoarseSet coarse_;
   double noiseless_ = 0;
   mesh::AxisSet tight_, loose_;  ///< parts of the axes that classes_ removed
+  std::vector<Kind> kinds_;
+  int steps_ = 0;
+  std::vector<double> deviations_;  ///< [step][rank]
 };
 
 }  // namespace
@@ -457,18 +376,16 @@ std::vector<double> play_each_rank(const program::ProgramSet& set, const Classes
   if (layout.node_of_rank.size() != at(set.mesh.size())) {
     throw std::invalid_argument("a layout has not a node for each rank of the mesh");
   }
-  const DeviationDraws draws{noise, options.seed};
-  const auto plays = play_coarse(
-      whole_mesh(set, classes, class_costs),
-      {.plays = 1 + options.steps,
-       .factor = [&](int rank,
-                     int play) { return 1 + draws(rank, layout.node_of_rank[at(rank)], play); },
-       .op_noise = noise.op,
-       .seed = options.seed});
-  std::vector<double> seconds;
-  for (std::size_t play = 1; play < plays.size(); ++play) {
-    seconds.push_back(longest(plays[play]) * 1e-9);
+  std::vector<std::uint32_t> table_of_rank;
+  for (const std::uint32_t class_rank : classes.class_of_rank) {
+    table_of_rank.push_back(class_costs.table_of_rank[class_rank]);
   }
+  std::vector<double> seconds =
+      slowest_steps(coarsen(set.mesh, classes.outline.outlines, set.program_of_rank,
+                            class_costs.tables, table_of_rank),
+                    {noise, options.seed}, layout.node_of_rank,
+                    {.plays = 1 + options.steps, .op_noise = noise.op, .seed = options.seed});
+  for (double& step : seconds) step *= 1e-9;
   return seconds;
 }
 

@@ -249,13 +249,14 @@ class ProgramTimes {
   }
   [[nodiscard]] const GroupPlace& group(mesh::AxisSet axes) {
     const auto [entry, is_new] = groups_.try_emplace(axes.bits());
-    if (is_new) entry->second = place_of(shape_, layout_, rank_, axes);
+    if (is_new) entry->second = places_of(shape_, layout_, axes)[at(rank_)];
     return entry->second;
   }
   [[nodiscard]] const GroupPlace& partner(const program::Transfer& transfer) {
     const auto [entry, is_new] = partners_.try_emplace(std::pair{transfer.axis, transfer.offset});
     if (is_new) {
-      entry->second = place_of_message(shape_, layout_, rank_, transfer.axis, transfer.offset);
+      entry->second =
+          places_of_messages(shape_, layout_, transfer.axis, transfer.offset)[at(rank_)];
     }
     return entry->second;
   }

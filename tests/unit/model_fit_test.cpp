@@ -111,8 +111,8 @@ TEST(ModelFit, KnowsLessFurtherAway) {
               1e-12);
   double before = known().fit.known.fit;
   for (const int ranks : {8, 16, 64, 256}) {
-    const predict::Uncertainty at =
-        predict::uncertainty_at(known().fit, known().machine, forecast_of(ranks));
+    const predict::Uncertainty at = predict::with_parts(
+        known().fit, predict::fit_parts(known().fit, known().machine, forecast_of(ranks)));
     EXPECT_GE(at.fit, before - 1e-12) << ranks;
     if (ranks == 8) {
       EXPECT_NEAR(at.fit, before, 1e-12);

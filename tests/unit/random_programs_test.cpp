@@ -311,8 +311,8 @@ TEST(RandomClasses, CoarseProgramsPlayAtTheSameTimes) {
     for (std::size_t play = 0; play < plays; ++play) {
       for (std::size_t rank = 0; rank < ranks; ++rank) {
         const auto& trace = all[play].ranks[rank];
-        ASSERT_EQ(coarse[play][rank].begin, static_cast<double>(trace.begin.value()));
-        ASSERT_EQ(coarse[play][rank].end, static_cast<double>(trace.end.value())) << rank;
+        ASSERT_EQ(coarse[play][rank].begin, trace.begin);
+        ASSERT_EQ(coarse[play][rank].end, trace.end) << rank;
       }
     }
   });

@@ -168,6 +168,13 @@ TEST(CoarsePipelineTest, HasTheBubbleOfItsSchedule) {
   }
 }
 
+predict::StepEstimate whole_step(const Request& request, const simulate::Machine& machine,
+                                 double capacity = std::numeric_limits<double>::infinity()) {
+  return predict::estimate_step(hybrid(), request, machine,
+                                simulate::packed(request.mesh.size(), 4), predict::Detail::time,
+                                predict::Ranks::by_class, capacity);
+}
+
 TEST(QuickEstimateTest, ComesCloseToWholePrograms) {
   const simulate::Machine machine = machine_of(80e9);
   Request base = base_of({{"batch", "32"}, {"vocabulary", "on"}}, 16);
@@ -184,8 +191,7 @@ TEST(QuickEstimateTest, ComesCloseToWholePrograms) {
   for (int i = 0; i < 60; ++i) {
     const Request& request = space.requests[random() % space.requests.size()];
     SCOPED_TRACE(text_of(request));
-    const predict::StepEstimate whole =
-        predict::whole_step(hybrid(), request, machine, 4, predict::Detail::time);
+    const predict::StepEstimate whole = whole_step(request, machine);
     EXPECT_LT(std::abs(quick.seconds(request) / whole.seconds() - 1), 0.15);
     EXPECT_LT(quick.bound(request) / whole.seconds() - 1, 0.08);
     // Whole programs find out where an estimate is too small; a layout whose estimate is too large
@@ -235,9 +241,7 @@ TEST(WholeStepTest, IsNotPlayedWhereItDoesNotFit) {
   const Request base = base_of({{"batch", "32"}}, 16);
   const Request request = predict::search_space(hybrid(), base, {}, 16, 4, {}).requests.front();
   constexpr double all = std::numeric_limits<double>::infinity();
-  const auto played = [&](double capacity) {
-    return predict::whole_step(hybrid(), request, machine, 4, predict::Detail::time, capacity);
-  };
+  const auto played = [&](double capacity) { return whole_step(request, machine, capacity); };
   const double bytes = played(all).device_memory_per_rank;
   EXPECT_EQ(played(bytes).seconds(), played(all).seconds());
   EXPECT_TRUE(std::isinf(played(bytes - 1).seconds()));

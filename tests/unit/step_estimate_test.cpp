@@ -107,26 +107,12 @@ TEST(StepEstimate, RefusesWhatHasNoSteps) {
                std::invalid_argument);
 }
 
-TEST(WholeStepTest, IsTracedLaterAsItWouldHaveBeenAtOnce) {
-  const simulate::Machine machine = samples::plain_sheet();
+TEST(StepEstimate, LosesNoTimeToNoiseWithoutNoise) {
   for (const mesh::Shape& shape : {mesh::Shape{.tp = 2, .dp = 4, .pp = 2}, mesh::Shape{.dp = 16}}) {
-    const workloads::Request of = request(shape, {{"schedule", "1f1b"}});
-    const predict::StepEstimate at_once =
-        predict::whole_step(hybrid(), of, machine, 4, predict::Detail::trace);
-    predict::StepEstimate later =
-        predict::whole_step(hybrid(), of, machine, 4, predict::Detail::play);
-    EXPECT_FALSE(later.breakdown.has_value());
-    ASSERT_TRUE(later.played.has_value());
-    EXPECT_GT(predict::op_count(*later.played), 0U);
-    predict::trace(hybrid(), of, later);
-    EXPECT_FALSE(later.played.has_value());
-    EXPECT_EQ(later.seconds(), at_once.seconds());
-    ASSERT_TRUE(later.breakdown && at_once.breakdown && later.loss && at_once.loss);
-    EXPECT_EQ(later.breakdown->compute, at_once.breakdown->compute);
-    EXPECT_EQ(later.breakdown->bubble, at_once.breakdown->bubble);
-    EXPECT_EQ(later.breakdown->step, at_once.breakdown->step);
-    // A step without noise loses no time to noise.
-    const efficiency::StepCosts& costs = later.loss->costs;
+    const predict::StepEstimate step =
+        estimate(request(shape, {{"schedule", "1f1b"}}), samples::plain_sheet());
+    ASSERT_TRUE(step.breakdown && step.loss);
+    const efficiency::StepCosts& costs = step.loss->costs;
     ASSERT_TRUE(costs.imbalance && costs.noise);
     EXPECT_NEAR(*costs.imbalance, costs.waiting, 1e-12);
     EXPECT_NEAR(*costs.noise, 0, 1e-12);
