@@ -33,7 +33,7 @@ using workloads::RowSpec;
 // From what ranks report of a case to its rows.
 
 microbench::RankReport through_the_wire(const microbench::RankReport& report) {
-  const std::vector<double> packed = microbench::pack(report);
+  const std::string packed = microbench::pack(report);
   return microbench::unpack(std::as_bytes(std::span{packed}));
 }
 

@@ -221,7 +221,7 @@ class BenchRun {
   }
 
   std::vector<RankReport> gather(const RankReport& mine) {
-    const std::vector<double> packed = pack(mine);
+    const std::string packed = pack(mine);
     std::vector<RankReport> reports;
     for (const auto& part : ranks_.sub_world.gather(std::as_bytes(std::span{packed}))) {
       reports.push_back(unpack(part));

@@ -5,19 +5,41 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <initializer_list>
 #include <iterator>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "machine/nvml.hpp"
 #include "mesh/mesh.hpp"
+#include "results/records/json_object.hpp"
+#include "results/records/list_fields.hpp"
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
+
+namespace isoscale::results {
+
+using runner::microbench::GpuState;
+using runner::microbench::RankReport;
+
+template <>
+inline constexpr auto fields_of<std::vector<double>> =
+    std::tuple{lists("begin", "where the times of each stream begin", itself,
+                     field("time", itself, "s", "a pass of a stream"))};
+
+template <>
+inline constexpr auto fields_of<RankReport> = std::tuple{
+    attribute("wrong", &RankReport::wrong, "wrong elements"),
+    field("plays", &RankReport::plays, "s", "duration of each play"),
+    table("streams", &RankReport::stream_times, "streams"),
+    attribute("sm_clock", path(&RankReport::gpu, &GpuState::sm_clock), "Hz, median"),
+    attribute("throttle_reasons", path(&RankReport::gpu, &GpuState::throttle_reasons), "bits")};
+
+}  // namespace isoscale::results
 
 namespace isoscale::runner::microbench {
 namespace {
@@ -25,8 +47,6 @@ namespace {
 using results::PointStatus;
 using results::RankFacts;
 using results::RowData;
-
-constexpr double nothing_compared = -1, not_reported = -1;
 
 /// Returns the ranks of a row. A row without a list of ranks has all `all` ranks of the point.
 std::vector<std::size_t> ranks_of(const workloads::RowSpec& spec, std::size_t all) {
@@ -116,42 +136,10 @@ GpuState gpu_state_of(std::span<const machine::SampledSeries> sampled) {
   return state;
 }
 
-std::vector<double> pack(const RankReport& report) {
-  const auto& reasons = report.gpu.throttle_reasons;
-  std::vector<double> packed{report.wrong ? static_cast<double>(*report.wrong) : nothing_compared,
-                             report.gpu.sm_clock.value_or(not_reported),
-                             reasons ? static_cast<double>(*reasons) : not_reported};
-  const auto put = [&](const std::vector<double>& values) {
-    packed.push_back(static_cast<double>(values.size()));
-    packed.insert(packed.end(), values.begin(), values.end());
-  };
-  put(report.plays);
-  for (const std::vector<double>& times : report.stream_times) put(times);
-  return packed;
-}
+std::string pack(const RankReport& report) { return results::packed(report); }
 
 RankReport unpack(std::span<const std::byte> packed) {
-  std::vector<double> values(packed.size() / sizeof(double));
-  constexpr std::size_t head = 3;
-  if (packed.size() < head * sizeof(double)) {
-    throw base::Error("a rank reports nothing of a case");
-  }
-  std::memcpy(values.data(), packed.data(), values.size() * sizeof(double));
-  RankReport report;
-  if (values.front() != nothing_compared) report.wrong = static_cast<std::uint64_t>(values.front());
-  if (values[1] != not_reported) report.gpu.sm_clock = values[1];
-  if (values[2] != not_reported)
-    report.gpu.throttle_reasons = static_cast<std::uint64_t>(values[2]);
-  std::span<const double> rest = std::span<const double>{values}.subspan(head);
-  const auto get = [&] {
-    const auto count = static_cast<std::size_t>(rest.front());
-    const auto part = rest.subspan(1, count);
-    rest = rest.subspan(1 + count);
-    return std::vector<double>{part.begin(), part.end()};
-  };
-  report.plays = get();
-  while (!rest.empty()) report.stream_times.push_back(get());
-  return report;
+  return results::unpacked<RankReport>(packed);
 }
 
 RowData row_of(const workloads::RowSpec& spec) {

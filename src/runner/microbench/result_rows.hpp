@@ -35,7 +35,7 @@ struct RankReport {
 
   bool operator==(const RankReport&) const = default;
 };
-[[nodiscard]] std::vector<double> pack(const RankReport& report);
+[[nodiscard]] std::string pack(const RankReport& report);
 [[nodiscard]] RankReport unpack(std::span<const std::byte> packed);
 
 /// Returns the row without times, for a case that is not measured.
