@@ -179,16 +179,9 @@ std::string why_left_out(const PointReport& point, Counted counted) {
 struct Gathered {
   Experiment experiment;
   Machine machine;
-  std::vector<std::vector<LaunchPoint>> points;  ///< one entry for each rank count
+  std::map<int, std::vector<LaunchPoint>> points;  ///< by rank count
   std::vector<LeftOut> left_out;
 };
-
-std::vector<LaunchPoint>* find_ranks(Gathered& into, int ranks) {
-  const auto found = std::ranges::find_if(into.points, [ranks](const auto& launches) {
-    return launches.front().point->data->ranks == ranks;
-  });
-  return found == into.points.end() ? nullptr : &*found;
-}
 
 /// The result of comparing the points of a launch's curve with those of a gathered curve. It
 /// decides which gathered curve the launch joins.
@@ -211,10 +204,10 @@ int axes_between(const mesh::Shape& a, const mesh::Shape& b) {
 Fit fit_of(const Gathered& into, std::span<const LaunchPoint> points) {
   Fit fit;
   for (const LaunchPoint& point : points) {
-    for (const auto& launches : into.points) {
+    for (const auto& [ranks, launches] : into.points) {
       const LaunchPoint& known = launches.front();
       fit.axes = std::min(fit.axes, axes_between(known.point->data->mesh, point.point->data->mesh));
-      if (known.point->data->ranks != point.point->data->ranks) continue;
+      if (ranks != point.point->data->ranks) continue;
       // If one launch measured the same point twice, the second one goes to another curve.
       const bool again =
           std::ranges::find(launches, point.run, &LaunchPoint::run) != launches.end();
@@ -259,13 +252,7 @@ void gather(const RunReport& run, const Curve& curve, Counted counting,
   Gathered& into = home_of(all, empty, counted);
   // If all points so far were skipped, the experiment has no sizes of the model yet.
   if (into.experiment.numbers.empty()) into.experiment = empty.experiment;
-  for (const LaunchPoint& point : counted) {
-    if (auto* const launches = find_ranks(into, point.point->data->ranks); launches != nullptr) {
-      launches->push_back(point);
-    } else {
-      into.points.push_back({point});
-    }
-  }
+  for (const LaunchPoint& point : counted) into.points[point.point->data->ranks].push_back(point);
   for (LeftOut& point : left_out) into.left_out.push_back(std::move(point));
 }
 
@@ -274,7 +261,7 @@ void leave_out_few_steps(Gathered& from) {
   const auto is_few = [](const LaunchPoint& at) {
     return results::has_label(at.point->labels, results::few_steps);
   };
-  for (auto& launches : from.points) {
+  for (auto& [ranks, launches] : from.points) {
     if (std::ranges::all_of(launches, is_few)) continue;
     for (const LaunchPoint& at : launches) {
       if (!is_few(at)) continue;
@@ -328,10 +315,8 @@ PointReport join_point(std::span<const LaunchPoint> launches, int most_of_launch
 JoinedCurve join_curve(Gathered from, const ReportOptions& options,
                        std::span<const RunReport> reports, Counted counted) {
   if (counted == Counted::sound) leave_out_few_steps(from);
-  std::ranges::stable_sort(
-      from.points, {}, [](const auto& launches) { return launches.front().point->data->ranks; });
   int most_of_launch = 0;
-  for (const auto& launches : from.points) {
+  for (const auto& [ranks, launches] : from.points) {
     for (const LaunchPoint& at : launches) {
       if (at.point->nodes) {
         most_of_launch = std::max(most_of_launch, at.point->nodes->most_of_launch);
@@ -339,15 +324,16 @@ JoinedCurve join_curve(Gathered from, const ReportOptions& options,
     }
   }
   JoinedCurve joined;
-  const auto device = from.points.empty() ? from.left_out.front().at : from.points.front().front();
+  const auto device =
+      from.points.empty() ? from.left_out.front().at : from.points.begin()->second.front();
   joined.fingerprint = fingerprint(from.experiment, device.run->data->device);
-  for (const auto& launches : from.points) {
+  for (auto& [ranks, launches] : from.points) {
     joined.curve.points.push_back(join_point(launches, most_of_launch, reports));
+    joined.launches.push_back(std::move(launches));
   }
   set_against_baseline(joined.curve, options);
   joined.experiment = std::move(from.experiment);
   joined.machine = std::move(from.machine);
-  joined.launches = std::move(from.points);
   joined.left_out = std::move(from.left_out);
   return joined;
 }

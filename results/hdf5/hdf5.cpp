@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "base/text.hpp"
 #include "results/hdf5/integrity.hpp"
 
 namespace isoscale::results::hdf5 {
@@ -129,14 +128,6 @@ OpenAttribute open_scalar(hid_t owner, const std::string& name, H5T_class_t want
     throw Hdf5Error("attribute '" + name + "' has another type than it should");
   }
   return attribute;
-}
-
-template <class T>
-T read_scalar(hid_t owner, const std::string& name, H5T_class_t wanted, hid_t memory_type) {
-  const OpenAttribute attribute = open_scalar(owner, name, wanted);
-  T value{};
-  check(H5Aread(attribute.id.get(), memory_type, &value));
-  return value;
 }
 
 struct HeapTextFree {
@@ -265,17 +256,6 @@ std::uint64_t File::end_of_data() const {
 
 void File::close() { check(H5Fclose(id_.release())); }
 
-std::string valid_utf8(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  while (!text.empty()) {
-    const base::Character next = base::next_character(text);
-    out += next.code ? text.substr(0, next.bytes) : "\xEF\xBF\xBD";
-    text.remove_prefix(next.bytes);
-  }
-  return out;
-}
-
 bool Group::has_attribute(const std::string& name) const {
   return check(H5Aexists(id_.get(), name.c_str())) > 0;
 }
@@ -294,16 +274,8 @@ void Group::set(const std::string& name, std::string_view text) {
   write_scalar(id_.get(), name, type.get(), type.get(), &pointer);
 }
 
-void Group::set(const std::string& name, std::int64_t number) {
-  write_scalar(id_.get(), name, H5T_STD_I64LE, H5T_NATIVE_INT64, &number);
-}
-
-void Group::set(const std::string& name, std::uint64_t number) {
-  write_scalar(id_.get(), name, H5T_STD_U64LE, H5T_NATIVE_UINT64, &number);
-}
-
-void Group::set(const std::string& name, double number) {
-  write_scalar(id_.get(), name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, &number);
+void Group::set_number(const std::string& name, const Types& types, const void* value) {
+  write_scalar(id_.get(), name, types.file, types.memory, value);
 }
 
 void Group::set_flag(const std::string& name, bool value) {
@@ -329,21 +301,17 @@ std::string Group::text(const std::string& name) const {
   return valid_utf8(value.substr(0, std::min(value.find('\0'), value.size())));
 }
 
-std::int64_t Group::integer(const std::string& name) const {
-  return read_scalar<std::int64_t>(id_.get(), name, H5T_INTEGER, H5T_NATIVE_INT64);
-}
-
-std::uint64_t Group::natural(const std::string& name) const {
-  return read_scalar<std::uint64_t>(id_.get(), name, H5T_INTEGER, H5T_NATIVE_UINT64);
-}
-
-double Group::real(const std::string& name) const {
-  return read_scalar<double>(id_.get(), name, H5T_FLOAT, H5T_NATIVE_DOUBLE);
+void Group::get_number(const std::string& name, const Types& types, void* value) const {
+  const OpenAttribute attribute = open_scalar(id_.get(), name, types.kind);
+  check(H5Aread(attribute.id.get(), types.memory, value));
 }
 
 bool Group::flag(const std::string& name) const {
+  const OpenAttribute attribute = open_scalar(id_.get(), name, H5T_ENUM);
   const TypeId type = flag_type();
-  return read_scalar<std::int8_t>(id_.get(), name, H5T_ENUM, type.get()) == 1;
+  std::int8_t code = 0;
+  check(H5Aread(attribute.id.get(), type.get(), &code));
+  return code == 1;
 }
 
 }  // namespace isoscale::results::hdf5

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <initializer_list>
 #include <source_location>
 #include <span>
 #include <string>
@@ -16,7 +18,7 @@
 
 #include "base/error.hpp"
 #include "base/handle.hpp"
-#include "results/records/fields.hpp"
+#include "results/records/stored_values.hpp"
 
 /// Wraps HDF5 and checks the result of every call; only this header includes <hdf5.h>. The wrapper
 /// is not thread-safe: HDF5 must be used from one thread.
@@ -58,6 +60,19 @@ using PropertyId = base::Handle<IdTraits<&H5Pclose>>;
 /// Returns the type of UTF-8 text of variable length, which h5py reads as str.
 [[nodiscard]] TypeId any_text_type();
 
+/// The HDF5 types of a number in the file and in memory. `kind` is the class (integer or floating
+/// point) that a stored value must have to be read as this number.
+struct Types {
+  hid_t file, memory;
+  H5T_class_t kind;
+};
+inline Types types_of(double) { return {H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, H5T_FLOAT}; }
+inline Types types_of(std::int64_t) { return {H5T_STD_I64LE, H5T_NATIVE_INT64, H5T_INTEGER}; }
+inline Types types_of(std::int32_t) { return {H5T_STD_I32LE, H5T_NATIVE_INT32, H5T_INTEGER}; }
+inline Types types_of(std::uint64_t) { return {H5T_STD_U64LE, H5T_NATIVE_UINT64, H5T_INTEGER}; }
+inline Types types_of(std::uint32_t) { return {H5T_STD_U32LE, H5T_NATIVE_UINT32, H5T_INTEGER}; }
+inline Types types_of(std::uint8_t) { return {H5T_STD_U8LE, H5T_NATIVE_UINT8, H5T_INTEGER}; }
+
 /// The types that a dataset can hold besides text.
 template <class T>
 concept Number = std::same_as<T, double> || std::same_as<T, std::int64_t> ||
@@ -81,24 +96,38 @@ class Group {
   [[nodiscard]] bool has_attribute(const std::string& name) const;
   [[nodiscard]] std::vector<std::string> attribute_names() const;
   void set(const std::string& name, std::string_view text);
-  void set(const std::string& name, std::int64_t number);
-  void set(const std::string& name, std::uint64_t number);
-  void set(const std::string& name, double number);
-  void set_flag(const std::string& name, bool value);  // NOLINT: the value itself is boolean
+  template <Number T>
+  void set(const std::string& name, T number) {
+    set_number(name, types_of(number), &number);
+  }
+  template <std::same_as<bool> Flag>
+  void set(const std::string& name, Flag value) {  // h5py reads it as bool
+    set_flag(name, value);
+  }
   [[nodiscard]] std::string text(const std::string& name) const;
-  [[nodiscard]] std::int64_t integer(const std::string& name) const;
-  [[nodiscard]] std::uint64_t natural(const std::string& name) const;
-  [[nodiscard]] double real(const std::string& name) const;
-  [[nodiscard]] bool flag(const std::string& name) const;
+  template <class T>
+  [[nodiscard]] T get(const std::string& name) const {
+    if constexpr (std::same_as<T, bool>) {
+      return flag(name);
+    } else {
+      T number{};
+      get_number(name, types_of(number), &number);
+      return number;
+    }
+  }
 
   // Datasets: large ones are chunked, compressed and have checksums. Text has a fixed length in the
   // file.
   template <Number T>
-  void write(const std::string& name, std::span<const T> values, const About& about);
+  void write(const std::string& name, std::span<const T> values, const About& about) {
+    write_numbers(name, types_of(T{}), {values.size()}, values.data(), about);
+  }
+  void write(const std::string& name, std::span<const std::string> texts, const About& about);
   /// Writes a table of rows x columns; `values` are in row-major order.
   void write_table(const std::string& name, std::size_t rows, std::size_t columns,
-                   std::span<const double> values, const About& about);
-  void write_texts(const std::string& name, std::span<const std::string> texts, const About& about);
+                   std::span<const double> values, const About& about) {
+    write_numbers(name, types_of(double{}), {rows, columns}, values.data(), about);
+  }
   void write_text(const std::string& name, const std::string& text, const About& about);
   /// Writes codes 0, 1, ... of a list of names; the attribute `values` of the dataset holds the
   /// list.
@@ -107,11 +136,23 @@ class Group {
 
   // Reading allocates no more memory than the file's size can justify, and converts only between
   // widths of the same kind of number.
-  template <Number T>
-  [[nodiscard]] std::vector<T> read(const std::string& name) const;
+  template <class T>
+  [[nodiscard]] std::vector<T> read(const std::string& name) const {
+    std::vector<T> values;
+    if constexpr (std::same_as<T, std::string>) {
+      values = read_texts(name, 1);
+    } else {
+      read_numbers(name, types_of(T{}), 1, [&](std::span<const hsize_t> dims) {
+        values.resize(dims[0]);
+        return values.data();
+      });
+    }
+    return values;
+  }
   [[nodiscard]] std::vector<std::vector<double>> read_rows(const std::string& name) const;
-  [[nodiscard]] std::vector<std::string> read_texts(const std::string& name) const;
-  [[nodiscard]] std::string read_text(const std::string& name) const;
+  [[nodiscard]] std::string read_text(const std::string& name) const {
+    return read_texts(name, 0).front();
+  }
   struct Codes {
     std::vector<std::uint8_t> codes;
     std::vector<std::string> values;
@@ -119,6 +160,18 @@ class Group {
   [[nodiscard]] Codes read_codes(const std::string& name) const;
 
  private:
+  void set_number(const std::string& name, const Types& types, const void* value);
+  void set_flag(const std::string& name, bool value);  // NOLINT: the value itself is boolean
+  void get_number(const std::string& name, const Types& types, void* value) const;
+  [[nodiscard]] bool flag(const std::string& name) const;
+  void write_numbers(const std::string& name, const Types& types,
+                     std::initializer_list<hsize_t> dims, const void* values, const About& about);
+  /// Reads a dataset with `rank` dimensions into the memory that `room_for` returns for them.
+  void read_numbers(const std::string& name, const Types& types, std::size_t rank,
+                    const std::function<void*(std::span<const hsize_t>)>& room_for) const;
+  [[nodiscard]] std::vector<std::string> read_texts(const std::string& name,
+                                                    std::size_t rank) const;
+
   GroupId id_;
 };
 
@@ -146,9 +199,5 @@ class File {
   explicit File(FileId id) : id_(std::move(id)) {}
   FileId id_;
 };
-
-/// Returns the text with every sequence that is not well-formed UTF-8 (RFC 3629) replaced by
-/// U+FFFD.
-[[nodiscard]] std::string valid_utf8(std::string_view text);
 
 }  // namespace isoscale::results::hdf5

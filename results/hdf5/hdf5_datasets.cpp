@@ -12,20 +12,6 @@ namespace isoscale::results::hdf5 {
 
 namespace {
 
-/// The HDF5 types of a number in the file and in memory. `kind` is the class (integer or floating
-/// point) that a stored dataset must have to be read as this number.
-struct NumberTypes {
-  hid_t file, memory;
-  H5T_class_t kind;
-};
-
-NumberTypes types_of(double) { return {H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, H5T_FLOAT}; }
-NumberTypes types_of(std::int64_t) { return {H5T_STD_I64LE, H5T_NATIVE_INT64, H5T_INTEGER}; }
-NumberTypes types_of(std::int32_t) { return {H5T_STD_I32LE, H5T_NATIVE_INT32, H5T_INTEGER}; }
-NumberTypes types_of(std::uint64_t) { return {H5T_STD_U64LE, H5T_NATIVE_UINT64, H5T_INTEGER}; }
-NumberTypes types_of(std::uint32_t) { return {H5T_STD_U32LE, H5T_NATIVE_UINT32, H5T_INTEGER}; }
-NumberTypes types_of(std::uint8_t) { return {H5T_STD_U8LE, H5T_NATIVE_UINT8, H5T_INTEGER}; }
-
 constexpr hsize_t chunked_from = hsize_t{64} * 1024;  ///< bytes; smaller datasets are not chunked
 
 constexpr hsize_t chunk_bytes = hsize_t{1} << 20U;  ///< size of HDF5's chunk cache
@@ -97,8 +83,9 @@ DatasetId write_raw(hid_t group, const std::string& name, hid_t file_type, hid_t
   return dataset;
 }
 
-void write_texts_as(hid_t group, const std::string& name, std::span<const std::string> texts,
-                    std::span<const hsize_t> dims, const About& about) {
+/// Writes texts that all take as many bytes as the longest.
+void write_texts(hid_t group, const std::string& name, std::span<const std::string> texts,
+                 std::span<const hsize_t> dims, const About& about) {
   std::vector<std::string> clean;
   std::size_t length = 1;  // HDF5 has no text of length 0
   for (const std::string& text : texts) {
@@ -181,37 +168,6 @@ OpenDataset open_dataset(const Group& group, hid_t id, const std::string& name, 
   return dataset;
 }
 
-template <Number T>
-std::vector<T> numbers_in(const OpenDataset& dataset) {
-  std::vector<T> values(dataset.elements);
-  if (!values.empty()) {
-    check(H5Dread(dataset.id.get(), types_of(T{}).memory, H5S_ALL, H5S_ALL, H5P_DEFAULT,
-                  values.data()));
-  }
-  return values;
-}
-
-std::vector<std::string> texts_in(const Group& group, hid_t id, const std::string& name,
-                                  std::size_t rank) {
-  const OpenDataset dataset = open_dataset(group, id, name, H5T_STRING, rank, 1);
-  if (check(H5Tis_variable_str(dataset.type.get())) > 0) {
-    throw Hdf5Error("dataset '" + name + "' has text of variable length where it should be fixed");
-  }
-  const std::size_t length = size_of_type(dataset.type.get());
-  std::string bytes(length * dataset.elements, '\0');
-  if (!bytes.empty()) {
-    check(
-        H5Dread(dataset.id.get(), dataset.type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()));
-  }
-  std::vector<std::string> texts;
-  texts.reserve(dataset.elements);
-  for (std::size_t index = 0; index < dataset.elements; ++index) {
-    const std::string_view cell = std::string_view{bytes}.substr(index * length, length);
-    texts.push_back(valid_utf8(cell.substr(0, cell.find('\0'))));
-  }
-  return texts;
-}
-
 /// Returns the attribute `values` of a dataset, a list of texts of variable length.
 std::vector<std::string> read_values(hid_t dataset) {
   if (check(H5Aexists(dataset, "values")) == 0) throw Hdf5Error("attribute 'values' is missing");
@@ -236,33 +192,24 @@ std::vector<std::string> read_values(hid_t dataset) {
 
 }  // namespace
 
-template <Number T>
-void Group::write(const std::string& name, std::span<const T> values, const About& about) {
-  const NumberTypes types = types_of(T{});
-  const std::array<hsize_t, 1> dims{values.size()};
-  close(write_raw(id_.get(), name, types.file, types.memory, dims, values.data(), about));
+void Group::write_numbers(const std::string& name, const Types& types,
+                          std::initializer_list<hsize_t> dims, const void* values,
+                          const About& about) {
+  close(write_raw(id_.get(), name, types.file, types.memory, dims, values, about));
 }
 
-void Group::write_table(const std::string& name, std::size_t rows, std::size_t columns,
-                        std::span<const double> values, const About& about) {
-  const NumberTypes types = types_of(double{});
-  const std::array<hsize_t, 2> dims{rows, columns};
-  close(write_raw(id_.get(), name, types.file, types.memory, dims, values.data(), about));
-}
-
-void Group::write_texts(const std::string& name, std::span<const std::string> texts,
-                        const About& about) {
+void Group::write(const std::string& name, std::span<const std::string> texts, const About& about) {
   const std::array<hsize_t, 1> dims{texts.size()};
-  write_texts_as(id_.get(), name, texts, dims, about);
+  write_texts(id_.get(), name, texts, dims, about);
 }
 
 void Group::write_text(const std::string& name, const std::string& text, const About& about) {
-  write_texts_as(id_.get(), name, std::span{&text, 1}, {}, about);
+  write_texts(id_.get(), name, std::span{&text, 1}, {}, about);
 }
 
 void Group::write_codes(const std::string& name, std::span<const std::uint8_t> codes,
                         std::span<const std::string> values, const About& about) {
-  const NumberTypes types = types_of(std::uint8_t{});
+  const Types types = types_of(std::uint8_t{});
   const std::array<hsize_t, 1> dims{codes.size()};
   DatasetId dataset =
       write_raw(id_.get(), name, types.file, types.memory, dims, codes.data(), about);
@@ -272,40 +219,51 @@ void Group::write_codes(const std::string& name, std::span<const std::uint8_t> c
   close(std::move(dataset));
 }
 
-template void Group::write(const std::string&, std::span<const double>, const About&);
-template void Group::write(const std::string&, std::span<const std::int64_t>, const About&);
-template void Group::write(const std::string&, std::span<const std::int32_t>, const About&);
-template void Group::write(const std::string&, std::span<const std::uint64_t>, const About&);
-template void Group::write(const std::string&, std::span<const std::uint32_t>, const About&);
-template void Group::write(const std::string&, std::span<const std::uint8_t>, const About&);
-
-template <Number T>
-std::vector<T> Group::read(const std::string& name) const {
-  return numbers_in<T>(open_dataset(*this, id_.get(), name, types_of(T{}).kind, 1, sizeof(T)));
+void Group::read_numbers(const std::string& name, const Types& types, std::size_t rank,
+                         const std::function<void*(std::span<const hsize_t>)>& room_for) const {
+  const OpenDataset dataset =
+      open_dataset(*this, id_.get(), name, types.kind, rank, size_of_type(types.memory));
+  void* const room = room_for(dataset.dims);
+  if (dataset.elements == 0) return;
+  check(H5Dread(dataset.id.get(), types.memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, room));
 }
 
 std::vector<std::vector<double>> Group::read_rows(const std::string& name) const {
-  const NumberTypes types = types_of(double{});
-  const OpenDataset dataset = open_dataset(*this, id_.get(), name, types.kind, 2, sizeof(double));
-  if (dataset.dims[1] == 0 && dataset.dims[0] != 0) {
-    throw Hdf5Error("dataset '" + name + "' has rows without columns");
-  }
-  const std::vector<double> values = numbers_in<double>(dataset);
+  std::vector<double> values;
+  std::ptrdiff_t columns = 0;
   std::vector<std::vector<double>> rows;
-  for (auto row = values.begin(); row != values.end();) {
-    const auto next = row + static_cast<std::ptrdiff_t>(dataset.dims[1]);
-    rows.emplace_back(row, next);
-    row = next;
+  read_numbers(name, types_of(double{}), 2, [&](std::span<const hsize_t> dims) {
+    if (dims[1] == 0 && dims[0] != 0) {
+      throw Hdf5Error("dataset '" + name + "' has rows without columns");
+    }
+    columns = static_cast<std::ptrdiff_t>(dims[1]);
+    values.resize(dims[0] * dims[1]);
+    return values.data();
+  });
+  for (auto row = values.begin(); row != values.end(); row += columns) {
+    rows.emplace_back(row, row + columns);
   }
   return rows;
 }
 
-std::vector<std::string> Group::read_texts(const std::string& name) const {
-  return texts_in(*this, id_.get(), name, 1);
-}
-
-std::string Group::read_text(const std::string& name) const {
-  return texts_in(*this, id_.get(), name, 0).front();
+std::vector<std::string> Group::read_texts(const std::string& name, std::size_t rank) const {
+  const OpenDataset dataset = open_dataset(*this, id_.get(), name, H5T_STRING, rank, 1);
+  if (check(H5Tis_variable_str(dataset.type.get())) > 0) {
+    throw Hdf5Error("dataset '" + name + "' has text of variable length where it should be fixed");
+  }
+  const std::size_t length = size_of_type(dataset.type.get());
+  std::string bytes(length * dataset.elements, '\0');
+  if (!bytes.empty()) {
+    check(
+        H5Dread(dataset.id.get(), dataset.type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()));
+  }
+  std::vector<std::string> texts;
+  texts.reserve(dataset.elements);
+  for (std::size_t index = 0; index < dataset.elements; ++index) {
+    const std::string_view cell = std::string_view{bytes}.substr(index * length, length);
+    texts.push_back(valid_utf8(cell.substr(0, cell.find('\0'))));
+  }
+  return texts;
 }
 
 Group::Codes Group::read_codes(const std::string& name) const {
@@ -314,12 +272,5 @@ Group::Codes Group::read_codes(const std::string& name) const {
   result.values = read_values(dataset.get());
   return result;
 }
-
-template std::vector<double> Group::read(const std::string&) const;
-template std::vector<std::int64_t> Group::read(const std::string&) const;
-template std::vector<std::int32_t> Group::read(const std::string&) const;
-template std::vector<std::uint64_t> Group::read(const std::string&) const;
-template std::vector<std::uint32_t> Group::read(const std::string&) const;
-template std::vector<std::uint8_t> Group::read(const std::string&) const;
 
 }  // namespace isoscale::results::hdf5

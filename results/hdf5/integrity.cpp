@@ -8,10 +8,7 @@
 
 #include <array>
 #include <fstream>
-#include <string>
 #include <vector>
-
-#include "base/blake2b.hpp"
 
 namespace isoscale::results {
 
@@ -26,13 +23,18 @@ std::string block_of(const Descriptor& file) {
     digest.add(bytes);
     at += bytes.size();
   }
-  std::string block = fmt::format("{}digest blake2b-256 {}\nbytes {}\n", digest_mark,
-                                  digest.finish(), at - digest_block_bytes);
-  block.resize(digest_block_bytes - 1, ' ');
-  return block + '\n';
+  return digest_text(digest_mark, digest, at - digest_block_bytes, digest_block_bytes);
 }
 
 }  // namespace
+
+std::string digest_text(std::string_view mark, base::Blake2b& digest, std::uint64_t length,
+                        std::size_t size) {
+  std::string text =
+      fmt::format("{}digest blake2b-256 {}\nbytes {}\n", mark, digest.finish(), length);
+  text.resize(size - 1, ' ');
+  return text + '\n';
+}
 
 bool has_digest_mark(const std::filesystem::path& path) {
   constexpr std::size_t fewest = 8;

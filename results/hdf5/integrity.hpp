@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <string_view>
 
+#include "base/blake2b.hpp"
 #include "results/hdf5/run_files.hpp"
 
 namespace isoscale::results {
@@ -20,6 +22,11 @@ namespace isoscale::results {
 inline constexpr std::size_t digest_block_bytes = 512;  ///< the smallest user block of HDF5
 /// The first line of the block; the other lines are `digest blake2b-256 HEX` and `bytes NUMBER`.
 inline constexpr std::string_view digest_mark = "isoscale file, digest version 1\n";
+
+/// Returns `size` bytes of text: a mark, the digest of some content and the content's length,
+/// filled up with blanks.
+[[nodiscard]] std::string digest_text(std::string_view mark, base::Blake2b& digest,
+                                      std::uint64_t length, std::size_t size);
 
 enum class DigestState : std::uint8_t {
   right,

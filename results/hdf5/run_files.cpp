@@ -16,6 +16,7 @@
 #include <csignal>
 #include <cstdio>
 #include <random>
+#include <regex>
 #include <system_error>
 
 #include "base/error.hpp"
@@ -129,28 +130,7 @@ constexpr std::string_view extension = ".h5";
 
 /// Returns "run" for "run.h5"; other names are unchanged.
 std::string stem_of(const fs::path& run_file) {
-  std::string name = run_file.filename().string();
-  if (name.size() > extension.size() && name.ends_with(extension)) {
-    name.resize(name.size() - extension.size());
-  }
-  return name;
-}
-
-bool is_number(std::string_view text) {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
-/// True for names with the prefix, four digits or more, possibly "-2" or another number, and the
-/// extension.
-bool is_part_of(std::string_view name, std::string_view prefix) {
-  if (!name.starts_with(prefix) || !name.ends_with(extension)) return false;
-  name.remove_prefix(prefix.size());
-  if (name.size() < extension.size() + 4) return false;
-  name.remove_suffix(extension.size());
-  const std::string_view index = name.substr(0, name.find('-'));
-  name.remove_prefix(index.size());
-  return index.size() >= 4 && is_number(index) && (name.empty() || is_number(name.substr(1)));
+  return (run_file.extension() == extension ? run_file.stem() : run_file.filename()).string();
 }
 
 [[noreturn]] void refuse_output(const fs::path& path, std::string_view why,
@@ -353,8 +333,10 @@ fs::path part_path(const fs::path& run_file, int index) {
 std::vector<fs::path> existing_parts(const fs::path& run_file) {
   const std::string prefix = stem_of(run_file) + ".part";
   std::vector<fs::path> parts = base::entries_of(run_file.parent_path(), prefix);
-  std::erase_if(
-      parts, [&](const fs::path& entry) { return !is_part_of(entry.filename().string(), prefix); });
+  const std::regex index{R"(\d{4,}(-\d+)?\.h5)"};  // a number follows if the name was taken
+  std::erase_if(parts, [&](const fs::path& entry) {
+    return !std::regex_match(entry.filename().string().substr(prefix.size()), index);
+  });
   return parts;
 }
 

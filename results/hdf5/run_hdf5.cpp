@@ -5,47 +5,67 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <span>
 #include <string>
-#include <utility>
+#include <tuple>
+#include <type_traits>
+#include <vector>
 
-#include "results/records/get_fields.hpp"
-#include "results/records/layout.hpp"
-#include "results/records/op_records.hpp"
 #include "results/records/point_layout.hpp"
-#include "results/records/put_fields.hpp"
 
 namespace isoscale::results {
 
 namespace {
 
-/// The minor schema versions that added groups of the run.
-constexpr int has_calibration = 2, has_preflight = 4;
+/// Estimates a file's size as an upper limit on the bytes of records, with a generous estimate for
+/// the structure.
+class Room {
+ public:
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
-/// Writes all of a point to its group, or adds it to the estimate of its size.
-template <class Sink>
-void put_whole_point(Sink& group, const PointData& point) {
-  put_record(group, point, static_cast<std::size_t>(point.ranks));
-  auto&& ops = group.create_group("ops");
-  put_record(ops, to_stored(point.outline));
-  auto&& traces = group.create_group("traces");
-  put_rows(traces, to_stored(point.traces));
-}
+  Room& create_group(const std::string& /*name*/) {
+    bytes_ += structure;
+    return *this;
+  }
+  template <class Value>
+  void set(const std::string& /*name*/, const Value& value) {
+    bytes_ += attribute;
+    if constexpr (!std::is_arithmetic_v<Value>) bytes_ += std::string_view{value}.size();
+  }
+  template <class Value>
+  void write(const std::string& /*name*/, std::span<const Value> values, const About& /*about*/) {
+    std::size_t longest = sizeof(Value);
+    if constexpr (std::same_as<Value, std::string>) {  // each takes as much as the longest
+      longest = 1;
+      for (const std::string& text : values) longest = std::max(longest, text.size());
+    }
+    bytes_ += structure + values.size() * longest;
+  }
+  void write_table(const std::string& name, std::size_t /*rows*/, std::size_t /*columns*/,
+                   std::span<const double> values, const About& about) {
+    write(name, values, about);
+  }
+  void write_codes(const std::string& name, std::span<const std::uint8_t> codes,
+                   std::span<const std::string> /*names*/, const About& about) {
+    write(name, codes, about);
+  }
+  void write_text(const std::string& /*name*/, const std::string& text, const About& /*about*/) {
+    bytes_ += structure + text.size();
+  }
 
-std::string_view status_of(const RunData& run) { return run.complete ? "complete" : "partial"; }
-
-void get_status(const hdf5::Group& root, RunData& run) {
-  const std::string status = root.text("status");
-  run.complete = status == "complete";
-  require(status == status_of(run),
-          fmt::format("attribute 'status' has the unknown value '{}'", status));
-  require(run.ranks >= 1 && run.nodes >= 1, "the run has no ranks or nodes");
-}
+ private:
+  static constexpr std::uint64_t structure = 4096, attribute = 128;
+  std::uint64_t bytes_ = 0;
+};
 
 }  // namespace
 
 std::uint64_t room_for(const PointData& point) {
   Room room;
-  put_whole_point(room, point);
+  put_record(room, point, static_cast<std::size_t>(point.ranks));
   return room.bytes();
 }
 
@@ -62,42 +82,29 @@ void put_marks(hdf5::Group& root, std::string_view format) {
 
 void put_header(hdf5::Group& root, const RunData& run) {
   put_record(root, run);
-  root.set("ended", "");
-  root.set("status", "partial");
-  if (run.preflight) {
-    hdf5::Group group = root.create_group("preflight");
-    put_record(group, *run.preflight);
-  }
   root.create_group("points");
 }
 
 void put_end(hdf5::Group& root, const RunData& run) {
+  for_each_field(run_end, [&](const auto& field) {
+    if (root.has(field.name)) root.remove(field.name);
+  });
+  put_record(root, run, 0, run_end);
+  put_record(root, run, 0, std::tuple{run_status});
   root.set("ended", run.ended);
-  root.set("status", status_of(run));
-  root.remove("warnings");
-  put_record(root, run, 0, std::tuple{run_warnings});
-  if (root.has("calibration")) root.remove("calibration");
-  if (!run.calibration) return;
-  hdf5::Group group = root.create_group("calibration");
-  put_record(group, *run.calibration);
 }
 
 void put_point(hdf5::Group& points, const PointData& point) {
   hdf5::Group group = points.create_group(point_group_name(point.index));
-  put_whole_point(group, point);
+  put_record(group, point, static_cast<std::size_t>(point.ranks));
 }
 
 RunData get_header(const hdf5::Group& root, int minor) {
   RunData run;
   get_record(root, run, minor);
-  get_status(root, run);
-  if (minor >= has_preflight && root.has("preflight")) {
-    get_record(root.open_group("preflight"), run.preflight.emplace(), minor);
-  }
-  if (minor >= has_calibration && root.has("calibration")) {
-    CalibrationData& calibration = run.calibration.emplace();
-    get_record(root.open_group("calibration"), calibration, minor);
-    for (const CalibrationCurve& curve : calibration.curves) validate(curve);
+  require(run.ranks >= 1 && run.nodes >= 1, "the run has no ranks or nodes");
+  if (run.calibration) {
+    for (const CalibrationCurve& curve : run.calibration->curves) validate(curve);
   }
   return run;
 }
@@ -105,10 +112,7 @@ RunData get_header(const hdf5::Group& root, int minor) {
 PointData get_point(const hdf5::Group& group, int minor) {
   PointData point;
   get_record(group, point, minor);
-  StoredOps ops;
-  get_record(group.open_group("ops"), ops, minor);
-  point.outline = to_outlines(std::move(ops), point.mesh);
-  point.traces = to_timelines(get_rows<StoredTrace>(group.open_group("traces"), minor, "traces"));
+  point.outline.mesh = point.mesh;
   validate(point);
   return point;
 }

@@ -21,8 +21,7 @@ namespace isoscale::results {
 
 /// Writes the two attributes that identify the file.
 void put_marks(hdf5::Group& root, std::string_view format);
-/// Writes the run without its points, its calibration and the attributes of put_marks(). The end
-/// time is "" and the status partial.
+/// Writes the run without its points and the attributes of put_marks().
 void put_header(hdf5::Group& root, const RunData& run);
 /// Writes the fields that may change between a run's beginning and its end.
 void put_end(hdf5::Group& root, const RunData& run);

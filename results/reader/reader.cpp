@@ -69,42 +69,6 @@ enum class Accept : std::uint8_t { digest_right, all };
 /// Accept::digest_right.
 struct DigestNotRight {};
 
-/// Opens files, and collects warnings for the run about damaged ones.
-class Opener {
- public:
-  explicit Opener(Accept accept) : accept_(accept) {}
-
-  [[nodiscard]] hdf5::File open(const fs::path& path);
-  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
-
- private:
-  Accept accept_;
-  std::vector<std::string> warnings_;
-};
-
-hdf5::File Opener::open(const fs::path& path) {
-  check_kind(path);
-  const DigestState state = digest_state(path);
-  if (accept_ == Accept::digest_right && state != DigestState::right) throw DigestNotRight{};
-  if (state == DigestState::wrong) {
-    warnings_.push_back(
-        fmt::format("{} is not as Isoscale wrote it: its digest differs, so it has been damaged, "
-                    "or changed by another program",
-                    path.filename().string()));
-  }
-  try {
-    hdf5::File file = hdf5::File::open_to_read(path);
-    if (state == DigestState::wrong && has_broken_summary(path, file.end_of_data())) {
-      refuse(path, "is truncated or damaged at its end; copy it again from where it was written");
-    }
-    return file;
-  } catch (const hdf5::Hdf5Error& error) {
-    refuse(path, fmt::format("is truncated or damaged and cannot be opened ({}); copy it again "
-                             "from where it was written",
-                             error.what()));
-  }
-}
-
 /// Returns the minor schema version. Refuses another major version, and any text that is not in
 /// the form in which the writer writes a version.
 int check_version(const fs::path& path, const hdf5::Group& root) {
@@ -160,82 +124,124 @@ fs::path part_in(const fs::path& folder, const std::string& name) {
 /// Requires that the name of a point's group is its index: this name is used to remove the point,
 /// and to find it in its part file.
 void check_index(const hdf5::Group& group, const std::string& name) {
-  const std::int64_t index = group.integer("index");
+  const std::int64_t index = group.get<std::int64_t>("index");
   if (name != fmt::format("{:04}", index)) {
     throw base::Error(fmt::format("the index {} contradicts the name", index));
   }
 }
 
-PointData read_part(Opener& opener, const fs::path& path, const std::string& run_id,
-                    const std::string& group) {
-  const hdf5::File file = opener.open(path);
-  const hdf5::Group root = file.root();
-  const int minor = check_marks(path, root, part_format_name);
-  if (root.text("id") != run_id) {
-    refuse(path,
-           "belongs to another run than the file that names it; copy both again from where "
-           "they were written");
+/// Reads a run file and its parts in this process.
+class RunReader {
+ public:
+  explicit RunReader(Accept accept) : accept_(accept) {}
+
+  /// Reads the whole run. Its warnings name files whose digest is wrong.
+  RunData read(const fs::path& path) {
+    const hdf5::File file = open(path);
+    const hdf5::Group root = file.root();
+    minor_ = check_marks(path, root, format_name);
+    RunData run = get_header(root, minor_);
+    run_id_ = run.id;
+    // If `path` is a link, the files with the run's parts are in the folder of the file that it
+    // points to.
+    parts_in_ = resolved_output(path).parent_path();
+    const hdf5::Group points = root.open_group("points");
+    for (const std::string& name : points.names()) {
+      try {
+        run.points.push_back(read_point(points, name));
+      } catch (const base::UsageError&) {
+        throw;
+      } catch (const base::Error& error) {
+        throw base::Error(fmt::format("points/{}: {}", name, error.what()));
+      }
+    }
+    std::ranges::stable_sort(run.points, {}, &PointData::index);
+    run.warnings.insert(run.warnings.end(), warnings_.begin(), warnings_.end());
+    return run;
   }
-  const hdf5::Group point = root.open_group("points").open_group(group);
-  check_index(point, group);
-  return get_point(point, minor);
-}
 
-/// The files and settings that points are read with.
-struct Reading {
-  Opener& opener;
-  fs::path parts_in;
-  std::string run_id;
-  int minor;
-};
+  /// Reads the points that can be read; see readable_points().
+  std::vector<PointData> read_readable(const fs::path& path, const std::string& id,
+                                       const fs::path& parts_in) {
+    run_id_ = id;
+    parts_in_ = parts_in;
+    std::vector<PointData> result;
+    as_far_as_it_goes([&] {
+      const hdf5::File file = open(path);
+      const hdf5::Group root = file.root();
+      minor_ = check_marks(path, root, format_name);
+      if (root.text("id") != id) return;
+      const hdf5::Group points = root.open_group("points");
+      for (const std::string& name : points.names()) {
+        as_far_as_it_goes([&] { result.push_back(read_point(points, name)); });
+      }
+    });
+    std::ranges::stable_sort(result, {}, &PointData::index);
+    return result;
+  }
 
-PointData read_point(const Reading& reading, const hdf5::Group& points, const std::string& name) {
-  const hdf5::Group group = points.open_group(name);
-  check_index(group, name);
-  if (!group.has_attribute("part_file")) return get_point(group, reading.minor);
-  return read_part(reading.opener, part_in(reading.parts_in, group.text("part_file")),
-                   reading.run_id, name);
-}
-
-void sort_by_index(std::vector<PointData>& points) {
-  std::ranges::stable_sort(points, {}, &PointData::index);
-}
-
-std::vector<PointData> read_points(const Reading& reading, const hdf5::Group& root) {
-  std::vector<PointData> result;
-  const hdf5::Group points = root.open_group("points");
-  for (const std::string& name : points.names()) {
+ private:
+  static void as_far_as_it_goes(const auto& read) {
     try {
-      result.push_back(read_point(reading, points, name));
-    } catch (const base::UsageError&) {
-      throw;
-    } catch (const base::Error& error) {
-      throw base::Error(fmt::format("points/{}: {}", name, error.what()));
+      read();
+    } catch (const base::Error&) {  // unreadable points are left out
+    } catch (const DigestNotRight&) {
     }
   }
-  sort_by_index(result);
-  return result;
-}
 
-RunData read_run_file(Opener& opener, const hdf5::File& file, const fs::path& path) {
-  const hdf5::Group root = file.root();
-  const int minor = check_marks(path, root, format_name);
-  RunData run = get_header(root, minor);
-  // If `path` is a link, the files with the run's parts are in the folder of the file that it
-  // points to.
-  const fs::path beside = resolved_output(path).parent_path();
-  run.points = read_points({opener, beside, run.id, minor}, root);
-  for (const std::string& warning : opener.warnings()) run.warnings.push_back(warning);
-  return run;
-}
+  hdf5::File open(const fs::path& path) {
+    check_kind(path);
+    const DigestState state = digest_state(path);
+    if (accept_ == Accept::digest_right && state != DigestState::right) throw DigestNotRight{};
+    if (state == DigestState::wrong) {
+      warnings_.push_back(
+          fmt::format("{} is not as Isoscale wrote it: its digest differs, so it has been damaged, "
+                      "or changed by another program",
+                      path.filename().string()));
+    }
+    try {
+      hdf5::File file = hdf5::File::open_to_read(path);
+      if (state == DigestState::wrong && has_broken_summary(path, file.end_of_data())) {
+        refuse(path, "is truncated or damaged at its end; copy it again from where it was written");
+      }
+      return file;
+    } catch (const hdf5::Hdf5Error& error) {
+      refuse(path, fmt::format("is truncated or damaged and cannot be opened ({}); copy it again "
+                               "from where it was written",
+                               error.what()));
+    }
+  }
 
-/// Reads a run like read_run, in this process. The run's warnings name files whose digest is wrong.
-/// Throws DigestNotRight before HDF5 has read the file in question.
+  PointData read_point(const hdf5::Group& points, const std::string& name) {
+    const hdf5::Group group = points.open_group(name);
+    check_index(group, name);
+    if (!group.has_attribute("part_file")) return get_point(group, minor_);
+    const fs::path path = part_in(parts_in_, group.text("part_file"));
+    const hdf5::File file = open(path);
+    const hdf5::Group root = file.root();
+    const int minor = check_marks(path, root, part_format_name);
+    if (root.text("id") != run_id_) {
+      refuse(path,
+             "belongs to another run than the file that names it; copy both again from where "
+             "they were written");
+    }
+    const hdf5::Group point = root.open_group("points").open_group(name);
+    check_index(point, name);
+    return get_point(point, minor);
+  }
+
+  Accept accept_;
+  fs::path parts_in_;  ///< the folder of the part files
+  std::string run_id_;
+  int minor_ = 0;  ///< of the run file's schema
+  std::vector<std::string> warnings_;
+};
+
+/// Reads a run like read_run, in this process. Throws DigestNotRight before HDF5 has read the file
+/// in question.
 RunData read_here(const fs::path& path, Accept accept) {
   try {
-    Opener opener{accept};
-    const hdf5::File file = opener.open(path);
-    return read_run_file(opener, file, path);
+    return RunReader{accept}.read(path);
   } catch (const base::UsageError&) {
     throw;
   } catch (const base::Error& error) {
@@ -307,7 +313,6 @@ void write_copy(const TemporaryFile& copy, const RunData& run) {
     hdf5::Group root = file.root();
     put_marks(root, format_name);
     put_header(root, run);
-    put_end(root, run);
     hdf5::Group points = root.open_group("points");
     for (const PointData& point : run.points) put_point(points, point);
   }
@@ -422,28 +427,7 @@ bool may_be_run_file(const std::filesystem::path& path) {
 
 std::vector<PointData> readable_points(const fs::path& path, const std::string& id,
                                        const fs::path& parts_in) {
-  std::vector<PointData> result;
-  const auto as_far_as_it_goes = [](const auto& read) {
-    try {
-      read();
-    } catch (const base::Error&) {  // unreadable points are left out
-    } catch (const DigestNotRight&) {
-    }
-  };
-  as_far_as_it_goes([&] {
-    Opener opener{Accept::digest_right};
-    const hdf5::File file = opener.open(path);
-    const hdf5::Group root = file.root();
-    const int minor = check_marks(path, root, format_name);
-    if (root.text("id") != id) return;
-    const Reading reading{opener, parts_in, id, minor};
-    const hdf5::Group points = root.open_group("points");
-    for (const std::string& name : points.names()) {
-      as_far_as_it_goes([&] { result.push_back(read_point(reading, points, name)); });
-    }
-  });
-  sort_by_index(result);
-  return result;
+  return RunReader{Accept::digest_right}.read_readable(path, id, parts_in);
 }
 
 std::optional<std::string> run_id_of(const fs::path& path, std::string_view format) {

@@ -10,21 +10,16 @@
 #include <cmath>
 #include <compare>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
-#include "base/blake2b.hpp"
 #include "base/error.hpp"
-#include "results/hdf5/hdf5.hpp"
-#include "results/records/get_fields.hpp"
-#include "results/records/layout.hpp"
+#include "results/hdf5/integrity.hpp"
+#include "results/records/json_object.hpp"
 #include "results/records/point_layout.hpp"
-#include "results/records/put_fields.hpp"
 #include "statistics/estimate.hpp"
 
 namespace isoscale::results {
@@ -32,67 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-/// A JSON object to which records are written by their fields, and from which they are read.
-/// Reading throws json::exception or base::Error for fields that are missing or of another type.
-class JsonObject {
- public:
-  explicit JsonObject(json& object) : object_(object) {}
-
-  // Invalid UTF-8 is replaced as it is in the HDF5 data, so that the summary and the data hold the
-  // same text.
-  void set(const std::string& name, std::string_view text) const {
-    object_[hdf5::valid_utf8(name)] = hdf5::valid_utf8(text);
-  }
-  void set(const std::string& name, std::int64_t number) const { object_[name] = number; }
-  void set(const std::string& name, std::uint64_t number) const { object_[name] = number; }
-  void set(const std::string& name, double number) const { object_[name] = number; }
-  void set_flag(const std::string& name, bool value) const { object_[name] = value; }  // NOLINT
-  [[nodiscard]] JsonObject create_group(const std::string& name) const {
-    return JsonObject{object_[name] = json::object()};
-  }
-  void write_texts(const std::string& name, std::span<const std::string> texts,
-                   const About& /*about*/) const {
-    json& list = object_[name] = json::array();
-    for (const std::string& text : texts) list.push_back(hdf5::valid_utf8(text));
-  }
-
-  [[nodiscard]] bool has_attribute(const std::string& name) const { return object_.contains(name); }
-  [[nodiscard]] std::string text(const std::string& name) const {
-    return object_.at(name).get<std::string>();
-  }
-  [[nodiscard]] std::int64_t integer(const std::string& name) const {
-    const json& value = object_.at(name);
-    if (!value.is_number_integer()) throw base::Error("a number is not whole");
-    return value.get<std::int64_t>();
-  }
-  [[nodiscard]] std::uint64_t natural(const std::string& name) const {
-    const std::int64_t number = integer(name);
-    if (number < 0) throw base::Error("a number is out of range");
-    return static_cast<std::uint64_t>(number);
-  }
-  [[nodiscard]] double real(const std::string& name) const {  // JSON has neither NaN nor infinity
-    const json& value = object_.at(name);
-    return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
-  }
-  [[nodiscard]] bool flag(const std::string& name) const { return object_.at(name).get<bool>(); }
-  [[nodiscard]] JsonObject open_group(const std::string& name) const {
-    return JsonObject{object_.at(name)};
-  }
-  [[nodiscard]] std::vector<std::string> attribute_names() const {
-    std::vector<std::string> names;
-    for (const auto& [name, value] : object_.get<std::map<std::string, json>>()) {
-      names.push_back(name);
-    }
-    return names;
-  }
-  [[nodiscard]] std::vector<std::string> read_texts(const std::string& name) const {
-    return object_.at(name).get<std::vector<std::string>>();
-  }
-
- private:
-  json& object_;  ///< not owned
-};
 
 /// The facts of ranks that a summary keeps; ranks with the same facts are one entry.
 struct KeptFacts {
@@ -118,16 +52,21 @@ KeptFacts kept_facts(const RankFacts& facts) {
 }  // namespace
 
 template <>
-inline constexpr auto fields_of<KeptFacts> = std::tuple{
-    attribute("host", &KeptFacts::host),           attribute("node", &KeptFacts::node),
-    attribute("cpu_model", &KeptFacts::cpu_model), attribute("gpu_name", &KeptFacts::gpu_name),
-    attribute("cores", &KeptFacts::cores),         attribute("ranks", &KeptFacts::ranks)};
+inline constexpr auto fields_of<KeptFacts> =
+    std::tuple{attribute("host", &KeptFacts::host, "name of the node"),
+               attribute("node", &KeptFacts::node, "number of the node"),
+               attribute("cpu_model", &KeptFacts::cpu_model, "the processor's name"),
+               attribute("gpu_name", &KeptFacts::gpu_name, "name of the GPU"),
+               attribute("cores", &KeptFacts::cores, "physical cores of the node"),
+               attribute("ranks", &KeptFacts::ranks, "ranks that have the same facts")};
 
 template <>
 inline constexpr auto fields_of<PointFigures> = std::tuple{
-    attribute("counted_steps", &PointFigures::counted), attribute("steps", &PointFigures::steps),
-    attribute("rows", &PointFigures::rows), attribute("step_time", &PointFigures::step_time),
-    attribute("part_file", &PointFigures::part_file)};
+    attribute("counted_steps", &PointFigures::counted, "untraced steps that count"),
+    attribute("steps", &PointFigures::steps, "all steps of the point"),
+    attribute("rows", &PointFigures::rows, "rows of a micro-benchmark"),
+    attribute("step_time", &PointFigures::step_time, "seconds, median of the steps that count"),
+    attribute("part_file", &PointFigures::part_file, "file that holds the point")};
 
 namespace {
 
@@ -179,12 +118,12 @@ RunSummary from_json(json& object) {
   RunSummary summary;
   RunData& run = summary.run;
   get_record(JsonObject{object}, run, schema_minor, run_identity);
-  run.complete = object.at("status").get<std::string>() == "complete";
   if (run.ranks < 1 || run.nodes < 1) throw base::Error("the run has no ranks or nodes");
   get_ranks(object.at("ranks_of_nodes"), run);
   std::vector<json*> points;
   for (json& point : object.at("points")) points.push_back(&point);
-  std::ranges::stable_sort(points, {}, [](json* at) { return JsonObject{*at}.integer("index"); });
+  std::ranges::stable_sort(points, {},
+                           [](json* at) { return JsonObject{*at}.get<std::int64_t>("index"); });
   for (json* const point : points) get_point(*point, summary);
   return summary;
 }
@@ -197,10 +136,7 @@ constexpr std::size_t end_bytes = 256;
 std::string end_of(std::string_view text) {
   base::Blake2b digest;
   digest.add(text);
-  std::string end =
-      fmt::format("{}digest blake2b-256 {}\nbytes {}\n", end_mark, digest.finish(), text.size());
-  end.resize(end_bytes - 1, ' ');
-  return end + '\n';
+  return digest_text(end_mark, digest, text.size(), end_bytes);
 }
 
 /// Reads exactly `length` bytes; absent if the file has fewer bytes there. Throws base::Error if it
@@ -259,7 +195,6 @@ RunSummary summary_of(const RunData& run, Confidences& confidences) {
   RunSummary summary;
   RunData& kept = summary.run;
   copy_fields(run, kept, run_identity);
-  kept.complete = run.complete;
   kept.rank_facts = run.rank_facts;
   for (const PointData& point : run.points) add_point(summary, point, confidences.of(point));
   return summary;
@@ -268,7 +203,6 @@ RunSummary summary_of(const RunData& run, Confidences& confidences) {
 std::string summary_text(const RunSummary& summary) {
   const RunData& run = summary.run;
   json object{{"schema_version", fmt::format("{}.{}", schema_major, schema_minor)},
-              {"status", run.complete ? "complete" : "partial"},
               {"ranks_of_nodes", to_json(run.rank_facts)},
               {"points", json::array()}};
   JsonObject fields{object};

@@ -2,24 +2,39 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
+
+#include "results/records/stored_values.hpp"
 
 /// Defines the kinds of fields that describe a stored record. The tuple `fields_of<Record>` is the
-/// only description of a record. The writer and the reader of the run file, the estimate of its
-/// size, the summary and the gather over MPI all use it (get_fields.hpp and put_fields.hpp).
+/// only description of a record: the writer and the reader of the run file, the estimate of its
+/// size, the summary, the gather over MPI and the tables of SCHEMA.md all use it.
+///
+/// Each kind writes and reads a member of one record (put, get), or that of all rows of a table, as
+/// columns (put_rows, get_rows). `ranks` is the number of columns of datasets with one column for
+/// each rank. `minor` is the minor schema version of the file; a field that a later version added
+/// (`since`) is not read, and keeps its value. Reading throws base::Error for fields that are
+/// missing or out of range.
 namespace isoscale::results {
-
-/// The attributes that every dataset has. Counts and indices have the unit "1", text has "text".
-struct About {
-  std::string_view unit, description;
-};
 
 /// The tuple of a record's fields; layout.hpp and others specialise it for each record.
 template <class Record>
 constexpr auto fields_of = nullptr;
+
+/// Calls `act` with each field of a list.
+template <class Fields, class Act>
+constexpr void for_each_field(const Fields& fields, Act&& act) {
+  std::apply([&](const auto&... field) { (act(field), ...); }, fields);
+}
 
 /// Returns a function that gives a reference to a member of a record, or, for several pointers, to
 /// a member of a member and so on.
@@ -27,99 +42,6 @@ template <class... Members>
 constexpr auto path(Members... members) {
   return [=](auto& record) -> auto& { return (record.*....*members); };
 }
-
-/// A scalar attribute of the record's group; an absent optional has no attribute.
-template <class Member>
-struct Attribute {
-  const char* name;
-  Member member;
-  int since;  ///< the minor schema version that added it
-};
-
-/// A group with one text attribute for each key of a map.
-template <class Member>
-struct Pairs {
-  const char* name;
-  Member member;
-};
-
-/// A single text as a dataset.
-template <class Member>
-struct Text {
-  const char* name;
-  Member member;
-  About about;
-};
-
-/// A dataset. In a table it has one element for each record, or one row if the member is a list
-/// with an entry for each rank. In a single record it holds a list.
-template <class Member>
-struct Field {
-  const char* name;
-  Member member;
-  About about;
-  int since;
-};
-
-/// A list of records, stored as one dataset for each field in the group `name`, or, if `name` is
-/// empty, in the group of the record that has the list. `label` names the list in errors.
-template <class Member>
-struct Table {
-  const char* name;
-  Member member;
-  std::string_view label;
-  int since;
-};
-
-/// One dataset for a member of the entries of lists. It holds the lists of all rows, one after
-/// another.
-template <class List, class Member>
-struct Each {
-  const char* name;
-  List list;
-  Member member;
-  About about;
-  int since;
-};
-
-/// A list that each row of a table has. Entries [begin[i], begin[i + 1]) of the datasets `each`
-/// belong to row i, where `begin` is the dataset `name`.
-template <class... Eaches>
-struct Lists {
-  const char* name;
-  About about;
-  std::tuple<Eaches...> each;
-};
-
-/// A list of equally long lists in each row, such as times by play and rank. Three datasets hold
-/// the number of lists in each row, the positions where the values of each row begin, and all
-/// values.
-template <class Member>
-struct Plays {
-  const char *count, *begin, *value;
-  Member member;
-  About count_about, begin_about, value_about;
-};
-
-/// A map in each row of a table, stored as a group with one dataset for each key that some row has.
-/// An empty text or a NaN means that the row does not have the key. `unit_of` gives the unit of a
-/// key.
-template <class Member>
-struct Keys {
-  const char* name;
-  Member member;
-  std::string_view (*unit_of)(std::string_view key);
-  std::string_view description;
-};
-
-/// An optional value with its interval in each row, stored as three datasets with NaN where it is
-/// absent.
-template <class Member>
-struct Interval {
-  const char *value, *lower, *upper;
-  Member member;
-  About about;
-};
 
 /// Turns a pointer to a member into a function (see path()); returns a function unchanged.
 template <class Member>
@@ -131,9 +53,248 @@ constexpr auto reach(Member member) {
   }
 }
 
+/// Returns a function that gives a member with the form in which it is stored (see Converted).
+template <class Member, class To, class From>
+constexpr auto converted(Member member, To to, From from) {
+  return [=](auto& record) { return Converted{reach(member)(record), to, from}; };
+}
+
+/// A function for lists of plain values: it returns the entry itself.
+inline constexpr auto itself = [](auto& entry) -> auto& { return entry; };
+
+/// The type that a field's member has in a record.
+template <class Member, class Record>
+using MemberOf =
+    std::remove_cvref_t<decltype(std::declval<const Member&>()(std::declval<Record&>()))>;
+
+/// True if a file of this minor schema version has the field.
+template <class Kind>
+constexpr bool has_field(const Kind& field, int minor) {
+  if constexpr (requires { field.since; }) return minor >= field.since;
+  return true;
+}
+
+/// Writes the fields of one record, by default all of them.
+template <class Sink, class Record, class Fields = decltype(fields_of<Record>)>
+void put_record(Sink& into, const Record& record, std::size_t ranks = 0,
+                const Fields& fields = fields_of<Record>) {
+  for_each_field(fields, [&](const auto& field) { field.put(into, record, ranks); });
+}
+
+/// Reads the fields of one record, by default all of them.
+template <class Source, class Record, class Fields = decltype(fields_of<Record>)>
+void get_record(const Source& from, Record& record, int minor,
+                const Fields& fields = fields_of<Record>) {
+  for_each_field(fields, [&](const auto& field) {
+    if (has_field(field, minor)) field.get(from, record, minor);
+  });
+}
+
+/// Writes a dataset for each field of the rows.
+template <class Sink, class Row, class Fields = decltype(fields_of<Row>)>
+void put_rows(Sink& into, const std::vector<Row>& rows, std::size_t ranks = 0,
+              const Fields& fields = fields_of<Row>) {
+  for_each_field(fields, [&](const auto& field) { field.put_rows(into, rows, ranks); });
+}
+
+/// The rows of a table that is being read. The first dataset decides their number.
+template <class Row>
+class RowsToFill {
+ public:
+  explicit RowsToFill(std::string_view label) : label_(label) {}
+
+  /// Returns the rows for a dataset of `count` elements. Throws base::Error unless there is one
+  /// element for each row.
+  std::vector<Row>& of(std::size_t count) {
+    if (!known_) rows_.resize(count);
+    known_ = true;
+    require(rows_.size() == count, fmt::format("the columns of {} differ in length", label_));
+    return rows_;
+  }
+  /// Returns the rows for a dataset of `total` elements in which those of row i begin at begin[i].
+  /// Throws base::Error unless the rows' parts are in order and cover the dataset.
+  std::vector<Row>& of(const char* name, const std::vector<std::uint64_t>& begin,
+                       std::size_t total) {
+    require(!begin.empty() && begin.front() == 0 && begin.back() == total &&
+                std::ranges::is_sorted(begin),
+            fmt::format("'{}' of {} is out of order", name, label_));
+    return of(begin.size() - 1);
+  }
+  std::vector<Row> take() { return std::move(rows_); }
+  [[nodiscard]] std::string_view label() const { return label_; }
+
+ private:
+  std::string_view label_;
+  std::vector<Row> rows_;
+  bool known_ = false;
+};
+
+/// Reads the rows of a table, which has this name in errors.
+template <class Row, class Source, class Fields = decltype(fields_of<Row>)>
+std::vector<Row> get_rows(const Source& from, int minor, std::string_view label,
+                          const Fields& fields = fields_of<Row>) {
+  RowsToFill<Row> rows{label};
+  for_each_field(fields, [&](const auto& field) {
+    if (has_field(field, minor)) field.get_rows(from, rows, minor);
+  });
+  return rows.take();
+}
+
+/// A scalar attribute of the record's group; an absent optional has no attribute.
 template <class Member>
-constexpr auto attribute(const char* name, Member member, int since = 0) {
-  return Attribute<decltype(reach(member))>{name, reach(member), since};
+struct Attribute {
+  const char* name;
+  Member member;
+  std::string_view description;
+  int since;
+
+  template <class Sink, class Record>
+  void put(Sink& into, const Record& record, std::size_t /*ranks*/) const {
+    put_attribute(into, name, plain(member(record)));
+  }
+  template <class Source, class Record>
+  void get(const Source& from, Record& record, int /*minor*/) const {
+    Plain<MemberOf<Member, Record>> value{};
+    get_attribute(from, name, value);
+    set_plain(member(record), std::move(value));
+  }
+};
+
+/// A group with one text attribute for each key of a map.
+template <class Member>
+struct Pairs {
+  const char* name;
+  Member member;
+
+  template <class Sink, class Record>
+  void put(Sink& into, const Record& record, std::size_t /*ranks*/) const {
+    auto&& group = into.create_group(name);
+    for (const auto& [key, value] : member(record)) group.set(key, value);
+  }
+  template <class Source, class Record>
+  void get(const Source& from, Record& record, int /*minor*/) const {
+    const auto group = from.open_group(name);
+    for (const std::string& key : group.attribute_names()) member(record)[key] = group.text(key);
+  }
+};
+
+/// A dataset. In a table it has one element for each row, or one row of elements if the member is a
+/// list with an entry for each rank. In a single record it is one text, or a list.
+template <class Member>
+struct Field {
+  const char* name;
+  Member member;
+  About about;
+  int since = 0;
+  std::string_view per{};  ///< the things that a record's list has an entry for: "ranks"
+
+  template <class Sink, class Rows>
+  void put_rows(Sink& into, const Rows& rows, std::size_t ranks) const {
+    using Value = Plain<MemberOf<Member, const typename Rows::value_type>>;
+    if constexpr (is_list<Value>) {
+      Value all;
+      for (const auto& row : rows) all.insert(all.end(), member(row).begin(), member(row).end());
+      into.write_table(name, rows.size(), ranks, all, about);
+    } else {
+      std::vector<Stored<Value>> values;
+      values.reserve(rows.size());
+      for (const auto& row : rows) values.push_back(stored(plain(member(row))));
+      put_values<Value>(into, name, values, about);
+    }
+  }
+  template <class Source, class Row>
+  void get_rows(const Source& from, RowsToFill<Row>& rows, int /*minor*/) const {
+    using Value = Plain<MemberOf<Member, Row>>;
+    const auto fill = [&](auto values, auto to_value) {
+      std::vector<Row>& filled = rows.of(values.size());
+      for (std::size_t at = 0; at < filled.size(); ++at) {
+        set_plain(member(filled[at]), to_value(std::move(values[at])));
+      }
+    };
+    if constexpr (is_list<Value>) {
+      fill(from.read_rows(name), [](Value row) { return row; });
+    } else {
+      fill(get_values<Value>(from, name), restored<Value>);
+    }
+  }
+  template <class Sink, class Record>
+  void put(Sink& into, const Record& record, std::size_t ranks) const {
+    if constexpr (std::is_same_v<MemberOf<Member, Record>, std::string>) {
+      into.write_text(name, member(record), about);
+    } else {
+      Field<decltype(itself)>{name, itself, about}.put_rows(into, member(record), ranks);
+    }
+  }
+  template <class Source, class Record>
+  void get(const Source& from, Record& record, int minor) const {
+    using Value = MemberOf<Member, Record>;
+    if constexpr (std::is_same_v<Value, std::string>) {
+      member(record) = from.read_text(name);
+    } else {
+      RowsToFill<typename Value::value_type> rows{name};
+      Field<decltype(itself)>{name, itself, about}.get_rows(from, rows, minor);
+      member(record) = rows.take();
+    }
+  }
+};
+
+/// A list of records, stored as one dataset for each field in the group `name`, or, if `name` is
+/// empty, in the group of the record that has the list. `label` names the list in errors.
+template <class Member>
+struct Table {
+  const char* name;
+  Member member;
+  std::string_view label;
+  int since;
+  std::string_view rows;  ///< the noun of the rows in SCHEMA.md: "curves"
+
+  template <class Sink, class Record>
+  void put(Sink& into, const Record& record, std::size_t ranks) const {
+    if (*name == '\0') return results::put_rows(into, plain(member(record)), ranks);
+    auto&& group = into.create_group(name);
+    results::put_rows(group, plain(member(record)), ranks);
+  }
+  template <class Source, class Record>
+  void get(const Source& from, Record& record, int minor) const {
+    using Row = typename Plain<MemberOf<Member, Record>>::value_type;
+    set_plain(member(record), *name == '\0'
+                                  ? results::get_rows<Row>(from, minor, label)
+                                  : results::get_rows<Row>(from.open_group(name), minor, label));
+  }
+};
+
+/// A record in a group of its own; an absent optional has no group.
+template <class Member>
+struct Part {
+  const char* name;
+  Member member;
+  int since;
+
+  template <class Sink, class Record>
+  void put(Sink& into, const Record& record, std::size_t ranks) const {
+    const std::optional part{plain(member(record))};
+    if (!part) return;
+    auto&& group = into.create_group(name);
+    put_record(group, *part, ranks);
+  }
+  template <class Source, class Record>
+  void get(const Source& from, Record& record, int minor) const {
+    using Value = Plain<MemberOf<Member, Record>>;
+    if constexpr (is_optional<Value>) {
+      if (!from.has(name)) return;
+      get_record(from.open_group(name), member(record).emplace(), minor);
+    } else {
+      Value part;
+      get_record(from.open_group(name), part, minor);
+      set_plain(member(record), std::move(part));
+    }
+  }
+};
+
+template <class Member>
+constexpr auto attribute(const char* name, Member member, std::string_view description,
+                         int since = 0) {
+  return Attribute<decltype(reach(member))>{name, reach(member), description, since};
 }
 
 template <class Member>
@@ -142,58 +303,34 @@ constexpr auto pairs(const char* name, Member member) {
 }
 
 template <class Member>
-constexpr auto text(const char* name, Member member, std::string_view description) {
-  return Text<decltype(reach(member))>{name, reach(member), {"text", description}};
-}
-
-template <class Member>
 constexpr auto field(const char* name, Member member, std::string_view unit,
                      std::string_view description, int since = 0) {
   return Field<decltype(reach(member))>{name, reach(member), {unit, description}, since};
 }
 
+/// Returns a field that has an entry for each thing of a kind ("ranks"), or none.
 template <class Member>
-constexpr auto table(const char* name, Member member, std::string_view label, int since = 0) {
-  return Table<decltype(reach(member))>{name, reach(member), label, since};
-}
-
-/// A function for lists of plain values: it returns the entry itself.
-inline constexpr auto itself = [](auto& entry) -> auto& { return entry; };
-
-template <class List, class Member>
-constexpr auto each(const char* name, List list, Member member, std::string_view unit,
-                    std::string_view description, int since = 0) {
-  return Each<decltype(reach(list)), decltype(reach(member))>{
-      name, reach(list), reach(member), {unit, description}, since};
-}
-
-template <class... Eaches>
-constexpr auto lists(const char* name, std::string_view description, Eaches... eaches) {
-  return Lists<Eaches...>{name, {"1", description}, {eaches...}};
+constexpr auto field_per(std::string_view per, const char* name, Member member,
+                         std::string_view unit, std::string_view description, int since = 0) {
+  return Field<decltype(reach(member))>{name, reach(member), {unit, description}, since, per};
 }
 
 template <class Member>
-constexpr auto keys(const char* name, Member member, std::string_view (*unit_of)(std::string_view),
-                    std::string_view description) {
-  return Keys<decltype(reach(member))>{name, reach(member), unit_of, description};
+constexpr auto table(const char* name, Member member, std::string_view label, int since = 0,
+                     std::string_view rows = "rows") {
+  return Table<decltype(reach(member))>{name, reach(member), label, since, rows};
 }
 
 template <class Member>
-constexpr auto interval(const char* value, const char* lower, const char* upper, Member member,
-                        std::string_view unit, std::string_view description) {
-  return Interval<decltype(reach(member))>{value, lower, upper, reach(member), {unit, description}};
-}
-
-/// Calls `act` with each field of a list.
-template <class Fields, class Act>
-constexpr void for_each_field(const Fields& fields, Act&& act) {
-  std::apply([&](const auto&... field) { (act(field), ...); }, fields);
+constexpr auto part(const char* name, Member member, int since = 0) {
+  return Part<decltype(reach(member))>{name, reach(member), since};
 }
 
 /// Copies the values of attributes, pairs and fields from one record to another.
 template <class Record, class Fields>
 void copy_fields(const Record& from, Record& to, const Fields& fields) {
-  for_each_field(fields, [&](const auto& field) { field.member(to) = field.member(from); });
+  for_each_field(
+      fields, [&](const auto& field) { set_plain(field.member(to), plain(field.member(from))); });
 }
 
 }  // namespace isoscale::results

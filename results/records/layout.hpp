@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "results/records/fields.hpp"
+#include "results/records/list_fields.hpp"
 #include "results/records/run_data.hpp"
 
-/// The layout of a run file: the fields of each record. SCHEMA.md describes the same for readers;
-/// change both and the version together. If a later minor version added a field, this version is
+/// The layout of a run file: the fields of each record, which the tables of SCHEMA.md show to
+/// readers (tests/unit/schema_page.cpp). If a later minor version added a field, this version is
 /// the field's last argument.
 namespace isoscale::results {
 
@@ -34,9 +34,6 @@ inline constexpr std::string_view part_format_name = "isoscale-run-part";
 /// _seconds, else "1".
 [[nodiscard]] std::string_view unit_of_number(std::string_view key);
 
-/// The number of values of an enumeration whose codes are stored; name() gives their names.
-template <class Code>
-inline constexpr std::size_t code_count = 0;
 template <>
 inline constexpr std::size_t code_count<program::OpKind> = program::op_kind_count;
 template <>
@@ -47,20 +44,9 @@ template <>
 inline constexpr std::size_t code_count<PointStatus> = 3;
 template <>
 inline constexpr std::size_t code_count<Verdict> = all_verdicts.size();
-
-/// Returns the names of enumerators in the order of their codes; the file stores the names with the
-/// codes.
-template <class Code>
-std::vector<std::string> code_names() {
-  if constexpr (std::is_same_v<Code, program::Direction>) {
-    return {"send", "receive"};
-  } else {
-    std::vector<std::string> names;
-    for (std::size_t code = 0; code < code_count<Code>; ++code) {
-      names.emplace_back(name(static_cast<Code>(code)));
-    }
-    return names;
-  }
+template <>
+inline std::vector<std::string> code_names<program::Direction>() {
+  return {"send", "receive"};
 }
 
 // The run.
@@ -80,32 +66,54 @@ inline constexpr auto fields_of<Variable> = std::tuple{
     field("name", &Variable::first, "text", "environment variables of rank 0 that were set"),
     field("value", &Variable::second, "text", "their values, in the same order")};
 
+inline constexpr auto run_status =
+    attribute("status",
+              converted(
+                  &RunData::complete,
+                  [](bool complete) { return std::string{complete ? "complete" : "partial"}; },
+                  [](const std::string& status, bool& complete) {
+                    complete = status == "complete";
+                    require(complete || status == "partial",
+                            fmt::format("attribute 'status' has the unknown value '{}'", status));
+                  }),
+              "`complete` or `partial`");
+
 /// The fields that identify a run; a summary (summary.hpp) has them too.
-inline constexpr auto run_identity =
-    std::tuple{attribute("id", &RunData::id),
-               attribute("created", &RunData::created),
-               attribute("ended", &RunData::ended),
-               attribute("isoscale_version", &RunData::isoscale_version),
-               attribute("git_hash", &RunData::git_hash),
-               attribute("device", &RunData::device),
-               attribute("ranks", &RunData::ranks),
-               attribute("nodes", &RunData::nodes)};
+inline constexpr auto run_identity = std::tuple{
+    attribute("id", &RunData::id, "unique and random"),
+    attribute("created", &RunData::created, "when the run began"),
+    attribute("ended", &RunData::ended,
+              "when it ended; empty while it runs, or when it was killed"),
+    run_status,
+    attribute("isoscale_version", &RunData::isoscale_version, "version of the program"),
+    attribute(
+        "git_hash", &RunData::git_hash,
+        "commit it was built from; `-dirty` with local changes, `unknown` outside a checkout"),
+    attribute("device", &RunData::device, "`host` or `cuda`"),
+    attribute("ranks", &RunData::ranks, "ranks of the launch"),
+    attribute("nodes", &RunData::nodes, "nodes of the launch")};
 
-inline constexpr auto run_warnings =
-    field("warnings", &RunData::warnings, "text",
-          "what a reader of the results should know, one sentence each");
+/// The fields, besides the time and status, that may change until a run's end.
+inline constexpr auto run_end =
+    std::tuple{field("warnings", &RunData::warnings, "text",
+                     "what a reader of the results should know, one sentence each"),
+               part("calibration", &RunData::calibration, 2)};
 
+/// All fields of a run except its points.
 template <>
 inline constexpr auto fields_of<RunData> = std::tuple_cat(
     run_identity,
-    std::tuple{attribute("compiler", &RunData::compiler),
-               attribute("build_type", &RunData::build_type),
-               attribute("device_detail", &RunData::device_detail),
-               attribute("mpi_library", &RunData::mpi_library),
-               text("command_line", &RunData::command_line, "as typed, shell-quoted"),
-               text("config", &RunData::config_toml, "the whole run configuration as TOML"),
-               run_warnings, table("ranks", &RunData::rank_facts, "ranks"),
-               table("environment", &RunData::environment, "environment")});
+    std::tuple{
+        attribute("compiler", &RunData::compiler, "name and version"),
+        attribute("build_type", &RunData::build_type, "CMake's, such as `Release`"),
+        attribute("device_detail", &RunData::device_detail, "libraries or device behind it"),
+        attribute("mpi_library", &RunData::mpi_library, "the MPI library's own version text"),
+        field("command_line", &RunData::command_line, "text", "as typed, shell-quoted"),
+        field("config", &RunData::config_toml, "text", "the whole run configuration as TOML"),
+        table("ranks", &RunData::rank_facts, "ranks", 0, "ranks"),
+        table("environment", &RunData::environment, "environment", 0, "variables"),
+        part("preflight", &RunData::preflight, 4)},
+    run_end);
 
 template <>
 inline constexpr auto fields_of<CheckResult> = std::tuple{
@@ -119,9 +127,9 @@ inline constexpr auto fields_of<CheckResult> = std::tuple{
     field("allowed", &CheckResult::allowed, "1", "1 = a stop that --allow let pass")};
 
 template <>
-inline constexpr auto fields_of<PreflightData> =
-    std::tuple{table("", &PreflightData::results, "preflight"),
-               text("facts", &PreflightData::facts, "the facts that were judged, as JSON")};
+inline constexpr auto fields_of<PreflightData> = std::tuple{
+    table("", &PreflightData::results, "preflight", 0, "checks"),
+    field("facts", &PreflightData::facts, "text", "the facts that were judged, as JSON")};
 
 // The calibration.
 
@@ -141,39 +149,38 @@ inline constexpr auto fields_of<CalibrationCurve> = std::tuple_cat(
         field("form", &CalibrationCurve::form, "text",
               "what is straight between sizes: log (time over size) or linear"),
         field("members", &CalibrationCurve::members, "1", "ranks of a group"),
-        field("nodes", &CalibrationCurve::nodes, "1", "nodes that a group is on; 0 = not known"),
-        interval("latency", "latency_lower", "latency_upper", &CalibrationCurve::latency, "s",
-                 "of the smallest sizes; NaN = not in sight"),
-        interval("bandwidth", "bandwidth_lower", "bandwidth_upper", &CalibrationCurve::bandwidth,
-                 "B/s", "algbw towards infinite size; NaN = not in sight"),
+        field("nodes", &CalibrationCurve::nodes, "1", "nodes that a group is on; 0 = not known")},
+    interval("latency", "latency_lower", "latency_upper", &CalibrationCurve::latency, "s",
+             "of the smallest sizes; NaN = not in sight"),
+    interval("bandwidth", "bandwidth_lower", "bandwidth_upper", &CalibrationCurve::bandwidth, "B/s",
+             "algbw towards infinite size; NaN = not in sight"),
+    std::tuple{
         field("error", &CalibrationCurve::error, "1",
               "a predicted time t is promised within t / (1 + error) and t (1 + error)"),
-        lists("sample_begin", "where each curve's samples begin",
-              each("sample_bytes", &CalibrationCurve::samples, &CurveSample::bytes, "B",
-                   "size of one call"),
-              each("sample_time", &CalibrationCurve::samples, &CurveSample::time, "s",
-                   "one call, median as measured"),
-              each("sample_fitted", &CalibrationCurve::samples, &CurveSample::fitted, "s",
-                   "one call by the curve; the residual is time / fitted - 1"),
-              each("sample_held_out", &CalibrationCurve::samples, &CurveSample::held_out, "1",
-                   "what the other sizes predict over what was measured, minus 1; NaN = end"))});
+        lists("sample_begin", "where each curve's samples begin", &CalibrationCurve::samples,
+              field("sample_bytes", &CurveSample::bytes, "B", "size of one call"),
+              field("sample_time", &CurveSample::time, "s", "one call, median as measured"),
+              field("sample_fitted", &CurveSample::fitted, "s",
+                    "one call by the curve; the residual is time / fitted - 1"),
+              field("sample_held_out", &CurveSample::held_out, "1",
+                    "what the other sizes predict over what was measured, minus 1; NaN = end"))});
 
 template <>
 inline constexpr auto fields_of<CalibrationGrowth> = std::tuple_cat(
     kind_fields<CalibrationGrowth>,
-    std::tuple{
-        field("law", &CalibrationGrowth::law, "text",
-              "what latency follows: log2 n or n; empty = not known"),
-        field("base", &CalibrationGrowth::base, "s", "latency = base + slope * law"),
-        field("slope", &CalibrationGrowth::slope, "s", "latency = base + slope * law"),
-        field("bandwidth_factor", &CalibrationGrowth::bandwidth_factor, "1",
-              "bandwidth among the most ranks over that among the fewest"),
-        lists("count_begin", "where each row's counts begin",
-              each("count_members", &CalibrationGrowth::members, itself, "1", "ranks of a group"),
-              each("count_latency", &CalibrationGrowth::latency, itself, "s",
-                   "latency among them; NaN = not known"),
-              each("count_bandwidth", &CalibrationGrowth::bandwidth, itself, "B/s",
-                   "bandwidth among them; NaN = not known"))});
+    std::tuple{field("law", &CalibrationGrowth::law, "text",
+                     "what latency follows: log2 n or n; empty = not known"),
+               field("base", &CalibrationGrowth::base, "s", "latency = base + slope * law"),
+               field("slope", &CalibrationGrowth::slope, "s", "latency = base + slope * law"),
+               field("bandwidth_factor", &CalibrationGrowth::bandwidth_factor, "1",
+                     "bandwidth among the most ranks over that among the fewest"),
+               lists("count_begin", "where each row's counts begin",
+                     zipped(&CalibrationGrowth::members, &CalibrationGrowth::latency,
+                            &CalibrationGrowth::bandwidth),
+                     field("count_members", element<0>, "1", "ranks of a group"),
+                     field("count_latency", element<1>, "s", "latency among them; NaN = not known"),
+                     field("count_bandwidth", element<2>, "B/s",
+                           "bandwidth among them; NaN = not known"))});
 
 /// The fields that rates and ceilings share.
 template <class Row>
@@ -201,10 +208,10 @@ inline constexpr auto fields_of<GemmCeiling> = std::tuple_cat(
 
 template <>
 inline constexpr auto fields_of<CalibrationData> =
-    std::tuple{attribute("device", &CalibrationData::device),
-               table("curves", &CalibrationData::curves, "calibration/curves"),
+    std::tuple{attribute("device", &CalibrationData::device, "`host` or `cuda`"),
+               table("curves", &CalibrationData::curves, "calibration/curves", 0, "curves"),
                table("growth", &CalibrationData::growth, "calibration/growth"),
-               table("gemms", &CalibrationData::gemms, "calibration/gemms"),
-               table("ceilings", &CalibrationData::ceilings, "calibration/ceilings")};
+               table("gemms", &CalibrationData::gemms, "calibration/gemms", 0, "shapes"),
+               table("ceilings", &CalibrationData::ceilings, "calibration/ceilings", 0, "types")};
 
 }  // namespace isoscale::results

@@ -82,9 +82,9 @@ StoredOps to_stored(const program::OutlineSet& set) {
   return stored;
 }
 
-program::OutlineSet to_outlines(StoredOps stored, const mesh::Shape& mesh) {
+program::OutlineSet to_outlines(StoredOps stored) {
   program::OutlineSet set{
-      .mesh = mesh, .outlines = {}, .outline_of_rank = std::move(stored.outline_of_rank)};
+      .mesh = {}, .outlines = {}, .outline_of_rank = std::move(stored.outline_of_rank)};
   for (const std::uint32_t outline : set.outline_of_rank) {
     require(outline < stored.outlines.size(), "a rank's outline does not exist");
   }

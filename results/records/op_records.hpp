@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "program/outline.hpp"
-#include "results/records/fields.hpp"
 #include "results/records/layout.hpp"
 #include "timeline/timeline.hpp"
 
@@ -36,9 +35,9 @@ struct StoredOps {
 };
 
 [[nodiscard]] StoredOps to_stored(const program::OutlineSet& set);
-/// Rebuilds the outlines. Throws base::Error when they refer to streams, ops or shapes that do not
-/// exist.
-[[nodiscard]] program::OutlineSet to_outlines(StoredOps stored, const mesh::Shape& mesh);
+/// Rebuilds the outlines, without their mesh. Throws base::Error when they refer to streams, ops or
+/// shapes that do not exist.
+[[nodiscard]] program::OutlineSet to_outlines(StoredOps stored);
 
 /// The trace of one rank and step. Rows of one timeline are adjacent.
 struct StoredTrace {
@@ -50,43 +49,44 @@ struct StoredTrace {
 /// Rebuilds the timelines. Throws base::Error for a rank that does not exist.
 [[nodiscard]] std::vector<timeline::Timeline> to_timelines(std::vector<StoredTrace> stored);
 
-/// Returns a field with an element for each op.
+/// Returns a field of the program's op in a stored one.
 template <class... Members>
-constexpr auto each_op(const char* name, std::string_view unit, std::string_view description,
-                       Members... members) {
-  return each(name, &StoredOutline::ops, path(&StoredOp::op, members...), unit, description);
+constexpr auto op_field(const char* name, std::string_view unit, std::string_view description,
+                        Members... members) {
+  return field(name, path(&StoredOp::op, members...), unit, description);
 }
 
 template <>
 inline constexpr auto fields_of<StoredOutline> = std::tuple{
     lists(
         "op_begin", "ops of program i are rows op_begin[i] to op_begin[i+1] of the columns here",
-        each_op("kind", "1", "what the op is; index into `values`", &program::OutlineOp::kind),
-        each_op("stream", "1", "stream of the op within its program", &program::OutlineOp::stream),
-        each_op("phase", "1", "part of the step the op belongs to; index into `values`",
-                &program::OutlineOp::place, &program::Place::phase),
-        each_op("layer", "1", "layer of the model, -1 for none", &program::OutlineOp::place,
-                &program::Place::layer),
-        each_op("microbatch", "1", "microbatch of the step, -1 for none",
-                &program::OutlineOp::place, &program::Place::microbatch),
-        each_op("flop", "FLOP", "2 m n k of a matrix multiplication, else 0",
-                &program::OutlineOp::flop),
-        each_op("bytes", "B",
-                "communication: the size that algbw is defined on; else bytes read + written",
-                &program::OutlineOp::bytes),
-        each_op("axes", "1",
-                "mesh axes of the op's group, one bit each: 1 tp, 2 cp, 4 ep, 8 dp, 16 pp",
-                &program::OutlineOp::axes),
-        each_op("wait_count", "1", "how many of the wait_ rows are the op's",
-                &program::OutlineOp::wait_count),
-        each_op("transfer_count", "1", "how many of the transfer_ rows are the op's",
-                &program::OutlineOp::transfer_count),
-        each("gemm_shape", &StoredOutline::ops, &StoredOp::gemm_shape, "1",
-             "row of the gemm_ columns here, -1 for what is not a matrix multiplication", 6)),
+        &StoredOutline::ops,
+        op_field("kind", "1", "what the op is; index into `values`", &program::OutlineOp::kind),
+        op_field("stream", "1", "stream of the op within its program", &program::OutlineOp::stream),
+        op_field("phase", "1", "part of the step the op belongs to; index into `values`",
+                 &program::OutlineOp::place, &program::Place::phase),
+        op_field("layer", "1", "layer of the model, -1 for none", &program::OutlineOp::place,
+                 &program::Place::layer),
+        op_field("microbatch", "1", "microbatch of the step, -1 for none",
+                 &program::OutlineOp::place, &program::Place::microbatch),
+        op_field("flop", "FLOP", "2 m n k of a matrix multiplication, else 0",
+                 &program::OutlineOp::flop),
+        op_field("bytes", "B",
+                 "communication: the size that algbw is defined on; else bytes read + written",
+                 &program::OutlineOp::bytes),
+        op_field("axes", "1",
+                 "mesh axes of the op's group, one bit each: 1 tp, 2 cp, 4 ep, 8 dp, 16 pp",
+                 &program::OutlineOp::axes),
+        op_field("wait_count", "1", "how many of the wait_ rows are the op's",
+                 &program::OutlineOp::wait_count),
+        op_field("transfer_count", "1", "how many of the transfer_ rows are the op's",
+                 &program::OutlineOp::transfer_count),
+        field("gemm_shape", &StoredOp::gemm_shape, "1",
+              "row of the gemm_ columns here, -1 for what is not a matrix multiplication", 6)),
     lists("stream_begin",
           "streams of program i are stream_names[stream_begin[i]:stream_begin[i+1]]",
-          each("stream_names", &StoredOutline::streams, itself, "text",
-               "names of all programs' streams"))};
+          &StoredOutline::streams,
+          field("stream_names", itself, "text", "names of all programs' streams"))};
 
 template <>
 inline constexpr auto fields_of<program::Wait> =
@@ -112,11 +112,13 @@ inline constexpr auto fields_of<program::GemmShape> = std::tuple{
     field("gemm_batch", &program::GemmShape::batch, "1", "multiplications that the op makes")};
 
 template <>
-inline constexpr auto fields_of<StoredOps> = std::tuple{
-    field("program_of_rank", &StoredOps::outline_of_rank, "1", "which program each rank plays"),
-    table("", &StoredOps::outlines, "ops"), table("", &StoredOps::waits, "the ops' waits"),
-    table("", &StoredOps::transfers, "the ops' transfers"),
-    table("", &StoredOps::shapes, "the ops' gemm shapes", 6)};
+inline constexpr auto fields_of<StoredOps> =
+    std::tuple{field_per("ranks", "program_of_rank", &StoredOps::outline_of_rank, "1",
+                         "which program each rank plays"),
+               table("", &StoredOps::outlines, "ops", 0, "programs"),
+               table("", &StoredOps::waits, "the ops' waits", 0, "waits"),
+               table("", &StoredOps::transfers, "the ops' transfers", 0, "transfers"),
+               table("", &StoredOps::shapes, "the ops' gemm shapes", 6, "shapes")};
 
 template <>
 inline constexpr auto fields_of<StoredTrace> = std::tuple{
@@ -129,11 +131,9 @@ inline constexpr auto fields_of<StoredTrace> = std::tuple{
           "when the rank's streams had drained, clock of rank 0"),
     lists("span_begin",
           "spans of row i are rows span_begin[i] to span_begin[i+1] of the span_ columns",
-          each("span_op", path(&StoredTrace::trace, &timeline::StepTrace::spans),
-               &timeline::Span::op, "1", "op within the rank's program"),
-          each("span_start", path(&StoredTrace::trace, &timeline::StepTrace::spans),
-               &timeline::Span::start, "ns", "when the op began, clock of rank 0"),
-          each("span_end", path(&StoredTrace::trace, &timeline::StepTrace::spans),
-               &timeline::Span::end, "ns", "when the op ended, clock of rank 0"))};
+          path(&StoredTrace::trace, &timeline::StepTrace::spans),
+          field("span_op", &timeline::Span::op, "1", "op within the rank's program"),
+          field("span_start", &timeline::Span::start, "ns", "when the op began, clock of rank 0"),
+          field("span_end", &timeline::Span::end, "ns", "when the op ended, clock of rank 0"))};
 
 }  // namespace isoscale::results

@@ -2,10 +2,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
 #include <tuple>
+#include <utility>
+#include <vector>
 
-#include "results/records/fields.hpp"
 #include "results/records/layout.hpp"
+#include "results/records/op_records.hpp"
 #include "results/records/run_data.hpp"
 
 /// The fields of a point and of its tables, as in layout.hpp.
@@ -32,6 +37,30 @@ inline constexpr auto fields_of<CommunicatorTime> = std::tuple{
     field("first_call", &CommunicatorTime::first_call, "s",
           "duration of the first communication, slowest rank; NaN = there was none")};
 
+/// The times of a row, play after play.
+inline constexpr auto all_times = converted(
+    &RowData::times,
+    [](const std::vector<std::vector<double>>& plays) {
+      std::vector<double> all;
+      for (const auto& play : plays) all.insert(all.end(), play.begin(), play.end());
+      return all;
+    },
+    [](std::vector<double> all, auto& plays) { plays.assign(1, std::move(all)); });
+
+/// The number of a row's plays; reading it splits all times, which are read before, into plays.
+inline constexpr auto play_count = converted(
+    &RowData::times, [](const auto& plays) { return std::uint64_t{plays.size()}; },
+    [](std::uint64_t count, std::vector<std::vector<double>>& plays) {
+      const std::vector<double> all = std::move(plays.at(0));
+      const std::size_t width = count == 0 ? 0 : all.size() / count;
+      require(count == 0 ? all.empty() : width > 0 && all.size() % count == 0,
+              "a row's times do not fit its plays and ranks");
+      plays.clear();
+      for (auto at = all.begin(); at != all.end(); at += static_cast<std::ptrdiff_t>(width)) {
+        plays.emplace_back(at, at + static_cast<std::ptrdiff_t>(width));
+      }
+    });
+
 template <>
 inline constexpr auto fields_of<RowData> = std::tuple{
     field("status", &RowData::status, "1", "ok, failed or skipped; index into `values`"),
@@ -40,18 +69,15 @@ inline constexpr auto fields_of<RowData> = std::tuple{
           "elements that were not what they must be; -1 = not checked"),
     field("calls", &RowData::calls, "1", "calls that one play makes, one after the other"),
     lists("ranks_begin", "ranks of row i are ranks[ranks_begin[i]:ranks_begin[i+1]]; none = all",
-          each("ranks", &RowData::ranks, itself, "1", "ranks of the point that took part")),
-    Plays{"plays",
-          "time_begin",
-          "time",
-          reach(&RowData::times),
-          {"1", "how often each row was played"},
-          {"1", "times of row i are time[time_begin[i]:time_begin[i+1]], play after play"},
-          {"s", "a whole play on one rank, in the order of the ranks"}},
+          &RowData::ranks, field("ranks", itself, "1", "ranks of the point that took part")),
+    lists("time_begin", "times of row i are time[time_begin[i]:time_begin[i+1]], play after play",
+          all_times,
+          field("time", itself, "s", "a whole play on one rank, in the order of the ranks")),
+    field("plays", play_count, "1", "how often each row was played"),
     lists("call_time_begin",
           "single calls of row i are rows call_time_begin[i] to call_time_begin[i+1]",
-          each("call_time", &RowData::call_times, itself, "s",
-               "one call, slowest rank, from traced plays")),
+          &RowData::call_times,
+          field("call_time", itself, "s", "one call, slowest rank, from traced plays")),
     keys("text", &RowData::text, nullptr, "what was measured; empty = does not apply"),
     keys("number", &RowData::number, unit_of_number,
          "size or place of what was measured; NaN = none")};
@@ -69,8 +95,9 @@ template <>
 inline constexpr auto fields_of<SoloTimes> =
     std::tuple{field("rank", &SoloTimes::rank, "1", "rank of the point"),
                lists("op_begin", "times of row i are time[op_begin[i]:op_begin[i+1]], one per op",
-                     each("time", &SoloTimes::op, itself, "ns",
-                          "median duration when nothing communicates; 0 for communication"))};
+                     &SoloTimes::op,
+                     field("time", itself, "ns",
+                           "median duration when nothing communicates; 0 for communication"))};
 
 template <>
 inline constexpr auto fields_of<DeviceSeries> = std::tuple{
@@ -79,89 +106,122 @@ inline constexpr auto fields_of<DeviceSeries> = std::tuple{
     field("quantity", &DeviceSeries::quantity, "text", "which of its quantities"),
     field("unit", &DeviceSeries::unit, "text", "unit of the quantity's values"),
     lists("sample_begin", "samples of row i are rows sample_begin[i] to sample_begin[i+1]",
-          each("time", &DeviceSeries::time, itself, "s", "after the point's first step began"),
-          each("value", &DeviceSeries::value, itself, "by row", "in the unit of its row"))};
+          zipped(&DeviceSeries::time, &DeviceSeries::value),
+          field("time", element<0>, "s", "after the point's first step began"),
+          field("value", element<1>, "by row", "in the unit of its row"))};
+
+/// Returns the extent of a point's mesh along an axis.
+constexpr auto mesh_extent(const char* name, int mesh::Shape::*axis, std::string_view description) {
+  return attribute(name, path(&PointData::mesh, axis), description);
+}
 
 /// A point's experiment, status and labels; a summary has them too.
 inline constexpr auto point_facts =
-    std::tuple{attribute("index", &PointData::index),
-               attribute("workload", &PointData::workload),
-               attribute("model", &PointData::model),
-               attribute("dtype", &PointData::dtype),
-               attribute("mesh_tp", path(&PointData::mesh, &mesh::Shape::tp)),
-               attribute("mesh_cp", path(&PointData::mesh, &mesh::Shape::cp)),
-               attribute("mesh_ep", path(&PointData::mesh, &mesh::Shape::ep)),
-               attribute("mesh_dp", path(&PointData::mesh, &mesh::Shape::dp)),
-               attribute("mesh_pp", path(&PointData::mesh, &mesh::Shape::pp)),
-               attribute("ranks", &PointData::ranks),
-               attribute("nodes", &PointData::nodes),
-               attribute("scaling", &PointData::scaling),
-               attribute("placement", &PointData::placement),
+    std::tuple{attribute("index", &PointData::index, "number of the point in the plan"),
+               attribute("workload", &PointData::workload, "such as `dp`, `tp`, `pp` or `gemm`"),
+               attribute("model", &PointData::model, "name of the model"),
+               attribute("dtype", &PointData::dtype, "element type, such as `f32`"),
+               mesh_extent("mesh_tp", &mesh::Shape::tp,
+                           "extent of the mesh along tp, the axis that varies fastest over ranks"),
+               mesh_extent("mesh_cp", &mesh::Shape::cp, "along cp"),
+               mesh_extent("mesh_ep", &mesh::Shape::ep, "along ep"),
+               mesh_extent("mesh_dp", &mesh::Shape::dp, "along dp"),
+               mesh_extent("mesh_pp", &mesh::Shape::pp, "along pp, the slowest"),
+               attribute("ranks", &PointData::ranks, "ranks of the point"),
+               attribute("nodes", &PointData::nodes, "nodes they are on"),
+               attribute("scaling", &PointData::scaling, "`strong` or `weak`"),
+               attribute("placement", &PointData::placement, "`packed` or `spread`"),
                pairs("options", &PointData::options),
                pairs("model_shape", &PointData::model_shape),
-               attribute("status", &PointData::status),
-               attribute("verified", &PointData::verified),
-               attribute("throughput_unit", &PointData::throughput_unit),
-               attribute("work_per_step", &PointData::work_per_step),
+               attribute("status", &PointData::status, "`ok`, `failed` or `skipped`"),
+               attribute("verified", &PointData::verified,
+                         "whether the results were right; absent when that was not checked"),
+               attribute("throughput_unit", &PointData::throughput_unit, "such as `tokens/s`"),
+               attribute("work_per_step", &PointData::work_per_step,
+                         "what one step of all ranks does, in the unit of throughput times s"),
                field("labels", &PointData::labels, "text",
                      "what sets this point apart, such as oversubscribed")};
 
-/// The fields of a point that have an entry for each of its ranks, or none.
-inline constexpr auto fields_by_rank = std::tuple{
-    field("world_rank", &PointData::world_rank, "1",
-          "rank in the launch of each rank of the point"),
-    field("flop_of_rank", &PointData::flop_of_rank, "FLOP",
-          "matrix-multiplication work of one step, per rank"),
-    field("memory_of_rank", &PointData::memory_of_rank, "B", "storage taken, per rank"),
-    field("host_memory_of_rank", &PointData::host_memory_of_rank, "B",
-          "part of memory_of_rank in pinned and pageable buffers of the host", 6),
-    field("peak_live_microbatches", &PointData::peak_live_microbatches, "1",
-          "most microbatches with a live forward activation at once, per rank"),
-    field("clock_offset", &PointData::clock_offset, "s",
-          "clock of each rank minus that of rank 0; already applied to the traces"),
-    field("clock_error", &PointData::clock_error, "s", "bound on the error of clock_offset"),
-    field("clock_drift", &PointData::clock_drift, "1",
-          "seconds a second by which each rank's clock runs ahead of that of rank 0; already "
-          "applied to the traces",
-          3)};
-
-/// All fields of a point except its ops and traces (op_records.hpp).
+/// All fields of a point.
 template <>
 inline constexpr auto fields_of<PointData> = std::tuple_cat(
-    point_facts, fields_by_rank,
-    std::tuple{attribute("warm_up_steps", &PointData::warm_up_steps),
-               field("step_times", &PointData::step_times, "s",
-                     "duration of each step (row) on each rank (column), warm-up included"),
-               field("step_traced", &PointData::traced, "1",
-                     "1 where the step recorded spans: not for step times"),
-               field("step_dropped", &PointData::dropped, "1",
-                     "1 where the step is the first of its block: for nothing"),
-               attribute("seed", &PointData::seed),
-               attribute("reason", &PointData::reason),
-               attribute("verification", &PointData::verification),
-               attribute("communicator_creation", &PointData::communicator_creation),
-               attribute("folded", &PointData::folded),
-               attribute("folded_reason", &PointData::folded_reason),
-               attribute("stopped_because", &PointData::stopped_because),
-               attribute("started", &PointData::started),
-               attribute("ended", &PointData::ended),
-               attribute("graph", &PointData::graph, 1),
-               attribute("looks_planned", path(&PointData::looks, &Looks::planned), 3),
-               attribute("looks_made", path(&PointData::looks, &Looks::made), 3),
-               attribute("look_growth", path(&PointData::looks, &Looks::growth), 3),
-               attribute("warm_up_rule", &PointData::warm_up_rule, 3),
-               attribute("measured_seconds", &PointData::measured_seconds, 3),
-               field("injections", &PointData::injections, "text",
-                     "injected faults, as given to --inject", 3),
-               attribute("soak_replays", path(&PointData::soak, &Soak::replays), 5),
-               attribute("soak_seconds", path(&PointData::soak, &Soak::seconds), 5),
-               field("soak_differing", path(&PointData::soak, &Soak::differing), "text",
-                     "of each replay that differed, which rank did so first, and in what", 5),
-               table("gemm_choices", &PointData::gemm_choices, "gemm_choices", 1),
-               table("communicators", &PointData::communicators, "communicators", 1),
-               table("rows", &PointData::rows, "rows", 2),
-               table("op_sums", &PointData::op_sums, "op_sums", 3),
-               table("solo_times", &PointData::solo_times, "solo_times", 3),
-               table("device_series", &PointData::device_series, "device_series", 3)});
+    point_facts,
+    std::tuple{
+        field_per("ranks", "world_rank", &PointData::world_rank, "1",
+                  "rank in the launch of each rank of the point"),
+        field_per("ranks", "flop_of_rank", &PointData::flop_of_rank, "FLOP",
+                  "matrix-multiplication work of one step, per rank"),
+        field_per("ranks", "memory_of_rank", &PointData::memory_of_rank, "B",
+                  "storage taken, per rank"),
+        field_per("ranks", "host_memory_of_rank", &PointData::host_memory_of_rank, "B",
+                  "part of memory_of_rank in pinned and pageable buffers of the host", 6),
+        field_per("ranks", "peak_live_microbatches", &PointData::peak_live_microbatches, "1",
+                  "most microbatches with a live forward activation at once, per rank"),
+        field_per("ranks", "clock_offset", &PointData::clock_offset, "s",
+                  "clock of each rank minus that of rank 0; already applied to the traces"),
+        field_per("ranks", "clock_error", &PointData::clock_error, "s",
+                  "bound on the error of clock_offset"),
+        field_per("ranks", "clock_drift", &PointData::clock_drift, "1",
+                  "seconds a second by which each rank's clock runs ahead of that of rank 0; "
+                  "already applied to the traces",
+                  3),
+        field_per("steps", "step_times", &PointData::step_times, "s",
+                  "duration of each step (row) on each rank (column), warm-up included"),
+        field_per("steps", "step_traced", &PointData::traced, "1",
+                  "1 where the step recorded spans: not for step times"),
+        field_per("steps", "step_dropped", &PointData::dropped, "1",
+                  "1 where the step is the first of its block: for nothing"),
+        attribute("warm_up_steps", &PointData::warm_up_steps,
+                  "how many of the first steps are warm-up"),
+        attribute("seed", &PointData::seed, "all randomness comes from it"),
+        attribute(
+            "reason", &PointData::reason,
+            "why not `ok`; empty when `ok`; `budget` where the run had no time for the point"),
+        attribute("verification", &PointData::verification,
+                  "what was compared and how close it came"),
+        attribute("communicator_creation", &PointData::communicator_creation,
+                  "seconds to make the point's communicators, slowest rank"),
+        attribute("folded", &PointData::folded, "whether all streams were played as one"),
+        attribute("folded_reason", &PointData::folded_reason, "why"),
+        attribute("stopped_because", &PointData::stopped_because, "`precision` or `max-time`"),
+        attribute("started", &PointData::started, "when the point began"),
+        attribute("ended", &PointData::ended, "when it ended"),
+        attribute("graph", &PointData::graph,
+                  "`on` when steps were played as one captured graph, else `off`", 1),
+        attribute("looks_planned", path(&PointData::looks, &Looks::planned),
+                  "most looks at its samples that the loop would have made", 3),
+        attribute("looks_made", path(&PointData::looks, &Looks::made), "looks until it stopped", 3),
+        attribute("look_growth", path(&PointData::looks, &Looks::growth),
+                  "growth of the samples from one look to the next", 3),
+        attribute("warm_up_rule", &PointData::warm_up_rule, "what ended warm-up", 3),
+        attribute("measured_seconds", &PointData::measured_seconds,
+                  "from the begin of the first step to the end of the last; absent = not known", 3),
+        field("injections", &PointData::injections, "text", "injected faults, as given to --inject",
+              3),
+        attribute("soak_replays", path(&PointData::soak, &Soak::replays),
+                  "replays of one step by `--soak`", 5),
+        attribute("soak_seconds", path(&PointData::soak, &Soak::seconds), "that they took", 5),
+        field("soak_differing", path(&PointData::soak, &Soak::differing), "text",
+              "of each replay that differed, which rank did so first, and in what", 5),
+        table("gemm_choices", &PointData::gemm_choices, "gemm_choices", 1, "shapes"),
+        table("communicators", &PointData::communicators, "communicators", 1, "communicators"),
+        table("rows", &PointData::rows, "rows", 2),
+        table("op_sums", &PointData::op_sums, "op_sums", 3),
+        table("solo_times", &PointData::solo_times, "solo_times", 3),
+        table("device_series", &PointData::device_series, "device_series", 3),
+        part("ops", converted(
+                        &PointData::outline,
+                        [](const program::OutlineSet& outlines) { return to_stored(outlines); },
+                        [](StoredOps ops, program::OutlineSet& outlines) {
+                          outlines = to_outlines(std::move(ops));
+                        })),
+        table("traces",
+              converted(
+                  &PointData::traces,
+                  [](const std::vector<timeline::Timeline>& traces) { return to_stored(traces); },
+                  [](std::vector<StoredTrace> rows, std::vector<timeline::Timeline>& traces) {
+                    traces = to_timelines(std::move(rows));
+                  }),
+              "traces")});
 
 }  // namespace isoscale::results

@@ -23,11 +23,6 @@ void require_length(std::size_t length, std::size_t wanted, std::string_view wha
   }
 }
 
-/// Requires a list with one entry per rank, or an empty one where nothing was measured.
-void require_per_rank(const PointData& point, std::size_t length, std::string_view what) {
-  if (length != 0) require_length(length, static_cast<std::size_t>(point.ranks), what);
-}
-
 void check_mesh(const PointData& point) {
   std::int64_t product = 1;
   for (const mesh::Axis axis : mesh::all_axes) {
@@ -41,21 +36,32 @@ void check_mesh(const PointData& point) {
   }
 }
 
-void check_steps(const PointData& point) {
-  const std::size_t steps = point.step_times.size();
+/// Throws unless a field that belongs to ranks or to steps has an entry for each; fields of ranks
+/// may be empty, where nothing was measured.
+void check_lengths(const PointData& point) {
+  const auto ranks = static_cast<std::size_t>(point.ranks);
+  for_each_field(fields_of<PointData>, [&](const auto& field) {
+    if constexpr (requires { field.per; }) {
+      const std::size_t length = field.member(point).size();
+      if (field.per == "ranks" && length != 0) require_length(length, ranks, field.name);
+      if (field.per == "steps") require_length(length, point.step_times.size(), field.name);
+    }
+  });
   for (const auto& times : point.step_times) {
-    require_length(times.size(), static_cast<std::size_t>(point.ranks), "a row of step_times");
+    require_length(times.size(), ranks, "a row of step_times");
   }
-  require_length(point.traced.size(), steps, "step_traced");
-  require_length(point.dropped.size(), steps, "step_dropped");
-  if (point.warm_up_steps < 0 || static_cast<std::uint64_t>(point.warm_up_steps) > steps) {
-    throw base::Error(fmt::format("{} warm-up steps of {}", point.warm_up_steps, steps));
+  if (point.warm_up_steps < 0 ||
+      static_cast<std::uint64_t>(point.warm_up_steps) > point.step_times.size()) {
+    throw base::Error(
+        fmt::format("{} warm-up steps of {}", point.warm_up_steps, point.step_times.size()));
   }
 }
 
 void check_traces(const PointData& point) {
   const std::size_t ranks_with_ops = point.outline.outline_of_rank.size();
-  require_per_rank(point, ranks_with_ops, "outline_of_rank");
+  if (ranks_with_ops != 0) {
+    require_length(ranks_with_ops, static_cast<std::size_t>(point.ranks), "outline_of_rank");
+  }
   for (const timeline::Timeline& timeline : point.traces) {
     for (const timeline::StepTrace& trace : timeline.ranks) {
       if (trace.rank < 0 || static_cast<std::size_t>(trace.rank) >= ranks_with_ops) {
@@ -82,14 +88,18 @@ void check_key(std::string_view key) {
   }
 }
 
+void check_rank(const PointData& point, int rank, std::string_view what) {
+  if (rank < 0 || rank >= point.ranks) {
+    throw base::Error(fmt::format("{} of rank {} of {}", what, rank, point.ranks));
+  }
+}
+
 void check_row(const PointData& point, const RowData& row) {
   for (const auto& [key, value] : row.text) check_key(key);
   for (const auto& [key, value] : row.number) check_key(key);
   std::set<int> seen;
   for (const int rank : row.ranks) {
-    if (rank < 0 || rank >= point.ranks) {
-      throw base::Error(fmt::format("a row is of rank {} of {}", rank, point.ranks));
-    }
+    check_rank(point, rank, "a row is");
     if (!seen.insert(rank).second)
       throw base::Error(fmt::format("a row names rank {} twice", rank));
   }
@@ -99,12 +109,6 @@ void check_row(const PointData& point, const RowData& row) {
   if (row.calls < 1) throw base::Error(fmt::format("a row makes {} calls a play", row.calls));
   if (row.wrong && *row.wrong < 0) {
     throw base::Error(fmt::format("a row has {} wrong elements", *row.wrong));
-  }
-}
-
-void check_rank(const PointData& point, int rank, std::string_view what) {
-  if (rank < 0 || rank >= point.ranks) {
-    throw base::Error(fmt::format("{} of rank {} of {}", what, rank, point.ranks));
   }
 }
 
@@ -158,6 +162,11 @@ void check_observed(const PointData& point) {
   check_looks(point.looks);
 }
 
+std::string text_in(const std::map<std::string, std::string>& texts, const std::string& key) {
+  const auto found = texts.find(key);
+  return found == texts.end() ? "" : found->second;
+}
+
 }  // namespace
 
 std::string_view name(PointStatus status) {
@@ -165,14 +174,10 @@ std::string_view name(PointStatus status) {
   return names[static_cast<std::size_t>(status)];
 }
 
-std::string text_of(const RowData& row, const std::string& key) {
-  const auto found = row.text.find(key);
-  return found == row.text.end() ? "" : found->second;
-}
+std::string text_of(const RowData& row, const std::string& key) { return text_in(row.text, key); }
 
 std::string text_of(const RankFacts& facts, const std::string& key) {
-  const auto found = facts.text.find(key);
-  return found == facts.text.end() ? "" : found->second;
+  return text_in(facts.text, key);
 }
 
 std::optional<double> number_of(const RowData& row, const std::string& key) {
@@ -203,10 +208,7 @@ std::string point_group_name(int index) { return fmt::format("{:04}", index); }
 void validate(const PointData& point) {
   if (point.index < 0 || point.ranks < 0) throw base::Error("a point's index or ranks is negative");
   check_mesh(point);
-  for_each_field(fields_by_rank, [&](const auto& field) {
-    require_per_rank(point, field.member(point).size(), field.name);
-  });
-  check_steps(point);
+  check_lengths(point);
   for (const std::uint32_t outline : point.outline.outline_of_rank) {
     if (outline >= point.outline.outlines.size()) {
       throw base::Error(

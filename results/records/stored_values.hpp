@@ -2,10 +2,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -13,14 +19,79 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "mesh/mesh.hpp"
 #include "units/quantity.hpp"
 
-/// Converts values of records to the form in which they are stored, and back.
+/// Converts values of records to the form in which they are stored, and back. The functions are
+/// templates over the destination (Sink) and the origin (Source): a group of an HDF5 file
+/// (hdf5.hpp), or a JSON object (json_object.hpp). Both have those functions of hdf5::Group that
+/// their records need.
 namespace isoscale::results {
+
+/// The attributes that every dataset has. Counts and indices have the unit "1", text has "text".
+struct About {
+  std::string_view unit, description;
+};
 
 inline void require(bool holds, std::string_view what) {  // NOLINT: the condition is boolean
   if (!holds) throw base::Error(std::string{what});
+}
+
+/// Returns the text with every sequence that is not well-formed UTF-8 (RFC 3629) replaced by
+/// U+FFFD.
+[[nodiscard]] inline std::string valid_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const base::Character next = base::next_character(text);
+    out += next.code ? text.substr(0, next.bytes) : "\xEF\xBF\xBD";
+    text.remove_prefix(next.bytes);
+  }
+  return out;
+}
+
+template <class Value>
+constexpr bool is_list = false;
+template <class Value>
+constexpr bool is_list<std::vector<Value>> = true;
+template <class Value>
+constexpr bool is_optional = false;
+template <class Value>
+constexpr bool is_optional<std::optional<Value>> = true;
+
+/// A member that is stored in another form: `to` makes this form, and `from` sets the member by it.
+template <class Target, class To, class From>
+struct Converted {
+  Target& target;  ///< not owned
+  To to;
+  From from;
+};
+template <class Value>
+constexpr bool is_converted = false;
+template <class Target, class To, class From>
+constexpr bool is_converted<Converted<Target, To, From>> = true;
+
+/// Returns a member's value, or the other form in which it is stored.
+template <class Value>
+decltype(auto) plain(const Value& value) {
+  if constexpr (is_converted<Value>) {
+    return value.to(value.target);
+  } else {
+    return (value);
+  }
+}
+template <class Value>
+using Plain = std::remove_cvref_t<decltype(plain(std::declval<const Value&>()))>;
+
+/// Sets a member from its value, or from the other form in which it is stored.
+template <class Member>
+void set_plain(Member&& member, Plain<std::remove_cvref_t<Member>> value) {
+  if constexpr (is_converted<std::remove_cvref_t<Member>>) {
+    member.from(std::move(value), member.target);
+  } else {
+    member = std::move(value);
+  }
 }
 
 /// Returns the form in which a value is stored in a dataset: codes of enumerators, NaN and -1 for
@@ -45,46 +116,117 @@ auto stored(const Value& value) {
 template <class Value>
 using Stored = decltype(stored(std::declval<const Value&>()));
 
-/// Sets a value from its stored form. Throws base::Error if no value has this stored form, for
+/// Returns a value from its stored form. Throws base::Error if no value has this stored form, for
 /// example if it has unknown axes.
 template <class Value>
-void restore(Stored<Value> from, Value& value) {
+Value restored(Stored<Value> from) {
   if constexpr (std::is_enum_v<Value>) {
-    value = static_cast<Value>(from);
+    return static_cast<Value>(from);
   } else if constexpr (std::is_same_v<Value, mesh::AxisSet>) {
     require((from & ~mesh::every_axis.bits()) == 0, "a group has unknown axes");
-    value = mesh::AxisSet::from_bits(from);
+    return mesh::AxisSet::from_bits(from);
   } else if constexpr (std::is_same_v<Value, bool>) {
-    value = from != 0;
+    return from != 0;
   } else if constexpr (std::is_same_v<Value, std::optional<double>>) {
-    value = std::isnan(from) ? std::nullopt : std::optional{from};
+    return std::isnan(from) ? std::nullopt : std::optional{from};
   } else if constexpr (std::is_same_v<Value, std::optional<std::int64_t>>) {
     require(from >= -1, "a count is less than nothing");
-    value = from < 0 ? std::nullopt : std::optional{from};
+    return from < 0 ? std::nullopt : std::optional{from};
   } else {
-    value = Value{std::move(from)};
+    return Value{std::move(from)};
   }
 }
 
-/// The type that a field's member has in a record.
-template <class Member, class Record>
-using MemberOf =
-    std::remove_cvref_t<decltype(std::declval<const Member&>()(std::declval<Record&>()))>;
+/// The number of values of an enumeration whose codes are stored; name() gives their names.
+template <class Code>
+inline constexpr std::size_t code_count = 0;
 
-template <class Value>
-constexpr bool is_list = false;
-template <class Value>
-constexpr bool is_list<std::vector<Value>> = true;
-template <class Value>
-constexpr bool is_optional = false;
-template <class Value>
-constexpr bool is_optional<std::optional<Value>> = true;
+/// Returns the names of enumerators in the order of their codes; the file stores the names with the
+/// codes.
+template <class Code>
+std::vector<std::string> code_names() {
+  std::vector<std::string> names;
+  for (std::size_t code = 0; code < code_count<Code>; ++code) {
+    names.emplace_back(name(static_cast<Code>(code)));
+  }
+  return names;
+}
 
-/// True if a file of this minor schema version has the field.
-template <class Kind>
-constexpr bool has_field(const Kind& field, int minor) {
-  if constexpr (requires { field.since; }) return minor >= field.since;
-  return true;
+/// Translates the codes of a file into those of this program by the names of the enumerators, since
+/// a file may number them differently.
+inline std::vector<std::uint8_t> translated(const char* name, std::vector<std::uint8_t> codes,
+                                            const std::vector<std::string>& theirs,
+                                            const std::vector<std::string>& ours) {
+  std::array<std::optional<std::uint8_t>, 256> meaning{};
+  for (std::size_t code = 0; code < theirs.size(); ++code) {
+    const auto found = std::ranges::find(ours, theirs[code]);
+    if (found != ours.end()) meaning[code] = static_cast<std::uint8_t>(found - ours.begin());
+  }
+  for (std::uint8_t& code : codes) {
+    if (!meaning[code]) {
+      throw base::Error(fmt::format("dataset '{}' has a code whose name is unknown: {}", name,
+                                    code < theirs.size() ? theirs[code] : "none"));
+    }
+    code = *meaning[code];
+  }
+  return codes;
+}
+
+template <class Value, class Sink>
+void put_values(Sink& into, const char* name, const std::vector<Stored<Value>>& values,
+                const About& about) {
+  if constexpr (std::is_enum_v<Value>) {
+    into.write_codes(name, values, code_names<Value>(), about);
+  } else {
+    into.write(name, std::span<const Stored<Value>>{values}, about);
+  }
+}
+
+template <class Value, class Source>
+std::vector<Stored<Value>> get_values(const Source& from, const char* name) {
+  if constexpr (std::is_enum_v<Value>) {
+    auto read = from.read_codes(name);
+    return translated(name, std::move(read.codes), read.values, code_names<Value>());
+  } else {
+    return from.template read<Stored<Value>>(name);
+  }
+}
+
+template <class Sink, class Value>
+void put_attribute(Sink& into, const char* attribute, const Value& value) {
+  if constexpr (is_optional<Value>) {
+    if (value) put_attribute(into, attribute, *value);
+  } else if constexpr (std::is_enum_v<Value>) {
+    into.set(attribute, name(value));
+  } else if constexpr (std::is_same_v<Value, int>) {
+    into.set(attribute, std::int64_t{value});
+  } else {
+    into.set(attribute, value);
+  }
+}
+
+/// Sets a value from an attribute; an optional stays as it is where there is none. Throws
+/// base::Error if it is missing or out of range.
+template <class Source, class Value>
+void get_attribute(const Source& from, const char* attribute, Value& value) {
+  if constexpr (is_optional<Value>) {
+    if (from.has_attribute(attribute)) get_attribute(from, attribute, value.emplace());
+  } else if constexpr (std::is_enum_v<Value>) {
+    const std::vector<std::string> names = code_names<Value>();
+    const std::string text = from.text(attribute);
+    const auto found = std::ranges::find(names, text);
+    require(found != names.end(),
+            fmt::format("attribute '{}' has the unknown value '{}'", attribute, text));
+    value = static_cast<Value>(found - names.begin());
+  } else if constexpr (std::is_same_v<Value, std::string>) {
+    value = from.text(attribute);
+  } else if constexpr (std::is_same_v<Value, int>) {
+    const auto wide = from.template get<std::int64_t>(attribute);
+    require(std::in_range<int>(wide), fmt::format("attribute '{}' is out of range", attribute));
+    value = static_cast<int>(wide);
+  } else {
+    value = from.template get<Value>(attribute);
+  }
 }
 
 }  // namespace isoscale::results

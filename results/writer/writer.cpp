@@ -26,23 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A part file under its final name that the run file does not refer to yet. The destructor removes
-/// it unless keep() was called.
-class UnnamedPart {
- public:
-  explicit UnnamedPart(fs::path path) : path_(std::move(path)) {}
-  ~UnnamedPart() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove(path_, ignored);
-  }
-  UnnamedPart(const UnnamedPart&) = delete;
-  UnnamedPart& operator=(const UnnamedPart&) = delete;
-  void keep() { path_.clear(); }
-
- private:
-  fs::path path_;
-};
-
 void warn_of_foreign(const fs::path& run_file, const fs::path& file) {
   constexpr std::size_t longest = 1000;
   base::warn(
@@ -60,7 +43,7 @@ std::map<int, fs::path> named_parts(const fs::path& run_file) {
   for (const std::string& name : points.names()) {
     const hdf5::Group group = points.open_group(name);
     if (!group.has_attribute("part_file")) continue;
-    parts[static_cast<int>(group.integer("index"))] =
+    parts[static_cast<int>(group.get<std::int64_t>("index"))] =
         run_file.parent_path() / group.text("part_file");
   }
   return parts;
@@ -180,15 +163,16 @@ void require_unchanged(const fs::path& path, const RunData& read) {
       "{} has been changed by another launch since it was read; resume it again", path.string()));
 }
 
+/// Removes what a run only has when it has ended; a calibration is fitted to all of its points.
+void make_partial(RunData& run) {
+  run.calibration.reset();
+  run.complete = false;
+  run.ended.clear();
+}
+
 void remove_file(const fs::path& path) {
   std::error_code ignored;
   fs::remove(path, ignored);
-}
-
-void put_part_reference(hdf5::Group& points, int index, const fs::path& part) {
-  hdf5::Group group = points.create_group(point_group_name(index));
-  group.set("index", std::int64_t{index});
-  group.set("part_file", part.filename().string());
 }
 
 }  // namespace
@@ -200,8 +184,7 @@ RunWriter::RunWriter(const fs::path& path, RunData header, settings::IfExists if
       if_exists_(if_exists),
       part_limit_(part_limit.value()) {
   header_.points.clear();
-  header_.complete = false;
-  header_.ended.clear();
+  make_partial(header_);
   Confidences none;
   summary_ = summary_of(header_, none);
   if (if_exists_ == settings::IfExists::overwrite) {
@@ -224,9 +207,7 @@ RunWriter::RunWriter(Existing, const fs::path& path, RunData earlier, const std:
   require_undamaged(path_, published_);
   require_unchanged(path_, header_);
   const std::vector<PointData> before = std::exchange(header_.points, {});
-  header_.calibration.reset();  // it was fitted to points that will change
-  header_.complete = false;
-  header_.ended.clear();
+  make_partial(header_);
   Confidences confidences;
   summary_ = summary_of(header_, confidences);
   const std::map<int, fs::path> parts = named_parts(path_);
@@ -352,12 +333,16 @@ void RunWriter::commit_as_part(const PointData& point, std::uint64_t room) {
   });
   put_digest(part.descriptor());
   const Descriptor written = part.publish(path, Publish::only_new);
-  UnnamedPart unnamed{path};
-  commit_change(room_for_reference, with(point, path.filename().string()), [&](hdf5::Group& root) {
-    hdf5::Group points = root.open_group("points");
-    put_part_reference(points, point.index, path);
-  });
-  unnamed.keep();
+  try {
+    commit_change(room_for_reference, with(point, path.filename().string()), [&](auto& root) {
+      hdf5::Group group = root.open_group("points").create_group(point_group_name(point.index));
+      group.set("index", std::int64_t{point.index});
+      group.set("part_file", path.filename().string());
+    });
+  } catch (...) {  // the run file does not refer to the part
+    remove_file(path);
+    throw;
+  }
 }
 
 void RunWriter::finish(const RunData& last) {

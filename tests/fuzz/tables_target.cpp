@@ -7,13 +7,12 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "results/hdf5/hdf5.hpp"
-#include "results/records/get_fields.hpp"
-#include "results/records/op_records.hpp"
 #include "results/records/point_layout.hpp"
 #include "tests/fuzz/target.hpp"
 
@@ -89,12 +88,14 @@ class Datasets {
 
   template <class T>
   [[nodiscard]] std::vector<T> read(const std::string& name) const {
-    std::vector<T> values;
-    for (const std::int64_t value : found(numbers_, name)) values.push_back(static_cast<T>(value));
-    return values;
-  }
-  [[nodiscard]] std::vector<std::string> read_texts(const std::string& name) const {
-    return found(texts_, name);
+    if constexpr (std::is_same_v<T, std::string>) {
+      return found(texts_, name);
+    } else {
+      const std::vector<std::int64_t> values = found(numbers_, name);
+      std::vector<T> result;
+      for (const std::int64_t value : values) result.push_back(static_cast<T>(value));
+      return result;
+    }
   }
   /// Codes are of the first few names that any enumeration has.
   [[nodiscard]] results::hdf5::Group::Codes read_codes(const std::string& name) const {
@@ -155,9 +156,6 @@ void try_it(Work&& work) {
 
 void try_ops(Input& input) {
   Datasets ops{input};
-  isoscale::mesh::Shape mesh;
-  mesh.tp = input.number<std::uint8_t>() % 4 + 1;
-  mesh.dp = input.number<std::uint8_t>() % 4 + 1;
   const std::size_t outlines = 1 + input.below(3), streams = input.below(8), rows = input.below(16);
   const std::size_t waits = input.below(8), transfers = input.below(8);
   ops.numbers(input.below(9), {"program_of_rank"});
@@ -176,7 +174,7 @@ void try_ops(Input& input) {
   try_it([&] {
     results::StoredOps stored;
     results::get_record(ops, stored, minor);
-    const results::StoredOps again = results::to_stored(results::to_outlines(stored, mesh));
+    const results::StoredOps again = results::to_stored(results::to_outlines(stored));
     must(again.outlines.size() == stored.outlines.size() &&
              again.waits.size() == stored.waits.size(),
          "ops stay what they are");
@@ -221,8 +219,8 @@ void try_rows(Input& input) {
 }
 
 void try_text(std::string_view bytes) {
-  const std::string once = results::hdf5::valid_utf8(bytes);
-  must(results::hdf5::valid_utf8(once) == once, "what is UTF-8 stays as it is");
+  const std::string once = results::valid_utf8(bytes);
+  must(results::valid_utf8(once) == once, "what is UTF-8 stays as it is");
   must(once.size() <= 3 * bytes.size(), "U+FFFD stands for a byte or more");
 }
 

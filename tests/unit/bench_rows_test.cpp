@@ -33,8 +33,8 @@ using workloads::RowSpec;
 // From what ranks report of a case to its rows.
 
 microbench::RankReport through_the_wire(const microbench::RankReport& report) {
-  const auto packed = results::packed(std::vector{report});
-  return results::unpacked<microbench::RankReport>(packed.bytes()).front();
+  const std::string packed = microbench::pack(report);
+  return microbench::unpack(std::as_bytes(std::span{packed}));
 }
 
 TEST(RankReport, ArrivesAsItWasSent) {

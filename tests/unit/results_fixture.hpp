@@ -119,11 +119,13 @@ class RunFileTest : public testing::Test {
   samples::Directory directory_;
 };
 
-/// Both records have the same values in all fields of the file.
+/// Both records have the same values in all fields of the file that are stored as they are.
 template <class Record>
 void expect_same(const Record& a, const Record& b) {
   for_each_field(fields_of<Record>, [&](const auto& field) {
-    EXPECT_TRUE(field.member(a) == field.member(b)) << field.name;
+    if constexpr (!is_converted<MemberOf<decltype(field.member), const Record>>) {
+      EXPECT_TRUE(field.member(a) == field.member(b)) << field.name;
+    }
   });
 }
 

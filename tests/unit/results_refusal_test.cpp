@@ -90,7 +90,7 @@ TEST_F(Refusal, OfAnotherTypeOrShape) {
   const About wrong{"FLOP", "wrong"};
   change_point([&](hdf5::Group& point) {
     point.remove("flop_of_rank");
-    point.write_texts("flop_of_rank", std::vector<std::string>{"1", "2", "3", "4"}, wrong);
+    point.write("flop_of_rank", std::vector<std::string>{"1", "2", "3", "4"}, wrong);
   });
   expect_refused("'flop_of_rank' has another type");
   change_point([&](hdf5::Group& point) {
@@ -133,7 +133,7 @@ TEST_F(Refusal, OfTablesThatContradictThemselves) {
   refused("points/0000/rows/number", "bytes", std::vector<double>{}, "rows differ in length");
   const char* const series = "points/0000/device_series";
   refused(series, "sample_begin", Naturals{0, 9, 3}, "'sample_begin' of device_series is");
-  refused(series, "value", std::vector<double>{100, 500}, "device_series differ in number");
+  refused(series, "value", std::vector<double>{100, 500}, "device_series differ in length");
   write({0});
   replace(rows, "plays", Naturals{2, 1, 0, 0});
   replace(rows, "time_begin", Naturals{0, 8, 10, 10, 10});

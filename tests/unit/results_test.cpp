@@ -7,7 +7,6 @@
 
 #include "base/error.hpp"
 #include "results/hdf5/run_hdf5.hpp"
-#include "results/records/op_records.hpp"
 #include "results/records/point_facts.hpp"
 #include "results_fixture.hpp"
 
@@ -275,7 +274,7 @@ TEST(StoredOps, HaveEachShapeOnceAndRefuseOnesThatAreNotThere) {
   }
   EXPECT_THAT(rows, ElementsAre(0, -1, -1, 0, 1, -1, -1));
   stored.outlines[1].ops[0].gemm_shape = 2;
-  EXPECT_THROW((void)to_outlines(stored, point.outline.mesh), base::Error);
+  EXPECT_THROW((void)to_outlines(stored), base::Error);
 }
 
 TEST(ChoicesOfRun, NamesEachShapeOnceAndAsFirstChosen) {

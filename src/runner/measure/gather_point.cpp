@@ -11,8 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "results/records/op_records.hpp"
-#include "results/records/packed_rows.hpp"
+#include "results/records/json_object.hpp"
 #include "results/records/point_layout.hpp"
 
 namespace isoscale::runner::measure {
@@ -56,8 +55,9 @@ template <class Row>
 std::vector<std::vector<Row>> gather_rows(const comm::Communicator& point,
                                           const std::vector<Row>& mine) {
   std::vector<std::vector<Row>> all;
-  for (const std::vector<std::byte>& part : point.gather(results::packed(mine).bytes())) {
-    all.push_back(results::unpacked<Row>(part));
+  const std::string packed = results::packed(mine);
+  for (const std::vector<std::byte>& part : point.gather(std::as_bytes(std::span{packed}))) {
+    all.push_back(results::unpacked<std::vector<Row>>(part));
   }
   return all;
 }

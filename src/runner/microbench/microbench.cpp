@@ -225,9 +225,10 @@ class BenchRun {
   }
 
   std::vector<RankReport> gather(const RankReport& mine) {
+    const std::string packed = pack(mine);
     std::vector<RankReport> reports;
-    for (const auto& part : ranks_.sub_world.gather(results::packed(std::vector{mine}).bytes())) {
-      reports.push_back(results::unpacked<RankReport>(part).front());
+    for (const auto& part : ranks_.sub_world.gather(std::as_bytes(std::span{packed}))) {
+      reports.push_back(unpack(part));
     }
     return reports;
   }

@@ -8,13 +8,37 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/text.hpp"
 #include "machine/nvml.hpp"
 #include "mesh/mesh.hpp"
+#include "results/records/json_object.hpp"
+#include "results/records/fields.hpp"
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
+
+namespace isoscale::results {
+
+using runner::microbench::GpuState;
+using runner::microbench::RankReport;
+using runner::microbench::StreamTime;
+
+template <>
+inline constexpr auto fields_of<StreamTime> =
+    std::tuple{field("stream", &StreamTime::stream, "1", "stream"),
+               field("seconds", &StreamTime::seconds, "s", "duration of a pass")};
+
+template <>
+inline constexpr auto fields_of<RankReport> = std::tuple{
+    attribute("wrong", &RankReport::wrong, "wrong elements"),
+    field("plays", &RankReport::plays, "s", "duration of each play"),
+    table("streams", &RankReport::stream_times, "streams"),
+    attribute("sm_clock", path(&RankReport::gpu, &GpuState::sm_clock), "Hz, median"),
+    attribute("throttle_reasons", path(&RankReport::gpu, &GpuState::throttle_reasons), "bits")};
+
+}  // namespace isoscale::results
 
 namespace isoscale::runner::microbench {
 namespace {
@@ -113,6 +137,12 @@ GpuState gpu_state_of(std::span<const machine::SampledSeries> sampled) {
     }
   }
   return state;
+}
+
+std::string pack(const RankReport& report) { return results::packed(report); }
+
+RankReport unpack(std::span<const std::byte> packed) {
+  return results::unpacked<RankReport>(packed);
 }
 
 RowData row_of(const workloads::RowSpec& spec, PointStatus status, std::string reason) {

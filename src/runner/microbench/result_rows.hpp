@@ -6,10 +6,8 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <tuple>
 #include <vector>
 
-#include "results/records/packed_rows.hpp"
 #include "results/records/run_data.hpp"
 #include "runner/microbench/benchmark_case.hpp"
 #include "units/quantity.hpp"
@@ -37,6 +35,10 @@ struct RankReport {
 
   bool operator==(const RankReport&) const = default;
 };
+
+/// Packs a report into bytes to send it to another rank, and the reverse.
+[[nodiscard]] std::string pack(const RankReport& report);
+[[nodiscard]] RankReport unpack(std::span<const std::byte> packed);
 
 /// Returns the row without times, with a status and its reason.
 [[nodiscard]] results::RowData row_of(const workloads::RowSpec& spec, results::PointStatus status,
@@ -108,22 +110,3 @@ void judge_bandwidth(std::vector<results::RowData>& rows, units::BytesPerSecond 
 [[nodiscard]] std::string reason_of_failed(std::span<const results::RowData> rows);
 
 }  // namespace isoscale::runner::microbench
-
-namespace isoscale::results {
-
-/// The fields of the report that a rank sends.
-template <>
-inline constexpr auto fields_of<runner::microbench::RankReport> = [] {
-  using Report = runner::microbench::RankReport;
-  using Gpu = runner::microbench::GpuState;
-  using Time = runner::microbench::StreamTime;
-  return std::tuple{field("wrong", &Report::wrong, "1", ""),
-                    field("sm_clock", path(&Report::gpu, &Gpu::sm_clock), "Hz", ""),
-                    field("throttle_reasons", path(&Report::gpu, &Gpu::throttle_reasons), "1", ""),
-                    lists("plays_begin", "", each("plays", &Report::plays, itself, "s", "")),
-                    lists("stream_begin", "",
-                          each("stream", &Report::stream_times, &Time::stream, "1", ""),
-                          each("stream_time", &Report::stream_times, &Time::seconds, "s", ""))};
-}();
-
-}  // namespace isoscale::results

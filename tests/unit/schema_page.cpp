@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+//
+// schema_page SCHEMA.md           prints the page with the tables of fields as the lists of fields
+//                                 give them: each follows a line <!-- attributes of GROUP --> or
+//                                 <!-- datasets of GROUP -->
+// schema_page --check SCHEMA.md   fails if the page has other tables
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "base/text.hpp"
+#include "results/records/point_layout.hpp"
+
+namespace isoscale::results {
+namespace {
+
+template <class Value>
+std::string type_name() {
+  using Number = Stored<Value>;
+  if constexpr (std::is_enum_v<Value>) return "u8, codes";
+  if constexpr (std::is_same_v<Number, std::string>) return "text";
+  if constexpr (std::is_same_v<Number, double>) return "f64";
+  if constexpr (std::is_integral_v<Number>) {
+    return fmt::format("{}{}", std::is_signed_v<Number> ? 'i' : 'u', 8 * sizeof(Number));
+  }
+}
+
+template <class Value>
+std::string attribute_type() {
+  if constexpr (is_optional<Value>) {
+    return attribute_type<typename Value::value_type>();
+  } else if constexpr (std::is_same_v<Value, bool>) {
+    return "bool";
+  } else if constexpr (std::is_enum_v<Value>) {
+    return "text";
+  } else {
+    return std::is_same_v<Value, int> ? "i64" : type_name<Value>();
+  }
+}
+
+/// The value that a field of a later version has in older files: "1.1, before it `off`".
+template <class Value>
+std::string since_text(int since, const Value& before) {
+  const std::string begin = fmt::format("; since {}.{}", schema_major, since);
+  if constexpr (std::is_same_v<Value, std::string>) {
+    return begin + (before.empty() ? ", before it empty" : fmt::format(", before it `{}`", before));
+  } else if constexpr (std::is_arithmetic_v<Value>) {
+    return begin + fmt::format(", before it {}", before);
+  } else {
+    return begin;
+  }
+}
+
+/// The rows of the tables on one group.
+struct Tables {
+  std::string attributes, datasets;
+};
+
+/// Describes the fields of records: it calls itself for the records in groups within.
+class Page {
+ public:
+  template <class Record>
+  void describe(const std::string& group) {
+    const Record record{};
+    for_each_field(fields_of<Record>,
+                   [&](const auto& field) { record_field(group, record, field); });
+  }
+  [[nodiscard]] const Tables* of(const std::string& group) const {
+    const auto found = groups_.find(group);
+    return found == groups_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  static std::string inside(const std::string& group, std::string_view name) {
+    return group.empty() ? std::string{name} : fmt::format("{}/{}", group, name);
+  }
+  void dataset(const std::string& group, const std::string& name, std::string_view type,
+               std::string_view shape, const About& about, std::string_view more = "") {
+    groups_[group].datasets += fmt::format("| `{}` | {} | {} | {} | {}{} |\n", name, type, shape,
+                                           about.unit, about.description, more);
+  }
+
+  template <class Record, class Member>
+  void record_field(const std::string& group, const Record& record,
+                    const Attribute<Member>& field) {
+    const auto before = plain(field.member(record));
+    groups_[group].attributes += fmt::format(
+        "| `{}` | {} | {}{} |\n", field.name, attribute_type<std::decay_t<decltype(before)>>(),
+        field.description, field.since > 0 ? since_text(field.since, before) : "");
+  }
+  template <class Record, class Member>
+  void record_field(const std::string&, const Record&, const Pairs<Member>&) {}
+  template <class Record, class Member>
+  void record_field(const std::string& group, const Record&, const Field<Member>& field) {
+    using Value = MemberOf<Member, const Record>;
+    if constexpr (std::is_same_v<Value, std::string>) {
+      dataset(group, field.name, "text", "scalar", field.about);
+    } else {
+      const std::string_view entries = field.per.empty() ? field.name : field.per;
+      rows_field<typename Value::value_type>(group, std::string{entries}, field);
+    }
+  }
+  template <class Record, class Member>
+  void record_field(const std::string& group, const Record&, const Table<Member>& field) {
+    using Rows = Plain<MemberOf<Member, const Record>>;
+    // A group of its own has a section, which says since when there is one.
+    const int since = *field.name == '\0' ? field.since : 0;
+    rows<typename Rows::value_type>(inside(group, field.name), std::string{field.rows}, since);
+  }
+  template <class Record, class Member>
+  void record_field(const std::string& group, const Record&, const Part<Member>& field) {
+    using Value = Plain<MemberOf<Member, const Record>>;
+    if constexpr (is_optional<Value>) {
+      describe<typename Value::value_type>(inside(group, field.name));
+    } else {
+      describe<Value>(inside(group, field.name));
+    }
+  }
+
+  template <class Row>
+  void rows(const std::string& group, const std::string& noun, int since) {
+    std::string_view name = group;
+    if (name.ends_with('/')) name.remove_suffix(1);
+    for_each_field(fields_of<Row>, [&](const auto& field) {
+      row_field<Row>(std::string{name}, noun, since, field);
+    });
+  }
+  /// A field of a list; `Value` is that of an entry.
+  template <class Value, class Member>
+  void rows_field(const std::string& group, const std::string& noun, const Field<Member>& field,
+                  int since = 0) {
+    const int later = std::max(since, field.since);
+    const std::string more = later > 0 ? fmt::format("; since {}.{}", schema_major, later) : "";
+    if constexpr (is_list<Value>) {
+      dataset(group, field.name, type_name<typename Value::value_type>(), "[" + noun + ", ranks]",
+              field.about, more);
+    } else {
+      std::string codes;
+      if constexpr (std::is_enum_v<Value>) {
+        codes = fmt::format(": {}", fmt::join(code_names<Value>(), ", "));
+      }
+      dataset(group, field.name, type_name<Value>(), "[" + noun + "]", field.about, codes + more);
+    }
+  }
+  template <class Row, class Member>
+  void row_field(const std::string& group, const std::string& noun, int since,
+                 const Field<Member>& field) {
+    rows_field<Plain<MemberOf<Member, const Row>>>(group, noun, field, since);
+  }
+  template <class Row, class List, class Fields>
+  void row_field(const std::string& group, const std::string& noun, int /*since*/,
+                 const Lists<List, Fields>& field) {
+    using Entry = typename Plain<MemberOf<List, const Row>>::value_type;
+    dataset(group, field.name, "u64", "[" + noun + " + 1]", field.about);
+    std::string entries{
+        std::string_view{field.name}.substr(0, std::string_view{field.name}.find("_begin"))};
+    if (!entries.ends_with('s')) entries += 's';
+    for_each_field(field.fields, [&](const auto& column) {
+      row_field<Entry>(group, fmt::format("{} of {}", entries, noun), 0, column);
+    });
+  }
+  template <class Row, class Member>
+  void row_field(const std::string& group, const std::string& noun, int /*since*/,
+                 const Keys<Member>& field) {
+    using Value = typename MemberOf<Member, const Row>::mapped_type;
+    dataset(group, std::string{field.name} + "/*", type_name<Value>(), "[" + noun + "]",
+            {field.unit_of == nullptr ? "text" : "by name", field.description});
+  }
+
+  std::map<std::string, Tables> groups_;
+};
+
+/// Returns the table that a line of the page asks for; none for other lines.
+std::optional<std::string> table_for(const Page& page, std::string_view line) {
+  constexpr std::string_view attributes = "<!-- attributes of ", datasets = "<!-- datasets of ";
+  const bool has_attributes = line.starts_with(attributes);
+  if (!has_attributes && !line.starts_with(datasets)) return std::nullopt;
+  line.remove_prefix(has_attributes ? attributes.size() : datasets.size());
+  const Tables* const tables = page.of(std::string{line.substr(0, line.find(" -->"))});
+  if (tables == nullptr) return "no such group\n";
+  return has_attributes ? "| attribute | type | meaning |\n|---|---|---|\n" + tables->attributes
+                        : "| dataset | type | shape | unit | meaning |\n|---|---|---|---|---|\n" +
+                              tables->datasets;
+}
+
+std::string renewed(const std::string& text) {
+  Page page;
+  page.describe<RunData>("run");
+  page.describe<PointData>("point");
+  std::string result;
+  bool skips = false;
+  for (const std::string_view line : base::split(text, '\n')) {
+    skips = skips && line.starts_with('|');
+    if (skips) continue;
+    result += fmt::format("{}\n", line);
+    if (const auto table = table_for(page, line)) {
+      result += *table;
+      skips = true;
+    }
+  }
+  result.pop_back();  // a text that ends in a newline has an empty part after it
+  return result;
+}
+
+}  // namespace
+}  // namespace isoscale::results
+
+int main(int argument_count, char** arguments) {
+  const bool checks = argument_count == 3 && std::string_view{arguments[1]} == "--check";
+  if (argument_count != 2 && !checks) {
+    std::fputs("usage: schema_page [--check] SCHEMA.md\n", stderr);
+    return 2;
+  }
+  std::ifstream in{arguments[argument_count - 1]};
+  const std::string text{std::istreambuf_iterator<char>{in}, {}};
+  const std::string renewed = isoscale::results::renewed(text);
+  if (!checks) fmt::print("{}", renewed);
+  if (!checks || renewed == text) return 0;
+  fmt::print(stderr,
+             "the tables differ from the lists of fields; replace the page by what "
+             "schema_page SCHEMA.md prints\n");
+  return 1;
+}
