@@ -98,7 +98,8 @@ base::ExitCode compare_command(const settings::CompareCommand& command) {
   // 3. Print the result. A refused comparison is printed in the formats for programs, too, and
   // always ends with an error message.
   if (!command.html.empty()) {
-    analysis::page::write_page_file(comparison, command.html, command.if_exists);
+    analysis::page::write_page_file(analysis::page::page_data(comparison), command.html,
+                                    command.if_exists);
     base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));
   }
   const bool is_text = command.format == settings::Format::text;

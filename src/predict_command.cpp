@@ -78,7 +78,8 @@ base::ExitCode predict_command(const settings::PredictCommand& command) {
     for (const std::string& warning : prediction.warnings) base::warn("isoscale: " + warning);
   }
   if (!command.html.empty()) {
-    analysis::page::write_page_file(prediction, command.html, command.if_exists);
+    analysis::page::write_page_file(analysis::page::page_data(prediction), command.html,
+                                    command.if_exists);
     base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));
   }
   return print(render(prediction, command.format));

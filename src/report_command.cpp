@@ -254,7 +254,8 @@ base::ExitCode report_index(const settings::ReportCommand& command) {
     if (for_programs) base::warn("isoscale: " + report.why);
   }
   if (!command.html.empty()) {
-    analysis::page::write_page_file(report, command.html, command.if_exists);
+    analysis::page::write_page_file(analysis::page::page_data(report), command.html,
+                                    command.if_exists);
     say_page(command);
   }
   return print(render(report, command.format));
@@ -291,7 +292,8 @@ base::ExitCode report_command(const settings::ReportCommand& command) {
   require_baseline(command, report);
   // 3. Print the report.
   if (!command.html.empty()) {
-    analysis::page::write_page_file(report, command.html, command.if_exists);
+    analysis::page::write_page_file(analysis::page::page_data(report), command.html,
+                                    command.if_exists);
     say_page(command);
   }
   return print(render(report, command));
