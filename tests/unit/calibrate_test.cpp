@@ -208,7 +208,8 @@ TEST(Calibrate, KeepsLinksInsideNodesApartFromThoseBetweenThem) {
 TEST(Calibrate, TablesShowTheRanksOfGrowthAndNoUnknownNodes) {
   RunReport report;
   report.calibration.curves = {{.op = "barrier", .members = 4, .nodes = 2}, {.op = "barrier"}};
-  report.calibration.growth = {{.op = "all_reduce", .members = {2, 4, 8}, .latency = {1, 2, 3}}};
+  report.calibration.growth = {
+      {.op = "all_reduce", .members = {2, 4, 8}, .latency = {1, 2, 3}, .bandwidth = {1, 1, 1}}};
   const std::vector<render::DocumentTable> tables = render::calibration_tables(report);
   const render::TitledTable curves = as_text(tables.at(0)), growth = as_text(tables.at(1));
   const auto cell = [](const render::TitledTable& table, std::size_t row,
