@@ -8,11 +8,10 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
-#include <optional>
 #include <set>
 #include <utility>
-#include <vector>
 
+#include "base/text.hpp"
 #include "results/records/point_facts.hpp"
 
 namespace isoscale::analysis {
@@ -53,8 +52,8 @@ bool differ(const Curve& a, const Curve& b,
 }
 
 std::string microbatch_text(const PointReport& point) {
-  const auto found = point.data->options.find("microbatch");
-  return found == point.data->options.end() ? std::string{} : "microbatch=" + found->second;
+  const std::string size = option_of(*point.data, "microbatch");
+  return size.empty() ? "" : "microbatch=" + size;
 }
 
 /// Returns sqrt(ln(of_point)^2 + ln(of_baseline)^2), one half-width of a ratio's interval as a
@@ -218,8 +217,7 @@ std::optional<int> baseline_ranks(std::span<const BaselineCandidate> candidates)
 
 std::string baseline_name(const Curve& curve) {
   if (!curve.baseline) return "";
-  const std::string ranks =
-      fmt::format("{} rank{}", *curve.baseline, *curve.baseline == 1 ? "" : "s");
+  const std::string ranks = base::counted(*curve.baseline, "rank");
   return curve.per_node ? "1 node of " + ranks : ranks;
 }
 
@@ -233,6 +231,23 @@ const PointReport* baseline_point(const Curve& curve) {
 bool has_unsure_baseline(const Curve& curve) {
   const PointReport* const baseline = baseline_point(curve);
   return baseline != nullptr && results::has_label(baseline->labels, results::few_steps);
+}
+
+std::optional<statistics::Located> efficiency_interval(const PointReport& point) {
+  const auto& of_speedup = point.speedup_interval;
+  if (!of_speedup || !point.efficiency) return std::nullopt;
+  const double ideal = *point.speedup / *point.efficiency;  // the number of ranks, or of nodes
+  return statistics::Located{.value = *point.efficiency,
+                             .lower = *of_speedup->lower / ideal,
+                             .upper = *of_speedup->upper / ideal};
+}
+
+std::string nodes_text(const PointReport& point) {
+  if (!point.nodes) return std::to_string(point.data->nodes);
+  const results::NodeUse& use = *point.nodes;
+  const std::string ranks = use.fewest == use.most ? std::to_string(use.most)
+                                                   : fmt::format("{}-{}", use.fewest, use.most);
+  return fmt::format("{} x {}", use.nodes, ranks);
 }
 
 std::optional<efficiency::StepLoss> step_loss(const PointReport& point) {

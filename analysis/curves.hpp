@@ -66,6 +66,14 @@ struct BaselineCandidate {
 /// uncertain.
 [[nodiscard]] bool has_unsure_baseline(const Curve& curve);
 
+/// Returns the efficiency of a point with the bounds that follow from those of its speed-up; absent
+/// without these.
+[[nodiscard]] std::optional<statistics::Located> efficiency_interval(const PointReport& point);
+
+/// Returns the nodes and the ranks per node: "2 x 4" for 4 ranks on each of 2 nodes, "2 x 3-4" for
+/// nodes with 3 or 4 ranks, "2" if the ranks per node are not known.
+[[nodiscard]] std::string nodes_text(const PointReport& point);
+
 /// Computes the speed-up, efficiency and losses of the points of a curve relative to its baseline:
 /// the one that `options` names, or else the one that baseline_ranks() chooses. The points ascend
 /// in ranks.

@@ -9,14 +9,11 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <map>
 #include <optional>
 #include <set>
 #include <span>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -188,6 +185,11 @@ Experiment experiment_of(const PointData& point) {
           .placement = point.placement,
           .options = shared_options(point),
           .numbers = numbers_on_one_rank(point)};
+}
+
+std::string option_of(const PointData& point, const std::string& key) {
+  const auto found = point.options.find(key);
+  return found == point.options.end() ? "" : found->second;
 }
 
 std::vector<UnlikeField> unlike_texts(std::string_view kind, const Texts& here, const Texts& there,

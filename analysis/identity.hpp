@@ -31,6 +31,9 @@ struct Experiment {
 
 [[nodiscard]] Experiment experiment_of(const results::PointData& point);
 
+/// Returns the point's option `key` as text; "" where the workload has no such option.
+[[nodiscard]] std::string option_of(const results::PointData& point, const std::string& key);
+
 /// A field in which two runs differ, and its value in each of them.
 struct UnlikeField {
   std::string name, here, there;

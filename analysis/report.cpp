@@ -2,35 +2,41 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/report.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <map>
 #include <numeric>
-#include <span>
-#include <string>
-#include <system_error>
 #include <utility>
-#include <vector>
 
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/curves.hpp"
-#include "analysis/tracing_overhead.hpp"
 #include "base/parallel.hpp"
 #include "calibration/calibration.hpp"
-#include "results/records/counted_steps.hpp"
-#include "results/records/point_facts.hpp"
+#include "units/text.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
 using results::PointData;
 
+/// The Hodges-Lehmann centre combines every two values, so its cost grows with the square of pairs.
+constexpr std::size_t most_pairs = 256;
+constexpr double tolerated = 0.01;
+
+/// Returns traced / untraced - 1 of the median step times of two blocks, one of each kind. Absent
+/// if a time is missing or the untraced one is 0.
+std::optional<double> difference(const results::StepBlock& one, const results::StepBlock& other) {
+  const bool first = one.kind == results::StepBlock::Kind::traced;
+  const auto traced = statistics::median(first ? one.times : other.times);
+  const auto untraced = statistics::median(first ? other.times : one.times);
+  if (!traced || !untraced || !(*untraced > 0)) return std::nullopt;
+  return *traced / *untraced - 1;
+}
+
 bool recomputes(const PointData& point) {
-  const auto found = point.options.find("recompute");
-  return found != point.options.end() && found->second != "none";
+  const std::string recompute = option_of(point, "recompute");
+  return !recompute.empty() && recompute != "none";
 }
 
 double recomputed_flop(const program::Outline& step) {
@@ -69,31 +75,15 @@ void add_memory(PointReport& report, const PointData& point) {
   report.device_memory_per_rank = device;
 }
 
-/// Returns the entry `key` as a number; absent if it is missing or not a number above 0.
-std::optional<double> number_in(const std::map<std::string, std::string>& texts, const char* key) {
-  const auto found = texts.find(key);
-  if (found == texts.end()) return std::nullopt;
-  double value = 0;
-  const char* const end = found->second.data() + found->second.size();
-  const auto [read, error] = std::from_chars(found->second.data(), end, value);
-  const bool usable = error == std::errc{} && read == end && std::isfinite(value) && value > 0;
-  return usable ? std::optional{value} : std::nullopt;
-}
-
-/// Returns the number of samples in the global batch; absent for a workload that has no batch.
-std::optional<double> samples_per_step(const PointData& point) {
-  return number_in(point.options, "batch");
-}
-
 void add_rates(PointReport& report, const PointData& point, const ReportOptions& options) {
   const bool ok = may_have_rates(point, options);
   if (!ok || !report.step_time || !(report.step_time->median > 0)) return;
   const double time = report.step_time->median;
   if (point.work_per_step > 0 && std::isfinite(point.work_per_step)) {
     report.throughput = point.work_per_step / time;
-    if (const auto samples = samples_per_step(point)) {
+    if (const auto samples = breakdown::count_in(point.options, "batch")) {
       report.samples_per_second = *samples / time;
-      const auto sequence = number_in(point.model_shape, "sequence");
+      const auto sequence = breakdown::count_in(point.model_shape, "sequence");
       if (sequence) report.work_growth = point.work_per_step / (*samples * *sequence);
     }
   }
@@ -238,6 +228,36 @@ RunReport summarise(const results::RunSummary& summary, std::string file,
   }
   report.curves = make_curves(std::move(points), options);
   return report;
+}
+
+std::optional<statistics::Located> instrumentation_overhead(
+    std::span<const results::StepBlock> blocks) {
+  std::vector<double> pairs;
+  for (std::size_t i = 0; i + 1 < blocks.size(); ++i) {
+    if (blocks[i].kind == blocks[i + 1].kind) continue;
+    if (const auto pair = difference(blocks[i], blocks[i + 1])) pairs.push_back(*pair);
+    ++i;  // each block belongs to one pair only, so the next pair begins after this one
+  }
+  if (pairs.size() > most_pairs) {
+    for (std::size_t i = 0; i < most_pairs; ++i) pairs[i] = pairs[i * pairs.size() / most_pairs];
+    pairs.resize(most_pairs);
+  }
+  return statistics::centre(pairs);
+}
+
+std::string overhead_warning(const std::optional<statistics::Located>& overhead) {
+  if (!overhead) return "";
+  if (overhead->lower && overhead->upper) {
+    if (!(*overhead->lower > tolerated)) return "";
+    return fmt::format(
+        "tracing makes steps {} longer ({} to {}), so the breakdown is of disturbed steps",
+        units::format_percent(overhead->value), units::format_percent(*overhead->lower),
+        units::format_percent(*overhead->upper));
+  }
+  if (!(overhead->value > tolerated)) return "";
+  return fmt::format(
+      "tracing seems to make steps {} longer, but there are too few blocks to be sure",
+      units::format_percent(overhead->value));
 }
 
 }  // namespace isoscale::analysis

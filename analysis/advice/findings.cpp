@@ -7,9 +7,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include "analysis/advice/rules.hpp"

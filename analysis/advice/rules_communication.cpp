@@ -12,12 +12,15 @@
 #include <vector>
 
 #include "analysis/advice/rules.hpp"
+#include "analysis/breakdown/op_times.hpp"
+#include "analysis/identity.hpp"
 #include "units/text.hpp"
 
 /// Implements the rules about collectives and their overlap, and advice against exposed transfers.
 namespace isoscale::analysis::advice {
 namespace {
 
+using program::OpKind;
 using results::PointData;
 using Clauses = std::vector<std::string>;
 
@@ -55,10 +58,12 @@ Clauses for_tp(const PointReport& report) {
   const PointData& point = *report.data;
   Clauses clauses;
   const bool has_pairs = !option_of(point, "sequence_parallel").empty();
-  const bool splits = is_on(point, "ring") || count_option(point, "chunks").value_or(1) > 1;
+  const bool splits =
+      is_on(point, "ring") || breakdown::count_in(point.options, "chunks").value_or(1) > 1;
   // Workloads do not split tensors with fp8, since its cast needs the maximum of the whole tensor,
   // nor with experts, which take whole tensors.
-  const bool may_split = point.dtype != "fp8" && count_option(point, "experts").value_or(0) < 1;
+  const bool may_split =
+      point.dtype != "fp8" && breakdown::count_in(point.options, "experts").value_or(0) < 1;
   if (option_of(point, "tp_output") == "gather") {
     clauses.emplace_back("--set tp_output=reduce, which can travel in parts");
   } else if (has_pairs && !splits && may_split) {
@@ -85,7 +90,7 @@ Clauses for_ep(const PointReport& report) {
   if (leaves_nodes(report, mesh::Axis::ep) && option_of(point, "expert_placement") == "spread") {
     clauses.emplace_back("--set expert_placement=packed");
   }
-  if (option_of(point, "capacity") == "none" && count_option(point, "skew")) {
+  if (option_of(point, "capacity") == "none" && breakdown::count_in(point.options, "skew")) {
     clauses.emplace_back("uneven routing waits for the fullest expert: --set capacity=1.25");
   }
   clauses.push_back(smaller_groups(report, mesh::Axis::ep));
@@ -148,23 +153,18 @@ Clauses clauses_of(const PointReport& point, mesh::Axis axis) {
   return for_dp(point);
 }
 
-}  // namespace
-
-std::string advice_along(const PointReport& point, mesh::Axis axis) {
-  Clauses clauses = clauses_of(point, axis);
-  if (clauses.size() > most_clauses) clauses.resize(most_clauses);
-  return fmt::format("{}", fmt::join(clauses, "; "));
-}
-
-}  // namespace isoscale::analysis::advice
-
-namespace isoscale::analysis::advice::judges {
-namespace {
-
-using program::OpKind;
-using results::PointData;
-
 constexpr int parts_of_bucket = 4;  ///< number of smaller buckets that the advice suggests
+
+/// Returns the parts of the traced step, in seconds, that communicate along an axis. Collectives
+/// along several axes are included if this axis is one of them.
+breakdown::Breakdown communication_along(const breakdown::BreakdownResult& breakdown,
+                                         mesh::Axis axis) {
+  breakdown::Breakdown sum;
+  for (const auto& [axes, parts] : breakdown.by_axes) {
+    if (axes.contains(axis)) sum += parts;
+  }
+  return sum;
+}
 
 /// Returns the axis with the most transfer and wait time; absent if there is none.
 std::optional<mesh::Axis> busiest_axis(const breakdown::BreakdownResult& breakdown) {
@@ -257,31 +257,28 @@ std::string connections_of(const results::RunData& run) {
   return "";
 }
 
-}  // namespace
-
 Said communication_ratio(const PointSubject& subject, const Rule& rule) {
   const PointReport& point = subject.point;
   if (!point.breakdown.mean || !point.communication_ratio) return std::nullopt;
   const breakdown::Breakdown& mean = *point.breakdown.mean;
   const double transfer = mean.transfer / mean.step, wait = mean.wait / mean.step;
   const double exposed = transfer + wait;
-  if (!(*point.communication_ratio > threshold_of(rule, "communication")) ||
-      !(exposed > threshold_of(rule, "exposed"))) {
+  if (!(*point.communication_ratio > rule.limit("communication")) ||
+      !(exposed > rule.limit("exposed"))) {
     return std::nullopt;
   }
   const auto axis = busiest_axis(point.breakdown);
   Judgement said{.severity = exposed};
   const double hidden = mean.hidden_communication / mean.step;
-  const std::string how = hidden > threshold_of(rule, "exposed")
-                              ? units::format_percent(hidden) + " hidden behind computation"
+  const std::string how = hidden > rule.limit("exposed")
+                              ? percent(hidden) + " hidden behind computation"
                               : "hardly any hidden";
   said.sentence = fmt::format("communication takes {} of the step, {}",
-                              units::format_percent(*point.communication_ratio), how);
-  said.evidence = {{.what = "exposed transfer", .value = transfer},
-                   {.what = "waiting for late partners", .value = wait}};
+                              percent(*point.communication_ratio), how);
+  said.add("exposed transfer", transfer);
+  said.add("waiting for late partners", wait);
   if (axis) {
-    said.evidence.push_back(
-        {.what = "most along", .unit = Unit::text, .text = std::string{mesh::name(*axis)}});
+    said.add("most along", std::string{mesh::name(*axis)});
   }
   const bool waits = point.breakdown.wait_known && wait > transfer;
   said.next_step = waits  ? "most of it waits for late ranks: see causes below the curve first"
@@ -300,28 +297,25 @@ Said missing_overlap(const PointSubject& subject, const Rule& rule) {
     transfer += parts.transfer;
   }
   const double step = point.breakdown.mean->step, share = transfer / step;
-  if (!(share > threshold_of(rule, "exposed")) ||
-      hidden > threshold_of(rule, "hidden") * (hidden + transfer)) {
+  if (!(share > rule.limit("exposed")) || hidden > rule.limit("hidden") * (hidden + transfer)) {
     return std::nullopt;
   }
   Judgement said{.severity = share};
-  said.evidence = {{.what = "hidden communication", .value = hidden / step},
-                   {.what = "exposed transfer", .value = share}};
+  said.add("hidden communication", hidden / step);
+  said.add("exposed transfer", share);
   if (point.data->folded) {
     said.sentence = fmt::format("no overlap: streams were played as one, {} of the step is exposed",
-                                units::format_percent(share));
-    said.evidence.push_back(
-        {.what = "streams", .unit = Unit::text, .text = point.data->folded_reason});
+                                percent(share));
+    said.add("streams", point.data->folded_reason);
     said.next_step = "two cores or more a rank: mpirun --map-by slot:PE=2, srun --cpus-per-task=2";
     return said;
   }
   said.sentence = fmt::format(
       "overlap was asked for, yet {} of what could hide does, {} of the step is exposed",
-      units::format_percent(hidden / (hidden + transfer)), units::format_percent(share));
+      percent(hidden / (hidden + transfer)), percent(share));
   said.next_step = "see the streams: isoscale report FILE.h5 --trace trace.json";
   if (const std::string given = connections_of(subject.run); !given.empty()) {
-    said.evidence.push_back(
-        {.what = "CUDA_DEVICE_MAX_CONNECTIONS", .unit = Unit::text, .text = given});
+    said.add("CUDA_DEVICE_MAX_CONNECTIONS", given);
     if (given == "1") said.next_step = "unset CUDA_DEVICE_MAX_CONNECTIONS=1 and measure again";
   }
   return said;
@@ -331,26 +325,25 @@ Said small_buckets(const PointSubject& subject, const Rule& rule) {
   const PointReport& point = subject.point;
   const Buckets buckets = buckets_of(*point.data);
   if (!point.breakdown.mean || option_of(*point.data, "bucket").empty() ||
-      static_cast<double>(buckets.count) < threshold_of(rule, "buckets")) {
+      static_cast<double>(buckets.count) < rule.limit("buckets")) {
     return std::nullopt;
   }
   const double exposed =
       communication_along(point.breakdown, mesh::Axis::dp).transfer / point.breakdown.mean->step;
-  if (!(exposed > threshold_of(rule, "exposed"))) return std::nullopt;
+  if (!(exposed > rule.limit("exposed"))) return std::nullopt;
   const double bytes = buckets.bytes / static_cast<double>(buckets.count);
   Judgement said;
-  said.evidence = {
-      {.what = "buckets", .unit = Unit::count, .value = static_cast<double>(buckets.count)},
-      {.what = "bytes of one", .unit = Unit::bytes, .value = bytes},
-      {.what = "exposed dp transfer", .value = exposed}};
+  said.add("buckets", static_cast<double>(buckets.count), Unit::count);
+  said.add("bytes of one", bytes, Unit::bytes);
+  said.add("exposed dp transfer", exposed);
   const auto* const curve = curve_for(subject, buckets.op);
-  double enough = threshold_of(rule, "bucket");
+  double enough = rule.limit("bucket");
   if (curve != nullptr) {
     const double transferred = bytes / curve->bandwidth->value;
     const double latency = curve->latency->value / (curve->latency->value + transferred);
-    if (!(latency > threshold_of(rule, "latency of a call"))) return std::nullopt;
+    if (!(latency > rule.limit("latency of a call"))) return std::nullopt;
     said.severity = exposed * latency;
-    said.evidence.push_back({.what = "latency of a call", .value = latency});
+    said.add("latency of a call", latency);
     enough = curve->latency->value * curve->bandwidth->value;
   } else if (subject.run.device != "cuda" || bytes >= enough) {
     return std::nullopt;
@@ -374,17 +367,51 @@ Said single_bucket(const PointSubject& subject, const Rule& rule) {
   // Each part should be large enough that its latency does not exceed its transfer time.
   const double least = curve != nullptr
                            ? parts_of_bucket * curve->latency->value * curve->bandwidth->value
-                           : threshold_of(rule, "bucket");
-  if (!(exposed > threshold_of(rule, "exposed")) || buckets.bytes < least) return std::nullopt;
+                           : rule.limit("bucket");
+  if (!(exposed > rule.limit("exposed")) || buckets.bytes < least) return std::nullopt;
   Judgement said{.severity = exposed * (parts_of_bucket - 1) / parts_of_bucket};
   said.sentence =
       fmt::format("all gradients travel in one bucket of {}, which backward cannot hide",
                   bytes_text(buckets.bytes));
-  said.evidence = {{.what = "bytes of the bucket", .unit = Unit::bytes, .value = buckets.bytes},
-                   {.what = "exposed dp transfer", .value = exposed}};
+  said.add("bytes of the bucket", buckets.bytes, Unit::bytes);
+  said.add("exposed dp transfer", exposed);
   said.next_step =
       fmt::format("smaller buckets: --set bucket={}", size_option(buckets.bytes / parts_of_bucket));
   return said;
 }
 
-}  // namespace isoscale::analysis::advice::judges
+constexpr Rule communication_table[] = {
+    {.name = "communication-ratio",
+     .source = "POP CoE metrics: efficiencies above 0.8 are acceptable",
+     .thresholds = {{{"communication", 0.20}, {"exposed", 0.05}}},
+     .judge_point = communication_ratio},
+    {.name = "missing-overlap",
+     .source = "docs/breakdown.md; Megatron-LM issue 827, PyTorch issue 143890",
+     .thresholds = {{{"hidden", 0.10}, {"exposed", 0.02}}},
+     .judge_point = missing_overlap},
+    {.name = "small-buckets",
+     .source = "PyTorch Distributed, VLDB 2020 (arXiv 2006.15704); NVIDIA dgxc-benchmarking, "
+               "all_reduce on 8 H100: latency up to 1 MiB",
+     .thresholds = {{{"latency of a call", 0.5},
+                     {"bucket", 0x1p20, Unit::bytes},
+                     {"buckets", 4, Unit::count},
+                     {"exposed", 0.02}}},
+     .judge_point = small_buckets},
+    {.name = "single-bucket",
+     .source = "PyTorch Distributed, VLDB 2020 (arXiv 2006.15704)",
+     .thresholds = {{{"bucket", 0x1p22, Unit::bytes}, {"exposed", 0.02}}},
+     .instead_of = "missing-overlap",
+     .judge_point = single_bucket},
+};
+
+}  // namespace
+
+std::string advice_along(const PointReport& point, mesh::Axis axis) {
+  Clauses clauses = clauses_of(point, axis);
+  if (clauses.size() > most_clauses) clauses.resize(most_clauses);
+  return fmt::format("{}", fmt::join(clauses, "; "));
+}
+
+std::span<const Rule> communication_rules() { return communication_table; }
+
+}  // namespace isoscale::analysis::advice

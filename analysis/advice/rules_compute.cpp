@@ -9,7 +9,7 @@
 #include <string>
 
 #include "analysis/advice/rules.hpp"
-#include "analysis/breakdown/pipeline_report.hpp"
+#include "analysis/breakdown/op_times.hpp"
 #include "analysis/devices/device_state.hpp"
 #include "analysis/microbench/row_report.hpp"
 #include "calibration/calibration.hpp"
@@ -17,10 +17,81 @@
 #include "units/text.hpp"
 
 /// Implements the rules about GEMMs and their sizes, clocks, and the bubble of pipelines.
-namespace isoscale::analysis::advice::judges {
+namespace isoscale::analysis::advice {
 namespace {
 
+using program::OpKind;
 using results::PointData;
+
+struct GemmSums {
+  double flop = 0, seconds = 0;
+  std::size_t count = 0;
+};
+
+/// Returns the sums over a rank's GEMMs, with times measured in steps without communication.
+GemmSums alone_of(const PointData& point, const results::SoloTimes& solo) {
+  GemmSums sums;
+  if (solo.rank < 0 || solo.rank >= point.ranks) return sums;
+  const auto& ops = point.outline.of(solo.rank).ops;
+  if (ops.size() != solo.op.size()) return sums;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (ops[i].kind != OpKind::gemm) continue;
+    sums.flop += ops[i].flop;
+    sums.seconds += units::to_seconds(solo.op[i]).value();
+    ++sums.count;
+  }
+  return sums;
+}
+
+/// Adds up the GEMMs of all ranks in one traced step; their seconds are means over the traced
+/// steps.
+GemmSums traced_gemms(const PointReport& report) {
+  const PointData& point = *report.data;
+  const auto seconds = report.op_time.find("gemm");
+  if (seconds == report.op_time.end() || point.outline.outlines.empty()) return {};
+  GemmSums sums{.seconds = seconds->second * point.ranks};
+  for (int rank = 0; rank < point.ranks; ++rank) {
+    for (const program::OutlineOp& op : point.outline.of(rank).ops) {
+      if (op.kind != OpKind::gemm) continue;
+      sums.flop += op.flop;
+      ++sums.count;
+    }
+  }
+  return sums;
+}
+
+/// Returns the share of the traced step that GEMMs take on an average rank; absent without traces.
+std::optional<double> gemm_share(const PointReport& point) {
+  const auto gemm = point.op_time.find("gemm");
+  if (gemm == point.op_time.end() || !point.breakdown.mean) return std::nullopt;
+  return gemm->second / point.breakdown.mean->step;
+}
+
+/// The speed of a point's GEMMs.
+struct GemmSpeed {
+  double rate = 0;         ///< FLOP/s of one rank
+  double flop_of_one = 0;  ///< mean over GEMMs
+  bool alone = false;      ///< measured without communication (solo times), not in traced steps
+};
+/// Returns the speed of the GEMMs over all ranks that have solo times, or over the traced steps if
+/// no rank has them. Absent without a breakdown.
+std::optional<GemmSpeed> gemm_speed(const PointReport& report) {
+  // If there is no breakdown, the spans were not checked, so the times of GEMMs are not reliable.
+  if (!report.breakdown.mean) return std::nullopt;
+  GemmSums sums;
+  for (const results::SoloTimes& solo : report.data->solo_times) {
+    const GemmSums one = alone_of(*report.data, solo);
+    sums.flop += one.flop;
+    sums.seconds += one.seconds;
+    sums.count += one.count;
+  }
+  const bool alone = sums.seconds > 0;
+  if (!alone) sums = traced_gemms(report);
+  if (!(sums.seconds > 0) || !(sums.flop > 0)) return std::nullopt;
+  return GemmSpeed{.rate = sums.flop / sums.seconds,
+                   .flop_of_one = sums.flop / static_cast<double>(sums.count),
+                   .alone = alone};
+}
 
 /// Returns the rate that the calibration measured for the GEMM whose FLOP are nearest to `flop`;
 /// absent if it measured no GEMM.
@@ -39,7 +110,7 @@ std::optional<double> rate_at(const results::CalibrationData& calibration,
 }
 
 std::string larger_gemms(const PointData& point) {
-  const auto microbatch = count_option(point, "microbatch");
+  const auto microbatch = breakdown::count_in(point.options, "microbatch");
   const std::string first = microbatch
                                 ? fmt::format("larger --set microbatch (now {:.0f})", *microbatch)
                                 : std::string{"a larger microbatch"};
@@ -114,23 +185,19 @@ double bubble_with(double bubble, double microbatches, double enough) {
   return idle / (1 + idle);
 }
 
-}  // namespace
-
 Said small_gemms(const PointSubject& subject, const Rule& rule) {
   const auto speed = gemm_speed(subject.point);
   const auto share = gemm_share(subject.point);
-  if (!speed || !share || !(*share > threshold_of(rule, "GEMMs"))) return std::nullopt;
+  if (!speed || !share || !(*share > rule.limit("GEMMs"))) return std::nullopt;
   Judgement said;
-  said.evidence = {{.what = speed->alone ? "rate alone" : "rate as traced",
-                    .unit = Unit::flop_rate,
-                    .value = speed->rate},
-                   {.what = "FLOP of a GEMM", .unit = Unit::flop, .value = speed->flop_of_one},
-                   {.what = "GEMMs' share of the step", .value = *share}};
+  said.add(speed->alone ? "rate alone" : "rate as traced", speed->rate, Unit::flop_rate);
+  said.add("FLOP of a GEMM", speed->flop_of_one, Unit::flop);
+  said.add("GEMMs' share of the step", *share);
   said.next_step = larger_gemms(*subject.point.data);
   const auto* const ceiling =
       calibration::ceiling_of(subject.calibration, subject.point.data->dtype);
   if (ceiling == nullptr || !(ceiling->rate > 0)) {
-    if (subject.run.device != "cuda" || speed->flop_of_one >= threshold_of(rule, "a GEMM")) {
+    if (subject.run.device != "cuda" || speed->flop_of_one >= rule.limit("a GEMM")) {
       return std::nullopt;
     }
     said.sentence = fmt::format("GEMMs of {} on average may be too small for the GPU",
@@ -140,12 +207,10 @@ Said small_gemms(const PointSubject& subject, const Rule& rule) {
   const double reached = speed->rate / ceiling->rate;
   const auto here = rate_at(subject.calibration, *ceiling, speed->flop_of_one);
   // If the calibration was fast at this size, the size is not the cause.
-  const bool can_be_fast =
-      here && *here > threshold_of(rule, "ceiling at this size") * ceiling->rate;
-  if (!(reached < threshold_of(rule, "of the ceiling")) || can_be_fast) return std::nullopt;
-  said.sentence =
-      fmt::format("GEMMs reach {} of the measured ceiling", units::format_percent(reached));
-  said.evidence.push_back({.what = "ceiling", .unit = Unit::flop_rate, .value = ceiling->rate});
+  const bool can_be_fast = here && *here > rule.limit("ceiling at this size") * ceiling->rate;
+  if (!(reached < rule.limit("of the ceiling")) || can_be_fast) return std::nullopt;
+  said.sentence = fmt::format("GEMMs reach {} of the measured ceiling", percent(reached));
+  said.add("ceiling", ceiling->rate, Unit::flop_rate);
   if (!here) {
     said.size = lost_in_gemms(subject);
     said.sentence += ": they may be too small";
@@ -155,9 +220,8 @@ Said small_gemms(const PointSubject& subject, const Rule& rule) {
   // only the difference from that rate counts as a loss.
   said.severity = std::clamp(*share * (1 - speed->rate / *here), 0.0, 1.0);
   said.sentence += fmt::format(" and {} of what calibration reached at their size",
-                               units::format_percent(speed->rate / *here));
-  said.evidence.push_back(
-      {.what = "calibration at this size", .unit = Unit::flop_rate, .value = *here});
+                               percent(speed->rate / *here));
+  said.add("calibration at this size", *here, Unit::flop_rate);
   return said;
 }
 
@@ -169,15 +233,14 @@ Said slower_gemms(const PointSubject& subject, const Rule& rule) {
   if (lost == waterfall->lost.end()) return std::nullopt;
   const double all_lost = waterfall->measured - waterfall->ideal;
   const double share = std::min(lost->seconds, all_lost) / waterfall->measured;
-  if (!(share > threshold_of(rule, "lost"))) return std::nullopt;
+  if (!(share > rule.limit("lost"))) return std::nullopt;
   Judgement said{.severity = std::min(share, 1.0)};
-  said.sentence = fmt::format("GEMMs take {} of the step longer than ideal scaling would",
-                              units::format_percent(share));
-  said.evidence = {{.what = "lost", .unit = Unit::seconds, .value = lost->seconds},
-                   {.what = "step", .unit = Unit::seconds, .value = waterfall->measured}};
+  said.sentence =
+      fmt::format("GEMMs take {} of the step longer than ideal scaling would", percent(share));
+  said.add("lost", lost->seconds, Unit::seconds);
+  said.add("step", waterfall->measured, Unit::seconds);
   if (point.causes.pop && point.causes.pop->speed_scalability) {
-    said.evidence.push_back(
-        {.what = "FLOP/s against the baseline", .value = *point.causes.pop->speed_scalability});
+    said.add("FLOP/s against the baseline", *point.causes.pop->speed_scalability);
   }
   said.next_step =
       point.data->mesh.tp > 1 ? "tp may make them too narrow: " + larger_gemms(*point.data)
@@ -189,16 +252,16 @@ Said slower_gemms(const PointSubject& subject, const Rule& rule) {
 
 Said small_microbatch(const PointSubject& subject, const Rule& rule) {
   const PointData& point = *subject.point.data;
-  const auto microbatch = count_option(point, "microbatch");
-  const auto sequence = model_number(point, "sequence");
+  const auto microbatch = breakdown::count_in(point.options, "microbatch");
+  const auto sequence = breakdown::count_in(point.model_shape, "sequence");
   const auto share = gemm_share(subject.point);
-  if (!microbatch || !sequence || !share || !(*share > threshold_of(rule, "GEMMs"))) {
+  if (!microbatch || !sequence || !share || !(*share > rule.limit("GEMMs"))) {
     return std::nullopt;
   }
   const double tokens = *microbatch * *sequence / point.mesh.cp;
   Judgement said;
-  said.evidence = {{.what = "microbatch", .unit = Unit::count, .value = *microbatch},
-                   {.what = "tokens of a microbatch", .unit = Unit::count, .value = tokens}};
+  said.add("microbatch", *microbatch, Unit::count);
+  said.add("tokens of a microbatch", tokens, Unit::count);
   said.next_step =
       fmt::format("larger --set microbatch (now {:.0f}) as far as memory allows", *microbatch);
   // A product of m rows with a k x n weight has 2 m n k FLOP and reads at least n k elements, so
@@ -209,33 +272,17 @@ Said small_microbatch(const PointSubject& subject, const Rule& rule) {
     said.severity = *share * (1 - intensity / *machine);
     said.sentence = fmt::format(
         "{:.0f} tokens a microbatch: GEMMs may be bound by memory, not by FLOP", tokens);
-    said.evidence.push_back(
-        {.what = "intensity at most", .unit = Unit::flop_per_byte, .value = intensity});
-    said.evidence.push_back({.what = "GPU", .unit = Unit::flop_per_byte, .value = *machine});
+    said.add("intensity at most", intensity, Unit::flop_per_byte);
+    said.add("GPU", *machine, Unit::flop_per_byte);
     return said;
   }
   const auto mfu = subject.point.mfu;
-  if (*microbatch > 1 || !mfu || !(*mfu < threshold_of(rule, "MFU"))) return std::nullopt;
+  if (*microbatch > 1 || !mfu || !(*mfu < rule.limit("MFU"))) return std::nullopt;
   said.severity = lost_in_gemms(subject);
-  said.sentence = fmt::format("one sample a microbatch at {} MFU: more at once may be faster",
-                              units::format_percent(*mfu));
-  said.evidence.push_back({.what = "MFU", .value = *mfu});
+  said.sentence =
+      fmt::format("one sample a microbatch at {} MFU: more at once may be faster", percent(*mfu));
+  said.add("MFU", *mfu);
   return said;
-}
-
-Said above_ceiling(const PointSubject& subject, const Rule& rule) {
-  const auto mfu = subject.point.mfu;
-  const auto* const ceiling =
-      calibration::ceiling_of(subject.calibration, subject.point.data->dtype);
-  if (!mfu || ceiling == nullptr || !(*mfu > threshold_of(rule, "MFU"))) return std::nullopt;
-  return Judgement{
-      .size = *mfu - 1,
-      .sentence = fmt::format(
-          "MFU is {}, above 100%: GEMMs ran faster than the best that this run measured alone",
-          units::format_percent(*mfu)),
-      .evidence = {{.what = "MFU", .value = *mfu},
-                   {.what = "ceiling", .unit = Unit::flop_rate, .value = ceiling->rate}},
-      .next_step = "measure the model's own GEMMs beside it: --workload gemm --set shapes=model"};
 }
 
 Said throttling(const PointSubject& subject, const Rule& /*rule*/) {
@@ -249,13 +296,13 @@ Said throttling(const PointSubject& subject, const Rule& /*rule*/) {
   said.sentence = fmt::format("clocks of {}, {}{} were held down by {}",
                               short_place(subject.run, *point.data, worst.series->rank),
                               worst.series->device, more, worst.held.reason);
-  said.evidence = {{.what = "of the samples", .value = worst.held.share}};
+  said.add("of the samples", worst.held.share);
   const auto highest = highest_clock(subject, worst.series->rank);
   const auto* const clocks = usable.find(worst.series->rank, worst.series->device, "sm_clock");
   const auto usual = clocks == nullptr ? std::nullopt : statistics::median(clocks->value);
-  if (usual) said.evidence.push_back({.what = "SM clock", .unit = Unit::hertz, .value = *usual});
+  if (usual) said.add("SM clock", *usual, Unit::hertz);
   if (usual && highest) {
-    said.evidence.push_back({.what = "highest", .unit = Unit::hertz, .value = *highest});
+    said.add("highest", *highest, Unit::hertz);
     const auto share = gemm_share(point);
     if (share) said.severity = std::clamp(*share * (1 - *usual / *highest), 0.0, 1.0);
   }
@@ -268,10 +315,10 @@ Said throttling(const PointSubject& subject, const Rule& /*rule*/) {
 Said few_microbatches(const PointSubject& subject, const Rule& rule) {
   const results::PointData& point = *subject.point.data;
   const std::string schedule = option_of(point, "schedule");
-  const auto microbatches = count_option(point, "microbatches");
+  const auto microbatches = breakdown::count_in(point.options, "microbatches");
   const std::optional<double> formula = breakdown::formula_bubble(point);
   if (!formula || !microbatches) return std::nullopt;
-  const double most = threshold_of(rule, "bubble"), bubble = *formula;
+  const double most = rule.limit("bubble"), bubble = *formula;
   if (!(bubble > most)) return std::nullopt;
   // The interleaved schedule needs a multiple of pp microbatches.
   const double turn = schedule == "interleaved" ? point.mesh.pp : 1;
@@ -279,18 +326,16 @@ Said few_microbatches(const PointSubject& subject, const Rule& rule) {
   Judgement said{.severity = bubble};
   said.sentence =
       fmt::format("{:.0f} microbatches on {} stages: the {} schedule alone leaves {} idle",
-                  *microbatches, point.mesh.pp, schedule, units::format_percent(bubble));
-  said.evidence = {{.what = "schedule's bubble", .value = bubble},
-                   {.what = "microbatches", .unit = Unit::count, .value = *microbatches},
-                   {.what = "enough", .unit = Unit::count, .value = enough}};
+                  *microbatches, point.mesh.pp, schedule, percent(bubble));
+  said.add("schedule's bubble", bubble);
+  said.add("microbatches", *microbatches, Unit::count);
+  said.add("enough", enough, Unit::count);
   const auto& breakdown = subject.point.breakdown;
   if (breakdown.mean && breakdown.bubble_known) {
-    said.evidence.push_back(
-        {.what = "measured bubble", .value = breakdown.mean->bubble / breakdown.mean->step});
+    said.add("measured bubble", breakdown.mean->bubble / breakdown.mean->step);
   }
-  said.next_step =
-      fmt::format("--set microbatches={:.0f} leaves {}; or fewer stages: --mesh", enough,
-                  units::format_percent(bubble_with(bubble, *microbatches, enough)));
+  said.next_step = fmt::format("--set microbatches={:.0f} leaves {}; or fewer stages: --mesh",
+                               enough, percent(bubble_with(bubble, *microbatches, enough)));
   return said;
 }
 
@@ -302,17 +347,55 @@ Said bubble_beyond_schedule(const PointSubject& subject, const Rule& rule) {
   const double step = breakdown.mean->step;
   const double bubble = breakdown.mean->bubble / step;
   const double of_schedule = *breakdown.schedule_bubble / step;
-  if (!(bubble - of_schedule > threshold_of(rule, "excess"))) return std::nullopt;
+  if (!(bubble - of_schedule > rule.limit("excess"))) return std::nullopt;
   Judgement said{.severity = bubble - of_schedule};
   said.sentence =
       fmt::format("the bubble is {} of the step, the schedule asks for {}: stages may be unequal",
-                  units::format_percent(bubble), units::format_percent(of_schedule));
-  said.evidence = {{.what = "measured bubble", .value = bubble},
-                   {.what = "schedule's bubble", .value = of_schedule}};
+                  percent(bubble), percent(of_schedule));
+  said.add("measured bubble", bubble);
+  said.add("schedule's bubble", of_schedule);
   const bool head = option_of(*subject.point.data, "vocabulary") == "on";
   said.next_step = head ? "--set vocabulary=off shows what the output projection costs"
                         : "compare the stages' compute: breakdown_of_rank in report --format json";
   return said;
 }
 
-}  // namespace isoscale::analysis::advice::judges
+constexpr Rule compute_table[] = {
+    {.name = "small-gemms",
+     .source = "NVIDIA Matrix Multiplication Background guide; Calculon (SC23), GEMM efficiency by "
+               "size",
+     .thresholds = {{{"of the ceiling", 0.5},
+                     {"ceiling at this size", 0.8},
+                     {"a GEMM", 1e9, Unit::flop},
+                     {"GEMMs", 0.2}}},
+     .judge_point = small_gemms},
+    {.name = "slower-gemms",
+     .source = "POP CoE metrics, computation scalability; docs/breakdown.md",
+     .thresholds = {{{"lost", 0.10}}},
+     .judge_point = slower_gemms},
+    {.name = "small-microbatch",
+     .source = "Megatron-LM, SC21 (arXiv 2104.04473), table 1; NVIDIA Matrix Multiplication "
+               "Background guide",
+     .thresholds = {{{"MFU", 0.30}, {"GEMMs", 0.2}}},
+     .instead_of = "small-gemms",
+     .judge_point = small_microbatch},
+    {.name = "throttling",
+     .source = "NVML clock event reasons, docs/device-state.md",
+     .scope = Scope::faults,
+     .concern = Concern::hardware,
+     .judge_point = throttling},
+    {.name = "few-microbatches",
+     .source = "Megatron-LM, SC21 (arXiv 2104.04473)",
+     .thresholds = {{{"bubble", 0.10}}},
+     .judge_point = few_microbatches},
+    {.name = "bubble-beyond-schedule",
+     .source = "Megatron-LM, SC21 (arXiv 2104.04473), docs/breakdown.md",
+     .thresholds = {{{"excess", 0.05}}},
+     .judge_point = bubble_beyond_schedule},
+};
+
+}  // namespace
+
+std::span<const Rule> compute_rules() { return compute_table; }
+
+}  // namespace isoscale::analysis::advice

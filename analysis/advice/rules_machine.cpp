@@ -15,12 +15,13 @@
 #include "analysis/advice/rules.hpp"
 #include "analysis/microbench/row_report.hpp"
 #include "base/text.hpp"
+#include "calibration/calibration.hpp"
 #include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
 /// Implements the rules about ranks, links and nodes, and about the variation of times.
-namespace isoscale::analysis::advice::judges {
+namespace isoscale::analysis::advice {
 namespace {
 
 using results::CheckResult;
@@ -52,10 +53,6 @@ std::string ranks_of(const PointSubject& subject, const std::vector<int>& ranks)
   std::vector<int> shown = world_ranks(*subject.point.data, ranks);
   std::ranges::sort(shown);
   return "ranks " + base::listed(shown, most);
-}
-
-Evidence in_full(const efficiency::NamedCause& cause) {
-  return {.what = "cause", .unit = Unit::text, .text = cause.text};
 }
 
 /// Returns the share of the step that would be saved if a slow part took its normal time. The part
@@ -111,12 +108,10 @@ Judgement from_checks(const std::vector<const CheckResult*>& found) {
   if (found.size() > 1) said.sentence += fmt::format(" (and {} more)", found.size() - 1);
   for (const CheckResult* const result : found) {
     const std::string of = place_of(*result);
-    said.evidence.push_back({.what = "preflight " + result->name,
-                             .unit = Unit::text,
-                             .text = (of.empty() ? "" : of + ": ") + result->what});
+    said.add("preflight " + result->name, (of.empty() ? "" : of + ": ") + result->what);
   }
   if (!first.cost.empty()) {
-    said.evidence.push_back({.what = "costs", .unit = Unit::text, .text = first.cost});
+    said.add("costs", first.cost);
   }
   return said;
 }
@@ -175,8 +170,6 @@ void add_bandwidth(const char* what, const microbench::ClassReport& at,
   evidence.push_back({.what = what, .unit = Unit::bandwidth, .value = *at.bandwidth});
 }
 
-}  // namespace
-
 Said slow_rank(const PointSubject& subject, const Rule& /*rule*/) {
   const Causes slow = causes_of(subject.point, "slow rank");
   const efficiency::NamedCause* const worst = largest(slow);
@@ -187,8 +180,8 @@ Said slow_rank(const PointSubject& subject, const Rule& /*rule*/) {
   said.sentence =
       fmt::format("{} is slow: its GEMMs take {:.2f} times as long as those of others{}",
                   ranks_of(subject, worst->ranks), worst->size, and_more(slow.size() - 1, "rank"));
-  said.evidence = {{.what = "GEMM time", .unit = Unit::factor, .value = worst->size}};
-  for (const efficiency::NamedCause* const cause : slow) said.evidence.push_back(in_full(*cause));
+  said.add("GEMM time", worst->size, Unit::factor);
+  for (const efficiency::NamedCause* const cause : slow) said.add("cause", cause->text);
   said.next_step =
       "check its clocks, temperature and other processes; isoscale check compares ranks";
   return said;
@@ -207,8 +200,8 @@ Said slow_link(const PointSubject& subject, const Rule& /*rule*/) {
   said.sentence = fmt::format("the link among {} takes {:.2f} times as long a byte as others{}",
                               ranks_of(subject, worst->ranks), worst->size,
                               and_more(slow.size() - (has_shared ? 2 : 1), "link"));
-  said.evidence = {{.what = "time a byte", .unit = Unit::factor, .value = worst->size}};
-  for (const efficiency::NamedCause* const cause : slow) said.evidence.push_back(in_full(*cause));
+  said.add("time a byte", worst->size, Unit::factor);
+  for (const efficiency::NamedCause* const cause : slow) said.add("cause", cause->text);
   said.next_step = has_shared
                        ? "check adapter, cable and port of " + ranks_of(subject, shared.ranks)
                        : "measure the pairs: isoscale run --workload p2p; ports: isoscale check";
@@ -219,16 +212,16 @@ Said imbalance(const PointSubject& subject, const Rule& rule) {
   const efficiency::NamedCause* cause = largest(causes_of(subject.point, "imbalance"));
   const bool divided = cause != nullptr;
   if (!divided) cause = largest(causes_of(subject.point, "waiting"));
-  if (cause == nullptr || !(cause->size > threshold_of(rule, "waiting"))) return std::nullopt;
+  if (cause == nullptr || !(cause->size > rule.limit("waiting"))) return std::nullopt;
   // If a slow rank explains this waiting, the rule about slow ranks reports it already.
   if (!cause->ranks.empty() && is_slow(subject.point, cause->ranks.front())) return std::nullopt;
   const std::string whom =
       cause->ranks.empty() ? std::string{} : ", mostly for " + ranks_of(subject, cause->ranks);
   Judgement said{.severity = cause->size};
-  said.sentence =
-      fmt::format("{} of the step is waiting for late ranks{}{}",
-                  units::format_percent(cause->size), whom, divided ? "" : "; it may be chance");
-  said.evidence = {{.what = "waiting", .value = cause->size}, in_full(*cause)};
+  said.sentence = fmt::format("{} of the step is waiting for late ranks{}{}", percent(cause->size),
+                              whom, divided ? "" : "; it may be chance");
+  said.add("waiting", cause->size);
+  said.add("cause", cause->text);
   said.next_step = divided ? "compare ranks: breakdown_of_rank in isoscale report --format json"
                            : "trace more steps: --trace-steps 16";
   return said;
@@ -236,35 +229,48 @@ Said imbalance(const PointSubject& subject, const Rule& rule) {
 
 Said noise(const PointSubject& subject, const Rule& rule) {
   const efficiency::NamedCause* const cause = largest(causes_of(subject.point, "noise"));
-  if (cause == nullptr || !(cause->size > threshold_of(rule, "waiting"))) return std::nullopt;
+  if (cause == nullptr || !(cause->size > rule.limit("waiting"))) return std::nullopt;
   Judgement said{.severity = cause->size};
   said.sentence = fmt::format("{} of the step is waiting for ranks that are occasionally late",
-                              units::format_percent(cause->size));
-  said.evidence = {{.what = "waiting", .value = cause->size}};
+                              percent(cause->size));
+  said.add("waiting", cause->size);
   for (const std::string& sentence : subject.point.flags.sentences) {
-    said.evidence.push_back({.what = "steps", .unit = Unit::text, .text = sentence});
+    said.add("steps", sentence);
   }
   said.next_step = "other processes on these nodes? srun --exclusive; leave a core to the system";
   return said;
+}
+
+Said above_ceiling(const PointSubject& subject, const Rule& rule) {
+  const auto mfu = subject.point.mfu;
+  const auto* const ceiling =
+      calibration::ceiling_of(subject.calibration, subject.point.data->dtype);
+  if (!mfu || ceiling == nullptr || !(*mfu > rule.limit("MFU"))) return std::nullopt;
+  return Judgement{
+      .size = *mfu - 1,
+      .sentence = fmt::format(
+          "MFU is {}, above 100%: GEMMs ran faster than the best that this run measured alone",
+          percent(*mfu)),
+      .evidence = {{.what = "MFU", .value = *mfu},
+                   {.what = "ceiling", .unit = Unit::flop_rate, .value = ceiling->rate}},
+      .next_step = "measure the model's own GEMMs beside it: --workload gemm --set shapes=model"};
 }
 
 Said wide_interval(const PointSubject& subject, const Rule& rule) {
   const auto& time = subject.point.step_time;
   const auto half = time ? statistics::relative_half_width(*time) : std::nullopt;
   // The rule launch-spread judges several launches by the spread between them instead.
-  if (!half || subject.launch_spread || !(*half > threshold_of(rule, "half width"))) {
+  if (!half || subject.launch_spread || !(*half > rule.limit("half width"))) {
     return std::nullopt;
   }
   Judgement said{.size = *half};
-  said.sentence =
-      fmt::format("the step time is only known to ±{}: smaller differences mean nothing",
-                  units::format_percent(*half));
-  said.evidence = {
-      {.what = "half width of the 95% interval", .value = *half},
-      {.what = "median", .unit = Unit::seconds, .value = time->median},
-      {.what = "steps", .unit = Unit::count, .value = static_cast<double>(subject.point.steps)}};
+  said.sentence = fmt::format(
+      "the step time is only known to ±{}: smaller differences mean nothing", percent(*half));
+  said.add("half width of the 95% interval", *half);
+  said.add("median", time->median, Unit::seconds);
+  said.add("steps", static_cast<double>(subject.point.steps), Unit::count);
   for (const std::string& sentence : subject.point.flags.sentences) {
-    said.evidence.push_back({.what = "steps", .unit = Unit::text, .text = sentence});
+    said.add("steps", sentence);
   }
   said.next_step = "measure longer (--max-time 60s), on nodes of its own (srun --exclusive)";
   return said;
@@ -273,15 +279,14 @@ Said wide_interval(const PointSubject& subject, const Rule& rule) {
 Said launch_spread(const PointSubject& subject, const Rule& rule) {
   const auto& spread = subject.launch_spread;
   const auto& time = subject.point.step_time;
-  if (!spread || !time || !(*spread > threshold_of(rule, "spread"))) return std::nullopt;
+  if (!spread || !time || !(*spread > rule.limit("spread"))) return std::nullopt;
   Judgement said{.size = *spread};
   said.sentence = fmt::format("launches differ by {} of the step: compare by several launches only",
-                              units::format_percent(*spread));
-  said.evidence = {
-      {.what = "spread", .value = *spread},
-      {.what = "fastest", .unit = Unit::seconds, .value = time->minimum},
-      {.what = "slowest", .unit = Unit::seconds, .value = time->maximum},
-      {.what = "launches", .unit = Unit::count, .value = static_cast<double>(time->samples)}};
+                              percent(*spread));
+  said.add("spread", *spread);
+  said.add("fastest", time->minimum, Unit::seconds);
+  said.add("slowest", time->maximum, Unit::seconds);
+  said.add("launches", static_cast<double>(time->samples), Unit::count);
   said.next_step = "more launches; compare where each ran: isoscale report of one file at a time";
   return said;
 }
@@ -304,14 +309,14 @@ Said slow_pair(const RunReport& run, const Rule& /*rule*/) {
   Judgement said{.size = 1 - worst->share()};
   said.sentence = fmt::format("ranks {} and {} reach {} of what others on their kind of link do{}",
                               world_rank(*of_worst, worst->src), world_rank(*of_worst, worst->dst),
-                              units::format_percent(worst->share()),
+                              percent(worst->share()),
                               count > 1 ? fmt::format(" ({} more pairs)", count - 1) : "");
   const Unit unit = worst->quantity == "latency" ? Unit::seconds : Unit::bandwidth;
-  said.evidence = {{.what = std::string{worst->quantity}, .unit = unit, .value = worst->value},
-                   {.what = "typical", .unit = unit, .value = worst->typical},
-                   {.what = "from", .unit = Unit::text, .text = worst->from},
-                   {.what = "to", .unit = Unit::text, .text = worst->to},
-                   {.what = "link", .unit = Unit::text, .text = worst->link_class}};
+  said.add(std::string{worst->quantity}, worst->value, unit);
+  said.add("typical", worst->typical, unit);
+  said.add("from", worst->from);
+  said.add("to", worst->to);
+  said.add("link", worst->link_class);
   said.next_step = "isoscale check names ports, cables and links that are below their like";
   return said;
 }
@@ -333,7 +338,7 @@ Said pcie_for_nvlink(const RunReport& run, const Rule& /*rule*/) {
         fmt::format("no NVLink is active on {}{}, though the GPUs have NVLink",
                     hosts.front().empty() ? "a node" : hosts.front(),
                     hosts.size() > 1 ? fmt::format(" and {} more", hosts.size() - 1) : "");
-    said.evidence = {{.what = "active NVLinks of a GPU", .unit = Unit::count, .value = 0}};
+    said.add("active NVLinks of a GPU", 0, Unit::count);
     return said;
   }
   const auto found = warnings_of(*run.data, checks);
@@ -346,4 +351,55 @@ Said far_numa(const RunReport& run, const Rule& /*rule*/) {
   return found.empty() ? std::nullopt : std::optional{from_checks(found)};
 }
 
-}  // namespace isoscale::analysis::advice::judges
+constexpr Rule machine_table[] = {
+    {.name = "slow-rank",
+     .source = "docs/breakdown.md",
+     .scope = Scope::faults,
+     .concern = Concern::hardware,
+     .judge_point = slow_rank},
+    {.name = "slow-link",
+     .source = "docs/breakdown.md",
+     .scope = Scope::faults,
+     .concern = Concern::hardware,
+     .judge_point = slow_link},
+    {.name = "imbalance",
+     .source = "POP CoE metrics: efficiencies above 0.8 are acceptable",
+     .thresholds = {{{"waiting", 0.05}}},
+     .scope = Scope::faults,
+     .judge_point = imbalance},
+    {.name = "noise",
+     .source = "Petrini, Kerbyson, Pakin, SC03; docs/breakdown.md",
+     .thresholds = {{{"waiting", 0.05}}},
+     .scope = Scope::faults,
+     .judge_point = noise},
+    {.name = "above-ceiling",
+     .source = "docs/micro-benchmarks.md",
+     .thresholds = {{{"MFU", 1.0}}},
+     .concern = Concern::measurement,
+     .judge_point = above_ceiling},
+    {.name = "wide-interval",
+     .source = "Hoefler, Belli, SC15; docs/statistics.md",
+     .thresholds = {{{"half width", 0.05}}},
+     .concern = Concern::measurement,
+     .judge_point = wide_interval},
+    {.name = "launch-spread",
+     .source = "docs/launches.md: launches of one program differed by 3.9%",
+     .thresholds = {{{"spread", 0.05}}},
+     .concern = Concern::measurement,
+     .judge_point = launch_spread},
+    {.name = "slow-pair",
+     .source = "docs/micro-benchmarks.md",
+     .concern = Concern::hardware,
+     .judge_run = slow_pair},
+    {.name = "pcie-for-nvlink",
+     .source = "NVML, datasheets, preflight (docs/preflight.md)",
+     .concern = Concern::hardware,
+     .judge_run = pcie_for_nvlink},
+    {.name = "far-numa", .source = "preflight (docs/preflight.md)", .judge_run = far_numa},
+};
+
+}  // namespace
+
+std::span<const Rule> machine_rules() { return machine_table; }
+
+}  // namespace isoscale::analysis::advice

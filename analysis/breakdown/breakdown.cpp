@@ -7,13 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
-#include <map>
-#include <optional>
 #include <set>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "analysis/breakdown/rank_step.hpp"
 #include "analysis/breakdown/replay.hpp"
@@ -21,8 +16,6 @@
 #include "analysis/breakdown/wait_causes.hpp"
 #include "base/error.hpp"
 #include "base/parallel.hpp"
-#include "results/records/run_data.hpp"
-#include "units/quantity.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis::breakdown {
@@ -184,20 +177,12 @@ class StepSplit {
   const Condensed& condensed_;
   const TracedStep& step_;
   const Layers& layers_;
-  std::vector<double> noise_shares_;  ///< by instance; empty = not known
+  std::vector<double> noise_shares_;  ///< see WaitCauses::noise_shares; empty = not known
   /// By rank: idle time in the replay on a network that takes no time.
   std::vector<Nanoseconds> idle_;
   std::vector<OpShare> shares_;  ///< of the rank that is being split
   StepResult result_;
 };
-
-/// Splits one traced step over its ranks. `noise_shares` has one entry per instance (see
-/// WaitCauses::noise_shares), or is empty where the causes of waiting are not known.
-StepResult split_step(const results::PointData& point, const Condensed& condensed,
-                      const TracedStep& step, const Layers& layers,
-                      std::vector<double> noise_shares) {
-  return StepSplit{point, condensed, step, layers, std::move(noise_shares)}.run();
-}
 
 constexpr std::array fields{
     &Breakdown::compute,      &Breakdown::copies, &Breakdown::transfer,
@@ -359,8 +344,9 @@ BreakdownResult breakdown(const results::PointData& point, const TracedSteps& tr
   const Condensed condensed{point.outline, folding_of(point)};
   std::vector<StepResult> steps(traced.steps.size(), StepResult{layers});
   base::parallel_for(steps.size(), [&](std::size_t i) {
-    steps[i] = split_step(point, condensed, traced.steps[i], layers,
-                          causes.known() ? causes.noise_shares(i) : std::vector<double>{});
+    steps[i] = StepSplit{point, condensed, traced.steps[i], layers,
+                         causes.known() ? causes.noise_shares(i) : std::vector<double>{}}
+                   .run();
   });
   Merge merge{point, condensed, traced, layers};
   for (std::size_t i = 0; i < steps.size(); ++i) merge.add(traced.steps[i], steps[i]);

@@ -3,13 +3,8 @@
 #include "analysis/breakdown/rank_step.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <limits>
 #include <utility>
-
-#include "analysis/breakdown/breakdown.hpp"
-#include "timeline/timeline.hpp"
 
 namespace isoscale::analysis::breakdown {
 namespace {

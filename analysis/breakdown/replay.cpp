@@ -8,8 +8,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -17,7 +15,6 @@
 #include "mesh/mesh.hpp"
 #include "program/match.hpp"
 #include "simulate/classes.hpp"
-#include "simulate/simulate.hpp"
 #include "statistics/estimate.hpp"
 #include "timeline/timeline.hpp"
 

@@ -4,16 +4,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <compare>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <map>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "base/parallel.hpp"
 #include "results/records/point_facts.hpp"
@@ -262,18 +257,19 @@ class Matcher {
   Arrivals arrivals_;
 };
 
-TracedStep select(const results::PointData& point, const timeline::Timeline& timeline,
-                  std::set<int>& broken) {
-  TracedStep step{.traces = TraceOfRank(static_cast<std::size_t>(point.ranks), nullptr)};
-  for (const timeline::StepTrace& trace : timeline.ranks) {
-    if (check_trace(point, trace) == TraceState::usable) {
-      step.traces[static_cast<std::size_t>(trace.rank)] = &trace;
-      step.step = trace.step;
-    } else {
-      broken.insert(trace.rank);
-    }
+/// True if the trace has one span per op of its rank's outline, in order, with possible times.
+bool is_usable(const results::PointData& point, const timeline::StepTrace& trace) {
+  if (trace.rank < 0 || trace.rank >= point.ranks ||
+      trace.spans.size() != point.outline.of(trace.rank).ops.size() ||
+      !time_is_sound(trace.begin) || !time_is_sound(trace.end) || trace.end <= trace.begin ||
+      trace.end - trace.begin > longest_step) {
+    return false;
   }
-  return step;
+  for (std::size_t op = 0; op < trace.spans.size(); ++op) {
+    const timeline::Span& span = trace.spans[op];
+    if (span.op != op || !time_is_sound(span.start) || !time_is_sound(span.end)) return false;
+  }
+  return true;
 }
 
 bool is_traced(const TracedStep& step) {
@@ -342,23 +338,6 @@ std::string missing_traces(const results::PointData& point) {
   return point.traces.empty() ? "no step was traced" : outline_problem(point);
 }
 
-TraceState check_trace(const results::PointData& point, const timeline::StepTrace& trace) {
-  if (trace.rank < 0 || trace.rank >= point.ranks) return TraceState::broken;
-  const program::Outline& outline = point.outline.of(trace.rank);
-  if (trace.spans.size() != outline.ops.size()) return TraceState::broken;
-  if (!time_is_sound(trace.begin) || !time_is_sound(trace.end) || trace.end <= trace.begin) {
-    return TraceState::broken;
-  }
-  if (trace.end - trace.begin > longest_step) return TraceState::broken;
-  for (std::size_t op = 0; op < trace.spans.size(); ++op) {
-    const timeline::Span& span = trace.spans[op];
-    if (span.op != op || !time_is_sound(span.start) || !time_is_sound(span.end)) {
-      return TraceState::broken;
-    }
-  }
-  return TraceState::usable;
-}
-
 /// Seconds; a clock with an error of this size or more does not count as aligned.
 constexpr double useless_error = 1e3;
 
@@ -388,7 +367,7 @@ std::map<int, std::vector<const timeline::StepTrace*>> usable_traces(
   for (const timeline::Timeline& step : point.traces) {
     if (!step_counts(point, step)) continue;
     for (const timeline::StepTrace& trace : step.ranks) {
-      if (check_trace(point, trace) == TraceState::usable) of_rank[trace.rank].push_back(&trace);
+      if (is_usable(point, trace)) of_rank[trace.rank].push_back(&trace);
     }
   }
   return of_rank;
@@ -438,11 +417,25 @@ std::vector<Message> messages(const OutlineSet& set, const TraceOfRank& traces) 
   return Matcher{set, traces}.pairs();
 }
 
+TracedStep usable_step(const results::PointData& point, const timeline::Timeline& timeline,
+                       std::set<int>& broken) {
+  TracedStep step{.traces = TraceOfRank(static_cast<std::size_t>(point.ranks), nullptr)};
+  for (const timeline::StepTrace& trace : timeline.ranks) {
+    if (is_usable(point, trace)) {
+      step.traces[static_cast<std::size_t>(trace.rank)] = &trace;
+      step.step = trace.step;
+    } else {
+      broken.insert(trace.rank);
+    }
+  }
+  return step;
+}
+
 TracedSteps traced_steps(const results::PointData& point) {
   TracedSteps result;
   for (const timeline::Timeline& timeline : point.traces) {
     if (!step_counts(point, timeline)) continue;
-    TracedStep step = select(point, timeline, result.broken);
+    TracedStep step = usable_step(point, timeline, result.broken);
     if (is_traced(step)) result.steps.push_back(std::move(step));
   }
   judge_clocks(point, result);

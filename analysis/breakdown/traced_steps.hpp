@@ -8,7 +8,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "program/match_table.hpp"
@@ -33,13 +32,6 @@ namespace isoscale::analysis::breakdown {
 [[nodiscard]] inline program::Folding folding_of(const results::PointData& point) {
   return point.folded ? program::Folding::folded : program::Folding::as_streamed;
 }
-
-/// The result of check_trace().
-enum class TraceState : std::uint8_t { usable, broken };
-/// Returns `usable` if the trace has one span per op of its rank's outline, in order, and all its
-/// times are possible. The point has no outline_problem().
-[[nodiscard]] TraceState check_trace(const results::PointData& point,
-                                     const timeline::StepTrace& trace);
 
 /// True if the times of `rank` can be compared with those of other ranks.
 [[nodiscard]] bool aligned(const results::PointData& point, int rank);
@@ -84,7 +76,7 @@ struct Arrivals {
 
 /// Matches the n-th collective of each (axes, stream, group) among its members, and the n-th
 /// message of each (axis, offset, direction) between its two ranks. The time is linear in the
-/// number of spans. `set` and `traces` have passed check_trace.
+/// number of spans. `set` and `traces` are usable.
 [[nodiscard]] Arrivals last_arrivals(const program::OutlineSet& set, const TraceOfRank& traces);
 
 /// A message: the ranks of the point that send and receive it, and the numbers of their exchange
@@ -104,7 +96,7 @@ struct Message {
 /// One traced step that counts.
 struct TracedStep {
   std::uint32_t step = 0;  ///< number among all steps of the point
-  TraceOfRank traces{};    ///< traces that passed check_trace; not owned
+  TraceOfRank traces{};    ///< traces that are usable; not owned
   /// Indexed by [rank][op]: how long a communication op waited for its last known partner. 0 for
   /// all other ops, and for waits that do not exceed the clock error. Empty for ranks without a
   /// trace or an aligned clock.
@@ -112,6 +104,12 @@ struct TracedStep {
   std::vector<std::vector<std::uint32_t>> instance{};  ///< see Arrivals
   std::uint32_t instances = 0;
 };
+
+/// Returns the step of a timeline with its usable traces, but without waits. A trace is usable if
+/// it has one span per op of its rank's outline, in order, and all its times are possible; the
+/// ranks of other traces are added to `broken`. The point has no outline_problem().
+[[nodiscard]] TracedStep usable_step(const results::PointData& point,
+                                     const timeline::Timeline& timeline, std::set<int>& broken);
 
 /// The traced steps of a point that count, and the ranks about which something is missing.
 struct TracedSteps {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <string_view>
 
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/differences.hpp"
@@ -19,17 +18,6 @@ namespace isoscale::analysis::compare {
 namespace {
 
 constexpr std::size_t most_of_file = 60;
-
-/// Calls visit(side's number, the side's curve, index of the point) for each point of each side.
-template <class Visit>
-void for_each_point(const ComparedCurve& curve, const Visit& visit) {
-  for (std::size_t s = 0; s < curve.sides.size(); ++s) {
-    if (!curve.sides[s]) continue;
-    for (std::size_t i = 0; i < curve.sides[s]->curve.points.size(); ++i) {
-      visit(s, *curve.sides[s], i);
-    }
-  }
-}
 
 /// Collects sentences about points of several sides. Sides and ranks with the same sentence share a
 /// line: "A, B: ... (1, 2 ranks)".

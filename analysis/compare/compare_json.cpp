@@ -3,17 +3,14 @@
 #include "analysis/compare/compare_render.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
-#include <string_view>
 #include <utility>
 
 #include "analysis/compare/differences.hpp"
 #include "analysis/compare/sides.hpp"
 #include "analysis/compare/unlike_settings.hpp"
+#include "analysis/curves.hpp"
 #include "analysis/render/json_values.hpp"
 
 namespace isoscale::analysis::compare {
@@ -31,50 +28,39 @@ Json normalised_json(const Normalised& at) {
           {"missing", render::text_or_null(at.missing)}};
 }
 
-Json launches_json(const std::vector<merge::LaunchPoint>& launches) {
-  Json rows = Json::array();
-  for (const merge::LaunchPoint& at : launches) {
-    rows.push_back({{"run", at.run->data->id},
-                    {"file", at.run->file},
-                    {"step_time", at.point->step_time->median},
-                    {"throughput", *at.point->throughput}});
-  }
-  return rows;
+Json launch_json(const merge::LaunchPoint& at) {
+  return {{"run", at.run->data->id},
+          {"file", at.run->file},
+          {"step_time", at.point->step_time->median},
+          {"throughput", *at.point->throughput}};
 }
 
 Json point_json(const Comparison& of, std::size_t curve, std::size_t s, const SideCurve& side,
-                std::size_t i, PointMetrics metrics) {
+                std::size_t i) {
   const PointReport& point = side.curve.points[i];
   Json object =
-      object_of(metrics, point, "ranks nodes mesh step_time throughput flops_per_rank efficiency");
+      object_of<PointReport>(render::point_metrics(), point,
+                             "ranks nodes mesh step_time throughput flops_per_rank efficiency");
   for (const char* const key : {"min", "max", "launches"}) object["step_time"].erase(key);
   object["step_time"]["spread"] = render::number_or_null(merge::spread_of(point));
   object["throughput"]["unit"] = point.data->throughput_unit;
-  const bool known = point.speedup_interval && point.speedup_interval->lower;
-  const double ideal = point.efficiency ? *point.speedup / *point.efficiency : 1;
-  object["efficiency"] = {{"value", render::number_or_null(point.efficiency)},
-                          {"lower", known ? Json(*point.speedup_interval->lower / ideal) : Json{}},
-                          {"upper", known ? Json(*point.speedup_interval->upper / ideal) : Json{}}};
-  object["launches"] = launches_json(side.joined->launches[i]);
+  object["efficiency"] = render::located_json(
+      std::optional{efficiency_interval(point).value_or(statistics::Located{})});
+  object["efficiency"]["value"] = render::number_or_null(point.efficiency);
+  object["launches"] = render::list_json(side.joined->launches[i], launch_json);
   object["labels"] = point.labels;
   object["marks"] = marks_of(of, curve, s, point.data->ranks);
   for (const Rate& rate : rates) {
     object["normalised"][std::string{rate.key}] = normalised_json((side.*rate.all)[i]);
   }
-  object.update(object_of(metrics, point, "*"));
   return object;
 }
 
-Json left_out_json(const SideCurve& side) {
-  Json rows = Json::array();
-  for (const merge::LeftOut& at : side.joined->left_out) {
-    rows.push_back(
-        {{"ranks", at.at.point->data->ranks}, {"file", at.at.run->file}, {"reason", at.reason}});
-  }
-  return rows;
+Json left_out_json(const merge::LeftOut& at) {
+  return {{"ranks", at.at.point->data->ranks}, {"file", at.at.run->file}, {"reason", at.reason}};
 }
 
-Json curve_json(const Comparison& of, std::size_t c, PointMetrics metrics) {
+Json curve_json(const Comparison& of, std::size_t c) {
   const ComparedCurve& curve = of.curves[c];
   Json sides = Json::array();
   std::set<std::string> marks;
@@ -86,12 +72,12 @@ Json curve_json(const Comparison& of, std::size_t c, PointMetrics metrics) {
     const SideCurve& side = *curve.sides[s];
     Json points = Json::array();
     for (std::size_t i = 0; i < side.curve.points.size(); ++i) {
-      points.push_back(point_json(of, c, s, side, i, metrics));
+      points.push_back(point_json(of, c, s, side, i));
     }
     sides.push_back({{"side", of.sides[s].name},
                      {"machine", Json(side.joined->machine)},
                      {"points", points},
-                     {"left_out", left_out_json(side)}});
+                     {"left_out", render::list_json(side.joined->left_out, left_out_json)}});
   }
   const merge::JoinedCurve& joined = *curve.sides.front()->joined;
   Json object = render::experiment_head_json(joined.experiment);
@@ -120,19 +106,23 @@ Json unlike_json(const Unlike& at) {
 }
 
 Json causes_json(const std::vector<CausePart>& causes, const char* unit, double scale) {
-  Json rows = Json::array();
-  for (const CausePart& at : causes) {
-    rows.push_back({{"cause", at.cause}, {unit, scale * at.value}});
-  }
-  return rows;
+  return render::list_json(causes, [&](const CausePart& at) {
+    return Json{{"cause", at.cause}, {unit, scale * at.value}};
+  });
+}
+
+Json interval_json(const char* value, const std::optional<statistics::Located>& at,
+                   double scale = 1) {
+  const auto scaled = [scale](const std::optional<double>& end) {
+    return end ? render::number_or_null(scale * *end) : Json{};
+  };
+  const statistics::Located ends = at.value_or(statistics::Located{});
+  return {
+      {value, scaled(value_of(at))}, {"lower", scaled(ends.lower)}, {"upper", scaled(ends.upper)}};
 }
 
 Json difference_json(const Comparison& of, const Difference& at) {
   constexpr double points = 100;
-  const auto& efficiency = at.efficiency;
-  const auto in_points = [&](std::optional<double> value) {
-    return value ? Json(points * *value) : Json{};
-  };
   const std::string main = efficiency_sentence(of, at), throughput = throughput_sentence(of, at);
   return {
       {"curve", of.curves[at.curve].title},
@@ -141,14 +131,8 @@ Json difference_json(const Comparison& of, const Difference& at) {
       {"against", of.sides.front().name},
       {"ranks", at.ranks},
       {"launches", {{"side", at.launches}, {"against", at.launches_first}}},
-      {"throughput",
-       {{"ratio", at.throughput.value},
-        {"lower", render::number_or_null(at.throughput.lower)},
-        {"upper", render::number_or_null(at.throughput.upper)}}},
-      {"efficiency",
-       {{"points", in_points(value_of(efficiency))},
-        {"lower", efficiency ? in_points(efficiency->lower) : Json{}},
-        {"upper", efficiency ? in_points(efficiency->upper) : Json{}}}},
+      {"throughput", interval_json("ratio", at.throughput)},
+      {"efficiency", interval_json("points", at.efficiency, points)},
       {"verdict", name(at.verdict)},
       {"p_regression", render::number_or_null(at.p_regression)},
       {"p_passed", render::number_or_null(at.p_passed)},
@@ -177,9 +161,7 @@ Json overall_json(const Comparison& of, const Overall& at) {
           {"compared", at.compared},
           {"marked", at.marked},
           {"throughput",
-           {{"ratio", at.points > 0 ? Json(at.throughput.value) : Json{}},
-            {"lower", render::number_or_null(at.throughput.lower)},
-            {"upper", render::number_or_null(at.throughput.upper)}}},
+           interval_json("ratio", at.points > 0 ? std::optional{at.throughput} : std::nullopt)},
           {"cause", render::text_or_null(at.cause)},
           {"cause_share", at.cause.empty() ? Json{} : Json(at.cause_share)},
           {"sentence", overall_sentence(of, at)}};
@@ -201,38 +183,28 @@ Json gate_json(const Comparison& of) {
           {"sentence", gate_sentence(of)}};
 }
 
-Json sides_json(const Comparison& of) {
-  Json rows = Json::array();
-  for (const Side& side : of.sides) {
-    Json runs = Json::array();
-    for (const RunReport& run : side.runs) {
-      runs.push_back(render::run_head_json(*run.data, run.file));
-      runs.back()["git_hash"] = run.data->git_hash;
-    }
-    rows.push_back({{"name", side.name}, {"machines", machine_names(side)}, {"launches", runs}});
-  }
-  return rows;
+Json side_json(const Side& side) {
+  const auto run_json = [](const RunReport& run) {
+    Json object = render::run_head_json(*run.data, run.file);
+    object["git_hash"] = run.data->git_hash;
+    return object;
+  };
+  return {{"name", side.name},
+          {"machines", machine_names(side)},
+          {"launches", render::list_json(side.runs, run_json)}};
 }
 
-Json machines_json(const Comparison& of) {
-  Json rows = Json::array();
-  for (const MachineDifference& at : of.machines) {
-    Json values = Json::object();
-    for (std::size_t s = 0; s < at.values.size(); ++s) values[of.sides[s].name] = at.values[s];
-    rows.push_back({{"name", at.name}, {"values", values}});
-  }
-  return rows;
+Json machine_json(const Comparison& of, const MachineDifference& at) {
+  Json values = Json::object();
+  for (std::size_t s = 0; s < at.values.size(); ++s) values[of.sides[s].name] = at.values[s];
+  return {{"name", at.name}, {"values", values}};
 }
 
-Json only_json(const Comparison& of) {
-  Json rows = Json::array();
-  for (const OnlyOn& at : of.only) {
-    rows.push_back({{"side", of.sides[at.side].name},
-                    {"curve", at.title},
-                    {"ranks", at.ranks},
-                    {"reason", at.reason}});
-  }
-  return rows;
+Json only_json(const Comparison& of, const OnlyOn& at) {
+  return {{"side", of.sides[at.side].name},
+          {"curve", at.title},
+          {"ranks", at.ranks},
+          {"reason", at.reason}};
 }
 
 constexpr std::string_view point_columns =
@@ -251,11 +223,10 @@ constexpr std::string_view difference_columns =
     "p_regression p_passed why_points sentence=sentences";
 
 /// Returns the JSON of a side's point for its CSV row, with the values that only the row has.
-Json line_json(const Comparison& of, std::size_t c, std::size_t s, std::size_t i,
-               PointMetrics metrics) {
+Json line_json(const Comparison& of, std::size_t c, std::size_t s, std::size_t i) {
   const ComparedCurve& curve = of.curves[c];
   const SideCurve& side = *curve.sides[s];
-  Json point = point_json(of, c, s, side, i, metrics);
+  Json point = point_json(of, c, s, side, i);
   point["curve"] = curve.title;
   point["baseline"] = render::number_or_null(curve.baseline);
   point["side"] = of.sides[s].name;
@@ -276,32 +247,32 @@ Json line_json(const Comparison& of, std::size_t c, std::size_t s, std::size_t i
 
 }  // namespace
 
-Json compare_json(const Comparison& of, PointMetrics metrics) {
-  Json curves = Json::array(), differences = Json::array(), unlike = Json::array(),
-       overall = Json::array();
-  for (std::size_t c = 0; c < of.curves.size(); ++c) curves.push_back(curve_json(of, c, metrics));
-  for (const Difference& at : of.differences) differences.push_back(difference_json(of, at));
-  for (const Unlike& at : of.unlike) unlike.push_back(unlike_json(at));
-  for (const Overall& at : of.overall) overall.push_back(overall_json(of, at));
+Json compare_json(const Comparison& of) {
+  const auto list = [&](const auto& items, auto to_json) {
+    return render::list_json(items, [&](const auto& item) { return to_json(of, item); });
+  };
+  Json curves = Json::array();
+  for (std::size_t c = 0; c < of.curves.size(); ++c) curves.push_back(curve_json(of, c));
+  const Json unlike = render::list_json(of.unlike, unlike_json);
   return {{"schema_version", schema_version},
-          {"sides", sides_json(of)},
+          {"sides", render::list_json(of.sides, side_json)},
           {"refused", of.refused ? unlike : Json::array()},
           {"unlike", unlike},
           {"unlike_lines", unlike_lines(of)},
-          {"machines", machines_json(of)},
-          {"only", only_json(of)},
+          {"machines", list(of.machines, machine_json)},
+          {"only", list(of.only, only_json)},
           {"curves", curves},
-          {"overall", overall},
-          {"differences", differences},
+          {"overall", list(of.overall, overall_json)},
+          {"differences", list(of.differences, difference_json)},
           {"gate", gate_json(of)},
           {"warnings", of.warnings}};
 }
 
-std::string render_json(const Comparison& comparison, PointMetrics metrics) {
-  return render::dumped(compare_json(comparison, metrics));
+std::string render_json(const Comparison& comparison) {
+  return render::dumped(compare_json(comparison));
 }
 
-std::string render_csv(const Comparison& of, PointMetrics metrics) {
+std::string render_csv(const Comparison& of) {
   std::string heading, text;
   for (std::size_t c = 0; c < of.curves.size(); ++c) {
     for (std::size_t s = 0; s < of.sides.size(); ++s) {
@@ -317,14 +288,9 @@ std::string render_csv(const Comparison& of, PointMetrics metrics) {
           }
         }
         std::vector<render::CsvCell> cells;
-        const Json line = line_json(of, c, s, i, metrics);
+        const Json line = line_json(of, c, s, i);
         render::add_csv_cells(cells, line, point_columns);
         render::add_csv_cells(cells, difference, difference_columns);
-        for (const render::Metric<PointReport>& metric : metrics) {
-          if (is_meant(metric, "*", point_columns)) {
-            render::add_csv_cells(cells, line, metric.key);
-          }
-        }
         heading = render::csv_heading(cells);
         text += render::csv_values(cells);
       }

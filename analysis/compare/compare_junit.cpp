@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/unlike_settings.hpp"
@@ -18,25 +21,14 @@
 namespace isoscale::analysis::compare {
 namespace {
 
+constexpr std::array<std::pair<char, const char*>, 4> entities{
+    {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}}};
+
 std::string xml(std::string_view escaped) {
   std::string result;
   for (const char c : escaped) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += c;
-    }
+    const auto* const at = std::ranges::find(entities, c, &std::pair<char, const char*>::first);
+    result += at == entities.end() ? std::string{c} : at->second;
   }
   return result;
 }

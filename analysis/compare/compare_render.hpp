@@ -3,38 +3,33 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "analysis/compare/comparison.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/point_metrics.hpp"
+#include "analysis/render/curve_tables.hpp"
 
 /// Renders comparisons. Renderers compute no numbers themselves, so their outputs always agree.
 namespace isoscale::analysis::compare {
 
-using PointMetrics = render::Metrics<PointReport>;
-
-[[nodiscard]] std::string render_text(const Comparison& comparison,
-                                      PointMetrics metrics = render::point_metrics());
-[[nodiscard]] std::string render_json(const Comparison& comparison,
-                                      PointMetrics metrics = render::point_metrics());
+[[nodiscard]] std::string render_text(const Comparison& comparison);
+[[nodiscard]] std::string render_json(const Comparison& comparison);
 /// Returns CSV with a row for each point of each side, with its differences from the first side.
-[[nodiscard]] std::string render_csv(const Comparison& comparison,
-                                     PointMetrics metrics = render::point_metrics());
+[[nodiscard]] std::string render_csv(const Comparison& comparison);
 /// Returns JUnit XML with a test case for each difference. If the comparison was refused, it has an
 /// error for each setting in which the sides differ. With a gate, it also has a case for each curve
 /// or point that only the first side has.
 [[nodiscard]] std::string render_junit(const Comparison& comparison);
 /// Returns Markdown that begins with the gate's table, for a comment on a pull request.
-[[nodiscard]] std::string render_markdown(const Comparison& comparison,
-                                          PointMetrics metrics = render::point_metrics());
+[[nodiscard]] std::string render_markdown(const Comparison& comparison);
 
 /// Returns the JSON that docs/comparing.md describes. Texts from files are not escaped, so the
 /// caller must dump it as ASCII and replace bytes that are not UTF-8.
-[[nodiscard]] nlohmann::ordered_json compare_json(const Comparison& comparison,
-                                                  PointMetrics metrics = render::point_metrics());
+[[nodiscard]] nlohmann::ordered_json compare_json(const Comparison& comparison);
 
 // The following are the parts of the text and Markdown reports; all text is escaped.
 
@@ -43,8 +38,7 @@ using PointMetrics = render::Metrics<PointReport>;
 /// Returns launches, dates and files of the sides, and their machines if these differ.
 [[nodiscard]] render::DocumentTable sides_table(const Comparison& of);
 /// Returns the points of all sides of a curve.
-[[nodiscard]] render::DocumentTable points_table(const Comparison& of, std::size_t curve,
-                                                 PointMetrics metrics = render::point_metrics());
+[[nodiscard]] render::DocumentTable points_table(const Comparison& of, std::size_t curve);
 /// Returns the causes of the differences, the figures that rates were divided by, and the launches
 /// that do not count.
 [[nodiscard]] render::Facts curve_facts(const Comparison& of, std::size_t curve);
@@ -104,5 +98,18 @@ using PointMetrics = render::Metrics<PointReport>;
 /// Returns "new is 12% slower than old over all 9 points, between 9% and 15%; mostly dp transfer".
 /// If no difference is established, the sentence says so and gives the measured size.
 [[nodiscard]] std::string overall_sentence(const Comparison& of, const Overall& at);
+
+/// Calls visit(side's number, the side's curve, index of the point) for each point of all sides, in
+/// ascending order of ranks.
+template <class Visit>
+void for_each_point(const ComparedCurve& curve, const Visit& visit) {
+  std::set<std::tuple<int, std::size_t, std::size_t>> places;  // ranks, side, index
+  for (std::size_t s = 0; s < curve.sides.size(); ++s) {
+    if (!curve.sides[s]) continue;
+    const auto& points = curve.sides[s]->curve.points;
+    for (std::size_t i = 0; i < points.size(); ++i) places.emplace(points[i].data->ranks, s, i);
+  }
+  for (const auto& [ranks, s, i] : places) visit(s, *curve.sides[s], i);
+}
 
 }  // namespace isoscale::analysis::compare

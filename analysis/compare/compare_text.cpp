@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <optional>
 #include <set>
-#include <string_view>
-#include <tuple>
 
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/sides.hpp"
@@ -21,19 +19,6 @@ namespace {
 
 constexpr std::size_t most_of_value = 60, most_of_title = 200;
 constexpr std::size_t unlimited = std::string::npos;  ///< line length, for no wrapping
-
-/// Calls visit(side's number, the side's curve, index of the point) for each point of all sides, in
-/// ascending order of ranks.
-template <class Visit>
-void for_each_point_by_ranks(const ComparedCurve& curve, const Visit& visit) {
-  std::set<std::tuple<int, std::size_t, std::size_t>> places;  // ranks, side, index
-  for (std::size_t s = 0; s < curve.sides.size(); ++s) {
-    if (!curve.sides[s]) continue;
-    const auto& points = curve.sides[s]->curve.points;
-    for (std::size_t i = 0; i < points.size(); ++i) places.emplace(points[i].data->ranks, s, i);
-  }
-  for (const auto& [ranks, s, i] : places) visit(s, *curve.sides[s], i);
-}
 
 /// Returns "UNLIKE" if the point's settings differ between the sides, else "". The title of the
 /// curve names these settings.
@@ -91,18 +76,20 @@ render::DocumentTable differences_table(const Comparison& of, std::optional<std:
 render::DocumentTable normalised_table(const Comparison& of, std::size_t c) {
   const ComparedCurve& curve = of.curves[c];
   render::DocumentTable table{.title = "over what the machines have"};
-  for_each_point_by_ranks(curve, [&](std::size_t s, const SideCurve& side, std::size_t i) {
+  for_each_point(curve, [&](std::size_t s, const SideCurve& side, std::size_t i) {
     std::vector<render::Cell> cells{{"ranks", render::Json(side.curve.points[i].data->ranks)},
                                     {"side", of.sides[s].name, Unit::text}};
     bool any = false;
     for (const Rate& rate : rates) {
       const auto value = (side.*rate.all)[i].value;
       any = any || value;
-      const bool of_throughput = rate.over.starts_with(' ');
-      cells.push_back({(of_throughput ? render::throughput_unit(curve.sides.front()->curve) : "") +
-                           std::string{rate.over},
+      std::string heading{rate.over};
+      if (rate.of == Unit::prefixed) {
+        heading = render::throughput_unit(curve.sides.front()->curve) + " " + heading;
+      }
+      cells.push_back({std::move(heading),
                        render::number(value ? std::optional{*value * rate.unit} : std::nullopt),
-                       of_throughput ? Unit::prefixed : Unit::share});
+                       rate.of});
     }
     if (any) add_row(table, std::move(cells));
   });
@@ -133,8 +120,7 @@ render::DocumentTable gate_table(const Comparison& of) {
 }
 
 /// Returns `opening` followed by the rest of the comparison, except the gate's table.
-render::Document comparison_document(const Comparison& of, render::Document opening,
-                                     PointMetrics metrics) {
+render::Document comparison_document(const Comparison& of, render::Document opening) {
   render::Document document = std::move(opening);
   render::append(document, sides_table(of));
   render::append(document, machines_table(of));
@@ -142,7 +128,7 @@ render::Document comparison_document(const Comparison& of, render::Document open
   const std::string& first = of.sides.front().name;
   for (std::size_t c = 0; c < of.curves.size(); ++c) {
     document.emplace_back(render::Heading{curve_title(of, c), render::Underline::yes});
-    render::append(document, points_table(of, c, metrics));
+    render::append(document, points_table(of, c));
     if (!of.refused) {
       render::append(
           document,
@@ -172,11 +158,11 @@ std::string curve_title(const Comparison& of, std::size_t curve) {
   return whats.empty() ? text : fmt::format("{} [UNLIKE {}]", text, fmt::join(whats, ", "));
 }
 
-render::DocumentTable points_table(const Comparison& of, std::size_t c, PointMetrics metrics) {
+render::DocumentTable points_table(const Comparison& of, std::size_t c) {
   const ComparedCurve& curve = of.curves[c];
   std::vector<const PointReport*> points;
   std::vector<render::Value> sides, launches, efficiencies, notes;
-  for_each_point_by_ranks(curve, [&](std::size_t s, const SideCurve& side, std::size_t i) {
+  for_each_point(curve, [&](std::size_t s, const SideCurve& side, std::size_t i) {
     points.push_back(&side.curve.points[i]);
     sides.emplace_back(of.sides[s].name);
     launches.emplace_back(launches_cell(side, i));
@@ -184,8 +170,8 @@ render::DocumentTable points_table(const Comparison& of, std::size_t c, PointMet
     notes.push_back(render::words(render::notes(*points.back())));
   });
   render::DocumentTable table = render::table_of<PointReport>(
-      metrics, points,
-      "ranks side mesh_text launches step_time_shown interval throughput flops_per_rank * shares "
+      render::point_metrics(), points,
+      "ranks side mesh_text launches step_time_shown interval throughput flops_per_rank shares "
       "notes",
       {{{"side", "side"}, sides},
        {{"launches", "launches", Unit::count}, launches},
@@ -221,10 +207,10 @@ render::DocumentTable sides_table(const Comparison& of) {
   return table;
 }
 
-std::string render_text(const Comparison& of, PointMetrics metrics) {
+std::string render_text(const Comparison& of) {
   render::Document opening;
   add_sentences(opening, overall_sentences(of));
-  render::Document document = comparison_document(of, std::move(opening), metrics);
+  render::Document document = comparison_document(of, std::move(opening));
   if (of.gate) {
     render::append(document, gate_table(of));
     document.emplace_back(render::Heading{gate_sentence(of)});
@@ -232,7 +218,7 @@ std::string render_text(const Comparison& of, PointMetrics metrics) {
   return to_text(document, unlimited);
 }
 
-std::string render_markdown(const Comparison& of, PointMetrics metrics) {
+std::string render_markdown(const Comparison& of) {
   render::Document opening{render::Heading{"Comparison"}};
   if (of.refused) {
     opening.emplace_back(render::Paragraph{"Not compared: the sides measured different things."});
@@ -242,7 +228,7 @@ std::string render_markdown(const Comparison& of, PointMetrics metrics) {
     opening.emplace_back(render::Paragraph{gate_sentence(of)});
     render::append(opening, gate_table(of));
   }
-  return render::to_markdown(comparison_document(of, std::move(opening), metrics));
+  return render::to_markdown(comparison_document(of, std::move(opening)));
 }
 
 }  // namespace isoscale::analysis::compare

@@ -6,20 +6,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <map>
-#include <optional>
 #include <set>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "analysis/compare/differences.hpp"
 #include "analysis/compare/sides.hpp"
-#include "analysis/identity.hpp"
+#include "analysis/curves.hpp"
 #include "analysis/microbench/row_report.hpp"
 #include "analysis/render/cells.hpp"
 #include "base/text.hpp"
@@ -45,6 +37,13 @@ struct Place {
 
   [[nodiscard]] const PointReport& point() const { return side->curve.points[index]; }
 };
+
+/// Returns a reference whose name ends with its value: "datasheet peak of H200, 989 TFLOP/s".
+std::optional<Reference> reference(std::optional<double> value, Unit unit,
+                                   const std::string& what) {
+  if (!value) return std::nullopt;
+  return Reference{.value = *value, .name = what + ", " + value_text(*value, unit)};
+}
 
 std::optional<Place> place_of(SideCurve* side, int ranks) {
   if (side == nullptr) return std::nullopt;
@@ -73,28 +72,24 @@ const microbench::Datasheet* datasheet_of(const Place& at) {
 
 std::optional<Reference> peak_of_datasheet(const Place& at) {
   const microbench::Datasheet* const sheet = datasheet_of(at);
-  const auto peak = sheet == nullptr ? std::nullopt : sheet->peak(at.point().data->dtype);
-  if (!peak) return std::nullopt;
-  return Reference{.value = *peak,
-                   .name = fmt::format("datasheet peak of {}, {}", sheet->gpu,
-                                       units::format(units::FlopsPerSecond{*peak}))};
+  if (sheet == nullptr) return std::nullopt;
+  return reference(sheet->peak(at.point().data->dtype), Unit::flop_rate,
+                   fmt::format("datasheet peak of {}", sheet->gpu));
 }
 
 std::optional<Reference> peak_measured(const Place& at) {
   const auto* const ceiling = calibration::ceiling_of(at.run->calibration, at.point().data->dtype);
   if (ceiling == nullptr || !(ceiling->rate > 0)) return std::nullopt;
-  return Reference{.value = ceiling->rate,
-                   .name = fmt::format("best multiplication of the run, {}",
-                                       units::format(units::FlopsPerSecond{ceiling->rate}))};
+  return reference(ceiling->rate, Unit::flop_rate, "best multiplication of the run");
 }
 
 std::optional<Reference> link_of_datasheet(const Place& at) {
-  if (at.point().data->nodes != 1) return std::nullopt;
   const microbench::Datasheet* const sheet = datasheet_of(at);
-  if (sheet == nullptr || !sheet->link) return std::nullopt;
-  return Reference{.value = *sheet->link,
-                   .name = fmt::format("datasheet NVLink of {}, {} one way", sheet->gpu,
-                                       units::format(units::BytesPerSecond{*sheet->link}))};
+  if (at.point().data->nodes != 1 || sheet == nullptr) return std::nullopt;
+  auto link =
+      reference(sheet->link, Unit::bandwidth, fmt::format("datasheet NVLink of {}", sheet->gpu));
+  if (link) link->name += " one way";
+  return link;
 }
 
 bool is_widest(const results::CalibrationCurve& curve, bool pairs, bool several_nodes) {
@@ -120,9 +115,7 @@ std::optional<Reference> link_measured(const Place& at) {
       if (slowest && slowest->value <= bandwidth) continue;
       const std::string what =
           pairs ? curve.link_class : fmt::format("{} on {}", curve.op, curve.link_class);
-      slowest = Reference{.value = bandwidth,
-                          .name = fmt::format("measured, {}, {}", what,
-                                              units::format(units::BytesPerSecond{bandwidth}))};
+      slowest = reference(bandwidth, Unit::bandwidth, "measured, " + what);
     }
     if (slowest) return slowest;
   }
@@ -166,10 +159,7 @@ Normalised per_watt(const Place& at) {
   const std::optional<double> power = statistics::median(watts);
   if (!power) return {.value = {}, .against = "", .missing = missing};
   const std::string of = at.point().devices.energy.of;
-  return over(at.point().throughput,
-              Reference{.value = *power,
-                        .name = fmt::format("{}, {}", of.empty() ? "devices" : of,
-                                            units::format_prefixed(*power, "W"))},
+  return over(at.point().throughput, reference(power, Unit::watts, of.empty() ? "devices" : of),
               "");
 }
 
@@ -208,76 +198,58 @@ void normalise(std::span<SideCurve* const> sides, int ranks) {
   }
 }
 
-/// The values of each side's curves by the name of the fact, as one set for each side.
+/// The values of each side's curves by the name of a fact, as one set for each side.
 using Values = std::map<std::string, std::vector<std::set<std::string>>>;
 
-class Gatherer {
- public:
-  explicit Gatherer(std::size_t sides) : sides_(sides) {}
-
-  void add(const std::string& name, std::size_t side, const std::string& value) {
-    auto& values = values_[name];
-    values.resize(sides_);
-    values[side].insert(value);
-  }
-  [[nodiscard]] const Values& values() const { return values_; }
-
- private:
-  std::size_t sides_;
-  Values values_;
-};
-
-void add_points(const SideCurve& curve, std::size_t side, Gatherer& into) {
-  for (const PointReport& point : curve.curve.points) {
-    const std::string ranks = base::counted(point.data->ranks, "rank");
-    into.add("nodes x ranks on each, of " + ranks, side,
-             point.nodes
-                 ? fmt::format("{} x {}", point.nodes->nodes,
-                               point.nodes->fewest == point.nodes->most
-                                   ? std::to_string(point.nodes->most)
-                                   : fmt::format("{}-{}", point.nodes->fewest, point.nodes->most))
-                 : std::to_string(point.data->nodes));
-    into.add("streams of " + ranks, side, point.data->folded ? "played as one" : "as asked for");
+/// Adds to `found` the facts in which sides differ. A side without a value has the text that
+/// `absent` returns for the fact; if that is empty, the side does not count.
+void add_differing(const Values& all, std::string (*absent)(const std::string& name),
+                   std::vector<MachineDifference>& found) {
+  for (const auto& [name, values] : all) {
+    MachineDifference at{.name = name, .values = {}};
+    std::set<std::string> seen;
+    for (const auto& of_side : values) {
+      at.values.push_back(of_side.empty() ? absent(name)
+                                          : fmt::format("{}", fmt::join(of_side, " | ")));
+      if (!at.values.back().empty()) seen.insert(at.values.back());
+    }
+    if (seen.size() > 1) found.push_back(std::move(at));
   }
 }
 
-std::string absent(const std::string& name) { return bears_on_times(name) ? "unset" : "unknown"; }
-
-/// Returns the differences between the machines of the compared curves: the entries of machine.hpp
+/// Returns the differences between the machines of the compared curves: the entries of machine_of()
 /// and, for points with the same rank count, the ranks per node and whether streams were folded
 /// into one. A comparison is about machines, so it is never refused because of these differences.
 std::vector<MachineDifference> machine_differences(const std::vector<ComparedCurve>& curves,
                                                    const std::vector<Side>& sides) {
-  Gatherer machines{sides.size()}, points{sides.size()};
+  Values machines, points;
+  const auto values = [&](Values& of, const std::string& name, std::size_t side) -> auto& {
+    of[name].resize(sides.size());
+    return of[name][side];
+  };
   for (const ComparedCurve& curve : curves) {
     for (std::size_t side = 0; side < sides.size(); ++side) {
       if (!curve.sides[side]) continue;
       for (const auto& [name, value] : curve.sides[side]->joined->machine) {
-        machines.add(name, side, value);
+        values(machines, name, side).insert(value);
       }
-      add_points(*curve.sides[side], side, points);
+      for (const PointReport& point : curve.sides[side]->curve.points) {
+        const std::string ranks = base::counted(point.data->ranks, "rank");
+        values(points, "nodes x ranks on each, of " + ranks, side).insert(nodes_text(point));
+        values(points, "streams of " + ranks, side)
+            .insert(point.data->folded ? "played as one" : "as asked for");
+      }
     }
   }
   std::vector<MachineDifference> found;
-  for (const auto& [name, values] : machines.values()) {
-    MachineDifference at{.name = name, .values = {}};
-    for (const auto& of_side : values) {
-      at.values.push_back(of_side.empty() ? absent(name)
-                                          : fmt::format("{}", fmt::join(of_side, " | ")));
-    }
-    if (std::ranges::adjacent_find(at.values, std::ranges::not_equal_to{}) != at.values.end()) {
-      found.push_back(std::move(at));
-    }
-  }
-  for (const auto& [name, values] : points.values()) {
-    MachineDifference at{.name = name, .values = {}};
-    std::set<std::string> seen;
-    for (const auto& of_side : values) {
-      at.values.push_back(fmt::format("{}", fmt::join(of_side, " | ")));
-      if (!of_side.empty()) seen.insert(at.values.back());
-    }
-    if (seen.size() > 1) found.push_back(std::move(at));
-  }
+  add_differing(
+      machines,
+      [](const std::string& name) {
+        return std::string{bears_on_times(name) ? "unset" : "unknown"};
+      },
+      found);
+  add_differing(
+      points, [](const std::string&) { return std::string{}; }, found);
   return found;
 }
 

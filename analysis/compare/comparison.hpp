@@ -9,10 +9,10 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "analysis/merge/join.hpp"
+#include "analysis/unit.hpp"
 #include "statistics/t_test.hpp"
 
 /// Compares curves of several machines, or of one machine over time. All functions are pure: they
@@ -58,14 +58,16 @@ struct SideCurve {
 struct Rate {
   std::string_view key;   ///< for programs
   std::string_view name;  ///< in sentences
-  std::string_view over;  ///< heading: "FLOP/s of peak"; after the unit of throughput: " per W"
+  std::string_view over;  ///< heading: "FLOP/s of peak"; after the unit of throughput: "per W"
+  Unit of = Unit::share;  ///< prefixed: a throughput
   double unit = 1;        ///< the unit of the divisor in the heading
   std::vector<Normalised> SideCurve::*all;
 };
 inline constexpr std::array rates{
-    Rate{"peak", "FLOP/s of peak", "FLOP/s of peak", 1, &SideCurve::of_peak},
-    Rate{"link", "throughput per link", " per GB/s of link", 1e9, &SideCurve::per_link},
-    Rate{"watt", "throughput per watt", " per W", 1, &SideCurve::per_watt}};
+    Rate{"peak", "FLOP/s of peak", "FLOP/s of peak", Unit::share, 1, &SideCurve::of_peak},
+    Rate{"link", "throughput per link", "per GB/s of link", Unit::prefixed, 1e9,
+         &SideCurve::per_link},
+    Rate{"watt", "throughput per watt", "per W", Unit::prefixed, 1, &SideCurve::per_watt}};
 
 /// The curves of one experiment, one for each side that has it. The first side always has it.
 struct ComparedCurve {

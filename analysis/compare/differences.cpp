@@ -2,19 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/compare/differences.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
+#include <numeric>
 #include <utility>
-#include <vector>
 
 #include "analysis/curves.hpp"
 #include "analysis/render/text.hpp"
@@ -76,6 +69,13 @@ std::optional<statistics::Located> efficiency_difference(const PointLaunches& fi
     result.upper = interval.upper;
   }
   return result;
+}
+
+/// Gives a ratio the interval of its logarithm.
+void set_interval(statistics::Located& ratio, const statistics::Mean& logarithm) {
+  const statistics::Located logs = located(logarithm);
+  ratio.lower = std::exp(*logs.lower);
+  ratio.upper = std::exp(*logs.upper);
 }
 
 Verdict without_gate(const statistics::Located& throughput) {
@@ -165,17 +165,6 @@ void explain_step(const PointReport& first, const PointReport& here, Why& result
   add_notes(between, result.notes);
 }
 
-/// Says whether the points that are compared are their curves' baselines.
-enum class AtBaseline : std::uint8_t { no, yes };
-/// Explains the difference between a joined point `here` and the first side's point with the same
-/// rank count. Baselines have an efficiency of 1, so only their step times are explained.
-Why why(const PointReport& first, const PointReport& here, AtBaseline baseline) {
-  Why result;
-  if (baseline == AtBaseline::no) explain_efficiency(first, here, result);
-  explain_step(first, here, result);
-  return result;
-}
-
 Verdict verdict_of(const Difference& at) {
   if (!at.p_regression) return Verdict::one_launch;
   if (*at.p_regression <= statistics::beyond_one_end) return Verdict::regression;
@@ -187,16 +176,13 @@ Verdict verdict_of(const Difference& at) {
 using Residuals = std::map<const RunReport*, std::vector<double>>;
 
 double mean(const std::vector<double>& of) {
-  double sum = 0;
-  for (const double value : of) sum += value;
-  return sum / static_cast<double>(of.size());
+  return std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
 }
 
 /// Returns the mean logarithm of a point's throughputs, and adds each launch's difference from this
 /// mean to `residuals`.
 double mean_log(std::span<const merge::LaunchPoint> launches, Residuals& residuals) {
-  std::vector<double> logs;
-  for (const merge::LaunchPoint& at : launches) logs.push_back(std::log(*at.point->throughput));
+  const std::vector<double> logs = log_throughputs(launches);
   const double middle = mean(logs);
   for (std::size_t i = 0; i < logs.size(); ++i) {
     residuals[launches[i].run].push_back(logs[i] - middle);
@@ -279,14 +265,13 @@ Difference difference_between(const PointLaunches& first, const PointLaunches& h
   const auto of_first = log_throughput(first.launches), of_here = log_throughput(here.launches);
   if (of_first && of_here) {
     result.log_ratio = difference(*of_first, *of_here);
-    const statistics::Located logs = located(*result.log_ratio);
-    result.throughput.lower = std::exp(*logs.lower);
-    result.throughput.upper = std::exp(*logs.upper);
+    set_interval(result.throughput, *result.log_ratio);
   }
   result.efficiency = efficiency_difference(first, here);
   result.verdict = without_gate(result.throughput);
-  const bool baseline = first.point == first.baseline;
-  result.why = why(*first.point, *here.point, baseline ? AtBaseline::yes : AtBaseline::no);
+  // Baselines have an efficiency of 1, so only their step times are explained.
+  if (first.point != first.baseline) explain_efficiency(*first.point, *here.point, result.why);
+  explain_step(*first.point, *here.point, result.why);
   return result;
 }
 
@@ -374,9 +359,7 @@ std::vector<Overall> overall(const Comparison& of) {
     const auto mean_first = over_launches(of_first, first),
                mean_here = over_launches(of_here, here);
     if (has_interval(points.front()) && mean_first && mean_here) {
-      const statistics::Located logs = located(difference(*mean_first, *mean_here));
-      at.throughput.lower = std::exp(*logs.lower);
-      at.throughput.upper = std::exp(*logs.upper);
+      set_interval(at.throughput, difference(*mean_first, *mean_here));
     }
     find_cause(points, at);
   }

@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "analysis/compare/comparison.hpp"

@@ -6,13 +6,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <optional>
 #include <set>
-#include <span>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "analysis/catalog/index.hpp"
 #include "analysis/compare/unlike_settings.hpp"

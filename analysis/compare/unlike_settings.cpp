@@ -3,11 +3,9 @@
 #include "analysis/compare/unlike_settings.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "analysis/render/text.hpp"

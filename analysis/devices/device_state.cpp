@@ -7,17 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <map>
 #include <numeric>
-#include <optional>
-#include <set>
 #include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"

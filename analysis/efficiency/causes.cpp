@@ -5,14 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <cstddef>
 #include <numeric>
-#include <optional>
-#include <span>
-#include <utility>
-#include <vector>
 
 #include "analysis/efficiency/stragglers.hpp"
 #include "base/text.hpp"
@@ -33,11 +27,9 @@ std::string place_of(const results::RunData& run, const results::PointData& poin
   const results::RankFacts* const facts = facts_of(run.rank_facts, point, rank);
   const std::string name = fmt::format("rank {}", world_rank(point, rank));
   if (facts == nullptr) return name;
-  std::string device;
-  for (const char* const key : {"gpu_name", "gpu_pci"}) {
-    const auto found = facts->text.find(key);
-    if (found != facts->text.end()) device += (device.empty() ? "" : " ") + found->second;
-  }
+  std::string device = text_of(*facts, "gpu_name");
+  const std::string pci = text_of(*facts, "gpu_pci");
+  device += (device.empty() || pci.empty() ? "" : " ") + pci;
   const bool both = !facts->host.empty() && !device.empty();
   const std::string where = facts->host + (both ? ", " : "") + device;
   return where.empty() ? name : fmt::format("{} ({})", name, where);

@@ -6,11 +6,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "analysis/breakdown/traced_steps.hpp"
 #include "statistics/estimate.hpp"

@@ -7,11 +7,9 @@
 #include <cstddef>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <span>
 #include <utility>
 
-#include "analysis/breakdown/traced_steps.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/sample_flags.hpp"
 #include "statistics/trend.hpp"

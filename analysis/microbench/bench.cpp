@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
 #include <map>
-#include <string_view>
 #include <utility>
 
 #include "results/records/point_facts.hpp"
@@ -292,13 +290,9 @@ std::string rank_name(const results::PointData& point, int rank,
   const results::RankFacts* const known = facts_of(facts, point, rank);
   if (known == nullptr) return name;
   if (!known->host.empty()) name += " on " + known->host;
-  const auto text = [&](const char* key) {
-    const auto found = known->text.find(key);
-    return found == known->text.end() ? std::string{} : found->second;
-  };
-  if (const std::string pci = text("gpu_pci"); !pci.empty()) {
+  if (const std::string pci = text_of(*known, "gpu_pci"); !pci.empty()) {
     name += ", GPU " + pci;
-  } else if (const std::string cpus = text("bound_cpus"); !cpus.empty()) {
+  } else if (const std::string cpus = text_of(*known, "bound_cpus"); !cpus.empty()) {
     name += ", CPUs " + cpus;
   }
   return name;

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <string>
 
 #include "calibration/calibration.hpp"
 
@@ -20,62 +18,39 @@ constexpr std::string_view open_book =
     "memory, NVLink per direction; f16 runs at the rate of bf16 on these)";
 constexpr double tera = 1e12, giga = 1e9;
 
+/// Returns a datasheet from its rates: dense FLOP/s of 16 and of 8 bits in T, bytes/s of memory in
+/// T, bytes/s of the link in G. A rate of 0 is not known.
+constexpr Datasheet sheet(std::string_view gpu, double peak_16bit, double peak_8bit, double memory,
+                          double link) {
+  const auto known = [](double value, double unit) {
+    return value > 0 ? std::optional{value * unit} : std::nullopt;
+  };
+  return {.gpu = gpu,
+          .peak_16bit = known(peak_16bit, tera),
+          .peak_8bit = known(peak_8bit, tera),
+          .memory = known(memory, tera),
+          .link = known(link, giga),
+          .source = open_book};
+}
+
 /// The table of datasheets. The first match applies, so longer names precede names that they
 /// contain. An entry without rates is for a model that another entry would match by mistake.
 constexpr std::array<Datasheet, 13> all_datasheets{{
-    {.gpu = "GB200",
-     .peak_16bit = 2500 * tera,
-     .peak_8bit = 5000 * tera,
-     .memory = 8.0 * tera,
-     .link = 900 * giga,
-     .source = open_book},
+    sheet("GB200", 2500, 5000, 8.0, 900),
     {.gpu = "GB300"},
-    {.gpu = "B200",
-     .peak_16bit = 2250 * tera,
-     .peak_8bit = 4500 * tera,
-     .memory = 8.0 * tera,
-     .link = 900 * giga,
-     .source = open_book},
-    {.gpu = "B300",
-     .peak_16bit = 2250 * tera,
-     .peak_8bit = 4500 * tera,
-     .memory = 8.0 * tera,
-     .link = 900 * giga,
-     .source = open_book},
+    sheet("B200", 2250, 4500, 8.0, 900),
+    sheet("B300", 2250, 4500, 8.0, 900),
     // The memory bandwidth of the GH200 depends on its variant (4.0 or 4.8 TB/s), which is not part
     // of the name.
-    {.gpu = "GH200",
-     .peak_16bit = 989 * tera,
-     .peak_8bit = 1979 * tera,
-     .link = 450 * giga,
-     .source = open_book},
+    sheet("GH200", 989, 1979, 0, 450),
     {.gpu = "H200 NVL"},
-    {.gpu = "H200",
-     .peak_16bit = 989 * tera,
-     .peak_8bit = 1979 * tera,
-     .memory = 4.8 * tera,
-     .link = 450 * giga,
-     .source = open_book},
+    sheet("H200", 989, 1979, 4.8, 450),
     {.gpu = "H100 NVL"},
-    {.gpu = "H100 PCIe", .peak_16bit = 756 * tera, .source = open_book},
-    {.gpu = "H100 80GB HBM3",
-     .peak_16bit = 989.4 * tera,
-     .peak_8bit = 1979 * tera,
-     .memory = 3.35 * tera,
-     .link = 450 * giga,
-     .source = open_book},
-    {.gpu = "H100 SXM",
-     .peak_16bit = 989.4 * tera,
-     .peak_8bit = 1979 * tera,
-     .memory = 3.35 * tera,
-     .link = 450 * giga,
-     .source = open_book},
-    {.gpu = "A100-SXM4-80GB",
-     .peak_16bit = 312 * tera,
-     .memory = 2.0 * tera,
-     .link = 300 * giga,
-     .source = open_book},
-    {.gpu = "A100", .peak_16bit = 312 * tera, .source = open_book},
+    sheet("H100 PCIe", 756, 0, 0, 0),
+    sheet("H100 80GB HBM3", 989.4, 1979, 3.35, 450),
+    sheet("H100 SXM", 989.4, 1979, 3.35, 450),
+    sheet("A100-SXM4-80GB", 312, 0, 2.0, 300),
+    sheet("A100", 312, 0, 0, 0),
 }};
 
 /// Returns amount / time if both are present and above 0.
@@ -124,12 +99,8 @@ const Datasheet* datasheet_of(std::string_view gpu_name) {
 }
 
 const Datasheet* datasheet_of(const results::RankFacts& facts) {
-  const auto name = facts.text.find("gpu_name");
-  const auto parts = facts.text.find("gpu_mig");
-  if (name == facts.text.end() || (parts != facts.text.end() && parts->second == "on")) {
-    return nullptr;
-  }
-  return datasheet_of(name->second);
+  const std::string name = text_of(facts, "gpu_name");
+  return name.empty() || text_of(facts, "gpu_mig") == "on" ? nullptr : datasheet_of(name);
 }
 
 std::optional<double> bus_factor(std::string_view op, double members) {

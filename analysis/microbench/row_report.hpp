@@ -4,10 +4,8 @@
 
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "results/records/calibration_data.hpp"
 #include "results/records/run_data.hpp"

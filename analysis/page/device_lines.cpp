@@ -5,14 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "analysis/devices/device_state.hpp"
 #include "results/records/point_facts.hpp"

@@ -3,6 +3,7 @@
 #include "analysis/page/lane_spans.hpp"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -18,15 +19,13 @@ using units::Nanoseconds;
 std::vector<LaneStep> usable_steps(const results::PointData& point) {
   std::vector<LaneStep> steps;
   if (!breakdown::missing_traces(point).empty()) return steps;
+  std::set<int> broken;
   for (const timeline::Timeline& timeline : point.traces) {
     if (!breakdown::step_counts(point, timeline)) continue;
-    LaneStep step;
-    step.of.resize(static_cast<std::size_t>(point.ranks), nullptr);
-    for (const timeline::StepTrace& trace : timeline.ranks) {
-      if (breakdown::check_trace(point, trace) != breakdown::TraceState::usable) continue;
-      step.of[static_cast<std::size_t>(trace.rank)] = &trace;
-      step.step = trace.step;
-      step.length = std::max(step.length, trace.end - trace.begin);
+    breakdown::TracedStep usable = breakdown::usable_step(point, timeline, broken);
+    LaneStep step{.step = usable.step, .of = std::move(usable.traces), .length = {}};
+    for (const timeline::StepTrace* const trace : step.of) {
+      if (trace != nullptr) step.length = std::max(step.length, trace->end - trace->begin);
     }
     if (step.traced() > 0) steps.push_back(std::move(step));
   }
@@ -64,36 +63,6 @@ std::uint8_t common_op(std::uint8_t a, std::uint8_t b) {
 bool are_alike(const LaneSpan& a, const LaneSpan& b, Alike alike) {
   return a.stream == b.stream && a.place.phase == b.place.phase &&
          a.place.microbatch == b.place.microbatch && (alike == Alike::any_kind || a.op == b.op);
-}
-
-/// The times of a rank's step, divided by activity; each moment is in at most one of the sets.
-struct Uses {
-  IntervalSet compute, copies, exposed, gap;
-};
-
-Uses uses_of(const std::vector<LaneSpan>& spans, const timeline::Interval& step) {
-  const auto times_of = [&](LaneOp what) {
-    std::vector<timeline::Interval> times;
-    for (const LaneSpan& span : spans) {
-      if (class_of(span.op) == static_cast<std::uint8_t>(what)) {
-        times.push_back({.begin = span.start, .end = span.end});
-      }
-    }
-    return timeline::normalise(std::move(times));
-  };
-  IntervalSet left{step};
-  const auto take = [&](LaneOp what) {
-    const IntervalSet times = times_of(what);
-    IntervalSet taken = timeline::intersect(left, times);
-    left = timeline::subtract(left, times);
-    return taken;
-  };
-  Uses uses;
-  uses.compute = take(LaneOp::compute);
-  uses.copies = take(LaneOp::copies);
-  uses.exposed = take(LaneOp::communication);
-  uses.gap = std::move(left);
-  return uses;
 }
 
 }  // namespace
@@ -190,24 +159,32 @@ std::vector<LaneSpan> merged(const std::vector<LaneSpan>& spans, Alike alike, Na
   return result;
 }
 
-std::vector<LaneIdle> idle_of(const std::vector<LaneSpan>& spans, const timeline::Interval& step) {
-  const Uses uses = uses_of(spans, step);
-  std::vector<LaneIdle> idle;
-  for (const auto& at : uses.exposed) {
-    idle.push_back({.kind = LaneIdle::Kind::exposed, .time = at});
-  }
-  for (const auto& at : uses.gap) idle.push_back({.kind = LaneIdle::Kind::gap, .time = at});
-  std::ranges::sort(idle, {}, [](const LaneIdle& at) { return at.time.begin; });
-  return idle;
-}
-
-LaneTotals totals_of(const std::vector<LaneSpan>& spans, const timeline::Interval& step) {
-  const Uses uses = uses_of(spans, step);
-  return {.step = step.end - step.begin,
-          .compute = timeline::total(uses.compute),
-          .copies = timeline::total(uses.copies),
-          .exposed = timeline::total(uses.exposed),
-          .gap = timeline::total(uses.gap)};
+LaneUse use_of(const std::vector<LaneSpan>& spans, const timeline::Interval& step) {
+  IntervalSet left{step};
+  const auto take = [&](LaneOp what) {
+    std::vector<timeline::Interval> of_what;
+    for (const LaneSpan& span : spans) {
+      if (class_of(span.op) == static_cast<std::uint8_t>(what)) {
+        of_what.push_back({.begin = span.start, .end = span.end});
+      }
+    }
+    const IntervalSet times = timeline::normalise(std::move(of_what));
+    IntervalSet taken = timeline::intersect(left, times);
+    left = timeline::subtract(left, times);
+    return taken;
+  };
+  LaneUse use{.totals = {.step = step.end - step.begin,
+                         .compute = timeline::total(take(LaneOp::compute)),
+                         .copies = timeline::total(take(LaneOp::copies)),
+                         .exposed = {},
+                         .gap = {}}};
+  const IntervalSet exposed = take(LaneOp::communication);
+  use.totals.exposed = timeline::total(exposed);
+  use.totals.gap = timeline::total(left);
+  for (const auto& at : exposed) use.idle.push_back({LaneIdle::Kind::exposed, at});
+  for (const auto& at : left) use.idle.push_back({LaneIdle::Kind::gap, at});
+  std::ranges::sort(use.idle, {}, [](const LaneIdle& at) { return at.time.begin; });
+  return use;
 }
 
 }  // namespace isoscale::analysis::page

@@ -78,8 +78,6 @@ struct LaneIdle {
   enum class Kind : std::uint8_t { exposed = 0, gap = 1 } kind{};
   timeline::Interval time{};
 };
-[[nodiscard]] std::vector<LaneIdle> idle_of(const std::vector<LaneSpan>& spans,
-                                            const timeline::Interval& step);
 
 /// The time of a rank's step by activity. A moment with several activities counts only for the
 /// first one in the order compute, copies, communication.
@@ -88,8 +86,12 @@ struct LaneTotals {
   units::Nanoseconds exposed;  ///< only communication runs
   units::Nanoseconds gap;      ///< nothing runs, also before the first op and after the last
 };
-/// Returns the totals of a lane. They are exact if no span was merged or left out.
-[[nodiscard]] LaneTotals totals_of(const std::vector<LaneSpan>& spans,
-                                   const timeline::Interval& step);
+/// The idle times of a rank's step, by begin, and its totals. The totals are exact if no span was
+/// merged or left out.
+struct LaneUse {
+  std::vector<LaneIdle> idle{};
+  LaneTotals totals{};
+};
+[[nodiscard]] LaneUse use_of(const std::vector<LaneSpan>& spans, const timeline::Interval& step);
 
 }  // namespace isoscale::analysis::page

@@ -6,14 +6,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/page/lane_spans.hpp"
@@ -33,8 +29,7 @@ struct Lane {
   int rank = 0;
   Nanoseconds zero;  ///< the time drawn as 0
   std::vector<LaneSpan> spans{};
-  std::vector<LaneIdle> idle{};
-  LaneTotals totals{};  ///< of all spans, including those left out later
+  LaneUse use{};  ///< its totals include spans that are left out later
 };
 
 /// All lanes of a step; they have a common time axis if the clocks of their ranks are aligned.
@@ -73,9 +68,7 @@ LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
     const timeline::StepTrace& trace = *step.of[static_cast<std::size_t>(lane.rank)];
     lane.spans = spans_of(point.outline.of(lane.rank), trace,
                           {.begin = lane.zero, .end = lane.zero + set.length});
-    const Interval own{.begin = trace.begin, .end = trace.end};
-    lane.idle = idle_of(lane.spans, own);
-    lane.totals = totals_of(lane.spans, own);
+    lane.use = use_of(lane.spans, {.begin = trace.begin, .end = trace.end});
   }
   return set;
 }
@@ -139,9 +132,9 @@ void thin_out(LaneSet& set, std::size_t most) {
     std::set<int> streams;
     for (const LaneSpan& span : lane.spans) streams.insert(row_of(span));
     if (before > most && !streams.empty()) sample(lane.spans, step, each / streams.size());
-    std::erase_if(lane.idle,
+    std::erase_if(lane.use.idle,
                   [&](const LaneIdle& at) { return at.time.end - at.time.begin < pixel; });
-    if (lane.idle.size() > each / 2) sample(lane.idle, step, each / 2);
+    if (lane.use.idle.size() > each / 2) sample(lane.use.idle, step, each / 2);
   }
   set.spans_left_out = before - count_spans(set.lanes);
 }
@@ -239,7 +232,7 @@ Json totals_json(const LaneSet& set) {
       {"gap", &LaneTotals::gap}};
   Json totals = Json::object();
   for (const auto& [name, part] : parts) {
-    for (const Lane& lane : set.lanes) totals[name].push_back((lane.totals.*part).value());
+    for (const Lane& lane : set.lanes) totals[name].push_back((lane.use.totals.*part).value());
   }
   return totals;
 }
@@ -270,7 +263,7 @@ Json breakdown_json(const LaneSet& set, const breakdown::BreakdownResult& of) {
 Json idle_json(const LaneSet& set) {
   Json idle = columns({"lane", "start", "length", "kind"});
   for (std::size_t lane = 0; lane < set.lanes.size(); ++lane) {
-    for (const LaneIdle& at : set.lanes[lane].idle) {
+    for (const LaneIdle& at : set.lanes[lane].use.idle) {
       idle["lane"].push_back(lane);
       idle["start"].push_back((at.time.begin - set.lanes[lane].zero).value());
       idle["length"].push_back((at.time.end - at.time.begin).value());

@@ -5,10 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -16,7 +14,6 @@
 #include "analysis/output_file.hpp"
 #include "analysis/page/asset.hpp"
 #include "analysis/page/prune.hpp"
-#include "analysis/render/render_json.hpp"
 #include "base/build_info.hpp"
 #include "base/error.hpp"
 
@@ -110,19 +107,10 @@ Json page_data(const predict::Prediction& prediction) {
   return data_of("predict", "prediction", std::move(predicted), std::move(notes));
 }
 
-template <class Source>
-void write_page_file(const Source& source, const std::filesystem::path& path,
+void write_page_file(const Json& data, const std::filesystem::path& path,
                      settings::IfExists if_exists) {
-  const std::string document = page_document(page_data(source));
+  const std::string document = page_document(data);
   write_output_file("--html", path, if_exists, [&](std::ostream& out) { out << document; });
 }
-template void write_page_file(const merge::Report&, const std::filesystem::path&,
-                              settings::IfExists);
-template void write_page_file(const compare::Comparison&, const std::filesystem::path&,
-                              settings::IfExists);
-template void write_page_file(const render::IndexReport&, const std::filesystem::path&,
-                              settings::IfExists);
-template void write_page_file(const predict::Prediction&, const std::filesystem::path&,
-                              settings::IfExists);
 
 }  // namespace isoscale::analysis::page

@@ -37,9 +37,8 @@ inline constexpr std::size_t most_page_forecasts = 1500;
 /// that only charts show (steps, ranks, ops and devices). Large series are sampled, and `notes` in
 /// the data says how much of them is shown. The JSON takes at most `most_bytes`, unless the
 /// required parts of the report alone exceed this.
-[[nodiscard]] nlohmann::ordered_json page_data(
-    const merge::Report& report, std::size_t most_bytes = most_page_bytes,
-    render::Metrics<PointReport> metrics = render::point_metrics());
+[[nodiscard]] nlohmann::ordered_json page_data(const merge::Report& report,
+                                               std::size_t most_bytes = most_page_bytes);
 
 /// Returns the data of the page of a comparison, an index or a prediction: `kind` ("compare",
 /// "index" or "predict"), and the JSON that --format json prints, under `compare`, `report` or
@@ -48,10 +47,8 @@ inline constexpr std::size_t most_page_forecasts = 1500;
 [[nodiscard]] nlohmann::ordered_json page_data(const render::IndexReport& report);
 [[nodiscard]] nlohmann::ordered_json page_data(const predict::Prediction& prediction);
 
-/// Writes the page of a Report, Comparison, IndexReport or Prediction. Throws the errors of
-/// write_output_file() and require_page().
-template <class Source>
-void write_page_file(const Source& source, const std::filesystem::path& path,
+/// Writes a page with its data. Throws the errors of write_output_file() and require_page().
+void write_page_file(const nlohmann::ordered_json& data, const std::filesystem::path& path,
                      settings::IfExists if_exists);
 
 // These functions are steps of the functions above.

@@ -3,18 +3,15 @@
 #include "analysis/page/page.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "analysis/page/point_details.hpp"
 #include "analysis/page/prune.hpp"
-#include "analysis/render/render_json.hpp"
 #include "base/build_info.hpp"
 
 namespace isoscale::analysis::page {
@@ -168,10 +165,9 @@ void sample_report(Json& report, std::size_t most, PageNotes& notes) {
 
 std::size_t page_bytes(const Json& part) { return inert(part).size(); }
 
-Json page_data(const merge::Report& report, std::size_t most_bytes,
-               render::Metrics<PointReport> metrics) {
+Json page_data(const merge::Report& report, std::size_t most_bytes) {
   PageNotes notes;
-  Json pruned = render::report_json(report, metrics);
+  Json pruned = render::report_json(report);
   prune_report(pruned, notes);
   cut_texts(pruned, notes);
   // The report may take up to two thirds of the room, and the details of points take the rest.

@@ -8,8 +8,6 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <span>
-#include <string>
 
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"

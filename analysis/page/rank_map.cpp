@@ -4,15 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <iterator>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text.hpp"

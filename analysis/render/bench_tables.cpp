@@ -6,14 +6,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <set>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -97,7 +94,7 @@ DocumentTable collective_table(const CollectiveGroup& group) {
   }
   add_columns(table, std::move(in_place));
   add_column(table, {.key = "wrong", .heading = "wrong", .unit = Unit::count}, std::move(wrong));
-  add_columns(table, table_of<RowReport>(row_metrics(), rated, "estimate *"));
+  add_columns(table, table_of<RowReport>(row_metrics(), rated, "estimate"));
   table.reasons = std::move(reasons);
   table.title = group_title(group);
   const auto& first = *any.front()->data;
@@ -131,7 +128,7 @@ DocumentTable overlap_table(const microbench::BenchReport& bench) {
   DocumentTable table = table_of<microbench::OverlapReport>(
       overlap_metrics(), all,
       "collective dtype bytes m n k gemm_alone collective_alone together gemm_slowdown "
-      "collective_slowdown hidden_shown hidden_interval *");
+      "collective_slowdown hidden_shown hidden_interval");
   table.title = "overlap: a multiplication and a collective, alone and together";
   table.reasons = std::move(reasons);
   return table;
@@ -197,16 +194,16 @@ Metrics<ClassReport> class_metrics() {
   using enum Unit;
   using C = ClassReport;
   static constexpr Metric<ClassReport> all[] = {
-      {"class", "class", text, "",
+      {"class", "class", text,
        [](const ClassReport& at) -> Value {
          return at.name.empty() ? std::string{undefined} : at.name;
        }},
-      {"pairs", "pairs", count, "", member<&C::pairs>},
-      {"latency", "latency", seconds, "", member<&C::latency>},
-      {"bandwidth", "bandwidth", bandwidth, "", member<&C::bandwidth>},
-      {"lowest", "lowest", bandwidth, "", member<&C::lowest>},
-      {"highest", "highest", bandwidth, "", member<&C::highest>},
-      {"bidirectional", "both directions", bandwidth, "", member<&C::bidirectional>},
+      {"pairs", "pairs", count, member<&C::pairs>},
+      {"latency", "latency", seconds, member<&C::latency>},
+      {"bandwidth", "bandwidth", bandwidth, member<&C::bandwidth>},
+      {"lowest", "lowest", bandwidth, member<&C::lowest>},
+      {"highest", "highest", bandwidth, member<&C::highest>},
+      {"bidirectional", "both directions", bandwidth, member<&C::bidirectional>},
   };
   return all;
 }
@@ -221,7 +218,7 @@ DocumentTable class_table(const microbench::BenchReport& bench) {
     shares.push_back(number(known ? std::optional{*at.bandwidth / *fastest} : std::nullopt));
   }
   DocumentTable table = table_of<ClassReport>(
-      class_metrics(), all, "class pairs latency bandwidth lowest highest bidirectional share *",
+      class_metrics(), all, "class pairs latency bandwidth lowest highest bidirectional share",
       {{{"share", "of the fastest", Unit::share}, shares}});
   table.title = "link classes: medians over ordered pairs, the fastest first";
   return table;
@@ -314,7 +311,7 @@ std::vector<DocumentTable> pair_tables(const PointReport& point) {
   };
   const auto title = [](const results::RowData&) { return "ranks at once"; };
   std::ranges::move(
-      row_tables(*point.bench, is_other, title, "kind class bytes | time interval bandwidth *"),
+      row_tables(*point.bench, is_other, title, "kind class bytes | time interval bandwidth"),
       std::back_inserter(tables));
   return tables;
 }
@@ -327,14 +324,14 @@ std::vector<DocumentTable> bench_tables(const PointReport& point) {
   };
   add(row_tables(
       *point.bench, [](const auto& row) { return has_op(row, "gemm"); }, gemm_title,
-      "m n k batch | time interval flops of_ceiling of_peak * origin"));
+      "m n k batch | time interval flops of_ceiling of_peak origin"));
   for (const CollectiveGroup& group : collective_groups(*point.bench)) {
     tables.push_back(collective_table(group));
   }
   add(pair_tables(point));
   add(row_tables(
       *point.bench, [](const auto& row) { return has_op(row, "memory"); }, memory_title,
-      "kind numa bytes | time interval bandwidth of_peak *"));
+      "kind numa bytes | time interval bandwidth of_peak"));
   tables.push_back(overlap_table(*point.bench));
   add(infer_part_tables(point));
   add(serve_tables(point));

@@ -24,7 +24,8 @@ template <>
 [[nodiscard]] Metrics<microbench::OverlapReport> overlap_metrics();
 
 /// Returns "±0.4%", or "n=2: too few" for a time from few plays; "—" without plays.
-[[nodiscard]] std::string interval_cell(const microbench::RowReport& row);
+[[nodiscard]] std::string interval_cell(const results::RowData* row,
+                                        const std::optional<statistics::Estimate>& time);
 
 /// Returns the text of a number, "—" where it is absent.
 [[nodiscard]] std::string figure(const std::optional<double>& value, Unit unit);

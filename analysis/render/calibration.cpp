@@ -9,13 +9,11 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "analysis/render/bench_tables.hpp"
 #include "analysis/render/document.hpp"
-#include "analysis/render/render_json.hpp"
+#include "analysis/render/render.hpp"
 
 /// Writes what was fitted to the rows of micro-benchmarks.
 namespace isoscale::analysis::render {
@@ -27,36 +25,34 @@ using results::GemmCeiling;
 using results::GemmRate;
 
 Value samples_json(const CalibrationCurve& curve) {
-  Json list = Json::array();
-  for (const results::CurveSample& at : curve.samples) {
-    list.push_back({{"bytes", number_or_null(at.bytes)},
-                    {"time", number_or_null(at.time)},
-                    {"fitted", number_or_null(at.fitted)},
-                    {"residual", number_or_null(at.time / at.fitted - 1)},
-                    {"held_out", number_or_null(at.held_out)}});
-  }
-  return list;
+  return list_json(curve.samples, [](const results::CurveSample& at) {
+    return Json{{"bytes", number_or_null(at.bytes)},
+                {"time", number_or_null(at.time)},
+                {"fitted", number_or_null(at.fitted)},
+                {"residual", number_or_null(at.time / at.fitted - 1)},
+                {"held_out", number_or_null(at.held_out)}};
+  });
 }
 
 Metrics<CalibrationCurve> fitted_metrics() {
   using enum Unit;
   using C = CalibrationCurve;
   static constexpr Metric<CalibrationCurve> all[] = {
-      {"op", "op", text, "", plain<&C::op>},
-      {"dtype", "type", text, "", member<&C::dtype>},
-      {"class", "class", text, "", member<&C::link_class>},
-      {"implementation", "by", text, "", member<&C::implementation>},
-      {"members", "ranks", count, "", member<&C::members>},
-      {"nodes", "", count, "", member<&C::nodes>},  // 0 = not known, as in the file
-      {"~known_nodes", "nodes", count, "",
+      {"op", "op", text, plain<&C::op>},
+      {"dtype", "type", text, member<&C::dtype>},
+      {"class", "class", text, member<&C::link_class>},
+      {"implementation", "by", text, member<&C::implementation>},
+      {"members", "ranks", count, member<&C::members>},
+      {"nodes", "", count, member<&C::nodes>},  // 0 = not known, as in the file
+      {"~known_nodes", "nodes", count,
        [](auto& at) { return at.nodes > 0 ? Value{Json(at.nodes)} : Value{}; }},
-      {"labels", "", text, "", member<&C::labels>},
-      {"latency", "latency", seconds, "", member<&C::latency>},
-      {"bandwidth", "bandwidth", bandwidth, "", member<&C::bandwidth>},
-      {"error", "error", share, "", member<&C::error>},
-      {"form", "form", text, "", plain<&C::form>},
-      {"samples", "", text, "", samples_json},
-      {"~sizes", "sizes", count, "", [](auto& at) { return Value{Json(at.samples.size())}; }},
+      {"labels", "", text, member<&C::labels>},
+      {"latency", "latency", seconds, member<&C::latency>},
+      {"bandwidth", "bandwidth", bandwidth, member<&C::bandwidth>},
+      {"error", "error", share, member<&C::error>},
+      {"form", "form", text, plain<&C::form>},
+      {"samples", "", text, samples_json},
+      {"~sizes", "sizes", count, [](auto& at) { return Value{Json(at.samples.size())}; }},
   };
   return all;
 }
@@ -85,18 +81,18 @@ Metrics<CalibrationGrowth> growth_metrics() {
   using enum Unit;
   using G = CalibrationGrowth;
   static constexpr Metric<CalibrationGrowth> all[] = {
-      {"op", "op", text, "", plain<&G::op>},
-      {"dtype", "type", text, "", member<&G::dtype>},
-      {"class", "class", text, "", member<&G::link_class>},
-      {"implementation", "by", text, "", member<&G::implementation>},
-      {"~ranks", "ranks", text, "",
+      {"op", "op", text, plain<&G::op>},
+      {"dtype", "type", text, member<&G::dtype>},
+      {"class", "class", text, member<&G::link_class>},
+      {"implementation", "by", text, member<&G::implementation>},
+      {"~ranks", "ranks", text,
        [](auto& at) { return words(fmt::format("{}", fmt::join(at.members, ", "))); }},
-      {"~latency", "latency", text, "", latency_law},
-      {"law", "law", text, "", member<&G::law>},
-      {"base", "base", seconds, "", member<&G::base>},
-      {"slope", "slope", seconds, "", member<&G::slope>},
-      {"bandwidth_factor", "bandwidth", factor, "", member<&G::bandwidth_factor>},
-      {"counts", "", text, "", counts_json},
+      {"~latency", "latency", text, latency_law},
+      {"law", "law", text, member<&G::law>},
+      {"base", "base", seconds, member<&G::base>},
+      {"slope", "slope", seconds, member<&G::slope>},
+      {"bandwidth_factor", "bandwidth", factor, member<&G::bandwidth_factor>},
+      {"counts", "", text, counts_json},
   };
   return all;
 }
@@ -105,27 +101,25 @@ Metrics<CalibrationGrowth> growth_metrics() {
 /// between kinds of rows.
 template <class Row>
 constexpr auto multiplication_metrics(const Metric<Row>& last) {
-  return std::to_array<Metric<Row>>({{"dtype", "type", Unit::text, "", plain<&Row::dtype>},
-                                     {"cache", "caches", Unit::text, "", member<&Row::cache>},
-                                     {"m", "m", Unit::count, "", member<&Row::m>},
-                                     {"n", "n", Unit::count, "", member<&Row::n>},
-                                     {"k", "k", Unit::count, "", member<&Row::k>},
-                                     {"batch", "batch", Unit::count, "", member<&Row::batch>},
-                                     {"flops", "FLOP/s", Unit::flop_rate, "", member<&Row::rate>},
-                                     {"labels", "", Unit::text, "", member<&Row::labels>},
+  return std::to_array<Metric<Row>>({{"dtype", "type", Unit::text, plain<&Row::dtype>},
+                                     {"cache", "caches", Unit::text, member<&Row::cache>},
+                                     {"m", "m", Unit::count, member<&Row::m>},
+                                     {"n", "n", Unit::count, member<&Row::n>},
+                                     {"k", "k", Unit::count, member<&Row::k>},
+                                     {"batch", "batch", Unit::count, member<&Row::batch>},
+                                     {"flops", "FLOP/s", Unit::flop_rate, member<&Row::rate>},
+                                     {"labels", "", Unit::text, member<&Row::labels>},
                                      last});
 }
 constexpr auto rate_metrics = multiplication_metrics<GemmRate>(
-    {"held_out", "error", Unit::share, "", member<&GemmRate::held_out>});
+    {"held_out", "error", Unit::share, member<&GemmRate::held_out>});
 constexpr auto ceiling_metrics = multiplication_metrics<GemmCeiling>(
-    {"error", "error", Unit::share, "", member<&GemmCeiling::error>});
+    {"error", "error", Unit::share, member<&GemmCeiling::error>});
 
 /// Returns an object for each item.
 template <class Item>
 Json list_of(std::type_identity_t<Metrics<Item>> metrics, const std::vector<Item>& items) {
-  Json list = Json::array();
-  for (const Item& item : items) list.push_back(object_of<Item>(metrics, item));
-  return list;
+  return list_json(items, [&](const Item& item) { return object_of<Item>(metrics, item); });
 }
 
 }  // namespace

@@ -6,19 +6,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "analysis/render/cells.hpp"
-#include "analysis/render/render_json.hpp"
+#include "analysis/render/render.hpp"
 #include "base/text.hpp"
 
 /// Writes an index of runs: as tables, as JSON, and as CSV with a line for each run and experiment.
@@ -48,29 +44,28 @@ Metrics<IndexRun> index_run_metrics() {
   using enum Unit;
   using R = IndexRun;
   static constexpr Metric<IndexRun> all[] = {
-      {"~began", "began", text, "", member<&R::created, minute>},
-      {"~run", "run", text, "", [](auto& run) { return words(run.id.substr(0, short_id)); }},
-      {"~isoscale", "Isoscale", text, "",
+      {"began", "began", text, member<&R::created, minute>},
+      {"run", "run", text, [](auto& run) { return words(run.id.substr(0, short_id)); }},
+      {"isoscale", "Isoscale", text,
        [](auto& run) { return words(run.isoscale_version + " " + run.git_hash); }},
-      {"~status", "status", text, "",
+      {"status", "status", text,
        [](auto& run) { return words(run.complete ? "complete" : "partial"); }},
-      {"~ranks", "ranks", count, "", member<&R::ranks>},
-      {"~nodes", "nodes", count, "", member<&R::nodes>},
-      {"~points_ok", "points ok", count, "",
+      {"ranks", "ranks", count, member<&R::ranks>},
+      {"nodes", "nodes", count, member<&R::nodes>},
+      {"points_ok", "points ok", count,
        [](auto& run) { return words(fmt::format("{} of {}", run.ok_points, run.points)); }},
-      {"~file", "file", text, "", member<&R::file>},
-      {"ended", "", text, "", member<&R::ended>},
-      {"git_hash", "", text, "", member<&R::git_hash>},
-      {"ranks_per_node", "", text, "",
+      {"file", "file", text, member<&R::file>},
+      {"ended", "", text, member<&R::ended>},
+      {"git_hash", "", text, member<&R::git_hash>},
+      {"ranks_per_node", "", text,
        [](const IndexRun& run) -> Value {
          if (run.most_per_node <= 0) return {};
          return Json{{"fewest", run.fewest_per_node}, {"most", run.most_per_node}};
        }},
-      {"machine", "", text, ""},
-      {"hosts", "", text, "", plain<&R::hosts>},
-      {"cpu", "", text, "", member<&R::cpu>},
-      {"gpu", "", text, "", member<&R::gpu>},
-      {"cores", "", count, "", member<&R::cores>},
+      {"hosts", "", text, plain<&R::hosts>},
+      {"cpu", "", text, member<&R::cpu>},
+      {"gpu", "", text, member<&R::gpu>},
+      {"cores", "", count, member<&R::cores>},
   };
   return all;
 }
@@ -92,25 +87,25 @@ Metrics<IndexExperiment> index_experiment_metrics() {
   using enum Unit;
   using E = IndexExperiment;
   static constexpr Metric<IndexExperiment> all[] = {
-      {"fingerprint", "", text, "", plain<&E::fingerprint>},
-      {"micro_benchmark", "", text, "", plain<&E::is_bench>},
-      {"points", "", text, "",
+      {"fingerprint", "", text, plain<&E::fingerprint>},
+      {"micro_benchmark", "", text, plain<&E::is_bench>},
+      {"points", "", text,
        [](const IndexExperiment& of) -> Value {
          return Json{{"ok", of.ok}, {"failed", of.failed}, {"skipped", of.skipped}};
        }},
-      {"ranks", "on ranks", count, "", member<&E::ranks>},
-      {"nodes", "nodes", count, "", member<&E::nodes>},
-      {"throughput", "", text, "",
+      {"ranks", "on ranks", count, member<&E::ranks>},
+      {"nodes", "nodes", count, member<&E::nodes>},
+      {"throughput", "", text,
        [](const IndexExperiment& of) -> Value {
          return Json{{"value", number_or_null(of.throughput)}, {"unit", text_or_null(of.unit)}};
        }},
-      {"~rate", "throughput", share, "",
+      {"~rate", "throughput", share,
        [](auto& of) { return words(of.throughput ? rate(*of.throughput, of.unit) : ""); }},
-      {"baseline", "", count, "", member<&E::baseline>},
-      {"efficiency", "efficiency", share, "", member<&E::efficiency>},
-      {"verified", "verified", share, "", member<&E::verified>},
-      {"~points_text", "points", text, "", member<points_text>},
-      {"labels", "labels", text, "", plain<&E::labels>},
+      {"baseline", "", count, member<&E::baseline>},
+      {"efficiency", "efficiency", share, member<&E::efficiency>},
+      {"verified", "verified", share, member<&E::verified>},
+      {"~points_text", "points", text, member<points_text>},
+      {"labels", "labels", text, plain<&E::labels>},
   };
   return all;
 }
@@ -119,21 +114,18 @@ Metrics<IndexTrend> index_trend_metrics() {
   using enum Unit;
   using T = IndexTrend;
   static constexpr Metric<IndexTrend> all[] = {
-      {"fingerprint", "", text, "", plain<&T::fingerprint>},
-      {"title", "experiment", text, "", plain<&T::title>},
-      {"ranks", "ranks", count, "", member<&T::ranks>},
-      {"unit", "", text, "", member<&T::unit>},
-      {"runs", "runs", count, "", [](auto& at) { return Value{Json(at.runs.size())}; }},
-      {"from", "", text},
-      {"to", "", text},
-      {"first", "first", prefixed, "", plain<&T::first>},
-      {"last", "last", prefixed, "", plain<&T::last>},
-      {"median", "", prefixed, "", plain<&T::median>},
-      {"~median_rate", "median", share, "",
-       [](auto& at) { return words(rate(at.median, at.unit)); }},
-      {"min", "least", prefixed, "", plain<&T::minimum>},
-      {"max", "most", prefixed, "", plain<&T::maximum>},
-      {"spread", "range", share, "", member<&T::spread>},
+      {"fingerprint", "", text, plain<&T::fingerprint>},
+      {"title", "experiment", text, plain<&T::title>},
+      {"ranks", "ranks", count, member<&T::ranks>},
+      {"unit", "", text, member<&T::unit>},
+      {"runs", "runs", count, [](auto& at) { return Value{Json(at.runs.size())}; }},
+      {"first", "first", prefixed, plain<&T::first>},
+      {"last", "last", prefixed, plain<&T::last>},
+      {"median", "", prefixed, plain<&T::median>},
+      {"~median_rate", "median", share, [](auto& at) { return words(rate(at.median, at.unit)); }},
+      {"min", "least", prefixed, plain<&T::minimum>},
+      {"max", "most", prefixed, plain<&T::maximum>},
+      {"spread", "range", share, member<&T::spread>},
   };
   return all;
 }
@@ -181,8 +173,10 @@ DocumentTable table_of_lines(const catalog::Index& index, const std::vector<Line
   DocumentTable table =
       table_of<IndexRun>(index_run_metrics(), runs, fmt::format("launch {}", of_runs),
                          {{{"launch", "launch", Unit::count}, launches}});
-  add_columns(table, table_of<IndexExperiment>(index_experiment_metrics(), experiments,
-                                               of_experiments, others));
+  if (!of_experiments.empty()) {
+    add_columns(table, table_of<IndexExperiment>(index_experiment_metrics(), experiments,
+                                                 of_experiments, others));
+  }
   table.title = std::move(title);
   return table;
 }
@@ -195,7 +189,7 @@ DocumentTable run_table(const catalog::Index& index, const catalog::IndexMachine
   const std::string hosts =
       machine.hosts.empty() ? "" : ": " + catalog::shorten_hosts(machine.hosts);
   return table_of_lines(index, lines, numbered, machine.name + hosts,
-                        "began run isoscale status ranks nodes points_ok file", "*");
+                        "began run isoscale status ranks nodes points_ok file", "");
 }
 
 std::vector<DocumentTable> experiment_tables(const catalog::Index& index,
@@ -277,34 +271,38 @@ Json experiment_json(const IndexExperiment& of) {
 }
 
 /// Returns the entry of a run, without its experiments.
-Json run_json(const IndexRun& run, const std::string& machine) {
+Json index_run_json(const IndexRun& run, const std::string& machine) {
   Json object = run_head_json(run, run.file);
-  object.update(object_of<IndexRun>(index_run_metrics(), run));
+  object.update(object_of<IndexRun>(index_run_metrics(), run, "ended git_hash ranks_per_node"));
   object["machine"] = machine;
+  object.update(object_of<IndexRun>(index_run_metrics(), run, "hosts cpu gpu cores"));
   return object;
 }
 
+/// Returns the ids of these runs of an index.
+Json ids_json(const catalog::Index& index, const std::vector<std::size_t>& runs) {
+  return list_json(runs, [&](std::size_t at) { return Json(index.runs[at].id); });
+}
+
 Json trend_json(const catalog::Index& index, const IndexTrend& trend) {
-  Json object = object_of<IndexTrend>(index_trend_metrics(), trend);
-  object["runs"] = Json::array();
-  for (const std::size_t at : trend.runs) object["runs"].push_back(index.runs[at].id);
+  Json object = object_of<IndexTrend>(index_trend_metrics(), trend, "fingerprint title ranks unit");
+  object["runs"] = ids_json(index, trend.runs);
   object["from"] = index.runs[trend.runs.front()].created;
   object["to"] = index.runs[trend.runs.back()].created;
+  object.update(
+      object_of<IndexTrend>(index_trend_metrics(), trend, "first last median min max spread"));
   return object;
 }
 
 Json machines_json(const catalog::Index& index) {
-  Json rows = Json::array();
-  for (const catalog::IndexMachine& machine : index.machines) {
-    Json runs = Json::array(), trends = Json::array();
-    for (const std::size_t at : machine.runs) runs.push_back(index.runs[at].id);
-    for (const IndexTrend& trend : machine.trends) trends.push_back(trend_json(index, trend));
-    rows.push_back({{"name", machine.name},
-                    {"hosts", machine.hosts},
-                    {"runs", runs},
-                    {"throughput_over_time", trends}});
-  }
-  return rows;
+  return list_json(index.machines, [&](const catalog::IndexMachine& machine) {
+    return Json{{"name", machine.name},
+                {"hosts", machine.hosts},
+                {"runs", ids_json(index, machine.runs)},
+                {"throughput_over_time", list_json(machine.trends, [&](const IndexTrend& trend) {
+                   return trend_json(index, trend);
+                 })}};
+  });
 }
 
 }  // namespace
@@ -354,27 +352,25 @@ Json index_json(const catalog::Index& index) {
   for (const catalog::IndexMachine& machine : index.machines) {
     for (const std::size_t at : machine.runs) machines[at] = machine.name;
   }
-  Json runs = Json::array(), unreadable = Json::array();
+  Json runs = Json::array();
   for (std::size_t i = 0; i < index.runs.size(); ++i) {
-    runs.push_back(run_json(index.runs[i], machines[i]));
-    Json& experiments = runs.back()["experiments"] = Json::array();
-    for (const IndexExperiment& of : index.runs[i].experiments) {
-      experiments.push_back(experiment_json(of));
-    }
+    runs.push_back(index_run_json(index.runs[i], machines[i]));
+    runs.back()["experiments"] = list_json(index.runs[i].experiments, experiment_json);
   }
-  for (const catalog::Unreadable& file : index.unreadable) {
-    unreadable.push_back({{"file", file.file}, {"reason", file.reason}});
-  }
-  return {{"index", runs}, {"machines", machines_json(index)}, {"unreadable", unreadable}};
+  const auto unreadable = [](const catalog::Unreadable& file) {
+    return Json{{"file", file.file}, {"reason", file.reason}};
+  };
+  return {{"index", runs},
+          {"machines", machines_json(index)},
+          {"unreadable", list_json(index.unreadable, unreadable)}};
 }
 
 Json index_report_json(const IndexReport& report) {
   // The objects of the runs have no key for points, so that readers do not conclude that the runs
   // have no points.
-  Json runs = Json::array();
-  for (const IndexRun& run : report.index.runs) runs.push_back(run_head_json(run, run.file));
+  const auto head = [](const IndexRun& run) { return run_head_json(run, run.file); };
   Json object{{"schema_version", report_schema_version},
-              {"runs", runs},
+              {"runs", list_json(report.index.runs, head)},
               {"curves", Json::array()},
               {"warnings", report.warnings},
               {"index_only", true}};
@@ -397,7 +393,7 @@ std::string render_index_csv(const IndexReport& report) {
   for (const catalog::IndexMachine& machine : report.index.machines) {
     for (const std::size_t at : machine.runs) {
       const IndexRun& run = report.index.runs[at];
-      Json line = run_json(run, machine.name);
+      Json line = index_run_json(run, machine.name);
       line["hosts_text"] = catalog::shorten_hosts(run.hosts);
       std::vector<IndexExperiment> experiments = run.experiments;
       if (experiments.empty()) experiments.emplace_back();

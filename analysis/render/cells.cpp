@@ -11,7 +11,6 @@
 #include <numeric>
 
 #include "analysis/curves.hpp"
-#include "analysis/render/text.hpp"
 #include "analysis/render/text_and_markdown.hpp"
 #include "analysis/unit.hpp"
 #include "base/text.hpp"
@@ -23,6 +22,13 @@ namespace {
 
 /// Returns the number of steps that the statistics use: "1 step", "4 steps".
 std::string steps_text(const PointReport& point) { return base::counted(point.steps, "step"); }
+
+/// Returns `at`, or the value alone if `at` is absent or its interval is empty.
+std::optional<statistics::Located> without_empty(const std::optional<statistics::Located>& at,
+                                                 const std::optional<double>& value) {
+  if (!value || (at && *at->lower < *at->upper)) return value ? at : std::nullopt;
+  return statistics::Located{*value};
+}
 
 constexpr int bar_width = 20;
 constexpr int bar_beyond = 4;  // an efficiency of up to 120% is drawn
@@ -60,9 +66,7 @@ std::string step_time(const PointReport& point) {
 }
 
 std::string interval(const PointReport& point) {
-  if (!point.step_time) return std::string{undefined};
-  const statistics::Estimate& time = *point.step_time;
-  return interval_text({.value = time.median, .lower = time.lower, .upper = time.upper});
+  return point.step_time ? interval_text(located(*point.step_time)) : std::string{undefined};
 }
 
 std::string interval_text(const statistics::Located& at) {
@@ -78,21 +82,11 @@ std::string interval_text(const statistics::Located& at) {
 }
 
 std::optional<statistics::Located> speedup_of(const PointReport& point) {
-  if (!point.speedup) return std::nullopt;
-  const auto& at = point.speedup_interval;
-  if (!at || !at->lower || !at->upper || *at->lower == *at->upper)
-    return statistics::Located{*point.speedup};
-  return at;
+  return without_empty(point.speedup_interval, point.speedup);
 }
 
 std::optional<statistics::Located> efficiency_of(const PointReport& point) {
-  std::optional<statistics::Located> at = speedup_of(point);
-  if (!at || !point.efficiency) return std::nullopt;
-  const double scale = *point.efficiency / *point.speedup;
-  at->value = *point.efficiency;
-  if (at->lower) at->lower = *at->lower * scale;
-  if (at->upper) at->upper = *at->upper * scale;
-  return at;
+  return without_empty(efficiency_interval(point), point.efficiency);
 }
 
 std::string few_steps_text(const PointReport& point) {
@@ -192,14 +186,6 @@ std::string efficiency_heading() {
 bool spans_nodes(const Curve& curve) {
   return std::ranges::any_of(curve.points,
                              [](const PointReport& point) { return point.data->nodes > 1; });
-}
-
-std::string nodes_cell(const PointReport& point) {
-  if (!point.nodes) return std::to_string(point.data->nodes);
-  const results::NodeUse& use = *point.nodes;
-  const std::string ranks = use.fewest == use.most ? std::to_string(use.most)
-                                                   : fmt::format("{}-{}", use.fewest, use.most);
-  return fmt::format("{} x {}", use.nodes, ranks);
 }
 
 std::string axes_text(const PointReport& point) {

@@ -6,8 +6,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "analysis/render/text.hpp"
 #include "analysis/report.hpp"
@@ -36,8 +34,11 @@ struct Category {
 /// Returns the 95% interval of the step time relative to the median: "±0.4%", or "-31.0% +45.0%" if
 /// the wider side is above 1% and more than a fifth wider than the other side.
 [[nodiscard]] std::string interval(const PointReport& point);
-[[nodiscard]] std::string interval_text(
-    const statistics::Located& at);  ///< the same text for any figure above 0
+[[nodiscard]] std::string interval_text(const statistics::Located& at);  ///< of any figure above 0
+/// Returns a time with its interval.
+[[nodiscard]] inline statistics::Located located(const statistics::Estimate& time) {
+  return {.value = time.median, .lower = time.lower, .upper = time.upper};
+}
 /// These functions return a value with the 95% interval that follows from the step times of the
 /// point and of the baseline. The baseline itself gets no interval. The result is absent if there
 /// is no baseline.
@@ -72,9 +73,6 @@ struct Category {
 
 /// True if some point of the curve is on more than one node; otherwise reports do not show nodes.
 [[nodiscard]] bool spans_nodes(const Curve& curve);
-/// Returns the nodes and the ranks per node: "2 x 4" for 4 ranks on each of 2 nodes, "2 x 3-4" for
-/// nodes with 3 or 4 ranks, "2" if the ranks per node are not known.
-[[nodiscard]] std::string nodes_cell(const PointReport& point);
 /// Returns which mesh axes stay within a node and which cross nodes: "tp intra-node, dp
 /// inter-node"; "" on one node or if the nodes are not known.
 [[nodiscard]] std::string axes_text(const PointReport& point);

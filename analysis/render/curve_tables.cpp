@@ -2,22 +2,15 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/render/curve_tables.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
-#include <string>
-#include <utility>
 
 #include "analysis/breakdown/op_times.hpp"
-#include "analysis/breakdown/pipeline_report.hpp"
-#include "base/text.hpp"
 #include "program/op.hpp"
 #include "units/text.hpp"
 
@@ -62,8 +55,8 @@ constexpr int most_replicas = 12;  ///< rows of the table
 
 /// True if a point's option differs from the default.
 bool asks_for(const PointReport& point, const char* key, std::string_view usual) {
-  const auto option = point.data->options.find(key);
-  return option != point.data->options.end() && option->second != usual;
+  const std::string option = option_of(*point.data, key);
+  return !option.empty() && option != usual;
 }
 
 /// Returns the share of the step in which the ranks of a replica compute; absent where none of them
@@ -279,8 +272,7 @@ std::string notes_of(std::span<const merge::LaunchPoint> points) {
 
 }  // namespace
 
-DocumentTable scaling_table(const Curve& curve, const merge::JoinedCurve* joined,
-                            Metrics<PointReport> metrics) {
+DocumentTable scaling_table(const Curve& curve, const merge::JoinedCurve* joined) {
   Points points;
   std::vector<Value> launches, labels;
   std::vector<std::string> reasons;
@@ -294,12 +286,12 @@ DocumentTable scaling_table(const Curve& curve, const merge::JoinedCurve* joined
     labels.back() = words(notes_of(of));
   }
   const std::string keys = fmt::format(
-      "ranks {}mesh_text | {} interval throughput speedup flops_per_rank efficiency * {} notes",
+      "ranks {}mesh_text | {} interval throughput speedup flops_per_rank efficiency {} notes",
       spans_nodes(curve) ? "nodes_used " : "",
       joined == nullptr ? "step_time_shown" : "launches step_time_shown spread",
       joined == nullptr ? "efficiency_bar" : "");
   DocumentTable table = table_of<PointReport>(
-      metrics, points, keys,
+      point_metrics(), points, keys,
       {{{"launches", "launches", Unit::count}, launches}, {{"notes", ""}, labels}});
   for (DocumentColumn& column : table.columns) {
     if (column.key == "throughput") column.heading = throughput_unit(curve);

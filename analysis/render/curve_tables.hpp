@@ -12,14 +12,22 @@
 
 #include "analysis/merge/join.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/point_metrics.hpp"
+#include "analysis/render/document.hpp"
 #include "analysis/report.hpp"
 #include "base/text.hpp"
 
-/// Builds the tables of a curve, which one launch measured or which is joined over several
-/// launches, and the remarks below them, which are lines with a key and a sentence. The text of
-/// remarks is escaped. Callers leave out the tables without rows.
+/// Describes the figures of points, once for all reports, and builds the tables of a curve, which
+/// one launch measured or which is joined over several launches, and the remarks below them, which
+/// are lines with a key and a sentence. The text of remarks is escaped. Callers leave out the
+/// tables without rows.
 namespace isoscale::analysis::render {
+
+/// Returns the metrics of a point: what its JSON object has, in this order, and what only people
+/// read.
+[[nodiscard]] Metrics<PointReport> point_metrics();
+
+/// Returns the metrics of the POP efficiencies; their headings are the names in a tree.
+[[nodiscard]] Metrics<efficiency::Pop> pop_metrics();
 
 using Points = std::vector<const PointReport*>;
 
@@ -43,8 +51,7 @@ using Points = std::vector<const PointReport*>;
 
 /// Returns the step time, throughput and efficiency of every point: over all launches if the curve
 /// is joined, and of its only launch if `joined` is null.
-[[nodiscard]] DocumentTable scaling_table(const Curve& curve, const merge::JoinedCurve* joined,
-                                          Metrics<PointReport> metrics = point_metrics());
+[[nodiscard]] DocumentTable scaling_table(const Curve& curve, const merge::JoinedCurve* joined);
 
 /// Returns the step times of each launch at the points that several launches measured. The table
 /// has no rows if there are no such points, or too many launches to give each a column.

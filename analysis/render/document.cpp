@@ -5,14 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <array>
-#include <cstddef>
 #include <iterator>
-#include <optional>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text.hpp"
@@ -48,7 +42,6 @@ constexpr std::size_t narrowest = 5;  ///< the least width of a shortened cell, 
 
 enum class Intervals : std::uint8_t { shown, left_out };
 
-/// Returns a number with its interval: "92.5% (91.8% to 93.2%)", "6.703 ms ±0.5%".
 std::string number_text(const statistics::Located& at, Unit unit, Intervals intervals) {
   std::string text = value_text(at.value, unit);
   if (intervals == Intervals::left_out || !at.lower || !at.upper) return text;
@@ -252,6 +245,10 @@ bool is_absent(const Value& value) {
   if (json == nullptr) return std::holds_alternative<std::monostate>(value);
   return json->is_null() ||
          (json->is_object() && json->contains("median") && (*json)["median"].is_null());
+}
+
+std::string located_text(const statistics::Located& at, Unit unit) {
+  return number_text(at, unit, Intervals::shown);
 }
 
 std::string text_of(const Value& value, Unit unit) {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
@@ -171,19 +170,15 @@ void append(Document& document, DocumentTable table);
 /// Returns the table below its title, both indented by two.
 [[nodiscard]] std::string titled(const TitledTable& part);
 
-/// Says who reads a metric without naming it: "*" in a list of keys stands for `everywhere`.
-enum class Readers : std::uint8_t { who_name_it, everywhere };
-
 /// Describes one figure of an Item (a point, a curve, a row); all reports use this description.
 template <class Item>
 struct Metric {
   std::string_view key;      ///< for programs: "step_time"; "~interval" is for people alone
   std::string_view heading;  ///< for people: "step time"
   Unit unit = Unit::text;
-  std::string_view sentence{};            ///< meaning, for legends
   Value (*value)(const Item&) = nullptr;  ///< in SI units; null: it is stored under the key
   Keep keep = Keep::always;
-  Readers readers = Readers::who_name_it;
+  std::string_view sentence{};  ///< meaning, for legends
 
   [[nodiscard]] constexpr bool is_for_people() const { return key.starts_with('~'); }
   [[nodiscard]] constexpr std::string_view name() const { return key.substr(is_for_people()); }
@@ -235,6 +230,8 @@ template <auto... Path>
 inline constexpr auto plain =
     [](const auto& item) -> Value { return Json(at_path<Path...>(item)); };
 
+/// Returns a number with its interval: "92.5% (91.8% to 93.2%)", "6.703 ms ±0.5%".
+[[nodiscard]] std::string located_text(const statistics::Located& at, Unit unit);
 /// Returns the text of a value in reports for people, without its interval; escaped.
 [[nodiscard]] std::string text_of(const Value& value, Unit unit);
 /// Returns the value for programs, null where it is absent.
@@ -258,17 +255,6 @@ void add_row(DocumentTable& table, std::vector<Cell> cells);
 /// Returns the table as text, in its full width.
 [[nodiscard]] TitledTable as_text(const DocumentTable& table);
 
-/// True if `key`, one of a list of keys that blanks separate, means this metric. "*" means the
-/// metrics that everybody reads and the list does not name.
-template <class Item>
-[[nodiscard]] bool is_meant(const Metric<Item>& metric, std::string_view key,
-                            std::string_view keys) {
-  if (key != "*") return metric.name() == key;
-  const std::vector<std::string_view> names = words_in(keys);
-  return metric.readers == Readers::everywhere &&
-         std::ranges::find(names, metric.name()) == names.end();
-}
-
 /// A column that is no metric of the items of its table, with a value for each.
 struct OtherColumn {
   DocumentColumn column;
@@ -276,7 +262,7 @@ struct OtherColumn {
 };
 
 /// Returns a table with a row for each item, and a column for each metric or other column that
-/// `keys` names (see is_meant) and for which at least one item has a value; an empty list names all
+/// `keys` names and for which at least one item has a value; an empty list names all
 /// metrics with a heading. The columns before "|" identify a row. An item may be null: its row is
 /// empty.
 template <class Item>
@@ -303,7 +289,7 @@ template <class Item>
       if (other.column.key == key) add_column(table, other.column, other.values);
     }
     for (const Metric<Item>& metric : metrics) {
-      if (is_meant(metric, key, keys)) add(metric);
+      if (metric.name() == key) add(metric);
     }
   }
   return table;
@@ -318,7 +304,7 @@ template <class Item>
   return table;
 }
 
-/// Returns an object with the metrics that `keys` names (see is_meant), in this order; all that
+/// Returns an object with the metrics that `keys` names, in this order; all that
 /// programs read if it is empty. A key after "?" is left out where it has no value.
 template <class Item>
 [[nodiscard]] Json object_of(std::type_identity_t<Metrics<Item>> metrics, const Item& item,
@@ -335,7 +321,7 @@ template <class Item>
     const bool is_optional = key.starts_with('?');
     if (is_optional) key.remove_prefix(1);
     for (const Metric<Item>& metric : metrics) {
-      if (is_meant(metric, key, keys)) add(metric, is_optional);
+      if (metric.name() == key) add(metric, is_optional);
     }
   }
   return object;

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "analysis/render/cells.hpp"
-#include "analysis/render/document.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 #include "units/text.hpp"
@@ -32,17 +31,12 @@ std::string evidence_text(const advice::Finding& finding) {
   return finding.curve + (numbers.empty() ? "" : ": " + numbers);
 }
 
-nlohmann::ordered_json evidence_json(const advice::Evidence& evidence) {
-  nlohmann::ordered_json row{{"ranks", nullptr}, {"what", evidence.what}};
-  if (evidence.ranks > 0) row["ranks"] = evidence.ranks;
-  if (evidence.unit == Unit::text) {
-    row["value"] = evidence.text;
-  } else {
-    row["value"] = evidence.value;
-  }
-  row["unit"] = name(evidence.unit);
-  row["text"] = value_text(evidence);
-  return row;
+Json evidence_json(const advice::Evidence& at) {
+  return {{"ranks", at.ranks > 0 ? Json(at.ranks) : Json{}},
+          {"what", at.what},
+          {"value", at.unit == Unit::text ? Json(at.text) : Json(at.value)},
+          {"unit", name(at.unit)},
+          {"text", value_text(at)}};
 }
 
 }  // namespace
@@ -105,36 +99,25 @@ Document findings_document(std::span<const advice::Finding> findings,
           std::move(notes)};
 }
 
-nlohmann::ordered_json left_out_json(std::span<const advice::NotJudged> left_out) {
-  auto rows = nlohmann::ordered_json::array();
-  for (const advice::NotJudged& at : left_out) {
-    rows.push_back({{"curve", at.curve}, {"ranks", at.ranks}, {"why", at.why}});
-  }
-  return rows;
+Json left_out_json(std::span<const advice::NotJudged> left_out) {
+  return list_json(left_out, [](const advice::NotJudged& at) {
+    return Json{{"curve", at.curve}, {"ranks", at.ranks}, {"why", at.why}};
+  });
 }
 
-nlohmann::ordered_json findings_json(std::span<const advice::Finding> findings) {
-  auto rows = nlohmann::ordered_json::array();
-  for (const advice::Finding& at : findings) {
-    nlohmann::ordered_json row{{"rule", at.rule},
-                               {"concern", name(at.concern)},
-                               {"severity", nullptr},
-                               {"size", nullptr},
-                               {"curve", nullptr}};
-    if (at.severity) row["severity"] = *at.severity;
-    if (at.size) row["size"] = *at.size;
-    if (!at.curve.empty()) row["curve"] = at.curve;
-    row["ranks"] = at.ranks;
-    row["sentence"] = at.sentence;
-    row["evidence"] = nlohmann::ordered_json::array();
-    for (const advice::Evidence& evidence : at.evidence) {
-      row["evidence"].push_back(evidence_json(evidence));
-    }
-    row["next_step"] = at.next_step;
-    row["source"] = at.source;
-    rows.push_back(std::move(row));
-  }
-  return rows;
+Json findings_json(std::span<const advice::Finding> findings) {
+  return list_json(findings, [](const advice::Finding& at) {
+    return Json{{"rule", at.rule},
+                {"concern", name(at.concern)},
+                {"severity", value_json(at.severity)},
+                {"size", value_json(at.size)},
+                {"curve", value_json(at.curve)},
+                {"ranks", at.ranks},
+                {"sentence", at.sentence},
+                {"evidence", list_json(at.evidence, evidence_json)},
+                {"next_step", at.next_step},
+                {"source", at.source}};
+  });
 }
 
 }  // namespace isoscale::analysis::render

@@ -9,8 +9,6 @@
 #include <array>
 #include <iterator>
 #include <map>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -103,53 +101,44 @@ Value stored_count(const results::RowData* row, const char* key) {
   return row == nullptr ? Value{} : Value{count_or_null(number_of(*row, key))};
 }
 
-/// Returns the interval of a time and of its row as interval_cell() does.
-Value interval_of(const results::RowData* row, const std::optional<statistics::Estimate>& time) {
-  microbench::RowReport report;
-  report.data = row;
-  report.time = time;
-  return interval_cell(report);
-}
-
 Metrics<Inference> inference_metrics() {
   using enum Unit;
   using I = Inference;
   static constexpr Metric<Inference> all[] = {
-      {"~mesh", "mesh", text, "",
+      {"~mesh", "mesh", text,
        [](const Inference& at) -> Value {
          const std::string mesh = mesh::to_string(at.point->data->mesh);
          return mesh == "1" ? std::string{"one rank"} : mesh;
        }},
-      {"~ranks", "ranks", count, "", [](auto& at) { return Value{Json(at.point->data->ranks)}; }},
-      {"dtype", "type", text, "", member<&I::dtype>},
-      {"batch", "batch", count, "", whole<&I::batch>},
-      {"prompt", "prompt", count, "", whole<&I::prompt>},
-      {"output", "output", count, "", whole<&I::output>},
-      {"replicas", "replicas", count, "", whole<&I::replicas>},
-      {"groups", "groups", count, "", [](auto& at) { return stored_count(at.decode, "groups"); }},
-      {"ttft", "TTFT", seconds, "", member<&I::ttft>, Keep::value_only},
-      {"~ttft_interval", "±95%", share, "",
-       [](auto& at) { return interval_of(at.prefill, at.ttft); }},
-      {"tpot", "TPOT", seconds, "", member<&I::tpot>, Keep::value_only},
-      {"~tpot_interval", "±95%", share, "",
-       [](auto& at) { return interval_of(at.decode, at.tpot); }},
-      {"tokens_per_second", "tokens/s", digits, "", member<&I::tokens_per_second>},
-      {"tokens_per_second_per_rank", "tokens/s/rank", digits, "",
+      {"~ranks", "ranks", count, [](auto& at) { return Value{Json(at.point->data->ranks)}; }},
+      {"dtype", "type", text, member<&I::dtype>},
+      {"batch", "batch", count, whole<&I::batch>},
+      {"prompt", "prompt", count, whole<&I::prompt>},
+      {"output", "output", count, whole<&I::output>},
+      {"replicas", "replicas", count, whole<&I::replicas>},
+      {"groups", "groups", count, [](auto& at) { return stored_count(at.decode, "groups"); }},
+      {"ttft", "TTFT", seconds, member<&I::ttft>, Keep::value_only},
+      {"~ttft_interval", "±95%", share,
+       [](auto& at) { return words(interval_cell(at.prefill, at.ttft)); }},
+      {"tpot", "TPOT", seconds, member<&I::tpot>, Keep::value_only},
+      {"~tpot_interval", "±95%", share,
+       [](auto& at) { return words(interval_cell(at.decode, at.tpot)); }},
+      {"tokens_per_second", "tokens/s", digits, member<&I::tokens_per_second>},
+      {"tokens_per_second_per_rank", "tokens/s/rank", digits,
        member<&I::tokens_per_second_per_rank>},
-      {"cache_bytes", "cache", bytes, "", whole<&I::cache_bytes>},
-      {"prefill_flop", "FLOP of prefill", flop, "",
+      {"cache_bytes", "cache", bytes, whole<&I::cache_bytes>},
+      {"prefill_flop", "FLOP of prefill", flop,
        [](auto& at) { return stored_count(at.prefill, "flop"); }},
-      {"decode_flop", "FLOP of decode", flop, "",
+      {"decode_flop", "FLOP of decode", flop,
        [](auto& at) { return stored_count(at.decode, "flop"); }},
-      {"decode_position", "position", count, "",
+      {"decode_position", "position", count,
        [](auto& at) { return stored_count(at.decode, "position"); }},
-      {"decode_tokens", "tokens", count, "",
+      {"decode_tokens", "tokens", count,
        [](auto& at) { return stored_count(at.decode, "tokens"); }},
-      {"on_frontier", "on frontier", text, "", member<&I::on_frontier>},
-      {"~frontier", "frontier", text, "",
-       [](auto& at) { return words(at.on_frontier ? "*" : ""); }},
-      {"status", "status", text, "", [](auto& at) { return words(status_of(at)); }},
-      {"reason", "reason", text, "", member<&I::failure>},
+      {"on_frontier", "on frontier", text, member<&I::on_frontier>},
+      {"~frontier", "frontier", text, [](auto& at) { return words(at.on_frontier ? "*" : ""); }},
+      {"status", "status", text, [](auto& at) { return words(status_of(at)); }},
+      {"reason", "reason", text, member<&I::failure>},
   };
   return all;
 }
@@ -221,11 +210,9 @@ std::optional<double> arrived_rate(const PointReport& point, std::optional<doubl
 
 std::string question_of(const Inference& at) {
   const results::PointData& data = *at.point->data;
-  const auto vocabulary = data.options.find("vocabulary");
-  const bool has_vocabulary = vocabulary == data.options.end() || vocabulary->second != "off";
   return fmt::format("{}, {}, prompt {}, output {}{}", data.model, at.dtype,
                      figure(at.prompt, Unit::count), figure(at.output, Unit::count),
-                     has_vocabulary ? "" : ", without vocabulary");
+                     option_of(data, "vocabulary") == "off" ? ", without vocabulary" : "");
 }
 
 std::vector<Inference> inferences_of(const RunReport& report) {
@@ -261,7 +248,7 @@ std::vector<DocumentTable> inference_tables(const RunReport& report) {
     DocumentTable& table = tables.emplace_back(
         table_of<Inference>(inference_metrics(), same,
                             "mesh ranks batch ttft ttft_interval tpot tpot_interval "
-                            "tokens_per_second tokens_per_second_per_rank cache_bytes * frontier"));
+                            "tokens_per_second tokens_per_second_per_rank cache_bytes frontier"));
     table.title = title;
     for (const Inference* const at : same) table.reasons.push_back(at->failure);
   }
@@ -300,7 +287,7 @@ std::vector<DocumentTable> serve_tables(const PointReport& point) {
       "rate offered achieved requests latency_median_seconds latency_p90_seconds "
       "latency_p99_seconds latency_max_seconds ttft_median_seconds ttft_p99_seconds "
       "tpot_median_seconds queueing_median_seconds queueing_p99_seconds utilisation imbalance "
-      "requests_per_batch backlog * saturated highest");
+      "requests_per_batch backlog saturated highest");
   of_rates.title = fmt::format("serving: {} arrivals, dispatched {}, at most {} at once",
                                text_of(first, "arrivals"), text_of(first, "dispatch"),
                                figure(number_of(first, "max_batch"), Unit::count));

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
-#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -17,7 +16,7 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/curve_tables.hpp"
 #include "analysis/render/json_values.hpp"
-#include "analysis/render/render_json.hpp"
+#include "analysis/render/render.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 
@@ -90,23 +89,23 @@ Json launch_json(const merge::LaunchPoint& at) {
 /// Returns the object of a joined point. The breakdown is that of the typical launch, and losses
 /// are relative to the baseline of the joined curve; the object of the launch has the losses
 /// relative to its own baseline.
-Json launched_point_json(const PointReport& point, std::span<const merge::LaunchPoint> launches,
-                         Metrics<PointReport> metrics) {
-  Json rows = Json::array();
-  for (const merge::LaunchPoint& at : launches) {
-    rows.push_back(launch_json(at));
+Json launched_point_json(const PointReport& point, std::span<const merge::LaunchPoint> launches) {
+  Json object =
+      object_of<PointReport>(point_metrics(), point, "ranks nodes ranks_per_node mesh axes labels");
+  object["launches"] = list_json(launches, [&](const merge::LaunchPoint& at) {
+    Json launch = launch_json(at);
     // The typical launch is the one whose breakdown and causes the point shows.
-    rows.back()["typical"] = at.point->data == point.data;
-  }
-  Json object = object_of(metrics, point, "ranks nodes ranks_per_node mesh axes labels");
-  object["launches"] = std::move(rows);
-  object.update(
-      object_of(metrics, point, "step_time spread throughput speedup speedup_interval efficiency"));
+    launch["typical"] = at.point->data == point.data;
+    return launch;
+  });
+  object.update(object_of<PointReport>(
+      point_metrics(), point, "step_time spread throughput speedup speedup_interval efficiency"));
   object["throughput"]["unit"] = point.data->throughput_unit;
   object["launch"] = point.launch;
-  object.update(object_of(metrics, point,
-                          "traced_step breakdown hidden_communication breakdown_missing pop "
-                          "waterfall serial_fraction *"));
+  object.update(
+      object_of<PointReport>(point_metrics(), point,
+                             "traced_step breakdown hidden_communication breakdown_missing pop "
+                             "waterfall serial_fraction"));
   return object;
 }
 
@@ -117,12 +116,11 @@ Json unused_launch_json(const merge::LeftOut& left_out) {
   return row;
 }
 
-Json curve_json(const merge::JoinedCurve& joined, Metrics<PointReport> metrics) {
-  Json points = Json::array(), left_out = Json::array();
+Json curve_json(const merge::JoinedCurve& joined) {
+  Json points = Json::array();
   for (std::size_t i = 0; i < joined.launches.size(); ++i) {
-    points.push_back(launched_point_json(joined.curve.points[i], joined.launches[i], metrics));
+    points.push_back(launched_point_json(joined.curve.points[i], joined.launches[i]));
   }
-  for (const merge::LeftOut& at : joined.left_out) left_out.push_back(unused_launch_json(at));
   Json object = experiment_head_json(joined.experiment);
   object.update(baseline_json(joined.curve));
   object.update(Json{{"fingerprint", joined.fingerprint},
@@ -132,7 +130,7 @@ Json curve_json(const merge::JoinedCurve& joined, Metrics<PointReport> metrics) 
                      {"machine", joined.machine},
                      {"apart", joined.apart},
                      {"points", points},
-                     {"left_out", left_out},
+                     {"left_out", list_json(joined.left_out, unused_launch_json)},
                      {"laws", laws_json(joined.curve.laws)}});
   return object;
 }
@@ -189,11 +187,6 @@ std::vector<std::string> joined_key() {
       "median."};
 }
 
-Json joined_json(const merge::Joined& joined, Metrics<PointReport> metrics) {
-  Json curves = Json::array();
-  for (const merge::JoinedCurve& curve : joined.curves)
-    curves.push_back(curve_json(curve, metrics));
-  return curves;
-}
+Json joined_json(const merge::Joined& joined) { return list_json(joined.curves, curve_json); }
 
 }  // namespace isoscale::analysis::render

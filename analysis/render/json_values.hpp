@@ -53,6 +53,14 @@ template <class Figure>
           {"upper", number_or_null(at->upper)}};
 }
 
+/// Returns a list with the value that `make` makes of each item.
+template <class Items, class Make>
+[[nodiscard]] nlohmann::ordered_json list_json(const Items& items, const Make& make) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& item : items) list.push_back(make(item));
+  return list;
+}
+
 /// Returns the words of a list that blanks separate.
 [[nodiscard]] std::vector<std::string_view> words_in(std::string_view list);
 

@@ -7,16 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <set>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "analysis/render/cells.hpp"
 #include "analysis/render/json_values.hpp"
@@ -141,19 +137,19 @@ Metrics<DeviceState> device_metrics() {
   using enum Unit;
   using D = DeviceState;
   static constexpr Metric<DeviceState> all[] = {
-      {"energy_of", "", text, "", plain<&D::energy, &devices::Energy::of>},
-      {"power", "power", watts, "", member<&D::energy, &devices::Energy::power>},
-      {"energy", "energy", joules, "", member<&D::energy, &devices::Energy::joules>},
-      {"energy_per_step", "energy/step", joules, "",
+      {"energy_of", "", text, plain<&D::energy, &devices::Energy::of>},
+      {"power", "power", watts, member<&D::energy, &devices::Energy::power>},
+      {"energy", "energy", joules, member<&D::energy, &devices::Energy::joules>},
+      {"energy_per_step", "energy/step", joules,
        member<&D::energy, &devices::Energy::joules_per_step>},
-      {"energy_per_token", "energy/token", joules, "",
+      {"energy_per_token", "energy/token", joules,
        member<&D::energy, &devices::Energy::joules_per_token>},
-      {"energy_missing", "", text, "", member<&D::energy, &devices::Energy::missing>},
-      {"clock", "clock", hertz, "", member<&D::clock>},
-      {"clock_min", "lowest", hertz, "", member<&D::clock_min>},
-      {"temperature_max", "hottest", kelvin, "", member<&D::temperature>},
-      {"utilisation", "busy", share, "", member<&D::utilisation>},
-      {"warnings", "", text, "", plain<&D::warnings>},
+      {"energy_missing", "", text, member<&D::energy, &devices::Energy::missing>},
+      {"clock", "clock", hertz, member<&D::clock>},
+      {"clock_min", "lowest", hertz, member<&D::clock_min>},
+      {"temperature_max", "hottest", kelvin, member<&D::temperature>},
+      {"utilisation", "busy", share, member<&D::utilisation>},
+      {"warnings", "", text, plain<&D::warnings>},
   };
   return all;
 }
@@ -197,17 +193,16 @@ Facts check_facts(const results::PreflightData& preflight) {
 }
 
 Json checks_json(const results::PreflightData& preflight) {
-  Json rows = Json::array();
-  for (const CheckResult& result : preflight.results) {
-    rows.push_back({{"name", result.name},
-                    {"verdict", results::name(result.verdict)},
-                    {"host", text_or_null(result.host)},
-                    {"device", text_or_null(result.device)},
-                    {"what", text_or_null(result.what)},
-                    {"cost", text_or_null(result.cost)},
-                    {"fix", text_or_null(result.fix)},
-                    {"allowed", result.allowed}});
-  }
+  const auto result_json = [](const CheckResult& result) {
+    return Json{{"name", result.name},
+                {"verdict", results::name(result.verdict)},
+                {"host", text_or_null(result.host)},
+                {"device", text_or_null(result.device)},
+                {"what", text_or_null(result.what)},
+                {"cost", text_or_null(result.cost)},
+                {"fix", text_or_null(result.fix)},
+                {"allowed", result.allowed}};
+  };
   // The facts of a job have a few levels of nesting; deeper nesting means damage, and would exhaust
   // the stack.
   constexpr int deepest = 16;
@@ -218,7 +213,8 @@ Json checks_json(const results::PreflightData& preflight) {
   };
   Json facts = Json::parse(preflight.facts, judge, /*allow_exceptions=*/false);
   const bool is_damaged = facts.is_discarded() || is_too_deep;
-  return {{"results", rows}, {"facts", is_damaged ? Json{} : std::move(facts)}};
+  return {{"results", list_json(preflight.results, result_json)},
+          {"facts", is_damaged ? Json{} : std::move(facts)}};
 }
 
 std::string render_checks_json(const results::PreflightData& preflight) {
@@ -291,7 +287,7 @@ DocumentTable device_table(const Curve& curve) {
   }
   DocumentTable table = table_of<DeviceState>(
       device_metrics(), states,
-      "ranks clock clock_min utilisation temperature_max power energy_per_step energy_per_token *",
+      "ranks clock clock_min utilisation temperature_max power energy_per_step energy_per_token",
       {{{"ranks", "ranks", Unit::count}, std::move(ranks)}});
   table.title = title_of(curve);
   return table;
@@ -320,22 +316,20 @@ Facts device_remarks(const Curve& curve) {
 Json device_state_json(const PointReport& point) {
   const devices::DeviceState& state = point.devices;
   if (state.series.empty() && state.warnings.empty()) return {};
-  Json series = Json::array();
-  for (const devices::SeriesSummary& at : state.series) {
-    series.push_back({{"rank", at.rank},
-                      {"world_rank", world_rank(*point.data, at.rank)},
-                      {"device", at.device},
-                      {"quantity", at.quantity},
-                      {"unit", at.unit},
-                      {"min", number_or_null(at.minimum)},
-                      {"median", number_or_null(at.median)},
-                      {"max", number_or_null(at.maximum)},
-                      {"first", at.first},
-                      {"last", at.last},
-                      {"samples", at.samples}});
-  }
   Json object = object_of<DeviceState>(device_metrics(), state);
-  object["series"] = std::move(series);
+  object["series"] = list_json(state.series, [&](const devices::SeriesSummary& at) {
+    return Json{{"rank", at.rank},
+                {"world_rank", world_rank(*point.data, at.rank)},
+                {"device", at.device},
+                {"quantity", at.quantity},
+                {"unit", at.unit},
+                {"min", number_or_null(at.minimum)},
+                {"median", number_or_null(at.median)},
+                {"max", number_or_null(at.maximum)},
+                {"first", at.first},
+                {"last", at.last},
+                {"samples", at.samples}};
+  });
   return object;
 }
 

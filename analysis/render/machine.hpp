@@ -3,9 +3,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
-
 #include <string>
-#include <vector>
 
 #include "analysis/render/document.hpp"
 #include "analysis/report.hpp"

@@ -1,18 +1,14 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/render/point_metrics.hpp"
+#include "analysis/render/curve_tables.hpp"
 
-#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string>
 
 #include "analysis/breakdown/op_times.hpp"
-#include "analysis/breakdown/pipeline_report.hpp"
-#include "analysis/merge/join.hpp"
-#include "analysis/render/cells.hpp"
+#include "analysis/curves.hpp"
 #include "analysis/render/machine.hpp"
-#include "analysis/render/render_json.hpp"
+#include "analysis/render/render.hpp"
 #include "results/records/point_facts.hpp"
 
 namespace isoscale::analysis::render {
@@ -78,15 +74,13 @@ Value waterfall_of(const PointReport& point) {
 }
 
 Value named_causes(const PointReport& point) {
-  Json rows = Json::array();
-  for (const efficiency::NamedCause& at : point.causes.named) {
-    rows.push_back({{"kind", at.kind},
-                    {"ranks", at.ranks},
-                    {"world_ranks", world_ranks(*point.data, at.ranks)},
-                    {"size", at.size},
-                    {"text", at.text}});
-  }
-  return rows;
+  return list_json(point.causes.named, [&](const efficiency::NamedCause& at) {
+    return Json{{"kind", at.kind},
+                {"ranks", at.ranks},
+                {"world_ranks", world_ranks(*point.data, at.ranks)},
+                {"size", at.size},
+                {"text", at.text}};
+  });
 }
 
 Value largest_unexplained(const PointReport& point) {
@@ -98,14 +92,12 @@ Value largest_unexplained(const PointReport& point) {
 }
 
 Value communicators(const PointReport& point) {
-  Json rows = Json::array();
-  for (const results::CommunicatorTime& made : point.data->communicators) {
-    rows.push_back({{"name", made.name},
-                    {"ranks", made.ranks},
-                    {"creation", made.creation},
-                    {"first_call", number_or_null(made.first_call)}});
-  }
-  return rows;
+  return list_json(point.data->communicators, [](const results::CommunicatorTime& made) {
+    return Json{{"name", made.name},
+                {"ranks", made.ranks},
+                {"creation", made.creation},
+                {"first_call", number_or_null(made.first_call)}};
+  });
 }
 
 /// Returns the result of replaying steps and comparing their bits; null if no step was replayed.
@@ -119,63 +111,49 @@ Value soak_of(const PointReport& point) {
 /// Returns the share of the step in which each traced rank computes, in the order of
 /// breakdown_of_rank.
 Value utilisation_of(const PointReport& point) {
-  Json shares = Json::array();
-  for (const breakdown::Breakdown& parts : point.breakdown.of_rank) {
-    shares.push_back(parts.step > 0 ? Json(parts.compute / parts.step) : Json{});
-  }
-  return shares;
+  return list_json(point.breakdown.of_rank, [](const breakdown::Breakdown& parts) {
+    return parts.step > 0 ? Json(parts.compute / parts.step) : Json{};
+  });
 }
 
 Value pipeline_of(const PointReport& point) {
-  const std::optional<breakdown::PipelineReport>& pipeline = point.pipeline;
-  if (!pipeline) return {};
-  Json object{{"formula_bubble", number_or_null(pipeline->formula_bubble)}};
-  const auto& times = pipeline->hand_over;
-  object["hand_over"] =
-      times ? Json{{"median", times->median}, {"p90", times->p90}, {"messages", times->messages}}
-            : Json{};
-  return object;
+  if (!point.pipeline) return {};
+  const auto& times = point.pipeline->hand_over;
+  Json of_times;
+  if (times) {
+    of_times = {{"median", times->median}, {"p90", times->p90}, {"messages", times->messages}};
+  }
+  return Json{{"formula_bubble", number_or_null(point.pipeline->formula_bubble)},
+              {"hand_over", of_times}};
 }
 
 /// Returns an object for each GEMM shape; seconds, FLOP and calls are those of one rank in one
 /// step.
 Value traced_gemms(const PointReport& point) {
-  Json rows = Json::array();
-  for (const breakdown::GemmTime& at : breakdown::gemm_times(*point.data)) {
-    rows.push_back({{"m", at.shape.m},
-                    {"n", at.shape.n},
-                    {"k", at.shape.k},
-                    {"batch", at.shape.batch},
-                    {"calls", at.calls},
-                    {"time", at.seconds},
-                    {"flop", at.flop},
-                    {"flops", at.seconds > 0 ? Json(at.flop / at.seconds) : Json{}}});
-  }
-  return rows;
+  return list_json(breakdown::gemm_times(*point.data), [](const breakdown::GemmTime& at) {
+    return Json{
+        {"m", at.shape.m},   {"n", at.shape.n},
+        {"k", at.shape.k},   {"batch", at.shape.batch},
+        {"calls", at.calls}, {"time", at.seconds},
+        {"flop", at.flop},   {"flops", at.seconds > 0 ? Json(at.flop / at.seconds) : Json{}}};
+  });
 }
 
 Value link_shares(const PointReport& point) {
-  Json shares = Json::array();
-  for (const breakdown::LinkShare& at : point.link_shares) {
-    shares.push_back({{"op", at.op},
-                      {"axes", at.axes},
-                      {"class", text_or_null(at.link_class)},
-                      {"alone", number_or_null(at.alone)},
-                      {"measured", number_or_null(at.measured)},
-                      {"share", number_or_null(at.share)}});
-  }
-  return shares;
+  return list_json(point.link_shares, [](const breakdown::LinkShare& at) {
+    return Json{{"op", at.op},
+                {"axes", at.axes},
+                {"class", text_or_null(at.link_class)},
+                {"alone", number_or_null(at.alone)},
+                {"measured", number_or_null(at.measured)},
+                {"share", number_or_null(at.share)}};
+  });
 }
 
-/// Returns [lower, upper], each divided by `divisor`; no value without an interval.
-Value interval_in(const std::optional<statistics::Located>& at, double divisor = 1) {
+/// Returns [lower, upper]; no value without an interval.
+Json interval_in(const std::optional<statistics::Located>& at) {
   if (!at || !at->lower || !at->upper) return {};
-  return Json::array({*at->lower / divisor, *at->upper / divisor});
-}
-
-Value efficiency_interval(const PointReport& at) {
-  // This is the ideal speed-up: the number of ranks, or of nodes.
-  return interval_in(at.speedup_interval, at.efficiency ? *at.speedup / *at.efficiency : 1);
+  return Json::array({*at->lower, *at->upper});
 }
 
 /// Returns the step time over steps, or over launches for a point that joins several.
@@ -226,25 +204,24 @@ Metrics<PointReport> point_metrics() {
   using enum Unit;
   using P = PointReport;
   static constexpr Metric<PointReport> all[] = {
-      {"index", "point", count, "number of the point in its run", stored<&D::index>},
-      {"workload", "workload", text, "what was played", as_stored<&D::workload>},
-      {"model", "model", text, "model that was played", as_stored<&D::model>},
-      {"dtype", "type", text, "type of the elements", as_stored<&D::dtype>},
-      {"scaling", "scaling", text, "strong or weak", as_stored<&D::scaling>},
-      {"placement", "placement", text, "of ranks on nodes", as_stored<&D::placement>},
-      {"options", "options", text, "of the workload", as_stored<&D::options>},
-      {"mesh", "", text, "", member<&P::data, &D::mesh, mesh_extents_json>},
-      {"ranks", "ranks", count, "ranks of the point", stored<&D::ranks>},
-      {"nodes", "nodes", count, "nodes of the point", stored<&D::nodes>},
-      {"~nodes_used", "nodes", text, "and ranks on each", member<nodes_cell>},
-      {"~mesh_text", "mesh", text, "ranks along each axis",
-       [](auto& at) { return words(mesh::to_string(at.data->mesh)); }},
-      {"ranks_per_node", "ranks per node", text, "fewest and most",
+      {"index", "point", count, stored<&D::index>},
+      {"workload", "workload", text, as_stored<&D::workload>},
+      {"model", "model", text, as_stored<&D::model>},
+      {"dtype", "type", text, as_stored<&D::dtype>},
+      {"scaling", "scaling", text, as_stored<&D::scaling>},
+      {"placement", "placement", text, as_stored<&D::placement>},
+      {"options", "options", text, as_stored<&D::options>},
+      {"mesh", "", text, member<&P::data, &D::mesh, mesh_extents_json>},
+      {"ranks", "ranks", count, stored<&D::ranks>},
+      {"nodes", "nodes", count, stored<&D::nodes>},
+      {"~nodes_used", "nodes", text, member<nodes_text>},
+      {"~mesh_text", "mesh", text, [](auto& at) { return words(mesh::to_string(at.data->mesh)); }},
+      {"ranks_per_node", "ranks per node", text,
        [](const PointReport& at) -> Value {
          if (!at.nodes) return {};
          return Json{{"fewest", at.nodes->fewest}, {"most", at.nodes->most}};
        }},
-      {"axes", "axes", text, "which axes cross nodes",
+      {"axes", "axes", text,
        [](const PointReport& at) -> Value {
          Json axes = Json::object();
          if (!at.nodes) return axes;
@@ -253,88 +230,79 @@ Metrics<PointReport> point_metrics() {
          }
          return axes;
        }},
-      {"labels", "labels", text, "doubts about the numbers", plain<&P::labels>},
-      {"status", "status", text, "ok, failed or skipped",
+      {"labels", "labels", text, plain<&P::labels>},
+      {"status", "status", text,
        [](auto& at) { return Value{Json(results::name(at.data->status))}; }},
-      {"reason", "reason", text, "why it is not ok", stored<&D::reason>},
-      {"verified", "verified", text, "if results were right", stored<&D::verified>},
-      {"step_time", "step time", seconds,
-       "median of untraced steps, each as long as its slowest rank", step_time_of,
-       Keep::value_only},
-      {"~step_time_shown", "step time", share, "with its number of steps if few count",
+      {"reason", "reason", text, stored<&D::reason>},
+      {"verified", "verified", text, stored<&D::verified>},
+      {"step_time", "step time", seconds, step_time_of, Keep::value_only},
+      {"~step_time_shown", "step time", share,
        [](auto& at) { return words(at.step_time ? step_time(at) : ""); }},
-      {"~spread", "spread", share, "(max - min) / median over launches", member<merge::spread_of>},
-      {"~interval", "±95%", share, "of the step time", member<interval>},
-      {"throughput", "throughput", prefixed, "work per second",
+      {"~spread", "spread", share, member<merge::spread_of>},
+      {"~interval", "±95%", share, member<interval>},
+      {"throughput", "throughput", prefixed,
        [](const PointReport& at) -> Value {
          return Json{{"value", number_or_null(at.throughput)},
                      {"unit", text_or_null(at.data->throughput_unit)}};
        }},
-      {"speedup", "speed-up", ratio, "throughput over the baseline's", member<&P::speedup>},
-      {"~speedup_shown", "speed-up", factor, "with its interval", member<speedup_of>},
-      {"efficiency", "efficiency", share, "throughput per rank over the baseline's",
-       member<&P::efficiency>},
-      {"~efficiency_shown", "efficiency", share, "with its interval", member<efficiency_of>},
-      {"~efficiency_bar", "", text, "the same as a bar",
+      {"speedup", "speed-up", ratio, member<&P::speedup>},
+      {"~speedup_shown", "speed-up", factor, member<speedup_of>},
+      {"efficiency", "efficiency", share, member<&P::efficiency>},
+      {"~efficiency_shown", "efficiency", share, member<efficiency_of>},
+      {"~efficiency_bar", "", text,
        [](auto& at) { return words(at.efficiency ? efficiency_bar(*at.efficiency) : ""); },
        Keep::drawing},
-      {"flop_per_step", "FLOP/step", flop, "of all ranks", member<&P::flop_per_step>},
-      {"flops_per_rank", "FLOP/s/rank", prefixed, "mean over ranks", member<&P::flops_per_rank>},
-      {"mfu", "MFU", share, "FLOP/s of the model over the run's best GEMM", member<&P::mfu>},
-      {"memory_per_rank", "memory", bytes, "largest rank", member<&P::memory_per_rank>},
-      {"device_memory_per_rank", "device memory", bytes, "largest rank",
-       member<&P::device_memory_per_rank>},
-      {"host_memory_per_rank", "host memory", bytes, "largest rank",
-       member<&P::host_memory_per_rank>},
-      {"samples_per_second", "samples/s", prefixed, "of the batch", member<&P::samples_per_second>},
-      {"work_growth", "growth", ratio, "work of a step over its tokens", member<&P::work_growth>},
-      {"traced_step", "traced step", seconds, "sum of the breakdown", member<&P::traced_step>},
-      {"breakdown", "", text, "", breakdown_of},
-      {"op_time", "", text, "", plain<&P::op_time>},
-      {"hidden_communication", "hidden", seconds, "communication behind other ops",
+      {"flop_per_step", "FLOP/step", flop, member<&P::flop_per_step>},
+      {"flops_per_rank", "FLOP/s/rank", prefixed, member<&P::flops_per_rank>},
+      {"mfu", "MFU", share, member<&P::mfu>},
+      {"memory_per_rank", "memory", bytes, member<&P::memory_per_rank>},
+      {"device_memory_per_rank", "device memory", bytes, member<&P::device_memory_per_rank>},
+      {"host_memory_per_rank", "host memory", bytes, member<&P::host_memory_per_rank>},
+      {"samples_per_second", "samples/s", prefixed, member<&P::samples_per_second>},
+      {"work_growth", "growth", ratio, member<&P::work_growth>},
+      {"traced_step", "traced step", seconds, member<&P::traced_step>},
+      {"breakdown", "", text, breakdown_of},
+      {"op_time", "", text, plain<&P::op_time>},
+      {"hidden_communication", "hidden", seconds,
        mean_of<&breakdown::Breakdown::hidden_communication>},
-      {"communication_ratio", "communication", share, "of the step, hidden or not",
-       member<&P::communication_ratio>},
-      {"instrumentation_overhead", "tracing", share, "extra time of a traced step",
+      {"communication_ratio", "communication", share, member<&P::communication_ratio>},
+      {"instrumentation_overhead", "tracing", share,
        member<&P::instrumentation_overhead, statistics::value_of>},
-      {"instrumentation_overhead_interval", "", text, "",
-       [](auto& at) { return interval_in(at.instrumentation_overhead); }},
-      {"flags", "", text, "", plain<&P::flags, &statistics::SampleFlags::sentences>},
-      {"device_state", "", text, "", member<device_state_json>},
-      {"graph", "", text, "", as_stored<&D::graph>},
-      {"soak", "", text, "", soak_of},
-      {"communicators", "", text, "", communicators},
-      {"link_share", "", text, "", link_shares},
-      {"rows", "", text, "", member<rows_json>},
-      {"slow_pairs", "", text, "", member<slow_pairs_json>},
-      {"breakdown_by", "", text, "", by_place},
-      {"breakdown_missing", "", text, "", plain<&P::breakdown, &B::missing>},
-      {"unaccounted", "unexplained", share, "of the traced time",
+      {"instrumentation_overhead_interval", "", text,
+       member<&P::instrumentation_overhead, interval_in>},
+      {"flags", "", text, plain<&P::flags, &statistics::SampleFlags::sentences>},
+      {"device_state", "", text, member<device_state_json>},
+      {"graph", "", text, as_stored<&D::graph>},
+      {"soak", "", text, soak_of},
+      {"communicators", "", text, communicators},
+      {"link_share", "", text, link_shares},
+      {"rows", "", text, member<rows_json>},
+      {"slow_pairs", "", text, member<slow_pairs_json>},
+      {"breakdown_by", "", text, by_place},
+      {"breakdown_missing", "", text, plain<&P::breakdown, &B::missing>},
+      {"unaccounted", "unexplained", share,
        [](const PointReport& at) -> Value {
          return at.breakdown.mean ? Json(at.breakdown.unaccounted) : Json{};
        }},
-      {"largest_unexplained", "", text, "", largest_unexplained},
-      {"wait_causes", "", text, "", wait_causes},
-      {"clock_error", "clock error", seconds, "between ranks",
-       member<&P::breakdown, &B::clock_error>},
-      {"traced_steps", "traced steps", count, "steps with a breakdown",
-       plain<&P::breakdown, &B::steps>},
-      {"schedule_bubble", "bubble of the schedule", seconds, "if all ranks were equal",
+      {"largest_unexplained", "", text, largest_unexplained},
+      {"wait_causes", "", text, wait_causes},
+      {"clock_error", "clock error", seconds, member<&P::breakdown, &B::clock_error>},
+      {"traced_steps", "traced steps", count, plain<&P::breakdown, &B::steps>},
+      {"schedule_bubble", "bubble of the schedule", seconds,
        member<&P::breakdown, &B::schedule_bubble>},
-      {"utilisation", "", text, "", utilisation_of},
-      {"hidden_copies", "hidden copies", seconds, "behind computation",
-       mean_of<&breakdown::Breakdown::hidden_copies>},
-      {"pipeline", "", text, "", pipeline_of},
-      {"traced_gemms", "", text, "", traced_gemms},
-      {"breakdown_of_rank", "", text, "", traced_ranks},
-      {"speedup_interval", "", text, "", [](auto& at) { return interval_in(at.speedup_interval); }},
-      {"efficiency_interval", "", text, "", efficiency_interval},
-      {"pop", "", text, "", pop_of},
-      {"waterfall", "", text, "", waterfall_of},
-      {"serial_fraction", "Karp-Flatt serial fraction", share, "explains the speed-up",
+      {"utilisation", "", text, utilisation_of},
+      {"hidden_copies", "hidden copies", seconds, mean_of<&breakdown::Breakdown::hidden_copies>},
+      {"pipeline", "", text, pipeline_of},
+      {"traced_gemms", "", text, traced_gemms},
+      {"breakdown_of_rank", "", text, traced_ranks},
+      {"speedup_interval", "", text, member<&P::speedup_interval, interval_in>},
+      {"efficiency_interval", "", text, member<efficiency_interval, interval_in>},
+      {"pop", "", text, pop_of},
+      {"waterfall", "", text, waterfall_of},
+      {"serial_fraction", "Karp-Flatt serial fraction", share,
        member<&P::causes, &efficiency::Causes::serial_fraction>},
-      {"findings", "", text, "", named_causes},
-      {"injections", "", text, "", as_stored<&D::injections>},
+      {"findings", "", text, named_causes},
+      {"injections", "", text, as_stored<&D::injections>},
   };
   return all;
 }
@@ -343,16 +311,16 @@ Metrics<efficiency::Pop> pop_metrics() {
   using enum Unit;
   using P = efficiency::Pop;
   static constexpr Metric<efficiency::Pop> all[] = {
-      {"global", "global", share, "", member<&P::global>},
-      {"parallel", "├ parallel", share, "", member<&P::parallel>},
-      {"load_balance", "│ ├ load balance", share, "", member<&P::load_balance>},
-      {"communication", "│ └ communication", share, "", member<&P::communication>},
-      {"serialisation", "│   ├ serialisation", share, "", member<&P::serialisation>},
-      {"transfer", "│   └ transfer", share, "", member<&P::transfer>},
-      {"computation_scalability", "└ computation scalability", share, "",
+      {"global", "global", share, member<&P::global>},
+      {"parallel", "├ parallel", share, member<&P::parallel>},
+      {"load_balance", "│ ├ load balance", share, member<&P::load_balance>},
+      {"communication", "│ └ communication", share, member<&P::communication>},
+      {"serialisation", "│   ├ serialisation", share, member<&P::serialisation>},
+      {"transfer", "│   └ transfer", share, member<&P::transfer>},
+      {"computation_scalability", "└ computation scalability", share,
        member<&P::computation_scalability>},
-      {"work_scalability", "  ├ work (FLOP)", share, "", member<&P::work_scalability>},
-      {"speed_scalability", "  └ speed (FLOP/s)", share, "", member<&P::speed_scalability>},
+      {"work_scalability", "  ├ work (FLOP)", share, member<&P::work_scalability>},
+      {"speed_scalability", "  └ speed (FLOP/s)", share, member<&P::speed_scalability>},
   };
   return all;
 }

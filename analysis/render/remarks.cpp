@@ -2,38 +2,23 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/render/curve_tables.hpp"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <map>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "analysis/devices/device_state.hpp"
 #include "analysis/render/bench_tables.hpp"
-#include "analysis/render/cells.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/tracing_overhead.hpp"
-#include "base/text.hpp"
 #include "results/records/counted_steps.hpp"
 #include "results/records/point_facts.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis::render {
 namespace {
-
-/// Returns "5.0% (4.1% to 5.9%)": a share with its interval, if it has one.
-std::string with_interval(const statistics::Located& at) {
-  std::string text = percent(at.value);
-  if (at.lower && at.upper)
-    text += fmt::format(" ({} to {})", percent(*at.lower), percent(*at.upper));
-  return text;
-}
 
 std::string number_with_interval(const statistics::Located& at) {
   return fmt::format("{:.3g} ({:.3g} to {:.3g})", at.value, at.lower.value_or(at.value),
@@ -48,16 +33,18 @@ void add_laws(const Curve& curve, Facts& facts) {
   std::string serial;
   for (const PointReport& point : curve.points) {
     if (!point.causes.serial_fraction) continue;
-    serial +=
-        (serial.empty() ? "" : ", ") +
-        fmt::format("{} on {}", with_interval(*point.causes.serial_fraction), point.data->ranks);
+    serial += (serial.empty() ? "" : ", ") +
+              fmt::format("{} on {}", located_text(*point.causes.serial_fraction, Unit::share),
+                          point.data->ranks);
   }
   if (!serial.empty()) facts.emplace_back("serial", "Karp-Flatt serial fraction: " + serial);
   if (curve.laws.amdahl) {
-    facts.emplace_back("Amdahl", "serial fraction " + with_interval(*curve.laws.amdahl));
+    facts.emplace_back("Amdahl",
+                       "serial fraction " + located_text(*curve.laws.amdahl, Unit::share));
   }
   if (curve.laws.gustafson) {
-    facts.emplace_back("Gustafson", "serial fraction " + with_interval(*curve.laws.gustafson));
+    facts.emplace_back("Gustafson",
+                       "serial fraction " + located_text(*curve.laws.gustafson, Unit::share));
   }
   if (curve.laws.usl) {
     const efficiency::Usl& usl = *curve.laws.usl;

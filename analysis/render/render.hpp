@@ -3,13 +3,15 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/catalog/index.hpp"
 #include "analysis/merge/join.hpp"
-#include "analysis/render/point_metrics.hpp"
+#include "analysis/render/document.hpp"
+#include "analysis/report.hpp"
 
 /// Renders reports as text. Renderers never compute numbers, so that all formats agree. For several
 /// launches, reports for people show the joined curves and a line on each launch; machine-readable
@@ -22,10 +24,6 @@ namespace isoscale::analysis::render {
 [[nodiscard]] std::string render_sections(const merge::Report& report, const Sections& sections);
 /// Returns the detailed report with all sections.
 [[nodiscard]] std::string render_text(const merge::Report& report);
-enum class Style : std::uint8_t { text, markdown, csv, json };
-/// Returns the detailed report in one of four formats, with these metrics of points.
-[[nodiscard]] std::string render_as(Style style, const merge::Report& report,
-                                    Metrics<PointReport> metrics = point_metrics());
 [[nodiscard]] std::string render_json(const merge::Report& report);
 [[nodiscard]] std::string render_csv(const merge::Report& report);
 [[nodiscard]] std::string render_markdown(const merge::Report& report);
@@ -45,5 +43,36 @@ struct IndexReport {
 /// Returns one line for each run and experiment.
 [[nodiscard]] std::string render_index_csv(const IndexReport& report);
 [[nodiscard]] std::string render_index_markdown(const IndexReport& report);
+
+// The following are the JSON report and its parts. Absent numbers are null.
+
+/// The version of the report's format, which is independent of the version of run files. New keys
+/// raise the minor version; a change of meaning raises the major version.
+inline constexpr std::string_view report_schema_version = "1.4";
+
+/// Returns the JSON report as an object; render_json() is its text.
+[[nodiscard]] nlohmann::ordered_json report_json(const merge::Report& report);
+/// Returns the JSON of an index alone; render_index_json() is its text.
+[[nodiscard]] nlohmann::ordered_json index_report_json(const IndexReport& report);
+
+/// Returns index[], machines[] and unreadable[] of a report.
+[[nodiscard]] nlohmann::ordered_json index_json(const catalog::Index& index);
+
+/// Returns the baseline of a curve's efficiencies: the keys whose names begin with "baseline".
+[[nodiscard]] nlohmann::ordered_json baseline_json(const Curve& curve);
+
+/// Returns amdahl, gustafson and usl of a curve.
+[[nodiscard]] nlohmann::ordered_json laws_json(const efficiency::Laws& laws);
+
+/// Returns the top-level curves of the JSON report, one for each experiment over all launches.
+[[nodiscard]] nlohmann::ordered_json joined_json(const merge::Joined& joined);
+
+/// Returns one object for each measured row; the rows of a pair of ranks are merged into one
+/// object.
+[[nodiscard]] nlohmann::ordered_json rows_json(const PointReport& point);
+/// Returns the list "slow_pairs".
+[[nodiscard]] nlohmann::ordered_json slow_pairs_json(const PointReport& point);
+/// Returns the calibration; empty where nothing was fitted.
+[[nodiscard]] nlohmann::ordered_json calibration_json(const results::CalibrationData& calibration);
 
 }  // namespace isoscale::analysis::render

@@ -1,24 +1,18 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/render/render_json.hpp"
+#include "analysis/render/render.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "analysis/advice/findings.hpp"
-#include "analysis/catalog/index.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/findings.hpp"
 #include "analysis/render/inference.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/machine.hpp"
-#include "analysis/render/render.hpp"
 #include "analysis/render/text.hpp"
 #include "results/records/point_facts.hpp"
 
@@ -27,43 +21,14 @@
 namespace isoscale::analysis::render {
 namespace {
 
-/// Returns the text of one value in a CSV cell, not yet escaped.
-std::string plain_text(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
-  if (value.is_number_float()) return number_cell(value.get<double>());
-  if (value.is_number()) return value.dump();
-  std::string text;
-  for (const auto& [key, part] : value.items()) {
-    if (!text.empty()) text += ";";
-    text += (value.is_object() ? key + "=" : "") + plain_text(part);
-  }
-  return text;
-}
-
-/// Returns the value at a path of keys, separated by slashes; null if there is none.
-Json value_at(const Json& object, std::string_view path) {
-  const Json* at = &object;
-  while (true) {
-    const std::size_t end = std::min(path.find('/'), path.size());
-    if (!at->is_object()) return {};
-    const auto found = at->find(std::string{path.substr(0, end)});
-    if (found == at->end()) return {};
-    at = &*found;
-    if (end == path.size()) return *at;
-    path.remove_prefix(end + 1);
-  }
-}
-
 Json system_json(const results::RunData& run) {
-  Json ranks = Json::array();
-  for (const results::RankFacts& facts : run.rank_facts) {
-    ranks.push_back({{"rank", facts.rank},
-                     {"host", facts.host},
-                     {"node", facts.node},
-                     {"text", Json(facts.text)},
-                     {"number", Json(facts.number)}});
-  }
+  const auto rank_json = [](const results::RankFacts& facts) {
+    return Json{{"rank", facts.rank},
+                {"host", facts.host},
+                {"node", facts.node},
+                {"text", facts.text},
+                {"number", facts.number}};
+  };
   Json environment = Json::object();
   for (const auto& [name, value] : run.environment) environment[name] = value;
   return {{"device_detail", text_or_null(run.device_detail)},
@@ -73,24 +38,19 @@ Json system_json(const results::RunData& run) {
           {"git_hash", text_or_null(run.git_hash)},
           {"command_line", text_or_null(run.command_line)},
           {"environment", environment},
-          {"ranks", ranks}};
+          {"ranks", list_json(run.rank_facts, rank_json)}};
 }
 
-Json curves_json(const RunReport& report) {
-  Json curves = Json::array();
-  for (const Curve& curve : report.curves) {
-    Json points = Json::array();
-    for (const PointReport& point : curve.points) points.push_back(point.data->index);
-    Json object{{"title", curve.title}};
-    object.update(baseline_json(curve));
-    object["points"] = points;
-    object["laws"] = laws_json(curve.laws);
-    curves.push_back(std::move(object));
-  }
-  return curves;
+Json launch_curve_json(const Curve& curve) {
+  Json object{{"title", curve.title}};
+  object.update(baseline_json(curve));
+  object["points"] =
+      list_json(curve.points, [](const PointReport& point) { return Json(point.data->index); });
+  object["laws"] = laws_json(curve.laws);
+  return object;
 }
 
-Json run_json(const RunReport& report, Metrics<PointReport> metrics) {
+Json run_json(const RunReport& report) {
   const results::RunData& run = *report.data;
   std::vector<const PointReport*> points;
   for (const Curve& curve : report.curves) {
@@ -101,7 +61,7 @@ Json run_json(const RunReport& report, Metrics<PointReport> metrics) {
   const std::vector<Inference> inferences = inferences_of(report);
   Json rows = Json::array();
   for (const PointReport* const point : points) {
-    rows.push_back(object_of(metrics, *point));
+    rows.push_back(object_of<PointReport>(point_metrics(), *point));
     add_inferences_json(inferences, *point, rows.back());
   }
   Json object = run_head_json(run, report.file);
@@ -109,7 +69,7 @@ Json run_json(const RunReport& report, Metrics<PointReport> metrics) {
                      {"system", system_json(run)},
                      {"preflight", run.preflight ? checks_json(*run.preflight) : Json{}},
                      {"points", rows},
-                     {"curves", curves_json(report)},
+                     {"curves", list_json(report.curves, launch_curve_json)},
                      {"findings", findings_json(advice::findings_of(report))},
                      {"findings_left_out", left_out_json(advice::left_out_of(report))},
                      {"calibration", calibration_json(report.calibration)}});
@@ -178,9 +138,8 @@ Json place_json(const merge::Joined& joined, const PointReport& point) {
 
 /// Returns a point's JSON and the values that only CSV has, such as the parts of a breakdown of
 /// which only a bound is known.
-Json line_json(const merge::Joined& joined, const PointReport& point,
-               Metrics<PointReport> metrics) {
-  Json object = object_of(metrics, point);
+Json line_json(const merge::Joined& joined, const PointReport& point) {
+  Json object = object_of<PointReport>(point_metrics(), point);
   object["joined"] = place_json(joined, point);
   object["axes_text"] = axes_text(point);
   object["energy_per_step"] = number_or_null(point.devices.energy.joules_per_step);
@@ -225,8 +184,7 @@ Json row_json(const PointReport& point, const microbench::RowReport& row,
   return object;
 }
 
-std::vector<CsvCell> cells_of(const Json& run, const Json& point, const Json& row,
-                              Metrics<PointReport> metrics) {
+std::vector<CsvCell> cells_of(const Json& run, const Json& point, const Json& row) {
   std::vector<CsvCell> cells;
   add_csv_cells(cells, run, run_columns);
   add_csv_cells(cells, point, point_columns);
@@ -237,53 +195,10 @@ std::vector<CsvCell> cells_of(const Json& run, const Json& point, const Json& ro
                 serve_columns);
   add_csv_cells(cells, point, "work_growth");
   add_csv_cells(cells, row, "src_world_rank=src dst_world_rank=dst");
-  for (const Metric<PointReport>& metric : metrics) {
-    if (is_meant(metric, "*", point_columns)) add_csv_cells(cells, point, metric.key);
-  }
   return cells;
 }
 
 }  // namespace
-
-Json time_json(const std::optional<statistics::Estimate>& time, const char* samples) {
-  const auto of = [&time](double statistics::Estimate::*member) {
-    return number_or_null(time ? std::optional{*time.*member} : std::nullopt);
-  };
-  return {{"median", of(&statistics::Estimate::median)},
-          {"lower", number_or_null(time ? time->lower : std::nullopt)},
-          {"upper", number_or_null(time ? time->upper : std::nullopt)},
-          {"min", of(&statistics::Estimate::minimum)},
-          {"max", of(&statistics::Estimate::maximum)},
-          {samples, time ? time->samples : 0}};
-}
-
-Json mesh_extents_json(const mesh::Shape& mesh) {
-  return {{"dp", mesh.dp}, {"tp", mesh.tp}, {"pp", mesh.pp}, {"cp", mesh.cp}, {"ep", mesh.ep}};
-}
-
-std::string dumped(const Json& document) {
-  return document.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
-}
-
-std::vector<std::string_view> words_in(std::string_view list) {
-  std::vector<std::string_view> words;
-  while (!list.empty()) {
-    const std::string_view word = list.substr(0, list.find(' '));
-    list.remove_prefix(std::min(word.size() + 1, list.size()));
-    if (!word.empty()) words.push_back(word);
-  }
-  return words;
-}
-
-void add_csv_cells(std::vector<CsvCell>& cells, const Json& object, std::string_view columns) {
-  for (const std::string_view entry : words_in(columns)) {
-    const std::size_t equals = entry.find('=');
-    const Json value = value_at(object, equals == entry.npos ? entry : entry.substr(equals + 1));
-    const bool is_number = value.is_number();
-    const std::string text = value.is_null() ? "" : plain_text(value);
-    cells.emplace_back(entry.substr(0, equals), is_number ? text : text_cell(text));
-  }
-}
 
 Json baseline_json(const Curve& curve) {
   return {{"baseline", number_or_null(curve.baseline)},
@@ -304,12 +219,10 @@ Json laws_json(const efficiency::Laws& laws) {
           {"usl", usl}};
 }
 
-Json report_json(const merge::Report& whole, Metrics<PointReport> metrics) {
-  Json runs = Json::array();
-  for (const RunReport& report : whole.runs) runs.push_back(run_json(report, metrics));
+Json report_json(const merge::Report& whole) {
   Json object{{"schema_version", report_schema_version},
-              {"runs", runs},
-              {"curves", joined_json(whole.joined, metrics)},
+              {"runs", list_json(whole.runs, run_json)},
+              {"curves", joined_json(whole.joined)},
               {"findings", findings_json(advice::findings_of(whole))},
               {"findings_left_out", left_out_json(advice::left_out_of(whole))},
               {"warnings", whole.warnings},
@@ -318,22 +231,24 @@ Json report_json(const merge::Report& whole, Metrics<PointReport> metrics) {
   return object;
 }
 
-std::string csv_report(const merge::Report& whole, Metrics<PointReport> metrics) {
-  std::string text = csv_heading(cells_of({}, {}, {}, metrics));
+std::string render_json(const merge::Report& report) { return dumped(report_json(report)); }
+
+std::string render_csv(const merge::Report& whole) {
+  std::string text = csv_heading(cells_of({}, {}, {}));
   for (const RunReport& report : whole.runs) {
     const Json run = run_head_json(*report.data, report.file);
     const std::vector<Inference> inferences = inferences_of(report);
     for (const Curve& curve : report.curves) {
       for (const PointReport& point : curve.points) {
-        text += csv_values(cells_of(run, line_json(whole.joined, point, metrics), {}, metrics));
+        text += csv_values(cells_of(run, line_json(whole.joined, point), {}));
       }
     }
     for (const PointReport& point : report.benches) {
-      const Json line = line_json(whole.joined, point, metrics);
+      const Json line = line_json(whole.joined, point);
       for (const microbench::RowReport& row : point.bench->rows) {
-        text += csv_values(cells_of(run, line, row_json(point, row, inferences), metrics));
+        text += csv_values(cells_of(run, line, row_json(point, row, inferences)));
       }
-      if (point.bench->rows.empty()) text += csv_values(cells_of(run, line, {}, metrics));
+      if (point.bench->rows.empty()) text += csv_values(cells_of(run, line, {}));
     }
   }
   return text;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <span>
 #include <utility>
@@ -17,10 +16,9 @@
 #include "analysis/render/findings.hpp"
 #include "analysis/render/inference.hpp"
 #include "analysis/render/machine.hpp"
-#include "analysis/render/render_json.hpp"
+#include "analysis/render/render.hpp"
 #include "analysis/render/summary.hpp"
 #include "analysis/render/text_and_markdown.hpp"
-#include "analysis/tracing_overhead.hpp"
 
 /// Builds the detailed report as one document, from which plain text and Markdown are written.
 namespace isoscale::analysis::render {
@@ -38,7 +36,7 @@ DocumentTable breakdown_table(const Curve& curve) {
           {fmt::format("{} {}", category.glyph, category.name), share(*at, category.seconds)});
     }
     cells.push_back({"hidden", share(*at, &breakdown::Breakdown::hidden_communication)});
-    cells.push_back({"tracing", overhead_text(at->instrumentation_overhead)});
+    cells.push_back({"tracing", number(at->instrumentation_overhead), Unit::share});
     cells.push_back({"where a step went", breakdown_bar(*at->breakdown.mean), Unit::text});
     add_row(table, std::move(cells));
     table.columns.back().keep = Keep::drawing;
@@ -48,8 +46,7 @@ DocumentTable breakdown_table(const Curve& curve) {
 
 /// Adds a table of speed-up and efficiency with their intervals. It is left out if it has no
 /// intervals and the other tables, which have the same values, are all shown.
-void add_efficiency(const Curve& curve, const Sections& sections, Metrics<PointReport> metrics,
-                    Document& document) {
+void add_efficiency(const Curve& curve, const Sections& sections, Document& document) {
   const bool has_intervals = std::ranges::any_of(curve.points, [](const PointReport& at) {
     const std::optional<statistics::Located> speedup = speedup_of(at);
     return speedup && speedup->lower;
@@ -58,7 +55,7 @@ void add_efficiency(const Curve& curve, const Sections& sections, Metrics<PointR
   Points points;
   for (const PointReport& point : curve.points) points.push_back(&point);
   DocumentTable table = table_of<PointReport>(
-      metrics, points, "ranks speedup_shown efficiency_shown serial_fraction");
+      point_metrics(), points, "ranks speedup_shown efficiency_shown serial_fraction");
   table.width = Width::of_page;
   table.title = "speed-up and efficiency with 95% intervals";
   document.emplace_back(std::move(table));
@@ -76,18 +73,17 @@ Document under(std::string title, Document parts) {
 }
 
 Document curve_document(const Curve& curve, const Sections& sections,
-                        const merge::JoinedCurve* joined, std::span<const RunReport> runs,
-                        Metrics<PointReport> metrics) {
+                        const merge::JoinedCurve* joined, std::span<const RunReport> runs) {
   Document parts;
   if (Facts why = all_skipped(curve); joined == nullptr && !why.empty()) {
     if (sections.has(Section::curves)) append(parts, std::move(why));
     return under(curve.title, std::move(parts));
   }
   if (sections.has(Section::curves)) {
-    append(parts, scaling_table(curve, joined, metrics));
+    append(parts, scaling_table(curve, joined));
     if (joined != nullptr) append(parts, times_table(*joined, runs));
   }
-  if (sections.has(Section::efficiency)) add_efficiency(curve, sections, metrics, parts);
+  if (sections.has(Section::efficiency)) add_efficiency(curve, sections, parts);
   if (sections.has(Section::breakdown)) append(parts, breakdown_table(curve));
   for (DocumentTable& part : cause_tables(curve, sections)) append(parts, std::move(part));
   append(parts,
@@ -188,15 +184,14 @@ Document index_report(const IndexReport& report) {
 }
 
 /// Describes each of several launches, then the curves joined over them.
-Document joined_document(const merge::Report& report, const Sections& sections,
-                         Metrics<PointReport> metrics) {
+Document joined_document(const merge::Report& report, const Sections& sections) {
   Document document = index_document(report.index, Numbered::as_launches);
   if (sections.has(Section::warnings)) append(document, warnings(report.warnings));
   if (sections.has(Section::findings)) {
     append(document, findings_document(advice::findings_of(report), advice::left_out_of(report)));
   }
   for (const merge::JoinedCurve& joined : report.joined.curves) {
-    append(document, curve_document(joined.curve, sections, &joined, report.runs, metrics));
+    append(document, curve_document(joined.curve, sections, &joined, report.runs));
   }
   if (report.joined.curves.empty()) document.emplace_back(Heading{"No curve was measured."});
   for (const RunReport& run : report.runs) {
@@ -229,8 +224,7 @@ void add_legends(const RunReport& run, Document& document) {
   append(document, summary_legend(run));
 }
 
-Document run_document(const RunReport& run, const merge::Report& whole, const Sections& sections,
-                      Metrics<PointReport> metrics) {
+Document run_document(const RunReport& run, const merge::Report& whole, const Sections& sections) {
   Document document{Heading{headline(run)}};
   Facts facts = header(run, sections);
   if (sections.has(Section::warnings)) {
@@ -245,7 +239,7 @@ Document run_document(const RunReport& run, const merge::Report& whole, const Se
     document.emplace_back(Heading{"No point was measured."});
   }
   for (const Curve& curve : run.curves) {
-    append(document, curve_document(curve, sections, nullptr, {}, metrics));
+    append(document, curve_document(curve, sections, nullptr, {}));
   }
   if (sections.has(Section::rows)) {
     for (const PointReport& point : run.benches) append(document, bench_document(point));
@@ -258,11 +252,9 @@ Document run_document(const RunReport& run, const merge::Report& whole, const Se
   return document;
 }
 
-Document detailed(const merge::Report& report, const Sections& sections,
-                  Metrics<PointReport> metrics) {
-  if (report.runs.size() > 1) return joined_document(report, sections, metrics);
-  return report.runs.empty() ? Document{}
-                             : run_document(report.runs.front(), report, sections, metrics);
+Document detailed(const merge::Report& report, const Sections& sections) {
+  if (report.runs.size() > 1) return joined_document(report, sections);
+  return report.runs.empty() ? Document{} : run_document(report.runs.front(), report, sections);
 }
 
 }  // namespace
@@ -276,31 +268,24 @@ std::string render_index_markdown(const IndexReport& report) {
 }
 
 std::string render_sections(const merge::Report& report, const Sections& sections) {
-  return to_text(detailed(report, sections, point_metrics()), widest);
+  return to_text(detailed(report, sections), widest);
 }
 
 std::string render_summary(const merge::Report& report, std::size_t columns) {
   return to_text(summary(report), columns);
 }
 
-std::string render_as(Style style, const merge::Report& report, Metrics<PointReport> metrics) {
-  if (style == Style::json) return dumped(report_json(report, metrics));
-  if (style == Style::csv) return csv_report(report, metrics);
-  const Document details = detailed(report, {}, metrics);
-  if (style == Style::text) return to_text(details, widest);
+std::string render_text(const merge::Report& report) {
+  return to_text(detailed(report, {}), widest);
+}
+
+std::string render_markdown(const merge::Report& report) {
   // The answer comes first, then the description of its machine.
   Document document = answer(report);
   const auto title = std::ranges::find_if(
       document, [](const Block& at) { return std::holds_alternative<Heading>(at); });
   if (title != document.end()) std::rotate(document.begin(), title, title + 1);
-  return to_markdown(document) + to_markdown(details);
-}
-
-std::string render_text(const merge::Report& report) { return render_as(Style::text, report); }
-std::string render_json(const merge::Report& report) { return render_as(Style::json, report); }
-std::string render_csv(const merge::Report& report) { return render_as(Style::csv, report); }
-std::string render_markdown(const merge::Report& report) {
-  return render_as(Style::markdown, report);
+  return to_markdown(document) + to_markdown(detailed(report, {}));
 }
 
 }  // namespace isoscale::analysis::render

@@ -4,13 +4,12 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "analysis/render/cells.hpp"
 #include "analysis/render/inference.hpp"
-#include "analysis/render/render_json.hpp"
+#include "analysis/render/render.hpp"
 #include "calibration/calibration.hpp"
 #include "results/records/point_facts.hpp"
 
@@ -19,6 +18,7 @@ namespace {
 
 using microbench::OverlapReport;
 using microbench::RowReport;
+using statistics::Located;
 
 Value row_time(const RowReport& row) {
   const auto& p99 = row.p99;
@@ -45,7 +45,7 @@ Metrics<RowReport> row_metrics() {
   static constexpr Metric<RowReport> all[] = {
       {"op", "op", text},
       {"dtype", "type", text},
-      {"in_place", "in place", text, "",
+      {"in_place", "in place", text,
        [](const RowReport& row) -> Value {
          const std::string in_place = text_of(*row.data, "in_place");
          return in_place.empty() ? Value{} : Value{Json(in_place == "yes")};
@@ -53,27 +53,27 @@ Metrics<RowReport> row_metrics() {
       {"kind", "kind", text},
       {"bytes", "size", bytes},
       {"count", "count", count},
-      {"time", "time", seconds, "", row_time, Keep::value_only},
-      {"~interval", "±95%", share, "",
+      {"time", "time", seconds, row_time, Keep::value_only},
+      {"~interval", "±95%", share,
        [](const RowReport& row) -> Value {
-         const std::string text = interval_cell(row);
+         const std::string text = interval_cell(row.data, row.time);
          return text == undefined ? Value{} : Value{text};
        }},
-      {"~least", "min", seconds, "",
+      {"~least", "min", seconds,
        [](auto& row) {
          return number(row.time ? std::optional{row.time->minimum} : std::nullopt);
        }},
-      {"~p99", "p99", seconds, "", member<&R::p99, statistics::value_of>},
-      {"algbw", "algbw", bandwidth, "", member<&R::algbw>},
-      {"busbw", "busbw", bandwidth, "", member<&R::busbw>},
-      {"bandwidth", "bandwidth", bandwidth, "", member<&R::bandwidth>},
-      {"flops", "FLOP/s", flop_rate, "", member<&R::flops>},
-      {"of_ceiling", "of ceiling", share, "", member<&R::of_ceiling>},
-      {"of_peak", "of datasheet", share, "",
+      {"~p99", "p99", seconds, member<&R::p99, statistics::value_of>},
+      {"algbw", "algbw", bandwidth, member<&R::algbw>},
+      {"busbw", "busbw", bandwidth, member<&R::busbw>},
+      {"bandwidth", "bandwidth", bandwidth, member<&R::bandwidth>},
+      {"flops", "FLOP/s", flop_rate, member<&R::flops>},
+      {"of_ceiling", "of ceiling", share, member<&R::of_ceiling>},
+      {"of_peak", "of datasheet", share,
        [](const RowReport& row) -> Value {
          return number_or_null(row.of_peak ? row.of_peak : row.of_memory_peak);
        }},
-      {"wrong", "wrong", count, "", member<&R::data, &results::RowData::wrong>},
+      {"wrong", "wrong", count, member<&R::data, &results::RowData::wrong>},
       {"reduction", "reduction", text},
       {"implementation", "by", text},
       {"axis", "axis", text},
@@ -95,15 +95,15 @@ Metrics<RowReport> row_metrics() {
       {"arithmetic", "arithmetic", text},
       {"flop", "FLOP", flop},
       {"together", "together", text},
-      {"numa", "NUMA", count, "", numa_node},
+      {"numa", "NUMA", count, numa_node},
       {"sm_clock", "clock", hertz},
       {"sm_clock_min", "lowest clock", hertz},
       {"throttle_reasons", "reasons", digits},
       {"repeated_plays", "repeated", digits},
       {"late_plays", "late", digits},
-      {"status", "status", text, "",
+      {"status", "status", text,
        [](auto& row) { return Value{Json(results::name(row.data->status))}; }},
-      {"reason", "reason", text, "", member<&R::data, &results::RowData::reason>},
+      {"reason", "reason", text, member<&R::data, &results::RowData::reason>},
       {"part", "part", text},
       // These are figures of serving, for a request rate and for a replica at such a rate.
       {"rate", "asked/s", digits},
@@ -124,7 +124,7 @@ Metrics<RowReport> row_metrics() {
       {"requests_per_batch", "per batch", digits},
       {"backlog", "backlog", count},
       {"saturated", "saturated", text},
-      {"~highest", "highest", text, "",
+      {"~highest", "highest", text,
        [](auto& row) { return words(text_of(*row.data, "highest") == "yes" ? "*" : ""); }},
       {"replica", "replica", count},
       {"batches", "batches", count},
@@ -134,6 +134,12 @@ Metrics<RowReport> row_metrics() {
 }
 
 namespace {
+
+/// The value of the hidden share, or an end of its interval.
+template <auto End>
+constexpr auto end_of_hidden = [](const OverlapReport& at) -> Value {
+  return at.hidden ? Value{value_json((*at.hidden).*End)} : Value{};
+};
 
 // The keys of each kind of row in the JSON report, and those that all kinds have at their end.
 constexpr std::string_view collective_keys =
@@ -147,51 +153,43 @@ constexpr std::string_view memory_keys = "op kind bytes bandwidth time together 
 constexpr std::string_view gpu_keys =
     "?sm_clock ?sm_clock_min ?throttle_reasons ?repeated_plays ?late_plays";
 
-/// Returns the hidden share, or the lower or upper end of its interval.
-template <int End>
-Value hidden_end(const OverlapReport& at) {
-  if (!at.hidden) return {};
-  if (End == 0) return Json(at.hidden->value);
-  return number_or_null(End == 1 ? at.hidden->lower : at.hidden->upper);
-}
-
 }  // namespace
 
 Metrics<OverlapReport> overlap_metrics() {
   using enum Unit;
   using O = OverlapReport;
   static constexpr Metric<OverlapReport> all[] = {
-      {"collective", "collective", text, "", member<&O::collective>},
-      {"dtype", "type", text, "", member<&O::dtype>},
-      {"bytes", "size", bytes, "", whole<&O::bytes>},
-      {"m", "m", count, "", whole<&O::m>},
-      {"n", "n", count, "", whole<&O::n>},
-      {"k", "k", count, "", whole<&O::k>},
-      {"gemm_alone", "gemm", seconds, "", member<&O::gemm>},
-      {"collective_alone", "collective", seconds, "", member<&O::communication>},
-      {"together", "together", seconds, "", member<&O::together>},
-      {"gemm_slowdown", "gemm slowed", ratio, "", member<&O::gemm_slowdown>},
-      {"collective_slowdown", "collective slowed", ratio, "", member<&O::communication_slowdown>},
-      {"hidden", "hidden", share, "", hidden_end<0>},
-      {"hidden_lower", "from", share, "", hidden_end<1>},
-      {"hidden_upper", "to", share, "", hidden_end<2>},
-      {"~hidden_shown", "hidden", share, "",
+      {"collective", "collective", text, member<&O::collective>},
+      {"dtype", "type", text, member<&O::dtype>},
+      {"bytes", "size", bytes, whole<&O::bytes>},
+      {"m", "m", count, whole<&O::m>},
+      {"n", "n", count, whole<&O::n>},
+      {"k", "k", count, whole<&O::k>},
+      {"gemm_alone", "gemm", seconds, member<&O::gemm>},
+      {"collective_alone", "collective", seconds, member<&O::communication>},
+      {"together", "together", seconds, member<&O::together>},
+      {"gemm_slowdown", "gemm slowed", ratio, member<&O::gemm_slowdown>},
+      {"collective_slowdown", "collective slowed", ratio, member<&O::communication_slowdown>},
+      {"hidden", "hidden", share, end_of_hidden<&Located::value>},
+      {"hidden_lower", "from", share, end_of_hidden<&Located::lower>},
+      {"hidden_upper", "to", share, end_of_hidden<&Located::upper>},
+      {"~hidden_shown", "hidden", share,
        [](auto& at) {
          const char* const doubt = at.hidden_known ? "" : "?";
          return words(at.hidden ? percent(value_of(at.hidden)) + doubt : "");
        }},
-      {"~hidden_interval", "±95%", share, "",
+      {"~hidden_interval", "±95%", share,
        [](auto& at) {
          const auto& hidden = at.hidden;
          if (!hidden || !hidden->lower) return Value{};
          return words("±" + percent(std::max(*hidden->upper - hidden->value,
                                              hidden->value - *hidden->lower)));
        }},
-      {"hidden_known", "known", text, "", member<&O::hidden_known>},
-      {"why_unknown", "why unknown", text, "", member<&O::why_unknown>},
-      {"status", "status", text, "",
+      {"hidden_known", "known", text, member<&O::hidden_known>},
+      {"why_unknown", "why unknown", text, member<&O::why_unknown>},
+      {"status", "status", text,
        [](auto& at) { return words(at.failure.empty() ? "ok" : "failed"); }},
-      {"reason", "reason", text, "", member<&O::failure>},
+      {"reason", "reason", text, member<&O::failure>},
   };
   return all;
 }
@@ -239,7 +237,7 @@ Json row_json(const RowReport& row) {
                 : keys.empty() ? other_json(row)
                                : object_of<RowReport>(row_metrics(), row, keys);
   if (!keys.empty()) object.update(object_of<RowReport>(row_metrics(), row, gpu_keys));
-  object.update(object_of<RowReport>(row_metrics(), row, "status reason *"));
+  object.update(object_of<RowReport>(row_metrics(), row, "status reason"));
   return object;
 }
 
@@ -254,13 +252,11 @@ Value stored_value(const RowReport& row, std::string_view key, Unit unit) {
                                                     : number_or_null(number);
 }
 
-std::string interval_cell(const RowReport& row) {
+std::string interval_cell(const results::RowData* row,
+                          const std::optional<statistics::Estimate>& time) {
   constexpr std::size_t fewest = 6;
-  if (row.time && row.time->lower) {
-    return interval_text(
-        {.value = row.time->median, .lower = row.time->lower, .upper = row.time->upper});
-  }
-  const std::size_t plays = row.data == nullptr ? 0 : row.data->times.size();
+  if (time && time->lower) return interval_text(located(*time));
+  const std::size_t plays = row == nullptr ? 0 : row->times.size();
   return plays > 0 && plays < fewest ? fmt::format("n={}: too few", plays) : std::string{undefined};
 }
 
@@ -293,21 +289,19 @@ Json rows_json(const PointReport& point) {
 }
 
 Json slow_pairs_json(const PointReport& point) {
-  Json pairs = Json::array();
-  if (!point.bench) return pairs;
-  for (const microbench::SlowPair& at : point.bench->slow) {
-    pairs.push_back({{"src", at.src},
-                     {"dst", at.dst},
-                     {"src_world_rank", world_rank(*point.data, at.src)},
-                     {"dst_world_rank", world_rank(*point.data, at.dst)},
-                     {"from", at.from},
-                     {"to", at.to},
-                     {"class", text_or_null(at.link_class)},
-                     {"quantity", at.quantity},
-                     {"value", number_or_null(at.value)},
-                     {"typical", number_or_null(at.typical)}});
-  }
-  return pairs;
+  if (!point.bench) return Json::array();
+  return list_json(point.bench->slow, [&](const microbench::SlowPair& at) {
+    return Json{{"src", at.src},
+                {"dst", at.dst},
+                {"src_world_rank", world_rank(*point.data, at.src)},
+                {"dst_world_rank", world_rank(*point.data, at.dst)},
+                {"from", at.from},
+                {"to", at.to},
+                {"class", text_or_null(at.link_class)},
+                {"quantity", at.quantity},
+                {"value", number_or_null(at.value)},
+                {"typical", number_or_null(at.typical)}};
+  });
 }
 
 }  // namespace isoscale::analysis::render

@@ -79,11 +79,15 @@ std::vector<Note> mishaps(const RunReport& run) {
   return notes;
 }
 
+/// Returns "launch 2: " for a run of several launches, "" for the only one.
+std::string launch_text(const merge::Report& report, const RunReport& run) {
+  return report.runs.size() == 1 ? "" : fmt::format("launch {}: ", &run - report.runs.data() + 1);
+}
+
 std::vector<Note> opening(const merge::Report& report) {
   std::vector<Note> notes;
   for (const RunReport& run : report.runs) {
-    const std::string launch =
-        report.runs.size() == 1 ? "" : fmt::format("launch {}: ", &run - report.runs.data() + 1);
+    const std::string launch = launch_text(report, run);
     if (!run.data->complete) {
       notes.push_back({"PARTIAL", launch + "the run did not finish; these are the points that "
                                            "it completed"});
@@ -106,24 +110,27 @@ void add_more(std::vector<Note>& notes, std::size_t count, std::string_view sect
   if (count > 0) notes.push_back({"", fmt::format("and {} more: --detail {}", count, section)});
 }
 
+/// Adds a table, and the number of its rows that were left out.
+void add_table(DocumentTable table, std::size_t left_out, std::string_view section,
+               Document& document) {
+  document.emplace_back(std::move(table));
+  std::vector<Note> more;
+  add_more(more, left_out, section);
+  if (!more.empty()) document.emplace_back(std::move(more));
+}
+
 void add_curves(const CurvesSummary& curves, Document& document) {
   if (curves.table.rows.empty()) return;
   document.push_back(Heading{curves.sentence});
   if (!curves.common.empty()) document.push_back(Paragraph{curves.common + ":"});
-  document.push_back(curves.table);
-  std::vector<Note> more;
-  add_more(more, curves.left_out, "curves");
-  if (!more.empty()) document.push_back(more);
+  add_table(curves.table, curves.left_out, "curves", document);
 }
 
 void add_benches(const merge::Report& report, Document& document) {
-  const BenchesSummary benches = summarise_benches(report);
+  BenchesSummary benches = summarise_benches(report);
   if (benches.table.rows.empty()) return;
   document.push_back(Heading{"Measured alone:"});
-  document.push_back(benches.table);
-  std::vector<Note> more;
-  add_more(more, benches.left_out, "rows");
-  if (!more.empty()) document.push_back(more);
+  add_table(std::move(benches.table), benches.left_out, "rows", document);
 }
 
 /// The findings of one rule with the same next step. The summary shows only the most severe of
@@ -163,9 +170,7 @@ std::string sentence_of(const Alike& alike, const CurvesSummary& curves) {
 }
 
 void add_findings(const merge::Report& report, const CurvesSummary& curves, Document& document) {
-  const std::vector<advice::Finding> findings = report.runs.size() == 1
-                                                    ? advice::findings_of(report.runs.front())
-                                                    : advice::findings_of(report);
+  const std::vector<advice::Finding> findings = advice::findings_of(report);
   const std::vector<Alike> groups = groups_of(findings);
   const std::string left_out = left_out_text(advice::left_out_of(report));
   if (groups.empty() && left_out.empty()) return;
@@ -191,8 +196,7 @@ std::vector<std::string> warnings_of(const merge::Report& report) {
   std::vector<std::string> all = report.warnings;
   for (const auto& [key, text] : index_warnings(report.index)) all.push_back(text);
   for (const RunReport& run : report.runs) {
-    const std::string launch =
-        report.runs.size() == 1 ? "" : fmt::format("launch {}: ", &run - report.runs.data() + 1);
+    const std::string launch = launch_text(report, run);
     for (const std::string& warning : run.data->warnings) all.push_back(launch + warning);
     if (run.data->preflight) {
       for (const results::CheckResult& result : run.data->preflight->results) {

@@ -6,7 +6,6 @@
 #include <array>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -32,24 +31,27 @@ struct BenchRow {
 };
 
 constexpr std::array<Metric<BenchRow>, 5> bench_metrics{{
-    {"workload", "workload", Unit::text, "the micro-benchmark and its element type",
+    {"workload", "workload", Unit::text,
      [](const BenchRow& row) {
        const results::PointData& data = *row.point->data;
        return words(data.workload + (data.dtype.empty() ? "" : ", " + data.dtype));
-     }},
-    {"ranks", "ranks", Unit::count, "the largest rank count without a label",
+     },
+     Keep::always, "the micro-benchmark and its element type"},
+    {"ranks", "ranks", Unit::count,
      [](const BenchRow& row) -> Value {
        return statistics::Located{static_cast<double>(row.point->data->ranks)};
-     }},
-    {"figure", "figure", Unit::text, "which of its results is shown",
-     [](const BenchRow& row) { return words(row.figure); }},
-    {"value", "value", Unit::text, "the result",
-     [](const BenchRow& row) { return words(row.value ? value_text(*row.value, row.unit) : ""); }},
-    {"where", "at", Unit::text, "the size, pair or setting that it was reached at",
-     [](const BenchRow& row) { return words(row.where); }},
+     },
+     Keep::always, "the largest rank count without a label"},
+    {"figure", "figure", Unit::text, [](const BenchRow& row) { return words(row.figure); },
+     Keep::always, "which of its results is shown"},
+    {"value", "value", Unit::text,
+     [](const BenchRow& row) { return words(row.value ? value_text(*row.value, row.unit) : ""); },
+     Keep::always, "the result"},
+    {"where", "at", Unit::text, [](const BenchRow& row) { return words(row.where); }, Keep::always,
+     "the size, pair or setting that it was reached at"},
 }};
 
-/// Returns the row with the largest `value`.
+/// Returns the row with the largest `value`, the first of several; null if no row has one.
 template <class Rows, class Of>
 auto largest_of(const Rows& rows, const Of& value) -> decltype(rows.data()) {
   decltype(rows.data()) best = nullptr;
@@ -122,14 +124,13 @@ void add_pairs(const PointReport& point, std::span<const results::RankFacts> fac
 
 /// Adds the highest bandwidth at the largest size, since smaller sizes may fit in caches.
 void add_memory(const PointReport& point, std::vector<BenchRow>& rows) {
-  const microbench::RowReport* best = nullptr;
-  const auto rank = [](const microbench::RowReport& row) {
-    return std::pair{number_of(*row.data, "bytes").value_or(0), *row.bandwidth};
-  };
-  for (const microbench::RowReport& row : point.bench->rows) {
-    if (text_of(*row.data, "op") != "memory" || !row.bandwidth) continue;
-    if (best == nullptr || rank(row) > rank(*best)) best = &row;
-  }
+  using Rank = std::optional<std::pair<double, double>>;
+  const microbench::RowReport* const best =
+      largest_of(point.bench->rows, [](const microbench::RowReport& row) {
+        const bool counts = text_of(*row.data, "op") == "memory" && row.bandwidth;
+        if (!counts) return Rank{};
+        return Rank{{number_of(*row.data, "bytes").value_or(0), *row.bandwidth}};
+      });
   if (best == nullptr) return;
   const std::string together = text_of(*best->data, "together");
   rows.push_back({&point, "memory bandwidth", best->bandwidth, Unit::bandwidth,
@@ -155,17 +156,14 @@ void add_overlaps(const PointReport& point, std::vector<BenchRow>& rows) {
 
 /// Adds the highest sustained rate; if no rate was sustained, the highest achieved one.
 void add_serving(const PointReport& point, std::vector<BenchRow>& rows) {
-  const microbench::RowReport* best = nullptr;
-  const auto rank = [](const microbench::RowReport& row) {
-    return std::tuple{text_of(*row.data, "highest") == "yes",
-                      text_of(*row.data, "saturated") != "yes",
-                      number_of(*row.data, "achieved").value_or(0)};
-  };
-  for (const microbench::RowReport& row : point.bench->rows) {
-    const bool is_rate =
-        text_of(*row.data, "op") == "serve" && text_of(*row.data, "part") == "rate";
-    if (is_rate && (best == nullptr || rank(row) > rank(*best))) best = &row;
-  }
+  using Rank = std::optional<std::tuple<bool, bool, double>>;
+  const microbench::RowReport* const best =
+      largest_of(point.bench->rows, [](const microbench::RowReport& row) {
+        const results::RowData& data = *row.data;
+        if (text_of(data, "op") != "serve" || text_of(data, "part") != "rate") return Rank{};
+        return Rank{{text_of(data, "highest") == "yes", text_of(data, "saturated") != "yes",
+                     number_of(data, "achieved").value_or(0)}};
+      });
   if (best == nullptr) return;
   const bool sustained = text_of(*best->data, "saturated") != "yes";
   std::string where;
@@ -200,25 +198,21 @@ std::vector<Family> families_of(const RunReport& run) {
 /// same labels as `telling`. Rates whose time has an interval are preferred.
 void add_inference(const Family& family, const PointReport& telling, std::span<const Inference> all,
                    std::vector<BenchRow>& rows) {
-  const Inference* best = nullptr;
-  const auto rank = [](const Inference& at) {
-    return std::pair{at.tpot->lower.has_value(), *at.tokens_per_second};
-  };
-  for (const Inference& at : all) {
+  using Rank = std::optional<std::pair<bool, double>>;
+  const Inference* const best = largest_of(all, [&](const Inference& at) {
     const bool is_like = std::ranges::find(family, at.point) != family.end() &&
                          at.point->data->status == results::PointStatus::ok &&
                          at.point->data->ranks == telling.data->ranks &&
                          at.point->labels == telling.labels;
-    if (!is_like || !at.tokens_per_second) continue;
-    if (best == nullptr || rank(at) > rank(*best)) best = &at;
-  }
+    if (!is_like || !at.tokens_per_second) return Rank{};
+    return Rank{{at.tpot->lower.has_value(), *at.tokens_per_second}};
+  });
   if (best == nullptr) return;
   const statistics::Estimate& time = *best->tpot;
-  const statistics::Located located{.value = time.median, .lower = time.lower, .upper = time.upper};
   rows.push_back(
       {best->point, "most tokens", best->tokens_per_second, Unit::token_rate,
        fmt::format("TPOT {} {}(n={}{}), batch {}, {}", value_text(time.median, Unit::seconds),
-                   time.lower ? interval_text(located) + " " : "", time.samples,
+                   time.lower ? interval_text(located(time)) + " " : "", time.samples,
                    time.lower ? "" : ": too few", figure(best->batch, Unit::count),
                    mesh::to_string(best->point->data->mesh))});
 }

@@ -120,40 +120,42 @@ Value notes_of(const CurveRow& row) {
 }
 
 constexpr std::array<Metric<CurveRow>, 8> curve_metrics{{
-    {"curve", "curve", Unit::text, "what was scaled",
-     [](const CurveRow& row) { return words(row.name); }},
-    {"ranks", "ranks", Unit::count, "the largest rank count without a label",
+    {"curve", "curve", Unit::text, [](const CurveRow& row) { return words(row.name); },
+     Keep::always, "what was scaled"},
+    {"ranks", "ranks", Unit::count,
      [](const CurveRow& row) -> Value {
        if (row.point == nullptr) return {};
        return statistics::Located{static_cast<double>(row.point->data->ranks)};
-     }},
-    {"launches", "launches", Unit::count, "runs that the point was measured in",
+     },
+     Keep::always, "the largest rank count without a label"},
+    {"launches", "launches", Unit::count,
      [](const CurveRow& row) -> Value {
        if (row.launches == 0) return {};
        return statistics::Located{static_cast<double>(row.launches)};
      },
-     Keep::if_it_fits},
+     Keep::if_it_fits, "runs that the point was measured in"},
     {"efficiency", "efficiency", Unit::share,
-     "throughput per rank relative to the baseline's, with its 95% interval",
      [](const CurveRow& row) -> Value {
        const auto at =
            row.point == nullptr || row.is_baseline() ? std::nullopt : efficiency_of(*row.point);
        return number(at);
-     }},
-    {"baseline", "vs", Unit::text, "the rank count that efficiency is relative to",
+     },
+     Keep::always, "throughput per rank relative to the baseline's, with its 95% interval"},
+    {"baseline", "vs", Unit::text,
      [](const CurveRow& row) {
        return words(has_efficiency(row) ? baseline_name(*row.curve) : "");
-     }},
-    {"step_time", "step time", Unit::seconds, "median of the slowest rank, with its 95% interval",
+     },
+     Keep::always, "the rank count that efficiency is relative to"},
+    {"step_time", "step time", Unit::seconds,
      [](const CurveRow& row) -> Value {
        if (row.point == nullptr || !row.point->step_time) return {};
-       const statistics::Estimate& time = *row.point->step_time;
-       return statistics::Located{.value = time.median, .lower = time.lower, .upper = time.upper};
+       return located(*row.point->step_time);
      },
-     Keep::without_interval},
-    {"lost", "lost most, of the step", Unit::text,
-     "the two largest causes of lost time, as shares of the step", lost_most},
-    {"note", "note", Unit::text, "labels of the point, which make its numbers doubtful", notes_of},
+     Keep::without_interval, "median of the slowest rank, with its 95% interval"},
+    {"lost", "lost most, of the step", Unit::text, lost_most, Keep::always,
+     "the two largest causes of lost time, as shares of the step"},
+    {"note", "note", Unit::text, notes_of, Keep::always,
+     "labels of the point, which make its numbers doubtful"},
 }};
 
 /// Returns the parts of a title, which commas separate.

@@ -7,13 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <optional>
-#include <string_view>
-#include <utility>
 
-#include "analysis/render/text.hpp"
 #include "base/text.hpp"
 
 namespace isoscale::analysis::render {

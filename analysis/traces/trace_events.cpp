@@ -5,36 +5,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 namespace isoscale::analysis::traces {
 namespace {
 
-/// Returns the text as a JSON string, in which bytes that are not UTF-8 are replaced.
-std::string quoted(std::string_view text) {
-  constexpr auto replace = nlohmann::json::error_handler_t::replace;
-  return nlohmann::json(std::string{text}).dump(-1, ' ', false, replace);
+/// Returns a value as JSON, in which bytes that are not UTF-8 are replaced.
+std::string json_text(const nlohmann::ordered_json& value) {
+  return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace
-
-EventArguments& EventArguments::add(std::string_view key, std::string_view text) {
-  return add_json(key, quoted(text));
-}
-
-EventArguments& EventArguments::add(std::string_view key, double number) {
-  return add_json(key, nlohmann::json(number).dump());
-}
-
-EventArguments& EventArguments::add(std::string_view key, std::int64_t number) {
-  return add_json(key, std::to_string(number));
-}
-
-EventArguments& EventArguments::add_json(std::string_view key, const std::string& value) {
-  members_ += fmt::format("{}{}:{}", members_.empty() ? "" : ",", quoted(key), value);
-  return *this;
-}
 
 std::string microseconds(units::Nanoseconds time) {
   constexpr std::uint64_t per_microsecond = 1000;
@@ -56,7 +37,7 @@ void TraceWriter::begin_line() {
 void TraceWriter::write_name(std::string_view what, const Track& track, std::string_view name) {
   begin_line();
   out_ << fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", what,
-                      track.process, track.thread, quoted(name));
+                      track.process, track.thread, json_text(name));
 }
 
 void TraceWriter::name_process(std::int64_t process, std::string_view name) {
@@ -80,8 +61,8 @@ void TraceWriter::write(const TraceEvent& event) {
   const units::Nanoseconds length = std::max(event.end - event.start, units::Nanoseconds{0});
   out_ << fmt::format(
       R"({{"ph":"X","name":{},"cat":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{}}})",
-      quoted(event.name), quoted(event.category), event.track.process, event.track.thread,
-      microseconds(event.start), microseconds(length), event.arguments.json());
+      json_text(event.name), json_text(event.category), event.track.process, event.track.thread,
+      microseconds(event.start), microseconds(length), json_text(event.arguments));
   ++events_;
 }
 

@@ -6,22 +6,18 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <ostream>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/output_file.hpp"
 #include "base/text.hpp"
 #include "program/op.hpp"
 #include "results/records/point_facts.hpp"
-#include "results/records/run_data.hpp"
 #include "timeline/timeline.hpp"
-#include "units/quantity.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis::traces {
@@ -31,25 +27,7 @@ using program::OutlineOp;
 using results::PointData;
 using timeline::StepTrace;
 using units::Nanoseconds;
-
-/// Finds how long the communication ops in a point's traces waited for their last partners.
-class TraceWaits {
- public:
-  /// `point` has no outline_problem and outlives this object.
-  explicit TraceWaits(const results::PointData& point);
-
-  /// Returns the wait of op `op` in a trace of the point, at most the length of its span; 0 if the
-  /// wait does not exceed the clock error. Absent for ops that do not communicate, for ops with a
-  /// partner that was not traced or whose clock is not aligned, and in steps that do not count (see
-  /// step_counts).
-  [[nodiscard]] std::optional<units::Nanoseconds> of(const timeline::StepTrace& trace,
-                                                     std::uint32_t op) const;
-
- private:
-  const results::PointData& point_;
-  breakdown::TracedSteps steps_;
-  std::map<const timeline::StepTrace*, const breakdown::TracedStep*> step_of_;
-};
+using Json = nlohmann::ordered_json;
 
 /// Returns the ranks that take part in a communication op of `rank`, including `rank` itself.
 std::vector<int> partners_of(const results::PointData& point, int rank,
@@ -62,37 +40,11 @@ std::vector<int> partners_of(const results::PointData& point, int rank,
   return partners;
 }
 
-TraceWaits::TraceWaits(const results::PointData& point)
-    : point_(point), steps_(breakdown::traced_steps(point)) {
-  for (const breakdown::TracedStep& step : steps_.steps) {
-    for (const timeline::StepTrace* const trace : step.traces) {
-      if (trace != nullptr) step_of_[trace] = &step;
-    }
-  }
-}
-
-std::optional<units::Nanoseconds> TraceWaits::of(const timeline::StepTrace& trace,
-                                                 std::uint32_t op) const {
-  const program::OutlineOp& at = point_.outline.of(trace.rank).ops[op];
-  const auto found = step_of_.find(&trace);
-  if (!program::communicates(at.kind) || found == step_of_.end()) return std::nullopt;
-  if (steps_.unmatched.contains(trace.rank)) return std::nullopt;
-  const breakdown::TracedStep& step = *found->second;
-  const std::vector<int> partners = partners_of(point_, trace.rank, at);
-  if (partners.size() < 2 || !breakdown::all_known(step, partners)) return std::nullopt;
-  const timeline::Span& span = trace.spans[op];
-  return span.end - span.start -
-         breakdown::transfer_time(span, step.waits[static_cast<std::size_t>(trace.rank)][op]);
-}
-
 constexpr std::int64_t step_thread = 0;  // thread of the whole steps; stream s has thread s + 1
 
 std::string device_of(const results::RankFacts& facts) {
-  for (const char* const key : {"gpu_name", "device"}) {
-    const auto found = facts.text.find(key);
-    if (found != facts.text.end() && !found->second.empty()) return found->second;
-  }
-  return "";
+  const std::string gpu = text_of(facts, "gpu_name");
+  return gpu.empty() ? text_of(facts, "device") : gpu;
 }
 
 /// Returns "hybrid tiny on 8 ranks (dp=2,tp=2,pp=2): rank 3 (node017, NVIDIA H200)".
@@ -117,23 +69,20 @@ std::string name_of(const OutlineOp& op) {
   return fmt::format("{}, {}", name, program::to_string(op.gemm));
 }
 
-EventArguments arguments_of(const OutlineOp& op, std::uint32_t number, const mesh::Shape& mesh,
-                            std::optional<Nanoseconds> wait) {
-  EventArguments arguments;
-  arguments.add("op", std::int64_t{number}).add("phase", program::name(op.place.phase));
-  if (op.place.layer >= 0) arguments.add("layer", std::int64_t{op.place.layer});
-  if (op.place.microbatch >= 0) arguments.add("microbatch", std::int64_t{op.place.microbatch});
+Json arguments_of(const OutlineOp& op, std::uint32_t number, const mesh::Shape& mesh,
+                  std::optional<Nanoseconds> wait) {
+  Json arguments{{"op", number}, {"phase", program::name(op.place.phase)}};
+  if (op.place.layer >= 0) arguments["layer"] = op.place.layer;
+  if (op.place.microbatch >= 0) arguments["microbatch"] = op.place.microbatch;
   if (op.gemm != program::GemmShape{}) {
-    arguments.add("m", std::int64_t{op.gemm.m})
-        .add("n", std::int64_t{op.gemm.n})
-        .add("k", std::int64_t{op.gemm.k})
-        .add("batch", std::int64_t{op.gemm.batch});
+    arguments.update(
+        {{"m", op.gemm.m}, {"n", op.gemm.n}, {"k", op.gemm.k}, {"batch", op.gemm.batch}});
   }
-  if (op.flop > 0) arguments.add("flop", op.flop);
-  if (op.bytes > 0) arguments.add("bytes", static_cast<std::int64_t>(op.bytes));
+  if (op.flop > 0) arguments["flop"] = op.flop;
+  if (op.bytes > 0) arguments["bytes"] = op.bytes;
   const mesh::AxisSet axes = mesh::varying(mesh, op.axes);
-  if (!axes.empty()) arguments.add("axis", mesh::to_string(axes));
-  if (wait) arguments.add("wait_us", static_cast<double>(wait->value()) / 1e3);
+  if (!axes.empty()) arguments["axis"] = mesh::to_string(axes);
+  if (wait) arguments["wait_us"] = static_cast<double>(wait->value()) / 1e3;
   return arguments;
 }
 
@@ -156,7 +105,11 @@ class PointExport {
         first_process_(first_process),
         next_flow_(first_flow),
         writer_(writer),
-        waits_(point) {}
+        steps_(breakdown::traced_steps(point)) {
+    for (const breakdown::TracedStep& step : steps_.steps) {
+      for (const StepTrace* const trace : step.traces) step_of_[trace] = &step;
+    }
+  }
 
   void run() {
     const std::vector<breakdown::TraceOfRank> steps = usable_steps();
@@ -191,16 +144,8 @@ class PointExport {
     std::vector<breakdown::TraceOfRank> steps;
     for (int rank = 0; rank < point_.ranks; ++rank) untraced_.insert(rank);
     for (const timeline::Timeline& step : point_.traces) {
-      breakdown::TraceOfRank& traces =
-          steps.emplace_back(static_cast<std::size_t>(point_.ranks), nullptr);
-      for (const StepTrace& trace : step.ranks) {
-        untraced_.erase(trace.rank);
-        if (breakdown::check_trace(point_, trace) == breakdown::TraceState::usable) {
-          traces[static_cast<std::size_t>(trace.rank)] = &trace;
-        } else {
-          broken_.insert(trace.rank);
-        }
-      }
+      steps.push_back(breakdown::usable_step(point_, step, broken_).traces);
+      for (const StepTrace& trace : step.ranks) untraced_.erase(trace.rank);
     }
     const auto begin_of = [](const breakdown::TraceOfRank& traces) {
       const auto first = std::ranges::find_if(traces, [](const auto* trace) { return trace; });
@@ -208,6 +153,23 @@ class PointExport {
     };
     std::ranges::stable_sort(steps, {}, begin_of);
     return steps;
+  }
+
+  /// Returns the wait of op `op` in a trace, at most the length of its span; 0 if the wait does not
+  /// exceed the clock error. Absent for ops that do not communicate, for ops with a partner that
+  /// was not traced or whose clock is not aligned, and in steps that do not count (see
+  /// step_counts).
+  [[nodiscard]] std::optional<Nanoseconds> wait_of(const StepTrace& trace, std::uint32_t op) const {
+    const OutlineOp& at = point_.outline.of(trace.rank).ops[op];
+    const auto found = step_of_.find(&trace);
+    if (!program::communicates(at.kind) || found == step_of_.end()) return std::nullopt;
+    if (steps_.unmatched.contains(trace.rank)) return std::nullopt;
+    const breakdown::TracedStep& step = *found->second;
+    const std::vector<int> partners = partners_of(point_, trace.rank, at);
+    if (partners.size() < 2 || !breakdown::all_known(step, partners)) return std::nullopt;
+    const timeline::Span& span = trace.spans[op];
+    return span.end - span.start -
+           breakdown::transfer_time(span, step.waits[static_cast<std::size_t>(trace.rank)][op]);
   }
 
   void name_tracks(const std::vector<breakdown::TraceOfRank>& steps) {
@@ -263,14 +225,12 @@ class PointExport {
   }
 
   void write_rank(const StepTrace& trace, std::span<const MessageEnd> ends) {
-    EventArguments step;
-    step.add("step", std::int64_t{trace.step});
     writer_.write({.track = {.process = process(trace.rank), .thread = step_thread},
                    .name = fmt::format("step {}", trace.step),
                    .category = "step",
                    .start = trace.begin - zero_,
                    .end = trace.end - zero_,
-                   .arguments = step});
+                   .arguments = {{"step", trace.step}}});
     const program::Outline& outline = point_.outline.of(trace.rank);
     for (std::uint32_t number = 0; number < trace.spans.size(); ++number) {
       const OutlineOp& op = outline.ops[number];
@@ -281,7 +241,7 @@ class PointExport {
                      .category = program::name(op.place.phase),
                      .start = span.start - zero_,
                      .end = span.end - zero_,
-                     .arguments = arguments_of(op, number, point_.mesh, waits_.of(trace, number))});
+                     .arguments = arguments_of(op, number, point_.mesh, wait_of(trace, number))});
       for (; !ends.empty() && ends.front().op == number; ends = ends.subspan(1)) {
         // The viewer attaches the arrow to the interval that contains the time. The end of an
         // interval is not part of it, so the arrow ends one nanosecond earlier.
@@ -304,7 +264,8 @@ class PointExport {
   std::int64_t first_process_;
   std::uint64_t next_flow_;
   TraceWriter& writer_;
-  TraceWaits waits_;
+  breakdown::TracedSteps steps_;
+  std::map<const StepTrace*, const breakdown::TracedStep*> step_of_;
   Nanoseconds zero_;
   std::set<int> broken_, untraced_, unaligned_;
 };
@@ -335,8 +296,7 @@ TraceExport export_traces(std::span<const results::RunData> runs, std::ostream& 
       if (point.status == results::PointStatus::skipped || !point.rows.empty()) continue;
       const std::string name = fmt::format("{}point {} ({} on {})", launch, point.index,
                                            point.workload, base::counted(point.ranks, "rank"));
-      const std::string problem =
-          point.traces.empty() ? "no step was traced" : breakdown::outline_problem(point);
+      const std::string problem = breakdown::missing_traces(point);
       if (!problem.empty()) {
         result.left_out.push_back(fmt::format("{} left out: {}", name, problem));
         continue;

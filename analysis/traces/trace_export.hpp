@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <iosfwd>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,26 +26,13 @@ struct Track {
   std::int64_t thread = 0;
 };
 
-/// Collects the arguments of an event as a JSON object, in the order of the calls to add().
-class EventArguments {
- public:
-  EventArguments& add(std::string_view key, std::string_view text);
-  EventArguments& add(std::string_view key, double number);
-  EventArguments& add(std::string_view key, std::int64_t number);
-  [[nodiscard]] std::string json() const { return "{" + members_ + "}"; }
-
- private:
-  EventArguments& add_json(std::string_view key, const std::string& value);
-  std::string members_;
-};
-
 /// One interval on a track.
 struct TraceEvent {
   Track track;
   std::string_view name;
   std::string_view category;
   units::Nanoseconds start, end;
-  EventArguments arguments{};
+  nlohmann::ordered_json arguments = nlohmann::ordered_json::object();
 };
 
 /// The two ends of an arrow between events: the arrow starts within the sender's event and finishes

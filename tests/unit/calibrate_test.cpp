@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/render/bench_tables.hpp"
-#include "analysis/render/render_json.hpp"
+#include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
 #include "analysis_test.hpp"
 #include "calibration/calibration.hpp"

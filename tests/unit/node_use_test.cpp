@@ -92,8 +92,8 @@ TEST(NodeCells, ShowRanksOfNodesAndAxesOfSeveralNodesOnly) {
   add(run, {.tp = 4, .dp = 2}, 0.1);
   const Curve curve = curve_of(run);
   EXPECT_TRUE(render::spans_nodes(curve));
-  EXPECT_EQ(render::nodes_cell(curve.points[0]), "1 x 4");
-  EXPECT_EQ(render::nodes_cell(curve.points[1]), "2 x 4");
+  EXPECT_EQ(nodes_text(curve.points[0]), "1 x 4");
+  EXPECT_EQ(nodes_text(curve.points[1]), "2 x 4");
   EXPECT_EQ(render::axes_text(curve.points[0]), "");
   EXPECT_EQ(render::axes_text(curve.points[1]), "tp intra-node, dp inter-node");
 }

@@ -9,7 +9,7 @@
 #include "analysis/page/asset.hpp"
 #include "analysis/page/point_details.hpp"
 #include "analysis/page/prune.hpp"
-#include "analysis/render/render_json.hpp"
+#include "analysis/render/render.hpp"
 #include "base/error.hpp"
 #include "bench_samples.hpp"
 #include "launch_samples.hpp"

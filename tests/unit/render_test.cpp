@@ -86,14 +86,14 @@ struct Item {
 };
 
 constexpr std::array<render::Metric<Item>, 5> item_metrics{{
-    {"name", "name", Unit::text, "its name", [](const Item& at) { return render::words(at.name); }},
-    {"share", "share", Unit::share, "a share",
-     [](const Item& at) { return render::number(at.share); }},
-    {"time", "time", Unit::seconds, "a time",
-     [](const Item& at) { return render::number(at.time); }, render::Keep::without_interval},
-    {"remark", "remark", Unit::text, "a remark",
-     [](const Item& at) { return render::words(at.remark); }, render::Keep::if_it_fits},
-    {"never", "never", Unit::count, "nothing", [](const Item&) { return render::Value{}; }},
+    {"name", "name", Unit::text, [](const Item& at) { return render::words(at.name); }},
+    {"share", "share", Unit::share, [](const Item& at) { return render::number(at.share); },
+     render::Keep::always, "a share"},
+    {"time", "time", Unit::seconds, [](const Item& at) { return render::number(at.time); },
+     render::Keep::without_interval},
+    {"remark", "remark", Unit::text, [](const Item& at) { return render::words(at.remark); },
+     render::Keep::if_it_fits},
+    {"never", "never", Unit::count, [](const Item&) { return render::Value{}; }},
 }};
 
 render::DocumentTable table_of_items(const std::vector<Item>& items) {

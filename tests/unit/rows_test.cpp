@@ -43,10 +43,10 @@ TEST(Row, HasAnIntervalFromSixPlaysOn) {
 }
 
 TEST(Row, ALopsidedIntervalShowsBothSides) {
-  microbench::RowReport row;
-  row.time = statistics::Estimate{.median = 1, .lower = 0.9, .upper = 13.59};
-  EXPECT_EQ(render::interval_cell(row), "-10.0% +1259.0%");
-  EXPECT_EQ(render::interval_cell(reported({.times = {{1}, {2}}})), "n=2: too few");
+  const statistics::Estimate time{.median = 1, .lower = 0.9, .upper = 13.59};
+  EXPECT_EQ(render::interval_cell(nullptr, time), "-10.0% +1259.0%");
+  const results::RowData few{.times = {{1}, {2}}};
+  EXPECT_EQ(render::interval_cell(&few, reported(few).time), "n=2: too few");
 }
 
 TEST(Row, HasAP99FromAHundredSingleCallsOn) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "statistics/sample_flags.hpp"
-#include "analysis/tracing_overhead.hpp"
+#include "analysis/report.hpp"
 #include "analysis_test.hpp"
 #include "results/records/counted_steps.hpp"
 #include "statistics/trend.hpp"
@@ -227,7 +227,7 @@ TEST(Overhead, IsTheCentreOfThePairs) {
   EXPECT_FALSE(instrumentation_overhead(std::vector{alone, alone}));
 }
 
-TEST(OverheadWarning, IsGivenAboveOnePercentAndTheTextHasTheInterval) {
+TEST(OverheadWarning, IsGivenAboveOnePercentWithItsInterval) {
   using statistics::Located;
   EXPECT_EQ(overhead_warning(std::nullopt), "");
   EXPECT_EQ(overhead_warning(Located{.value = 0.02, .lower = 0.005, .upper = 0.03}), "");
@@ -235,10 +235,6 @@ TEST(OverheadWarning, IsGivenAboveOnePercentAndTheTextHasTheInterval) {
   EXPECT_THAT(overhead_warning(Located{.value = 0.02, .lower = 0.012, .upper = 0.03}),
               HasSubstr("2.0% longer (1.2% to 3.0%)"));
   EXPECT_THAT(overhead_warning(Located{.value = 0.02}), HasSubstr("too few"));
-  EXPECT_EQ(overhead_text(std::nullopt), "—");
-  EXPECT_EQ(overhead_text(Located{.value = 0.004}), "0.4%");
-  EXPECT_EQ(overhead_text(Located{.value = 0.004, .lower = 0.001, .upper = 0.008}),
-            "0.4% (0.1% to 0.8%)");
 }
 
 }  // namespace

@@ -10,24 +10,6 @@ const single = ["background", "text", "faint", "line", "good", "bad", "warn", "i
 /** The parts of a step in drawing order. */
 export const partNames = ["compute", "copies", "transfer", "wait", "bubble", "gap", "other"];
 
-/** The symbols of series, all filled: hollow symbols mark points with labels. */
-export const symbols = [
-  "circle", "rect", "triangle", "diamond",
-  "path://M0,0L10,0L5,10Z", // a triangle on its tip
-  "path://M3,0H7V3H10V7H7V10H3V7H0V3H3Z", // a plus
-  "path://M2,0L5,3L8,0L10,2L7,5L10,8L8,10L5,7L2,10L0,8L3,5L0,2Z", // a cross
-  "path://M5,0L6.5,3.4L10,3.8L7.4,6.3L8.1,10L5,8.1L1.9,10L2.6,6.3L0,3.8L3.5,3.4Z", // a star
-];
-
-/** Returns black or white, whichever is easier to read on a colour (relative luminance of WCAG 2). */
-export function ink(hex) {
-  const channel = (at) => {
-    const value = parseInt(hex.slice(at, at + 2), 16) / 255;
-    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
-  };
-  return 0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5) > 0.179 ? "#10151e" : "#ffffff";
-}
-
 const themes = ["auto", "light", "dark"];
 const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
 const onTheme = [];

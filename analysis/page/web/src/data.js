@@ -116,7 +116,7 @@ function nodeText(kind) {
 export const naturally = (a, b) => a.localeCompare(b, "en", { numeric: true });
 
 /** Returns the names of the hosts: "a, b, c and 5 more". */
-export function hostsText(kinds, most = 3) {
+function hostsText(kinds, most = 3) {
   const hosts = distinctOf(kinds.flatMap((kind) => kind.hosts)).sort(naturally);
   const more = hosts.length - most + kinds.reduce((sum, kind) => sum + (kind.more_hosts ?? 0), 0);
   return hosts.slice(0, most).join(", ") + (hosts.length > most || more > 0 ? ` and ${Math.max(more, 0)} more` : "");

@@ -9,4 +9,4 @@ export * from "./format.js";
 export * from "./marks.js";
 export * from "./panels.js";
 export * from "./table.js";
-export { ink, partNames } from "./choices.js";
+export { partNames } from "./choices.js";

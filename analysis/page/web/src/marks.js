@@ -2,7 +2,24 @@
 // SPDX-License-Identifier: MIT
 // Makes the series of charts: lines with their intervals, and charts of lines, also over rank counts.
 import { known, lined, meshText, percent, seconds } from "./format.js";
-import { symbols } from "./choices.js";
+
+/** The symbols of series, all filled: hollow symbols mark points with labels. */
+const symbols = [
+  "circle", "rect", "triangle", "diamond",
+  "path://M0,0L10,0L5,10Z", // a triangle on its tip
+  "path://M3,0H7V3H10V7H7V10H3V7H0V3H3Z", // a plus
+  "path://M2,0L5,3L8,0L10,2L7,5L10,8L8,10L5,7L2,10L0,8L3,5L0,2Z", // a cross
+  "path://M5,0L6.5,3.4L10,3.8L7.4,6.3L8.1,10L5,8.1L1.9,10L2.6,6.3L0,3.8L3.5,3.4Z", // a star
+];
+
+/** Returns black or white, whichever is easier to read on a colour (relative luminance of WCAG 2). */
+export function ink(hex) {
+  const channel = (at) => {
+    const value = parseInt(hex.slice(at, at + 2), 16) / 255;
+    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  };
+  return 0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5) > 0.179 ? "#10151e" : "#ffffff";
+}
 
 /** Returns the colour of the i-th series. */
 export const colourOf = (colours, i) => colours.series[i % colours.series.length];
@@ -14,8 +31,10 @@ export const markLine = (data, own = {}) => ({ silent: true, precision: 12, symb
 export const tipOfAll = { trigger: "axis", axisPointer: { type: "shadow" } };
 /** Makes the switch between the scales of the axis of values, of which `choices` are "log" and "linear". */
 export const scales = (...choices) => ({ name: "y", label: "values", choices });
+/** Formats a share for an axis: whole percents, or tenths of a small one, so that a narrow axis does not repeat "0%". */
+export const axisPercent = (value) => percent(value, value !== 0 && Math.abs(value) < 0.0995 ? 1 : 0);
 /** The formats of shares in a chart over rank counts. */
-export const shares = { text: (value) => percent(value), axis: (value) => percent(value, 0) };
+export const shares = { text: (value) => percent(value), axis: axisPercent };
 /** Returns the line of a tooltip about a step: "step 1.23 ms (95%: 1.2 ms to 1.3 ms)". */
 export const stepTip = ({ median, lower, upper }, sure = "95%") =>
   `step ${seconds(median)}${lower && upper ? ` (${sure}: ${seconds(lower)} to ${seconds(upper)})` : ""}`;

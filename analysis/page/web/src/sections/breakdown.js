@@ -104,7 +104,7 @@ function allCurves(curves) {
 }
 
 /** Describes the chart of one curve over rank counts; its table has the numbers of all curves. */
-function overRanks(curve, index, items) {
+function stepsOf(curve, index, items) {
   const points = curve.points.filter(isTraced);
   const incomplete = points.find((point) => point.full.breakdown_missing);
   return partsChart({
@@ -144,7 +144,7 @@ function places(curve, index) {
 export function breakdownBlocks({ curves: all }) {
   const curves = all.filter((curve) => curve.points.some(isTraced));
   const items = curves.flatMap(barsOf);
-  const steps = curves.map((curve, i) => overRanks(curve, i, items));
+  const steps = curves.map((curve, i) => stepsOf(curve, i, items));
   const isMany = curves.length > mostBeside;
   const isOne = curves.length === 1;
   const ofCurve = (i) => [{ charts: [isMany && steps[i], places(curves[i], i)] }];

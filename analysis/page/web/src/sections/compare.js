@@ -3,7 +3,7 @@
 // Makes the page of a comparison: the verdict first, then how far the compared sides differ, point by point, which causes make up
 // the difference, curves, and differences in setup.
 import {
-  column, columns, distinctOf, dotted, el, ends, fact, fixed, hollow, isNarrow, joined, known, labels, lined, listed, markLine,
+  axisPercent, column, columns, distinctOf, dotted, el, ends, fact, fixed, hollow, isNarrow, joined, known, labels, lined, listed, markLine,
   meshTip, missing, note, oneOf, overRanks, partOfCause, percent, periodText, rankCount, ranksText, shares, si,
   signedPercent, stepTip, tracing, whiskers,
 } from "../kit.js";
@@ -146,7 +146,7 @@ export function differencesBlocks({ compare, names }) {
   const said = compare.differences.filter((at) => at.sentences.length > 0 && !plain.has(at.verdict))
     .map((at) => el("span", {}, `${names[at.curve_index]}: ${[...at.sentences, ...at.not_separated].join(" ")}`));
   return compare.differences.length > 0 && [
-    { charts: differenceCharts(compare, names) },
+    { charts: [differenceChart(compare, names), whyChart(compare, names)] },
     { when: said.length > 0, fold: "in words", look: "numbers", blocks: [{ list: said, most: 30, rest: "more in the JSON report" }] }];
 }
 
@@ -195,7 +195,7 @@ const edge = 0.02; // margin on each side of an axis, as a share of the values' 
 const sizes = {
   throughput: {
     of: ({ throughput: { ratio, lower, upper } }) => [ratio, lower, upper].map((at) => (at === null ? null : at - 1)),
-    text: (value) => signedPercent(value), axis: (value) => percent(value, 0), name: "change of throughput", least: 0.1,
+    text: (value) => signedPercent(value), axis: axisPercent, name: "change of throughput", least: 0.1,
   },
   efficiency: {
     of: ({ efficiency: { points, lower, upper } }) => [points, lower, upper],
@@ -283,7 +283,7 @@ const ways = {
   "step time": {
     parts: (at) => (at.step.against > 0 ? at.step.why.map(({ cause, seconds }) => ({ cause, value: seconds / at.step.against })) : []),
     text: (value) => `${signedPercent(value)} of the step`,
-    axis: (value) => percent(value, 0),
+    axis: axisPercent,
   },
 };
 
@@ -343,5 +343,3 @@ function whyChart(compare, names) {
     },
   };
 }
-
-export const differenceCharts = (compare, names) => [differenceChart(compare, names), whyChart(compare, names)];

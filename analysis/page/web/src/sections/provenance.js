@@ -56,7 +56,6 @@ function hostsOf(kind) {
   return kind.hosts.length > 0 ? [...kind.hosts].sort(naturally).join(", ") + more : null;
 }
 
-
 /** Returns a table with a column for each kind of node, and a row for each fact. */
 function kindsTable(run) {
   const kinds = kindsOf(run);

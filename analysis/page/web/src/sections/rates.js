@@ -308,7 +308,7 @@ function frontierChart(all) {
   const meshes = [...new Set(all.map(meshOf))];
   const measured = all.filter((row) => known(row.tpot.median) && known(row.tokens_per_second_per_rank)).sort((a, b) => a.batch - b.batch);
   if (measured.length < 2) return null;
-  const lineOf = (mesh, i, passes, own) => ({
+  const lineOfMesh = (mesh, i, passes, own) => ({
     name: mesh, i, symbol: "circle", symbolSize: 9, ...own,
     items: measured.filter((row) => meshOf(row) === mesh && passes(row)).map((row) =>
       ({ x: row.tpot.median, y: row.tokens_per_second_per_rank, row, symbol: onFrontier(row) ? "circle" : "emptyCircle" })),
@@ -322,8 +322,8 @@ function frontierChart(all) {
     tip: ({ seriesName, value, data: { row } }) =>
       `${seriesName}, batch ${row.batch}\n${stepTip(row.tpot).replace("step ", "")} a token, ${si(value[1])} tokens/s a rank`,
     lines: (colours) => meshes.flatMap((mesh, i) => [
-      lineOf(mesh, i, hasInterval, { stroke: { type: i >= colours.series.length ? "dashed" : "solid" } }),
-      lineOf(mesh, i, (row) => !hasInterval(row), { type: "scatter" })]).filter(({ items }) => items.length > 0),
+      lineOfMesh(mesh, i, hasInterval, { stroke: { type: i >= colours.series.length ? "dashed" : "solid" } }),
+      lineOfMesh(mesh, i, (row) => !hasInterval(row), { type: "scatter" })]).filter(({ items }) => items.length > 0),
   });
 }
 

@@ -33,7 +33,7 @@ function seriesChart({ first, time, kind, every }, { median, lower, upper }) {
   // Warm-up steps may be so long that the other steps would be hard to tell apart.
   const isSlowStart = longest(byKind[warmUp]) > 1.3 * longest(items.filter((at) => at.kind !== warmUp));
   const hasStart = items.findIndex((at) => at.kind !== warmUp) > 0;
-  const lineOf = ({ name, symbol, size, colour, isHollow }, of, colours) => ({
+  const lineOfKind = ({ name, symbol, size, colour, isHollow }, of, colours) => ({
     name, type: "scatter", symbol, symbolSize: byKind[of].length > 400 ? size - 2 : size, itemStyle: { color: colour(colours) },
     items: byKind[of].map((at) => ({
       x: at.step, y: at.time, itemStyle: isHollow ? { color: colours.background, borderColor: colour(colours), borderWidth: 1.5 } : undefined,
@@ -49,7 +49,7 @@ function seriesChart({ first, time, kind, every }, { median, lower, upper }) {
     x: { min: "dataMin", max: "dataMax", name: "step", splitLine: { show: false } },
     y: { scale: true, name: "step time", format: seconds },
     tip: ({ seriesName, value }) => `step ${value[0]}: ${seconds(value[1])}\n${seriesName}`,
-    lines: (colours, { show }) => kinds.map((look, of) => lineOf(look, of, colours))
+    lines: (colours, { show }) => kinds.map((look, of) => lineOfKind(look, of, colours))
       .filter(({ items: drawn }, of) => drawn.length > 0 && (show === "all" || of !== warmUp)),
   });
 }

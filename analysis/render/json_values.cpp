@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/render/json_values.hpp"
+
+#include <algorithm>
+
+namespace isoscale::analysis::render {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Returns the text of one value in a CSV cell, not yet escaped.
+std::string plain_text(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
+  if (value.is_number_float()) return number_cell(value.get<double>());
+  if (value.is_number()) return value.dump();
+  std::string text;
+  for (const auto& [key, part] : value.items()) {
+    if (!text.empty()) text += ";";
+    text += (value.is_object() ? key + "=" : "") + plain_text(part);
+  }
+  return text;
+}
+
+/// Returns the value at a path of keys, separated by slashes; null if there is none.
+Json value_at(const Json& object, std::string_view path) {
+  const Json* at = &object;
+  while (true) {
+    const std::size_t end = std::min(path.find('/'), path.size());
+    if (!at->is_object()) return {};
+    const auto found = at->find(std::string{path.substr(0, end)});
+    if (found == at->end()) return {};
+    at = &*found;
+    if (end == path.size()) return *at;
+    path.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+Json time_json(const std::optional<statistics::Estimate>& time, const char* samples) {
+  const auto of = [&time](double statistics::Estimate::*member) {
+    return number_or_null(time ? std::optional{*time.*member} : std::nullopt);
+  };
+  return {{"median", of(&statistics::Estimate::median)},
+          {"lower", number_or_null(time ? time->lower : std::nullopt)},
+          {"upper", number_or_null(time ? time->upper : std::nullopt)},
+          {"min", of(&statistics::Estimate::minimum)},
+          {"max", of(&statistics::Estimate::maximum)},
+          {samples, time ? time->samples : 0}};
+}
+
+Json mesh_extents_json(const mesh::Shape& mesh) {
+  return {{"dp", mesh.dp}, {"tp", mesh.tp}, {"pp", mesh.pp}, {"cp", mesh.cp}, {"ep", mesh.ep}};
+}
+
+std::string dumped(const Json& document) {
+  return document.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+std::vector<std::string_view> words_in(std::string_view list) {
+  std::vector<std::string_view> words;
+  while (!list.empty()) {
+    const std::string_view word = list.substr(0, list.find(' '));
+    list.remove_prefix(std::min(word.size() + 1, list.size()));
+    if (!word.empty()) words.push_back(word);
+  }
+  return words;
+}
+
+void add_csv_cells(std::vector<CsvCell>& cells, const Json& object, std::string_view columns) {
+  for (const std::string_view entry : words_in(columns)) {
+    const std::size_t equals = entry.find('=');
+    const Json value = value_at(object, equals == entry.npos ? entry : entry.substr(equals + 1));
+    const bool is_number = value.is_number();
+    const std::string text = value.is_null() ? "" : plain_text(value);
+    cells.emplace_back(entry.substr(0, equals), is_number ? text : text_cell(text));
+  }
+}
+
+}  // namespace isoscale::analysis::render
