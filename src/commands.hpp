@@ -51,7 +51,8 @@ inline base::ExitCode print(const std::string& text) {
 template <class Result, class Command>
 void write_page(const Result& result, const Command& command) {
   if (command.html.empty()) return;
-  analysis::page::write_page_file(result, command.html, command.if_exists);
+  analysis::page::write_page_file(analysis::page::page_data(result), command.html,
+                                  command.if_exists);
   base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));
 }
 

@@ -233,13 +233,14 @@ std::optional<double> formula_bubble(const results::PointData& point) {
   if (schedule == point.options.end() || microbatches == 0 || point.mesh.pp < 2) {
     return std::nullopt;
   }
-  const auto table = workloads::stack::schedule_table();
-  const auto row = std::ranges::find(table, std::string_view{schedule->second},
-                                     &workloads::stack::ScheduleRow::name);
-  if (row == table.end()) return std::nullopt;
+  using workloads::stack::Schedule, workloads::stack::schedule_names;
+  const auto name = std::ranges::find(schedule_names, schedule->second);
+  if (name == schedule_names.end()) return std::nullopt;
   workloads::stack::Pipeline pipeline{
-      .schedule = row->schedule, .stages = point.mesh.pp, .microbatches = microbatches};
-  if (row->schedule == workloads::stack::Schedule::interleaved) {
+      .schedule = static_cast<Schedule>(name - schedule_names.begin()),
+      .stages = point.mesh.pp,
+      .microbatches = microbatches};
+  if (pipeline.schedule == Schedule::interleaved) {
     pipeline.chunks = std::max(1, count("v"));
   }
   const double idle = workloads::stack::ideal_bubble(pipeline);  // idle time / compute time
