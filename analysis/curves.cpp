@@ -235,7 +235,9 @@ bool has_unsure_baseline(const Curve& curve) {
 
 std::optional<statistics::Located> efficiency_interval(const PointReport& point) {
   const auto& of_speedup = point.speedup_interval;
-  if (!of_speedup || !point.efficiency) return std::nullopt;
+  if (!of_speedup || !of_speedup->lower || !of_speedup->upper || !point.efficiency) {
+    return std::nullopt;
+  }
   const double ideal = *point.speedup / *point.efficiency;  // the number of ranks, or of nodes
   return statistics::Located{.value = *point.efficiency,
                              .lower = *of_speedup->lower / ideal,

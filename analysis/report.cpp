@@ -81,6 +81,7 @@ void add_rates(PointReport& report, const PointData& point, const ReportOptions&
   const double time = report.step_time->median;
   if (point.work_per_step > 0 && std::isfinite(point.work_per_step)) {
     report.throughput = point.work_per_step / time;
+    // Files store both as whole numbers.
     if (const auto samples = breakdown::count_in(point.options, "batch")) {
       report.samples_per_second = *samples / time;
       const auto sequence = breakdown::count_in(point.model_shape, "sequence");

@@ -28,7 +28,7 @@ struct JudgedPoint {
 bool speaks_of(Scope scope, const PointReport& point) {
   if (point.data->status != results::PointStatus::ok || point.data->verified == false) return false;
   if (scope == Scope::sound) return results::is_scaling_result(point.labels);
-  return scope == Scope::faults && !results::has_label(point.labels, "oversubscribed") &&
+  return !results::has_label(point.labels, "oversubscribed") &&
          !results::has_label(point.labels, "shared-gpu");
 }
 

@@ -42,9 +42,11 @@ struct Judgement {
   std::vector<Evidence> evidence{};
   std::string next_step{};
 
+  /// Adds a number, or a text, to the evidence.
   void add(std::string what, double value, Unit unit = Unit::share);
   void add(std::string what, std::string text);
 };
+/// The answer of a rule about a point or a run; absent if it does not apply.
 using Said = std::optional<Judgement>;
 
 /// The points that a rule judges. No rule judges points that failed, were skipped or did not pass
@@ -69,7 +71,7 @@ struct Rule {
   [[nodiscard]] double limit(std::string_view what) const;
 };
 
-/// Returns the table of all rules; the other functions return its parts.
+/// Returns all rules, in the order of the three tables below, which ranks equal findings.
 [[nodiscard]] std::span<const Rule> rules();
 [[nodiscard]] std::span<const Rule> communication_rules();
 [[nodiscard]] std::span<const Rule> compute_rules();

@@ -47,7 +47,7 @@ struct LikeRanks {
 /// goes along the axis, and if ranks that differ only in this coordinate have the same outline and
 /// table of costs. On a network that takes no time, all such ranks run their ops at the same times,
 /// so a collective ends at the same time whether one or all of them take part. `set` and `costs`
-/// are usable.
+/// come from usable traces (see usable_step).
 [[nodiscard]] LikeRanks like_ranks(const program::OutlineSet& set, simulate::Costs costs);
 
 /// The result of a replay with measured compute and copy times on a network that takes no time: one
@@ -60,7 +60,7 @@ struct Replay {
   std::set<int> assumed;    ///< ranks without a trace, played with mean op times of other ranks
 };
 
-/// Replays one step. `traces` has at least one trace and is usable; `condensed` is
+/// Replays one step. `traces` has at least one trace, and all are usable; `condensed` is
 /// made from the point's programs. Throws base::Error if some program has no traced rank, or if the
 /// programs deadlock.
 [[nodiscard]] Replay replay_on_free_network(const results::PointData& point,

@@ -76,7 +76,8 @@ struct Arrivals {
 
 /// Matches the n-th collective of each (axes, stream, group) among its members, and the n-th
 /// message of each (axis, offset, direction) between its two ranks. The time is linear in the
-/// number of spans. `set` and `traces` are usable.
+/// number of spans. `traces` are usable (see usable_step)
+/// and belong to ranks of `set`.
 [[nodiscard]] Arrivals last_arrivals(const program::OutlineSet& set, const TraceOfRank& traces);
 
 /// A message: the ranks of the point that send and receive it, and the numbers of their exchange
@@ -96,7 +97,7 @@ struct Message {
 /// One traced step that counts.
 struct TracedStep {
   std::uint32_t step = 0;  ///< number among all steps of the point
-  TraceOfRank traces{};    ///< traces that are usable; not owned
+  TraceOfRank traces{};    ///< usable traces, see usable_step; not owned
   /// Indexed by [rank][op]: how long a communication op waited for its last known partner. 0 for
   /// all other ops, and for waits that do not exceed the clock error. Empty for ranks without a
   /// trace or an aligned clock.

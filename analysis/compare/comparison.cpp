@@ -209,9 +209,9 @@ void add_differing(const Values& all, std::string (*absent)(const std::string& n
     MachineDifference at{.name = name, .values = {}};
     std::set<std::string> seen;
     for (const auto& of_side : values) {
-      at.values.push_back(of_side.empty() ? absent(name)
-                                          : fmt::format("{}", fmt::join(of_side, " | ")));
-      if (!at.values.back().empty()) seen.insert(at.values.back());
+      const bool has_value = !of_side.empty();
+      at.values.push_back(has_value ? fmt::format("{}", fmt::join(of_side, " | ")) : absent(name));
+      if (has_value || !at.values.back().empty()) seen.insert(at.values.back());
     }
     if (seen.size() > 1) found.push_back(std::move(at));
   }

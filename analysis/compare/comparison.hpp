@@ -59,7 +59,7 @@ struct Rate {
   std::string_view key;   ///< for programs
   std::string_view name;  ///< in sentences
   std::string_view over;  ///< heading: "FLOP/s of peak"; after the unit of throughput: "per W"
-  Unit of = Unit::share;  ///< prefixed: a throughput
+  Unit of = Unit::share;  ///< of the quotient; Unit::prefixed if a throughput is divided
   double unit = 1;        ///< the unit of the divisor in the heading
   std::vector<Normalised> SideCurve::*all;
 };

@@ -92,6 +92,7 @@ struct LaneUse {
   std::vector<LaneIdle> idle{};
   LaneTotals totals{};
 };
+/// Returns how a lane uses its step.
 [[nodiscard]] LaneUse use_of(const std::vector<LaneSpan>& spans, const timeline::Interval& step);
 
 }  // namespace isoscale::analysis::page

@@ -47,7 +47,8 @@ inline constexpr std::size_t most_page_forecasts = 1500;
 [[nodiscard]] nlohmann::ordered_json page_data(const render::IndexReport& report);
 [[nodiscard]] nlohmann::ordered_json page_data(const predict::Prediction& prediction);
 
-/// Writes a page with its data. Throws the errors of write_output_file() and require_page().
+/// Writes the HTML page that shows `data`, which page_data() returns. Throws the errors of
+/// write_output_file() and require_page().
 void write_page_file(const nlohmann::ordered_json& data, const std::filesystem::path& path,
                      settings::IfExists if_exists);
 

@@ -86,7 +86,7 @@ std::optional<double> mfu_of(const StepEstimate& estimate, const simulate::Machi
 
 Uncertainty uncertainty_of(const Question& question, const Forecast& forecast) {
   if (question.fit) {
-    return with_parts(*question.fit, fit_parts(*question.fit, question.machine, forecast));
+    return uncertainty_with(*question.fit, fit_parts(*question.fit, question.machine, forecast));
   }
   const simulate::Noise& noise = question.machine.noise;
   return {.noise = 0, .launch = noise.launch, .fit = sheet_error};

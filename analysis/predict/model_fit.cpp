@@ -201,7 +201,7 @@ FitParts fit_parts(const ModelFit& fit, const simulate::Machine& machine,
           .law = law_spread(fit, machine, forecast)};
 }
 
-Uncertainty with_parts(const ModelFit& fit, const FitParts& parts) {
+Uncertainty uncertainty_with(const ModelFit& fit, const FitParts& parts) {
   Uncertainty result = fit.known;
   result.fit =
       std::sqrt(parts.steps * parts.steps + parts.drift * parts.drift + parts.law * parts.law);

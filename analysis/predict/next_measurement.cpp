@@ -195,8 +195,8 @@ std::vector<std::pair<NextMeasurement, Uncertainty>> larger_ones(
   std::vector<std::pair<NextMeasurement, Uncertainty>> found;
   const auto add = [&](std::string what, std::string workloads, const FitParts& then) {
     const Plan plan{.ranks = twice, .workloads = std::move(workloads), .rank_list = list};
-    found.push_back(
-        {{.what = std::move(what), .command = command(run, point, plan)}, with_parts(fit, then)});
+    found.push_back({{.what = std::move(what), .command = command(run, point, plan)},
+                     uncertainty_with(fit, then)});
   };
   if (!has(point.workload)) {
     add(fmt::format("the run on {} ranks", twice), point.workload + ",calibrate", after_point);
@@ -269,7 +269,7 @@ std::vector<NextMeasurement> next_measurements(const results::RunData& run,
   if (points.empty()) return {};
   const PointData& smallest = *points.front();
   const FitParts parts = fit_parts(fit, machine, forecast);
-  const Uncertainty now = with_parts(fit, parts);
+  const Uncertainty now = uncertainty_with(fit, parts);
   auto found = larger_ones(run, smallest, fit, machine, forecast, parts);
   Plan again{.ranks = fit.most_ranks,
              .workloads = smallest.workload + ",calibrate",
@@ -287,7 +287,7 @@ std::vector<NextMeasurement> next_measurements(const results::RunData& run,
   again.more = " --max-time 120s";
   found.push_back(
       {{.what = "the same for four times as long", .command = command(run, smallest, again)},
-       with_parts(fit, longer)});
+       uncertainty_with(fit, longer)});
 
   const double efficiency = forecast.efficiency.value > 0 ? forecast.efficiency.value : 1;
   std::vector<NextMeasurement> result;

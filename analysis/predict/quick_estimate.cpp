@@ -401,10 +401,12 @@ CoarsePipeline QuickEstimate::coarse(const Request& request) const {
   if (pipeline.stages == 1) return result;
   const HandOverNumbers& rows = hand_overs_.at(rows_of(request));
   const simulate::Layout layout = simulate::packed(request.mesh.size(), node_ranks_);
-  for (const simulate::GroupPlace& place :
-       simulate::places_of_messages(request.mesh, layout, mesh::Axis::pp, 1)) {
+  const std::vector<simulate::GroupPlace> places =
+      simulate::places_of_messages(request.mesh, layout, mesh::Axis::pp, 1);
+  const auto apart = static_cast<std::size_t>(mesh::stride(request.mesh, mesh::Axis::pp));
+  for (std::size_t rank = 0; rank < places.size(); rank += apart) {
     result.message =
-        std::max(result.message, simulate::message_seconds(machine_, rows.bytes, place));
+        std::max(result.message, simulate::message_seconds(machine_, rows.bytes, places[rank]));
   }
   result.arrival = rows.arrival;
   return result;

@@ -89,6 +89,24 @@ int nodes_of_curve(const results::RunData& run, const CalibrationCurve& curve) {
   return std::clamp(curve.members * run.nodes / run.ranks, 1, run.nodes);
 }
 
+/// Returns the largest number of groups along one axis that have ranks on the same node.
+int groups_on_node(const results::RunData& run, const results::PointData& point,
+                   const std::string& axis) {
+  const simulate::Layout layout = layout_of(run, point);
+  for (const mesh::Axis at : mesh::all_axes) {
+    if (axis != mesh::name(at)) continue;
+    std::map<int, std::set<int>> groups;
+    for (int rank = 0; rank < point.ranks; ++rank) {
+      groups[layout.node_of_rank[static_cast<std::size_t>(rank)]].insert(
+          mesh::group_colour(point.mesh, rank, at));
+    }
+    std::size_t most = 1;
+    for (const auto& [node, colours] : groups) most = std::max(most, colours.size());
+    return static_cast<int>(most);
+  }
+  return 1;
+}
+
 /// Returns the number of groups that shared a node's ports while the curve was measured.
 int sharing_of(const results::RunData& run, const CalibrationCurve& curve) {
   int sharing = 1;
@@ -100,12 +118,8 @@ int sharing_of(const results::RunData& run, const CalibrationCurve& curve) {
                                text_of(row, "groups") != "one";
       if (is_of_curve) axes.insert(text_of(row, "axis"));
     }
-    for (const mesh::Axis axis : mesh::all_axes) {
-      if (!axes.contains(std::string{mesh::name(axis)})) continue;
-      for (const simulate::GroupPlace& place :
-           simulate::places_of(point.mesh, layout_of(run, point), axis)) {
-        sharing = std::max(sharing, place.sharing);
-      }
+    for (const std::string& axis : axes) {
+      sharing = std::max(sharing, groups_on_node(run, point, axis));
     }
   }
   return sharing;

@@ -54,8 +54,9 @@ struct FitParts {
 };
 [[nodiscard]] FitParts fit_parts(const ModelFit& fit, const simulate::Machine& machine,
                                  const Forecast& forecast);
-/// Returns the uncertainty of the fit with these parts of the model's.
-[[nodiscard]] Uncertainty with_parts(const ModelFit& fit, const FitParts& parts);
+/// Returns the uncertainty of a forecast: the fit's known noise and launch parts, and as the
+/// model's part the root of the sum of squares of `parts`.
+[[nodiscard]] Uncertainty uncertainty_with(const ModelFit& fit, const FitParts& parts);
 
 /// Returns the request from which a point was planned, except for the rank speeds by which a
 /// workload may divide its work unevenly. Throws base::UsageError if the point lacks information.

@@ -288,9 +288,13 @@ class Search {
 
   /// Traces the best entries, and explains why each except the first is slower than the first.
   void describe(std::vector<Entry>& best, SearchResult& result) const {
-    base::parallel_for(best.size(), [&](std::size_t i) {
-      best[i].whole = estimate(*best[i].request, Detail::trace);
-    });
+    (void)base::parallel_in_order(
+        best.size(), simulated_at_once, [](std::size_t, std::size_t) { return true; },
+        [&](std::size_t i) {
+          StepEstimate step = estimate(*best[i].request, Detail::trace);
+          step.point.reset();  // large, and only its losses are needed
+          best[i].whole = std::move(step);
+        });
     for (std::size_t i = 0; i < best.size(); ++i) {
       const StepEstimate& step = *best[i].whole;
       result.best.push_back({.request = *best[i].request,

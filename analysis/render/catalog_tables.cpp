@@ -44,15 +44,15 @@ Metrics<IndexRun> index_run_metrics() {
   using enum Unit;
   using R = IndexRun;
   static constexpr Metric<IndexRun> all[] = {
-      {"began", "began", text, member<&R::created, minute>},
-      {"run", "run", text, [](auto& run) { return words(run.id.substr(0, short_id)); }},
-      {"isoscale", "Isoscale", text,
+      {"~began", "began", text, member<&R::created, minute>},
+      {"~run", "run", text, [](auto& run) { return words(run.id.substr(0, short_id)); }},
+      {"~isoscale", "Isoscale", text,
        [](auto& run) { return words(run.isoscale_version + " " + run.git_hash); }},
-      {"status", "status", text,
+      {"~status", "status", text,
        [](auto& run) { return words(run.complete ? "complete" : "partial"); }},
       {"ranks", "ranks", count, member<&R::ranks>},
       {"nodes", "nodes", count, member<&R::nodes>},
-      {"points_ok", "points ok", count,
+      {"~points_ok", "points ok", count,
        [](auto& run) { return words(fmt::format("{} of {}", run.ok_points, run.points)); }},
       {"file", "file", text, member<&R::file>},
       {"ended", "", text, member<&R::ended>},

@@ -26,8 +26,9 @@ std::string steps_text(const PointReport& point) { return base::counted(point.st
 /// Returns `at`, or the value alone if `at` is absent or its interval is empty.
 std::optional<statistics::Located> without_empty(const std::optional<statistics::Located>& at,
                                                  const std::optional<double>& value) {
-  if (!value || (at && *at->lower < *at->upper)) return value ? at : std::nullopt;
-  return statistics::Located{*value};
+  if (!value) return std::nullopt;
+  const bool has_width = at && at->lower && at->upper && *at->lower < *at->upper;
+  return has_width ? *at : statistics::Located{*value};
 }
 
 constexpr int bar_width = 20;

@@ -34,7 +34,8 @@ struct Category {
 /// Returns the 95% interval of the step time relative to the median: "±0.4%", or "-31.0% +45.0%" if
 /// the wider side is above 1% and more than a fifth wider than the other side.
 [[nodiscard]] std::string interval(const PointReport& point);
-[[nodiscard]] std::string interval_text(const statistics::Located& at);  ///< of any figure above 0
+/// Returns the same text for any figure above 0.
+[[nodiscard]] std::string interval_text(const statistics::Located& at);
 /// Returns a time with its interval.
 [[nodiscard]] inline statistics::Located located(const statistics::Estimate& time) {
   return {.value = time.median, .lower = time.lower, .upper = time.upper};

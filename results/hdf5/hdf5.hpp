@@ -96,7 +96,9 @@ class Group {
   [[nodiscard]] bool has_attribute(const std::string& name) const;
   [[nodiscard]] std::vector<std::string> attribute_names() const;
   void set(const std::string& name, std::string_view text);
-  template <Number T>
+  template <class T>
+    requires std::same_as<T, double> || std::same_as<T, std::int64_t> ||
+             std::same_as<T, std::uint64_t>
   void set(const std::string& name, T number) {
     set_number(name, types_of(number), &number);
   }

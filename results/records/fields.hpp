@@ -150,13 +150,13 @@ struct Attribute {
 
   template <class Sink, class Record>
   void put(Sink& into, const Record& record, std::size_t /*ranks*/) const {
-    put_attribute(into, name, plain(member(record)));
+    put_attribute(into, name, field_value(member(record)));
   }
   template <class Source, class Record>
   void get(const Source& from, Record& record, int /*minor*/) const {
-    Plain<MemberOf<Member, Record>> value{};
+    FieldValue<MemberOf<Member, Record>> value{};
     get_attribute(from, name, value);
-    set_plain(member(record), std::move(value));
+    set_field_value(member(record), std::move(value));
   }
 };
 
@@ -190,7 +190,7 @@ struct Field {
 
   template <class Sink, class Rows>
   void put_rows(Sink& into, const Rows& rows, std::size_t ranks) const {
-    using Value = Plain<MemberOf<Member, const typename Rows::value_type>>;
+    using Value = FieldValue<MemberOf<Member, const typename Rows::value_type>>;
     if constexpr (is_list<Value>) {
       Value all;
       for (const auto& row : rows) all.insert(all.end(), member(row).begin(), member(row).end());
@@ -198,17 +198,17 @@ struct Field {
     } else {
       std::vector<Stored<Value>> values;
       values.reserve(rows.size());
-      for (const auto& row : rows) values.push_back(stored(plain(member(row))));
+      for (const auto& row : rows) values.push_back(stored(field_value(member(row))));
       put_values<Value>(into, name, values, about);
     }
   }
   template <class Source, class Row>
   void get_rows(const Source& from, RowsToFill<Row>& rows, int /*minor*/) const {
-    using Value = Plain<MemberOf<Member, Row>>;
+    using Value = FieldValue<MemberOf<Member, Row>>;
     const auto fill = [&](auto values, auto to_value) {
       std::vector<Row>& filled = rows.of(values.size());
       for (std::size_t at = 0; at < filled.size(); ++at) {
-        set_plain(member(filled[at]), to_value(std::move(values[at])));
+        set_field_value(member(filled[at]), to_value(std::move(values[at])));
       }
     };
     if constexpr (is_list<Value>) {
@@ -250,15 +250,15 @@ struct Table {
 
   template <class Sink, class Record>
   void put(Sink& into, const Record& record, std::size_t ranks) const {
-    if (*name == '\0') return results::put_rows(into, plain(member(record)), ranks);
+    if (*name == '\0') return results::put_rows(into, field_value(member(record)), ranks);
     auto&& group = into.create_group(name);
-    results::put_rows(group, plain(member(record)), ranks);
+    results::put_rows(group, field_value(member(record)), ranks);
   }
   template <class Source, class Record>
   void get(const Source& from, Record& record, int minor) const {
-    using Row = typename Plain<MemberOf<Member, Record>>::value_type;
-    set_plain(member(record), *name == '\0'
-                                  ? results::get_rows<Row>(from, minor, label)
+    using Row = typename FieldValue<MemberOf<Member, Record>>::value_type;
+    set_field_value(member(record),
+                    *name == '\0' ? results::get_rows<Row>(from, minor, label)
                                   : results::get_rows<Row>(from.open_group(name), minor, label));
   }
 };
@@ -272,21 +272,21 @@ struct Part {
 
   template <class Sink, class Record>
   void put(Sink& into, const Record& record, std::size_t ranks) const {
-    const std::optional part{plain(member(record))};
+    const std::optional part{field_value(member(record))};
     if (!part) return;
     auto&& group = into.create_group(name);
     put_record(group, *part, ranks);
   }
   template <class Source, class Record>
   void get(const Source& from, Record& record, int minor) const {
-    using Value = Plain<MemberOf<Member, Record>>;
+    using Value = FieldValue<MemberOf<Member, Record>>;
     if constexpr (is_optional<Value>) {
       if (!from.has(name)) return;
       get_record(from.open_group(name), member(record).emplace(), minor);
     } else {
       Value part;
       get_record(from.open_group(name), part, minor);
-      set_plain(member(record), std::move(part));
+      set_field_value(member(record), std::move(part));
     }
   }
 };
@@ -329,8 +329,9 @@ constexpr auto part(const char* name, Member member, int since = 0) {
 /// Copies the values of attributes, pairs and fields from one record to another.
 template <class Record, class Fields>
 void copy_fields(const Record& from, Record& to, const Fields& fields) {
-  for_each_field(
-      fields, [&](const auto& field) { set_plain(field.member(to), plain(field.member(from))); });
+  for_each_field(fields, [&](const auto& field) {
+    set_field_value(field.member(to), field_value(field.member(from)));
+  });
 }
 
 }  // namespace isoscale::results

@@ -85,6 +85,7 @@ class JsonObject {
       return object_.at(name).get<std::vector<std::string>>();
     } else {
       const std::vector<std::uint8_t>& bytes = object_.at(name).get_binary();
+      if (bytes.size() % sizeof(Value) != 0) throw base::Error("a dataset ends within a number");
       std::vector<Value> values(bytes.size() / sizeof(Value));
       if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
       return values;

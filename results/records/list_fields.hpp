@@ -35,9 +35,9 @@ struct Lists {
   template <class Sink, class Row>
   void put_rows(Sink& into, const std::vector<Row>& rows, std::size_t ranks) const {
     std::vector<std::uint64_t> begin{0};
-    Plain<MemberOf<List, const Row>> all;
+    FieldValue<MemberOf<List, const Row>> all;
     for (const Row& row : rows) {
-      const auto& entries = plain(member(row));
+      const auto& entries = field_value(member(row));
       all.insert(all.end(), entries.begin(), entries.end());
       begin.push_back(all.size());
     }
@@ -46,7 +46,7 @@ struct Lists {
   }
   template <class Source, class Row>
   void get_rows(const Source& from, RowsToFill<Row>& rows, int minor) const {
-    using Entries = Plain<MemberOf<List, Row>>;
+    using Entries = FieldValue<MemberOf<List, Row>>;
     const auto begin = from.template read<std::uint64_t>(name);
     auto all = results::get_rows<typename Entries::value_type>(from, minor, rows.label(), fields);
     std::vector<Row>& filled = rows.of(name, begin, all.size());
@@ -54,7 +54,7 @@ struct Lists {
       return std::move_iterator{all.begin() + static_cast<std::ptrdiff_t>(begin[row])};
     };
     for (std::size_t row = 0; row < filled.size(); ++row) {
-      set_plain(member(filled[row]), Entries(at(row), at(row + 1)));
+      set_field_value(member(filled[row]), Entries(at(row), at(row + 1)));
     }
   }
 };

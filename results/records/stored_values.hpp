@@ -60,7 +60,8 @@ constexpr bool is_optional = false;
 template <class Value>
 constexpr bool is_optional<std::optional<Value>> = true;
 
-/// A member that is stored in another form: `to` makes this form, and `from` sets the member by it.
+/// A member that the list of fields shows as a value of another type (a status text for a bool, a
+/// list of tuples for parallel lists). `to` makes this value, and `from` sets the member by it.
 template <class Target, class To, class From>
 struct Converted {
   Target& target;  ///< not owned
@@ -72,9 +73,9 @@ constexpr bool is_converted = false;
 template <class Target, class To, class From>
 constexpr bool is_converted<Converted<Target, To, From>> = true;
 
-/// Returns a member's value, or the other form in which it is stored.
+/// Returns the value that the list of fields shows for a member.
 template <class Value>
-decltype(auto) plain(const Value& value) {
+decltype(auto) field_value(const Value& value) {
   if constexpr (is_converted<Value>) {
     return value.to(value.target);
   } else {
@@ -82,11 +83,11 @@ decltype(auto) plain(const Value& value) {
   }
 }
 template <class Value>
-using Plain = std::remove_cvref_t<decltype(plain(std::declval<const Value&>()))>;
+using FieldValue = std::remove_cvref_t<decltype(field_value(std::declval<const Value&>()))>;
 
-/// Sets a member from its value, or from the other form in which it is stored.
+/// Sets a member from the value that the list of fields shows for it.
 template <class Member>
-void set_plain(Member&& member, Plain<std::remove_cvref_t<Member>> value) {
+void set_field_value(Member&& member, FieldValue<std::remove_cvref_t<Member>> value) {
   if constexpr (is_converted<std::remove_cvref_t<Member>>) {
     member.from(std::move(value), member.target);
   } else {
@@ -205,8 +206,8 @@ void put_attribute(Sink& into, const char* attribute, const Value& value) {
   }
 }
 
-/// Sets a value from an attribute; an optional stays as it is where there is none. Throws
-/// base::Error if it is missing or out of range.
+/// Sets a value from an attribute; an optional is left empty if there is none. Throws base::Error
+/// if it is missing or out of range.
 template <class Source, class Value>
 void get_attribute(const Source& from, const char* attribute, Value& value) {
   if constexpr (is_optional<Value>) {

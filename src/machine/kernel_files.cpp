@@ -9,6 +9,10 @@
 #include <fstream>
 #include <sstream>
 #include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/text.hpp"
 
 namespace isoscale::machine {
 namespace {
@@ -17,7 +21,7 @@ namespace fs = std::filesystem;
 
 /// Reads a whole number at the beginning of the text; a blank and more text may follow.
 std::optional<std::int64_t> number(std::string_view text) {
-  text = trimmed(text);
+  text = base::trimmed(text);
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{}) return std::nullopt;
@@ -131,7 +135,7 @@ std::optional<std::string> read_file(const std::string& path) {
 }
 
 std::optional<double> leading_number(std::string_view text) {
-  text = trimmed(text);
+  text = base::trimmed(text);
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc{} ? std::optional{value} : std::nullopt;
@@ -145,14 +149,14 @@ std::optional<double> number_in(const fs::path& file) {
 std::optional<std::string> line_in(const fs::path& file) {
   const std::optional<std::string> text = read_file(file.string());
   if (!text) return std::nullopt;
-  return std::string{trimmed(base::split(*text, '\n').front())};
+  return std::string{base::trimmed(base::split(*text, '\n').front())};
 }
 
 std::optional<std::string> field_of(std::string_view text, std::string_view key) {
   for (const std::string_view line : base::split(text, '\n')) {
     const std::size_t colon = line.find(':');
-    if (colon == std::string_view::npos || trimmed(line.substr(0, colon)) != key) continue;
-    const std::string_view value = trimmed(line.substr(colon + 1));
+    if (colon == std::string_view::npos || base::trimmed(line.substr(0, colon)) != key) continue;
+    const std::string_view value = base::trimmed(line.substr(colon + 1));
     if (!value.empty()) return std::string{value};
   }
   return std::nullopt;
@@ -172,7 +176,7 @@ std::optional<double> cpu_limit(const ReadFile& read) {
     // The file holds quota and period in microseconds: "max 100000" or "200000 100000".
     const std::optional<std::string> text = read(folder + "/cpu.max");
     if (!text) continue;
-    const std::vector<std::string_view> fields = base::split(trimmed(*text), ' ');
+    const std::vector<std::string_view> fields = base::split(base::trimmed(*text), ' ');
     if (fields.size() == 2) lower(least, ratio(number(fields[0]), number(fields[1])));
   }
   for (const std::string& folder : group_folders(read, "cpu")) {

@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/text.hpp"
 #include "units/quantity.hpp"
 
 /// Reads small files in which the kernel describes the machine and this process: sysfs, procfs, and
@@ -21,7 +20,6 @@ namespace isoscale::machine {
 using ReadFile = std::function<std::optional<std::string>(const std::string& path)>;
 [[nodiscard]] std::optional<std::string> read_file(const std::string& path);
 
-using base::trimmed;
 /// Returns the number that a text begins with after any blanks.
 [[nodiscard]] std::optional<double> leading_number(std::string_view text);
 [[nodiscard]] std::optional<double> number_in(const std::filesystem::path& file);

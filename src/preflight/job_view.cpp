@@ -189,7 +189,7 @@ bool is_switched_on(std::string_view value) {
 std::vector<std::string> parts_of_list(std::string_view list) {
   std::vector<std::string> parts;
   for (const std::string_view part : base::split(list, ',')) {
-    if (!machine::trimmed(part).empty()) parts.emplace_back(machine::trimmed(part));
+    if (!base::trimmed(part).empty()) parts.emplace_back(base::trimmed(part));
   }
   return parts;
 }

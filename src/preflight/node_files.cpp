@@ -40,10 +40,12 @@ std::optional<int> take_number(std::string_view& text) {
   return value;
 }
 
-/// True for "cpu3", not for "cpufreq".
-bool is_numbered(std::string_view prefix, const fs::path& folder) {
+/// True for the folder of a CPU, such as "cpu3", but not for "cpufreq".
+bool is_cpu(const fs::path& folder) {
+  constexpr std::string_view prefix = "cpu";
   const std::string name = folder.filename().string();
-  std::string_view rest = std::string_view{name}.substr(std::min(prefix.size(), name.size()));
+  if (!name.starts_with(prefix)) return false;
+  std::string_view rest = std::string_view{name}.substr(prefix.size());
   return take_number(rest) && rest.empty();
 }
 
@@ -182,7 +184,7 @@ std::string bus_id_in(std::string_view place) {
 std::optional<std::map<std::string, int>> cpus_by(const fs::path& root, const char* file) {
   std::map<std::string, int> cpus;
   for (const fs::path& cpu : base::entries_of(root / "sys/devices/system/cpu", "cpu")) {
-    if (!is_numbered("cpu", cpu)) continue;
+    if (!is_cpu(cpu)) continue;
     if (const auto value = line_in(cpu / file)) ++cpus[*value];
   }
   return cpus.empty() ? std::nullopt : std::optional{std::move(cpus)};

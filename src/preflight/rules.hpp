@@ -230,7 +230,9 @@ struct Rule {
 void judge_ranks(Findings& findings, const JobFacts& job,
                  const std::function<Answer(const CheckedRank&, const NodeRanks&)>& judge_one);
 
-/// Each of these rules calls `judge`, which takes the subject and the job, for every subject.
+// Each of these templates makes a rule of a function that judges one subject: each_gpu and
+// each_node call judge(subject), each_node_of_ranks judge(node, job), each_rank judge(rank, its
+// node, job). Ranks of a node with the same answer give one result.
 template <auto judge>
 void each_gpu(Findings& findings, const JobFacts& job) {
   findings.set_unknown(no_gpus(job), how_on_gpus);

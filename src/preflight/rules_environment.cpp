@@ -231,9 +231,10 @@ void judge_equal(Findings& findings, const JobFacts& job) {
   }
 }
 
-/// A rule about variables alone.
+/// Makes a rule of a table of environment variables: it warns of each variable that has a harmful
+/// value.
 template <const auto& settings>
-void no_bad(Findings& findings, const JobFacts& job) {
+void no_bad_settings(Findings& findings, const JobFacts& job) {
   findings.set_unknown("no rank is known", "");
   find_bad_settings(findings, job, settings);
 }
@@ -241,13 +242,13 @@ void no_bad(Findings& findings, const JobFacts& job) {
 constexpr std::string_view how_with_nccl = "run with --device cuda";
 
 constexpr auto environment_table = std::to_array<Rule>(
-    {{"nccl-transports", no_bad<transport_settings>, warning, "", "unset it",
+    {{"nccl-transports", no_bad_settings<transport_settings>, warning, "", "unset it",
       "no variable turns a transport off", "", how_with_nccl, with_nccl},
      {"nccl-files", each_rank<judge_files>, warning,
       "NCCL uses what it detects itself, which may be another topology",
       "put the file on every node, or unset the variable",
       "no variable names a file that is not there", "", how_with_nccl, with_nccl},
-     {"nccl-debug", no_bad<debug_settings>, warning,
+     {"nccl-debug", no_bad_settings<debug_settings>, warning,
       "every rank prints while it connects, with TRACE at every call",
       "NCCL_DEBUG=WARN, or unset it", "NCCL prints no more than warnings", "", how_with_nccl,
       with_nccl},
@@ -267,7 +268,7 @@ constexpr auto environment_table = std::to_array<Rule>(
      {"ucx-transports", judge_ucx, warning,
       "MPI between nodes goes through TCP although there is InfiniBand or RoCE",
       "add rc or dc to it, or unset it", "UCX may use what the nodes have", "no rank is known"},
-     {"thread-settings", no_bad<thread_settings>, warning,
+     {"thread-settings", no_bad_settings<thread_settings>, warning,
       "none if only this program reads it: BLAS has the number of threads that --blas-threads says",
       "set both to the same number, or unset it",
       "OMP_NUM_THREADS says nothing else than --blas-threads", "", "", with_blas},

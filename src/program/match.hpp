@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "program/match_table.hpp"
@@ -19,8 +20,10 @@
 ///   void step(int rank, int play, std::int64_t begin, std::int64_t end)
 /// and may have
 ///   std::int64_t work(int rank, std::uint32_t op)   time of the rank's own work, before it arrives
-/// If it has, successive collectives of ranks with the same program are played at once, and span()
-/// is called only for the last of them; their costs are equal.
+/// A policy with work() is called once for each op of each rank. If all members of a group meet at
+/// the same op of the same program, the collectives of this group that follow without a wait for
+/// another stream are played at once: span() is called only for the last of them, with the start of
+/// the first, and cost() is asked for one member only, so it must be the same for all members.
 namespace isoscale::program {
 
 template <class Policy>
@@ -43,9 +46,13 @@ class Matcher {
     }
   }
 
-  /// Plays all programs. `begin` is the time at which each rank begins its first play; empty = all
-  /// at 0. Throws base::Error, which names ranks and ops, on a deadlock or when partners disagree.
+  /// Plays all programs from their start. `begin` is the time at which each rank begins its first
+  /// play; empty = all at 0. Throws base::Error, which names ranks and ops, on a deadlock or when
+  /// partners disagree, and std::invalid_argument if `begin` has not one time for each rank.
   void run(std::span<const units::Nanoseconds> begin = {}) {
+    if (!begin.empty() && begin.size() != ranks_.size()) {
+      throw std::invalid_argument("a play has not one begin for each rank");
+    }
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       RankState& state = ranks_[rank];
       state = {.begin = begin.empty() ? 0 : begin[rank].value(), .ends_begin = state.ends_begin};

@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <set>
+#include <type_traits>
 
 #include "base/text.hpp"
 #include "settings/values.hpp"
@@ -143,9 +144,15 @@ Injection parse_injection(std::string_view text) {
 std::vector<int> ranks_of(const Injection& injection) {
   return std::visit(
       [](const auto& fault) -> std::vector<int> {
-        if constexpr (requires { fault.rank; }) return {fault.rank};
-        if constexpr (requires { fault.low; }) return {fault.low, fault.high};
-        return {};
+        if constexpr (requires { fault.rank; }) {
+          return {fault.rank};
+        } else if constexpr (requires { fault.low; }) {
+          return {fault.low, fault.high};
+        } else {
+          using Fault = std::remove_cvref_t<decltype(fault)>;
+          static_assert(std::is_same_v<Fault, Jitter> || std::is_same_v<Fault, Delay>);
+          return {};
+        }
       },
       injection.what);
 }

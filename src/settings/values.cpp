@@ -3,6 +3,9 @@
 
 #include "settings/values.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "units/text.hpp"

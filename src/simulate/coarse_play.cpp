@@ -20,10 +20,10 @@ class CoarsePolicy {
  public:
   CoarsePolicy(const CoarseSet& set, const CoarseOptions& options)
       : options_(options),
-        ranks_(set.set.outline_of_rank.size()),
+        ranks_(set.programs.outline_of_rank.size()),
         steps_(at(options.plays), std::vector<CoarseStep>(ranks_.size())) {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-      ranks_[rank].times = &set.times[set.set.outline_of_rank[rank]];
+      ranks_[rank].times = &set.times[set.programs.outline_of_rank[rank]];
       ranks_[rank].draws = mixed(options.seed ^ mixed(rank));
       set_factor(static_cast<int>(rank), 0);
     }
@@ -81,7 +81,7 @@ bool moves_all_alike(const std::vector<CoarseStep>& step) {
 std::vector<std::vector<CoarseStep>> play_coarse(const CoarseSet& set,
                                                  const CoarseOptions& options) {
   CoarsePolicy policy{set, options};
-  program::Matcher<CoarsePolicy>{set.set, program::Folding::as_streamed, options.plays, policy}
+  program::Matcher<CoarsePolicy>{set.programs, program::Folding::as_streamed, options.plays, policy}
       .run();
   return std::move(policy.steps());
 }
@@ -90,8 +90,8 @@ CoarseSteady settle(const CoarseSet& set, const std::vector<double>& factor) {
   CoarseOptions options;
   if (!factor.empty()) options.factor = [&](int rank, int) { return factor[at(rank)]; };
   CoarsePolicy policy{set, options};
-  program::Matcher<CoarsePolicy> matcher{set.set, program::Folding::as_streamed, 1, policy};
-  std::vector<Nanoseconds> begin(set.set.outline_of_rank.size());
+  program::Matcher<CoarsePolicy> matcher{set.programs, program::Folding::as_streamed, 1, policy};
+  std::vector<Nanoseconds> begin(set.programs.outline_of_rank.size());
   CoarseSteady steady;
   double later_half = 0;
   for (int i = 0; i < most_plays; ++i) {

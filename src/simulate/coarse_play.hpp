@@ -23,7 +23,7 @@ struct CoarseTime {
 };
 
 struct CoarseSet {
-  program::OutlineSet set;  ///< with an outline for each pair of program and table of costs
+  program::OutlineSet programs;  ///< one outline for each pair of a program and a table of costs
   std::vector<std::vector<CoarseTime>> times;  ///< [outline][op]
 };
 

@@ -15,9 +15,9 @@ namespace {
 class Coarsener {
  public:
   Coarsener(CoarseSet& set, const program::Outline& whole)
-      : mesh_(set.set.mesh),
+      : mesh_(set.programs.mesh),
         whole_(whole),
-        result_(set.set.outlines.emplace_back()),
+        result_(set.programs.outlines.emplace_back()),
         times_(set.times.emplace_back()),
         lanes_(whole.streams.size()) {}
 
@@ -129,14 +129,14 @@ CoarseSet coarsen(const mesh::Shape& mesh, const std::vector<program::Outline>& 
                   const std::vector<std::uint32_t>& outline_of_rank,
                   const std::vector<std::vector<units::Nanoseconds>>& tables,
                   const std::vector<std::uint32_t>& table_of_rank) {
-  CoarseSet coarse{.set = {.mesh = mesh, .outlines = {}, .outline_of_rank = {}}, .times = {}};
+  CoarseSet coarse{.programs = {.mesh = mesh, .outlines = {}, .outline_of_rank = {}}, .times = {}};
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> known;
   for (std::size_t rank = 0; rank < outline_of_rank.size(); ++rank) {
     const std::uint32_t outline = outline_of_rank[rank], table = table_of_rank.at(rank);
     const auto next = static_cast<std::uint32_t>(known.size());
     const auto [entry, is_new] = known.try_emplace({outline, table}, next);
     if (is_new) Coarsener{coarse, outlines[outline]}.add_ops(tables[table]);
-    coarse.set.outline_of_rank.push_back(entry->second);
+    coarse.programs.outline_of_rank.push_back(entry->second);
   }
   return coarse;
 }

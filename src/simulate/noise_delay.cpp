@@ -229,10 +229,10 @@ class Delay {
             std::max(standing[at(rank)] + of_node + draws_.of_rank(rank, step), -1.0));
       }
     }
+    // Shifts all deviations so that their mean is the known mean of the noise. Most of the sampling
+    // error of the largest of few draws is the error of this mean.
     const double drawn = mean_of(deviations_);
     const double known = mean_of(standing) + (noise_.draws.empty() ? 0 : mean_of(noise_.draws));
-    // The mean of all draws is known, and most of the error of few ranks' largest draw is that of
-    // their mean.
     for (double& deviation : deviations_) deviation += known - drawn;
   }
 

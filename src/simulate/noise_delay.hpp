@@ -12,8 +12,8 @@
 #include "simulate/machine.hpp"
 #include "simulate/simulate.hpp"
 
-/// Computes how much noise delays a step: by playing every rank, or by a formula that considers
-/// which ranks wait for each other.
+/// Computes how much noise delays a step: by playing every rank, or as a mean over drawn deviations
+/// of the ranks, which considers which ranks wait for each other.
 namespace isoscale::simulate {
 
 struct EachRankOptions {
@@ -30,8 +30,9 @@ struct EachRankOptions {
                                                  EachRankOptions options = {});
 
 /// Returns the time, in seconds, that the noise of all ranks adds to a step of the classes with
-/// these costs. Instead of playing each rank, it computes the expected largest deviation among the
-/// ranks that wait for each other; the communication in the programs shows which ranks these are.
+/// these costs. Instead of playing each rank, it draws the deviations of all ranks in many steps,
+/// finds in each step the slowest of the ranks that wait for each other, and returns the mean over
+/// the steps; the communication in the programs shows which ranks wait for each other.
 [[nodiscard]] double expected_delay(const program::ProgramSet& set, const Classes& classes,
                                     const Costs& costs, const Noise& noise, const Layout& layout);
 

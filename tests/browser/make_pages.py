@@ -65,22 +65,24 @@ class Pages:
     def measure(self, name, ranks, *arguments):
         self.call(*MPIEXEC, str(ranks), PROGRAM, "run", *arguments, *SHORT, "--output", name)
 
-    def write(self, name, text):
-        with open(self.path(name), "w", encoding="utf-8") as out:
+    def write(self, name, text, encoding="utf-8"):
+        with open(self.path(name), "w", encoding=encoding) as out:
             out.write(text)
 
     def page(self, name, kind, *command):
-        """The page of a command, and what it says as JSON, where that is looked at."""
+        """Writes the page of a command, and its JSON where tests read it."""
         self.call(PROGRAM, *command, "--html", f"{name}.html", "--force")
         if kind != "hostile":
-            self.write(f"{name}.json", self.call(PROGRAM, *command, "--format", "json"))
+            self.write(f"{name}.json", self.call(PROGRAM, *command, "--format", "json"),
+                       encoding="ascii")
         self.listed.append({"name": name, "kind": kind})
 
     def report(self, name, kind, *files):
         self.page(name, kind, "report", *files)
         if kind != "hostile":
             self.write(f"{name}.raw.json", self.call(
-                sys.executable, "-B", os.path.join(HERE, "dump_run.py"), *files))
+                sys.executable, "-B", os.path.join(HERE, "dump_run.py"), *files),
+                encoding="ascii")
 
     def hostile(self, source, every):
         """Of a run that is there already; `every`: see write_all."""
@@ -161,7 +163,8 @@ def main(folder, whole):
     with concurrent.futures.ThreadPoolExecutor() as pool:
         for done in [pool.submit(pages.measured), pool.submit(pages.made, LARGE if whole else FEW)]:
             done.result()
-    pages.write("pages.json", json.dumps(sorted(pages.listed, key=lambda page: page["name"])))
+    pages.write("pages.json", json.dumps(sorted(pages.listed, key=lambda page: page["name"])),
+                encoding="ascii")
 
 
 if __name__ == "__main__":

@@ -136,7 +136,8 @@ class Few(Case):
         run = self.run_of()
         self.assertEqual([run["status"], *(point["status"] for point in run["points"])],
                          ["complete", "failed", "ok"])
-        self.assertRegex(run["points"][0]["reason"], r"^out of memory: .* free")
+        self.assertRegex(run["points"][0]["reason"],
+                         r"^out of memory: .* more than the \d.*; .*\d.* free")
 
 
 class Stuck(Case):

@@ -46,10 +46,14 @@ def clean_environment(**extra):
 
 
 def words_of(arguments):
-    """The words of a command: a text with blanks is taken apart as a shell does, a list is not."""
+    """The words of a command.
+
+    A text with blanks is taken apart as a shell does. An absolute path and the words of a list may
+    have blanks in them and stay whole.
+    """
     return [word for text in arguments
             for word in (text if isinstance(text, list) else
-                         shlex.split(text) if " " in text else [text])]
+                         shlex.split(text) if " " in text and not os.path.isabs(text) else [text])]
 
 
 class Case(unittest.TestCase):

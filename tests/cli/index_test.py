@@ -66,7 +66,6 @@ class Case(harness.Case):
 
 
 class Index(Case):
-
     def test_a_stored_summary_says_what_the_whole_file_says(self):
         def without_names(document):
             return [{**run, "file": ""} for run in document["index"]], document["machines"]

@@ -153,6 +153,16 @@ class Serve(Case):
                 arrivals = [row["arrival"] for row in parts["request"]]
                 self.assertGreater(max(b - a for a, b in zip(arrivals, arrivals[1:])), 2.5)
 
+    def test_requests_are_those_of_the_seed(self):
+        first, again, other = (
+            [(row["arrival"], row["tokens"])
+             for row in self.measured("requests=30", "rate=200", "lengths=uniform", ranks=None,
+                                      options=["--seed", seed])["request"]]
+            for seed in "112")
+        self.assertEqual(first, again)
+        self.assertNotEqual(first, other)
+        self.assertNotEqual([tokens for _, tokens in first], [tokens for _, tokens in other])
+
     def test_replicas_of_several_ranks_follow_their_leader(self):
         for mesh, dispatch in (("tp=2,dp=2", "least-loaded"), ("pp=2,dp=2", "shortest-queue")):
             with self.subTest(mesh):

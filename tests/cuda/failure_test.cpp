@@ -149,8 +149,8 @@ TEST_F(Failures, EveryErrorOfTheBackgroundEndsThePlay) {
       // The first call is made when the session is made, and passes.
       machine().settings.failing_after = 1;
       auto session = prepare(*executor, sketch);
-      EXPECT_THAT(problem(*session),
-                  AllOf(HasSubstr("dp on stream1 failed"), HasSubstr(ncclGetErrorString(result))))
+      EXPECT_THAT(problem(*session), AllOf(HasSubstr("dp on stream1 failed in the background"),
+                                           HasSubstr(ncclGetErrorString(result))))
           << result;
       EXPECT_THAT(problem(*session), HasSubstr("cannot play again"));
       session.reset();

@@ -194,7 +194,7 @@ TEST_F(Choices, WithoutRoomForTheirWorkspaceOnOneRankFailAll) {
   }
   EXPECT_THAT(
       executor::message_of<base::AgreedError>([&] { return executor->prepare(set_, gpus_.world); }),
-      testing::StartsWith(fmt::format("rank {}: not enough GPU", last)));
+      testing::StartsWith(fmt::format("rank {}: not enough GPU memory", last)));
   EXPECT_EQ(machine().alive, before);
 }
 

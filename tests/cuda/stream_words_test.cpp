@@ -341,7 +341,8 @@ TEST(Marks, AreNotWrittenByADriverThatCannot) {
   machine().settings.writes_values = false;
   testing::internal::CaptureStderr();
   stuck.play(*stuck.executor(settings::Graph::off, units::Seconds{0}), 2 + 1);
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("GPUs could not tell"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::HasSubstr("GPUs could not tell at which op"));
   EXPECT_EQ(stuck.seen, (Whereabouts{.plays = 2, .playing = true}));
   EXPECT_EQ(machine().marks, 0);
 }

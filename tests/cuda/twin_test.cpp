@@ -198,7 +198,7 @@ TEST_F(Transports, WhatNcclWouldSilentlyDoAnotherWayIsUnsupported) {
               HasSubstr("no symmetric kernel"));
   machine().settings.mapped_ranks = 1;
   EXPECT_THAT(unsupported(symmetric_sum(DType::f32, Reduction::sum), mesh),
-              HasSubstr("all GPUs along tp"));
+              HasSubstr("not all GPUs along tp"));
 }
 
 TEST_F(Transports, AnOldNcclOrASharedGpuIsKnownBeforehand) {

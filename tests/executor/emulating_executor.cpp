@@ -47,10 +47,9 @@ class EmulatingSession final : public Session {
  public:
   EmulatingSession(const program::ProgramSet& set, const comm::Communicator& point)
       : stored_program_(set.of(point.rank())),
-        wide_program_(widened(stored_program_)),
         communicators_(communication_needs(set), set.mesh, point),
         stored_(stored_program_, set.mesh, point.rank(), allocate_arenas()),
-        wide_(wide_program_, set.mesh, point.rank(), addresses_) {
+        wide_(widened(stored_program_), set.mesh, point.rank(), addresses_) {
     const auto staging =
         host::staging_bytes(stored_program_, set.mesh, host_elements.elements_per_call);
     host::PrepareOptions options = host_elements;
@@ -191,7 +190,7 @@ class EmulatingSession final : public Session {
     return [call] { play_op(call); };
   }
 
-  program::RankProgram stored_program_, wide_program_;
+  program::RankProgram stored_program_;
   host::Communicators communicators_;
   std::array<host::Storage, program::space_count> arenas_;
   ArenaPointers addresses_{};

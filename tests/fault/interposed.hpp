@@ -92,14 +92,14 @@ auto file_release(const char* name, const void* address, Arguments... arguments)
   return none<decltype(Function(arguments...))>();
 }
 
-/// The type of a function, taken apart.
+/// Gives the result type and the parameter types of a function.
 template <class R, class... A>
 struct Signature {
   using Result = R;
   template <std::size_t i>
   using Argument = std::tuple_element_t<i, std::tuple<A...>>;
 };
-/// Only its type is asked for.
+/// Declared only: decltype of a call names the signature of `function`.
 template <class R, class... A>
 Signature<R, A...> signature_of(R (*function)(A...));
 
@@ -138,6 +138,7 @@ Signature<R, A...> signature_of(R (*function)(A...));
   SEAM(CALL, NAME) __VA_OPT__(SEAM_OTHERS SEAM_PARENTHESES(SEAM, CALL, __VA_ARGS__))
 #define SEAM_OTHERS() SEAM_FIRST
 #define SEAM_PARENTHESES ()
+/// Expands a list of at most 27 functions; a longer one does not compile.
 #define SEAM_EXPAND(...) SEAM_EXPAND_3(SEAM_EXPAND_3(SEAM_EXPAND_3(__VA_ARGS__)))
 #define SEAM_EXPAND_3(...) SEAM_EXPAND_2(SEAM_EXPAND_2(SEAM_EXPAND_2(__VA_ARGS__)))
 #define SEAM_EXPAND_2(...) SEAM_EXPAND_1(SEAM_EXPAND_1(SEAM_EXPAND_1(__VA_ARGS__)))

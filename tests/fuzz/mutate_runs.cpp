@@ -18,6 +18,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -125,8 +126,8 @@ Mutant write_mutant(const Originals& originals, std::uint64_t seed, std::size_t 
 
 /// What became of a report.
 struct Outcome {
-  bool is_refused = false;
-  std::string wrong;  ///< with how it went; "": nothing
+  std::optional<std::string> refused{};  ///< the reason; absent: the file was reported
+  std::string wrong{};                   ///< with how it went; "": nothing
 };
 enum class Formats : std::uint8_t { text, all };
 
@@ -152,7 +153,7 @@ Outcome try_report(const fs::path& file, Formats formats) {
     return {};
   } catch (const base::UsageError& error) {
     const std::string reason = error.what();
-    return {.is_refused = true,
+    return {.refused = reason,
             .wrong = !reason.empty() && base::is_plain(reason) ? "" : "says " + reason};
   } catch (const std::exception& error) {
     return {.wrong = fmt::format("threw {}", error.what())};
@@ -236,7 +237,7 @@ std::string try_mutant(const Task& task, const Originals& originals, const fs::p
   const Outcome outcome =
       report_file(mutant.run_file, item % in_all_formats == 0 ? Formats::all : Formats::text);
   const std::string wrong = outcome.wrong.empty() ? "" : mutant.description + ": " + outcome.wrong;
-  return (outcome.is_refused ? "refused\n" : "\n") + wrong;
+  return (outcome.refused ? "refused\n" : "\n") + wrong;
 }
 
 /// Tries all mutants in copies of this program. Each crowd is counted when it is done, so that what
@@ -312,7 +313,7 @@ int try_one(const Task& task) {
   std::fflush(stdout);
   const Outcome outcome = report_file(mutant.run_file, Formats::all);
   fmt::print("{}\n", !outcome.wrong.empty() ? "WRONG: " + outcome.wrong
-                     : outcome.is_refused   ? "refused"
+                     : outcome.refused      ? "refused: " + *outcome.refused
                                             : "reported");
   return outcome.wrong.empty() ? 0 : 1;
 }

@@ -5,8 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
+#include <cstddef>
+#include <vector>
 
+#include "executor/host/host.hpp"
 #include "tests/executor/sketch.hpp"
 #include "tests/gpu/gpus.hpp"
 #include "workloads/registry.hpp"
@@ -20,11 +22,43 @@ using executor::Trace;
 using program::DType;
 using program::Section;
 
+std::vector<std::byte> all_of(Session& session, const program::RankProgram& program,
+                              program::BufferId id) {
+  const program::Buffer& buffer = program.buffers[id];
+  std::vector<std::byte> raw(buffer.count * program::element_size(buffer.dtype));
+  session.read({.buffer = id, .offset = 0, .count = buffer.count}, raw);
+  return raw;
+}
+
 class OneRank : public testing::Test {
  protected:
   comm::Communicator self_ = comm::Communicator::world().split(0, 0);
   std::unique_ptr<executor::Executor> cuda_ = make_executor(self_);
 };
+
+/// A shard with gaps, as tp makes them, in every type.
+TEST_F(OneRank, FillsAreTheHostsBitByBit) {
+  const auto host = executor::make_host_executor({});
+  for (const DType type : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
+    Sketch sketch;
+    constexpr std::uint64_t rows = 301, parts = 2, columns = 77;
+    const program::Slice slice = sketch.buffer(type, rows * parts * columns);
+    sketch.emit(program::Fill{.dst = slice,
+                              .shard = {.extents = {rows, parts, columns},
+                                        .local = {parts * columns, columns, 1},
+                                        .global = {4 * parts * columns, 2 * columns, 1},
+                                        .base = columns},
+                              .key = 42,
+                              .exponent = -9});
+    const auto here = host->prepare(sketch.on({}), self_);
+    const auto there = cuda_->prepare(sketch.on({}), self_);
+    here->play(Section::step, Trace::off);
+    there->play(Section::step, Trace::off);
+    EXPECT_EQ(all_of(*there, sketch.program(), slice.buffer),
+              all_of(*here, sketch.program(), slice.buffer))
+        << program::name(type);
+  }
+}
 
 program::ProgramSet step_of(program::Precision precision) {
   const workloads::Workload& dp = workloads::find_workload("dp");

@@ -59,7 +59,8 @@ class Examples(scripts.Case):
 done
 grep -q "^#SBATCH" "$1" || { echo "sbatch: error: $1 is no batch script" >&2; exit 1; }
 SLURM_JOB_ID=1 SLURMD_NODENAME=n1 SLURM_JOB_NODELIST=n SLURM_SUBMIT_DIR=. \\
-  SLURM_JOB_NUM_NODES=$nodes SLURM_NTASKS=$((nodes * tasks)) SLURM_NTASKS_PER_NODE=$tasks SLURM_GPUS_ON_NODE=$gpus "$@" || exit
+  SLURM_JOB_NUM_NODES=$nodes SLURM_NTASKS=$((nodes * tasks)) \\
+  SLURM_NTASKS_PER_NODE=$tasks SLURM_GPUS_ON_NODE=$gpus "$@" || exit
 echo 1""")
         self.stand_in("qsub", """while [ "$1" != -- ]; do shift; done; shift
 printf "a\\na\\n" > nodes

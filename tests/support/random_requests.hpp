@@ -84,10 +84,10 @@ class RandomRequests {
         {"v", {"1", "2", "3"}},
         {"stage_layers", {"equal", "nearest"}},
         {"chunks", {"1", "2", "4"}},
-        {"partition", {"equal", "skewed:2", "skewed:3"}},
-        {"topk", {"1", "2"}},
-        {"skew", {"0", "100"}},
-        {"capacity", {"none", "1.25"}},
+        {"partition", {"equal", "skewed:2", "skewed:3", "proportional"}},
+        {"topk", {"1", "2", "4"}},
+        {"skew", {"0", "100", "1000"}},
+        {"capacity", {"none", "1.25", "50%"}},
         {"compression_block", {"64", "1024"}},
     };
     const auto found = known.find(spec.key);
@@ -134,6 +134,7 @@ class RandomRequests {
     try {
       if (mesh::violation(mesh, hybrid.limits(base, Scaling::strong))) return std::nullopt;
       Request request = hybrid.scale(base, mesh, Scaling::strong);
+      for (int rank = 0; rank < ranks; ++rank) request.speed_of_rank.push_back(1 + rank % 5);
       static_cast<void>(hybrid.twin(request));
       return request;
     } catch (const base::UsageError&) {

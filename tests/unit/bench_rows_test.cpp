@@ -45,6 +45,10 @@ TEST(RankReport, ArrivesAsItWasSent) {
         microbench::RankReport{.plays = {1}, .gpu = {.throttle_reasons = 0}}}) {
     EXPECT_EQ(through_the_wire(report), report);
   }
+  EXPECT_THROW((void)microbench::unpack({}), base::Error);
+  const std::string packed = microbench::pack({.wrong = 7, .plays = {1, 2}});
+  const auto bytes = std::as_bytes(std::span{packed});
+  EXPECT_THROW((void)microbench::unpack(bytes.first(bytes.size() / 2)), base::Error);
 }
 
 const std::vector<microbench::RankReport> reports{

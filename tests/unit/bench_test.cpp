@@ -14,6 +14,9 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "program/check.hpp"
 #include "program/low_precision.hpp"
@@ -129,6 +132,18 @@ TEST(Collectives, SizesAreRealisedLikeNcclTests) {
       EXPECT_EQ(one.count, expected);
       EXPECT_EQ(one.bytes, expected * size * n);
     }
+  }
+}
+
+/// The choices of `types` stand for the enumerators of their names.
+TEST(Collectives, TypesAreChosenByTheirNames) {
+  const std::span<const OptionSpec> table = collectives::option_table();
+  const auto types = std::ranges::find(table, std::string_view{"types"}, &OptionSpec::key);
+  ASSERT_TRUE(types != table.end());
+  EXPECT_FALSE(types->choices.empty());
+  for (const std::string_view choice : types->choices) {
+    const Request request = request_on(2, {{"types", std::string{choice}}});
+    EXPECT_EQ(program::name(collectives::types_of(request).front()), choice);
   }
 }
 

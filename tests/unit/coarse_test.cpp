@@ -53,7 +53,7 @@ TEST(Coarse, JoinsWhatOnlyTheirRankSees) {
   const CoarseSet coarsened = coarse({.tp = 2, .dp = 2}, layers);
   const std::vector<CoarseTime>& times = coarsened.times.at(0);
   ASSERT_EQ(times.size(), 3U);
-  for (const program::OutlineOp& op : coarsened.set.outlines.at(0).ops) {
+  for (const program::OutlineOp& op : coarsened.programs.outlines.at(0).ops) {
     EXPECT_EQ(op.kind, OpKind::all_reduce);
   }
   EXPECT_DOUBLE_EQ(times[0].compute, 70);

@@ -38,9 +38,17 @@ TEST_F(Settings, CountCpusByContentOfAFile) {
   for (const std::string cpu : {"0", "1", "10"}) {
     const std::string folder = "sys/devices/system/cpu/cpu" + cpu + "/cpufreq/";
     tree_.write(folder + "scaling_governor", cpu == "10" ? "powersave\n" : "performance\n");
+    tree_.write(folder + "scaling_driver", "intel_pstate\n");
+    tree_.write(folder + "energy_performance_preference", "balance_power\n");
   }
   EXPECT_THAT(cpus_by(tree_.root(), file),
               Optional(ElementsAre(Pair("performance", 2), Pair("powersave", 1))));
+  FactSources sources;
+  sources.root = tree_.root();
+  const CheckedNode node = collect_node(sources, {});
+  EXPECT_THAT(node.governors, Optional(ElementsAre(Pair("performance", 2), Pair("powersave", 1))));
+  EXPECT_EQ(node.frequency_driver, "intel_pstate");
+  EXPECT_THAT(node.energy_preferences, Optional(ElementsAre(Pair("balance_power", 3))));
 }
 
 TEST_F(Settings, KnowWhetherAnIommuTranslates) {

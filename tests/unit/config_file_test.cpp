@@ -90,7 +90,7 @@ gemm_algorithms = "earlier.h5"
   EXPECT_EQ(run.gemm_algorithms, "earlier.h5");
   EXPECT_EQ(read("gpu_bind = 2").gpu_bind, "2");
   EXPECT_THAT(usage_error([] { (void)read("device = \"host\"\ngraph = true"); }),
-              HasSubstr("--graph: has a meaning"));
+              AllOf(HasSubstr("--graph:"), HasSubstr("only on a GPU")));
 }
 
 TEST(ExperimentFile, TablesOverrideWhatStandsAboveThemAndSpellOutModels) {

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <regex>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "analysis/predict/forecast.hpp"
@@ -335,6 +337,11 @@ TEST(SuggestedPlan, IsAcceptedForEveryWorkloadAndRankCount) {
                          mesh::to_text(wish.mesh), wish.base.model.heads, refused);
     }
   };
+  const std::vector<workloads::Options> option_sets{{},
+                                                    {{"batch", "25"}},
+                                                    {{"batch", "25"}, {"microbatch", "8"}},
+                                                    {{"batch", "7"}, {"microbatches", "5"}},
+                                                    {{"microbatches", "5"}}};
   for (const workloads::Workload& workload : workloads::registry()) {
     std::vector<mesh::Request> meshes{{}};
     for (const mesh::Axis axis : mesh::all_axes) {
@@ -346,10 +353,20 @@ TEST(SuggestedPlan, IsAcceptedForEveryWorkloadAndRankCount) {
       base.model.heads = base.model.kv_heads = heads;
       base.model.layers = heads == 5 ? 3 : 4;
       base.model.sequence = heads == 15 ? 6 : 4;
-      base.options.clear();
-      for (int ranks = 1; ranks <= 9; ++ranks) {
-        for (const mesh::Request& mesh : meshes) {
-          attempt({std::string{workload.name}, mesh, ranks, base});
+      for (const workloads::Options& options : option_sets) {
+        if (!std::ranges::all_of(options, [&](const auto& option) {
+              return std::ranges::count(workload.options, std::string_view{option.first},
+                                        &workloads::OptionSpec::key) > 0;
+            })) {
+          continue;
+        }
+        base.options = options;
+        for (int ranks = 1; ranks <= 9; ++ranks) {
+          for (std::size_t i = 0; i < meshes.size(); ++i) {
+            // To save time, options meet every mesh on only a third of the rank counts.
+            if (!options.empty() && (i + static_cast<std::size_t>(ranks)) % 3 != 0) continue;
+            attempt({std::string{workload.name}, meshes[i], ranks, base});
+          }
         }
       }
     }

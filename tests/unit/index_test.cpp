@@ -77,7 +77,14 @@ TEST(Index, MachinesAreToldApartAndTrendsKeepToThem) {
   ASSERT_EQ(index.machines[0].trends.size(), 1U);
   const catalog::IndexTrend& trend = index.machines[0].trends[0];
   EXPECT_NEAR(trend.last / trend.first, 0.5, 1e-9);
+  EXPECT_NEAR(trend.median / trend.first, 0.75, 1e-9);
   EXPECT_NEAR(*trend.spread, 0.5 / 0.75, 1e-9);
+  const render::IndexReport report{.index = index};
+  EXPECT_THAT(render::render_index_text(report),
+              AllOf(HasSubstr("throughput over time"),
+                    testing::ContainsRegex("4 runs on 3 machines, 2025-03-01 to 2026-02-01")));
+  const json document = json::parse(render::render_index_json(report));
+  EXPECT_EQ(document["machines"][0]["throughput_over_time"].size(), 1U);
   // A machine is one however many ranks were started, with a trend for each rank count.
   const catalog::Index counts = catalog::make_index(
       {indexed(launch_of("a", 1, 2, 0.04)), indexed(launch_of("b", 1, 4, 0.02))});

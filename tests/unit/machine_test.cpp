@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 
+#include "base/text.hpp"
 #include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
 #include "machine/kernel_files.hpp"
@@ -237,15 +238,16 @@ TEST(Singleton, IsFoundUnderEveryLauncher) {
               Optional(testing::AllOf(HasSubstr("OMPI_COMM_WORLD_SIZE says that there are 4"),
                                       HasSubstr("mpirun"))));
   EXPECT_THAT(singleton_problem(1, variables({{"PMI_SIZE", "2"}, {"SLURM_PROCID", "0"}})),
-              Optional(testing::ContainsRegex("PMI_SIZE .* are 2")));
+              Optional(testing::ContainsRegex("PMI_SIZE .* are 2([^0-9]|$)")));
   EXPECT_THAT(singleton_problem(1, variables({{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMI_SIZE", "2"}})),
               Optional(HasSubstr("PMI_SIZE")));
-  EXPECT_THAT(singleton_problem(1, variables({{"SLURM_STEP_NUM_TASKS", "8"}})),
-              Optional(testing::AllOf(testing::ContainsRegex("SLURM_STEP_NUM_TASKS .* are 8"),
-                                      HasSubstr("srun --mpi=pmix"))));
+  EXPECT_THAT(
+      singleton_problem(1, variables({{"SLURM_STEP_NUM_TASKS", "8"}})),
+      Optional(testing::AllOf(testing::ContainsRegex("SLURM_STEP_NUM_TASKS .* are 8([^0-9]|$)"),
+                              HasSubstr("srun --mpi=pmix"))));
   EXPECT_THAT(
       singleton_problem(1, variables({{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "3"}})),
-      Optional(testing::ContainsRegex("SLURM_PROCID .* number 3")));
+      Optional(testing::ContainsRegex("SLURM_PROCID .* number 3([^0-9]|$)")));
 }
 
 TEST(Singleton, IsNotConcludedOtherwise) {
@@ -308,7 +310,7 @@ TEST(TimeLimitWarning, ClaimsNoMoreThanTheWholeOfAJob) {
       .time = Seconds{1200}, .source = "PBS_WALLTIME", .span = TimeLimit::Span::of_job};
   EXPECT_FALSE(time_limit_warning(limit, Seconds{1200}).has_value());
   EXPECT_THAT(*time_limit_warning(limit, Seconds{1201}),
-              AllOf(HasSubstr("20 min as a whole (PBS_WALLTIME)"), HasSubstr("--resume"),
+              AllOf(testing::ContainsRegex("most 20 min .*PBS_WALLTIME"), HasSubstr("--resume"),
                     testing::Not(HasSubstr("fits")), testing::Not(HasSubstr("ends in"))));
 }
 

@@ -111,7 +111,7 @@ TEST(ModelFit, KnowsLessFurtherAway) {
               1e-12);
   double before = known().fit.known.fit;
   for (const int ranks : {8, 16, 64, 256}) {
-    const predict::Uncertainty at = predict::with_parts(
+    const predict::Uncertainty at = predict::uncertainty_with(
         known().fit, predict::fit_parts(known().fit, known().machine, forecast_of(ranks)));
     EXPECT_GE(at.fit, before - 1e-12) << ranks;
     if (ranks == 8) {

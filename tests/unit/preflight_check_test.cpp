@@ -28,7 +28,7 @@ using ::testing::IsEmpty;
 using ::testing::ThrowsMessage;
 using ::testing::UnorderedElementsAreArray;
 
-TEST(Checks, HaveNamesOfTheirOwnAndSaySomething) {
+TEST(Checks, HaveNamesOfTheirOwnAndAResultEach) {
   const std::vector<std::string> all = check_names();
   const std::set<std::string> names{all.begin(), all.end()};
   EXPECT_EQ(names.size(), all.size());
@@ -58,6 +58,7 @@ TEST(Checks, AreNeverOkWithoutASource) {
   }
   for (const CheckResult& result : check_job(JobFacts{}, {})) {
     EXPECT_EQ(result.verdict, Verdict::not_checked) << to_sentence(result);
+    EXPECT_FALSE(result.what.empty()) << result.name;
   }
 }
 

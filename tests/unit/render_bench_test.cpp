@@ -31,6 +31,12 @@ TEST(RenderBench, ClaimsWhatTheGoldenOnesDo) {
                         "bench.nccl-tests");
 }
 
+TEST(RenderBench, TextSaysWhichRowsFailed) {
+  const std::string text = rendered(bench_run(), render::render_text);
+  EXPECT_THAT(text, testing::ContainsRegex("1.00 KiB +failed: rank 2"));
+  EXPECT_THAT(text, HasSubstr("failed  5.04  5.05"));  // from rank 3 to the others
+}
+
 TEST(RenderBench, SaysNothingOfStepsThatThereAreNot) {
   for (const auto& render : {render::render_text, render::render_markdown}) {
     const std::string text = rendered(bench_run(), render);

@@ -4,6 +4,8 @@
 #include <set>
 #include <span>
 
+#include "analysis/page/page.hpp"
+#include "analysis/render/curve_tables.hpp"
 #include "analysis/render/document.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/render/text.hpp"
@@ -31,6 +33,18 @@ TEST(RenderJson, TellsTheRanksInTheWorldBesideThoseOfThePoint) {
   }
   EXPECT_EQ(causes["findings"][0]["ranks"], (json{1, 3}));
   EXPECT_EQ(causes["findings"][0]["world_ranks"], (json{2, 3}));
+}
+
+TEST(RenderJson, HasEveryMetricThatIsNotForPeopleAloneAndSoHasThePage) {
+  const OneRun one{samples::two_curves()};
+  const json document = json::parse(render::render_json(one.report()));
+  const json shown = page::page_data(one.report());
+  for (const json& runs : {document["runs"], shown["report"]["runs"]}) {
+    for (const auto& metric : render::point_metrics()) {
+      EXPECT_EQ(runs[0]["points"][1].contains(metric.name()), !metric.is_for_people())
+          << metric.key;
+    }
+  }
 }
 
 TEST(Render, HasListsAndHeadingsWithoutRunsOrPoints) {
@@ -200,6 +214,15 @@ TEST(RenderLaunches, ClaimsWhatTheGoldenOnesDoAndFitsOn120Columns) {
   const samples::JoinedLaunches of{launches()};
   golden::expect_claims(render::render_markdown(of.report()), "launches.md");
   golden::expect_fits(render::render_text(of.report()), 120);
+}
+
+TEST(RenderLaunches, TextHasARowForEachRankCount) {
+  const samples::JoinedLaunches of{launches()};
+  const std::string text = render::render_text(of.report());
+  EXPECT_THAT(text, HasSubstr("over launches\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("\n +4 +1 x 4 +dp=4 +3 +40.02 ms +3.5% +-3.9%"));
+  // Launches 1 to 3 had no 8 ranks: their cells are empty.
+  EXPECT_THAT(text, testing::ContainsRegex("\n +8 {40,}22.01 ms ±0.5% +23.01 ms ±0.5%\n"));
 }
 
 TEST(RenderLaunches, OneLaunchIsShownAsBeforeWithItsWarnings) {

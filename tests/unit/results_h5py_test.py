@@ -135,7 +135,10 @@ class RunFile(unittest.TestCase):
         self.assertEqual(list(f["ranks/host"].asstr()[:]), ["node0"] * 4 + ["node1"] * 2)
         self.assertTrue(np.isnan(f["ranks/number/bound_cores"][5]))
         self.assertEqual(f["config"].asstr()[()].splitlines()[1], "# größer")
-        self.assertEqual(list(f["preflight/allowed"][:]), [0, 0, 1, 0])
+        checks = f["preflight"]
+        self.assertEqual(list(checks["verdict"].attrs["values"][checks["verdict"][:]]),
+                         ["ok", "warning", "stop", "not checked"])
+        self.assertEqual(list(checks["allowed"][:]), [0, 0, 1, 0])
         point = f["points/0000"]
         self.assertEqual(dict(point["options"].attrs), {"bucket": "25MiB", "overlap": "on"})
         self.assertEqual(point.attrs["seed"], 2**64 - 2)
@@ -147,6 +150,8 @@ class RunFile(unittest.TestCase):
         kinds = ops["kind"].attrs["values"][ops["kind"][second]]
         self.assertEqual(list(kinds), ["gemm", "all_reduce", "exchange"])
         self.assertEqual(list(ops["axes"][second]), [0, 8, 16])
+        self.assertEqual(point["gemm_choices/workspace"][0], 3 << 32)
+        np.testing.assert_equal(point["communicators/first_call"][:3], [0.25, 2, np.nan])
         rows = point["rows"]
         self.assertEqual(list(rows["text/op"].asstr()[:]), ["all_reduce", "p2p", "p2p", ""])
         np.testing.assert_equal(rows["number/bytes"][:3], [1024, 8, np.nan])

@@ -122,8 +122,7 @@ TEST(ScheduleTest, MicrobatchesInFlightAreThoseOfThePapers) {
       // Megatron's interleaved schedule holds v p + p - 1 chunks on the first stage: Korthikanti et
       // al., arXiv 2205.05198, section 4.2.3.
       const stack::Pipeline pipeline = pipeline_of(stack::Schedule::interleaved, p, 2, m);
-      EXPECT_EQ(stack::most_in_flight(pipeline, 0),
-                std::min(2 * p + p - 1, 2 * m));
+      EXPECT_EQ(stack::most_in_flight(pipeline, 0), std::min(2 * p + p - 1, 2 * m));
     }
   }
 }

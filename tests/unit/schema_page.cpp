@@ -5,6 +5,7 @@
 //                                 give them: each follows a line <!-- attributes of GROUP --> or
 //                                 <!-- datasets of GROUP -->
 // schema_page --check SCHEMA.md   fails if the page has other tables
+// Both fail if the page has no such line for a table that is not empty.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -14,9 +15,11 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/text.hpp"
@@ -49,7 +52,8 @@ std::string attribute_type() {
   }
 }
 
-/// The value that a field of a later version has in older files: "1.1, before it `off`".
+/// Returns the words on the version that added a field and on its value in older files, such as
+/// `; since 1.1, before it off`.
 template <class Value>
 std::string since_text(int since, const Value& before) {
   const std::string begin = fmt::format("; since {}.{}", schema_major, since);
@@ -80,6 +84,7 @@ class Page {
     const auto found = groups_.find(group);
     return found == groups_.end() ? nullptr : &found->second;
   }
+  [[nodiscard]] const std::map<std::string, Tables>& groups() const { return groups_; }
 
  private:
   static std::string inside(const std::string& group, std::string_view name) {
@@ -94,7 +99,7 @@ class Page {
   template <class Record, class Member>
   void record_field(const std::string& group, const Record& record,
                     const Attribute<Member>& field) {
-    const auto before = plain(field.member(record));
+    const auto before = field_value(field.member(record));
     groups_[group].attributes += fmt::format(
         "| `{}` | {} | {}{} |\n", field.name, attribute_type<std::decay_t<decltype(before)>>(),
         field.description, field.since > 0 ? since_text(field.since, before) : "");
@@ -113,14 +118,14 @@ class Page {
   }
   template <class Record, class Member>
   void record_field(const std::string& group, const Record&, const Table<Member>& field) {
-    using Rows = Plain<MemberOf<Member, const Record>>;
+    using Rows = FieldValue<MemberOf<Member, const Record>>;
     // A group of its own has a section, which says since when there is one.
     const int since = *field.name == '\0' ? field.since : 0;
     rows<typename Rows::value_type>(inside(group, field.name), std::string{field.rows}, since);
   }
   template <class Record, class Member>
   void record_field(const std::string& group, const Record&, const Part<Member>& field) {
-    using Value = Plain<MemberOf<Member, const Record>>;
+    using Value = FieldValue<MemberOf<Member, const Record>>;
     if constexpr (is_optional<Value>) {
       describe<typename Value::value_type>(inside(group, field.name));
     } else {
@@ -156,12 +161,12 @@ class Page {
   template <class Row, class Member>
   void row_field(const std::string& group, const std::string& noun, int since,
                  const Field<Member>& field) {
-    rows_field<Plain<MemberOf<Member, const Row>>>(group, noun, field, since);
+    rows_field<FieldValue<MemberOf<Member, const Row>>>(group, noun, field, since);
   }
   template <class Row, class List, class Fields>
   void row_field(const std::string& group, const std::string& noun, int /*since*/,
                  const Lists<List, Fields>& field) {
-    using Entry = typename Plain<MemberOf<List, const Row>>::value_type;
+    using Entry = typename FieldValue<MemberOf<List, const Row>>::value_type;
     dataset(group, field.name, "u64", "[" + noun + " + 1]", field.about);
     std::string entries{
         std::string_view{field.name}.substr(0, std::string_view{field.name}.find("_begin"))};
@@ -181,36 +186,66 @@ class Page {
   std::map<std::string, Tables> groups_;
 };
 
-/// Returns the table that a line of the page asks for; none for other lines.
-std::optional<std::string> table_for(const Page& page, std::string_view line) {
+/// The names of the groups whose tables were printed.
+struct Printed {
+  std::set<std::string> attributes, datasets;
+};
+
+/// Returns the table that a line of the page asks for, and notes its group in `printed`; none for
+/// other lines.
+std::optional<std::string> table_for(const Page& page, std::string_view line, Printed& printed) {
   constexpr std::string_view attributes = "<!-- attributes of ", datasets = "<!-- datasets of ";
   const bool has_attributes = line.starts_with(attributes);
   if (!has_attributes && !line.starts_with(datasets)) return std::nullopt;
   line.remove_prefix(has_attributes ? attributes.size() : datasets.size());
-  const Tables* const tables = page.of(std::string{line.substr(0, line.find(" -->"))});
+  const std::string group{line.substr(0, line.find(" -->"))};
+  const Tables* const tables = page.of(group);
   if (tables == nullptr) return "no such group\n";
+  (has_attributes ? printed.attributes : printed.datasets).insert(group);
   return has_attributes ? "| attribute | type | meaning |\n|---|---|---|\n" + tables->attributes
                         : "| dataset | type | shape | unit | meaning |\n|---|---|---|---|---|\n" +
                               tables->datasets;
 }
 
-std::string renewed(const std::string& text) {
+/// Returns the tables that no line of the page asks for, such as "attributes of run".
+std::vector<std::string> left_out(const Page& page, const Printed& printed) {
+  std::vector<std::string> result;
+  for (const auto& [group, tables] : page.groups()) {
+    if (!tables.attributes.empty() && !printed.attributes.contains(group)) {
+      result.push_back("attributes of " + group);
+    }
+    if (!tables.datasets.empty() && !printed.datasets.contains(group)) {
+      result.push_back("datasets of " + group);
+    }
+  }
+  return result;
+}
+
+/// The page with the tables as the lists of fields give them, and the tables that it has no place
+/// for.
+struct Renewed {
+  std::string text;
+  std::vector<std::string> left_out;
+};
+
+Renewed renewed(const std::string& text) {
   Page page;
   page.describe<RunData>("run");
   page.describe<PointData>("point");
+  Printed printed;
   std::string result;
   bool skips = false;
   for (const std::string_view line : base::split(text, '\n')) {
     skips = skips && line.starts_with('|');
     if (skips) continue;
     result += fmt::format("{}\n", line);
-    if (const auto table = table_for(page, line)) {
+    if (const auto table = table_for(page, line, printed)) {
       result += *table;
       skips = true;
     }
   }
   result.pop_back();  // a text that ends in a newline has an empty part after it
-  return result;
+  return {.text = std::move(result), .left_out = left_out(page, printed)};
 }
 
 }  // namespace
@@ -222,10 +257,19 @@ int main(int argument_count, char** arguments) {
     std::fputs("usage: schema_page [--check] SCHEMA.md\n", stderr);
     return 2;
   }
-  std::ifstream in{arguments[argument_count - 1]};
+  const char* const path = arguments[argument_count - 1];
+  std::ifstream in{path};
   const std::string text{std::istreambuf_iterator<char>{in}, {}};
-  const std::string renewed = isoscale::results::renewed(text);
+  if (text.empty()) {
+    fmt::print(stderr, "{} cannot be read, or is empty\n", path);
+    return 2;
+  }
+  const auto [renewed, left_out] = isoscale::results::renewed(text);
   if (!checks) fmt::print("{}", renewed);
+  for (const std::string& tables : left_out) {
+    fmt::print(stderr, "the page has no line <!-- {} -->\n", tables);
+  }
+  if (!left_out.empty()) return 1;
   if (!checks || renewed == text) return 0;
   fmt::print(stderr,
              "the tables differ from the lists of fields; replace the page by what "

@@ -109,8 +109,10 @@ TEST(StepEstimate, RefusesWhatHasNoSteps) {
 
 TEST(StepEstimate, LosesNoTimeToNoiseWithoutNoise) {
   for (const mesh::Shape& shape : {mesh::Shape{.tp = 2, .dp = 4, .pp = 2}, mesh::Shape{.dp = 16}}) {
-    const predict::StepEstimate step =
-        estimate(request(shape, {{"schedule", "1f1b"}}), samples::plain_sheet());
+    const workloads::Request of = request(shape, {{"schedule", "1f1b"}});
+    const predict::StepEstimate step = estimate(of, samples::plain_sheet());
+    EXPECT_DOUBLE_EQ(step.seconds(),
+                     estimate(of, samples::plain_sheet(), predict::Detail::time).seconds());
     ASSERT_TRUE(step.breakdown && step.loss);
     const efficiency::StepCosts& costs = step.loss->costs;
     ASSERT_TRUE(costs.imbalance && costs.noise);

@@ -128,10 +128,11 @@ TEST(TraceExport, PointsHaveProcessesAndArrowsOfTheirOwn) {
 
 TEST(TraceExport, SaysWhatIsLeftOut) {
   auto damaged = two_stages(), senseless = two_stages(), unaligned = two_stages(),
-       bare = two_stages(), broken = two_stages();
+       untraced = two_stages(), bare = two_stages(), broken = two_stages();
   damaged.traces[0].ranks[1].spans.pop_back();
   senseless.traces[0].ranks[1].rank = 77;
   unaligned.clock_error[1] = std::numeric_limits<double>::quiet_NaN();
+  untraced.traces[0].ranks.pop_back();
   bare.traces.clear();
   broken.outline.outline_of_rank = {0, 9};
   struct Case {
@@ -143,6 +144,7 @@ TEST(TraceExport, SaysWhatIsLeftOut) {
            {{damaged}, {"rank 1 left out"}, 3, 0},
            {{senseless}, {"rank 77 left out", "rank 1 not traced"}, 3, 0},
            {{unaligned}, {"rank 1 without arrows"}, 6, 0},
+           {{untraced}, {"rank 1 not traced"}, 3, 0},
            {{bare, broken, two_stages()}, {"no step was traced", "op table is missing"}, 6, 1}}) {
     const auto [result, events] = exported(at.points);
     EXPECT_EQ(of_kind(events, "X").size(), at.spans);

@@ -127,7 +127,8 @@ std::span<const OptionSpec> option_table() {
       option::list<&Values::protocols>("protocols", "ll,ll128,simple", {"ll", "ll128", "simple"},
                                        "protocols to make NCCL use with each algorithm"),
       option::list<&Values::registration>(
-          "registration", "none,local,symmetric", {"none", "local", "symmetric"},
+          "registration", "none,local,symmetric",
+          {registered_names.begin(), registered_names.end()},
           "memory of the small messages, also of sendrecv: unregistered, registered by each rank, "
           "or in symmetric windows"),
       option::text<&Values::small_sizes>("small_sizes", "8..128KiB*4",
@@ -179,6 +180,7 @@ BenchHooks hooks() {
           .expect = expect,
           .types =
               [](const Request& request) {
+                // All sessions measure the same types.
                 return collectives::types_of(measured_by(request, choices_of(request).front()));
               },
           .only_on = "cuda"};

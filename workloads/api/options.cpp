@@ -3,8 +3,10 @@
 
 #include "workloads/api/options.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
-#include <optional>
 #include <set>
 
 #include "base/text.hpp"

@@ -175,21 +175,24 @@ template <auto member>
 [[nodiscard]] OptionSpec list(std::string_view key, std::string_view default_value,
                               std::vector<std::string_view> choices, std::string_view help,
                               std::string_view gpu_default = {}) {
-  return row<member>(
-      {key, OptionType::list, default_value, gpu_default, std::move(choices), 0, 0, help});
+  return row<member>({.key = key,
+                      .type = OptionType::list,
+                      .default_value = default_value,
+                      .gpu_default = gpu_default,
+                      .choices = std::move(choices),
+                      .help = help});
 }
 
 template <auto member>
 [[nodiscard]] OptionSpec integer(std::string_view key, std::string_view default_value, Range range,
                                  std::string_view help, std::string_view gpu_default = {}) {
-  return row<member>({key,
-                      OptionType::integer,
-                      default_value,
-                      gpu_default,
-                      {},
-                      range.minimum,
-                      range.maximum,
-                      help});
+  return row<member>({.key = key,
+                      .type = OptionType::integer,
+                      .default_value = default_value,
+                      .gpu_default = gpu_default,
+                      .minimum = range.minimum,
+                      .maximum = range.maximum,
+                      .help = help});
 }
 
 template <auto member>
@@ -203,7 +206,11 @@ template <auto member>
 template <auto member>
 [[nodiscard]] OptionSpec text(std::string_view key, std::string_view default_value,
                               std::string_view help, std::string_view gpu_default = {}) {
-  return row<member>({key, OptionType::text, default_value, gpu_default, {}, 0, 0, help});
+  return row<member>({.key = key,
+                      .type = OptionType::text,
+                      .default_value = default_value,
+                      .gpu_default = gpu_default,
+                      .help = help});
 }
 
 }  // namespace option

@@ -207,7 +207,8 @@ struct Machine {
 /// The functions that make up a micro-benchmark. They are pure functions, like the members of
 /// Workload.
 struct BenchHooks {
-  /// Returns the number of sessions ("batches"), which run one after another.
+  /// Returns the number of sessions ("batches"), which run one after another; 1 unless the workload
+  /// sets it.
   int (*batches)(const Request& request) = [](const Request&) { return 1; };
   /// Returns the session number `batch`. Throws base::UsageError for options that exclude each
   /// other or do not fit the mesh.

@@ -40,6 +40,12 @@ constexpr std::array implementation_names{std::string_view{"library"}, std::stri
                                           std::string_view{"tree"},
                                           std::string_view{"recursive-doubling"}};
 
+std::vector<std::string_view> operation_names() {
+  std::vector<std::string_view> names;
+  for (const OperationRow& row : operations) names.push_back(row.name);
+  return names;
+}
+
 /// nccl-tests rounds each rank's part down to a multiple of this many bytes, so that loads are
 /// aligned.
 constexpr std::uint64_t part_alignment = 16;
@@ -204,11 +210,11 @@ class Lister {
 std::vector<Expectation> received(const CollectiveCase& one, const Member& me,
                                   program::BufferId buffer, std::uint64_t base) {
   const bool only_root = one.operation == Operation::reduce || one.operation == Operation::gather;
-  if (only_root && me.place != me.root) return {};
+  if (only_root && me.index != me.root) return {};
   const auto n = static_cast<std::uint64_t>(me.ranks.size());
-  const auto place = static_cast<std::uint64_t>(me.place);
+  const auto index = static_cast<std::uint64_t>(me.index);
   const bool in_place = one.place == Place::in_place;
-  const std::uint64_t own = base + place * one.count;
+  const std::uint64_t own = base + index * one.count;
   const std::vector<int> root{me.ranks[static_cast<std::size_t>(me.root)]};
   std::vector<Expectation> result;
   const auto add = [&](std::uint64_t offset, std::uint64_t count, std::vector<int> sources,
@@ -236,8 +242,8 @@ std::vector<Expectation> received(const CollectiveCase& one, const Member& me,
     case Operation::all_gather:
     case Operation::all_to_all:
       for (std::uint64_t other = 0; other < n; ++other) {
-        // Each rank sends the part at the receiver's place to it in all_to_all. Else it sends the
-        // beginning of its pattern, or in place the part at its own place.
+        // In all_to_all each rank sends a receiver the part at the receiver's index. Else it sends
+        // the beginning of its pattern, or in place the part at its own index.
         const std::uint64_t there = base + other * one.count;
         add(there, one.count, {me.ranks[other]},
             one.operation == Operation::all_to_all ? own
@@ -246,7 +252,7 @@ std::vector<Expectation> received(const CollectiveCase& one, const Member& me,
       }
       break;
     case Operation::sendrecv:
-      add(base, one.stride, {me.ranks[(place + n - 1) % n]}, base);
+      add(base, one.stride, {me.ranks[(index + n - 1) % n]}, base);
       break;
     case Operation::barrier:
       break;
@@ -268,8 +274,7 @@ std::span<const OptionSpec> option_table() {
           "op",
           "all_reduce,reduce_scatter,all_gather,broadcast,reduce,all_to_all,gather,scatter,"
           "sendrecv,barrier",
-          {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "all_to_all",
-           "gather", "scatter", "sendrecv", "barrier"},
+          operation_names(),
           "operations to measure; in sendrecv each rank sends to the next on a ring"),
       option::text<&Values::sizes>(
           "sizes", "8..1GiB",
@@ -290,7 +295,7 @@ std::span<const OptionSpec> option_table() {
           "groups", "all", {"all", "one", "both"},
           "with axis: all groups along it at once, or the first one alone"),
       option::list<&Values::implementation>(
-          "implementation", "library", {"library", "ring", "tree", "recursive-doubling"},
+          "implementation", "library", {implementation_names.begin(), implementation_names.end()},
           "the library's collective, or a textbook algorithm made of exchanges and additions "
           "(all_reduce, all_gather, reduce_scatter)"),
       option::integer<&Values::root>("root", "0", {0, 1'000'000},
@@ -367,7 +372,7 @@ std::vector<Expectation> expect(const Request& request, int /*batch*/, std::size
   const bool idle =
       one.groups == Groups::one && mesh::group_colour(request.mesh, rank, setting.axis) != 0;
   if (idle || one.operation == Operation::barrier) return {};
-  const Member me{.place = mesh::group_index(request.mesh, rank, setting.axis),
+  const Member me{.index = mesh::group_index(request.mesh, rank, setting.axis),
                   .ranks = mesh::group_members(request.mesh, rank, setting.axis),
                   .root = setting.root};
   const program::BufferId sent = source.at(one.type);

@@ -79,7 +79,7 @@ struct Setting {
   mesh::Axis axis = mesh::Axis::dp;  ///< groups are along this axis
   std::string axis_name;             ///< as given: "world", "tp"
   int members = 1;                   ///< ranks of a group
-  int root = 0;                      ///< place of the root in its group
+  int root = 0;                      ///< index of the root in the group
 };
 
 /// Reads the options. Throws base::UsageError for an axis that the mesh does not have, a root that
@@ -89,11 +89,11 @@ struct Setting {
 [[nodiscard]] std::vector<program::DType> types_of(const Request& request);
 [[nodiscard]] std::vector<CollectiveCase> cases_of(const Request& request, const Setting& setting);
 
-/// The position of a rank in its group, and the members of the group.
+/// The index of a rank in its group, and the members of the group.
 struct Member {
-  int place = 0;
+  int index = 0;
   std::vector<int> ranks{};
-  int root = 0;  ///< place of the root
+  int root = 0;  ///< index of the root in the group
 };
 /// Returns the values that one call of a case leaves in `buffer` on a rank. `base` is the index of
 /// the call's first element in the buffer, and thus in the pattern.
@@ -107,7 +107,7 @@ struct TextbookCall {
   Implementation implementation = Implementation::ring;
   mesh::Axis axis = mesh::Axis::dp;
   int members = 1;
-  int me = 0;  ///< place of this rank in the group
+  int me = 0;  ///< index of this rank in the group
   program::Slice send{}, receive{};
   program::BufferId scratch = program::no_buffer;  ///< has scratch_room() elements
 };

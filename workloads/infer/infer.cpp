@@ -149,7 +149,7 @@ std::span<const OptionSpec> option_table() {
       option::integer<&Setting::output>(
           "output", "64", {1, most_tokens},
           "tokens generated for each prompt; the time per token is measured in the middle of them"),
-      option::text<&Setting::batch>(
+      option::text<&Setting::batch_text>(
           "batch", "1,2,4,8,16,32",
           "samples that each dp replica answers at once; a list, measured one after the other"),
       option::toggle<&Setting::vocabulary>(
@@ -163,7 +163,7 @@ Setting setting_of(const Request& request) {
   auto setting = typed_options<Setting>(option_table(), request.options);
   if (setting.prompt == 0) setting.prompt = static_cast<std::uint64_t>(request.model.sequence);
   std::set<std::uint64_t> batches;
-  for (const std::string& part : parse_list("batch", setting.batch)) {
+  for (const std::string& part : parse_list("batch", setting.batch_text)) {
     batches.insert(parse_batch(part));
   }
   if (batches.size() > most_batches) {

@@ -17,11 +17,12 @@ namespace isoscale::workloads::infer {
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 
-/// Holds the parsed options, which option_table() describes.
+/// Holds the parsed options, which option_table() describes, and what setting_of() computes from
+/// them.
 struct Setting {
   std::uint64_t prompt = 0;  ///< tokens of each sample's prompt
   std::uint64_t output = 0;  ///< tokens that are generated for each sample
-  std::string batch{};       ///< a list, as the option gives it
+  std::string batch_text{};  ///< a list, as the option gives it
   bool vocabulary = true;
   std::vector<std::uint64_t> batches{};  ///< samples that a replica answers at once, ascending
 

@@ -239,7 +239,7 @@ std::vector<Expectation> expect(const Request& request, int /*batch*/, std::size
   const Pair& pair = plan.pairs.at(index / 3);
   return collectives::received(
       {.operation = plan.operation, .count = pair.part, .stride = plan.whole(pair)},
-      {.place = mesh::group_index(request.mesh, rank, mesh::every_axis),
+      {.index = mesh::group_index(request.mesh, rank, mesh::every_axis),
        .ranks = mesh::group_members(request.mesh, rank, mesh::every_axis)},
       target, 0);
 }

@@ -45,6 +45,7 @@ struct Part {
 std::vector<Timed> timed_of(const Setting& setting, int batch) {
   std::vector<Timed> list;
   for (const Round& round : setting.rounds_of(batch)) {
+    // Kinds are sorted: those of pairs come first.
     for (const Kind kind : setting.kinds) {
       if (is_of_all(kind)) break;
       list.push_back({.kind = kind, .pairs = round});
@@ -253,7 +254,7 @@ Case case_of(const Setting& setting, const Timed& timed, std::size_t index) {
 
 int batches(const Request& request) {
   const Setting setting = setting_of(request);
-  return static_cast<int>(setting.pair_batches()) + (setting.has_joint_kinds() ? 1 : 0);
+  return static_cast<int>(setting.pair_batches()) + (setting.has_kinds_of_all() ? 1 : 0);
 }
 
 Bench build(const Request& request, int batch) {

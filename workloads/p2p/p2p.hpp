@@ -52,6 +52,7 @@ using Round = std::vector<Pair>;
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 
+/// Those of pairs come first, then those in which all ranks take part.
 enum class Kind : std::uint8_t { latency, bandwidth, bidirectional, bisection, all_to_all };
 [[nodiscard]] std::string_view name(Kind kind);
 /// True if all ranks take part, so that the case cannot be timed if two of them do not answer each
@@ -61,7 +62,8 @@ enum class Kind : std::uint8_t { latency, bandwidth, bidirectional, bisection, a
 /// The size of a ping-pong's messages, in bytes.
 inline constexpr std::uint64_t latency_bytes = 8;
 
-/// Holds the parsed options, which option_table() describes.
+/// Holds the parsed options, which option_table() describes, and what setting_of() computes from
+/// them.
 struct Setting {
   mesh::Axis axis = mesh::Axis::dp;  ///< the axis that has all ranks
   int ranks = 2;
@@ -76,7 +78,7 @@ struct Setting {
   units::Seconds timeout{};
   std::string pairs_text{}, timeout_text{};  ///< as the options give them
 
-  [[nodiscard]] bool has_joint_kinds() const { return !kinds.empty() && is_of_all(kinds.back()); }
+  [[nodiscard]] bool has_kinds_of_all() const { return !kinds.empty() && is_of_all(kinds.back()); }
   [[nodiscard]] std::size_t pair_batches() const;
   /// Returns the rounds of pairs in a batch; empty for the batch that follows the last batch of
   /// pairs.

@@ -52,14 +52,14 @@ void Attention::for_each_block(BufferId qkv, Part part, const Visit& visit) {
   }
 }
 
-Matrix Attention::heads_of(BufferId buffer, std::uint64_t row_stride, std::uint64_t first,
-                           std::uint64_t of_each) const {
+Matrix Attention::heads_of(BufferId buffer, std::uint64_t row_stride, std::uint64_t index,
+                           std::uint64_t blocks_per_head) const {
   return matrix(builder_.whole(buffer), {.rows = g_.sequence,
                                          .columns = g_.head_size,
                                          .row_stride = row_stride,
-                                         .offset = first * g_.head_size,
+                                         .offset = index * g_.head_size,
                                          .batch = batch(),
-                                         .batch_stride = of_each * g_.head_size});
+                                         .batch_stride = blocks_per_head * g_.head_size});
 }
 
 Matrix Attention::own(BufferId qkv, Part part) const {

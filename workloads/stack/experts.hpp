@@ -102,7 +102,8 @@ class ExpertWriter : public OpWriter {
                const Parameters& parameters, const Request& request, GradientDone gradient_done);
 
   [[nodiscard]] bool has_experts() const { return routing_.has_experts(); }
-  /// Computes Z from Y [tokens, h], in a new buffer. Y may be released afterwards.
+  /// Computes Z from Y [tokens, h], in a new buffer. Y may be released afterwards. `output_for` is
+  /// the microbatch whose backward pass reads the output.
   [[nodiscard]] BufferId forward(int layer, int microbatch, BufferId input, KeptFor output_for);
   /// Computes dY from dZ [tokens, h], in a new buffer. dZ may be released afterwards: the weight
   /// gradients that `later` defers do not read it.

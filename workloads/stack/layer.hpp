@@ -54,7 +54,8 @@ class LayerWriter : public OpWriter {
               const Parameters& parameters, const Weights& weights, Gradients& gradients,
               const Request& request);
 
-  /// Computes Z from X [shard_tokens, h], in a new buffer.
+  /// Computes Z from X [shard_tokens, h], in a new buffer. `output_for` is the microbatch whose
+  /// backward pass reads the output.
   [[nodiscard]] BufferId forward(int layer, int microbatch, BufferId input, KeptFor output_for);
   /// If `later` is true, backward() computes no weight gradients, and keeps the data from which
   /// weight_gradients() computes them.
@@ -122,6 +123,7 @@ class LayerWriter : public OpWriter {
   void first_forward(const Linear& linear, BufferId in, BufferId out, int microbatch,
                      InputCopy input_copy = InputCopy::kept);
   /// Computes out = gain * in * W + residual for the second GEMM of a pair; returns out.
+  /// `output_for` is the microbatch whose backward pass reads the output.
   [[nodiscard]] BufferId second_forward(const Linear& linear, BufferId in, BufferId residual,
                                         int microbatch, KeptFor output_for, InputCopy input_copy);
   /// Computes the gradient of the input (this rank's columns), and the weight gradient, of the

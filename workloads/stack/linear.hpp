@@ -219,10 +219,10 @@ class Attention : public OpWriter {
   void for_each_block(BufferId qkv, Part part, const Visit& visit);
 
   // Views of buffers, one matrix for each product of a batch.
-  /// Returns block number `first` of each key-value head, which has `of_each` blocks of head_size
-  /// columns. Positions are `row_stride` apart.
-  [[nodiscard]] Matrix heads_of(BufferId buffer, std::uint64_t row_stride, std::uint64_t first,
-                                std::uint64_t of_each) const;
+  /// Returns column block `index` of each key-value head, which has `blocks_per_head` blocks of
+  /// head_size columns. Consecutive positions are `row_stride` elements apart.
+  [[nodiscard]] Matrix heads_of(BufferId buffer, std::uint64_t row_stride, std::uint64_t index,
+                                std::uint64_t blocks_per_head) const;
   [[nodiscard]] Matrix block_of(BufferId packed) const {
     return heads_of(packed, batch() * g_.head_size, 0, 1);
   }

@@ -104,14 +104,18 @@ void require_consistent(const Request& scaled, const TrainingOptions& options) {
 
 void require_zero(const Request& scaled, const StatePlan& plan) {
   if (plan.zero == 0) return;
-  const auto refuse = [&](std::string_view key, std::string_view neutral, std::string_view why) {
+  const auto exclude_beside = [&](std::string_view key, std::string_view neutral,
+                                  std::string_view why) {
     exclude(scaled, fmt::format("zero={} excludes", plan.zero), {key, neutral}, why, ", or zero=0");
   };
-  refuse("strategy", "ddp", "one rank alone has all states there");
-  refuse("grad_dtype", "same", "parts of gradients are summed in the type they accumulate in");
-  refuse("compression", "none", "replicas send each other gradients of whole tensors there");
+  exclude_beside("strategy", "ddp", "one rank alone has all states there");
+  exclude_beside("grad_dtype", "same",
+                 "parts of gradients are summed in the type they accumulate in");
+  exclude_beside("compression", "none",
+                 "replicas send each other gradients of whole tensors there");
   if (plan.shards_gradients()) {
-    refuse("partition", "equal", "every replica takes part in a reduction after each microbatch");
+    exclude_beside("partition", "equal",
+                   "every replica takes part in a reduction after each microbatch");
   }
   const bool offloads_weights = plan.offload == Offload::weights;
   if (plan.shards_weights() && offloads_weights) {

@@ -91,13 +91,17 @@ bool corresponds(const program::ProgramSet& set, mesh::Axis axis,
   return true;
 }
 
-/// `exchanges` has those of each program.
+/// Returns the axes whose two kinds of links share a communicator. `exchanges` has, for each
+/// program, its exchanges by axis.
 mesh::AxisSet joined_axes(const program::ProgramSet& set, const CommunicationNeeds& needs,
-                          std::vector<std::map<mesh::Axis, AxisExchanges>>& exchanges) {
+                          const std::vector<std::map<mesh::Axis, AxisExchanges>>& exchanges) {
   mesh::AxisSet joined;
   for (const auto& [axis, offsets] : needs.exchanges) {
     std::vector<AxisExchanges> of_programs;
-    for (auto& of_program : exchanges) of_programs.push_back(of_program[axis]);
+    for (const auto& of_program : exchanges) {
+      const auto found = of_program.find(axis);
+      of_programs.push_back(found == of_program.end() ? AxisExchanges{} : found->second);
+    }
     const bool has_one_stream = std::ranges::all_of(
         of_programs, [](const AxisExchanges& at) { return at.streams.size() <= 1; });
     if (!has_one_stream) continue;

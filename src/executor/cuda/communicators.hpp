@@ -22,8 +22,8 @@
 #include "program/op.hpp"
 #include "units/quantity.hpp"
 
-/// The NCCL communicators of one rank, and the calls that are made on them: which communicators a
-/// point needs, and how they are made, kept and used.
+/// The NCCL communicators of one rank: which ones a point needs, how they are made and kept, and
+/// the calls that are made on them.
 namespace isoscale::executor::cuda {
 
 /// Owns one NCCL communicator; move-only. It is made by non-blocking calls with a time limit, so

@@ -17,6 +17,7 @@ namespace {
 using program::DType;
 
 cudaDataType_t cuda_type(DType type) {
+  // The types are in the order of the enumerators of DType.
   static_assert(DType::e5m2 == DType{5});
   constexpr std::array types{CUDA_R_64F,  CUDA_R_32F,     CUDA_R_16F,
                              CUDA_R_16BF, CUDA_R_8F_E4M3, CUDA_R_8F_E5M2};

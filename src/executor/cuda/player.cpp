@@ -78,7 +78,8 @@ void StreamPlayer::issue(const PreparedSection& section, Tracing tracing, EventM
   for (const program::StreamId stream : section.streams) {
     if (stream != 0) check(cudaStreamWaitEvent(streams_[stream].get(), start, 0));
   }
-  std::optional<Range> phase;  // around the ranges of consecutive ops of one phase
+  // Each op has an NVTX range. This one encloses the ranges of consecutive ops of one phase.
+  std::optional<Range> phase;
   for (std::size_t i = 0; i < section.ops.size(); ++i) {
     const PreparedOp& op = section.ops[i];
     const OpRange* const named = section.ranges.empty() ? nullptr : &section.ranges[i];

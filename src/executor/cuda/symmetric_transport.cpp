@@ -118,7 +118,7 @@ class Planner {
       if (count > put_slots) refuse(count, "to or from one rank", put_slots);
     }
     if (sent.size() > most_sends) refuse(sent.size(), "sent", most_sends);
-    const std::size_t before = messages.size();
+    const std::size_t first = messages.size();
     for (auto* const list : {&received, &sent}) {
       for (const auto& [message, lane] : *list) {
         messages.push_back(message);
@@ -126,7 +126,7 @@ class Planner {
       }
     }
     calls.emplace_back(
-        &exchange, call_of(received.size(), std::span{messages}.subspan(before + received.size())));
+        &exchange, call_of(received.size(), std::span{messages}.subspan(first + received.size())));
     done += sent.size() + 1;
   }
 

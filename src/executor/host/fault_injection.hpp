@@ -22,15 +22,18 @@ namespace isoscale::executor::host {
 enum class SlowedKind : std::uint8_t { compute, communication, delay };
 
 /// Determines by how much one op is slowed. Only the thread of the op's lane uses this object.
-/// - compute: to `factor` times its duration, plus a random share of its duration that is drawn in
-///   each play from an exponential distribution with mean `jitter`.
-/// - communication: by factor - 1 times the shortest duration of similar ops so far. The time
-/// beyond
-///   the shortest duration was a wait for a partner, which a slow link does not lengthen; if it
-///   did, two ranks would increase each other's delays without end. The first of similar ops is not
-///   lengthened, since it is not yet known how much of its time was a wait for partners to start.
-/// - delay: its work is replaced by a delay of `time`, which is lengthened by `factor` and `jitter`
-///   like the duration of a compute op.
+///
+/// A compute op lasts `factor` times as long, plus a random share of its duration that is drawn in
+/// each play from an exponential distribution with mean `jitter`.
+///
+/// A communication op is lengthened by factor - 1 times the shortest duration of similar ops so
+/// far. The time beyond the shortest duration was a wait for a partner, which a slow link does not
+/// lengthen; if it did, two ranks would increase each other's delays without end. The first of
+/// similar ops is not lengthened, since it is not yet known how much of its time was a wait for
+/// partners to start.
+///
+/// A delay replaces an op's work by a sleep of `time`, which is lengthened by `factor` and `jitter`
+/// like the duration of a compute op.
 struct Slowing {
   SlowedKind kind = SlowedKind::compute;
   double factor = 1, jitter = 0;

@@ -15,7 +15,6 @@
 #include "machine/nvml.hpp"
 #include "mesh/mesh.hpp"
 #include "results/records/json_object.hpp"
-#include "results/records/fields.hpp"
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
 

@@ -77,6 +77,24 @@ TEST(KernelShim, EveryThreadThatAnExchangeNamesReachesIt) {
             threads / warp_threads);
 }
 
+template <bool waits>
+__global__ void reverse(const unsigned* from, unsigned* to) {
+  __shared__ unsigned values[threads];
+  values[threadIdx.x] = from[threadIdx.x];
+  if (waits) __syncthreads();
+  to[threadIdx.x] = values[threads - 1 - threadIdx.x];
+  if (waits) __syncthreads();
+}
+
+TEST(KernelShim, ABarrierThatIsMissingShowsInTheNumbers) {
+  std::array<unsigned, threads> from{}, to{}, reversed{};
+  for (unsigned i = 0; i < threads; ++i) reversed[threads - 1 - i] = from[i] = i + 1;
+  EXPECT_EQ(failure_of(reverse<true>, from.data(), to.data()), "");
+  EXPECT_EQ(to, reversed);
+  EXPECT_EQ(failure_of(reverse<false>, from.data(), to.data()), "");
+  EXPECT_NE(to, reversed);
+}
+
 /// Reads in the next round what the warps have written in this one.
 template <bool waits>
 __global__ void two_rounds(unsigned* to) {

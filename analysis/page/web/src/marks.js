@@ -31,8 +31,8 @@ export const markLine = (data, own = {}) => ({ silent: true, precision: 12, symb
 export const tipOfAll = { trigger: "axis", axisPointer: { type: "shadow" } };
 /** Makes the switch between the scales of the axis of values, of which `choices` are "log" and "linear". */
 export const scales = (...choices) => ({ name: "y", label: "values", choices });
-/** Formats a share for an axis: whole percents, or tenths of a small one, so that a narrow axis does not repeat "0%". */
-export const axisPercent = (value) => percent(value, value !== 0 && Math.abs(value) < 0.0995 ? 1 : 0);
+/** Formats a share for an axis: with tenths only if it is not a whole percent, so that labels of a narrow axis differ. */
+export const axisPercent = (value) => percent(value, Math.abs(100 * value - Math.round(100 * value)) > 0.005 ? 1 : 0);
 /** The formats of shares in a chart over rank counts. */
 export const shares = { text: (value) => percent(value), axis: axisPercent };
 /** Returns the line of a tooltip about a step: "step 1.23 ms (95%: 1.2 ms to 1.3 ms)". */

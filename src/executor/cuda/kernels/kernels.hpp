@@ -12,7 +12,8 @@
 #include "executor/resolver.hpp"
 #include "program/op.hpp"
 
-/// Starts ops that compute; each uses one or two kernels. All operands must be reachable from the
+/// Starts the kernels: of ops that compute, each of which uses one or two, and of messages that are
+/// sent by puts (the end of this file). All operands must be reachable from the
 /// device. start() returns immediately, with an error if the launch failed.
 namespace isoscale::executor::cuda {
 
@@ -92,9 +93,9 @@ template <class Op>
   }
 }
 
-// Puts are messages. The receiver tells the sender the offset of a message in the receiver's
-// window; the sender's kernel stores the data there over the link and then sets a flag. This is a
-// rendezvous, like ncclSend and ncclRecv.
+// A put is a message that the sender's kernel writes into the receiver's memory. The receiver tells
+// the sender the offset of a message in the receiver's window; the sender's kernel stores the data
+// there over the link and then sets a flag. This is a rendezvous, like ncclSend and ncclRecv.
 
 /// The largest number of messages from one rank to another that may be in flight at the same time.
 inline constexpr std::uint32_t put_slots = 64;

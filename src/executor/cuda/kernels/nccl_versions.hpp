@@ -104,6 +104,7 @@ static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
 /// know.
 [[nodiscard]] inline ncclDataType_t nccl_type(program::DType type) {
   constexpr ncclDataType_t none = ncclNumTypes;
+  // The types are in the order of the enumerators of DType; the types of fp8 follow below.
   static_assert(program::DType::u8 == program::DType{9});
   constexpr std::array types{ncclFloat64, ncclFloat32, ncclFloat16, ncclBfloat16, none,
                              none,        ncclInt64,   ncclInt32,   ncclInt8,     ncclUint8};
