@@ -212,7 +212,7 @@ class Delay {
 
   /// Draws the deviation of every rank in many steps.
   void draw() {
-    constexpr int most_draws = 100'000, least_steps = 48, most_steps = 40'000;
+    constexpr int most_draws = 250'000, least_steps = 48, most_steps = 40'000;
     const int ranks = set_.mesh.size();
     steps_ = std::clamp(most_draws / ranks, least_steps, most_steps);
     std::vector<double> standing;
