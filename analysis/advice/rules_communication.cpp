@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "analysis/advice/rules.hpp"
-#include "analysis/breakdown/op_times.hpp"
 #include "analysis/identity.hpp"
+#include "results/records/point_facts.hpp"
 #include "units/text.hpp"
 
 /// Implements the rules about collectives and their overlap, and advice against exposed transfers.
@@ -59,11 +59,11 @@ Clauses for_tp(const PointReport& report) {
   Clauses clauses;
   const bool has_pairs = !option_of(point, "sequence_parallel").empty();
   const bool splits =
-      is_on(point, "ring") || breakdown::count_in(point.options, "chunks").value_or(1) > 1;
+      is_on(point, "ring") || results::count_in(point.options, "chunks").value_or(1) > 1;
   // Workloads do not split tensors with fp8, since its cast needs the maximum of the whole tensor,
   // nor with experts, which take whole tensors.
   const bool may_split =
-      point.dtype != "fp8" && breakdown::count_in(point.options, "experts").value_or(0) < 1;
+      point.dtype != "fp8" && results::count_in(point.options, "experts").value_or(0) < 1;
   if (option_of(point, "tp_output") == "gather") {
     clauses.emplace_back("--set tp_output=reduce, which can travel in parts");
   } else if (has_pairs && !splits && may_split) {
@@ -90,7 +90,7 @@ Clauses for_ep(const PointReport& report) {
   if (leaves_nodes(report, mesh::Axis::ep) && option_of(point, "expert_placement") == "spread") {
     clauses.emplace_back("--set expert_placement=packed");
   }
-  if (option_of(point, "capacity") == "none" && breakdown::count_in(point.options, "skew")) {
+  if (option_of(point, "capacity") == "none" && results::count_in(point.options, "skew")) {
     clauses.emplace_back("uneven routing waits for the fullest expert: --set capacity=1.25");
   }
   clauses.push_back(smaller_groups(report, mesh::Axis::ep));

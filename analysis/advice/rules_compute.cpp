@@ -9,7 +9,7 @@
 #include <string>
 
 #include "analysis/advice/rules.hpp"
-#include "analysis/breakdown/op_times.hpp"
+#include "analysis/breakdown/pipeline_report.hpp"
 #include "analysis/devices/device_state.hpp"
 #include "analysis/microbench/row_report.hpp"
 #include "calibration/calibration.hpp"
@@ -110,7 +110,7 @@ std::optional<double> rate_at(const results::CalibrationData& calibration,
 }
 
 std::string larger_gemms(const PointData& point) {
-  const auto microbatch = breakdown::count_in(point.options, "microbatch");
+  const auto microbatch = results::count_in(point.options, "microbatch");
   const std::string first = microbatch
                                 ? fmt::format("larger --set microbatch (now {:.0f})", *microbatch)
                                 : std::string{"a larger microbatch"};
@@ -252,8 +252,8 @@ Said slower_gemms(const PointSubject& subject, const Rule& rule) {
 
 Said small_microbatch(const PointSubject& subject, const Rule& rule) {
   const PointData& point = *subject.point.data;
-  const auto microbatch = breakdown::count_in(point.options, "microbatch");
-  const auto sequence = breakdown::count_in(point.model_shape, "sequence");
+  const auto microbatch = results::count_in(point.options, "microbatch");
+  const auto sequence = results::count_in(point.model_shape, "sequence");
   const auto share = gemm_share(subject.point);
   if (!microbatch || !sequence || !share || !(*share > rule.limit("GEMMs"))) {
     return std::nullopt;
@@ -315,7 +315,7 @@ Said throttling(const PointSubject& subject, const Rule& /*rule*/) {
 Said few_microbatches(const PointSubject& subject, const Rule& rule) {
   const results::PointData& point = *subject.point.data;
   const std::string schedule = option_of(point, "schedule");
-  const auto microbatches = breakdown::count_in(point.options, "microbatches");
+  const auto microbatches = results::count_in(point.options, "microbatches");
   const std::optional<double> formula = breakdown::formula_bubble(point);
   if (!formula || !microbatches) return std::nullopt;
   const double most = rule.limit("bubble"), bubble = *formula;

@@ -3,18 +3,15 @@
 #include "analysis/breakdown/op_times.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <compare>
-#include <cstdint>
-#include <limits>
-#include <set>
-#include <tuple>
-#include <utility>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
 
-#include "calibration/calibration.hpp"
+#include "analysis/breakdown/traced_steps.hpp"
 #include "program/op.hpp"
 #include "units/quantity.hpp"
-#include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::analysis::breakdown {
 namespace {
@@ -34,130 +31,7 @@ std::size_t for_each_op(const results::PointData& point, Visit&& visit) {
   return count;
 }
 
-using program::OpKind;
-using results::CalibrationCurve;
-
-/// A kind of collective along some axes.
-struct Kind {
-  OpKind op = OpKind::all_reduce;
-  mesh::AxisSet axes;
-  auto operator<=>(const Kind&) const = default;
-};
-
-struct Sums {
-  double alone = 0, measured = 0;
-  bool known = true;
-  std::string link_class;
-};
-
-bool has_transfer(OpKind op) {
-  return program::communicates(op) && op != OpKind::exchange && op != OpKind::barrier;
-}
-
-/// Finds the calibration curves of groups, and stores each result so that it is searched for once.
-class Curves {
- public:
-  Curves(const results::RunData& run, const results::PointData& point,
-         const results::CalibrationData& calibration)
-      : run_(run), point_(point), calibration_(calibration) {}
-
-  /// Returns the curve of a collective among the group of `rank`; null if there is none, or if the
-  /// matching curves are of several link classes. Not owned.
-  const CalibrationCurve* find(OpKind op, mesh::AxisSet axes, int rank) {
-    const int colour = mesh::group_colour(point_.mesh, rank, axes);
-    const auto [place, added] = found_.try_emplace({op, axes, colour}, nullptr);
-    if (added) place->second = search(op, mesh::group_members(point_.mesh, rank, axes));
-    return place->second;
-  }
-
- private:
-  const CalibrationCurve* search(OpKind op, const std::vector<int>& members) const {
-    const int nodes = calibration::nodes_of(run_, point_, members);
-    const CalibrationCurve* best = nullptr;
-    std::set<std::string> classes;
-    for (const CalibrationCurve& at : calibration_.curves) {
-      const bool fits = at.op == program::name(op) && at.implementation == "library" &&
-                        std::cmp_equal(at.members, members.size()) && at.nodes == nodes;
-      if (!fits) continue;
-      classes.insert(at.link_class);
-      if (best == nullptr || at.dtype == point_.dtype) best = &at;
-    }
-    return classes.size() == 1 ? best : nullptr;
-  }
-
-  const results::RunData& run_;
-  const results::PointData& point_;
-  const results::CalibrationData& calibration_;
-  std::map<std::tuple<OpKind, mesh::AxisSet, int>, const CalibrationCurve*> found_;
-};
-
-void add_rank(const results::PointData& point, const TracedStep& step, int rank, Curves& curves,
-              std::map<Kind, Sums>& sums) {
-  const program::Outline& outline = point.outline.of(rank);
-  const auto& spans = step.traces[static_cast<std::size_t>(rank)]->spans;
-  const auto& waits = step.waits[static_cast<std::size_t>(rank)];
-  std::map<mesh::AxisSet, bool> known;  // true if all members of the rank's group have known waits
-  for (std::size_t at = 0; at < outline.ops.size(); ++at) {
-    const program::OutlineOp& op = outline.ops[at];
-    if (!has_transfer(op.kind) || mesh::group_size(point.mesh, op.axes) < 2) continue;
-    Sums& sum = sums[{.op = op.kind, .axes = op.axes}];
-    sum.measured += units::to_seconds(transfer_time(spans[at], waits[at])).value();
-    const CalibrationCurve* const curve = curves.find(op.kind, op.axes, rank);
-    const auto alone = curve == nullptr
-                           ? std::optional<double>{}
-                           : calibration::predict(*curve, static_cast<double>(op.bytes));
-    const auto [members, added] = known.try_emplace(op.axes);
-    if (added) members->second = all_known(step, mesh::group_members(point.mesh, rank, op.axes));
-    sum.known = sum.known && alone && members->second;
-    if (!alone) continue;
-    sum.alone += *alone;
-    sum.link_class = curve->link_class;
-  }
-}
-
-bool receives_from_a_stage(const program::Outline& outline, const program::OutlineOp& op) {
-  return program::between_stages(op) &&
-         std::ranges::any_of(outline.transfers_of(op),
-                             [](const program::OutlineTransfer& transfer) {
-                               return transfer.axis == mesh::Axis::pp &&
-                                      transfer.direction == program::Direction::receive;
-                             });
-}
-
-std::optional<HandOverTimes> hand_over_times(const results::PointData& point,
-                                             const TracedSteps& traced) {
-  std::vector<double> seconds;
-  for (const TracedStep& step : traced.steps) {
-    for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
-      if (step.traces[rank] == nullptr || step.waits[rank].empty()) continue;
-      const program::Outline& outline = point.outline.of(static_cast<int>(rank));
-      for (const timeline::Span& span : step.traces[rank]->spans) {
-        if (!receives_from_a_stage(outline, outline.ops[span.op])) continue;
-        const units::Nanoseconds busy = span.end - span.start - step.waits[rank][span.op];
-        seconds.push_back(static_cast<double>(busy.value()) * 1e-9);
-      }
-    }
-  }
-  if (seconds.empty()) return std::nullopt;
-  std::ranges::sort(seconds);
-  const std::size_t last = seconds.size() - 1;
-  return HandOverTimes{.median = (seconds[last / 2] + seconds[(last + 1) / 2]) / 2,
-                       .p90 = seconds[last * 9 / 10],
-                       .messages = seconds.size()};
-}
-
 }  // namespace
-
-std::optional<double> count_in(const std::map<std::string, std::string>& texts,
-                               const std::string& key) {
-  const auto found = texts.find(key);
-  if (found == texts.end()) return std::nullopt;
-  std::int64_t number = 0;
-  const char* const end = found->second.data() + found->second.size();
-  const auto [read, error] = std::from_chars(found->second.data(), end, number);
-  if (error != std::errc{} || read != end || number < 1) return std::nullopt;
-  return static_cast<double>(number);
-}
 
 std::map<std::string, double> op_times(const results::PointData& point) {
   std::map<program::OpKind, units::Nanoseconds> total;
@@ -193,65 +67,6 @@ std::vector<GemmTime> gemm_times(const results::PointData& point) {
   }
   std::ranges::stable_sort(times, std::ranges::greater{}, &GemmTime::seconds);
   return times;
-}
-
-std::vector<LinkShare> link_shares(const results::RunData& run, const results::PointData& point,
-                                   const TracedSteps& traced,
-                                   const results::CalibrationData& calibration) {
-  if (traced.steps.empty() || calibration.curves.empty()) return {};
-  Curves curves{run, point, calibration};
-  std::map<Kind, Sums> sums;
-  double steps = 0;  // traced steps, summed over ranks
-  for (const TracedStep& step : traced.steps) {
-    for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
-      // If the waits of a rank are not known, its transfer time is not known either.
-      if (step.traces[rank] == nullptr || step.waits[rank].empty()) continue;
-      add_rank(point, step, static_cast<int>(rank), curves, sums);
-      ++steps;
-    }
-  }
-  std::vector<LinkShare> shares;
-  for (const auto& [kind, sum] : sums) {
-    if (!sum.known || !(sum.measured > 0)) continue;
-    shares.push_back({.op = std::string{program::name(kind.op)},
-                      .axes = mesh::to_string(kind.axes),
-                      .link_class = sum.link_class,
-                      .alone = sum.alone / steps,
-                      .measured = sum.measured / steps,
-                      .share = sum.alone / sum.measured});
-  }
-  return shares;
-}
-
-std::optional<double> formula_bubble(const results::PointData& point) {
-  const auto schedule = point.options.find("schedule");
-  const auto count = [&point](const char* key) {
-    const double number = count_in(point.options, key).value_or(0);
-    return number <= std::numeric_limits<int>::max() ? static_cast<int>(number) : 0;
-  };
-  const int microbatches = count("microbatches");
-  if (schedule == point.options.end() || microbatches == 0 || point.mesh.pp < 2) {
-    return std::nullopt;
-  }
-  using workloads::stack::Schedule, workloads::stack::schedule_names;
-  const auto name = std::ranges::find(schedule_names, schedule->second);
-  if (name == schedule_names.end()) return std::nullopt;
-  workloads::stack::Pipeline pipeline{
-      .schedule = static_cast<Schedule>(name - schedule_names.begin()),
-      .stages = point.mesh.pp,
-      .microbatches = microbatches};
-  if (pipeline.schedule == Schedule::interleaved) {
-    pipeline.chunks = std::max(1, count("v"));
-  }
-  const double idle = workloads::stack::ideal_bubble(pipeline);  // idle time / compute time
-  return idle / (1 + idle);
-}
-
-std::optional<PipelineReport> pipeline_report(const results::PointData& point,
-                                              const TracedSteps& traced) {
-  if (point.mesh.pp < 2) return std::nullopt;
-  return PipelineReport{.formula_bubble = formula_bubble(point),
-                        .hand_over = hand_over_times(point, traced)};
 }
 
 }  // namespace isoscale::analysis::breakdown

@@ -2,25 +2,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "analysis/breakdown/traced_steps.hpp"
 #include "program/outline.hpp"
-#include "results/records/calibration_data.hpp"
 #include "results/records/run_data.hpp"
 
-/// Adds up the times of ops in traced steps: by kind, of GEMMs by shape, of collectives compared
-/// with the same calls alone, and of messages between the stages of a pipeline.
+/// Adds up the times of ops in traced steps by kind, and those of GEMMs by shape.
 namespace isoscale::analysis::breakdown {
-
-/// Returns the entry `key` of a point's options or of its model's sizes as a number; absent if it
-/// is not a whole number of at least 1.
-[[nodiscard]] std::optional<double> count_in(const std::map<std::string, std::string>& texts,
-                                             const std::string& key);
 
 /// Returns for each kind of op ("gemm", "cast", "all_reduce", ...) the seconds that its ops take
 /// together in a step; mean over ranks and traced steps. Ops on different streams overlap, so the
@@ -37,49 +27,5 @@ struct GemmTime {
 /// Returns one entry for each shape of GEMM, ordered by falling time. Empty without traces, and for
 /// files older than schema 1.6, which have no shapes.
 [[nodiscard]] std::vector<GemmTime> gemm_times(const results::PointData& point);
-
-/// The transfer time of one kind of collective within steps, and of the same calls while nothing
-/// else runs.
-struct LinkShare {
-  std::string op, axes;  ///< "all_reduce", "dp"
-  std::string link_class;
-  double alone = 0;     ///< seconds predicted by the calibration for its calls in one step
-  double measured = 0;  ///< seconds of transfer in one step, without the waiting for members
-  double share = 0;     ///< alone / measured: 1 = as fast as alone
-};
-
-/// Returns one entry for each kind of collective and its axes in the traced steps; times are means
-/// over ranks and steps. The time of a call alone comes from the run's calibration curve for the
-/// communication library with the same numbers of members and nodes, preferably for the point's
-/// element type. A collective is left out if some call has no such curve, if its curves are of
-/// several link classes, or if a member was not traced, since waiting for this member would count
-/// as transfer.
-[[nodiscard]] std::vector<LinkShare> link_shares(const results::RunData& run,
-                                                 const results::PointData& point,
-                                                 const TracedSteps& traced,
-                                                 const results::CalibrationData& calibration);
-
-/// The times that messages between stages took once both sides had arrived, in seconds. One message
-/// is the activation of one microbatch or its gradient.
-struct HandOverTimes {
-  double median = 0, p90 = 0;
-  std::size_t messages = 0;
-};
-
-/// The ideal bubble of a pipeline's schedule, and the times of its hand-overs between stages.
-struct PipelineReport {
-  /// The bubble as a share of the step by the formula of the schedule
-  /// (workloads/stack/pipeline.hpp), which assumes that all stages take equally long, that backward
-  /// takes twice as long as forward, and that messages take no time. Absent if this version does
-  /// not know the schedule.
-  std::optional<double> formula_bubble;
-  std::optional<HandOverTimes> hand_over;  ///< absent where no message was traced
-};
-
-/// Returns the report on a point's pipeline; absent for points without pipeline stages.
-[[nodiscard]] std::optional<PipelineReport> pipeline_report(const results::PointData& point,
-                                                            const TracedSteps& traced);
-/// Returns PipelineReport::formula_bubble alone.
-[[nodiscard]] std::optional<double> formula_bubble(const results::PointData& point);
 
 }  // namespace isoscale::analysis::breakdown

@@ -4,7 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <cstdint>
 #include <set>
+#include <system_error>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -19,6 +22,17 @@ int most_ranks(const RanksOfNode& ranks) {
 }
 
 }  // namespace
+
+std::optional<double> count_in(const std::map<std::string, std::string>& texts,
+                               const std::string& key) {
+  const auto found = texts.find(key);
+  if (found == texts.end()) return std::nullopt;
+  std::int64_t number = 0;
+  const char* const end = found->second.data() + found->second.size();
+  const auto [read, error] = std::from_chars(found->second.data(), end, number);
+  if (error != std::errc{} || read != end || number < 1) return std::nullopt;
+  return static_cast<double>(number);
+}
 
 std::optional<NodeUse> node_use(const RunData& run, const PointData& point) {
   std::vector<int> node_of_rank;

@@ -54,6 +54,11 @@ inline constexpr std::size_t fewest_steps = 6;
   return found;
 }
 
+/// Returns the entry `key` of a point's options or of its model's sizes as a number; absent if it
+/// is not a whole number of at least 1.
+[[nodiscard]] std::optional<double> count_in(const std::map<std::string, std::string>& texts,
+                                             const std::string& key);
+
 /// Returns the MPI rank in the launch, which reports show, of a rank of the point; `rank` itself if
 /// the file does not store it.
 inline int world_rank(const PointData& point, int rank) {

@@ -124,10 +124,10 @@ Mutant write_mutant(const Originals& originals, std::uint64_t seed, std::size_t 
   return mutant;
 }
 
-/// What became of a report.
+/// The result of reporting one file.
 struct Outcome {
   std::optional<std::string> refused{};  ///< the reason; absent: the file was reported
-  std::string wrong{};                   ///< with how it went; "": nothing
+  std::string wrong{};                   ///< describes what went wrong; empty if nothing did
 };
 enum class Formats : std::uint8_t { text, all };
 
@@ -217,7 +217,7 @@ fs::path empty_folder(const fs::path& parent) {
   return folder;
 }
 
-/// What became of all mutants so far.
+/// The counts of refused and wrong mutants so far.
 struct Tally {
   std::size_t refused = 0, wrong = 0;
 

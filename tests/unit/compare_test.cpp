@@ -4,6 +4,8 @@
 
 #include <functional>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/sides.hpp"
@@ -189,6 +191,19 @@ TEST(Compare, MachinesMayDifferAndRunsMayNotHaveEnded) {
   EXPECT_EQ(of->machines[0].name, "UCX_TLS");
   EXPECT_THAT(of->machines[0].values, ElementsAre("unset", "rc"));
   EXPECT_THAT(of->warnings, ElementsAre(HasSubstr("1 of 3 runs")));
+}
+
+TEST(Compare, AVariableThatIsSetToNothingHasAValue) {
+  for (const char* const other : {"rc", "unset"}) {
+    auto sides = against_a(side_b());
+    for (results::RunData& run : sides[0]) run.environment = {{"UCX_TLS", ""}};
+    if (std::string_view{other} == "rc") {
+      for (results::RunData& run : sides[1]) run.environment = {{"UCX_TLS", other}};
+    }
+    const Compared of{std::move(sides)};
+    ASSERT_EQ(of->machines.size(), 1U) << other;
+    EXPECT_THAT(of->machines[0].values, ElementsAre("", other));
+  }
 }
 
 TEST(Compare, WhatOnlyOneSideHasIsListed) {
