@@ -6,7 +6,6 @@
 #include <set>
 #include <sstream>
 
-#include "analysis/page/page.hpp"
 #include "analysis/render/text.hpp"
 #include "compare_samples.hpp"
 #include "golden.hpp"
@@ -14,21 +13,10 @@
 namespace isoscale::analysis {
 namespace {
 
-using samples::against_a;
-using samples::anyway;
-using samples::around;
-using samples::changed;
-using samples::Compared;
-using samples::make_bf16;
-using samples::make_oversubscribed;
-using samples::side;
-using samples::side_b;
-using samples::with_gate;
-
 /// A machine, another one with a slower network and MPI, and one launch of the first, later. One
 /// point is only on the first.
 std::vector<std::vector<results::RunData>> three_sides() {
-  std::vector<std::vector<results::RunData>> sides{samples::traced_a(), samples::traced_b(),
+  std::vector<std::vector<results::RunData>> sides{traced_a(), traced_b(),
                                                    samples::traced_side("c", 0.0505, 0.006, 0.002)};
   sides[2].resize(1);
   for (results::RunData& run : sides[1]) {
@@ -243,14 +231,6 @@ TEST(Escape, KeepsWhatIsHarmlessAndShortensWhatIsLong) {
   EXPECT_EQ(render::escape_up_to("abcdef", 3), "abc… (of 6 bytes)");
   EXPECT_EQ(render::escape_up_to("ä\x1bxyz", 2), "ä\\x1b… (of 6 bytes)");
   EXPECT_EQ(render::escape_up_to(std::string(5000, 'x'), render::whole_text).size(), 5000U);
-}
-
-TEST(ComparePage, CutsTextsThatAreTooLongAndSaysSo) {
-  auto b = side_b();
-  for (auto& run : b) run.mpi_library = std::string(1'000'000, 'x');
-  const auto data = page::page_data(*Compared{against_a(b)});
-  EXPECT_LT(data.dump().size(), 100'000U);
-  EXPECT_FALSE(data["notes"].empty());
 }
 
 }  // namespace
