@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "run_samples.hpp"
+#include "report_samples.hpp"
 
-/// Hand-made points of several traced steps for the tests of causes.
+/// Hand-made points with traced steps for the tests of causes.
 namespace isoscale::samples {
 
 /// All ranks of the point play the same program, that of rank 0.
@@ -25,6 +25,25 @@ inline results::PointData alike(const mesh::Shape& shape, const Script& script) 
       alike(point(shape, std::vector<Script>(static_cast<std::size_t>(shape.size()), script), {}));
   result.traces.clear();
   return result;
+}
+
+/// Begin and end of each op of a rank.
+using Spans = std::vector<std::pair<int, int>>;
+
+/// A point that is ok, on which all ranks play `script` in a traced step of 1000 ns. Rank r has
+/// spans[r % spans.size()]; ranks whose spans are empty were not traced.
+inline results::PointData traced_point(const mesh::Shape& shape, const Script& script,
+                                       const std::vector<Spans>& spans) {
+  timeline::Timeline traced;
+  for (int rank = 0; rank < shape.size(); ++rank) {
+    const Spans& own = spans[static_cast<std::size_t>(rank) % spans.size()];
+    if (!own.empty()) traced.ranks.push_back(trace(rank, {0, 1000}, own));
+  }
+  results::PointData program = alike(shape, script), made = measured(0, shape, 1e-6);
+  program.traces = {std::move(traced)};
+  set_trace(made, std::move(program));
+  add_traced_steps(made, 1e-6, 1.0);
+  return made;
 }
 
 /// Adds a traced step, numbered as the next.

@@ -1,13 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include <fstream>
-#include <sstream>
 
 #include "analysis/advice/findings.hpp"
 #include "analysis/advice/rules.hpp"
 #include "analysis/render/findings.hpp"
-#include "analysis/render/render.hpp"
-#include "analysis/render/text.hpp"
 #include "findings_samples.hpp"
 #include "launch_samples.hpp"
 
@@ -172,29 +169,6 @@ TEST(FindingsText, HidesNoKindOfFaultOfHardware) {
   EXPECT_TRUE(render::findings_document({}).empty());
 }
 
-TEST(FindingsText, IsHarmlessAndFitsTheTerminal) {
-  advice::Finding hostile{.rule = "noise", .curve = samples::hostile, .sentence = samples::hostile};
-  hostile.next_step = samples::hostile;
-  for (int i = 0; i < 30; ++i) {
-    hostile.evidence.push_back({.what = "words", .unit = Unit::text, .text = samples::hostile});
-  }
-  std::istringstream lines{to_text(render::findings_document({&hostile, 1}), 118)};
-  for (std::string line; std::getline(lines, line);) {
-    EXPECT_EQ(line, render::escape(line));
-    EXPECT_LE(render::display_width(line), 118U) << line;
-  }
-}
-
-TEST(FindingsText, StandsBeforeTheCurves) {
-  const results::RunData run = pipelines();
-  const std::string text = rendered(run, render::render_text);
-  EXPECT_LT(text.find("findings, most severe"), text.find("speed-up"));
-  EXPECT_LT(text.find("~47%  2, 4, 8 ranks"), text.find("speed-up"));
-  const std::string markdown = rendered(run, render::render_markdown);
-  EXPECT_LT(markdown.find("### findings"), markdown.find("speed-up"));
-  EXPECT_THAT(markdown, HasSubstr("arXiv 2104.04473"));
-}
-
 /// The cells of the table in docs/findings.md, by the rule that they begin with: "| `noise` | ...".
 std::map<std::string, std::vector<std::string>> documented_rules() {
   std::ifstream file{ISOSCALE_DOCS "/findings.md"};
@@ -233,16 +207,6 @@ TEST(FindingsDocs, NameEveryRuleWithItsThresholdsAndSourceAndNoOther) {
     EXPECT_EQ(rule.source.find("://"), std::string_view::npos);
   }
   for (const auto& [name, cells] : documented) ADD_FAILURE() << "no such rule: " << name;
-}
-
-TEST(Rules, HaveOneFunctionAndStandForOthersThatThereAre) {
-  for (const advice::Rule& rule : advice::rules()) {
-    EXPECT_NE(rule.judge_point == nullptr, rule.judge_run == nullptr) << rule.name;
-    EXPECT_EQ(std::ranges::count(advice::rules(), rule.instead_of, &advice::Rule::name),
-              rule.instead_of.empty() ? 0 : 1)
-        << rule.name;
-  }
-  EXPECT_THROW((void)advice::rules().front().limit("no such"), std::out_of_range);
 }
 
 }  // namespace
