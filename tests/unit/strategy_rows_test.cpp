@@ -257,9 +257,7 @@ TEST(Chunks, OfSplitRowsExposeTheFirstThatComesAndTheLastThatGoes) {
   const auto time = [](const char* n) { return exposed(rows({{"chunks", n}}), {.tp = 2}); };
   EXPECT_LT(time("4"), 0.5 * time("1"));
   EXPECT_LT(time("8"), time("4"));
-}
-
-TEST(Ring, HidesItsStepsUnderTheGemmsOfTheBlocksThatAreThere) {
+  // A ring hides its steps under the GEMMs of the blocks that are there.
   EXPECT_LT(exposed(rows("ring=on"_options), {.tp = 4}), 0.5 * exposed(rows(), {.tp = 4}));
 }
 
