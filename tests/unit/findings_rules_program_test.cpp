@@ -284,24 +284,6 @@ TEST(Noise, IsFoundFromFivePercentOn) {
   }
 }
 
-/// 20 steps that lie up to `spread` to either side of 10 ms, in an order that does not correlate.
-results::PointData scattered(double spread) {
-  results::PointData point = samples::measured(0, {.dp = 2}, 10e-3);
-  for (int i = 0; i < 22; ++i) {
-    const double off = spread * ((i * 8) % 21 - 10) / 10;
-    point.step_times[static_cast<std::size_t>(i)] = {1e-3, 10e-3 * (1 + off)};
-  }
-  return point;
-}
-
-TEST(WideInterval, IsFoundOfScatteredSteps) {
-  expect_finding(scattered(0.3), "wide-interval",
-                 {.severity = Eq(std::nullopt),
-                  .next_step = HasSubstr("--max-time"),
-                  .evidence = {{"half width of the 95% interval", testing::Gt(0.05)}}});
-  EXPECT_FALSE(finding(scattered(0.01), "wide-interval"));
-}
-
 TEST(FewMicrobatches, AreFoundWithTheNumberThatIsEnough) {
   // 27 leave 3/30.
   expect_finding(pipeline(4, 8), "few-microbatches",

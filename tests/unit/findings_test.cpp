@@ -29,20 +29,6 @@ TEST(Findings, AreOneForAllPointsOfACurve) {
   EXPECT_EQ(all[0].evidence.back().ranks, 2);
 }
 
-TEST(Findings, ComeGravestFirstAndTheUnknownLast) {
-  results::RunData run = pipelines();
-  const Script script = Script{}.compute().all_reduce(Axis::dp);
-  results::PointData slow = traced_point({.dp = 2}, script, {{{0, 700}, {700, 1000}}});
-  slow.index = 3;
-  run.points.push_back(slow);
-  run.preflight.emplace();
-  run.preflight->results = {{.name = "gpu-nic", .verdict = results::Verdict::warning}};
-  std::vector<std::string> names;
-  for (const advice::Finding& at : findings_of(run)) names.emplace_back(at.rule);
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"few-microbatches", "communication-ratio", "far-numa"}));
-}
-
 TEST(Findings, AreNoneOfPointsThatTellNothingOfTheMachineAndTheseAreNamed) {
   results::RunData run = pipelines();
   EXPECT_TRUE(advice::left_out_of(make_report(run, "a.h5", {})).empty());
@@ -137,25 +123,6 @@ TEST(Findings, OfSeveralRunsAreSaidOnceWhereTheyAreTheSame) {
   EXPECT_THAT(advice::findings_of(launches.report()),
               ElementsAre(Field(&advice::Finding::sentence, "launch 1: is far"),
                           Field(&advice::Finding::sentence, "launch 3: is elsewhere")));
-}
-
-TEST(FindingsJson, HasEveryKey) {
-  const auto rows = render::findings_json(findings_of(pipelines()));
-  ASSERT_EQ(rows.size(), 1U);
-  auto row = rows[0];
-  EXPECT_DOUBLE_EQ(row["severity"].get<double>(), 7.0 / 15);
-  EXPECT_EQ(
-      row["evidence"][1],
-      nlohmann::ordered_json(
-          {{"ranks", 8}, {"what", "microbatches"}, {"value", 8.0}, {"unit", "1"}, {"text", "8"}}));
-  for (const char* const key :
-       {"severity", "evidence", "curve", "sentence", "next_step", "source"}) {
-    EXPECT_EQ(row.erase(key), 1U) << key;
-  }
-  EXPECT_EQ(row, nlohmann::ordered_json({{"rule", "few-microbatches"},
-                                         {"concern", "program"},
-                                         {"size", nullptr},
-                                         {"ranks", {2, 4, 8}}}));
 }
 
 TEST(FindingsText, HidesNoKindOfFaultOfHardware) {
