@@ -26,7 +26,6 @@
 #include <vector>
 
 #include "bench_samples.hpp"
-#include "cause_samples.hpp"
 #include "refusal.hpp"
 #include "report_samples.hpp"
 #include "reported.hpp"
