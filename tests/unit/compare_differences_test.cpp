@@ -2,10 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/compare/differences.hpp"
 
-#include <limits>
-#include <map>
 #include <numbers>
-#include <random>
 
 #include "analysis/compare/compare_render.hpp"
 #include "compare_samples.hpp"
@@ -20,8 +17,7 @@ TEST(Compare, RatioHasWelchsInterval) {
   for (const auto& [factor, verdict] :
        {std::pair{1.1, Verdict::slower}, {0.9, Verdict::faster}, {1.01, Verdict::no_difference}}) {
     const Compared at_factor{against_a(side_b(factor))};
-    EXPECT_THAT(at_factor->differences,
-                testing::Each(testing::Field(&compare::Difference::verdict, verdict)));
+    EXPECT_THAT(at_factor->differences, Each(Field(&compare::Difference::verdict, verdict)));
   }
   const compare::Difference& at = of->differences[2];
   EXPECT_EQ(at.ranks, 4);
@@ -381,7 +377,6 @@ TEST(Welch, DifferenceOfUnlikeSpreadsAndOfNone) {
 }
 
 TEST(Welch, HolmAdjustsByWhatIsLeft) {
-  using testing::DoubleNear;
   // Sorted 0.005 * 4, 0.01 * 3, 0.03 * 2, 0.04 * 1; none may be below one before it.
   EXPECT_THAT(statistics::holm(std::vector{0.01, 0.04, 0.03, 0.005}),
               ElementsAre(DoubleNear(0.03, 1e-15), DoubleNear(0.06, 1e-15), DoubleNear(0.06, 1e-15),

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/compare/compare_render.hpp"
 
-#include <map>
 #include <set>
 #include <sstream>
 
@@ -146,7 +145,7 @@ TEST(RenderCompare, JunitNamesEachCaseOnce) {
 
 TEST(RenderCompare, MachinesHaveNoColumnWhereTheyAreAlike) {
   EXPECT_THAT(compare::sides_table(*Compared{against_a(side_b())}).columns,
-              Not(Contains(testing::Field(&render::DocumentColumn::heading, "machine"))));
+              Not(Contains(Field(&render::DocumentColumn::heading, "machine"))));
 }
 
 TEST(RenderCompare, UnknownRatesAndUnlikesAreSaidOnceOverAllCurves) {
@@ -163,7 +162,7 @@ TEST(RenderCompare, UnknownRatesAndUnlikesAreSaidOnceOverAllCurves) {
   EXPECT_EQ(keys["UNLIKE"], 1) << "labels with what was injected, of both curves";
   for (const std::size_t curve : {0U, 1U}) {
     for (const auto& [key, value] : compare::curve_facts(*of, curve)) {
-      EXPECT_THAT(key, testing::AnyOf("baseline", "why", "causes"));
+      EXPECT_THAT(key, AnyOf("baseline", "why", "causes"));
     }
   }
 }
@@ -195,8 +194,7 @@ TEST(RenderCompare, HostileTextStaysText) {
       golden::expect_harmless(text);
     }
     EXPECT_THAT(render_markdown(*of), Not(HasSubstr("<b>")));
-    EXPECT_THAT(compare::render_junit(*of),
-                Not(testing::AnyOf(HasSubstr("<b>"), HasSubstr("]]>"))));
+    EXPECT_THAT(compare::render_junit(*of), Not(AnyOf(HasSubstr("<b>"), HasSubstr("]]>"))));
     for (const auto& row : parse_csv(render_csv(*of))) {
       for (const std::string& cell : row) EXPECT_FALSE(cell.starts_with("=cmd"));
     }

@@ -2,15 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cmath>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "analysis/compare/comparison.hpp"
+#include "analysis_test.hpp"
 #include "launch_samples.hpp"
-#include "reported.hpp"
 
 /// Hand-made sides for the tests of comparisons, which find their names here.
 namespace isoscale::samples {

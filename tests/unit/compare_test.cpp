@@ -1,17 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/compare/comparison.hpp"
-
-#include <functional>
-#include <optional>
-#include <tuple>
-#include <utility>
-
 #include "analysis/compare/compare_render.hpp"
+#include "analysis/compare/comparison.hpp"
 #include "analysis/compare/sides.hpp"
 #include "analysis/compare/unlike_settings.hpp"
 #include "compare_samples.hpp"
-#include "refusal.hpp"
 #include "results/records/point_facts.hpp"
 
 /// The tests check which points of which sides are compared, and what is refused.
