@@ -3,7 +3,7 @@
 #include "analysis/efficiency/stragglers.hpp"
 #include "analysis_test.hpp"
 
-/// Ranks whose GEMMs take longer than those of others, and links that take longer than others.
+/// The tests check which ranks and which links are found to be slower than others.
 namespace isoscale::analysis {
 namespace {
 
