@@ -26,7 +26,6 @@
 #include <vector>
 
 #include "bench_samples.hpp"
-#include "cause_samples.hpp"
 #include "refusal.hpp"
 #include "report_samples.hpp"
 #include "reported.hpp"
@@ -45,8 +44,10 @@ using samples::Autoregressive;
 using samples::Draw;
 using samples::Script;
 using samples::solo;
+using samples::Spans;
 using samples::step;
 using samples::trace;
+using samples::traced_point;
 using testing::AnyOf;
 using testing::DoubleEq;
 using testing::DoubleNear;

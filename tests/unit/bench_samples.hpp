@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -18,6 +19,15 @@ using Texts = std::map<std::string, std::string>;
 using Numbers = std::map<std::string, double>;
 
 constexpr double kib = 1024, mib = 1024 * kib;
+
+/// NVIDIA/dgxc-benchmarking, nccl/README.md: all_reduce on 8 H100, bytes and microseconds.
+constexpr std::array<std::pair<double, double>, 23> eight_h100{{
+    {8, 13.67},      {128, 15.87},     {1024, 16.94},   {8192, 17.40},   {32768, 19.33},
+    {65536, 19.54},  {262144, 20.43},  {524288, 20.66}, {0x1p20, 27.37}, {0x1p21, 42.21},
+    {0x1p22, 54.19}, {0x1p23, 83.04},  {0x1p24, 123.8}, {0x1p25, 199.3}, {0x1p26, 324.7},
+    {0x1p27, 586.4}, {0x1p28, 1112.5}, {0x1p29, 2151},  {0x1p30, 4029},  {0x1p31, 7939},
+    {0x1p32, 15749}, {0x1p33, 31307},  {0x1p34, 62648},
+}};
 
 /// A row of `ranks` ranks: 11 plays of 10 calls, 1% around `time`; the last rank is the slowest,
 /// the others take half as long.

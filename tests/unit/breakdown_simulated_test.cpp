@@ -157,12 +157,9 @@ std::vector<timeline::Span> communication(const program::OutlineSet& set,
 }
 
 TEST(Condensed, CommunicatesWhenTheWholeProgramsDo) {
-  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
-  workloads::RandomRequests requests{20261125};
   std::size_t whole_ops = 0, condensed_ops = 0;
-  for (int i = 0; i < 25; ++i) {
-    const auto set =
-        program::outline(hybrid.build(hybrid.twin(requests.next(16))), program::Section::step);
+  workloads::on_random_programs(20261125, 16, 25, [&](const program::ProgramSet& programs, int i) {
+    const program::OutlineSet set = program::outline(programs, program::Section::step);
     const simulate::Costs costs = drawn_costs(set, static_cast<std::uint64_t>(i));
     for (const bool folded : {false, true}) {
       const breakdown::Condensed condensed{
@@ -178,13 +175,13 @@ TEST(Condensed, CommunicatesWhenTheWholeProgramsDo) {
         for (std::size_t rank = 0; rank < set.outline_of_rank.size(); ++rank) {
           const timeline::StepTrace& one = all[play].ranks[rank];
           const timeline::StepTrace& like = few[play].ranks[rank];
-          ASSERT_EQ(one.begin, like.begin) << i << ", rank " << rank;
-          ASSERT_EQ(one.end, like.end) << i << ", rank " << rank;
-          ASSERT_EQ(communication(set, one), communication(condensed.set(), like)) << i;
+          ASSERT_EQ(one.begin, like.begin) << "rank " << rank;
+          ASSERT_EQ(one.end, like.end) << "rank " << rank;
+          ASSERT_EQ(communication(set, one), communication(condensed.set(), like));
         }
       }
     }
-  }
+  });
   EXPECT_LT(condensed_ops, whole_ops * 9 / 10);
 }
 

@@ -7,8 +7,6 @@
 namespace isoscale::analysis {
 namespace {
 
-using Spans = std::vector<std::pair<int, int>>;
-
 /// The test expects these values of one rank, in nanoseconds.
 struct Expected {
   double compute = 0, copies = 0, transfer = 0, wait = 0, bubble = 0, gap = 0, other = 0;

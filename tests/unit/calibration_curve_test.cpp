@@ -6,18 +6,14 @@
 namespace isoscale::analysis {
 namespace {
 
-constexpr double kib = 1024, mib = 1024 * kib, gib = 1024 * mib;
+using samples::kib, samples::mib;
+constexpr double gib = 1024 * mib;
 
-/// All-reduce on 8 H100 in one node, as NVIDIA publishes it (dgxc-benchmarking, nccl/README.md).
 std::vector<calibration::SizeTime> published() {
-  std::vector<calibration::SizeTime> curve{
-      {8, 13.67},          {128, 15.87},      {kib, 16.94},       {8 * kib, 17.40},
-      {32 * kib, 19.33},   {64 * kib, 19.54}, {256 * kib, 20.43}, {512 * kib, 20.66},
-      {mib, 27.37},        {2 * mib, 42.21},  {4 * mib, 54.19},   {8 * mib, 83.04},
-      {16 * mib, 123.8},   {32 * mib, 199.3}, {64 * mib, 324.7},  {128 * mib, 586.4},
-      {256 * mib, 1112.5}, {512 * mib, 2151}, {gib, 4029},        {2 * gib, 7939},
-      {4 * gib, 15749},    {8 * gib, 31307},  {16 * gib, 62648}};
-  for (calibration::SizeTime& at : curve) at.time *= 1e-6;
+  std::vector<calibration::SizeTime> curve;
+  for (const auto& [bytes, microseconds] : samples::eight_h100) {
+    curve.push_back({bytes, microseconds * 1e-6});
+  }
   return curve;
 }
 

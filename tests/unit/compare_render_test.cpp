@@ -2,11 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/compare/compare_render.hpp"
 
-#include <map>
 #include <set>
 #include <sstream>
 
-#include "analysis/page/page.hpp"
 #include "analysis/render/text.hpp"
 #include "compare_samples.hpp"
 #include "golden.hpp"
@@ -14,21 +12,10 @@
 namespace isoscale::analysis {
 namespace {
 
-using samples::against_a;
-using samples::anyway;
-using samples::around;
-using samples::changed;
-using samples::Compared;
-using samples::make_bf16;
-using samples::make_oversubscribed;
-using samples::side;
-using samples::side_b;
-using samples::with_gate;
-
 /// A machine, another one with a slower network and MPI, and one launch of the first, later. One
 /// point is only on the first.
 std::vector<std::vector<results::RunData>> three_sides() {
-  std::vector<std::vector<results::RunData>> sides{samples::traced_a(), samples::traced_b(),
+  std::vector<std::vector<results::RunData>> sides{traced_a(), traced_b(),
                                                    samples::traced_side("c", 0.0505, 0.006, 0.002)};
   sides[2].resize(1);
   for (results::RunData& run : sides[1]) {
@@ -158,7 +145,7 @@ TEST(RenderCompare, JunitNamesEachCaseOnce) {
 
 TEST(RenderCompare, MachinesHaveNoColumnWhereTheyAreAlike) {
   EXPECT_THAT(compare::sides_table(*Compared{against_a(side_b())}).columns,
-              Not(Contains(testing::Field(&render::DocumentColumn::heading, "machine"))));
+              Not(Contains(Field(&render::DocumentColumn::heading, "machine"))));
 }
 
 TEST(RenderCompare, UnknownRatesAndUnlikesAreSaidOnceOverAllCurves) {
@@ -175,7 +162,7 @@ TEST(RenderCompare, UnknownRatesAndUnlikesAreSaidOnceOverAllCurves) {
   EXPECT_EQ(keys["UNLIKE"], 1) << "labels with what was injected, of both curves";
   for (const std::size_t curve : {0U, 1U}) {
     for (const auto& [key, value] : compare::curve_facts(*of, curve)) {
-      EXPECT_THAT(key, testing::AnyOf("baseline", "why", "causes"));
+      EXPECT_THAT(key, AnyOf("baseline", "why", "causes"));
     }
   }
 }
@@ -207,8 +194,7 @@ TEST(RenderCompare, HostileTextStaysText) {
       golden::expect_harmless(text);
     }
     EXPECT_THAT(render_markdown(*of), Not(HasSubstr("<b>")));
-    EXPECT_THAT(compare::render_junit(*of),
-                Not(testing::AnyOf(HasSubstr("<b>"), HasSubstr("]]>"))));
+    EXPECT_THAT(compare::render_junit(*of), Not(AnyOf(HasSubstr("<b>"), HasSubstr("]]>"))));
     for (const auto& row : parse_csv(render_csv(*of))) {
       for (const std::string& cell : row) EXPECT_FALSE(cell.starts_with("=cmd"));
     }
@@ -243,14 +229,6 @@ TEST(Escape, KeepsWhatIsHarmlessAndShortensWhatIsLong) {
   EXPECT_EQ(render::escape_up_to("abcdef", 3), "abc… (of 6 bytes)");
   EXPECT_EQ(render::escape_up_to("ä\x1bxyz", 2), "ä\\x1b… (of 6 bytes)");
   EXPECT_EQ(render::escape_up_to(std::string(5000, 'x'), render::whole_text).size(), 5000U);
-}
-
-TEST(ComparePage, CutsTextsThatAreTooLongAndSaysSo) {
-  auto b = side_b();
-  for (auto& run : b) run.mpi_library = std::string(1'000'000, 'x');
-  const auto data = page::page_data(*Compared{against_a(b)});
-  EXPECT_LT(data.dump().size(), 100'000U);
-  EXPECT_FALSE(data["notes"].empty());
 }
 
 }  // namespace

@@ -2,17 +2,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cmath>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "analysis/compare/comparison.hpp"
+#include "analysis_test.hpp"
 #include "launch_samples.hpp"
-#include "reported.hpp"
 
-/// Hand-made sides for the tests of comparisons.
+/// Hand-made sides for the tests of comparisons, which find their names here.
 namespace isoscale::samples {
 
 /// The launches of each side with their reports, and what they are compared to be.
@@ -87,11 +81,13 @@ std::vector<results::RunData> changed(std::vector<results::RunData> runs, const 
 }
 
 /// Gives a point of one rank or two a trace as long as its step: GEMMs, an all-reduce that takes
-/// `transfer` seconds, GEMMs; the second rank comes `late` seconds late to it.
+/// `transfer` seconds, GEMMs; the second rank comes `late` seconds late to it. One rank has no
+/// all-reduce, and both are 0.
 inline void trace_step(results::PointData& data, double step, double transfer, double late) {
   const auto ns = [](double seconds) { return static_cast<int>(std::lround(seconds * 1e9)); };
   const bool alone = data.ranks == 1;
-  const int end = ns(step), sent = ns(alone ? 0 : transfer), first = (end - sent) / 2;
+  const int end = ns(step), sent = ns(transfer), first = (end - sent) / 2;
+  const int left = first + ns(late) + sent;  // when both ranks leave the all-reduce
   Script script;
   script.compute();
   if (!alone) script.all_reduce(mesh::Axis::dp);
@@ -99,13 +95,10 @@ inline void trace_step(results::PointData& data, double step, double transfer, d
   timeline::Timeline timeline;
   for (int rank = 0; rank < data.ranks; ++rank) {
     const int begin = first + (rank == 1 ? ns(late) : 0);
-    if (alone) {
-      timeline.ranks.push_back(trace(rank, {0, end}, {{0, first}, {first, end}}));
-    } else {
-      timeline.ranks.push_back(
-          trace(rank, {0, end},
-                {{0, begin}, {begin, first + ns(late) + sent}, {first + ns(late) + sent, end}}));
-    }
+    std::vector<std::pair<int, int>> spans{{0, begin}};
+    if (!alone) spans.emplace_back(begin, left);
+    spans.emplace_back(left, end);
+    timeline.ranks.push_back(trace(rank, {0, end}, spans));
   }
   const std::vector<Script> scripts(static_cast<std::size_t>(data.ranks), script);
   set_trace(data, point(data.mesh, scripts, std::move(timeline)));
@@ -143,3 +136,21 @@ inline void add_tp_curve(std::vector<results::RunData>& runs) {
 }
 
 }  // namespace isoscale::samples
+
+namespace isoscale::analysis {
+
+using compare::Verdict;
+using samples::against_a;
+using samples::anyway;
+using samples::around;
+using samples::changed;
+using samples::Compared;
+using samples::make_bf16;
+using samples::make_oversubscribed;
+using samples::side;
+using samples::side_b;
+using samples::traced_a;
+using samples::traced_b;
+using samples::with_gate;
+
+}  // namespace isoscale::analysis

@@ -3,13 +3,14 @@
 #include "analysis/advice/rules.hpp"
 #include "findings_samples.hpp"
 #include "request_text.hpp"
+#include "simulate/simulate.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
 using program::OpKind;
 
-constexpr double mib = 1024.0 * 1024;
+using samples::mib;
 
 /// A GEMM and an all-reduce one after the other on one stream.
 results::PointData one_stream(int computed) {
@@ -27,7 +28,7 @@ results::PointData two_streams(int begin, int end, int resume) {
 results::PointData buckets(int count, double bytes) {
   Script script;
   script.compute();
-  samples::Spans spans{{0, 700}};
+  Spans spans{{0, 700}};
   for (int i = 0; i < count; ++i) {
     script.all_reduce(Axis::dp, 1).after(0, 1);
     spans.emplace_back(700 + 300 * i / count, 700 + 300 * (i + 1) / count);
@@ -81,12 +82,8 @@ struct Advice {
 };
 
 std::string advised(const Advice& at) {
-  const auto extent = [&at](Axis of) { return of == at.axis ? 2 : 1; };
-  const mesh::Shape shape{.tp = extent(Axis::tp),
-                          .cp = extent(Axis::cp),
-                          .ep = extent(Axis::ep),
-                          .dp = extent(Axis::dp),
-                          .pp = extent(Axis::pp)};
+  mesh::Shape shape;
+  shape[at.axis] = 2;
   results::PointData point =
       traced_point(shape, Script{}.compute().all_reduce(at.axis), {{{0, 500}, {500, 1000}}});
   point.workload = at.workload;
@@ -206,7 +203,7 @@ TEST(SingleBucket, IsFoundAndStandsForTheMissingOverlap) {
 
 /// Four ranks that compute and reduce; rank r begins its all-reduce at arrivals[r] of 1000.
 results::PointData four_ranks(const std::vector<int>& arrivals) {
-  std::vector<samples::Spans> spans;
+  std::vector<Spans> spans;
   for (const int at : arrivals) spans.push_back({{0, at}, {at, 1000}});
   return traced_point({.dp = 4}, Script{}.compute().all_reduce(Axis::dp), spans);
 }
@@ -287,24 +284,6 @@ TEST(Noise, IsFoundFromFivePercentOn) {
   }
 }
 
-/// 20 steps that lie up to `spread` to either side of 10 ms, in an order that does not correlate.
-results::PointData scattered(double spread) {
-  results::PointData point = samples::measured(0, {.dp = 2}, 10e-3);
-  for (int i = 0; i < 22; ++i) {
-    const double off = spread * ((i * 8) % 21 - 10) / 10;
-    point.step_times[static_cast<std::size_t>(i)] = {1e-3, 10e-3 * (1 + off)};
-  }
-  return point;
-}
-
-TEST(WideInterval, IsFoundOfScatteredSteps) {
-  expect_finding(scattered(0.3), "wide-interval",
-                 {.severity = Eq(std::nullopt),
-                  .next_step = HasSubstr("--max-time"),
-                  .evidence = {{"half width of the 95% interval", testing::Gt(0.05)}}});
-  EXPECT_FALSE(finding(scattered(0.01), "wide-interval"));
-}
-
 TEST(FewMicrobatches, AreFoundWithTheNumberThatIsEnough) {
   // 27 leave 3/30.
   expect_finding(pipeline(4, 8), "few-microbatches",
@@ -336,27 +315,24 @@ TEST(FewMicrobatches, AreFoundWithTheNumberThatIsEnough) {
 /// after the last, the second for `second` after each; nanoseconds, and a network that takes none.
 results::PointData two_stages(int first, int second) {
   constexpr int messages = 4;
+  constexpr Nanoseconds free{0};
   Script front, back;
-  samples::Spans of_front, of_back;
-  int sent = 0, done = 0;  // when the front had sent the last message, the back computed it
+  std::vector<Nanoseconds> of_front, of_back;
   for (int i = 0; i < messages; ++i) {
     front.compute().send(1);
+    of_front.insert(of_front.end(), {Nanoseconds{first}, free});
     back.receive(-1).compute();
-    const int ready = sent + first, met = std::max(ready, done);
-    of_front.insert(of_front.end(), {{sent, ready}, {ready, met}});
-    of_back.insert(of_back.end(), {{done, met}, {met, met + second}});
-    sent = met;
-    done = met + second;
+    of_back.insert(of_back.end(), {free, Nanoseconds{second}});
   }
   front.receive(1).compute();
+  of_front.insert(of_front.end(), {free, Nanoseconds{first}});
   back.send(-1);
-  of_front.insert(of_front.end(), {{sent, done}, {done, done + first}});
-  of_back.emplace_back(done, done);
+  of_back.push_back(free);
+  results::PointData played = samples::point({.pp = 2}, {front, back}, {});
+  played.traces =
+      simulate::simulate(played.outline, {.tables = {of_front, of_back}, .table_of_rank = {0, 1}});
   results::PointData point = pipeline(2, 9);
-  samples::set_trace(
-      point,
-      samples::point({.pp = 2}, {front, back},
-                     {{trace(0, {0, done + first}, of_front), trace(1, {0, done}, of_back)}}));
+  samples::set_trace(point, std::move(played));
   for (program::Outline& outline : point.outline.outlines) {
     for (program::OutlineOp& op : outline.ops) {
       if (op.kind == program::OpKind::gemm) op.flop = 1e3;

@@ -8,22 +8,6 @@
 /// Hand-made runs for the tests of findings.
 namespace isoscale::samples {
 
-/// Begin and end of each op of a rank, in thousandths of a step.
-using Spans = std::vector<std::pair<int, int>>;
-
-/// A point that is ok, on which all ranks play `script` in a traced step of 1000 ns; spans[rank].
-inline results::PointData traced_point(mesh::Shape shape, const Script& script,
-                                       const std::vector<Spans>& spans) {
-  const auto ranks = static_cast<std::size_t>(shape.size());
-  std::vector<Spans> of_ranks;
-  for (std::size_t rank = 0; rank < ranks; ++rank) of_ranks.push_back(spans[rank % spans.size()]);
-  results::PointData made = measured(0, shape, 1e-6);
-  set_trace(made,
-            alike(point(shape, std::vector<Script>(ranks, script), step({0, 1000}, of_ranks))));
-  add_traced_steps(made, 1e-6, 1.0);
-  return made;
-}
-
 inline results::RunData run_of(results::PointData point) { return run({std::move(point)}); }
 
 /// A pipeline that was measured without traces.
@@ -99,6 +83,5 @@ using samples::finding;
 using samples::findings_of;
 using samples::pipeline;
 using samples::run_of;
-using samples::traced_point;
 
 }  // namespace isoscale::analysis

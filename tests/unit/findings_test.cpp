@@ -1,13 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include <fstream>
-#include <sstream>
 
 #include "analysis/advice/findings.hpp"
 #include "analysis/advice/rules.hpp"
 #include "analysis/render/findings.hpp"
-#include "analysis/render/render.hpp"
-#include "analysis/render/text.hpp"
 #include "findings_samples.hpp"
 #include "launch_samples.hpp"
 
@@ -30,20 +27,6 @@ TEST(Findings, AreOneForAllPointsOfACurve) {
   EXPECT_THAT(all[0].sentence, AllOf(HasSubstr("46.7%"), EndsWith("(on 8)")));
   EXPECT_EQ(all[0].evidence.front().ranks, 8);
   EXPECT_EQ(all[0].evidence.back().ranks, 2);
-}
-
-TEST(Findings, ComeGravestFirstAndTheUnknownLast) {
-  results::RunData run = pipelines();
-  const Script script = Script{}.compute().all_reduce(Axis::dp);
-  results::PointData slow = traced_point({.dp = 2}, script, {{{0, 700}, {700, 1000}}});
-  slow.index = 3;
-  run.points.push_back(slow);
-  run.preflight.emplace();
-  run.preflight->results = {{.name = "gpu-nic", .verdict = results::Verdict::warning}};
-  std::vector<std::string> names;
-  for (const advice::Finding& at : findings_of(run)) names.emplace_back(at.rule);
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"few-microbatches", "communication-ratio", "far-numa"}));
 }
 
 TEST(Findings, AreNoneOfPointsThatTellNothingOfTheMachineAndTheseAreNamed) {
@@ -142,25 +125,6 @@ TEST(Findings, OfSeveralRunsAreSaidOnceWhereTheyAreTheSame) {
                           Field(&advice::Finding::sentence, "launch 3: is elsewhere")));
 }
 
-TEST(FindingsJson, HasEveryKey) {
-  const auto rows = render::findings_json(findings_of(pipelines()));
-  ASSERT_EQ(rows.size(), 1U);
-  auto row = rows[0];
-  EXPECT_DOUBLE_EQ(row["severity"].get<double>(), 7.0 / 15);
-  EXPECT_EQ(
-      row["evidence"][1],
-      nlohmann::ordered_json(
-          {{"ranks", 8}, {"what", "microbatches"}, {"value", 8.0}, {"unit", "1"}, {"text", "8"}}));
-  for (const char* const key :
-       {"severity", "evidence", "curve", "sentence", "next_step", "source"}) {
-    EXPECT_EQ(row.erase(key), 1U) << key;
-  }
-  EXPECT_EQ(row, nlohmann::ordered_json({{"rule", "few-microbatches"},
-                                         {"concern", "program"},
-                                         {"size", nullptr},
-                                         {"ranks", {2, 4, 8}}}));
-}
-
 TEST(FindingsText, HidesNoKindOfFaultOfHardware) {
   std::vector<advice::Finding> many(12);
   for (const std::size_t i : {10U, 11U}) {
@@ -170,29 +134,6 @@ TEST(FindingsText, HidesNoKindOfFaultOfHardware) {
   EXPECT_EQ(render::shown_findings(many, 8), (std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 10}))
       << "the gravest of a kind is enough";
   EXPECT_TRUE(render::findings_document({}).empty());
-}
-
-TEST(FindingsText, IsHarmlessAndFitsTheTerminal) {
-  advice::Finding hostile{.rule = "noise", .curve = samples::hostile, .sentence = samples::hostile};
-  hostile.next_step = samples::hostile;
-  for (int i = 0; i < 30; ++i) {
-    hostile.evidence.push_back({.what = "words", .unit = Unit::text, .text = samples::hostile});
-  }
-  std::istringstream lines{to_text(render::findings_document({&hostile, 1}), 118)};
-  for (std::string line; std::getline(lines, line);) {
-    EXPECT_EQ(line, render::escape(line));
-    EXPECT_LE(render::display_width(line), 118U) << line;
-  }
-}
-
-TEST(FindingsText, StandsBeforeTheCurves) {
-  const results::RunData run = pipelines();
-  const std::string text = rendered(run, render::render_text);
-  EXPECT_LT(text.find("findings, most severe"), text.find("speed-up"));
-  EXPECT_LT(text.find("~47%  2, 4, 8 ranks"), text.find("speed-up"));
-  const std::string markdown = rendered(run, render::render_markdown);
-  EXPECT_LT(markdown.find("### findings"), markdown.find("speed-up"));
-  EXPECT_THAT(markdown, HasSubstr("arXiv 2104.04473"));
 }
 
 /// The cells of the table in docs/findings.md, by the rule that they begin with: "| `noise` | ...".
@@ -233,16 +174,6 @@ TEST(FindingsDocs, NameEveryRuleWithItsThresholdsAndSourceAndNoOther) {
     EXPECT_EQ(rule.source.find("://"), std::string_view::npos);
   }
   for (const auto& [name, cells] : documented) ADD_FAILURE() << "no such rule: " << name;
-}
-
-TEST(Rules, HaveOneFunctionAndStandForOthersThatThereAre) {
-  for (const advice::Rule& rule : advice::rules()) {
-    EXPECT_NE(rule.judge_point == nullptr, rule.judge_run == nullptr) << rule.name;
-    EXPECT_EQ(std::ranges::count(advice::rules(), rule.instead_of, &advice::Rule::name),
-              rule.instead_of.empty() ? 0 : 1)
-        << rule.name;
-  }
-  EXPECT_THROW((void)advice::rules().front().limit("no such"), std::out_of_range);
 }
 
 }  // namespace

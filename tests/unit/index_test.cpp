@@ -53,17 +53,6 @@ TEST(Index, VerifiedIsOfAllThatWasPlayed) {
   EXPECT_EQ(indexed(run).experiments[0].verified, false);
 }
 
-TEST(Index, ASummarySaysTheSameAsAReport) {
-  const results::RunData run = samples::two_curves();
-  results::Confidences confidences;
-  const results::RunSummary summary = results::summary_of(run, confidences);
-  const render::IndexReport whole{.index = catalog::make_index({indexed(run)})};
-  const render::IndexReport shallow{
-      .index = catalog::make_index({catalog::index_run(summarise(summary, "a.h5", {}))})};
-  EXPECT_EQ(render::render_index_json(whole), render::render_index_json(shallow));
-  EXPECT_THAT(render::render_index_json(whole), HasSubstr("tokens/s"));
-}
-
 TEST(Index, MachinesAreToldApartAndTrendsKeepToThem) {
   results::RunData other = launch_of("c", 1, 4, 0.01);
   for (auto& facts : other.rank_facts) facts.text["cpu_model"] = "Intel Xeon 8480";

@@ -99,15 +99,10 @@ inline results::PointData known_point(const KnownMachine& machine, int index, in
   constexpr int untraced_steps = 40, traced_steps = 6, summed_steps = 2000;
   const workloads::Workload& workload = workloads::find_workload("dp");
   const workloads::Request request = known_request(dp);
-  results::PointData point;
-  point.index = index;
-  point.workload = "dp";
+  results::PointData point = bench_point(index, "dp", dp);
   point.model = "tiny";
-  point.dtype = "f32";
-  point.mesh = request.mesh;
-  point.ranks = point.nodes = dp;
+  point.nodes = dp;
   point.scaling = "weak";
-  point.placement = "packed";
   point.options = workloads::all_options(workload.options, request.options);
   const workloads::Model& model = request.model;
   for (const auto& [name, number] : {std::pair{"hidden", model.hidden},

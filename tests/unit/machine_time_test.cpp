@@ -39,19 +39,10 @@ double bus_rate(const Network& network, double bytes, int gpus) {
   return 2.0 * (gpus - 1) / gpus * bytes / all_reduce(network, bytes, at);
 }
 
-/// NVIDIA/dgxc-benchmarking, nccl/README.md: all_reduce on 8 H100, bytes and microseconds.
-constexpr std::array<std::array<double, 2>, 23> eight_h100{{
-    {8, 13.67},      {128, 15.87},     {1024, 16.94},   {8192, 17.40},   {32768, 19.33},
-    {65536, 19.54},  {262144, 20.43},  {524288, 20.66}, {0x1p20, 27.37}, {0x1p21, 42.21},
-    {0x1p22, 54.19}, {0x1p23, 83.04},  {0x1p24, 123.8}, {0x1p25, 199.3}, {0x1p26, 324.7},
-    {0x1p27, 586.4}, {0x1p28, 1112.5}, {0x1p29, 2151},  {0x1p30, 4029},  {0x1p31, 7939},
-    {0x1p32, 15749}, {0x1p33, 31307},  {0x1p34, 62648},
-}};
-
 TEST(CollectiveTime, FollowsTheCurveOfEightH100) {
   const Network network = network_of("h100-ndr");
   std::vector<double> errors;
-  for (const auto& [bytes, microseconds] : eight_h100) {
+  for (const auto& [bytes, microseconds] : samples::eight_h100) {
     errors.push_back(all_reduce(network, bytes, place(8, 1)) * 1e6 / microseconds - 1);
   }
   expect_close(errors);

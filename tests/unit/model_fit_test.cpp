@@ -86,18 +86,19 @@ TEST(ModelFit, PredictsEightTimesTheRanks) {
 /// The largest point took 1.5 times as long in the middle of steps from 0.5 to 2.5 times: the
 /// others, which are known well, say more.
 TEST(ModelFit, CorrectsWhatItMissesByThePointsThatAreKnownWell) {
+  const auto fitted = [](const results::RunData& run) {
+    return predict::fit_model(run, predict::stepped_points(run), known().machine);
+  };
   results::RunData run = known().run;
   for (results::PointData& point : run.points) samples::slow_down(point, 1.2);
-  EXPECT_NEAR(predict::fit_model(run, predict::stepped_points(run), known().machine).correction,
-              1.2 * known().fit.correction, 1e-6);
+  EXPECT_NEAR(fitted(run).correction, 1.2 * known().fit.correction, 1e-6);
   run = known().run;
   int number = 0;
   for (auto& step : run.points[3].step_times) {
     const double factor = 0.5 + 0.5 * (number++ % 5);
     for (double& time : step) time *= factor;
   }
-  const predict::ModelFit fit =
-      predict::fit_model(run, predict::stepped_points(run), known().machine);
+  const predict::ModelFit fit = fitted(run);
   EXPECT_NEAR(fit.points[3].step_time, 1.5 * known().fit.points[3].step_time,
               0.05 * fit.points[3].step_time);
   EXPECT_LT(fit.correction, 1.15);
@@ -146,9 +147,12 @@ TEST(ModelFit, IsLessSureWhereTwoLawsFit) {
   EXPECT_GT(law_part(with_open_law(), 4 * more_ranks), 3 * open);
 }
 
+std::vector<predict::NextMeasurement> next_of(const Known& of) {
+  return predict::next_measurements(of.run, of.points, of.fit, of.machine, forecast_of(more_ranks));
+}
+
 TEST(NextMeasurement, NarrowsTheIntervalMostFirst) {
-  const auto found = predict::next_measurements(known().run, known().points, known().fit,
-                                                known().machine, forecast_of(more_ranks));
+  const auto found = next_of(known());
   ASSERT_EQ(found.size(), 4U);
   for (std::size_t i = 0; i < found.size(); ++i) {
     EXPECT_LE(found[i].width_then, found[i].width_now * (1 + 1e-12)) << found[i].what;
@@ -166,27 +170,19 @@ TEST(NextMeasurement, NarrowsTheIntervalMostFirst) {
   }
 }
 
-std::string command_for(results::RunData run, const std::string& command_line) {
-  run.command_line = command_line;
-  for (results::PointData& point : run.points) point.model = "even";
-  std::vector<const results::PointData*> points;
-  for (const results::PointData* const point : known().points) {
-    points.push_back(&run.points.at(static_cast<std::size_t>(point - known().run.points.data())));
-  }
-  const auto found = predict::next_measurements(run, points, known().fit, known().machine,
-                                                forecast_of(more_ranks));
-  return std::ranges::find(found, "another launch of the same", &predict::NextMeasurement::what)
-      ->command;
-}
-
 TEST(NextMeasurement, NamesTheModelsFileAsTheRunDid) {
+  Known made = known();
+  for (results::PointData& point : made.run.points) point.model = "even";
+  made.points = predict::stepped_points(made.run);
   for (const auto& [arguments, model] :
        {std::pair{"--model even.toml", "--model even.toml "},
         {"'--model=m d/own.toml' --force", "--model 'm d/own.toml' "},
         {"--model tiny,a/even.toml,b/odd.toml", "--model a/even.toml "},
         {"plan.toml", "--model even.toml "}}) {
-    EXPECT_THAT(command_for(known().run, std::string{"isoscale run "} + arguments),
-                HasSubstr(model));
+    made.run.command_line = std::string{"isoscale run "} + arguments;
+    EXPECT_THAT(next_of(made),
+                Contains(AllOf(Field(&predict::NextMeasurement::what, "another launch of the same"),
+                               Field(&predict::NextMeasurement::command, HasSubstr(model)))));
   }
 }
 
@@ -212,10 +208,8 @@ TEST(NextMeasurement, DoesNotAskAgainForPointsThatWereLeftOut) {
   made.run.points.push_back(point);
   point.workload = "calibrate";
   made.run.points.push_back(point);
-  for (const predict::NextMeasurement& next : predict::next_measurements(
-           made.run, known().points, made.fit, made.machine, forecast_of(more_ranks))) {
-    EXPECT_THAT(next.what, Not(HasSubstr("16 ranks")));
-  }
+  EXPECT_THAT(next_of(made),
+              Each(Field(&predict::NextMeasurement::what, Not(HasSubstr("16 ranks")))));
 }
 
 TEST(NextMeasurement, AsksForCollectivesWhereTheLawIsOpen) {

@@ -169,7 +169,7 @@ TEST(CoarsePipelineTest, HasTheBubbleOfItsSchedule) {
 }
 
 predict::StepEstimate whole_step(const Request& request, const simulate::Machine& machine,
-                                 double capacity = std::numeric_limits<double>::infinity()) {
+                                 double capacity = infinite) {
   return predict::estimate_step(hybrid(), request, machine,
                                 simulate::packed(request.mesh.size(), 4), predict::Detail::time,
                                 predict::Ranks::by_class, capacity);
@@ -240,24 +240,18 @@ TEST(WholeStepTest, IsNotPlayedWhereItDoesNotFit) {
   const simulate::Machine machine = machine_of(80e9);
   const Request base = base_of({{"batch", "32"}}, 16);
   const Request request = predict::search_space(hybrid(), base, {}, 16, 4, {}).requests.front();
-  constexpr double all = std::numeric_limits<double>::infinity();
   const auto played = [&](double capacity) { return whole_step(request, machine, capacity); };
-  const double bytes = played(all).device_memory_per_rank;
-  EXPECT_EQ(played(bytes).seconds(), played(all).seconds());
+  const double bytes = played(infinite).device_memory_per_rank;
+  EXPECT_EQ(played(bytes).seconds(), played(infinite).seconds());
   EXPECT_TRUE(std::isinf(played(bytes - 1).seconds()));
   EXPECT_EQ(played(bytes - 1).device_memory_per_rank, bytes);
 }
 
 /// Seconds of the best of all requests, each by its whole program, without any search.
-double exhaustive(const std::vector<Request>& requests, const simulate::Machine& machine,
-                  int node_ranks) {
-  std::vector<double> seconds(requests.size(), std::numeric_limits<double>::infinity());
+double exhaustive(const std::vector<Request>& requests, const simulate::Machine& machine) {
+  std::vector<double> seconds(requests.size());
   base::parallel_for(requests.size(), [&](std::size_t i) {
-    if (device_bytes(requests[i]) > machine.memory->capacity) return;
-    const simulate::Layout layout = simulate::packed(requests[i].mesh.size(), node_ranks);
-    seconds[i] =
-        predict::estimate_step(hybrid(), requests[i], machine, layout, predict::Detail::time)
-            .seconds();
+    seconds[i] = whole_step(requests[i], machine, machine.memory->capacity).seconds();
   });
   return std::ranges::min(seconds);
 }
@@ -286,7 +280,7 @@ TEST(SearchTest, FindsTheBestThatThereIs) {
         machine_of(capacity, 0.25 * static_cast<double>(1 + random() % 8));
     const predict::SearchResult found = predict::search(hybrid(), base, {}, 8, machine, 4, fixed);
     ASSERT_FALSE(found.best.empty());
-    EXPECT_LE(found.best.front().step_time, exhaustive(space.requests, machine, 4) * 1.0005)
+    EXPECT_LE(found.best.front().step_time, exhaustive(space.requests, machine) * 1.0005)
         << text_of(found.best.front().request);
     EXPECT_EQ(found.looked_at, static_cast<int>(space.requests.size()) + space.impossible);
     EXPECT_LE(found.best.size(), 10U);

@@ -6,7 +6,6 @@
 #include "analysis/efficiency/losses.hpp"
 #include "analysis/report.hpp"
 #include "analysis_test.hpp"
-#include "base/error.hpp"
 #include "predict_samples.hpp"
 #include "program/facts.hpp"
 #include "workloads/registry.hpp"
@@ -67,6 +66,9 @@ TEST(StepEstimate, HandsOnAStepThatTheBreakdownReads) {
   for (const mesh::Shape& mesh : {mesh::Shape{.dp = 16}, mesh::Shape{.tp = 2, .dp = 4},
                                   mesh::Shape{.tp = 2, .dp = 4, .pp = 2}}) {
     const predict::StepEstimate found = estimate(request(mesh), samples::plain_sheet());
+    EXPECT_DOUBLE_EQ(
+        found.seconds(),
+        estimate(request(mesh), samples::plain_sheet(), predict::Detail::time).seconds());
     ASSERT_TRUE(found.point.has_value());
     const breakdown::BreakdownResult parts = breakdown::breakdown(*found.point);
     ASSERT_TRUE(parts.mean.has_value()) << parts.missing;
@@ -79,6 +81,12 @@ TEST(StepEstimate, HandsOnAStepThatTheBreakdownReads) {
     ASSERT_TRUE(costs.has_value());
     EXPECT_TRUE(costs->gemm_alone.has_value());
     EXPECT_NEAR(costs->gemm, flop_of(found, mesh) / mesh.size() / 1e12, 1e-3 * costs->gemm);
+    // A machine without noise loses no time to it.
+    ASSERT_TRUE(found.breakdown && found.loss);
+    const efficiency::StepCosts& lost = found.loss->costs;
+    ASSERT_TRUE(lost.imbalance && lost.noise);
+    EXPECT_NEAR(*lost.imbalance, lost.waiting, 1e-12);
+    EXPECT_NEAR(*lost.noise, 0, 1e-12);
   }
 }
 
@@ -97,28 +105,10 @@ TEST(StepEstimate, HasTheBubbleOfItsSchedule) {
   EXPECT_NEAR(parts.mean->bubble / parts.mean->step, 1.0 / 17, 1e-3);
 }
 
-TEST(StepEstimate, RefusesWhatHasNoSteps) {
-  const workloads::Workload& gemm = workloads::find_workload("gemm");
-  EXPECT_THROW((void)predict::estimate_step(gemm, {}, samples::plain_sheet(),
-                                            simulate::packed(1, 1), predict::Detail::time),
-               base::UsageError);
+TEST(StepEstimate, RefusesALayoutOfOtherRanks) {
   EXPECT_THROW((void)predict::estimate_step(hybrid(), request({.dp = 2}), samples::plain_sheet(),
                                             simulate::packed(1, 1), predict::Detail::time),
                std::invalid_argument);
-}
-
-TEST(StepEstimate, LosesNoTimeToNoiseWithoutNoise) {
-  for (const mesh::Shape& shape : {mesh::Shape{.tp = 2, .dp = 4, .pp = 2}, mesh::Shape{.dp = 16}}) {
-    const workloads::Request of = request(shape, {{"schedule", "1f1b"}});
-    const predict::StepEstimate step = estimate(of, samples::plain_sheet());
-    EXPECT_DOUBLE_EQ(step.seconds(),
-                     estimate(of, samples::plain_sheet(), predict::Detail::time).seconds());
-    ASSERT_TRUE(step.breakdown && step.loss);
-    const efficiency::StepCosts& costs = step.loss->costs;
-    ASSERT_TRUE(costs.imbalance && costs.noise);
-    EXPECT_NEAR(*costs.imbalance, costs.waiting, 1e-12);
-    EXPECT_NEAR(*costs.noise, 0, 1e-12);
-  }
 }
 
 /// Returns what a run writes about a point with two stages and the output projection on the last.

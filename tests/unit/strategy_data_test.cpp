@@ -225,25 +225,6 @@ TEST(PartitionTest, SharesProgramsBetweenReplicasThatGetAsMuch) {
   EXPECT_EQ(weak(small(2, 10, "partition=skewed:3"_options), {.dp = 8}).programs.size(), 2U);
 }
 
-TEST(RequireDataTest, RefusesWithTheNumbersAndTheNearestThatWorks) {
-  const mesh::Shape dp4{.dp = 4};
-  const Options turns = "partition=proportional schedule=interleaved v=2"_options;
-  const auto with = [](const Options& options) { return small(2, 8, options); };
-  expect_refused(
-      {{with("strategy=funnel overlap=on"_options), dp4, {"=funnel", "overlap=on"}},
-       {with("strategy=funnel partition=skewed:2"_options), dp4, {"=funnel", "=skewed:2"}},
-       {with("strategy=funnel grad_dtype=bf16"_options), dp4, {"=funnel", "_dtype=bf16"}},
-       {with("strategy=funnel compression=topk"_options), dp4, {"=funnel", "=topk"}},
-       {with("compression=topk grad_dtype=f16"_options), dp4, {"=topk", "_dtype=same"}},
-       {with("partition=skew:2"_options), dp4, {"skewed:X"}},
-       {with("partition=skewed:-1"_options), dp4, {"0.01 to 100"}},
-       // 4 microbatches over 4 replicas in shares 3 : 1 : 1 : 1 take 6, so 2 each at least.
-       {small(2, 1, "partition=skewed:3"_options), dp4, {"4 microbatches to dp=4", "=2", "=16"}},
-       {small(2, 1, "partition=proportional"_options), dp4, {"microbatches=2"}},
-       {small(4, 4, turns), {.dp = 2, .pp = 4}, {"microbatches=8"}}},
-      Scaling::weak);
-}
-
 constexpr std::uint64_t layers = 4, psi = layers * 12 * 16 * 16;
 
 /// One bucket a layer (in f32) unless told otherwise.
@@ -383,11 +364,24 @@ TEST(OffloadTest, ManagedMemoryIsAdvisedAndNotCopied) {
   }
 }
 
-TEST(StatesRefusalTest, SaysWhatExcludesWhatAndWhatWorks) {
+TEST(DataRefusals, NameTheNumbersWhatExcludesWhatAndTheNearestThatWorks) {
   const mesh::Shape dp4{.dp = 4};
+  const Options turns = "partition=proportional schedule=interleaved v=2"_options;
   const Options managed = "zero=1 offload=weights offload_memory=managed"_options;
+  const auto with = [](const Options& options) { return small(2, 8, options); };
   expect_refused(
-      {{states("zero=3 offload=weights"_options, 2), dp4, {"dp=4", "zero=2"}},
+      {{with("strategy=funnel overlap=on"_options), dp4, {"=funnel", "overlap=on"}},
+       {with("strategy=funnel partition=skewed:2"_options), dp4, {"=funnel", "=skewed:2"}},
+       {with("strategy=funnel grad_dtype=bf16"_options), dp4, {"=funnel", "_dtype=bf16"}},
+       {with("strategy=funnel compression=topk"_options), dp4, {"=funnel", "=topk"}},
+       {with("compression=topk grad_dtype=f16"_options), dp4, {"=topk", "_dtype=same"}},
+       {with("partition=skew:2"_options), dp4, {"skewed:X"}},
+       {with("partition=skewed:-1"_options), dp4, {"0.01 to 100"}},
+       // 4 microbatches over 4 replicas in shares 3 : 1 : 1 : 1 take 6, so 2 each at least.
+       {small(2, 1, "partition=skewed:3"_options), dp4, {"4 microbatches to dp=4", "=2", "=16"}},
+       {small(2, 1, "partition=proportional"_options), dp4, {"microbatches=2"}},
+       {small(4, 4, turns), {.dp = 2, .pp = 4}, {"microbatches=8"}},
+       {states("zero=3 offload=weights"_options, 2), dp4, {"dp=4", "zero=2"}},
        {states("zero=3 reduce_bucket=1MiB"_options, 2), dp4, {"reduce_", "gather_bucket=1MiB"}},
        {states(managed, 2), dp4, {"zero=1", "offload_memory=pinned"}},
        {states("offload=optimizer"_options, 2), {}, {"nothing to offload", "optimizer=adam"}}},

@@ -80,18 +80,6 @@ TEST(ContextParallel, ReducesEveryGradientOverCpAndDp) {
   }
 }
 
-TEST(ContextParallel, KeepsAShareOfEveryActivation) {
-  constexpr int layers = 3;
-  constexpr double rows = row_s * row_b;
-  constexpr double whole = 2 * rows * row_h + rows * (row_heads + 2 * row_kv_heads) * row_d +
-                           row_b * row_heads * row_s * row_s + rows * row_heads * row_d +
-                           rows * row_ffn;
-  for (const int cp : {1, 2, 8}) {
-    EXPECT_DOUBLE_EQ(activations(row_request(layers, 1), {.cp = cp}),
-                     layers * whole * row_element / cp);
-  }
-}
-
 TEST(ContextParallel, HasAWorkloadOfItsOwnAndOneProgramForTheRing) {
   EXPECT_EQ(strong(row_request(2, 4), {.cp = 8, .dp = 2}).programs.size(), 1U);
   EXPECT_EQ(find_workload("cp").natural_mesh(8).at(Axis::cp), 8);
@@ -197,21 +185,25 @@ TEST(SequenceParallel, HandsOnAShareOfTheRows) {
   EXPECT_DOUBLE_EQ(handed_on(rows()), activation);
 }
 
-TEST(SequenceParallel, KeepsAShareOfEveryActivation) {
-  // Per layer and microbatch: the inputs of the two pairs, QKV, scores, context, inner. Without
-  // sequence parallelism the first two are whole on every rank. (The input of the model is of
-  // another role, and takes the place of one of those; the output of the last layer is one more.)
+TEST(SplitRows, KeepAShareOfEveryActivation) {
+  // Per layer and microbatch: the inputs of the two pairs, QKV, scores, context, inner. A rank has
+  // its share of all of these, but tp alone leaves the first two whole on every rank. (The input of
+  // the model is of another role, and takes the place of one of those; the output of the last layer
+  // is one more.)
   constexpr int layers = 3;
   constexpr double split = row_s * row_b * (row_heads + 2 * row_kv_heads) * row_d +
                            row_b * row_heads * row_s * row_s + row_s * row_b * row_heads * row_d +
                            row_s * row_b * row_ffn;
+  constexpr double whole = layers * (2 * activation + split * row_element);
+  for (const int cp : {1, 2, 8}) {
+    EXPECT_DOUBLE_EQ(activations(row_request(layers, 1), {.cp = cp}), whole / cp);
+  }
   for (const int t : {2, 4}) {
     const mesh::Shape mesh{.tp = t};
     const double plain = layers * (2 * activation + split * row_element / t);
     EXPECT_DOUBLE_EQ(activations(row_request(layers, 1), mesh), plain);
     for (const Options& options : {rows(), rows("chunks=4"_options), rows("ring=on"_options)}) {
-      EXPECT_DOUBLE_EQ(activations(row_request(layers, 1, options), mesh),
-                       layers * (2 * activation + split * row_element) / t);
+      EXPECT_DOUBLE_EQ(activations(row_request(layers, 1, options), mesh), whole / t);
     }
   }
 }
@@ -257,9 +249,7 @@ TEST(Chunks, OfSplitRowsExposeTheFirstThatComesAndTheLastThatGoes) {
   const auto time = [](const char* n) { return exposed(rows({{"chunks", n}}), {.tp = 2}); };
   EXPECT_LT(time("4"), 0.5 * time("1"));
   EXPECT_LT(time("8"), time("4"));
-}
-
-TEST(Ring, HidesItsStepsUnderTheGemmsOfTheBlocksThatAreThere) {
+  // A ring hides its steps under the GEMMs of the blocks that are there.
   EXPECT_LT(exposed(rows("ring=on"_options), {.tp = 4}), 0.5 * exposed(rows(), {.tp = 4}));
 }
 

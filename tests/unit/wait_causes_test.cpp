@@ -28,14 +28,6 @@ breakdown::TracedSteps steps_of(const std::vector<std::vector<std::vector<int>>>
   return result;
 }
 
-TEST(WaitCauses, AreNotKnownOfOneStep) {
-  const breakdown::TracedSteps none, one = steps_of({{{0, 10}}}),
-                                     two = steps_of({{{0, 10}}, {{0, 10}}});
-  EXPECT_FALSE(breakdown::WaitCauses{none}.known());
-  EXPECT_FALSE(breakdown::WaitCauses{one}.known());
-  EXPECT_TRUE(breakdown::WaitCauses{two}.known());
-}
-
 TEST(WaitCauses, AreNoiseWhereAnotherRankIsLastThanInOtherSteps) {
   const breakdown::TracedSteps same = steps_of({{{0, 5, 30}}, {{5, 0, 20}}, {{0, 0, 10}}});
   for (std::size_t at = 0; at < 3; ++at) {
@@ -60,9 +52,7 @@ TEST(WaitCauses, AreNoiseWhereAnotherRankIsLastThanInOtherSteps) {
 program::OutlineSet collectives(int ranks, int ops) {
   Script script;
   for (int op = 0; op < ops; ++op) script.all_reduce(Axis::dp);
-  return {.mesh = {.dp = ranks},
-          .outlines = {script.outline()},
-          .outline_of_rank = std::vector<std::uint32_t>(static_cast<std::size_t>(ranks), 0)};
+  return alike({.dp = ranks}, script).outline;
 }
 
 TEST(WaitCauses, LeaveOutWhatIsOfNoInstance) {
@@ -128,7 +118,7 @@ double noise_of(const breakdown::TracedSteps& steps) {
   return noise / all;
 }
 
-TEST(WaitCauses, OfPureNoiseAverageToOne) {
+TEST(WaitCauses, OfPureNoiseAverageToOneAndOfPureImbalanceToZero) {
   for (const std::size_t steps : {2U, 4U, 10U}) {
     for (const std::size_t members : {2U, 8U}) {
       SCOPED_TRACE(testing::Message() << steps << " steps, " << members << " ranks");
@@ -139,17 +129,12 @@ TEST(WaitCauses, OfPureNoiseAverageToOne) {
       EXPECT_NEAR(noise_of(random_steps(steps, 4000 / steps, members, exponential)), 1, 0.05);
       const auto normal = [&draw](std::size_t, std::size_t) { return 1e6 + 1e5 * draw.normal(); };
       EXPECT_NEAR(noise_of(random_steps(steps, 4000 / steps, members, normal)), 1, 0.05);
+      // Each instance has its own order of ranks, the same in every step.
+      const auto always = [members](std::size_t i, std::size_t rank) {
+        return 1000.0 * static_cast<double>((i * 7 + rank * 3) % members);
+      };
+      EXPECT_EQ(noise_of(random_steps(steps, 500, members, always)), 0);
     }
-  }
-}
-
-TEST(WaitCauses, OfPureImbalanceAverageToZero) {
-  for (const std::size_t members : {2U, 8U}) {
-    // Each instance has its own order of ranks, the same in every step.
-    const auto always = [members](std::size_t i, std::size_t rank) {
-      return 1000.0 * static_cast<double>((i * 7 + rank * 3) % members);
-    };
-    EXPECT_EQ(noise_of(random_steps(4, 500, members, always)), 0) << members;
   }
 }
 
@@ -198,7 +183,7 @@ breakdown::BreakdownResult known(const Compute& compute, int gap = 0) {
   for (int layer = 0; layer < layers; ++layer) script.compute().all_reduce(Axis::tp);
   results::PointData point = alike({.tp = ranks}, script);
   for (int number = 0; number < traced_steps; ++number) {
-    std::vector<std::vector<std::pair<int, int>>> spans(ranks);
+    std::vector<Spans> spans(ranks);
     int now = 0;
     for (int layer = 0; layer < layers; ++layer) {
       const int begin = now + gap;

@@ -2,21 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/efficiency/losses.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <optional>
-
 #include "analysis/render/curve_tables.hpp"
-#include "report_samples.hpp"
-#include "reported.hpp"
+#include "analysis_test.hpp"
 
 /// The tests check where the time of a step goes, and the tables of strategies that move it.
 namespace isoscale::analysis {
 namespace {
-
-using mesh::Axis;
-using samples::Script;
 
 double sum(const efficiency::StepCosts& costs) {
   double result = costs.gemm + costs.other_compute + costs.copies + costs.bubble + costs.waiting +
@@ -167,36 +158,16 @@ TEST(Waterfall, SeparatesOnlyWhatBothEndsKnow) {
     const efficiency::Waterfall undivided = efficiency::waterfall(point, base);
     expect_lost(undivided, {{"imbalance", 0.05}, {"noise", 0.02}, {"waiting", 0.4 - 0.07}});
     EXPECT_THAT(undivided.missing, ElementsAre(HasSubstr("more traced steps")));
+    of_one_step.gemm_alone.reset();
+    const efficiency::Waterfall neither = efficiency::waterfall(point, base);
+    EXPECT_THAT(neither.missing, ElementsAre(HasSubstr("solo"), HasSubstr("imbalance")));
+    expect_lost(neither, {});
   }
-}
-
-TEST(Waterfall, SaysAllThatIsMissing) {
-  efficiency::StepLoss point = four_ranks();
-  point.costs.gemm_alone.reset();
-  point.costs.noise = point.costs.imbalance = std::nullopt;
-  const efficiency::Waterfall found = efficiency::waterfall(point, one_rank());
-  EXPECT_THAT(found.missing, ElementsAre(HasSubstr("solo"), HasSubstr("imbalance")));
-  expect_lost(found, {});
-}
-
-/// Begin and end of each op, in thousandths of a step.
-using Spans = std::vector<std::pair<int, int>>;
-
-/// A point that plays `script` on all ranks; of[rank] are the spans of those that were traced.
-results::PointData traced(int index, const mesh::Shape& shape, const Script& script,
-                          const std::map<int, Spans>& of) {
-  timeline::Timeline step;
-  for (const auto& [rank, spans] : of) step.ranks.push_back(samples::trace(rank, {0, 1000}, spans));
-  results::PointData made = samples::measured(index, shape, 1e-6);
-  const auto ranks = static_cast<std::size_t>(shape.size());
-  samples::set_trace(made,
-                     samples::point(shape, std::vector<Script>(ranks, script), std::move(step)));
-  samples::add_traced_steps(made, 1e-6, 1.0);
-  return made;
 }
 
 /// The tables of the one curve that these points are.
 std::vector<render::TitledTable> tables_of(std::vector<results::PointData> points) {
+  for (std::size_t i = 0; i < points.size(); ++i) points[i].index = static_cast<int>(i);
   const results::RunData run = samples::run(std::move(points));
   const RunReport report = make_report(run, "a.h5", {});
   EXPECT_EQ(report.curves.size(), 1U);
@@ -222,22 +193,18 @@ std::vector<std::string> headings_of(const render::TitledTable& table) {
 /// A GEMM of so many thousandths of a step, and the rest of it a reduction.
 Spans busy(int thousandths) { return {{0, thousandths}, {thousandths, 1000}}; }
 
-const Script& reducing() {
-  static const Script script = Script{}.compute().all_reduce(Axis::dp);
-  return script;
+results::PointData reducing(const mesh::Shape& shape, const std::vector<Spans>& spans) {
+  return traced_point(shape, Script{}.compute().all_reduce(Axis::dp), spans);
 }
 
 TEST(StrategyTables, AReplicaIsAsBusyAsItsRanksOnAverage) {
   // Ranks 0 and 1 are the first replica: tp varies fastest.
-  results::PointData one = traced(0, {.tp = 2}, reducing(), {{0, busy(900)}, {1, busy(900)}});
-  results::PointData two = traced(1, {.tp = 2, .dp = 2}, reducing(),
-                                  {{0, busy(800)}, {1, busy(600)}, {2, busy(300)}, {3, busy(100)}});
-  results::PointData three =
-      traced(2, {.tp = 2, .dp = 3}, reducing(), {{0, busy(500)}, {1, busy(500)}, {4, busy(250)}});
-  for (results::PointData* const point : {&one, &two, &three}) {
-    point->options["partition"] = "skewed:2";
-  }
-  const auto tables = tables_of({one, two, three});
+  std::vector<results::PointData> points{
+      reducing({.tp = 2}, {busy(900)}),
+      reducing({.tp = 2, .dp = 2}, {busy(800), busy(600), busy(300), busy(100)}),
+      reducing({.tp = 2, .dp = 3}, {busy(500), busy(500), {}, {}, busy(250), {}})};
+  for (results::PointData& point : points) point.options["partition"] = "skewed:2";
+  const auto tables = tables_of(points);
   ASSERT_THAT(tables, SizeIs(1));
   EXPECT_THAT(tables[0].title, HasSubstr("utilisation of replicas"));
   // One replica has nobody to be uneven with; ranks that were not traced are not known.
@@ -249,9 +216,9 @@ TEST(StrategyTables, AReplicaIsAsBusyAsItsRanksOnAverage) {
 }
 
 TEST(StrategyTables, ReplicasAreListedUpToTwelve) {
-  std::map<int, Spans> all;
-  for (int rank = 0; rank < 13; ++rank) all[rank] = busy(10 * (1 + rank));
-  results::PointData point = traced(0, {.dp = 13}, reducing(), all);
+  std::vector<Spans> all;
+  for (int rank = 0; rank < 13; ++rank) all.push_back(busy(10 * (1 + rank)));
+  results::PointData point = reducing({.dp = 13}, all);
   point.options["partition"] = "proportional";
   const auto tables = tables_of({point});
   ASSERT_THAT(tables, SizeIs(1));
@@ -260,7 +227,7 @@ TEST(StrategyTables, ReplicasAreListedUpToTwelve) {
 }
 
 TEST(StrategyTables, EqualSharesAndUntracedPointsHaveNoTable) {
-  results::PointData point = traced(0, {.dp = 2}, reducing(), {{0, busy(800)}, {1, busy(300)}});
+  results::PointData point = reducing({.dp = 2}, {busy(800), busy(300)});
   EXPECT_THAT(tables_of({point}), IsEmpty()) << "as of a workload without the option";
   point.options["partition"] = "equal";
   EXPECT_THAT(tables_of({point}), IsEmpty());
@@ -273,7 +240,7 @@ TEST(StrategyTables, CopiesOfOffloadedStatesAreHiddenOrExposed) {
   // The copy runs from 300 to 700; up to 500 the one rank computes, the other one up to 400.
   const Script script = Script{}.compute().copy(1).all_reduce(Axis::dp);
   const Spans first{{0, 500}, {300, 700}, {700, 1000}}, second{{0, 400}, {300, 700}, {700, 1000}};
-  results::PointData point = traced(0, {.dp = 2}, script, {{0, first}, {1, second}});
+  results::PointData point = traced_point({.dp = 2}, script, {first, second});
   point.options["offload"] = "none";
   EXPECT_THAT(tables_of({point}), IsEmpty());
   point.options["offload"] = "weights";
