@@ -237,16 +237,5 @@ TEST_F(OperandsOfOps, OfListsAndRows) {
   expect_needed(Rows{.from = {2, 0, 1}}, &Rows::src, &Rows::dst);
 }
 
-TEST_F(OperandsOfOps, RowsGoToAMatrixThatHasRoomForThem) {
-  Rows op{.rows = rows, .columns = columns, .src = matrix(), .dst = matrix(), .from = {2, 0, 1}};
-  EXPECT_FALSE(mistake(op));
-  op.dst.row_stride = 0;  // room for one row
-  EXPECT_TRUE(mistake(op));
-  op.dst.row_stride = columns + 1;
-  EXPECT_TRUE(mistake(op));
-  op.dst = {};
-  EXPECT_TRUE(mistake(op));
-}
-
 }  // namespace
 }  // namespace isoscale::executor::host
