@@ -131,14 +131,6 @@ TEST(Metrics, MakeAColumnWhereAnItemHasAValue) {
   EXPECT_EQ(table_of_items({}).columns.size(), 0U);
 }
 
-TEST(Metrics, ExplainThemselves) {
-  const std::vector<render::Note> legend =
-      render::legend_of(std::span<const render::Metric<Item>>{item_metrics});
-  ASSERT_EQ(legend.size(), item_metrics.size());
-  EXPECT_EQ(legend[1].key, "share");
-  EXPECT_EQ(legend[1].text, "a share");
-}
-
 TEST(DocumentText, ShowsNumbersWithUnitsAndIntervals) {
   EXPECT_THAT(lines_of(render::to_text({table_of_items(two_items)}, 110)),
               ElementsAre("  name                     share            time  remark",
@@ -215,15 +207,6 @@ TEST(RenderLaunches, ClaimsWhatTheGoldenOnesDoAndFitsOn120Columns) {
   const samples::JoinedLaunches of{launches()};
   golden::expect_claims(render::render_markdown(of.report()), "launches.md");
   golden::expect_fits(render::render_text(of.report()), 120);
-}
-
-TEST(RenderLaunches, TextHasARowForEachRankCount) {
-  const samples::JoinedLaunches of{launches()};
-  const std::string text = render::render_text(of.report());
-  EXPECT_THAT(text, HasSubstr("over launches\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("\n +4 +1 x 4 +dp=4 +3 +40.02 ms +3.5% +-3.9%"));
-  // Launches 1 to 3 had no 8 ranks: their cells are empty.
-  EXPECT_THAT(text, testing::ContainsRegex("\n +8 {40,}22.01 ms ±0.5% +23.01 ms ±0.5%\n"));
 }
 
 TEST(RenderLaunches, OneLaunchIsShownAsBeforeWithItsWarnings) {

@@ -158,25 +158,6 @@ TEST(Datasheets, ApplyToRowsWhoseRanksAreAlike) {
   EXPECT_NEAR(report.rows[1].of_peak.value(), 1.0 / 989, 1e-12);
 }
 
-TEST(Pairs, AreMergedInOrder) {
-  const results::PointData point = samples::pairs(0);
-  const microbench::BenchReport report = report_of(point);
-  ASSERT_EQ(report.pairs.size(), 12U);
-  const microbench::PairReport& first = report.pairs[0];
-  EXPECT_EQ(std::pair(first.src, first.dst), std::pair(0, 1));
-  EXPECT_NEAR(first.latency.value(), 1.1e-6, 1e-12);
-  EXPECT_NEAR(first.bandwidth.value(), 5.01e9, 1);
-  EXPECT_NEAR(first.bidirectional.value(), 8e9, 1);
-  const microbench::PairReport& failed = report.pairs[9];  // 3 to 0
-  EXPECT_EQ(std::pair(failed.src, failed.dst), std::pair(3, 0));
-  EXPECT_FALSE(failed.bandwidth);
-  EXPECT_NEAR(failed.latency.value(), 1.3e-6, 1e-12);  // measured from 0 to 3
-  EXPECT_THAT(failed.failure, HasSubstr("longer than 5 s"));
-  ASSERT_EQ(report.classes.size(), 1U);
-  EXPECT_EQ(report.classes[0].pairs, 12);
-  EXPECT_NEAR(report.classes[0].lowest.value(), 2e9, 1);
-}
-
 TEST(Pairs, ThatAreSlowAreNamedByHostDeviceAndClass) {
   results::RunData run;
   for (int rank = 0; rank < 4; ++rank) {
