@@ -26,13 +26,7 @@ Request request_of(const std::string& options,
 }
 
 std::vector<mesh::Shape> grids_of(int ranks) {
-  std::vector<mesh::Shape> grids;
-  for (int tp = 1; tp <= ranks; ++tp) {
-    for (int cp = 1; tp * cp <= ranks; ++cp) {
-      if (ranks % (tp * cp) == 0) grids.push_back({.tp = tp, .cp = cp, .dp = ranks / (tp * cp)});
-    }
-  }
-  return grids;
+  return meshes_where(ranks, [](const mesh::Shape& mesh) { return mesh.ep * mesh.pp == 1; });
 }
 
 /// Collective: a point of the workload computes what one rank computes.
