@@ -95,19 +95,6 @@ TEST(TilesTwin, TilesAsSmallAsTheHaloEqualOneRank) {
   }
 }
 
-TEST(TilesMessages, AboveTheEagerLimitArriveWhole) {
-  const Ranks ranks;
-  for (const mesh::Shape& mesh : grids_of(ranks.world.size())) {
-    if (mesh.dp > 1) continue;
-    // 16 pixels of 128 samples and 4 channels in f64 are a row, or a column, of halo.
-    const Request base = request_of(
-        fmt::format("image={}x{} channels=4 layers=2 batch=128", 16 * mesh.cp, 16 * mesh.tp));
-    expect_large_messages_arrive(ranks, "tiles", base, mesh, 64 * 1024, [](program::OpKind kind) {
-      return kind == program::OpKind::exchange;
-    });
-  }
-}
-
 /// Tensors that a rank alone holds, and the images that setup draws, in their global order.
 measure::Tensors tensors_of(executor::Session& session, const program::RankProgram& program) {
   std::vector<program::Observable> all = program.observables;
