@@ -4,10 +4,8 @@
 // Points with faults of known size put in: where they show, and that they do no harm beside.
 #include <gmock/gmock.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <vector>
+#include <optional>
+#include <string_view>
 
 #include "executor/host/host.hpp"
 #include "tests/mpi/point_runs.hpp"
