@@ -51,7 +51,7 @@ class BuilderTest : public testing::Test {
   RankProgram program;
 };
 
-TEST_F(BuilderTest, DerivesAWaitFromAReadAfterAWriteOnAnotherStream) {
+TEST_F(BuilderTest, DerivesTheWaitOfAReadAfterAWriteOnAnotherStream) {
   const BufferId a = floats(100), b = floats(100);
   emit(0, fill(whole(a)));
   emit(side, copy(whole(a), whole(b)));
@@ -59,6 +59,8 @@ TEST_F(BuilderTest, DerivesAWaitFromAReadAfterAWriteOnAnotherStream) {
   ASSERT_EQ(program.step().ops.size(), 2U);
   EXPECT_TRUE(program.step().ops[0].awaited);
   EXPECT_THAT(waits_of(1), ElementsAre(Pair(0, 1U)));
+  program.step().ops[1].wait_count = 0;
+  EXPECT_THAT(error_of([&] { check_races(program, {}); }), HasSubstr("race: op 0 (fill"));
 }
 
 TEST_F(BuilderTest, DisjointSlicesOfOneBufferAreIndependent) {
@@ -130,6 +132,16 @@ TEST_F(BuilderTest, RefusesMistakesOfAuthors) {
   const Matrix square{.slice = whole(b), .row_stride = 4};
   expect_words(said(Gemm{.m = 4, .n = 4, .k = 4, .a = square, .b = square, .d = square}),
                {"needs 16 elements", "has 10"});
+  const BufferId written = floats(4), missing = floats(1);
+  emit(0, fill(whole(written)));
+  const Matrix two{whole(written), 2};
+  const Gemm gemm{.m = 2, .n = 2, .k = 2, .a = two, .b = two, .d = two};
+  EXPECT_EQ(said(gemm), "");
+  for (const auto scale : {&Gemm::descale_a, &Gemm::descale_b}) {
+    Gemm scaled = gemm;
+    scaled.*scale = missing;
+    EXPECT_THAT(said(scaled), HasSubstr("nothing has written"));
+  }
 }
 
 TEST_F(BuilderTest, FollowsTheScaleOfACastToTheGemmThatReadsIt) {
@@ -155,19 +167,6 @@ TEST_F(BuilderTest, FollowsTheScaleOfACastToTheGemmThatReadsIt) {
   // The GEMM comes after the cast, for its scale alone, which is not written again before.
   EXPECT_THAT(waits_of(3), ElementsAre(Pair(0, 3U)));
   EXPECT_THAT(waits_of(4), ElementsAre(Pair(side, 1U)));
-}
-
-TEST_F(BuilderTest, RefusesAScaleThatNothingWrote) {
-  const BufferId a = floats(4), missing = floats(1);
-  emit(0, fill(whole(a)));
-  const Matrix square{whole(a), 2};
-  const Gemm good{.m = 2, .n = 2, .k = 2, .a = square, .b = square, .d = square};
-  EXPECT_EQ(error_of([&] { emit(0, good); }), "");
-  for (const auto scale : {&Gemm::descale_a, &Gemm::descale_b}) {
-    Gemm gemm = good;
-    gemm.*scale = missing;
-    EXPECT_THAT(error_of([&] { emit(0, gemm); }), HasSubstr("nothing has written"));
-  }
 }
 
 TEST_F(BuilderTest, RefusesCastsThatMakeNoSense) {
@@ -280,15 +279,6 @@ TEST(CheckTest, UnevenAllToAllMustAgreePairByPair) {
   };
   EXPECT_EQ(said(30), "");
   expect_words(said(29), {"rank 0 sends 30", "to rank 1", "receives 29"});
-}
-
-TEST_F(BuilderTest, ADependencyThatWasRemovedIsARace) {
-  const BufferId a = floats(100), b = floats(100);
-  emit(0, fill(whole(a)));
-  emit(side, copy(whole(a), whole(b)));
-  finish();
-  program.step().ops[1].wait_count = 0;
-  EXPECT_THAT(error_of([&] { check_races(program, {}); }), HasSubstr("race: op 0 (fill"));
 }
 
 /// Takes each wait of the step away in turn, and expects a race each time; returns how many waits
