@@ -21,7 +21,6 @@ namespace isoscale::workloads {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 using testing_support::expect_words;
 using testing_support::expect_words_of;
 using testing_support::usage_error;
@@ -127,22 +126,6 @@ TEST(Models, AreReadFromFilesWhoseErrorsNameFileAndLine) {
   write(std::string(1'500'000, '#'));
   EXPECT_THAT(refusal(), HasSubstr("larger than"));
   std::filesystem::remove(path);
-}
-
-TEST(Models, UnknownNamesGiveTheNearestAndAllAndAreEchoedShort) {
-  const auto said = [](const std::string& name) {
-    return usage_error([&] { (void)load_model(name); });
-  };
-  expect_words_of<std::string>(
-      {{"gpt-13",
-        {"unknown model 'gpt-13'", "mean 'gpt-13b'?", "tiny, gpt-125m, gpt-1.3b", ".toml"}},
-       {"Llama-8B", {"did you mean 'llama3-8b'?"}},
-       {"", {"unknown model ''"}}},
-      said);
-  EXPECT_THAT(said("resnet50"), Not(HasSubstr("did you mean")));
-  const std::string message = said("\x1b[31m" + std::string(1'000'000, 'x'));
-  EXPECT_THAT(message, HasSubstr("'\\x1b[31mxxx"));
-  EXPECT_LT(message.size(), 500U);
 }
 
 TEST(Models, SayWhyTheyAreRefused) {
