@@ -271,16 +271,6 @@ TEST(RenderLaunches, ACurveOfSkippedPointsIsItsReasons) {
   EXPECT_THAT(render::render_text(of.report()), Not(HasSubstr("baseline none")));
 }
 
-TEST(RenderLaunches, AnAsymmetricIntervalIsShownByItsEnds) {
-  std::vector<results::RunData> runs;
-  for (const auto& [id, step] : {std::pair{"a", 0.1}, {"b", 0.2}, {"c", 0.4}}) {
-    runs.push_back(samples::launch_of(id, 1, 2, step));
-  }
-  // ln 2 * t(2) / sqrt(3) = 0.6931 * 4.3027 / 1.7321 = 1.7219: over e^1.7219 = 5.595.
-  EXPECT_THAT(render::render_text(samples::JoinedLaunches{std::move(runs)}.report()),
-              HasSubstr("  -82.1% +459."));
-}
-
 /// Launches on one node are in tests/stored.
 TEST(RenderLaunches, JsonHasTheCurves) {
   const samples::JoinedLaunches of{launches()};

@@ -29,32 +29,11 @@ TEST(Row, TimesOfACallAreTheSlowestRanksOverTheCalls) {
   EXPECT_FALSE(reported(row).time);
 }
 
-TEST(Row, HasAnIntervalFromSixPlaysOn) {
-  results::RowData row = samples::collective("all_reduce", 1024, 1e-3);
-  const microbench::RowReport full = reported(row);
-  EXPECT_DOUBLE_EQ(full.time->median, 1e-3);
-  EXPECT_DOUBLE_EQ(full.time->minimum, 0.99e-3);
-  // The second smallest and largest of 11 enclose the median with 1 - 2 * 12/2048 = 98.8%.
-  EXPECT_NEAR(*full.time->lower, 0.992e-3, 1e-9);
-  EXPECT_NEAR(*full.time->upper, 1.008e-3, 1e-9);
-  row.times.resize(5);
-  EXPECT_TRUE(reported(row).time);
-  EXPECT_FALSE(reported(row).time->lower);
-}
-
 TEST(Row, ALopsidedIntervalShowsBothSides) {
   const statistics::Estimate time{.median = 1, .lower = 0.9, .upper = 13.59};
   EXPECT_EQ(render::interval_cell(nullptr, time), "-10.0% +1259.0%");
   const results::RowData few{.times = {{1}, {2}}};
   EXPECT_EQ(render::interval_cell(&few, reported(few).time), "n=2: too few");
-}
-
-TEST(Row, HasAP99FromAHundredSingleCallsOn) {
-  results::RowData row = samples::collective("all_reduce", 1024, 1e-3);
-  for (int i = 1; i <= 99; ++i) row.call_times.push_back(i);
-  EXPECT_FALSE(reported(row).p99);
-  row.call_times.push_back(100);
-  EXPECT_EQ(reported(row).p99->value, 99);
 }
 
 TEST(Row, BandwidthsFollowNcclTests) {
@@ -243,14 +222,6 @@ TEST(Overlap, LacksWhatFailedOrIsNotKnown) {
   EXPECT_FALSE(at.hidden_known);
   EXPECT_NE(at.why_unknown, "");
   EXPECT_TRUE(report.overlaps[1].hidden_known);
-}
-
-TEST(Bench, IsToldFromCurves) {
-  EXPECT_TRUE(microbench::is_bench(samples::collectives(0)));
-  results::PointData skipped = samples::bench_point(0, "p2p", 3);
-  EXPECT_TRUE(microbench::is_bench(skipped));
-  skipped.workload = "dp";
-  EXPECT_FALSE(microbench::is_bench(skipped));
 }
 
 }  // namespace
