@@ -8,7 +8,6 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <numeric>
 
 #include "executor/host/host.hpp"
 #include "runner/measure/measure_steps.hpp"
