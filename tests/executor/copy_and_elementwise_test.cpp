@@ -101,16 +101,6 @@ TEST_P(Copies, OfOneMatrixToAWholeBatch) {
               ElementsAre(4, 9, 4, 9, 4, 9));
 }
 
-TEST_P(Copies, FromAShardPickThisRanksPart) {
-  Sketch sketch;
-  const Slice all = sketch.buffer<double>(8), part = sketch.buffer<double>(2);
-  // Coordinate 0 on a mesh of one: the slice begins at its offset.
-  sketch.emit(row(
-      {.buffer = all.buffer, .axis = mesh::Axis::dp, .offset = 4, .count = 2, .step = 2}, part));
-  EXPECT_THAT(get<double>(*played(sketch, with<double>(all, {0, 1, 2, 3, 4, 5, 6, 7})), part),
-              ElementsAre(4, 5));
-}
-
 INSTANTIATE_TEST_SUITE_P(Executors, Copies, each_backend(), name_of);
 
 class Elementwise : public EachExecutor {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -79,9 +80,7 @@ inline auto each_narrow_backend() { return testing::ValuesIn(narrow_backends());
 inline auto every_backend() {
   std::vector<Backend> all = backends();
   for (const Backend& narrow : narrow_backends()) {
-    bool is_known = false;
-    for (const Backend& one : backends()) is_known |= one.name == narrow.name;
-    if (!is_known) all.push_back(narrow);
+    if (std::ranges::find(all, narrow.name, &Backend::name) == all.end()) all.push_back(narrow);
   }
   return testing::ValuesIn(all);
 }

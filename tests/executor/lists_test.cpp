@@ -7,7 +7,6 @@
 #include <cmath>
 #include <limits>
 
-#include "program/builder.hpp"
 #include "tests/executor/executors.hpp"
 
 namespace isoscale::executor {
@@ -238,9 +237,6 @@ TEST_P(Lists, RefuseExtentsIndicesAndTypesThatDoNotFit) {
     });
   };
   refused([](Sketch&, Select& op) { op.keep = 0; });
-  refused([](Sketch&, Select& op) { op.keep = 5; });
-  refused([](Sketch&, Select& op) { op.block = 5; });  // two blocks: four entries
-  refused([](Sketch&, Select& op) { op.values.count = 5; });
   refused([](Sketch& sketch, Select& op) { op.values = sketch.buffer<double>(6); });
   refused([](Sketch& sketch, Select& op) { op.places = sketch.buffer<std::int64_t>(6); });
   refused([](Sketch&, Select& op) { op.values = {.buffer = op.src.buffer, .count = 6}; });
@@ -248,29 +244,6 @@ TEST_P(Lists, RefuseExtentsIndicesAndTypesThatDoNotFit) {
     const auto src = sketch.matrix<float>(3, 4), dst = sketch.matrix<float>(2, 4);
     sketch.emit(Rows{.rows = 2, .columns = 4, .src = src, .dst = dst, .from = {2, 3}});
   });
-}
-
-TEST(ListChecks, BuilderRefusesWhatDoesNotFit) {
-  program::Builder builder{mesh::Shape{}};
-  const auto take = [&] {
-    return builder.whole(builder.allocate({.dtype = DType::f32, .count = 8}));
-  };
-  const Slice src = take(), dst = take();
-  builder.emit(0, program::Fill{.dst = src, .shard = {.extents = {1, 1, 8}, .local = {0, 0, 1}}});
-  const auto rows = [&](std::uint32_t count, std::uint32_t each, std::vector<std::uint32_t> from) {
-    Rows op{.rows = count, .columns = 4, .each = each, .from = std::move(from)};
-    op.src = Sketch::dense(src, 4);
-    op.dst = Sketch::dense(dst, 4);
-    return program::Payload{op};
-  };
-  const Select select{.block = 4, .keep = 2, .src = src, .values = dst, .places = dst};
-  Spread spread{.block = 4, .keep = 2, .parts = 0, .values = src, .places = src, .dst = dst};
-  for (const program::Payload& wrong :
-       {rows(2, 1, {0}), rows(1, 1, {2}), rows(3, 1, {0, 1, 0}), rows(1, 0, {}),
-        program::Payload{select}, program::Payload{spread}}) {
-    EXPECT_THROW(builder.emit(0, wrong), base::Error) << wrong.index();
-  }
-  EXPECT_NO_THROW(builder.emit(0, rows(2, 1, {1, Rows::no_row})));
 }
 
 INSTANTIATE_TEST_SUITE_P(Executors, Lists, every_backend(), name_of);

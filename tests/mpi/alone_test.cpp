@@ -21,21 +21,15 @@ using executor::get;
 using executor::put;
 using program::Slice;
 
-struct Way {
-  bool gated = false;
-  workloads::Options options{};
-};
-
-workloads::Request request_of(const Way& way) {
+workloads::Request request_of(bool gated, const workloads::Options& options) {
   workloads::Request base{
       .model = workloads::test_model(
           std::string{"hidden=12 ffn=20 heads=4 head_size=3 layers=2 sequence=5 vocabulary=8"} +
-          (way.gated ? " kv_heads=2 gated=1" : "")),
+          (gated ? " kv_heads=2 gated=1" : "")),
       .precision = program::Precision::f64,
-      .options = way.options,
+      .options = options,
       .keep = workloads::Keep::observables};
-  base.options["microbatch"] = "2";
-  base.options["microbatches"] = "2";
+  base.options.merge(workloads::options_of("microbatch=2 microbatches=2"));
   return workloads::find_workload("hybrid").scale(base, {}, workloads::Scaling::strong);
 }
 
@@ -48,8 +42,8 @@ struct Nudge {
 
 class Step {
  public:
-  explicit Step(const Way& way)
-      : set_(workloads::find_workload("hybrid").build(request_of(way))),
+  explicit Step(const workloads::Request& request)
+      : set_(workloads::find_workload("hybrid").build(request)),
         session_(executor_->prepare(set_, self_)) {}
 
   [[nodiscard]] const program::RankProgram& program() const { return set_.of(0); }
@@ -94,8 +88,8 @@ void expect_derivative(Step& step, const Slice& values, const std::vector<double
   }
 }
 
-void expect_true_gradients(const Way& way) {
-  Step step{way};
+void expect_true_gradients(const workloads::Request& request) {
+  Step step{request};
   EXPECT_GT(step.play(std::nullopt), 0);
   struct Pair {
     std::string name;
@@ -124,7 +118,7 @@ void expect_true_gradients(const Way& way) {
     }
   }
   EXPECT_EQ(microbatch, 2U);
-  EXPECT_EQ(pairs.size(), 2U + 8U + (way.options.contains("vocabulary") ? 1 : 0));
+  EXPECT_EQ(pairs.size(), 2U + 8U + (request.options.contains("vocabulary") ? 1 : 0));
   for (const Pair& pair : pairs) expect_derivative(step, pair.values, pair.gradient, pair.name);
 }
 
@@ -134,11 +128,11 @@ TEST(Gradients, AreTrueWithAndWithoutElementwiseWork) {
       for (const char* elementwise : {"on", "off"}) {
         const workloads::Options options{{"elementwise", elementwise}, {"recompute", recompute}};
         SCOPED_TRACE(workloads::text_of(options) + (gated ? " gated" : ""));
-        expect_true_gradients({.gated = gated, .options = options});
+        expect_true_gradients(request_of(gated, options));
       }
     }
   }
-  expect_true_gradients({.options = {{"elementwise", "on"}, {"vocabulary", "on"}}});
+  expect_true_gradients(request_of(false, workloads::options_of("elementwise=on vocabulary=on")));
 }
 
 /// Attention without softmax is cubic in its input: too large weights make it grow for ever.

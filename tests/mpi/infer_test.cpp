@@ -19,19 +19,16 @@ namespace {
 using program::Precision;
 using workloads::Request;
 
-struct InferCase {
-  workloads::Model model;
-  std::uint64_t seed = 1;
-  std::size_t samples = 1;  ///< of all replicas
-  bool has_vocabulary = true;
-  std::size_t prompt = 5, output = 3;  ///< tokens; all of the output are decoded
-};
-
 class InferReference {
  public:
   using Row = std::vector<double>;
 
-  explicit InferReference(const InferCase& asked) : c_(asked), m_(asked.model) {}
+  /// `samples` are those of all replicas.
+  InferReference(const Request& request, std::size_t samples, bool has_vocabulary)
+      : m_(request.model),
+        seed_(request.seed),
+        samples_(samples),
+        has_vocabulary_(has_vocabulary) {}
 
   /// Every tensor by the name of its observable.
   measure::Tensors tensors() {
@@ -39,22 +36,22 @@ class InferReference {
     const std::size_t h = size(m_.hidden);
     const measure::Tensors before = cache_;
     measure::Tensors result;
-    const std::string what = c_.has_vocabulary ? ".logits" : ".output";
-    for (std::size_t sample = 0; sample < c_.samples; ++sample) {
+    const std::string what = has_vocabulary_ ? ".logits" : ".output";
+    for (std::size_t sample = 0; sample < samples_; ++sample) {
       std::vector<Row> prompt;
-      for (std::size_t p = 0; p < c_.prompt; ++p) {
-        prompt.push_back(values("prompt", (sample * c_.prompt + p) * h, h, 1));
+      for (std::size_t p = 0; p < prompt_tokens; ++p) {
+        prompt.push_back(values("prompt", (sample * prompt_tokens + p) * h, h, 1));
       }
       const std::vector<Row> out = forward(sample, 0, prompt);
-      if (c_.has_vocabulary) {
+      if (has_vocabulary_) {
         append(result["prefill.logits"], project(out.back()));
       } else {
         for (const Row& row : out) append(result["prefill.output"], row);
       }
-      for (std::size_t t = 0; t < c_.output; ++t) {
-        const Row token = values("token", (sample * c_.output + t) * h, h, 1);
-        const Row last = forward(sample, c_.prompt + t, {token}).front();
-        append(result["decode" + what], c_.has_vocabulary ? project(last) : last);
+      for (std::size_t t = 0; t < output_tokens; ++t) {
+        const Row token = values("token", (sample * output_tokens + t) * h, h, 1);
+        const Row last = forward(sample, prompt_tokens + t, {token}).front();
+        append(result["decode" + what], has_vocabulary_ ? project(last) : last);
       }
     }
     for (const auto& [name, after] : cache_) {
@@ -74,7 +71,7 @@ class InferReference {
   [[nodiscard]] Row values(const std::string& name, std::size_t first, std::size_t count,
                            int fan_in) const {
     const program::Fill fill =
-        workloads::stack::random_fill({}, {}, workloads::stack::fill_key(c_.seed, name),
+        workloads::stack::random_fill({}, {}, workloads::stack::fill_key(seed_, name),
                                       1 / std::sqrt(static_cast<double>(fan_in)));
     const program::FillGrid grid{.origin = program::fill_origin(fill.key), .range = fill.range};
     const double scale = program::power_of_two(fill.exponent);
@@ -99,13 +96,13 @@ class InferReference {
     return times(x, "vocabulary", size(m_.vocabulary));
   }
 
-  [[nodiscard]] std::size_t capacity() const { return c_.prompt + c_.output; }
+  [[nodiscard]] std::size_t capacity() const { return prompt_tokens + output_tokens; }
   [[nodiscard]] std::size_t cell(std::size_t sample, std::size_t head, std::size_t position) const {
     return ((sample * size(m_.kv_heads) + head) * capacity() + position) * size(m_.head_size);
   }
 
   void fill_cache() {
-    const std::size_t count = cell(c_.samples, 0, 0);
+    const std::size_t count = cell(samples_, 0, 0);
     for (int layer = 0; layer < m_.layers; ++layer) {
       for (const char* what : {".keys", ".values"}) {
         const std::string name = "layer" + std::to_string(layer) + what;
@@ -176,8 +173,12 @@ class InferReference {
     return context;
   }
 
-  InferCase c_;
+  /// Tokens; all of the output are decoded.
+  static constexpr std::size_t prompt_tokens = 5, output_tokens = 3;
   workloads::Model m_;
+  std::uint64_t seed_;
+  std::size_t samples_;
+  bool has_vocabulary_;
   measure::Tensors cache_;
 };
 
@@ -217,8 +218,7 @@ TEST(Infer, EveryMeshAnswersWhatLoopsAnswer) {
       const bool gated = cases % 2 == 0, has_vocabulary = cases % 3 != 0;
       const Request request = request_of(mesh, gated, batch, has_vocabulary);
       const auto samples = static_cast<std::size_t>(batch * mesh.dp);
-      const measure::Tensors expected =
-          InferReference{{request.model, request.seed, samples, has_vocabulary}}.tensors();
+      const measure::Tensors expected = InferReference{request, samples, has_vocabulary}.tensors();
       const auto streams =
           cases % 4 == 0 ? executor::HostStreams::threads : executor::HostStreams::folded;
       const measure::Difference worst = difference(ranks, request, expected, streams);
@@ -232,11 +232,11 @@ TEST(Infer, EveryMeshAnswersWhatLoopsAnswer) {
 TEST(Infer, AWrongAnswerIsNoticed) {
   const Ranks ranks;
   const Request request = request_of({.tp = ranks.world.size()}, false, 2, true);
-  InferCase asked{.model = request.model, .seed = request.seed, .samples = 2};
-  measure::Tensors expected = InferReference{asked}.tensors();
+  measure::Tensors expected = InferReference{request, 2, true}.tensors();
   // The tokens of a model whose prompts were others: a decode that does not read the cache.
-  asked.seed = request.seed + 1;
-  expected["decode.logits"] = InferReference{asked}.tensors()["decode.logits"];
+  Request other = request;
+  other.seed += 1;
+  expected["decode.logits"] = InferReference{other, 2, true}.tensors()["decode.logits"];
   const measure::Difference worst =
       difference(ranks, request, expected, executor::HostStreams::folded);
   EXPECT_EQ(worst.name, "decode.logits");

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <numeric>
 
 #include "executor/host/host.hpp"
 #include "runner/measure/measure_steps.hpp"
@@ -131,35 +130,6 @@ TEST_F(Measure, SixStepsAndSixPairsOfLikeBlocksPrecedeTheFirstLook) {
   EXPECT_GE(record.traces.back().step, first + 10 * block);
 }
 
-TEST_F(Measure, PairsGoOnWhileItIsNotPreciseEnough) {
-  int looks = 0;
-  plan::Effort effort = effort_of(3600, std::nullopt, 4);
-  effort.half_width = [&](std::span<const double>, double) { return ++looks < 5 ? 1.0 : 0.0; };
-  const measure::Record record = measured(effort);
-  expect_sound(record, world_, 4);
-  EXPECT_EQ(record.looks.made, 5);
-  const auto blocks = blocks_of(record);
-  EXPECT_GT(std::ranges::count(blocks, true, &std::pair<bool, std::size_t>::first), 6);
-  // From look to look half as many samples again.
-  std::size_t samples = 0;
-  for (const auto& [traced, steps] : blocks) samples += traced ? 0 : steps;
-  std::size_t expected = 6 + 6 * blocks[1].second;
-  for (int look = 1; look < 5; ++look) expected += (expected + 1) / 2;
-  EXPECT_EQ(samples, expected);
-}
-
-TEST_F(Measure, WarmUpLastsAsLongAsTheRuleSays) {
-  plan::Effort effort = effort_of(3600, 0.0, 0);
-  // A change is seen at step 3 until 40 steps have been played.
-  effort.last_change = [](std::span<const double> times, double smallest) -> std::size_t {
-    EXPECT_EQ(smallest, 0.005);
-    return times.size() < 40 ? times.size() - 1 : 3;
-  };
-  const measure::Record record = measured(effort);
-  EXPECT_GE(record.warm_up_steps, 40U);
-  EXPECT_THAT(record.warm_up_rule, HasSubstr("no change"));
-}
-
 TEST_F(Measure, StopsWhenTimeIsUp) {
   constexpr double time = 0.4;
   for (const std::optional<double> half_width : {std::optional<double>{}, std::optional{0.5}}) {
@@ -170,20 +140,6 @@ TEST_F(Measure, StopsWhenTimeIsUp) {
     EXPECT_GE(world_.all_max(units::to_seconds(comm::now() - begin).value()), time);
     expect_sound(record, world_, 2);
   }
-}
-
-TEST_F(Measure, SixStepsCountHoweverShortTheTime) {
-  plan::Effort effort = effort_of(1e-9, 0.5, 4);
-  effort.overtime = 3600e9;
-  measure::Standing last;
-  const measure::Record record = measured(effort, [&](const measure::Standing& at) { last = at; });
-  expect_sound(record, world_, 2);
-  EXPECT_EQ(record.warm_up_steps, 1U);
-  EXPECT_EQ(blocks_of(record),
-            (std::vector{std::pair{false, std::size_t{6}}, std::pair{true, std::size_t{2}}}));
-  EXPECT_EQ(last.counted, 6U);
-  EXPECT_EQ(last.steps, record.step_times.size());
-  EXPECT_EQ(record.looks.planned, 1);
 }
 
 TEST_F(Measure, BlocksAreReportedAndBeginFromAStandstill) {
@@ -227,25 +183,6 @@ TEST_F(Measure, ReplicasFollowThePoint) {
     if (record.traced[i] == 0 && record.dropped[i] == 0) expected.push_back(slowest[i]);
   }
   EXPECT_EQ(seen, expected);
-}
-
-TEST(Steps, OfAllMeshesHoldTheSameBitsOnAllMembers) {
-  const auto world = comm::Communicator::world();
-  for (const mesh::Shape& mesh : {mesh::Shape{.dp = world.size()}, mesh::Shape{.tp = world.size()},
-                                  mesh::Shape{.dp = world.size() / 2, .pp = 2}}) {
-    program::ProgramSet set = small_request_on("hybrid", mesh).second;
-    measure::StepCheck check{set};
-    const auto executor = executor::make_host_executor({.streams = executor::HostStreams::folded});
-    const auto session = executor->prepare(set, world);
-    session->play(program::Section::setup, executor::Trace::off);
-    for (int i = 0; i < 3; ++i) check.step(*session, world);
-    EXPECT_TRUE(check.verdict().ok) << check.verdict().detail;
-    if (mesh.pp == 1) {
-      EXPECT_THAT(check.verdict().detail, HasSubstr("same bits"));
-    }
-    check.weights(*session, world);
-    EXPECT_TRUE(check.verdict().ok) << check.verdict().detail;
-  }
 }
 
 enum class Where : std::uint8_t { inside, at_the_end };

@@ -73,31 +73,20 @@ std::vector<Collective*> all_reduces(RankProgram& program, Axis axis) {
   return found;
 }
 
-/// Lets the collectives of each stage that `choose` returns do nothing.
-template <Axis axis, class Choose>
-int skip(Set& set, const Choose& choose) {
+enum class Which : std::uint8_t { every, last };
+
+/// Lets all-reduces of each stage along an axis do nothing: the last is for dp the last bucket, for
+/// tp the last of backward.
+template <Axis axis, Which which>
+int skip(Set& set) {
   int changed = 0;
   for (RankProgram& program : set.programs) {
-    for (Collective* collective : choose(all_reduces(program, axis))) {
-      collective->axes = nobody_else;
-      ++changed;
-    }
+    auto found = all_reduces(program, axis);
+    if (which == Which::last && !found.empty()) found.erase(found.begin(), found.end() - 1);
+    for (Collective* collective : found) collective->axes = nobody_else;
+    changed += static_cast<int>(found.size());
   }
   return changed;
-}
-
-template <Axis axis>
-int skip_all(Set& set) {
-  return skip<axis>(set, [](const auto& found) { return found; });
-}
-
-/// The last one of each stage: for dp the last bucket, for tp the last of backward.
-template <Axis axis>
-int skip_last(Set& set) {
-  return skip<axis>(set, [](auto found) {
-    if (found.size() > 1) found.erase(found.begin(), found.end() - 1);
-    return found;
-  });
 }
 
 /// Moves the begin and the end of a bucket of every stage by some elements.
@@ -220,7 +209,7 @@ int lost_accumulation(Set& set) {
 }
 
 constexpr std::array plants{
-    Plant{"every tp all-reduce skipped", Axis::tp, skip_all<Axis::tp>, true},
+    Plant{"every tp all-reduce skipped", Axis::tp, skip<Axis::tp, Which::every>, true},
     Plant{"the first tp all-reduce skipped", Axis::tp,
           [](Set& set) {
             const auto found = all_reduces(set.programs.front(), Axis::tp);
@@ -228,9 +217,9 @@ constexpr std::array plants{
             found.front()->axes = nobody_else;
             return 1;
           }},
-    Plant{"the last tp all-reduce skipped", Axis::tp, skip_last<Axis::tp>, true},
-    Plant{"every dp all-reduce skipped", Axis::dp, skip_all<Axis::dp>, true},
-    Plant{"one dp bucket skipped", Axis::dp, skip_last<Axis::dp>, true},
+    Plant{"the last tp all-reduce skipped", Axis::tp, skip<Axis::tp, Which::last>, true},
+    Plant{"every dp all-reduce skipped", Axis::dp, skip<Axis::dp, Which::every>, true},
+    Plant{"one dp bucket skipped", Axis::dp, skip<Axis::dp, Which::last>, true},
     Plant{"bucket one element short", Axis::dp,
           [](Set& set) { return move_bucket(set, 0, 0, -1); }},
     // The last element of the first bucket is reduced with the second one too.

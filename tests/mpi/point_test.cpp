@@ -224,16 +224,6 @@ TEST_F(Point, FailureOfAReplicaFailsThePoint) {
   EXPECT_THAT(data.reason, HasSubstr("no memory is left"));
 }
 
-TEST_F(Point, ThatIsSkippedKeepsItsReason) {
-  const settings::RunConfig config = config_of({});
-  plan::Plan plan = plan::make_plan(config, runs_.site);
-  plan.points.front().skip_reason = "because";
-  const PointData data = run(plan.points.front(), config, {});
-  EXPECT_EQ(data.status, PointStatus::skipped);
-  EXPECT_EQ(data.reason, "because");
-  EXPECT_EQ(executor_.observed.prepared, 0);
-}
-
 TEST_F(Point, TakesTheMemoryThatThePlanSays) {
   const int ranks = world_.size();
   /// Collective: runs the first planned point, which takes as many bytes as the plan says.

@@ -17,8 +17,6 @@
 
 #include "executor/host/host.hpp"
 #include "mesh/request.hpp"
-#include "program/check.hpp"
-#include "program/outline.hpp"
 #include "runner/measure/twin_check.hpp"
 #include "tests/executor/emulating_executor.hpp"
 #include "tests/support/options.hpp"
@@ -160,31 +158,6 @@ inline void expect_equal_to_one_rank(const Ranks& ranks, const TwinCase& point,
     EXPECT_GT(verdict.difference.value_or(0), *least) << point.name;
   } else if (point.request.precision == program::Precision::f64 && !narrow) {
     EXPECT_LT(verdict.difference.value_or(1), f64_difference) << point.name;
-  }
-}
-
-/// Collective: a point, not its twin, whose messages of some kinds have `least` bytes or more.
-inline void expect_large_messages_arrive(const Ranks& ranks, const char* name,
-                                         workloads::Request base, const mesh::Shape& mesh,
-                                         std::uint64_t least, bool (*counts)(program::OpKind)) {
-  base.keep = workloads::Keep::observables;
-  const workloads::Workload& workload = workloads::find_workload(name);
-  const auto request = workload.scale(base, mesh, workloads::Scaling::strong);
-  const program::ProgramSet set = workload.build(request);
-  program::check(set);
-  std::size_t messages = 0;
-  for (const program::Outline& outline : program::outline(set, program::Section::step).outlines) {
-    for (const program::OutlineOp& op : outline.ops) {
-      if (!counts(op.kind)) continue;
-      ++messages;
-      EXPECT_GE(op.bytes, least) << program::name(op.kind);
-    }
-  }
-  EXPECT_EQ(messages > 0, mesh.size() > 1);
-  for (executor::Executor* executor : {ranks.folded.get(), ranks.threads.get()}) {
-    const auto verdict = measure::verify_programs(set, workload, request, *executor, ranks.world);
-    EXPECT_TRUE(verdict.ok) << mesh::to_string(mesh) << verdict.detail;
-    EXPECT_LT(verdict.difference.value_or(1), f64_difference);
   }
 }
 

@@ -307,36 +307,6 @@ TEST(TwinOptions, ElementwiseWorkIsSeen) {
   }
 }
 
-/// Meshes with every axis at least once, tp at most 2 so that shards stay large.
-std::vector<Shape> large_meshes(int ranks) {
-  switch (ranks) {
-    case 2:
-      return {{.tp = 2}, {.dp = 2}, {.pp = 2}};
-    case 4:
-      return {{.tp = 2, .dp = 2}, {.tp = 2, .pp = 2}, {.dp = 2, .pp = 2}};
-    default:
-      return {{.tp = 2, .dp = ranks / 4, .pp = 2}, {.tp = 2, .pp = ranks / 2}};
-  }
-}
-
-TEST(Messages, AboveTheEagerLimitArriveWhole) {
-  const Ranks ranks;
-  for (const Shape& mesh : large_meshes(ranks.world.size())) {
-    for (const char* schedule : {"1f1b", "gpipe"}) {
-      // Activations of 128 rows and columns in f64, of two samples, and buckets of as many bytes.
-      const workloads::Request base{
-          .model = workloads::test_model(
-              fmt::format("hidden=128 ffn=128 heads=8 head_size=16 layers={} sequence=64 "
-                          "vocabulary=128",
-                          mesh.pp)),
-          .precision = program::Precision::f64,
-          .options = workloads::options_of(
-              std::string{"microbatch=2 microbatches=4 bucket=128KiB schedule="} + schedule)};
-      expect_large_messages_arrive(ranks, "hybrid", base, mesh, 128 * 1024, program::communicates);
-    }
-  }
-}
-
 /// A proportional partition is made from these.
 TEST(Speeds, AreOfTheLargestMultiplicationAndTheSameOnAllRanks) {
   const Ranks ranks;

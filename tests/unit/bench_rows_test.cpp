@@ -126,73 +126,58 @@ TEST(Rows, AreNamedForPeople) {
 
 // Classes of links from facts of ranks, and verdicts on pairs.
 
-std::vector<RankFacts> on_nodes(const std::vector<int>& nodes) {
+/// Where a rank is, and its GPU ("" = none), which has links to `peers` ("" = none, "?" = nobody
+/// knows where to).
+struct Place {
+  int node = 0;
+  std::string pci{}, peers{}, fabric{};
+};
+
+std::vector<RankFacts> facts_of(const std::vector<Place>& ranks) {
   std::vector<RankFacts> facts;
-  for (const int node : nodes) {
+  for (const auto& [node, pci, peers, fabric] : ranks) {
     RankFacts& rank = facts.emplace_back();
     rank.rank = static_cast<int>(facts.size()) - 1;
     rank.node = node;
+    if (pci.empty()) continue;
+    rank.text = {{"gpu_pci", pci}, {"gpu_uuid", "GPU-" + std::to_string(node) + pci}};
+    rank.number["gpu_nvlinks"] = peers.empty() ? 0 : 4;
+    if (!peers.empty() && peers != "?") rank.text["gpu_nvlink_peers"] = peers;
+    if (!fabric.empty()) rank.text["gpu_fabric"] = fabric;
   }
   return facts;
 }
 
-/// A GPU with links to `peers` ("" = none).
-void give_gpu(RankFacts& rank, const std::string& pci, const std::string& peers) {
-  rank.text["gpu_pci"] = pci;
-  rank.text["gpu_uuid"] = "GPU-" + std::to_string(rank.node) + pci;
-  rank.number["gpu_nvlinks"] = peers.empty() ? 0 : 4;
-  if (!peers.empty()) rank.text["gpu_nvlink_peers"] = peers;
-}
-
-/// The class of each of some pairs.
-void expect_classes(const std::vector<RankFacts>& facts,
-                    const std::vector<std::tuple<int, int, std::string>>& pairs) {
-  const microbench::LinkClasses classes{facts};
-  for (const auto& [a, b, expected] : pairs) {
-    EXPECT_EQ(classes.of_pair(a, b), expected) << a << ", " << b;
-    EXPECT_EQ(classes.of_pair(b, a), expected) << b << ", " << a;
+TEST(LinkClass, IsWhatIsKnownOfTheNodesAndGpusOfAPair) {
+  struct Sample {
+    std::vector<Place> ranks;
+    std::vector<std::tuple<int, int, std::string>> classes;
+  };
+  for (const auto& [ranks, classes] : std::vector<Sample>{
+           {{{0}, {0}, {1}}, {{0, 1, "same node"}, {0, 2, "other node"}}},
+           {{{0, "1B", "2C,3D"}, {0, "2C", "1B"}, {0, "4E"}, {0, "5F", "3D"}},
+            {{0, 1, "same node, NVLink"},
+             {0, 3, "same node, NVLink"},  // through a switch
+             {0, 2, "same node, PCIe"},
+             {1, 3, "same node, PCIe"}}},
+           // The GPU of rank 2 is that of rank 0; rank 3 has none.
+           {{{0, "1B", "3D"}, {0, "2C", "?"}, {0, "1B", "3D"}, {0}},
+            {{0, 1, "same node"}, {0, 2, "same node"}, {0, 3, "same node"}}},
+           // Ranks of the second node have its GPUs in another order.
+           {{{0, "1B"}, {0, "2C"}, {1, "9Z"}, {1, "3D"}, {2, "7A"}},
+            {{0, 3, "other node, same rail"},
+             {1, 2, "other node, same rail"},
+             {0, 2, "other node"},
+             {4, 0, "other node, same rail"}}},
+           {{{0, "1B", "", "ab12.0"}, {0, "2C"}, {1, "9Z", "", "ab12.0"}, {1, "3D", "", "ab12.1"}},
+            {{0, 2, "other node, NVLink domain"}, {0, 3, "other node, same rail"}}}}) {
+    const std::vector<RankFacts> facts = facts_of(ranks);
+    const microbench::LinkClasses known{facts};
+    for (const auto& [a, b, expected] : classes) {
+      EXPECT_EQ(known.of_pair(a, b), expected) << a << ", " << b;
+      EXPECT_EQ(known.of_pair(b, a), expected) << b << ", " << a;
+    }
   }
-}
-
-TEST(LinkClass, OfHostsIsTheirNode) {
-  expect_classes(on_nodes({0, 0, 1}), {{0, 1, "same node"}, {0, 2, "other node"}});
-}
-
-TEST(LinkClass, OfGpusOfANodeIsTheLinkBetweenThem) {
-  auto facts = on_nodes({0, 0, 0, 0});
-  give_gpu(facts[0], "1B", "2C,3D");
-  give_gpu(facts[1], "2C", "1B");
-  give_gpu(facts[2], "4E", "");
-  give_gpu(facts[3], "5F", "3D");
-  expect_classes(facts, {{0, 1, "same node, NVLink"},
-                         {0, 3, "same node, NVLink"},  // through a switch
-                         {0, 2, "same node, PCIe"},
-                         {1, 3, "same node, PCIe"}});
-}
-
-TEST(LinkClass, SaysNoMoreThanIsKnown) {
-  auto facts = on_nodes({0, 0, 0, 0});
-  give_gpu(facts[0], "1B", "3D");
-  give_gpu(facts[1], "2C", "3D");
-  facts[1].text.erase("gpu_nvlink_peers");  // there are links, nobody knows where to
-  give_gpu(facts[2], "1B", "3D");           // the GPU of rank 0
-  expect_classes(facts, {{0, 1, "same node"}, {0, 2, "same node"}, {0, 3, "same node"}});
-}
-
-TEST(LinkClass, OfGpusOfOtherNodesIsTheirDomainOrRail) {
-  auto facts = on_nodes({0, 0, 1, 1, 2});
-  give_gpu(facts[0], "1B", "");
-  give_gpu(facts[1], "2C", "");
-  give_gpu(facts[2], "9Z", "");  // ranks of the second node have its GPUs in another order
-  give_gpu(facts[3], "3D", "");
-  give_gpu(facts[4], "7A", "");
-  expect_classes(facts, {{0, 3, "other node, same rail"},
-                         {1, 2, "other node, same rail"},
-                         {0, 2, "other node"},
-                         {4, 0, "other node, same rail"}});
-  facts[0].text["gpu_fabric"] = facts[2].text["gpu_fabric"] = "ab12.0";
-  facts[3].text["gpu_fabric"] = "ab12.1";
-  expect_classes(facts, {{0, 2, "other node, NVLink domain"}, {0, 3, "other node, same rail"}});
 }
 
 RowData row(std::map<std::string, std::string> text, std::vector<int> ranks = {}) {
@@ -200,7 +185,7 @@ RowData row(std::map<std::string, std::string> text, std::vector<int> ranks = {}
 }
 
 TEST(LinkClass, OfRowsFollowsTheRanksThatCommunicate) {
-  const auto facts = on_nodes({0, 0, 1, 1, 2});
+  const auto facts = facts_of({{0}, {0}, {1}, {1}, {2}});
   PointData point;
   point.mesh = {.tp = 2, .dp = 2};
   point.world_rank = {0, 1, 2, 3};

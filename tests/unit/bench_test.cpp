@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -72,27 +71,6 @@ TEST(Pattern, SumsAreExactOnAnyNumberOfRanks) {
           << program::name(type) << " on " << ranks;
     }
   }
-}
-
-/// The reduction of two ranks' patterns, added in the type itself.
-TEST(Pattern, TablesAreTheReductionInTheTypeItself) {
-  const auto values = [](const std::vector<int>& ranks, program::Reduction reduction) {
-    const std::vector<std::byte> table = pattern_table(DType::f32, 2, ranks, reduction);
-    std::vector<float> elements(pattern_period);
-    std::memcpy(elements.data(), table.data(), pattern_period * sizeof(float));
-    return elements;
-  };
-  using enum program::Reduction;
-  const auto a = values({0}, sum), b = values({1}, sum);
-  const auto sums = values({0, 1}, sum), least = values({0, 1}, min), most = values({0, 1}, max);
-  int different = 0;
-  for (std::size_t i = 0; i < pattern_period; ++i) {
-    EXPECT_EQ(sums[i], a[i] + b[i]);
-    EXPECT_EQ(least[i], std::min(a[i], b[i]));
-    EXPECT_EQ(most[i], std::max(a[i], b[i]));
-    different += a[i] != b[i] ? 1 : 0;
-  }
-  EXPECT_GT(different, 60000);  // two ranks' data are not alike
 }
 
 TEST(Pattern, NarrowSumsUseManyValuesOfTheExactIntegers) {

@@ -182,7 +182,7 @@ class OperandsOfOps : public testing::Test {
   Sketch sketch_;
 };
 
-TEST_F(OperandsOfOps, OfProductsCopiesSumsAndCasts) {
+TEST_F(OperandsOfOps, AreAllNeeded) {
   Gemm gemm{.m = rows,
             .n = columns,
             .k = 2,
@@ -195,9 +195,7 @@ TEST_F(OperandsOfOps, OfProductsCopiesSumsAndCasts) {
   expect_needed(Add{}, &Add::a, &Add::b, &Add::dst);
   expect_needed(Cast{}, &Cast::src, &Cast::dst);
   expect_needed(Advise{}, &Advise::slice);
-}
 
-TEST_F(OperandsOfOps, OfFillsUpdatesAndChecksums) {
   expect_needed(
       Fill{.shard = {.extents = {1, 1, 8}, .local = {0, 0, 1}, .global = {0, 0, 1}, .base = 0}},
       &Fill::dst);
@@ -208,9 +206,7 @@ TEST_F(OperandsOfOps, OfFillsUpdatesAndChecksums) {
   expect_needed(checksum, &Checksum::src, &Checksum::sum);
   checksum.flip = slice(2, DType::i64);
   expect_needed(checksum, &Checksum::src, &Checksum::sum);
-}
 
-TEST_F(OperandsOfOps, OfNormsActivationsAndSoftmax) {
   const Slice inverse = slice(rows);
   expect_needed(Norm{.inverse = inverse}, &Norm::x, &Norm::y, &Norm::inverse);
   expect_needed(Norm{.inverse = inverse}, &Norm::x, &Norm::addend, &Norm::sum, &Norm::y,
@@ -226,26 +222,13 @@ TEST_F(OperandsOfOps, OfNormsActivationsAndSoftmax) {
                 &Gradient::up, &Gradient::dx, &Gradient::dup);
   expect_needed(Softmax{}, &Softmax::x, &Softmax::y);
   expect_needed(SoftmaxGradient{}, &SoftmaxGradient::y, &SoftmaxGradient::dy, &SoftmaxGradient::dx);
-}
 
-TEST_F(OperandsOfOps, OfListsAndRows) {
   const Slice all = slice(16), values = slice(4), places = slice(4, DType::i32);
   expect_needed(Select{.block = 8, .keep = 2, .src = all, .values = values, .places = places},
                 &Select::src, &Select::values, &Select::places);
   expect_needed(Spread{.block = 8, .keep = 2, .values = values, .places = places, .dst = all},
                 &Spread::values, &Spread::places, &Spread::dst);
   expect_needed(Rows{.from = {2, 0, 1}}, &Rows::src, &Rows::dst);
-}
-
-TEST_F(OperandsOfOps, RowsGoToAMatrixThatHasRoomForThem) {
-  Rows op{.rows = rows, .columns = columns, .src = matrix(), .dst = matrix(), .from = {2, 0, 1}};
-  EXPECT_FALSE(mistake(op));
-  op.dst.row_stride = 0;  // room for one row
-  EXPECT_TRUE(mistake(op));
-  op.dst.row_stride = columns + 1;
-  EXPECT_TRUE(mistake(op));
-  op.dst = {};
-  EXPECT_TRUE(mistake(op));
 }
 
 }  // namespace

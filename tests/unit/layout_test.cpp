@@ -6,13 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
+#include <bitset>
 #include <cstddef>
 #include <map>
 #include <random>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simulate/layout.hpp"
@@ -144,50 +145,43 @@ TEST(Total, AddsLengths) {
 /// Every operation against a plain array of flags, one per nanosecond, from no intervals to some
 /// that overlap, touch, lie inside others, are empty or end before they begin.
 TEST(Intervals, AgreeWithFlagsPerNanosecond) {
-  constexpr std::size_t length = 120;
-  using Flags = std::array<bool, length>;
   const auto flags_of = [](const IntervalSet& set) {
-    Flags flags{};
+    std::bitset<120> flags;
     for (const Interval& interval : set) {
       for (auto t = interval.begin.value(); t < interval.end.value(); ++t) {
-        flags[static_cast<std::size_t>(t)] = true;
+        flags.set(static_cast<std::size_t>(t));
       }
     }
     return flags;
   };
-  const auto expect_canonical = [](const IntervalSet& set) {
-    for (std::size_t i = 0; i < set.size(); ++i) {
-      ASSERT_LT(set[i].begin, set[i].end);
-      if (i > 0) {
-        ASSERT_LT(set[i - 1].end, set[i].begin);
-      }
-    }
+  const auto is_canonical = [](const IntervalSet& set) {
+    const auto is_full = [](const Interval& at) { return at.begin < at.end; };
+    const auto touches = [](const Interval& at, const Interval& next) {
+      return at.end >= next.begin;
+    };
+    return std::ranges::all_of(set, is_full) &&
+           std::ranges::adjacent_find(set, touches) == set.end();
   };
   std::mt19937 engine{20240917};
   const auto draw = [&engine](unsigned below) { return static_cast<int>(engine() % below); };
+  const auto drawn_intervals = [&] {
+    std::vector<Interval> intervals;
+    for (int i = draw(12); i > 0; --i) {
+      const int begin = draw(100);
+      intervals.push_back(
+          {.begin = units::Nanoseconds{begin}, .end = units::Nanoseconds{begin - 2 + draw(22)}});
+    }
+    return intervals;
+  };
   for (int round = 0; round < 2000; ++round) {
-    std::array<std::vector<Interval>, 2> raw;
-    for (auto& intervals : raw) {
-      for (int i = draw(12); i > 0; --i) {
-        const int begin = draw(100);
-        intervals.push_back(
-            {.begin = units::Nanoseconds{begin}, .end = units::Nanoseconds{begin - 2 + draw(22)}});
-      }
-    }
-    const Flags a = flags_of(raw[0]);
-    const Flags b = flags_of(raw[1]);
-    const IntervalSet x = normalise(raw[0]);
-    const IntervalSet y = normalise(raw[1]);
-    const std::array results{x, intersect(x, y), subtract(x, y)};
-    std::array<Flags, 3> flags{};
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      expect_canonical(results[i]);
-      flags[i] = flags_of(results[i]);
-    }
-    for (std::size_t t = 0; t < length; ++t) {
-      ASSERT_EQ(flags[0][t], a[t]) << "round " << round << ", t " << t;
-      ASSERT_EQ(flags[1][t], a[t] && b[t]) << "round " << round << ", t " << t;
-      ASSERT_EQ(flags[2][t], a[t] && !b[t]) << "round " << round << ", t " << t;
+    SCOPED_TRACE(round);
+    const std::vector<Interval> one = drawn_intervals(), other = drawn_intervals();
+    const auto a = flags_of(one), b = flags_of(other);
+    const IntervalSet x = normalise(one), y = normalise(other);
+    for (const auto& [set, flags] :
+         {std::pair{x, a}, {intersect(x, y), a & b}, {subtract(x, y), a & ~b}}) {
+      ASSERT_TRUE(is_canonical(set));
+      ASSERT_EQ(flags_of(set), flags);
     }
   }
 }

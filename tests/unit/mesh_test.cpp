@@ -157,11 +157,7 @@ TEST(Place, SpreadTakesAsFewRanksFromEachNodeAsPossible) {
 }
 
 TEST(Place, SpreadIsAsEvenAsTheNodesAllow) {
-  std::vector<int> nodes;
-  for (const int ranks : {5, 2, 7, 1}) {
-    const int node = nodes.empty() ? 0 : nodes.back() + 1;
-    nodes.insert(nodes.end(), static_cast<std::size_t>(ranks), node);
-  }
+  const std::vector<int> nodes{0, 0, 0, 0, 0, 1, 1, 2, 2, 2, 2, 2, 2, 2, 3};
   const std::vector<int> capacity{5, 2, 7, 1};
   for (int count = 1; count <= 15; ++count) {
     std::vector<int> taken(4, 0);

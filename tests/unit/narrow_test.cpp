@@ -116,18 +116,6 @@ TEST(Narrow, AgreesWithTheCompilersHalf) {
   }
 }
 
-TEST(Narrow, AgreesWithRoundingTheBitsOfF32ForBf16) {
-  for (const float value : floats_of_all_kinds()) {
-    const auto bits = std::bit_cast<std::uint32_t>(value);
-    if (std::isnan(value)) {
-      EXPECT_TRUE(std::isnan(rounded(bf16_format, value)));
-      continue;
-    }
-    const std::uint32_t expected = (bits + 0x7FFFU + ((bits >> 16U) & 1U)) >> 16U;
-    ASSERT_EQ(encode(bf16_format, value), expected) << value;
-  }
-}
-
 TEST(Narrow, RoundsTf32ToElevenSignificantBits) {
   const float ulp = std::ldexp(1.0F, -10);
   EXPECT_EQ(round_to_tf32(1 + ulp), 1 + ulp);

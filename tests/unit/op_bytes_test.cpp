@@ -126,6 +126,19 @@ TEST_F(OpBytes, AreNotAskedOfOpsThatAreIllFormed) {
                                   .x = x,
                                   .up = x,
                                   .dx = x};
+  // Two of each four elements are kept.
+  const Slice eight = slice(8), four = slice(4);
+  const Select select{.block = 4, .keep = 2, .src = eight, .values = four, .places = four};
+  const Spread spread{.block = 4, .keep = 2, .values = four, .places = four, .dst = eight};
+  const auto pair_of_rows = [&](std::uint64_t from_row_to_row) {
+    return Matrix{.slice = eight, .row_stride = from_row_to_row};
+  };
+  const Rows moved{.rows = 2,
+                   .columns = 4,
+                   .src = pair_of_rows(4),
+                   .dst = pair_of_rows(4),
+                   .from = {1, Rows::no_row}};
+  using Indices = std::vector<std::uint32_t>;
   const std::vector<std::pair<Payload, const char*>> cases{
       {Softmax{.rows = rows, .columns = columns, .x = x, .y = x}, "none"},
       {short_of_one, "needs 90"},
@@ -134,7 +147,22 @@ TEST_F(OpBytes, AreNotAskedOfOpsThatAreIllFormed) {
       {added, "neither"},
       {with(gelu, &Activation::kind, ActivationKind::swiglu), "swiglu"},
       {with(gelu, &Activation::up, x), "gelu"},
-      {halved, "neither"}};
+      {halved, "neither"},
+      {select, "none"},
+      {with(select, &Select::keep, 0U), "0 of each 4"},
+      {with(select, &Select::keep, 5U), "5 of each 4"},
+      {with(select, &Select::block, 3U), "have 6 entries"},
+      {with(select, &Select::values, eight), "8 values"},
+      {spread, "none"},
+      {with(spread, &Spread::parts, 0U), "no list"},
+      {moved, "none"},
+      {with(moved, &Rows::from, Indices{0}), "not 1"},
+      {with(moved, &Rows::from, Indices{0, 2}), "row 2"},
+      {with(moved, &Rows::each, 0U), "sums of none"},
+      {with(with(moved, &Rows::rows, 3U), &Rows::from, Indices{0, 1, 0}), "needs 12"},
+      {with(moved, &Rows::dst, pair_of_rows(0)), "do not fit"},
+      {with(moved, &Rows::dst, pair_of_rows(5)), "needs 9"},
+      {with(moved, &Rows::dst, Matrix{}), "do not fit"}};
   for (const auto& [op, why] : cases) EXPECT_THAT(mistake(op).value_or("none"), HasSubstr(why));
   EXPECT_THROW(builder_.emit(0, short_of_one), base::Error);
 }

@@ -12,6 +12,7 @@
 
 #include "op_samples.hpp"
 #include "program/check.hpp"
+#include "stack_samples.hpp"
 #include "words.hpp"
 
 namespace isoscale::program {
@@ -50,7 +51,7 @@ class BuilderTest : public testing::Test {
   RankProgram program;
 };
 
-TEST_F(BuilderTest, DerivesAWaitFromAReadAfterAWriteOnAnotherStream) {
+TEST_F(BuilderTest, DerivesTheWaitOfAReadAfterAWriteOnAnotherStream) {
   const BufferId a = floats(100), b = floats(100);
   emit(0, fill(whole(a)));
   emit(side, copy(whole(a), whole(b)));
@@ -58,6 +59,8 @@ TEST_F(BuilderTest, DerivesAWaitFromAReadAfterAWriteOnAnotherStream) {
   ASSERT_EQ(program.step().ops.size(), 2U);
   EXPECT_TRUE(program.step().ops[0].awaited);
   EXPECT_THAT(waits_of(1), ElementsAre(Pair(0, 1U)));
+  program.step().ops[1].wait_count = 0;
+  EXPECT_THAT(error_of([&] { check_races(program, {}); }), HasSubstr("race: op 0 (fill"));
 }
 
 TEST_F(BuilderTest, DisjointSlicesOfOneBufferAreIndependent) {
@@ -129,6 +132,16 @@ TEST_F(BuilderTest, RefusesMistakesOfAuthors) {
   const Matrix square{.slice = whole(b), .row_stride = 4};
   expect_words(said(Gemm{.m = 4, .n = 4, .k = 4, .a = square, .b = square, .d = square}),
                {"needs 16 elements", "has 10"});
+  const BufferId written = floats(4), missing = floats(1);
+  emit(0, fill(whole(written)));
+  const Matrix two{whole(written), 2};
+  const Gemm gemm{.m = 2, .n = 2, .k = 2, .a = two, .b = two, .d = two};
+  EXPECT_EQ(said(gemm), "");
+  for (const auto scale : {&Gemm::descale_a, &Gemm::descale_b}) {
+    Gemm scaled = gemm;
+    scaled.*scale = missing;
+    EXPECT_THAT(said(scaled), HasSubstr("nothing has written"));
+  }
 }
 
 TEST_F(BuilderTest, FollowsTheScaleOfACastToTheGemmThatReadsIt) {
@@ -154,19 +167,6 @@ TEST_F(BuilderTest, FollowsTheScaleOfACastToTheGemmThatReadsIt) {
   // The GEMM comes after the cast, for its scale alone, which is not written again before.
   EXPECT_THAT(waits_of(3), ElementsAre(Pair(0, 3U)));
   EXPECT_THAT(waits_of(4), ElementsAre(Pair(side, 1U)));
-}
-
-TEST_F(BuilderTest, RefusesAScaleThatNothingWrote) {
-  const BufferId a = floats(4), missing = floats(1);
-  emit(0, fill(whole(a)));
-  const Matrix square{whole(a), 2};
-  const Gemm good{.m = 2, .n = 2, .k = 2, .a = square, .b = square, .d = square};
-  EXPECT_EQ(error_of([&] { emit(0, good); }), "");
-  for (const auto scale : {&Gemm::descale_a, &Gemm::descale_b}) {
-    Gemm gemm = good;
-    gemm.*scale = missing;
-    EXPECT_THAT(error_of([&] { emit(0, gemm); }), HasSubstr("nothing has written"));
-  }
 }
 
 TEST_F(BuilderTest, RefusesCastsThatMakeNoSense) {
@@ -254,6 +254,8 @@ TEST(CheckTest, NamesCollectivesThatDifferOrLackAMember) {
   EXPECT_THAT(said([](Collective& op) { op.root = 1; }), HasSubstr("reductions or roots"));
   EXPECT_THAT(said([](Collective& op) { op.reduction = Reduction::max; }),
               HasSubstr("reductions or roots"));
+  expect_words(said([](Collective& op) { op.send.count = op.receive.count = 99; }),
+               {"ranks 0 and 1", "different collectives"});
   EXPECT_THAT(said([](Collective& op) { op.kind = CollectiveKind::broadcast; }),
               testing::AllOf(HasSubstr("reduce"), HasSubstr("broadcast")));
   EXPECT_THAT(checked([](Builder& b, int rank, const Slice& out, const Slice& in) {
@@ -279,13 +281,44 @@ TEST(CheckTest, UnevenAllToAllMustAgreePairByPair) {
   expect_words(said(29), {"rank 0 sends 30", "to rank 1", "receives 29"});
 }
 
-TEST_F(BuilderTest, ADependencyThatWasRemovedIsARace) {
-  const BufferId a = floats(100), b = floats(100);
-  emit(0, fill(whole(a)));
-  emit(side, copy(whole(a), whole(b)));
-  finish();
-  program.step().ops[1].wait_count = 0;
-  EXPECT_THAT(error_of([&] { check_races(program, {}); }), HasSubstr("race: op 0 (fill"));
+/// Takes each wait of the step away in turn, and expects a race each time; returns how many waits
+/// there are.
+int expect_each_wait_needed(const RankProgram& good, const mesh::Shape& mesh) {
+  RankProgram program = good;
+  Program& step = program.step();
+  int removed = 0;
+  for (std::size_t i = 0; i < step.ops.size(); ++i) {
+    Op& op = step.ops[i];
+    for (std::uint32_t w = 0; w < good.step().ops[i].wait_count; ++w, ++removed) {
+      --op.wait_count;  // the last one takes the place of the one that goes
+      step.waits[op.wait_begin + w] = step.waits[op.wait_begin + op.wait_count];
+      EXPECT_THAT(error_of([&] { check_races(program, mesh); }), HasSubstr("race"))
+          << "op " << i << " on " << program.streams[op.stream] << ", wait " << w;
+      step.waits = good.step().waits;
+      op.wait_count = good.step().ops[i].wait_count;
+    }
+  }
+  return removed;
+}
+
+/// Three stages and two replicas: streams for compute, dp, both neighbours and the input copies.
+TEST(CheckTest, AnyDependencyThatIsMissingInTrainingIsARace) {
+  for (const char* schedule : {"1f1b", "gpipe"}) {
+    for (const auto keep : {workloads::Keep::nothing, workloads::Keep::observables}) {
+      SCOPED_TRACE(schedule);
+      workloads::Request base = workloads::request_of(
+          {.ffn = 32, .heads = 4, .kv_heads = 2, .head_size = 4, .layers = 6, .gated_mlp = true},
+          10,
+          {{"microbatch", "1"}, {"bucket", "4KiB"}, {"input", "pinned"}, {"schedule", schedule}});
+      base.keep = keep;
+      const ProgramSet set = workloads::strong(base, {.dp = 2, .pp = 3});
+      EXPECT_NO_THROW(check(set));
+      for (const RankProgram& program : set.programs) {
+        // At the least: five microbatches come in, and their gradients go out (or the reverse).
+        EXPECT_GE(expect_each_wait_needed(program, set.mesh), 10);
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -114,49 +114,27 @@ TEST(CheckedStep, MayFlipBitsOnOneRankWithoutRaces) {
 /// the order of ops allows.
 constexpr double above_live = 1.15, above_least = 1.05;
 
-/// Checks arenas, and tells the largest ratios in the end.
-class MemoryBound : public testing::Test {
- protected:
-  ~MemoryBound() override {
-    fmt::print(
-        "{} arenas: at most {:.3f} x what is live; beyond {} x, {}: at most {:.3f} x what "
-        "their order allows\n",
-        arenas_, to_live_, above_live, beyond_live_, to_least_);
-  }
-
-  void expect_small(const program::ProgramSet& set, const std::string& what) {
-    for (const program::RankProgram& program : set.programs) {
-      EXPECT_NO_THROW(program::check_races(program, set.mesh)) << what;
-      const program::Facts facts = program::facts(program, set.mesh);
-      for (std::size_t space = 0; space < program::space_count; ++space) {
-        if (program.arena_bytes[space] == 0) continue;
-        const auto bytes = static_cast<double>(program.arena_bytes[space]);
-        const double to_live = bytes / static_cast<double>(facts.peak_live[space].value());
-        ++arenas_;
-        to_live_ = std::max(to_live_, to_live);
-        if (to_live <= above_live) continue;
-        const auto which = static_cast<program::Space>(space);
-        const double to_least = bytes / static_cast<double>(program::least_arena(program, which));
-        ++beyond_live_;
-        to_least_ = std::max(to_least_, to_least);
-        EXPECT_LE(to_least, above_least)
-            << fmt::format("{}, {}: {:.3f} x what is live; {} buffers", what, program::name(which),
-                           to_live, program.buffers.size());
-      }
+void expect_small_arenas(const program::ProgramSet& set, const std::string& what) {
+  for (const program::RankProgram& program : set.programs) {
+    EXPECT_NO_THROW(program::check_races(program, set.mesh)) << what;
+    const program::Facts facts = program::facts(program, set.mesh);
+    for (std::size_t i = 0; i < program::space_count; ++i) {
+      const auto space = static_cast<program::Space>(i);
+      const auto bytes = static_cast<double>(program.arena_bytes[i]);
+      if (bytes <= above_live * static_cast<double>(facts.peak_live[i].value())) continue;
+      const auto least = static_cast<double>(program::least_arena(program, space));
+      EXPECT_LE(bytes, above_least * least)
+          << fmt::format("{}, {}: {} buffers", what, program::name(space), program.buffers.size());
     }
   }
+}
 
- private:
-  double to_live_ = 0, to_least_ = 0;
-  int arenas_ = 0, beyond_live_ = 0;
-};
-
-TEST_F(MemoryBound, OfRandomHybrids) {
+TEST(MemoryBound, OfRandomHybrids) {
   for (const int ranks : {1, 2, 3, 4, 6, 8}) {
     RandomRequests requests{20261125};
     for (int i = 0; i < 40; ++i) {
       const Request request = requests.next(ranks);
-      expect_small(find_workload("hybrid").build(request), describe(request));
+      expect_small_arenas(find_workload("hybrid").build(request), describe(request));
     }
   }
 }
@@ -167,7 +145,7 @@ Request base_of(const char* model, Precision precision, const Options& options =
   return base;
 }
 
-TEST_F(MemoryBound, OfEveryWorkload) {
+TEST(MemoryBound, OfEveryWorkload) {
   for (const Workload& workload : registry()) {
     for (const int ranks : {1, 2, 4, 8}) {
       if (ranks == 1 && workload.name == "p2p") continue;  // nobody to send to
@@ -176,16 +154,16 @@ TEST_F(MemoryBound, OfEveryWorkload) {
           mesh::resolve(workload.natural_mesh(ranks), ranks, workload.limits(base, Scaling::weak));
       const std::string what = fmt::format("{} {}", workload.name, mesh::to_string(mesh));
       const Request request = workload.scale(base, mesh, Scaling::weak);
-      if (workload.build != nullptr) expect_small(workload.build(request), what);
+      if (workload.build != nullptr) expect_small_arenas(workload.build(request), what);
       if (!workload.is_bench()) continue;
       for (int batch = 0; batch < workload.bench.batches(request); ++batch) {
-        expect_small(workload.bench.build(request, batch).set, what);
+        expect_small_arenas(workload.bench.build(request, batch).set, what);
       }
     }
   }
 }
 
-TEST_F(MemoryBound, OfShardedOffloadedAndNarrowStates) {
+TEST(MemoryBound, OfShardedOffloadedAndNarrowStates) {
   const Workload& hybrid = find_workload("hybrid");
   for (const Precision precision : {Precision::f32, Precision::bf16, Precision::fp8}) {
     for (const Options& options : combinations({{"zero", {"0", "1", "2", "3"}},
@@ -198,7 +176,7 @@ TEST_F(MemoryBound, OfShardedOffloadedAndNarrowStates) {
         const Request base = base_of("gpt-125m", precision, options);
         try {
           const Request request = hybrid.scale(base, mesh, Scaling::strong);
-          expect_small(hybrid.build(request), describe(request));
+          expect_small_arenas(hybrid.build(request), describe(request));
         } catch (const base::UsageError&) {
           continue;  // options that exclude each other
         }

@@ -131,14 +131,6 @@ TEST(Metrics, MakeAColumnWhereAnItemHasAValue) {
   EXPECT_EQ(table_of_items({}).columns.size(), 0U);
 }
 
-TEST(Metrics, ExplainThemselves) {
-  const std::vector<render::Note> legend =
-      render::legend_of(std::span<const render::Metric<Item>>{item_metrics});
-  ASSERT_EQ(legend.size(), item_metrics.size());
-  EXPECT_EQ(legend[1].key, "share");
-  EXPECT_EQ(legend[1].text, "a share");
-}
-
 TEST(DocumentText, ShowsNumbersWithUnitsAndIntervals) {
   EXPECT_THAT(lines_of(render::to_text({table_of_items(two_items)}, 110)),
               ElementsAre("  name                     share            time  remark",
@@ -217,15 +209,6 @@ TEST(RenderLaunches, ClaimsWhatTheGoldenOnesDoAndFitsOn120Columns) {
   golden::expect_fits(render::render_text(of.report()), 120);
 }
 
-TEST(RenderLaunches, TextHasARowForEachRankCount) {
-  const samples::JoinedLaunches of{launches()};
-  const std::string text = render::render_text(of.report());
-  EXPECT_THAT(text, HasSubstr("over launches\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("\n +4 +1 x 4 +dp=4 +3 +40.02 ms +3.5% +-3.9%"));
-  // Launches 1 to 3 had no 8 ranks: their cells are empty.
-  EXPECT_THAT(text, testing::ContainsRegex("\n +8 {40,}22.01 ms ±0.5% +23.01 ms ±0.5%\n"));
-}
-
 TEST(RenderLaunches, OneLaunchIsShownAsBeforeWithItsWarnings) {
   const samples::JoinedLaunches of{{samples::launch_of("a", 1, 2, 0.1)}};
   const merge::Report alone{.runs = of.reports};
@@ -288,16 +271,6 @@ TEST(RenderLaunches, ACurveOfSkippedPointsIsItsReasons) {
   EXPECT_THAT(render::render_text(of.report()), Not(HasSubstr("baseline none")));
 }
 
-TEST(RenderLaunches, AnAsymmetricIntervalIsShownByItsEnds) {
-  std::vector<results::RunData> runs;
-  for (const auto& [id, step] : {std::pair{"a", 0.1}, {"b", 0.2}, {"c", 0.4}}) {
-    runs.push_back(samples::launch_of(id, 1, 2, step));
-  }
-  // ln 2 * t(2) / sqrt(3) = 0.6931 * 4.3027 / 1.7321 = 1.7219: over e^1.7219 = 5.595.
-  EXPECT_THAT(render::render_text(samples::JoinedLaunches{std::move(runs)}.report()),
-              HasSubstr("  -82.1% +459."));
-}
-
 /// Launches on one node are in tests/stored.
 TEST(RenderLaunches, JsonHasTheCurves) {
   const samples::JoinedLaunches of{launches()};
@@ -319,19 +292,6 @@ TEST(RenderLaunches, JsonHasTheCurves) {
                                     {"step_time", {{"lower", nullptr}}},  // two launches
                                     {"efficiency", 0.04 / 0.0225 / 2}});
   EXPECT_EQ(curve["points"][1]["axes"].size(), 2U);
-}
-
-TEST(RenderLaunches, LetNoControlCharactersThrough) {
-  std::vector<results::RunData> runs{samples::hostile_run(), samples::hostile_run()};
-  for (auto& run : runs) {
-    for (auto& point : run.points) point.labels.clear();
-  }
-  runs[1].mpi_library += "x\x1b[2J";
-  const samples::JoinedLaunches of{std::move(runs)};
-  for (const auto& render :
-       {render::render_text, render::render_json, render::render_csv, render::render_markdown}) {
-    golden::expect_harmless(render(of.report()));
-  }
 }
 
 }  // namespace

@@ -125,18 +125,4 @@ inline std::vector<std::vector<std::string>> parse_csv(const std::string& text) 
   return rows;
 }
 
-/// Returns the rows of a CSV after the first, each by the column names in the first.
-inline std::vector<std::map<std::string, std::string>> csv_records(const std::string& text) {
-  const auto rows = parse_csv(text);
-  std::vector<std::map<std::string, std::string>> records;
-  for (std::size_t i = 1; i < rows.size(); ++i) {
-    EXPECT_EQ(rows[i].size(), rows[0].size()) << "row " << i;
-    records.emplace_back();
-    for (std::size_t j = 0; j < std::min(rows[i].size(), rows[0].size()); ++j) {
-      records.back()[rows[0][j]] = rows[i][j];
-    }
-  }
-  return records;
-}
-
 }  // namespace isoscale::analysis

@@ -29,32 +29,11 @@ TEST(Row, TimesOfACallAreTheSlowestRanksOverTheCalls) {
   EXPECT_FALSE(reported(row).time);
 }
 
-TEST(Row, HasAnIntervalFromSixPlaysOn) {
-  results::RowData row = samples::collective("all_reduce", 1024, 1e-3);
-  const microbench::RowReport full = reported(row);
-  EXPECT_DOUBLE_EQ(full.time->median, 1e-3);
-  EXPECT_DOUBLE_EQ(full.time->minimum, 0.99e-3);
-  // The second smallest and largest of 11 enclose the median with 1 - 2 * 12/2048 = 98.8%.
-  EXPECT_NEAR(*full.time->lower, 0.992e-3, 1e-9);
-  EXPECT_NEAR(*full.time->upper, 1.008e-3, 1e-9);
-  row.times.resize(5);
-  EXPECT_TRUE(reported(row).time);
-  EXPECT_FALSE(reported(row).time->lower);
-}
-
 TEST(Row, ALopsidedIntervalShowsBothSides) {
   const statistics::Estimate time{.median = 1, .lower = 0.9, .upper = 13.59};
   EXPECT_EQ(render::interval_cell(nullptr, time), "-10.0% +1259.0%");
   const results::RowData few{.times = {{1}, {2}}};
   EXPECT_EQ(render::interval_cell(&few, reported(few).time), "n=2: too few");
-}
-
-TEST(Row, HasAP99FromAHundredSingleCallsOn) {
-  results::RowData row = samples::collective("all_reduce", 1024, 1e-3);
-  for (int i = 1; i <= 99; ++i) row.call_times.push_back(i);
-  EXPECT_FALSE(reported(row).p99);
-  row.call_times.push_back(100);
-  EXPECT_EQ(reported(row).p99->value, 99);
 }
 
 TEST(Row, BandwidthsFollowNcclTests) {
@@ -158,25 +137,6 @@ TEST(Datasheets, ApplyToRowsWhoseRanksAreAlike) {
   EXPECT_NEAR(report.rows[1].of_peak.value(), 1.0 / 989, 1e-12);
 }
 
-TEST(Pairs, AreMergedInOrder) {
-  const results::PointData point = samples::pairs(0);
-  const microbench::BenchReport report = report_of(point);
-  ASSERT_EQ(report.pairs.size(), 12U);
-  const microbench::PairReport& first = report.pairs[0];
-  EXPECT_EQ(std::pair(first.src, first.dst), std::pair(0, 1));
-  EXPECT_NEAR(first.latency.value(), 1.1e-6, 1e-12);
-  EXPECT_NEAR(first.bandwidth.value(), 5.01e9, 1);
-  EXPECT_NEAR(first.bidirectional.value(), 8e9, 1);
-  const microbench::PairReport& failed = report.pairs[9];  // 3 to 0
-  EXPECT_EQ(std::pair(failed.src, failed.dst), std::pair(3, 0));
-  EXPECT_FALSE(failed.bandwidth);
-  EXPECT_NEAR(failed.latency.value(), 1.3e-6, 1e-12);  // measured from 0 to 3
-  EXPECT_THAT(failed.failure, HasSubstr("longer than 5 s"));
-  ASSERT_EQ(report.classes.size(), 1U);
-  EXPECT_EQ(report.classes[0].pairs, 12);
-  EXPECT_NEAR(report.classes[0].lowest.value(), 2e9, 1);
-}
-
 TEST(Pairs, ThatAreSlowAreNamedByHostDeviceAndClass) {
   results::RunData run;
   for (int rank = 0; rank < 4; ++rank) {
@@ -262,14 +222,6 @@ TEST(Overlap, LacksWhatFailedOrIsNotKnown) {
   EXPECT_FALSE(at.hidden_known);
   EXPECT_NE(at.why_unknown, "");
   EXPECT_TRUE(report.overlaps[1].hidden_known);
-}
-
-TEST(Bench, IsToldFromCurves) {
-  EXPECT_TRUE(microbench::is_bench(samples::collectives(0)));
-  results::PointData skipped = samples::bench_point(0, "p2p", 3);
-  EXPECT_TRUE(microbench::is_bench(skipped));
-  skipped.workload = "dp";
-  EXPECT_FALSE(microbench::is_bench(skipped));
 }
 
 }  // namespace

@@ -96,26 +96,6 @@ TEST(BucketTest, AreWholeTensorsOfAtLeastTheSizeAskedFor) {
   EXPECT_EQ(stack::buckets_of(parameters, 1U << 30, 4).size(), 1U);
 }
 
-TEST(CheckTest, EveryMeshAndOptionIsFreeOfDeadlockAndRaces) {
-  const std::vector<Options> sets{{},
-                                  "schedule=gpipe overlap=off"_options,
-                                  "tp_output=gather input=pinned"_options,
-                                  "vocabulary=on optimizer=adam bucket=1024"_options};
-  for (const int tp : {1, 2, 4}) {
-    for (const int dp : {1, 2, 4}) {
-      for (const int pp : {1, 2, 3, 4}) {
-        const mesh::Shape mesh{.tp = tp, .dp = dp, .pp = pp};
-        for (const Options& options : sets) {
-          for (const int m : {1, 2, 7}) {
-            EXPECT_NO_THROW(program::check(weak(small(2, m, options), mesh)))
-                << mesh::to_string(mesh) << " m=" << m;
-          }
-        }
-      }
-    }
-  }
-}
-
 TEST(ScaleTest, StrongScalingKeepsTheBatchAndTakesMicrobatchesFirst) {
   const Workload& dp = find_workload("dp");
   const Request base = small(4, 8);

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include "analysis/render/machine.hpp"
 #include "analysis/render/text.hpp"
 #include "bench_samples.hpp"
 #include "golden.hpp"
 #include "launch_samples.hpp"
 #include "reported.hpp"
 
-/// The summary, and the sections of the detailed report.
+/// The summary, the sections of the detailed report, and the results of preflight checks.
 namespace isoscale::analysis {
 namespace {
 
@@ -219,6 +220,56 @@ TEST(Sections, PrintTheirPartAlone) {
   EXPECT_THAT(legend, AllOf(HasSubstr("median"), Not(HasSubstr("92.5%"))));
   for (const char* const heading : {"efficiency", "step time", "lost most", "note"}) {
     EXPECT_NE(line_of(legend, heading), "") << heading;
+  }
+}
+
+results::PreflightData preflight_sample() {
+  using results::Verdict;
+  return {.results = {{.name = "device", .what = "OpenBLAS"},
+                      {.name = "xid", .verdict = Verdict::not_checked, .what = "no NVML"},
+                      {.name = "ecc", .verdict = Verdict::not_checked, .what = "no NVML"},
+                      {.name = "port-rate",
+                       .verdict = Verdict::warning,
+                       .host = "c3\x1b[31m",
+                       .device = "mlx5_0 port 1",
+                       .what = "runs at 200 Gbit/s",
+                       .cost = "half of it",
+                       .fix = "reseat"},
+                      {.name = "world-size", .verdict = Verdict::stop, .allowed = true}},
+          .facts = R"({"device":"host"})"};
+}
+
+TEST(Checks, ShowTheWorstFirstAndWhatWasNotLookedAtByWhy) {
+  EXPECT_EQ(render::count_checks(preflight_sample()), "1 ok, 2 not checked, 1 warning, 1 stop");
+  EXPECT_EQ(render::count_checks({}), "");
+  const std::string text = render::render_checks_text(preflight_sample());
+  EXPECT_LT(text.find("\n  stop (allowed)"), text.find("\n  warning"));
+  EXPECT_LT(text.find("\n  warning"), text.find("\n  ok"));
+  for (const char* const part : {"no NVML\n    xid, ecc\n", "cost: half", "fix: reseat"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  // A report has them only where something is wrong.
+  const render::Facts facts = render::check_facts(preflight_sample());
+  ASSERT_EQ(facts.size(), 3U);
+  EXPECT_EQ(facts[0].second, render::count_checks(preflight_sample()));
+  EXPECT_THAT(facts[1].second, HasSubstr("port-rate"));
+  EXPECT_THAT(facts[2].second, HasSubstr("allowed"));
+}
+
+TEST(Checks, AreObjectsInJsonAndDamagedFactsAreNone) {
+  const auto document = json::parse(render::render_checks_json(preflight_sample()));
+  EXPECT_EQ(document["facts"]["device"], "host");
+  EXPECT_EQ(document["results"].size(), 5U);
+  EXPECT_EQ(document["results"][3]["verdict"], "warning");
+  EXPECT_EQ(document["results"][0]["host"], nullptr);
+  EXPECT_EQ(document["results"][4]["allowed"], true);
+  const std::string deep(100'000, '[');
+  for (const std::string& facts :
+       {std::string{}, std::string{"{"}, deep, deep + std::string(100'000, ']')}) {
+    results::PreflightData preflight = preflight_sample();
+    preflight.facts = facts;
+    EXPECT_EQ(json::parse(render::render_checks_json(preflight))["facts"], nullptr);
   }
 }
 
