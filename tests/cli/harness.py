@@ -97,6 +97,15 @@ class Case(unittest.TestCase):
         self.addCleanup(process.kill)
         return process
 
+    def said_until(self, process, text):
+        """What a launch says on standard error up to a line with this text."""
+        said = ""
+        for line in process.stderr:
+            said += line
+            if text in line:
+                return said
+        self.fail(f"the run ended before it said '{text}':\n{said}")
+
     def on_terminal(self, *arguments, stream, columns=120):
         """What the program writes to this stream, which is a terminal of that many columns."""
         leader, follower = pty.openpty()

@@ -1,9 +1,8 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
-"""From a run to its file to its report, and what a killed run leaves."""
+"""From a run to its file to its report."""
 
 import re
-import signal
 import statistics
 
 import h5py
@@ -135,21 +134,6 @@ class ProgressLines(harness.Case):
         for part in ("\r", "point 1 of 1", "measuring"):
             self.assertIn(part, shown)
         self.assertNotIn("\n", shown.rstrip("\r\n"))
-
-
-class Killed(harness.Case):
-    def test_no_file_is_promised_before_the_first_point_has_ended(self):
-        process = self.started("run --workload dp --max-time 60s --precision 0.001% --output "
-                               "run.h5")
-        for line in process.stderr:
-            if line.startswith("point 1"):
-                process.send_signal(signal.SIGINT)
-                break
-        rest = process.communicate(timeout=60)[1]
-        self.assertEqual(process.returncode, 130)
-        self.assertIn("ended by SIGINT", rest)
-        self.assertNotIn("run.h5", rest)
-        self.assertEqual(self.files(), [])
 
 
 class Large(harness.Case):
