@@ -29,6 +29,13 @@ export const reportOf = (name) => JSON.parse(readFileSync(path.join(folder, `${n
 /** What h5py reads of a page's files (dump_run.py). */
 export const rawOf = (name) => JSON.parse(readFileSync(path.join(folder, `${name}.raw.json`), "utf8"));
 
+/** What the checkers of charts compare the charts of an open page with. */
+export const factsOf = async (name, page) => ({
+  report: reportOf(name),
+  raw: ["compare", "index", "predict"].includes(kindOf(name)) ? [] : rawOf(name),
+  details: await page.evaluate(() => window.isoscale.data.details ?? []),
+});
+
 export const urlOf = (name) => pathToFileURL(path.join(folder, `${name}.html`)).href;
 
 let browser = null;
