@@ -2,16 +2,13 @@
 // SPDX-License-Identifier: MIT
 // What the tests share: the pages that make_pages.py made, and a browser to open them in.
 //
-// Environment: ISOSCALE_PAGES = their folder, ISOSCALE_CHROMIUM = the browser,
-// ISOSCALE_BROWSER_PACKAGES = a folder with node_modules.
+// Environment, beside that of chromium.mjs: ISOSCALE_PAGES = their folder.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { launched } from "./chromium.mjs";
 
-const packages = createRequire(path.resolve(process.env.ISOSCALE_BROWSER_PACKAGES, "package.json"));
-const { chromium } = packages("playwright-core");
 const folder = process.env.ISOSCALE_PAGES;
 
 /** @type {{name: string, kind: string}[]} */
@@ -40,15 +37,6 @@ export const urlOf = (name) => pathToFileURL(path.join(folder, `${name}.html`)).
 
 let browser = null;
 
-async function launched() {
-  browser ??= await chromium.launch({
-    executablePath: process.env.ISOSCALE_CHROMIUM,
-    // The browser opens only the page of this machine's files; the sandbox does not start for root.
-    args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
-  });
-  return browser;
-}
-
 export async function close() {
   await browser?.close();
   browser = null;
@@ -63,7 +51,8 @@ export async function close() {
  *   function to run in the page before anything else does
  */
 export async function open(name, { before = null, ...how } = {}) {
-  const context = await (await launched()).newContext({
+  browser ??= await launched();
+  const context = await browser.newContext({
     offline: true,
     viewport: { width: 1280, height: 800 },
     reducedMotion: "reduce",

@@ -74,20 +74,20 @@ class Case(scripts.Case):
         self.assertTrue(match, text)
         return match.groupdict()
 
+    def printed(self, ranks, *options, **environment):
+        """What is said of each rank of a node, or of the one that an option names."""
+        done = self.script_ok("bind.sh", "--print --sysfs", self.tree.root, "--local-ranks",
+                              str(ranks), *options, **environment)
+        return [self.line(text) for text in done.stdout.splitlines()]
+
     def map(self, ranks, *options, **environment):
-        """What is printed for all ranks of a node."""
-        done = self.script("bind.sh", "--print --sysfs", self.tree.root, "--local-ranks",
-                           str(ranks), *options, **environment)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        lines = [self.line(text) for text in done.stdout.splitlines()]
+        lines = self.printed(ranks, *options, **environment)
         self.assertEqual([int(line["rank"]) for line in lines], list(range(ranks)))
         return lines
 
     def one(self, rank, ranks, *options, **environment):
-        done = self.script("bind.sh", "--print --sysfs", self.tree.root, "--local-rank",
-                           str(rank), "--local-ranks", str(ranks), *options, **environment)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return self.line(done.stdout.rstrip("\n"))
+        [line] = self.printed(ranks, "--local-rank", str(rank), *options, **environment)
+        return line
 
     def assert_disjoint(self, lines):
         taken = [cpu for line in lines for cpu in cpus_of(line["cpus"])]
