@@ -8,7 +8,7 @@ import { close, drawAll, named, onPage, reportOf, shared } from "./pages.mjs";
 
 after(close);
 
-const full = named("rich")[0] ?? "run";
+const full = "rich";
 
 /** The cells of a table's column, as shown. */
 const column = (page, index) => page.locator("#efficiency table tbody tr").evaluateAll(
