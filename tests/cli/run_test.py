@@ -146,11 +146,3 @@ class Large(harness.Case):
         largest = [p for p in run["points"] if p["ranks"] == 64 and p["status"] == "ok"]
         self.assertLessEqual({"dp", "hybrid"}, {p["workload"] for p in largest})
         self.assertTrue(all(p["verified"] for p in largest))
-
-    def test_the_quick_suite_completes_on_four_ranks(self):
-        self.run_ok("run --output run.h5", ranks=4)
-        run = self.run_of()
-        self.assertEqual(len(run["points"]), 15)
-        # One rank cannot hold the tp=2 that the hybrid curve keeps.
-        self.assertEqual([(p["workload"], p["ranks"]) for p in run["points"] if p["status"]
-                          != "ok"], [("hybrid", 1)])
