@@ -112,9 +112,8 @@ class Measured(harness.Case):
                                   "max_batch vocabulary"),
                 ("options tiles",
                  "image channels kernel layers batch boundary overlap bucket optimizer")):
-            listed = self.run_ok("list", *what.split()).stdout
-            for word in words.split():
-                self.assertIn(word, listed, what)
+            with self.subTest(what):
+                self.assert_shown(self.run_ok("list", *what.split()).stdout, *words.split())
 
 
 class ProgressLines(harness.Case):
@@ -131,8 +130,7 @@ class ProgressLines(harness.Case):
 
     def test_one_live_line_on_a_terminal(self):
         shown = self.on_terminal(*self.ARGUMENTS, stream="stderr")
-        for part in ("\r", "point 1 of 1", "measuring"):
-            self.assertIn(part, shown)
+        self.assert_shown(shown, "\r", "point 1 of 1", "measuring")
         self.assertNotIn("\n", shown.rstrip("\r\n"))
 
 
