@@ -29,23 +29,27 @@ void bench_op(executor::Executor& executor, const comm::Communicator& self, int 
   session->play(program::Section::setup, executor::Trace::off);
   std::vector<float> a(elements, 0.5F), b(elements, 0.25F), d(elements);
   const auto by_hand = [&] {
-    for (int i = 0; i < ops; ++i) {
-      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, small, small, small, 1.0F, a.data(),
-                  small, b.data(), small, 0.0F, d.data(), small);
-    }
+    return bench::time_of([&] {
+      for (int i = 0; i < ops; ++i) {
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, small, small, small, 1.0F, a.data(),
+                    small, b.data(), small, 0.0F, d.data(), small);
+      }
+    });
   };
-  for (const auto trace : {executor::Trace::off, executor::Trace::on}) {
-    const auto played = [&] { session->play(program::Section::step, trace); };
-    played();
-    const bench::Comparison result = bench::compare(rounds, played, by_hand);
-    fmt::print(
-        "an op, {:<9} {:>6.1f} ns more than {:.1f} ns by hand (goal {})\n",
-        trace == executor::Trace::on ? "traced:" : "untraced:", (result.a - result.b) / ops * 1e9,
-        result.b / ops * 1e9, trace == executor::Trace::on ? 150 : 50);
-  }
-  const bench::Comparison spans = bench::compare(
-      rounds, [&] { session->play(program::Section::step, executor::Trace::on); },
-      [&] { session->play(program::Section::step, executor::Trace::off); });
+  const auto played = [&](executor::Trace trace) {
+    return bench::time_of([&] { session->play(program::Section::step, trace); });
+  };
+  const auto plain = [&] { return played(executor::Trace::off); };
+  const auto traced = [&] { return played(executor::Trace::on); };
+  const auto print_op = [&](const char* how, int goal, const auto& play) {
+    static_cast<void>(play());
+    const bench::Comparison result = bench::compare(rounds, play, by_hand);
+    fmt::print("an op, {:<9} {:>6.1f} ns more than {:.1f} ns by hand (goal {})\n", how,
+               (result.a - result.b) / ops * 1e9, result.b / ops * 1e9, goal);
+  };
+  print_op("untraced:", 50, plain);
+  print_op("traced:", 150, traced);
+  const bench::Comparison spans = bench::compare(rounds, traced, plain);
   fmt::print("recording a span: {:>6.1f} ns (goal 100)\n", (spans.a - spans.b) / ops * 1e9);
 }
 

@@ -234,27 +234,18 @@ results::PointData measured(int index, const Wanted& wanted, std::mt19937_64& ra
 std::string host_of(int node) { return fmt::format("h100-{}", 3 + node); }
 
 /// A run of GPUs without its points.
-results::RunData header(int ranks, std::string id, std::string created) {
-  results::RunData run{.id = std::move(id),
-                       .created = created,
-                       .ended = std::move(created),
-                       .isoscale_version = "0.2.0",
-                       .git_hash = "0123456789ab",
-                       .compiler = "GNU 12.2.0",
-                       .build_type = "Release",
-                       .device = "cuda",
-                       .device_detail = "NVIDIA H100 80GB HBM3, CUDA 12.6, NCCL 2.22 (simulated)",
-                       .mpi_library = "Open MPI v4.1.4",
-                       .command_line = "isoscale run --workload dp,tp,pp,hybrid --model gpt-6.7b",
-                       .config_toml = "",
-                       .ranks = ranks,
-                       .nodes = (ranks + per_node - 1) / per_node,
-                       .complete = true,
-                       .warnings = {"simulated: no machine has measured this",
-                                    "the clocks of h100-4 and h100-3 drift by 3 us a second"},
-                       .environment = {{"NCCL_DEBUG", "WARN"}, {"OMP_NUM_THREADS", "8"}},
-                       .rank_facts = {},
-                       .points = {}};
+results::RunData header(int ranks, std::string id, const std::string& created) {
+  results::RunData run = results::samples::header();
+  run.id = std::move(id);
+  run.created = run.ended = created;
+  run.device = "cuda";
+  run.device_detail = "NVIDIA H100 80GB HBM3, CUDA 12.6, NCCL 2.22 (simulated)";
+  run.ranks = ranks;
+  run.nodes = (ranks + per_node - 1) / per_node;
+  run.complete = true;
+  run.warnings = {"simulated: no machine has measured this",
+                  "the clocks of h100-4 and h100-3 drift by 3 us a second"};
+  run.rank_facts.clear();
   for (int rank = 0; rank < ranks; ++rank) {
     const int node = rank / per_node, local = rank % per_node;
     run.rank_facts.push_back(
