@@ -42,22 +42,15 @@ struct Comparison {
   double ratio = 0;     ///< median of the rounds' a / b
 };
 
-/// A and B in turn, the order swapped every round.
+/// A and B, which return the seconds they took, in turn; the order is swapped every round.
 template <class A, class B>
 [[nodiscard]] Comparison compare(int rounds, const A& a, const B& b) {
   std::vector<double> of_a, of_b, ratios;
   for (int i = 0; i < rounds; ++i) {
-    double time_a = 0, time_b = 0;
-    if (i % 2 == 0) {
-      time_a = time_of(a);
-      time_b = time_of(b);
-    } else {
-      time_b = time_of(b);
-      time_a = time_of(a);
-    }
-    of_a.push_back(time_a);
-    of_b.push_back(time_b);
-    ratios.push_back(time_a / time_b);
+    if (i % 2 == 0) of_a.push_back(a());
+    of_b.push_back(b());
+    if (i % 2 != 0) of_a.push_back(a());
+    ratios.push_back(of_a.back() / of_b.back());
   }
   return {.a = median(of_a), .b = median(of_b), .ratio = median(ratios)};
 }

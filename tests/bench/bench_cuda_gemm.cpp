@@ -15,16 +15,10 @@
 #include "base/error.hpp"
 #include "comm/communicator.hpp"
 #include "executor/plugin.hpp"
-#include "program/builder.hpp"
+#include "tests/bench/gemm_program.hpp"
 
 namespace isoscale {
 namespace {
-
-struct Shape {
-  program::DType type = program::DType::bf16;
-  program::Transpose a = program::Transpose::no, b = program::Transpose::no;
-  std::uint32_t m = 0, n = 0, k = 0;
-};
 
 program::DType type_of(const std::string& name) {
   for (const program::DType type :
@@ -32,42 +26,6 @@ program::DType type_of(const std::string& name) {
     if (program::name(type) == name) return type;
   }
   throw base::UsageError(fmt::format("'{}' is not one of f64, f32, f16, bf16", name));
-}
-
-/// A step of `count` multiplications of the same operands, one after another.
-program::ProgramSet program_of(const Shape& shape, int count) {
-  program::Builder builder{{}};
-  const auto matrix = [&](std::uint64_t rows, std::uint64_t columns) {
-    const program::BufferId id = builder.allocate(
-        {.dtype = shape.type, .role = program::Role::weight, .count = rows * columns});
-    constexpr int within_one = -7;
-    builder.emit(0, program::Fill{.dst = builder.whole(id),
-                                  .shard = {.extents = {1, 1, rows * columns},
-                                            .local = {0, 0, 1},
-                                            .global = {0, 0, 1}},
-                                  .key = id,
-                                  .exponent = within_one});
-    return program::Matrix{.slice = builder.whole(id), .row_stride = columns};
-  };
-  const bool a_flips = shape.a == program::Transpose::yes;
-  const bool b_flips = shape.b == program::Transpose::yes;
-  const program::Matrix a = a_flips ? matrix(shape.k, shape.m) : matrix(shape.m, shape.k);
-  const program::Matrix b = b_flips ? matrix(shape.n, shape.k) : matrix(shape.k, shape.n);
-  const program::Matrix d = matrix(shape.m, shape.n);
-  builder.begin(program::Section::step);
-  for (int i = 0; i < count; ++i) {
-    builder.emit(0, program::Gemm{.m = shape.m,
-                                  .n = shape.n,
-                                  .k = shape.k,
-                                  .transpose_a = shape.a,
-                                  .transpose_b = shape.b,
-                                  .a = a,
-                                  .b = b,
-                                  .d = d});
-  }
-  program::ProgramSet set{.mesh = {}, .programs = {}, .program_of_rank = {0}};
-  set.programs.push_back(builder.finish());
-  return set;
 }
 
 /// The folder of this program's build: where the plugin is.
@@ -88,19 +46,19 @@ int run(int argc, char** argv) {
   const auto transpose = [&](std::size_t operand) {
     return letters.at(operand) == 'T' ? program::Transpose::yes : program::Transpose::no;
   };
-  const Shape shape{.type = type_of(argv[1]),
-                    .a = transpose(0),
-                    .b = transpose(1),
-                    .m = size(3),
-                    .n = size(4),
-                    .k = size(5)};
+  const bench::GemmShape shape{.type = type_of(argv[1]),
+                               .a = transpose(0),
+                               .b = transpose(1),
+                               .m = size(3),
+                               .n = size(4),
+                               .k = size(5)};
 
   const executor::PluginSearch search =
       executor::open_plugin("libisoscale_cuda.so", {build_folder()});
   const std::string problem = search.plugin ? search.plugin->table->problem() : search.problem;
   if (!problem.empty()) throw base::UsageError(problem);
   const auto cuda = search.plugin->table->make({}, world);
-  const program::ProgramSet set = program_of(shape, count);
+  const program::ProgramSet set = bench::gemm_program(shape, count);
   const auto session = cuda->prepare(set, world);
   session->play(program::Section::setup, executor::Trace::off);
   session->play(program::Section::step, executor::Trace::off);  // warm-up

@@ -21,6 +21,7 @@
 #include "analysis/report.hpp"
 #include "bench.hpp"
 #include "results/records/run_data.hpp"
+#include "tests/unit/bench_samples.hpp"
 
 namespace isoscale {
 namespace {
@@ -36,17 +37,8 @@ struct Setting {
 results::PointData point_of(int index, const Setting& setting, double time,
                             std::mt19937_64& random) {
   std::normal_distribution<double> noise{0, step_noise};
-  results::PointData point;
-  point.index = index;
-  point.workload = "dp";
+  results::PointData point = samples::bench_point(index, "dp", 1 << index);
   point.model = "tiny";
-  point.dtype = "f32";
-  point.mesh = {.dp = 1 << index};
-  point.ranks = point.mesh.size();
-  point.nodes = 1;
-  point.scaling = "strong";
-  point.placement = "packed";
-  point.verified = true;
   point.throughput_unit = "tokens/s";
   point.work_per_step = 1024;
   // Only the slowest rank of a step counts: one column is as good as all.

@@ -12,14 +12,15 @@
 #include <cstddef>
 #include <cstdio>
 #include <functional>
-#include <initializer_list>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/kernels/kernels.hpp"
 #include "program/fill_and_checksum.hpp"
+#include "program/operands.hpp"
 #include "tests/bench/bench.hpp"
 
 namespace isoscale::executor::cuda {
@@ -92,23 +93,23 @@ class Bench {
     fill.at(&program::Fill::dst).type = type;
     return fill;
   }
-  /// An op on matrices of `columns` columns.
+  /// An op on matrices of `columns` columns and one type, each in a piece of memory of its own;
+  /// with those that are optional if asked for.
   template <class Op>
-  [[nodiscard]] Arguments<Op> on_rows(DType type) const {
+  [[nodiscard]] Arguments<Op> on_rows(DType type, bool with_optional = false) const {
     Arguments<Op> call;
     call.op.rows = static_cast<std::uint32_t>(count(type) / columns);
     call.op.columns = columns;
     call.type = type;
+    std::size_t piece = 0;
+    program::for_each_in_table<Op>([&](const auto& operand, std::size_t /*number*/) {
+      if constexpr (std::is_same_v<decltype(operand.member), program::Matrix Op::*>) {
+        if (operand.is_optional && !with_optional) return;
+        (call.op.*operand.member).row_stride = columns;
+        set_one(call, operand.member, piece++, type);
+      }
+    });
     return call;
-  }
-  /// Sets operands of the call's type, each to one of the pieces of memory.
-  template <class Op>
-  void set(Arguments<Op>& call,
-           std::initializer_list<std::pair<program::Matrix Op::*, std::size_t>> operands) const {
-    for (const auto& [member, operand] : operands) {
-      (call.op.*member).row_stride = columns;
-      set_one(call, member, operand, call.type);
-    }
   }
   template <class Op, class Member>
   void set_one(Arguments<Op>& call, Member Op::*member, std::size_t operand, DType type) const {
@@ -124,66 +125,55 @@ class Bench {
   void add_elementwise(DType type) {
     const std::string suffix = " " + std::string{program::name(type)};
     auto sum = on_rows<program::Add>(type);
-    set(sum, {{&program::Add::a, 0}, {&program::Add::b, 1}, {&program::Add::dst, 2}});
     add("add" + suffix, 3, sum);
     // Half of each row, and rows that are not aligned.
     sum.op.columns /= 2;
     add("add strided" + suffix, 1.5, sum);
     sum.op.a.row_stride = sum.op.b.row_stride = sum.op.dst.row_stride = columns - 1;
     add("add unaligned" + suffix, 1.5, sum, false);
-    auto activation = on_rows<program::Activation>(type);
-    set(activation, {{&program::Activation::x, 0}, {&program::Activation::y, 2}});
-    add("gelu" + suffix, 2, activation);
-    activation.op.kind = program::ActivationKind::swiglu;
-    set(activation, {{&program::Activation::up, 1}});
-    add("swiglu" + suffix, 3, activation);
-    using Gradient = program::ActivationGradient;
-    auto gradient = on_rows<Gradient>(type);
-    set(gradient, {{&Gradient::dy, 0}, {&Gradient::x, 1}, {&Gradient::dx, 3}});
-    add("gelu gradient" + suffix, 3, gradient);
-    gradient.op.kind = program::ActivationKind::swiglu;
-    set(gradient, {{&Gradient::up, 2}, {&Gradient::dup, 4}});
-    add("swiglu gradient" + suffix, 5, gradient);
+    using program::Activation, program::ActivationGradient;
+    const auto gated = [](auto call) {
+      call.op.kind = program::ActivationKind::swiglu;
+      return call;
+    };
+    add("gelu" + suffix, 2, on_rows<Activation>(type));
+    add("swiglu" + suffix, 3, gated(on_rows<Activation>(type, true)));
+    add("gelu gradient" + suffix, 3, on_rows<ActivationGradient>(type));
+    add("swiglu gradient" + suffix, 5, gated(on_rows<ActivationGradient>(type, true)));
     auto fill = filling(type, count(type));
     set_one(fill, &program::Fill::dst, 5, type);
     add("fill" + suffix, 1, fill, false);
     auto checksum = on_rows<program::Checksum>(type);
-    set(checksum, {{&program::Checksum::src, 0}});
     set_one(checksum, &program::Checksum::sum, 5, DType::i64);
     add("checksum" + suffix, 1, checksum, false);
   }
 
   void add_layers(DType type) {
     const std::string suffix = " " + std::string{program::name(type)};
-    using program::Norm, program::Softmax;
-    auto norm = on_rows<Norm>(type);
-    set(norm, {{&Norm::x, 0}, {&Norm::y, 1}});
-    set_one(norm, &Norm::inverse, 5, DType::f32);
-    add("norm" + suffix, 2, norm);
-    set(norm, {{&Norm::addend, 2}, {&Norm::sum, 3}});
-    add("norm with addend" + suffix, 4, norm);
-    using NormBack = program::NormGradient;
-    auto gradient = on_rows<NormBack>(type);
-    set(gradient, {{&NormBack::dy, 0}, {&NormBack::s, 1}, {&NormBack::dx, 2}});
-    set_one(gradient, &NormBack::inverse, 5, DType::f32);
+    using program::Norm, program::NormGradient;
+    for (const bool has_addend : {false, true}) {
+      auto norm = on_rows<Norm>(type, has_addend);
+      set_one(norm, &Norm::inverse, 5, DType::f32);
+      add((has_addend ? "norm with addend" : "norm") + suffix, has_addend ? 4 : 2, norm);
+    }
+    auto gradient = on_rows<NormGradient>(type);
+    set_one(gradient, &NormGradient::inverse, 5, DType::f32);
     add("norm gradient" + suffix, 3, gradient);
-    auto softmax = on_rows<Softmax>(type);
-    set(softmax, {{&Softmax::x, 0}, {&Softmax::y, 1}});
-    add("softmax" + suffix, 2, softmax);
-    using SoftmaxBack = program::SoftmaxGradient;
-    auto back = on_rows<SoftmaxBack>(type);
-    set(back, {{&SoftmaxBack::y, 0}, {&SoftmaxBack::dy, 1}, {&SoftmaxBack::dx, 2}});
-    add("softmax gradient" + suffix, 3, back);
+    add("softmax" + suffix, 2, on_rows<program::Softmax>(type));
+    add("softmax gradient" + suffix, 3, on_rows<program::SoftmaxGradient>(type));
   }
 
   void add_casts() {
     using program::Cast;
-    auto cast = on_rows<Cast>(DType::bf16);
-    set(cast, {{&Cast::src, 0}, {&Cast::dst, 1}});
-    cast.at(&Cast::dst).type = DType::e4m3;
+    const auto cast_to = [this](DType from, DType to) {
+      auto cast = on_rows<Cast>(from);
+      cast.op.dst.row_stride = columns;
+      set_one(cast, &Cast::dst, 1, to);
+      return cast;
+    };
+    auto cast = cast_to(DType::bf16, DType::e4m3);
     add("cast bf16 to e4m3", 1.5, cast);
-    set(cast, {{&Cast::transposed, 2}});
-    cast.at(&Cast::transposed).type = DType::e4m3;
+    set_one(cast, &Cast::transposed, 2, DType::e4m3);
     cast.op.transposed.row_stride = cast.op.rows;
     add("cast and transpose", 2, cast);
     cast.op.scaling = program::CastScale::amax;
@@ -191,10 +181,7 @@ class Bench {
     set_one(cast, &Cast::descale, 4, DType::f32);
     cast.largest = static_cast<unsigned*>(at(5));
     add("amax, cast and transpose", 3, cast);
-    auto narrow = on_rows<Cast>(DType::f32);
-    set(narrow, {{&Cast::src, 0}, {&Cast::dst, 1}});
-    narrow.at(&Cast::dst).type = DType::bf16;
-    add("cast f32 to bf16", 1.5, narrow);
+    add("cast f32 to bf16", 1.5, cast_to(DType::f32, DType::bf16));
   }
 
   void add_updates() {
@@ -252,13 +239,8 @@ class Bench {
       kernel();
       copy();
     }
-    std::vector<double> of_kernel, of_copy, ratios;
-    for (int round = 0; round < rounds; ++round) {
-      of_kernel.push_back(seconds_of(kernel));
-      of_copy.push_back(seconds_of(copy));
-      ratios.push_back(of_kernel.back() / of_copy.back());
-    }
-    return {bench::median(of_kernel), bench::median(of_copy), bench::median(ratios)};
+    return bench::compare(
+        rounds, [&] { return seconds_of(kernel); }, [&] { return seconds_of(copy); });
   }
 
   /// Seconds of one call among as many as take some milliseconds.

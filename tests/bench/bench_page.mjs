@@ -6,22 +6,15 @@
 //   build/bench/make_page_run rich.h5 && build/isoscale report rich.h5 --html rich.html
 //   npm ci --prefix tests/browser && node tests/bench/bench_page.mjs rich.html [REPEATS]
 //
-// Environment: ISOSCALE_CHROMIUM = the browser [/usr/bin/chromium], ISOSCALE_BROWSER_PACKAGES = a
-// folder with node_modules [tests/browser]. Goal: below 8 MB, all visible charts within 2 s.
+// Environment: that of tests/browser/chromium.mjs. Goal: below 8 MB, all visible charts within 2 s.
 import { stat } from "node:fs/promises";
-import { createRequire } from "node:module";
 import path from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
+import { launched } from "../browser/chromium.mjs";
 
-const here = path.dirname(fileURLToPath(import.meta.url));
-const packages = process.env.ISOSCALE_BROWSER_PACKAGES ?? path.join(here, "..", "browser");
-const { chromium } = createRequire(path.resolve(packages, "package.json"))("playwright-core");
 const [file, repeats = "5"] = process.argv.slice(2);
 
-const browser = await chromium.launch({
-  executablePath: process.env.ISOSCALE_CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
-});
+const browser = await launched();
 
 /** Seconds from navigation until what is in sight is painted, and until all is; number of charts. */
 async function measured() {

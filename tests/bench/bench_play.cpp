@@ -14,7 +14,7 @@
 #include "bench.hpp"
 #include "comm/communicator.hpp"
 #include "executor/host/host.hpp"
-#include "program/builder.hpp"
+#include "tests/bench/gemm_program.hpp"
 
 namespace isoscale {
 namespace {
@@ -23,50 +23,33 @@ constexpr int small = 8;              // GEMM of 8 x 8 x 8: about 100 ns
 constexpr std::size_t elements = 64;  // of such a matrix
 constexpr int ops = 20'000;           // of the program of small GEMMs
 
-program::ProgramSet small_gemms() {
-  program::Builder builder{{}};
-  const auto matrix = [&] {
-    const program::BufferId id =
-        builder.allocate({.role = program::Role::weight, .count = elements});
-    builder.emit(0, program::Fill{.dst = builder.whole(id),
-                                  .shard = {.extents = {1, 1, elements}, .local = {0, 0, 1}},
-                                  .key = id,
-                                  .exponent = -7});
-    return program::Matrix{.slice = builder.whole(id), .row_stride = small};
-  };
-  const program::Matrix a = matrix(), b = matrix(), d = matrix();
-  builder.begin(program::Section::step);
-  for (int i = 0; i < ops; ++i) {
-    builder.emit(0, program::Gemm{.m = small, .n = small, .k = small, .a = a, .b = b, .d = d});
-  }
-  program::ProgramSet set{.mesh = {}, .programs = {}, .program_of_rank = {0}};
-  set.programs.push_back(builder.finish());
-  return set;
-}
-
 void bench_op(executor::Executor& executor, const comm::Communicator& self, int rounds) {
-  const program::ProgramSet set = small_gemms();
+  const program::ProgramSet set = bench::gemm_program({.m = small, .n = small, .k = small}, ops);
   const auto session = executor.prepare(set, self);
   session->play(program::Section::setup, executor::Trace::off);
   std::vector<float> a(elements, 0.5F), b(elements, 0.25F), d(elements);
   const auto by_hand = [&] {
-    for (int i = 0; i < ops; ++i) {
-      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, small, small, small, 1.0F, a.data(),
-                  small, b.data(), small, 0.0F, d.data(), small);
-    }
+    return bench::time_of([&] {
+      for (int i = 0; i < ops; ++i) {
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, small, small, small, 1.0F, a.data(),
+                    small, b.data(), small, 0.0F, d.data(), small);
+      }
+    });
   };
-  for (const auto trace : {executor::Trace::off, executor::Trace::on}) {
-    const auto played = [&] { session->play(program::Section::step, trace); };
-    played();
-    const bench::Comparison result = bench::compare(rounds, played, by_hand);
-    fmt::print(
-        "an op, {:<9} {:>6.1f} ns more than {:.1f} ns by hand (goal {})\n",
-        trace == executor::Trace::on ? "traced:" : "untraced:", (result.a - result.b) / ops * 1e9,
-        result.b / ops * 1e9, trace == executor::Trace::on ? 150 : 50);
-  }
-  const bench::Comparison spans = bench::compare(
-      rounds, [&] { session->play(program::Section::step, executor::Trace::on); },
-      [&] { session->play(program::Section::step, executor::Trace::off); });
+  const auto played = [&](executor::Trace trace) {
+    return bench::time_of([&] { session->play(program::Section::step, trace); });
+  };
+  const auto plain = [&] { return played(executor::Trace::off); };
+  const auto traced = [&] { return played(executor::Trace::on); };
+  const auto print_op = [&](const char* how, int goal, const auto& play) {
+    static_cast<void>(play());
+    const bench::Comparison result = bench::compare(rounds, play, by_hand);
+    fmt::print("an op, {:<9} {:>6.1f} ns more than {:.1f} ns by hand (goal {})\n", how,
+               (result.a - result.b) / ops * 1e9, result.b / ops * 1e9, goal);
+  };
+  print_op("untraced:", 50, plain);
+  print_op("traced:", 150, traced);
+  const bench::Comparison spans = bench::compare(rounds, traced, plain);
   fmt::print("recording a span: {:>6.1f} ns (goal 100)\n", (spans.a - spans.b) / ops * 1e9);
 }
 

@@ -33,8 +33,6 @@ NEAR = 0.10
 # The calibration has groups of up to 4 ranks. It measures as `calibrate` does, but only the
 # collectives that the curve communicates with.
 CALIBRATION = ("sizes=4KiB..256KiB*8", "rotate=1MiB")
-
-
 SMALL, LARGE = (1, 2, 4), 8  # ranks that a prediction sees, and those that it is about
 
 
@@ -154,25 +152,20 @@ class Hosts:
 
 def experiments(curve, model, is_small):
     """The experiment file: the collectives on all ranks, unless of the largest, and the curve."""
-    tables = []
-    if is_small:
-        # Steps reduce in this way; Open MPI 4.1 reduces by another algorithm in place.
-        in_place = {"all_reduce": "yes"}.get(
-            curve.operations, "both" if "all_reduce" in curve.operations else "no")
-        tables.append({"workload": "collectives",
-                       "set": (*CALIBRATION, f"op={curve.operations}", f"in_place={in_place}")})
-    tables.append({"workload": curve.workload, "model": model, "scaling": curve.scaling,
-                   **({"mesh": curve.mesh} if curve.mesh else {}), "set": curve.settings})
-    lines = []
-    for table in tables:
-        lines.append("[[experiment]]")
-        for key, value in table.items():
-            if key == "set":
-                pairs = (setting.split("=", maxsplit=1) for setting in value)
-                lines += [f"set.{name} = {json.dumps(text)}" for name, text in pairs]
-            else:
-                lines.append(f"{key} = {json.dumps(value)}")
-    return "\n".join(lines) + "\n"
+    def table(settings, **values):
+        values |= {f"set.{name}": text for name, text in (one.split("=", 1) for one in settings)}
+        return "[[experiment]]\n" + "".join(
+            f"{key} = {json.dumps(value)}\n" for key, value in values.items() if value)
+
+    of_curve = table(curve.settings, workload=curve.workload, model=model, scaling=curve.scaling,
+                     mesh=curve.mesh)
+    if not is_small:
+        return of_curve
+    # Steps reduce in this way; Open MPI 4.1 reduces by another algorithm in place.
+    in_place = {"all_reduce": "yes"}.get(
+        curve.operations, "both" if "all_reduce" in curve.operations else "no")
+    return table((*CALIBRATION, f"op={curve.operations}", f"in_place={in_place}"),
+                 workload="collectives") + of_curve
 
 
 def measure(hosts, program, curve, path, ranks, max_time):

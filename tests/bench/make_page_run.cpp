@@ -20,12 +20,11 @@
 
 #include "bench.hpp"
 #include "mesh/request.hpp"
-#include "preflight/check.hpp"
-#include "preflight/job_facts.hpp"
 #include "program/outline.hpp"
 #include "results/writer/writer.hpp"
 #include "simulate/simulate.hpp"
 #include "tests/unit/bench_samples.hpp"
+#include "tests/unit/results_samples.hpp"
 #include "workloads/registry.hpp"
 
 namespace isoscale {
@@ -235,27 +234,18 @@ results::PointData measured(int index, const Wanted& wanted, std::mt19937_64& ra
 std::string host_of(int node) { return fmt::format("h100-{}", 3 + node); }
 
 /// A run of GPUs without its points.
-results::RunData header(int ranks, std::string id, std::string created) {
-  results::RunData run{.id = std::move(id),
-                       .created = created,
-                       .ended = std::move(created),
-                       .isoscale_version = "0.2.0",
-                       .git_hash = "0123456789ab",
-                       .compiler = "GNU 12.2.0",
-                       .build_type = "Release",
-                       .device = "cuda",
-                       .device_detail = "NVIDIA H100 80GB HBM3, CUDA 12.6, NCCL 2.22 (simulated)",
-                       .mpi_library = "Open MPI v4.1.4",
-                       .command_line = "isoscale run --workload dp,tp,pp,hybrid --model gpt-6.7b",
-                       .config_toml = "",
-                       .ranks = ranks,
-                       .nodes = (ranks + per_node - 1) / per_node,
-                       .complete = true,
-                       .warnings = {"simulated: no machine has measured this",
-                                    "the clocks of h100-4 and h100-3 drift by 3 us a second"},
-                       .environment = {{"NCCL_DEBUG", "WARN"}, {"OMP_NUM_THREADS", "8"}},
-                       .rank_facts = {},
-                       .points = {}};
+results::RunData header(int ranks, std::string id, const std::string& created) {
+  results::RunData run = results::samples::header();
+  run.id = std::move(id);
+  run.created = run.ended = created;
+  run.device = "cuda";
+  run.device_detail = "NVIDIA H100 80GB HBM3, CUDA 12.6, NCCL 2.22 (simulated)";
+  run.ranks = ranks;
+  run.nodes = (ranks + per_node - 1) / per_node;
+  run.complete = true;
+  run.warnings = {"simulated: no machine has measured this",
+                  "the clocks of h100-4 and h100-3 drift by 3 us a second"};
+  run.rank_facts.clear();
   for (int rank = 0; rank < ranks; ++rank) {
     const int node = rank / per_node, local = rank % per_node;
     run.rank_facts.push_back(
@@ -281,22 +271,6 @@ results::RunData header(int ranks, std::string id, std::string created) {
                     {"gpu_sm_clock_max", 1.98e9}}});
   }
   return run;
-}
-
-results::PreflightData preflight() {
-  results::PreflightData made;
-  for (results::CheckResult& result : preflight::check_job({}, {})) {
-    if (result.name == "port-rate") {
-      result.verdict = results::Verdict::warning;
-      result.host = host_of(1);
-      result.device = "mlx5_3 port 1";
-      result.what = "runs at 200 Gbit/s, all others at 400";
-      result.cost = "half the bandwidth of one rail";
-      result.fix = "reseat the cable";
-    }
-    made.results.push_back(std::move(result));
-  }
-  return made;
 }
 
 std::vector<Wanted> curves() {
@@ -325,20 +299,6 @@ mesh::Shape natural_mesh(const char* workload, int ranks) {
     shape[axis] = extent;
   }
   return shape;
-}
-
-results::PointData collectives(int index, int ranks) {
-  results::PointData point = samples::bench_point(index, "collectives", ranks);
-  const double rate = ranks > per_node ? 44e9 : 370e9;
-  const double latency = ranks > per_node ? 32e-6 : 11e-6;
-  for (const char* const op : {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"}) {
-    const double factor = std::string_view{op} == "all_reduce" ? 2 : 1;
-    for (double bytes = 8; bytes <= 256 * samples::mib; bytes *= 2) {
-      point.rows.push_back(samples::collective(op, bytes, latency + factor * bytes / rate, ranks));
-      point.rows.back().text["class"] = ranks > per_node ? "several nodes" : "one node";
-    }
-  }
-  return point;
 }
 
 /// All pairs; what leaves rank 11 for other nodes is slow.
@@ -371,39 +331,11 @@ results::PointData pairs(int index, int ranks) {
   return point;
 }
 
-results::PointData gemms(int index, int ranks) {
-  results::PointData point = samples::bench_point(index, "gemm", ranks);
-  for (const auto& [dtype, peak] : {std::pair{"bf16", 780e12}, {"tf32", 390e12}, {"f64", 60e12}}) {
-    for (double size = 128; size <= 8192; size *= 2) {
-      const double flop = 2 * size * size * size;
-      const double rate = peak * flop / (flop + 6e9);
-      point.rows.push_back(samples::gemm(dtype, "cold", size, rate, ranks));
-      point.rows.push_back(samples::gemm(dtype, "warm", size, rate * 1.1, ranks));
-    }
-  }
-  return point;
-}
-
-results::PointData memory(int index, int ranks) {
-  results::PointData point = samples::bench_point(index, "memory", ranks);
-  for (const auto& [kind, speed] : {std::pair{"copy", 2.6e12},
-                                    {"triad", 2.9e12},
-                                    {"host to device", 52e9},
-                                    {"device to host", 54e9}}) {
-    for (const char* const together : {"one", "all"}) {
-      const double bytes = 1024 * samples::mib;
-      point.rows.push_back(samples::row({{"op", "memory"}, {"kind", kind}, {"together", together}},
-                                        {{"bytes", bytes}, {"numa", 0}}, bytes / speed, ranks));
-    }
-  }
-  return point;
-}
-
 void write(const char* file, int ranks, std::uint64_t seed, std::size_t every) {
   std::mt19937_64 random{seed};
   results::RunData run = header(ranks, fmt::format("{:016x}", 0x9a6e0000ULL + seed),
                                 fmt::format("2026-11-{:02}T09:00:00Z", 1 + seed % 28));
-  run.preflight = preflight();
+  run.preflight = results::samples::preflight();
   results::RunWriter writer{file, run, settings::IfExists::overwrite};
   int index = 0;
   std::vector<Wanted> wanted = curves();
@@ -413,10 +345,12 @@ void write(const char* file, int ranks, std::uint64_t seed, std::size_t every) {
       writer.commit(measured(index++, wanted[curve], random));
     }
   }
-  for (int count = 2; count <= ranks; count *= 4) writer.commit(collectives(index++, count));
+  for (int count = 2; count <= ranks; count *= 4) {
+    writer.commit(samples::collectives(index++, count));
+  }
   writer.commit(pairs(index++, ranks));
-  writer.commit(gemms(index++, std::min(ranks, per_node)));
-  writer.commit(memory(index++, std::min(ranks, per_node)));
+  writer.commit(samples::gemms(index++, std::min(ranks, per_node)));
+  writer.commit(samples::memory(index++));
   writer.commit(samples::overlaps(index++));
   writer.finish(run);
 }

@@ -28,6 +28,9 @@ export function pairs(items) {
   return items.map(valueOf);
 }
 
+/** The cells of a heat map, by "column row". */
+export const cellsOf = ({ data }) => new Map(data.map(valueOf).map(([x, y, value]) => [`${x} ${y}`, value]));
+
 export function samePairs(actual, wanted, what, relative) {
   assert.equal(actual.length, wanted.length, `${what}: ${JSON.stringify(actual)}, wanted ${JSON.stringify(wanted)}`);
   wanted.forEach((row, i) => row.forEach((value, at) => near(actual[i][at], value, `${what}[${i}][${at}]`, relative)));

@@ -4,8 +4,8 @@
 
 FOLDER/NAME.html, NAME.json and NAME.raw.json (what dump_run.py reads of the files), and pages.json,
 which lists them by kind; --large: with a rich run as large as pages get. Environment: ISOSCALE,
-ISOSCALE_SAMPLE = make_sample_run, ISOSCALE_RICH = make_page_run or empty, ISOSCALE_MPIEXEC = mpiexec
-with its flags up to the rank count.
+ISOSCALE_SAMPLE = make_sample_run, ISOSCALE_RICH = make_page_run, ISOSCALE_MPIEXEC = mpiexec with its
+flags up to the rank count.
 """
 
 import concurrent.futures
@@ -141,8 +141,6 @@ class Pages:
         """What takes no launcher: runs that were simulated, and data sheets."""
         self.of_sheets()
         self.hostile("sample", 1 if self.whole else 3)  # it has every field
-        if not os.environ.get("ISOSCALE_RICH"):
-            return
         self.call(os.environ["ISOSCALE_RICH"], "rich.h5", *rich)
         self.report("rich", "rich", "rich.h5")
         sides = []

@@ -1,22 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Every page opens from disk without a network and without a complaint, and draws all its charts.
+// What a page draws has ink, its policy keeps it from the network, and it says that it needs JavaScript.
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { assertDrawn, close, drawAll, kindOf, named, onPage, urlOf } from "./pages.mjs";
+import { close, drawAll, onPage } from "./pages.mjs";
 
 after(close);
-
-// Those with hostile texts are opened in hostile.test.mjs, with the same questions.
-for (const name of named().filter((at) => kindOf(at) !== "hostile")) {
-  test(`${name} opens and draws all its charts`, onPage(name, async ({ page, said, asked }) => {
-    const ids = await drawAll(page);
-    if (!["sample", "index", "rich"].includes(kindOf(name))) assert.ok(ids.length > 0, "no charts");
-    await assertDrawn(page);
-    assert.deepEqual(said, []);
-    assert.deepEqual(asked, [urlOf(name)]);
-  }));
-}
 
 test("a picture that is on the page has ink on it", onPage("run", async ({ page }) => {
   const ids = await drawAll(page);

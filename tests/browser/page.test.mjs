@@ -3,12 +3,12 @@
 // The page around the charts: tables, colours, paper, small screens, the keyboard.
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { curvesOf, near } from "./expected.mjs";
+import { drawnCurves, near } from "./expected.mjs";
 import { close, drawAll, named, onPage, reportOf, shared } from "./pages.mjs";
 
 after(close);
 
-const full = named("rich")[0] ?? "run";
+const full = "rich";
 
 /** The cells of a table's column, as shown. */
 const column = (page, index) => page.locator("#efficiency table tbody tr").evaluateAll(
@@ -242,15 +242,13 @@ for (const name of named("run", "launches", "rich")) {
     const { page } = await shared(name);
     const cards = await page.locator("#overview article.card:has(.card-title h3[title])").evaluateAll((all) =>
       all.map((card) => [card.querySelector("h3").title, Number.parseInt(card.querySelector(".card-title span").textContent, 10)]));
-    assert.deepEqual(cards, curvesOf(reportOf(name)).filter((curve) => curve.points.length > 0)
+    assert.deepEqual(cards, drawnCurves(reportOf(name))
       .map((curve) => [curve.title, headlineOf(curve).ranks]));
   });
-}
 
-for (const name of named("run", "launches", "rich")) {
   test(`the first causes of ${name} are the largest, against the baseline of their curve`, async () => {
     const { page } = await shared(name);
-    const all = curvesOf(reportOf(name)).filter((curve) => curve.points.length > 0).flatMap((curve) => {
+    const all = drawnCurves(reportOf(name)).flatMap((curve) => {
       const point = headlineOf(curve);
       if (!point.full.waterfall?.explains) return [];
       const { lost, measured } = point.full.waterfall;

@@ -2,16 +2,13 @@
 // SPDX-License-Identifier: MIT
 // What the tests share: the pages that make_pages.py made, and a browser to open them in.
 //
-// Environment: ISOSCALE_PAGES = their folder, ISOSCALE_CHROMIUM = the browser,
-// ISOSCALE_BROWSER_PACKAGES = a folder with node_modules.
+// Environment, beside that of chromium.mjs: ISOSCALE_PAGES = their folder.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { launched } from "./chromium.mjs";
 
-const packages = createRequire(path.resolve(process.env.ISOSCALE_BROWSER_PACKAGES, "package.json"));
-const { chromium } = packages("playwright-core");
 const folder = process.env.ISOSCALE_PAGES;
 
 /** @type {{name: string, kind: string}[]} */
@@ -29,18 +26,16 @@ export const reportOf = (name) => JSON.parse(readFileSync(path.join(folder, `${n
 /** What h5py reads of a page's files (dump_run.py). */
 export const rawOf = (name) => JSON.parse(readFileSync(path.join(folder, `${name}.raw.json`), "utf8"));
 
+/** What the checkers of charts compare the charts of an open page with. */
+export const factsOf = async (name, page) => ({
+  report: reportOf(name),
+  raw: ["compare", "index", "predict"].includes(kindOf(name)) ? [] : rawOf(name),
+  details: await page.evaluate(() => window.isoscale.data.details ?? []),
+});
+
 export const urlOf = (name) => pathToFileURL(path.join(folder, `${name}.html`)).href;
 
 let browser = null;
-
-async function launched() {
-  browser ??= await chromium.launch({
-    executablePath: process.env.ISOSCALE_CHROMIUM,
-    // The browser opens only the page of this machine's files; the sandbox does not start for root.
-    args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
-  });
-  return browser;
-}
 
 export async function close() {
   await browser?.close();
@@ -56,7 +51,8 @@ export async function close() {
  *   function to run in the page before anything else does
  */
 export async function open(name, { before = null, ...how } = {}) {
-  const context = await (await launched()).newContext({
+  browser ??= await launched();
+  const context = await browser.newContext({
     offline: true,
     viewport: { width: 1280, height: 800 },
     reducedMotion: "reduce",

@@ -1,21 +1,16 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // node picture.mjs PAGE.html FILE.png: the picture of a page that README.md shows, its first screen
-// and its curves. ISOSCALE_CHROMIUM is the browser, ISOSCALE_BROWSER_PACKAGES a folder with
-// node_modules. Prints the size of the picture and the charts on it as JSON.
-import { createRequire } from "node:module";
+// and its curves. Environment: that of chromium.mjs. Prints the size of the picture and the charts on
+// it as JSON.
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { launched } from "./chromium.mjs";
 
 const [source, target] = process.argv.slice(2);
-const packages = createRequire(path.resolve(process.env.ISOSCALE_BROWSER_PACKAGES, "package.json"));
-const { chromium } = packages("playwright-core");
 const sections = ["overview", "curves", "breakdown"]; // those of the page that the picture shows
 
-const browser = await chromium.launch({
-  executablePath: process.env.ISOSCALE_CHROMIUM,
-  args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
-});
+const browser = await launched();
 try {
   const page = await browser.newPage({
     viewport: { width: 1280, height: 1180 },

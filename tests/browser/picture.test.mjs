@@ -8,7 +8,7 @@ import os from "node:os";
 import path from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { named, urlOf } from "./pages.mjs";
+import { urlOf } from "./pages.mjs";
 
 const folder = mkdtempSync(path.join(os.tmpdir(), "picture-"));
 after(() => rmSync(folder, { recursive: true }));
@@ -22,7 +22,7 @@ function sizeOf(picture) {
 test("a picture of a page shows its curves", () => {
   const target = path.join(folder, "page.png");
   const script = fileURLToPath(new URL("picture.mjs", import.meta.url));
-  const source = fileURLToPath(urlOf(named("rich")[0] ?? "run"));
+  const source = fileURLToPath(urlOf("rich"));
   const { charts, ...size } = JSON.parse(execFileSync("node", [script, source, target], { encoding: "utf8" }));
   const picture = readFileSync(target);
   assert.deepEqual(sizeOf(picture), size);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 // What the charts of steps must show: parts, causes, and what h5py reads of the files.
 import assert from "node:assert/strict";
-import { curvesOf, drawnCurves, median, near, pairs, valueOf } from "./expected.mjs";
+import { cellsOf, curvesOf, drawnCurves, median, near, pairs, valueOf } from "./expected.mjs";
 
 const parts = ["compute", "copies", "transfer", "wait", "bubble", "gap", "other"];
 const rounded = 2e-5; // what is only in pictures has six digits
@@ -187,7 +187,7 @@ export function rankMap(option, from) {
   const { details: { rank_map: map }, raw } = chosenPoint(option, from);
   const titles = option.xAxis[0].data;
   const keys = titles.map((title) => (title === "caused" ? "caused_wait" : title));
-  const grid = new Map(option.series[0].data.map(valueOf).map(([x, y, value]) => [`${x} ${y}`, value]));
+  const grid = cellsOf(option.series[0]);
   const whole = map.median.step;
   // The waiting that a rank caused is added up over all that waited for it, and shown for each of
   // them.
@@ -213,7 +213,7 @@ export function rankSteps(option, from) {
   assert.deepEqual(option.xAxis[0].data, cells.first.map(String));
   assert.equal(cells.time.length, rank.length);
   for (const first of cells.first) assert.ok(first < kinds.length, `step ${first}`);
-  const grid = new Map(option.series[0].data.map(valueOf).map(([x, y, value]) => [`${x} ${y}`, value]));
+  const grid = cellsOf(option.series[0]);
   let filled = 0;
   cells.time.forEach((row, y) => row.forEach((value, x) => {
     if (value === null) return;

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-import unittest
 import xml.etree.ElementTree
 
 import h5py
@@ -96,7 +95,6 @@ class Compared(Comparing):
                              .findall(".//failure")), 2)
 
 
-@unittest.skipUnless(os.environ.get("ISOSCALE_RICH"), "make_page_run is not built")
 class Gated(Comparing):
     """Launches that were simulated, so that nothing hangs on how busy this machine is."""
 

@@ -17,40 +17,41 @@ class Case(device_test.Case):
         self.run_ok("run", *arguments, *QUICK, ranks=ranks, **environment)
         return rows_of(self.path("run.h5"))
 
+    def right_rows(self, *arguments, **how):
+        """The rows of a run, each of which was measured and is right; a barrier has no result."""
+        rows = self.rows(*arguments, **how)
+        for row in rows:
+            self.assertEqual((row["status"], row["wrong"]),
+                             (OK, -1 if row["op"] == "barrier" else 0), row)
+        return rows
+
 
 class Memory(Case):
     """workload memory: rows that fit what was asked for, right on every device."""
 
     def test_host(self):
-        rows = self.rows("--device host --workload memory --ranks 2 --set sizes=64KiB,1MiB")
+        rows = self.right_rows("--device host --workload memory --ranks 2 --set sizes=64KiB,1MiB")
         self.assertEqual(len(rows), 2 * 2 * 2)  # copy and triad, alone and together, two sizes
         self.assertEqual({row["kind"] for row in rows}, {"copy", "triad"})
         for row in rows:
             arrays = 2 if row["kind"] == "copy" else 3
             self.assertEqual(row["bytes"], arrays * row["array_bytes"])
-            self.assertEqual((row["status"], row["wrong"]), (OK, 0))
             self.assertGreater(row["plays"], 0)
 
     def test_gpus(self):
         self.install("ISOSCALE_PLUGIN_STANDIN")
-        rows = self.rows("--device cuda --workload memory --ranks 2 --set sizes=64KiB --set "
-                         "together=all")
-        self.assertEqual(len(rows), 11)
-        for row in rows:
-            self.assertEqual(row["status"], OK, row)
-            self.assertEqual(row["wrong"], 0, row)
+        self.assertEqual(len(self.right_rows("--device cuda --workload memory --ranks 2 --set "
+                                             "sizes=64KiB --set together=all")), 11)
 
 
 class Pairs(Case):
     """workload p2p: every pair in both directions, with its class, right on every device."""
 
     def measured(self, device, ranks):
-        rows = self.rows("--device", device, "--workload p2p --ranks", str(ranks),
-                         "--set size=64KiB --set renew=2 --allow shared-cores", ranks=ranks)
+        rows = self.right_rows("--device", device, "--workload p2p --ranks", str(ranks),
+                               "--set size=64KiB --set renew=2 --allow shared-cores", ranks=ranks)
         self.assertEqual(len(rows), 2 * ranks * (ranks - 1) + 2)
-        for row in rows:
-            self.assertEqual((row["status"], row["wrong"]), (OK, 0), row)
-            self.assertGreater(row["plays"], 0)
+        self.assertGreater(min(row["plays"] for row in rows), 0)
         ends = {(row["src"], row["dst"]) for row in rows if row["kind"] == "bandwidth"}
         self.assertEqual(len(ends), ranks * (ranks - 1))
         classes = {row["class"] for row in rows if row["src"] == row["src"]}
@@ -69,13 +70,9 @@ class Pairs(Case):
 class Collectives(Case):
     """workload collectives: every operation compared bit for bit, on every device."""
 
-    def measured(self, *arguments, ranks, status=OK):
-        rows = self.rows("--workload collectives --ranks", str(ranks), "--set rotate=8KiB",
-                         *arguments, ranks=ranks)
-        for row in rows:
-            self.assertEqual(row["status"], status, row)
-            self.assertEqual(row["wrong"], -1 if row["op"] == "barrier" else 0, row)
-        return rows
+    def measured(self, *arguments, ranks):
+        return self.right_rows("--workload collectives --ranks", str(ranks), "--set rotate=8KiB",
+                               *arguments, ranks=ranks)
 
     def test_host(self):
         rows = self.measured("--device host --set sizes=1KiB --set "

@@ -38,15 +38,6 @@ class ChangedCase(harness.Case):
         return self.started(*points, "--output", output, "--fallback-dir", self.path("fallback"),
                             by=by)
 
-    def next_point_of(self, launcher):
-        """What was said until the next point was written."""
-        said = ""
-        for line in launcher.stderr:
-            said += line
-            if "stopped by" in line:
-                return said
-        self.fail(said)
-
     def end_of(self, launcher):
         said = launcher.stderr.read()
         launcher.wait(timeout=60 * harness.PATIENCE)
@@ -68,7 +59,7 @@ class Changed(ChangedCase):
 
     def test_a_file_that_is_replaced_is_left_alone(self):
         launcher = self.launch()
-        self.next_point_of(launcher)
+        self.said_until(launcher, "stopped by")
         self.replace_file()
         self.assert_gone_on(launcher, "another")
         self.assertEqual(self.read("run.h5"), "somebody else's")
@@ -76,7 +67,7 @@ class Changed(ChangedCase):
     def launch_into_a_folder_that_is_removed(self):
         os.mkdir(self.path("there"))
         launcher = self.launch(output="there/run.h5")
-        self.next_point_of(launcher)
+        self.said_until(launcher, "stopped by")
         shutil.rmtree(self.path("there"))
         return launcher
 
@@ -94,9 +85,9 @@ class Changed(ChangedCase):
     def test_a_signal_then_names_the_file_in_the_fallback(self):
         points = ["dp,tp,pp" if word == "dp,tp" else word for word in POINTS]
         launcher = self.launch(points=points)
-        self.next_point_of(launcher)
+        self.said_until(launcher, "stopped by")
         self.replace_file()
-        self.next_point_of(launcher)
+        self.said_until(launcher, "stopped by")
         launcher.terminate()
         said = self.end_of(launcher)
         self.assertEqual(launcher.returncode, 128 + signal.SIGTERM, said)
@@ -108,7 +99,7 @@ class Changed(ChangedCase):
 
     def test_a_file_that_is_removed_is_written_again(self):
         launcher = self.launch()
-        self.next_point_of(launcher)
+        self.said_until(launcher, "stopped by")
         os.remove(self.path("run.h5"))
         said = self.end_of(launcher)
         self.assertEqual(launcher.returncode, 0, said)
@@ -122,7 +113,7 @@ class ChangedMount(ChangedCase):
         os.mkdir(self.path("there"))
         launcher = self.launch("unshare --mount sh -c", mount + ' && exec "$@"', "sh",
                                output="there/run.h5")
-        self.next_point_of(launcher)
+        self.said_until(launcher, "stopped by")
         subprocess.run(["nsenter", "--target", str(launcher.pid), "--mount", "sh", "-c", change,
                         self.path("there")], check=True, capture_output=True)
         return launcher

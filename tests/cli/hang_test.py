@@ -77,15 +77,6 @@ class Case(harness.Case):
         for process in ranks_of(self.output).values():
             os.kill(process, signal.SIGKILL)
 
-    def wait_for(self, launcher, text):
-        """What was said on standard error up to this text."""
-        said = ""
-        for line in launcher.stderr:
-            said += line
-            if text in line:
-                return said
-        self.fail(f"the run ended before it said '{text}':\n{said}")
-
     def assert_end(self, launcher, code, seconds=30):
         """Returns what the launch printed until it ended with this exit code."""
         _, said = launcher.communicate(timeout=seconds * harness.PATIENCE)
@@ -136,10 +127,10 @@ class Hangs(Case):
 
     def test_a_point_that_hung_without_rank_0_is_left_as_it_is(self):
         launcher = self.launch(2, "--max-time 3s --ranks 2", workload="dp,tp,pp")
-        self.wait_for(launcher, "stopped by")
+        self.said_until(launcher, "stopped by")
         time.sleep(harness.PATIENCE)
         os.kill(ranks_of(self.output)[0], signal.SIGSTOP)
-        self.wait_for(launcher, "rank 0 never answered")
+        self.said_until(launcher, "rank 0 never answered")
         self.assert_end(launcher, 4)
         self.assertEqual(len(self.points_in()), 1)
         self.assertEqual(self.isoscale("run --resume run.h5", ranks=2).returncode, 1)
@@ -159,7 +150,7 @@ class Hangs(Case):
 
     def test_a_job_that_does_not_start_ends(self):
         launcher = self.launch(2, by=ALONE)
-        said = self.wait_for(launcher, "MPI has not started")
+        said = self.said_until(launcher, "MPI has not started")
         self.assertIn("isoscale: hang:", said)
         self.assert_end(launcher, 4, seconds=90)
 
@@ -167,7 +158,7 @@ class Hangs(Case):
         launcher = self.launch(3, "--max-time 60s --ranks 1,3")
         self.wait_until_measuring(launcher, 3)
         os.kill(ranks_of(self.output)[1], signal.SIGSTOP)
-        self.wait_for(launcher, "never answered")
+        self.said_until(launcher, "never answered")
         self.assert_end(launcher, 4)
         self.assertEqual(self.hang_of()["silent"], [1])
         self.assertEqual(self.points_in()[-1]["status"], "failed")
@@ -203,7 +194,7 @@ class Random(Case):
             time.sleep(draw.uniform(0, 1))
             os.kill(ranks_of(self.output)[victim], signal.SIGSTOP)
             begin = time.monotonic()
-        self.wait_for(launcher, "isoscale: hang:")
+        self.said_until(launcher, "isoscale: hang:")
         if how == "stop":
             self.assertLess(time.monotonic() - begin, TIMEOUT + TO_SAY_SO)
         self.assert_end(launcher, 4)
@@ -227,6 +218,7 @@ class Signals(Case):
                 self.wait_until_measuring(launcher, 2)
                 self.end_at_once(list(ranks_of(self.output).values()), number)
                 said = self.assert_end(launcher, 128 + number)
+                self.assertIn(f"ended by {number.name}", said)
                 # Before the first point has ended there is no file to go on with.
                 self.assertEqual("--resume" in said, os.path.exists(self.output))
 

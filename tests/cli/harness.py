@@ -97,6 +97,15 @@ class Case(unittest.TestCase):
         self.addCleanup(process.kill)
         return process
 
+    def said_until(self, process, text):
+        """What a launch says on standard error up to a line with this text."""
+        said = ""
+        for line in process.stderr:
+            said += line
+            if text in line:
+                return said
+        self.fail(f"the run ended before it said '{text}':\n{said}")
+
     def on_terminal(self, *arguments, stream, columns=120):
         """What the program writes to this stream, which is a terminal of that many columns."""
         leader, follower = pty.openpty()
@@ -190,10 +199,14 @@ class Case(unittest.TestCase):
         data = page.split('<script id="data" type="application/json">')[1]
         return json.loads(data.split("</script>")[0])
 
+    def assert_shown(self, text, *words):
+        """A text has all of these in it."""
+        for word in words:
+            self.assertIn(word, text)
+
     def assert_refused(self, done, *needles, code=2):
         """Exit 2 and one message on standard error that holds the needles."""
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         said = [line for line in done.stderr.splitlines() if line.startswith("isoscale:")]
         self.assertEqual(len(said), 1, done.stderr)
-        for needle in needles:
-            self.assertIn(needle, said[0])
+        self.assert_shown(said[0], *needles)

@@ -22,10 +22,6 @@ class Predicting(harness.Case):
         with self.subTest(options=options):
             self.assert_refused(self.isoscale("predict", *options), *needles)
 
-    def assert_shown(self, text, *words):
-        for word in words:
-            self.assertIn(word, text)
-
     def json(self, *arguments):
         return self.json_of("predict", *arguments)
 

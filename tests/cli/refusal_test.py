@@ -134,9 +134,8 @@ class Output(harness.Case):
     def test_dry_run_writes_nothing(self):
         done = self.run_ok("run --dry-run --workload hybrid --model tiny", ranks=4)
         self.assertEqual(self.files(), [])
-        for word in ("hybrid", "GFLOP", "MiB", "dp=2,tp=2", "3 times", "tp intra-node", "nodes",
-                     " in all"):
-            self.assertIn(word, done.stdout)
+        self.assert_shown(done.stdout, "hybrid", "GFLOP", "MiB", "dp=2,tp=2", "3 times",
+                          "tp intra-node", "nodes", " in all")
 
     def test_a_plan_for_more_ranks_than_were_started(self):
         done = self.run_ok("run --dry-run --workload hybrid --model gpt-13b --ranks 32 --mesh "

@@ -34,12 +34,9 @@ class Resumed(harness.Case):
         """SIGKILL of the launcher after so many points; its ranks have ended when this returns."""
         output = self.path("run.h5")
         launcher = self.started(*CURVES, "--output", output, ranks=2)
-        ended = 0
-        for line in launcher.stderr:
-            ended += "stopped by" in line
-            if ended == finished:
-                launcher.send_signal(signal.SIGKILL)
-                break
+        for _ in range(finished):
+            self.said_until(launcher, "stopped by")
+        launcher.kill()
         launcher.wait(timeout=60)
         self.assertEqual(launcher.returncode, -signal.SIGKILL)
         end_ranks_of(output)

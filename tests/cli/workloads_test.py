@@ -44,8 +44,7 @@ class Tiles(Case):
         for point in measured:
             self.assertEqual((point["model"], point["throughput"]["unit"]), ("none", "pixels/s"))
         text = self.run_ok("report run.h5 --detail").stdout
-        for word in ("tiles", "pixels/s", "verified"):
-            self.assertIn(word, text)
+        self.assert_shown(text, "tiles", "pixels/s", "verified")
 
     def test_weak_scaling_is_one_curve_of_growing_images(self):
         points = self.measured("--scaling", "weak", "--set", "boundary=fixed")
@@ -133,9 +132,8 @@ class Serve(Case):
                          [(i % 2, 4) for i in range(50)])
         self.assertEqual(rate["rate_arrived"], rate["offered"])
         text = self.run_ok("report run.h5 --detail").stdout
-        for word in ("arrived/s", "utilisation", "imbalance", "saturated",
-                     f"{rate['rate_arrived']:.4g} requests/s arrived"):
-            self.assertIn(word, text)
+        self.assert_shown(text, "arrived/s", "utilisation", "imbalance", "saturated",
+                          f"{rate['rate_arrived']:.4g} requests/s arrived")
         markdown = self.run_ok("report run.h5 --format markdown").stdout
         self.assertIn("| achieved/s", markdown)
         lines = self.csv_of("report run.h5")

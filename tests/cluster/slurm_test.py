@@ -116,10 +116,6 @@ class Jobs(Case):
         self.assert_finished_points_survive()
 
     def test_a_job_that_is_put_back_resumes(self):
-        described = subprocess.run([PROGRAM, "run", "--help"], capture_output=True, text=True,
-                                   check=True).stdout
-        if "--resume" not in described:
-            self.skipTest("this isoscale run has no --resume")
         number = self.submit(arguments=["--workload", "dp,tp", "--max-time", "1s"])
         self.wait_for_a_point(number)
         CLUSTER.run("scontrol", "requeue", str(number))

@@ -6,10 +6,12 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "comm/communicator.hpp"
 #include "executor/cuda/device.hpp"
 #include "tests/cuda/standin.hpp"
+#include "tests/executor/sketch.hpp"
 
 /// CUDA executors on stand-ins.
 namespace isoscale::standin {
@@ -67,6 +69,35 @@ struct Gpus {
   }
 
   comm::Communicator world = comm::Communicator::world();
+};
+
+/// An all_reduce along dp of the only buffer, in place.
+inline executor::Sketch reduction(std::uint64_t count,
+                                  program::Space space = program::Space::device) {
+  executor::Sketch sketch;
+  sketch.all_reduce(sketch.buffer(program::DType::f32, count, space));
+  return sketch;
+}
+
+/// Tests in which all ranks of this run play on axis dp, as many as there are.
+class OnGpus : public testing::Test {
+ protected:
+  /// Collective.
+  [[nodiscard]] std::unique_ptr<executor::Session> prepare(
+      executor::Executor& executor, const executor::Sketch& sketch,
+      const executor::SessionOptions& options = {}) const {
+    return executor.prepare(sketch.on({.dp = gpus_.world.size()}), gpus_.world, options);
+  }
+  /// Collective: a step adds up the first `count` elements of the first buffer.
+  void expect_sums(executor::Session& session, std::uint64_t count) const {
+    const program::Slice all{.buffer = 0, .offset = 0, .count = count};
+    executor::put(session, all, std::vector<float>(count, 1));
+    session.play(program::Section::step, executor::Trace::off);
+    EXPECT_EQ(executor::get<float>(session, all),
+              std::vector<float>(count, static_cast<float>(gpus_.world.size())));
+  }
+
+  Gpus gpus_;
 };
 
 }  // namespace isoscale::standin

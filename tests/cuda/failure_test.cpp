@@ -13,7 +13,6 @@
 #include "executor/cuda/device.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
 #include "tests/cuda/devices.hpp"
-#include "tests/executor/sketch.hpp"
 
 namespace isoscale::standin {
 namespace {
@@ -26,19 +25,8 @@ using program::Slice;
 using testing::AllOf;
 using testing::HasSubstr;
 
-Sketch reduction(std::uint64_t count) {
-  Sketch sketch;
-  sketch.all_reduce(sketch.buffer<float>(count));
-  return sketch;
-}
-
-class Failures : public testing::Test {
+class Failures : public OnGpus {
  protected:
-  /// Collective.
-  std::unique_ptr<executor::Session> prepare(executor::Executor& executor,
-                                             const Sketch& sketch) const {
-    return executor.prepare(sketch.on({.dp = gpus_.world.size()}), gpus_.world);
-  }
   /// Collective: what is said where preparing or playing fails.
   std::string problem(executor::Executor& executor, const Sketch& sketch) const {
     return message_of([&] { return prepare(executor, sketch); });
@@ -49,15 +37,8 @@ class Failures : public testing::Test {
 
   /// Collective: the machine is well again.
   void expect_plays(executor::Executor& executor) {
-    const auto session = prepare(executor, reduction(64));
-    const Slice all{.buffer = 0, .offset = 0, .count = 64};
-    executor::put(*session, all, std::vector<float>(64, 1));
-    session->play(Section::step, Trace::off);
-    EXPECT_EQ(executor::get<float>(*session, all),
-              std::vector<float>(64, static_cast<float>(gpus_.world.size())));
+    expect_sums(*prepare(executor, reduction(64)), 64);
   }
-
-  Gpus gpus_;
 };
 
 TEST_F(Failures, OutOfMemoryNamesNeedAndFreeAndTheNextSessionPlays) {
@@ -182,17 +163,6 @@ TEST_F(Failures, EachCommunicatorThatIsReadyCounts) {
   point.count_calls(calls);
   const auto session = executor->prepare(reduction(64).on({.dp = point.size()}), point);
   EXPECT_EQ(calls->others, 3);  // the world, that of dp, and the first call on it
-}
-
-TEST_F(Failures, AFaultOfTheGpuIsToldAndNotHidden) {
-  const auto executor = gpus_.executor();
-  Sketch sketch;
-  const Slice inside = sketch.buffer<float>(8);
-  sketch.emit(program::Fill{.dst = inside, .shard = {.extents = {1, 1, 8}, .local = {0, 0, 1}}});
-  const auto session = prepare(*executor, sketch);
-  machine().sticky = cudaErrorIllegalAddress;
-  EXPECT_THAT(problem(*session), HasSubstr("illegal memory access"));
-  machine().reset(healthy(gpus_.world, 1));
 }
 
 TEST_F(Failures, AnErrorThatWasToldIsNotFoundAgain) {

@@ -14,7 +14,6 @@
 #include "runner/measure/twin_check.hpp"
 #include "tests/cuda/devices.hpp"
 #include "tests/cuda/twin_requests.hpp"
-#include "tests/executor/sketch.hpp"
 #include "tests/mpi/point_runs.hpp"
 #include "workloads/registry.hpp"
 
@@ -23,7 +22,7 @@ namespace {
 
 using executor::GemmChoice;
 
-class Choices : public testing::Test {
+class Choices : public OnGpus {
  protected:
   [[nodiscard]] std::unique_ptr<executor::Executor> executor_with(
       std::vector<GemmChoice> known) const {
@@ -58,7 +57,6 @@ class Choices : public testing::Test {
     return workloads::find_workload("hybrid").build(request.value());
   }
 
-  Gpus gpus_;
   program::ProgramSet set_ =
       runner::small_request_on("hybrid", {.tp = 2, .pp = gpus_.world.size() / 2}).second;
 };

@@ -87,31 +87,19 @@ void Kernel::begin() {
 void Kernel::begin(const Call& call, std::size_t index) {
   const int bytes = count_of(call.bytes());
   MPI_Request* const request = &requests_[index];
-  const auto size = static_cast<std::uint64_t>(ring_->size);
-  switch (call.kind) {
-    case CallKind::send:
-      // Waits for its receiver, as NCCL does with messages of any length.
-      MPI_Issend(call.send, bytes, MPI_BYTE, call.peer, tags_[index], ring_->mpi, request);
-      break;
-    case CallKind::receive:
-      MPI_Irecv(call.receive, bytes, MPI_BYTE, call.peer, tags_[index], ring_->mpi, request);
-      break;
-    case CallKind::broadcast:
-      if (ring_->rank == call.peer) std::memmove(call.receive, call.send, call.bytes());
-      MPI_Ibcast(call.receive, bytes, MPI_BYTE, call.peer, ring_->mpi, request);
-      break;
-    case CallKind::reduce_scatter:
-      gathered_[index].resize(size * size * call.bytes());
-      MPI_Iallgather(call.send, count_of(size * call.bytes()), MPI_BYTE, gathered_[index].data(),
-                     count_of(size * call.bytes()), MPI_BYTE, ring_->mpi, request);
-      break;
-    case CallKind::all_reduce:
-    case CallKind::reduce:
-    case CallKind::all_gather:
-      gathered_[index].resize(size * call.bytes());
-      MPI_Iallgather(call.send, bytes, MPI_BYTE, gathered_[index].data(), bytes, MPI_BYTE,
-                     ring_->mpi, request);
-      break;
+  if (call.kind == CallKind::send) {
+    // Waits for its receiver, as NCCL does with messages of any length.
+    MPI_Issend(call.send, bytes, MPI_BYTE, call.peer, tags_[index], ring_->mpi, request);
+  } else if (call.kind == CallKind::receive) {
+    MPI_Irecv(call.receive, bytes, MPI_BYTE, call.peer, tags_[index], ring_->mpi, request);
+  } else {
+    // A rank that receives a broadcast has nothing to give: nobody takes what it gives here.
+    const bool gives = call.kind != CallKind::broadcast || ring_->rank == call.peer;
+    const auto size = static_cast<std::uint64_t>(ring_->size);
+    const std::uint64_t given = call.bytes() * (call.kind == CallKind::reduce_scatter ? size : 1);
+    gathered_[index].resize(size * given);
+    MPI_Iallgather(gives ? call.send : call.receive, count_of(given), MPI_BYTE,
+                   gathered_[index].data(), count_of(given), MPI_BYTE, ring_->mpi, request);
   }
 }
 
@@ -130,9 +118,13 @@ void Kernel::end(const Call& call, const std::vector<std::byte>& gathered) const
     case CallKind::all_gather:
       std::memcpy(call.receive, gathered.data(), gathered.size());
       return;
+    case CallKind::broadcast:
+      std::memcpy(call.receive,
+                  gathered.data() + static_cast<std::uint64_t>(call.peer) * call.bytes(),
+                  call.bytes());
+      return;
     case CallKind::send:
     case CallKind::receive:
-    case CallKind::broadcast:
       return;
   }
 }

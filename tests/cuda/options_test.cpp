@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "tests/cuda/devices.hpp"
-#include "tests/executor/sketch.hpp"
 
 namespace isoscale::standin {
 namespace {
@@ -30,14 +29,9 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t count = 4'096;
 
-class Options : public testing::Test {
+class Options : public OnGpus {
  protected:
-  /// An all_reduce of what lies in `space`, in place.
-  static Sketch reduction(Space space = Space::device) {
-    Sketch sketch;
-    sketch.all_reduce(sketch.buffer(program::DType::f32, count, space));
-    return sketch;
-  }
+  static Sketch reduction(Space space = Space::device) { return standin::reduction(count, space); }
   /// The same, and a small one on stream 1.
   static Sketch two_reductions(Space space = Space::device) {
     Sketch sketch = reduction(space);
@@ -47,17 +41,10 @@ class Options : public testing::Test {
 
   std::unique_ptr<executor::Session> prepare(const Sketch& sketch,
                                              const SessionOptions& options = {}) {
-    return executor_->prepare(sketch.on({.dp = gpus_.world.size()}), gpus_.world, options);
+    return OnGpus::prepare(*executor_, sketch, options);
   }
   void expect_plays(const Sketch& sketch, const SessionOptions& options = {}) {
-    expect_sums(*prepare(sketch, options));
-  }
-  void expect_sums(executor::Session& session) {
-    const Slice all{.buffer = 0, .offset = 0, .count = count};
-    executor::put(session, all, std::vector<float>(count, 1));
-    session.play(Section::step, Trace::off);
-    EXPECT_EQ(executor::get<float>(session, all),
-              std::vector<float>(count, static_cast<float>(gpus_.world.size())));
+    expect_sums(*prepare(sketch, options), count);
   }
   /// The executor cannot, and says why.
   void expect_unsupported(const char* why, const Sketch& sketch,
@@ -92,7 +79,6 @@ class Options : public testing::Test {
     EXPECT_EQ(machine().memory.damaged(), 0);
   }
 
-  Gpus gpus_;
   std::unique_ptr<executor::Executor> executor_ = gpus_.executor();
   std::size_t pieces_ = machine().memory.count();
 };
@@ -209,7 +195,7 @@ TEST_F(Options, EstimatesAreNcclsAndStartNothing) {
   ASSERT_TRUE(time);
   EXPECT_NEAR(time->value(), (10 + count * 4 * 1e-3) * 1e-6, 1e-9);
   EXPECT_EQ(machine().queue.size(), under_way);
-  expect_sums(*session);
+  expect_sums(*session, count);
 
   using program::Direction;
   Sketch messages, nothing;
@@ -247,7 +233,7 @@ TEST_F(Options, SymmetricBuffersLieInWindowsOfTheCommunicatorsThatUseThem) {
     const auto session = prepare(sketch);
     EXPECT_EQ(machine().alive.registrations, 1) << "stream 1 uses no symmetric buffer";
     EXPECT_EQ(machine().symmetric_calls, 1);  // the first call, which connects
-    expect_sums(*session);
+    expect_sums(*session, count);
     EXPECT_EQ(machine().symmetric_calls, 2);
   }
   expect_nothing_left();
@@ -265,7 +251,7 @@ TEST_F(Options, ARegisteredArenaIsKnownToEveryCommunicator) {
   {
     const auto session = prepare(two_reductions(), {.registration = Registration::local});
     EXPECT_EQ(machine().alive.registrations, 2);
-    expect_sums(*session);
+    expect_sums(*session, count);
     EXPECT_EQ(machine().registered_calls, 4);  // two of them connect
   }
   expect_nothing_left();

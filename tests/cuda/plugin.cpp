@@ -11,6 +11,7 @@
 #include "executor/plugin.hpp"
 
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 #include "executor/cuda/device.hpp"
@@ -20,36 +21,29 @@
 namespace isoscale::standin {
 namespace {
 
+std::optional<std::string> variable(const std::string& name) {
+  const char* const value = std::getenv(("ISOSCALE_STANDIN_" + name).c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>{value};
+}
+
 /// From "rank:count"; -1 for other ranks, or where the variable is not set.
-int count_from(const char* variable, int rank) {
-  const char* const value = std::getenv(variable);
-  if (value == nullptr) return -1;
-  const std::string text{value};
-  const std::size_t colon = text.find(':');
-  return std::stoi(text) == rank ? std::stoi(text.substr(colon + 1)) : -1;
+int count_from(const char* name, int rank) {
+  const std::string text = variable(name).value_or("-1:-1");
+  return std::stoi(text) == rank ? std::stoi(text.substr(text.find(':') + 1)) : -1;
 }
 
 std::unique_ptr<executor::Executor> make(const executor::CudaOptions& options,
                                          const comm::Communicator& world) {
   Settings settings;
   settings.seed = static_cast<std::uint64_t>(world.rank()) + 1;
-  if (const char* const gpus = std::getenv("ISOSCALE_STANDIN_GPUS"); gpus != nullptr) {
-    settings.gpus = std::stoi(gpus);
-  } else {
-    settings.first_gpu = world.rank();
-  }
-  if (const char* const memory = std::getenv("ISOSCALE_STANDIN_MEMORY"); memory != nullptr) {
-    settings.gpu_memory = std::stoull(memory);
-  }
-  if (const char* const refused = std::getenv("ISOSCALE_STANDIN_REFUSES"); refused != nullptr) {
-    settings.refused_algorithm = refused;
-  }
-  if (const char* const name = std::getenv("ISOSCALE_STANDIN_ENDLESS_COMMUNICATOR");
-      name != nullptr) {
-    settings.endless_communicator = name;
-  }
-  settings.endless_matmul = count_from("ISOSCALE_STANDIN_ENDLESS", world.rank());
-  settings.faulty_matmul = count_from("ISOSCALE_STANDIN_FAULTY", world.rank());
+  const auto gpus = variable("GPUS");
+  settings.gpus = std::stoi(gpus.value_or("1"));
+  settings.first_gpu = gpus ? 0 : world.rank();
+  if (const auto memory = variable("MEMORY")) settings.gpu_memory = std::stoull(*memory);
+  settings.refused_algorithm = variable("REFUSES").value_or("");
+  settings.endless_communicator = variable("ENDLESS_COMMUNICATOR").value_or("");
+  settings.endless_matmul = count_from("ENDLESS", world.rank());
+  settings.faulty_matmul = count_from("FAULTY", world.rank());
   machine().reset(settings);
   executor::CudaOptions chosen = options;
   if (chosen.mark_cost) chosen.mark_cost = units::Seconds{};

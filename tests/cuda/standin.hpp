@@ -37,7 +37,6 @@ struct Settings {
   int fastest_algorithm = 1;  ///< of the three that cuBLASLt offers
   /// ns that a multiplication takes by algorithm and ns done before; the clock shows these alone.
   std::function<std::int64_t(int, std::int64_t)> matmul_cost{};
-  int l2_cache = 1 << 20;                ///< bytes
   int broken_algorithm = -1;             ///< one that is offered, but refuses to run
   int endless_matmul = -1;               ///< after so many, the next one never ends
   int faulty_matmul = -1;                ///< or touches memory that it cannot reach

@@ -12,23 +12,6 @@ using namespace isoscale::standin;
 
 namespace {
 
-struct NamedError {
-  cudaError_t error;
-  const char *name, *text;
-};
-NamedError named(cudaError_t error) {
-  for (const NamedError& one :
-       {NamedError{cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
-        NamedError{cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
-        NamedError{cudaErrorIllegalAddress, "cudaErrorIllegalAddress",
-                   "an illegal memory access was encountered"},
-        NamedError{cudaErrorSystemDriverMismatch, "cudaError",
-                   "system has unsupported display driver / cuda driver combination"}}) {
-    if (one.error == error) return one;
-  }
-  return {error, "cudaError", "an error of the stand-in"};
-}
-
 cudaError_t give(void** to, std::size_t bytes, Kind kind) {
   if (const auto status = synchronous_call_status(); status != cudaSuccess) return status;
   const Settings& settings = machine().settings;
@@ -139,8 +122,11 @@ cudaError_t cudaGetLastError() {
   return std::exchange(machine().last, cudaSuccess);
 }
 
-const char* cudaGetErrorName(cudaError_t error) { return named(error).name; }
-const char* cudaGetErrorString(cudaError_t error) { return named(error).text; }
+const char* cudaGetErrorName(cudaError_t /*error*/) { return "cudaError"; }
+const char* cudaGetErrorString(cudaError_t error) {
+  return error == cudaErrorIllegalAddress ? "an illegal memory access was encountered"
+                                          : "an error of the stand-in";
+}
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   *total = machine().settings.gpu_memory;
@@ -155,14 +141,6 @@ cudaError_t cudaMallocManaged(void** to, std::size_t bytes, unsigned /*flags*/) 
 cudaError_t cudaMallocHost(void** to, std::size_t bytes) { return give(to, bytes, Kind::pinned); }
 cudaError_t cudaFree(void* pointer) { return take_back(pointer); }
 cudaError_t cudaFreeHost(void* pointer) { return take_back(pointer); }
-
-cudaError_t cudaMallocAsync(void** to, std::size_t bytes, cudaStream_t /*stream*/) {
-  return give(to, bytes, Kind::device);
-}
-cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
-  submit(stream, [pointer] { static_cast<void>(machine().memory.give_back(pointer)); });
-  return cudaSuccess;
-}
 
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
   submit(stream, [=] {
@@ -204,7 +182,7 @@ cudaError_t cudaGetDevice(int* device) {
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int /*device*/) {
   if (attribute == cudaDevAttrL2CacheSize) {
-    *value = machine().settings.l2_cache;
+    *value = 1 << 20;
     return cudaSuccess;
   }
   if (attribute != cudaDevAttrConcurrentManagedAccess) return outcome(cudaErrorInvalidValue);

@@ -15,9 +15,20 @@
 namespace isoscale::standin {
 namespace {
 
-class WriteValue final : public Work {
+/// Work on a word takes no time in the model.
+class OnWord : public Work {
  public:
-  WriteValue(std::uint32_t* word, std::uint32_t value) : word_(word), value_(value) {}
+  OnWord(std::uint32_t* word, std::uint32_t value) : word_(word), value_(value) {}
+  [[nodiscard]] bool takes_time() const override { return false; }
+
+ protected:
+  std::uint32_t* word_;
+  std::uint32_t value_;
+};
+
+class WriteValue final : public OnWord {
+ public:
+  using OnWord::OnWord;
   bool run() override {
     require_reachable(word_, sizeof *word_);
     std::atomic_ref{*word_}.store(value_, std::memory_order_relaxed);  // other threads look
@@ -27,16 +38,11 @@ class WriteValue final : public Work {
   [[nodiscard]] WorkPointer again() const override {
     return std::make_shared<WriteValue>(word_, value_);
   }
-  [[nodiscard]] bool takes_time() const override { return false; }
-
- private:
-  std::uint32_t* word_;
-  std::uint32_t value_;
 };
 
-class WaitValue final : public Work {
+class WaitValue final : public OnWord {
  public:
-  WaitValue(std::uint32_t* word, std::uint32_t value) : word_(word), value_(value) {}
+  using OnWord::OnWord;
   /// Notes when the host has let it pass, in the model.
   void look() {
     if (passed_) return;  // the word may be gone
@@ -53,11 +59,8 @@ class WaitValue final : public Work {
   [[nodiscard]] WorkPointer again() const override {
     return std::make_shared<WaitValue>(word_, value_);
   }
-  [[nodiscard]] bool takes_time() const override { return false; }
 
  private:
-  std::uint32_t* word_;
-  std::uint32_t value_;
   std::optional<std::int64_t> passed_;
 };
 

@@ -10,7 +10,6 @@
 #include "executor/cuda/stream_words.hpp"
 #include "runner/microbench/benchmark_case.hpp"
 #include "tests/cuda/devices.hpp"
-#include "tests/executor/sketch.hpp"
 
 namespace isoscale::standin {
 namespace {
@@ -243,16 +242,15 @@ OutlineOp small_all_reduce() {
 
 constexpr units::Seconds usual_cost{1e-6};  // 200 us of work for each mark
 
-TEST(Marks, AreSoFarApartThatTheyTakeHalfAPercentOfTheTime) {
-  const auto marked =
-      executor::cuda::choose_marks(gemms({0.3, 0.1, 0.09, 0.02, 0.3, 0.01, 0.4}), usual_cost);
-  EXPECT_THAT(marked, ElementsAre(true, true, false, false, true, true, false));
-}
-
-TEST(Marks, AreNotPutInWhatIsOverSoon) {
-  EXPECT_THAT(executor::cuda::choose_marks(gemms({0.2, 0.2, 0.1}), usual_cost), IsEmpty());
-  EXPECT_THAT(executor::cuda::choose_marks(gemms({0.2, 0.2, 0.3}), usual_cost),
-              ElementsAre(true, true, true));
+TEST(Marks, TakeHalfAPercentOfTheTime) {
+  const auto marked = [](const std::vector<double>& milliseconds, units::Seconds cost) {
+    return executor::cuda::choose_marks(gemms(milliseconds), cost);
+  };
+  EXPECT_THAT(marked({0.3, 0.1, 0.09, 0.02, 0.3, 0.01, 0.4}, usual_cost),
+              ElementsAre(true, true, false, false, true, true, false));
+  EXPECT_THAT(marked({0.2, 0.2, 0.1}, usual_cost), IsEmpty());  // it is over soon
+  EXPECT_THAT(marked({0.2, 0.2, 0.3}, usual_cost), ElementsAre(true, true, true));
+  EXPECT_THAT(marked({0, 0, 0.1}, units::Seconds{0}), ElementsAre(true, true, true));
 }
 
 TEST(Marks, AreCountedByStream) {
@@ -262,11 +260,6 @@ TEST(Marks, AreCountedByStream) {
   outline.ops.push_back(small_all_reduce());
   EXPECT_THAT(executor::cuda::choose_marks(outline, usual_cost),
               ElementsAre(true, true, true, true, false));
-}
-
-TEST(Marks, ThatCostNothingAreEverywhere) {
-  EXPECT_THAT(executor::cuda::choose_marks(gemms({0, 0, 0.1}), units::Seconds{0}),
-              ElementsAre(true, true, true));
 }
 
 /// fill, all_reduce on stream 1, fill that waits for it, all_reduce on stream 1.

@@ -2,17 +2,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "mesh/request.hpp"
 #include "runner/measure/twin_check.hpp"
+#include "tests/support/options.hpp"
 #include "workloads/registry.hpp"
 
 /// Twins that GPUs play, real ones and stand-ins: meshes x precisions, options taking turns.
@@ -22,16 +21,8 @@ using program::Precision;
 
 /// Divides by 2, 4 and 8 along every axis, also in units of 16 elements.
 inline workloads::Model model() {
-  return {.name = "small",
-          .source = "test",
-          .hidden = 128,
-          .ffn = 256,
-          .heads = 8,
-          .kv_heads = 8,
-          .head_size = 16,
-          .layers = 8,
-          .sequence = 8,
-          .vocabulary = 128};
+  return workloads::test_model(
+      "hidden=128 ffn=256 heads=8 head_size=16 layers=8 sequence=8 vocabulary=128");
 }
 
 inline std::vector<mesh::Shape> meshes(int ranks) {
@@ -68,10 +59,9 @@ inline void expect_equal_to_one_rank(const comm::Communicator& world, executor::
                                      const workloads::Request& request) {
   const runner::measure::Verdict verdict =
       runner::measure::verify_twin(workloads::find_workload("hybrid"), request, executor, world);
-  std::string what =
-      fmt::format("{} {}", mesh::to_string(request.mesh), program::name(request.precision));
-  for (const auto& [key, value] : request.options) what += fmt::format(" {}={}", key, value);
-  EXPECT_TRUE(verdict.ok) << what << ": " << verdict.detail;
+  EXPECT_TRUE(verdict.ok) << mesh::to_string(request.mesh) << " "
+                          << program::name(request.precision) << workloads::text_of(request.options)
+                          << ": " << verdict.detail;
 }
 
 }  // namespace isoscale::gpu_twins

@@ -7,7 +7,6 @@
 
 #include "tests/cuda/devices.hpp"
 #include "tests/cuda/twin_requests.hpp"
-#include "tests/executor/sketch.hpp"
 #include "workloads/registry.hpp"
 
 namespace isoscale::standin {
@@ -28,7 +27,7 @@ using program::Transport;
 using testing::HasSubstr;
 using workloads::Options;
 
-class Transports : public testing::Test {
+class Transports : public OnGpus {
  protected:
   [[nodiscard]] int ranks() const { return gpus_.world.size(); }
 
@@ -47,7 +46,6 @@ class Transports : public testing::Test {
     EXPECT_EQ(machine().memory.damaged(), 0);
   }
 
-  Gpus gpus_;
   std::unique_ptr<executor::Executor> executor_ = gpus_.executor();
 };
 

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 
 // These variables tell the seam what to do where it is preloaded into the whole program:
-//   ISOSCALE_FAIL=call,nth,errno[,ever]  this call fails, in the process of rank ISOSCALE_FAIL_RANK
-//                                        (0); for errno: a number; or stick: the call never returns
-//   ISOSCALE_FAIL_AFTER=call,nth         calls of ISOSCALE_FAIL are counted only from this one on
-//   ISOSCALE_FAIL_COUNTS=FILE            where that process, as it ends, counts its calls
+//   ISOSCALE_FAIL=call,nth,errno  this call fails, in the process of rank ISOSCALE_FAIL_RANK (0);
+//                                 for errno: a number; or stick: the call never returns
+//   ISOSCALE_FAIL_AFTER=call,nth  calls of ISOSCALE_FAIL are counted only from this one on
+//   ISOSCALE_FAIL_COUNTS=FILE     where that process, as it ends, counts its calls
 #include <unistd.h>
 
 #include <cstdio>
@@ -31,14 +31,12 @@ std::string own_rank() {
 
 Failing asked_for(std::istringstream text) {
   Failing failing;
-  std::string nth, error, times;
+  std::string nth, error;
   std::getline(text, failing.call, ',');
   std::getline(text, nth, ',');
   std::getline(text, error, ',');
-  std::getline(text, times, ',');
   failing.nth = std::atoi(nth.c_str());
   failing.error = error == "stick" ? stuck : std::atoi(error.c_str());
-  if (times == "ever") failing.times = Times::ever;
   return failing;
 }
 

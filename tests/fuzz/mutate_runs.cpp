@@ -16,7 +16,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
@@ -41,11 +40,6 @@ namespace isoscale::fuzz {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string content_of(const fs::path& file) {
-  std::ifstream in{file, std::ios::binary};
-  return {std::istreambuf_iterator<char>{in}, {}};
-}
 
 void write_run(const fs::path& file, units::Bytes part_limit) {
   results::RunData run = results::samples::header();
@@ -209,14 +203,6 @@ struct Task {
   std::string into;
 };
 
-/// One of a program's own, as empty as it was made.
-fs::path empty_folder(const fs::path& parent) {
-  const fs::path folder = parent / fmt::format("of-{}", getpid());
-  fs::remove_all(folder);
-  fs::create_directory(folder);
-  return folder;
-}
-
 /// The counts of refused and wrong mutants so far.
 struct Tally {
   std::size_t refused = 0, wrong = 0;
@@ -233,29 +219,26 @@ struct Tally {
 std::string try_mutant(const Task& task, const Originals& originals, const fs::path& folder,
                        std::size_t item) {
   constexpr std::size_t in_all_formats = 8;  // every so many-th
-  const Mutant mutant = write_mutant(originals, task.seed, item, empty_folder(folder));
+  const results::samples::Directory own{folder};
+  const Mutant mutant = write_mutant(originals, task.seed, item, own.path());
   const Outcome outcome =
       report_file(mutant.run_file, item % in_all_formats == 0 ? Formats::all : Formats::text);
   const std::string wrong = outcome.wrong.empty() ? "" : mutant.description + ": " + outcome.wrong;
   return (outcome.refused ? "refused\n" : "\n") + wrong;
 }
 
-/// Tries all mutants in copies of this program. Each crowd is counted when it is done, so that what
-/// is wrong shows early.
+/// Tries each mutant in a forked copy of this program.
 void try_here(const Task& task, const Originals& originals, const fs::path& folder, Tally& tally) {
-  constexpr std::size_t crowd = 2000;
-  for (std::size_t begin = 0; begin < task.mutants; begin += crowd) {
-    const auto answers = answer_apart(
-        std::min(crowd, task.mutants - begin), std::max<std::size_t>(base::usable_cores(), 2),
-        [&](std::size_t at) { return try_mutant(task, originals, folder, begin + at); });
-    for (std::size_t at = 0; at < answers.size(); ++at) {
-      const std::string text = answers[at].text.value_or("\nended in " + answers[at].ended);
-      const std::size_t end = text.find('\n');
-      if (end > 0) ++tally.refused;
-      if (end + 1 < text.size()) tally.fail(task, begin + at, text.substr(end + 1));
-    }
-    if (task.mutants > crowd) {
-      fmt::print("{} mutants, {} wrong\n", begin + answers.size(), tally.wrong);
+  constexpr std::size_t told_every = 2000;
+  for (std::size_t item = 0; item < task.mutants; ++item) {
+    const base::Answer answer =
+        base::answer_within(limits, [&] { return try_mutant(task, originals, folder, item); });
+    const std::string text = answer.text.value_or("\nended in " + answer.ended);
+    const std::size_t end = text.find('\n');
+    if (end > 0) ++tally.refused;
+    if (end + 1 < text.size()) tally.fail(task, item, text.substr(end + 1));
+    if ((item + 1) % told_every == 0) {
+      fmt::print("{} mutants, {} wrong\n", item + 1, tally.wrong);
       std::fflush(stdout);
     }
   }
@@ -296,7 +279,8 @@ int try_all(const Task& task) {
   constexpr std::size_t most_started = 60;
   const std::size_t started = task.program.empty() ? 0 : std::min(task.mutants, most_started);
   for (std::size_t item = 0; item < started; ++item) {
-    const Mutant mutant = write_mutant(originals, task.seed, item, empty_folder(directory.path()));
+    const results::samples::Directory own{directory.path()};
+    const Mutant mutant = write_mutant(originals, task.seed, item, own.path());
     const std::string wrong = try_program(task.program, mutant.run_file, directory.path() / "said");
     if (!wrong.empty()) tally.fail(task, item, "the program " + wrong);
   }

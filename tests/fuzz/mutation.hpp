@@ -2,18 +2,25 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <filesystem>
 #include <random>
 #include <string>
-#include <vector>
 
 #include "base/forked_work.hpp"
 
-/// Damage by chance, the same for the same seed and number on every machine, and forked copies of
-/// the test to try it in, since any of them may end the process.
+/// Damage by chance, the same for the same seed and number on every machine, and what the processes
+/// may use that try it.
 namespace isoscale::fuzz {
+
+/// For forked copies of a test, any of which damage may end: enough, however busy the machine is.
+inline constexpr base::Limits limits{.memory = units::Bytes{std::uint64_t{4} << 30U},
+                                     .cpu_time = std::chrono::seconds{120},
+                                     .wall_time = std::chrono::seconds{600}};
+
+[[nodiscard]] std::string content_of(const std::filesystem::path& file);
 
 class Mutator {
  public:
@@ -36,14 +43,5 @@ class Mutator {
 
   std::mt19937_64 random_;
 };
-
-/// Returns `answer(item)` for the items 0 to items - 1, computed by at most `processes` forked
-/// copies of this process, which take the items round-robin. `answer` must not throw; its changes
-/// to memory are lost, and no copy runs this program's exit handlers. If a copy ends early, the
-/// item that it worked on has no text, and other copies take over its remaining items. Throws
-/// base::Error when the system gives no process.
-[[nodiscard]] std::vector<base::Answer> answer_apart(
-    std::size_t items, std::size_t processes,
-    const std::function<std::string(std::size_t)>& answer);
 
 }  // namespace isoscale::fuzz

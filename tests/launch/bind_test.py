@@ -74,20 +74,20 @@ class Case(scripts.Case):
         self.assertTrue(match, text)
         return match.groupdict()
 
+    def printed(self, ranks, *options, **environment):
+        """What is said of each rank of a node, or of the one that an option names."""
+        done = self.script_ok("bind.sh", "--print --sysfs", self.tree.root, "--local-ranks",
+                              str(ranks), *options, **environment)
+        return [self.line(text) for text in done.stdout.splitlines()]
+
     def map(self, ranks, *options, **environment):
-        """What is printed for all ranks of a node."""
-        done = self.script("bind.sh", "--print --sysfs", self.tree.root, "--local-ranks",
-                           str(ranks), *options, **environment)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        lines = [self.line(text) for text in done.stdout.splitlines()]
+        lines = self.printed(ranks, *options, **environment)
         self.assertEqual([int(line["rank"]) for line in lines], list(range(ranks)))
         return lines
 
     def one(self, rank, ranks, *options, **environment):
-        done = self.script("bind.sh", "--print --sysfs", self.tree.root, "--local-rank",
-                           str(rank), "--local-ranks", str(ranks), *options, **environment)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return self.line(done.stdout.rstrip("\n"))
+        [line] = self.printed(ranks, "--local-rank", str(rank), *options, **environment)
+        return line
 
     def assert_disjoint(self, lines):
         taken = [cpu for line in lines for cpu in cpus_of(line["cpus"])]
@@ -179,9 +179,8 @@ class EightGpus(Case):
                          "0000:df:00.0")
 
     def exported(self, *options, **environment):
-        done = self.script("bind.sh", "--sysfs", self.tree.root, "--local-rank 6 --local-ranks 8",
-                           *options, "-- env", **environment)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.script_ok("bind.sh", "--sysfs", self.tree.root,
+                              "--local-rank 6 --local-ranks 8", *options, "-- env", **environment)
         return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
 
     def test_exports_only_what_is_asked_for(self):
@@ -263,9 +262,9 @@ class Ranks(Case):
         return self.script("bind.sh", "--sysfs", self.tree.root, *self.show, **environment)
 
     def test_the_program_runs_on_these_cpus(self):
-        done = self.started(OMPI_COMM_WORLD_RANK="9", OMPI_COMM_WORLD_LOCAL_RANK="0",
-                            OMPI_COMM_WORLD_LOCAL_SIZE="1")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.assert_exit(0, self.started(OMPI_COMM_WORLD_RANK="9",
+                                                OMPI_COMM_WORLD_LOCAL_RANK="0",
+                                                OMPI_COMM_WORLD_LOCAL_SIZE="1"))
         self.assertEqual(done.stdout.split(), ["Cpus_allowed_list:", str(self.allowed[0])])
         line = self.line(done.stderr.strip())
         self.assertEqual((line["rank"], line["cpus"]), ("9", str(self.allowed[0])))

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
 """The commands that the documents, and the scripts' own usage texts, show for launch/ are ones that
-the scripts and Slurm would take. demo_test.py and packaging/sources_test.py run the other scripts."""
+the scripts and Slurm would take. demo_test.py and packaging/page_test.py run the other scripts."""
 
 import glob
 import os

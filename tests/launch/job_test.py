@@ -44,8 +44,7 @@ class Case(scripts.Case):
             said = process.communicate(timeout=60)[1]
             self.assertEqual(process.returncode, 143, said)
         self.assertEqual(self.calls()[-1], "ended")
-        for needle in needles:
-            self.assertIn(needle, said)
+        self.assert_shown(said, *needles)
         return said
 
 

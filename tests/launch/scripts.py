@@ -84,5 +84,4 @@ class Case(harness.Case):
         self.assert_exit(2, done)
         said = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
         self.assertEqual(len(said), 1, done.stderr)
-        for needle in needles:
-            self.assertIn(needle, said[0])
+        self.assert_shown(said[0], *needles)

@@ -103,8 +103,8 @@ esac""")
     def test_job_numbers_become_dependencies(self):
         """With a stand-in of sbatch, which writes down how it was called."""
         self.stand_in("sbatch", f'echo "$@" >> {self.path("calls")}; wc -l < {self.path("calls")}')
-        done = self.sweep("--nodes 1,2 --jobs --ranks-per-node 1 --dir out --workload dp")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_exit(0, self.sweep("--nodes 1,2 --jobs --ranks-per-node 1 --dir out",
+                                       "--workload dp"))
         calls = self.taken_calls()
         self.assertEqual(len(calls), 3)
         self.assertTrue(calls[1].endswith("--workload dp --ranks 2"), calls[1])
@@ -167,8 +167,7 @@ class Refused(Case):
         self.assert_script_refused(self.sweep("-- --workload dp --mesh tp=2"), "tp")
 
     def test_a_run_that_works_is_submitted(self):
-        done = self.sweep("-- --workload dp", SLURM_NTASKS="4", SLURM_JOB_ID="7")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_exit(0, self.sweep("-- --workload dp", SLURM_NTASKS="4", SLURM_JOB_ID="7"))
 
     def test_without_slurm_nothing_else_is_said(self):
         for name in os.listdir("/usr/bin"):  # all that this machine has but Slurm

@@ -6,7 +6,6 @@ import json
 import os
 import pwd
 import shutil
-import subprocess
 
 from container_test import copied_by_docker
 from support import BARE, CMAKE, Case, SOURCE, run, run_ok, sample_run
@@ -34,44 +33,32 @@ class Builds(Case):
                 shutil.copy(SOURCE / name, sources)
         return sources
 
-    def test_reports_without_mpi_and_blas(self):
+    def test_without_mpi_blas_and_a_page_it_reports_and_says_what_it_lacks(self):
         sources = self.copy_sources()
         environment = ccache_environment()
-        run_ok(CMAKE, "--preset", "laptop", "-DISOSCALE_TESTS=OFF",
-               f"-DCMAKE_CXX_COMPILER_LAUNCHER={os.environ['ISOSCALE_LAUNCHER']}",
-               # Must not be looked for at all, however well they are installed.
-               "-DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_BLAS=ON",
-               cwd=sources, env=environment)
+        said = run_ok(CMAKE, "--preset", "laptop", "-DISOSCALE_TESTS=OFF", "-DISOSCALE_PAGE=OFF",
+                      f"-DCMAKE_CXX_COMPILER_LAUNCHER={os.environ['ISOSCALE_LAUNCHER']}",
+                      # Must not be looked for at all, however well they are installed.
+                      "-DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON",
+                      "-DCMAKE_DISABLE_FIND_PACKAGE_BLAS=ON", cwd=sources, env=environment)
+        self.assertIn("not built (ISOSCALE_PAGE is off)", said)
         build = sources / "build-laptop"
         run_ok(CMAKE, "--build", build, "--target", "isoscale", "--parallel", "2",
                timeout=HOUR, env=environment)
         program = build / "isoscale"
         needed = run_ok("ldd", program)
         self.assertNotRegex(needed, r"libmpi|libopenblas|libblas")
-        text = run_ok(program, "report", sample_run(self.scratch), "--format", "json", env=BARE)
-        self.assertEqual(len(json.loads(text)["runs"]), 1)
-        done = subprocess.run([program, "run"], capture_output=True, text=True, env=BARE,
-                              check=False)
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("MPI", done.stderr)
-
-    def test_a_build_without_a_page_says_so_and_does_all_else(self):
-        build, environment = self.scratch / "build", ccache_environment()
-        said = run_ok(CMAKE, "-S", SOURCE, "-B", build, "-G", "Ninja", "-DISOSCALE_PAGE=OFF",
-                      "-DISOSCALE_TESTS=OFF", "-DISOSCALE_MPI=OFF", "-DISOSCALE_CUDA=OFF",
-                      f"-DCMAKE_CXX_COMPILER_LAUNCHER={os.environ['ISOSCALE_LAUNCHER']}",
-                      env=environment)
-        self.assertIn("not built (ISOSCALE_PAGE is off)", said)
-        run_ok(CMAKE, "--build", build, "--target", "isoscale", "--parallel", "2", timeout=HOUR,
-               env=environment)
         sample, page = sample_run(self.scratch), self.scratch / "page.html"
-        done = run(build / "isoscale", "report", sample, "--html", page, env=BARE)
-        self.assertEqual(done.returncode, 2)
-        self.assertEqual(done.stdout, "")
-        self.assertIn("no page", done.stderr)
-        self.assertIn("-DISOSCALE_PAGE=", done.stderr)
+        text = run_ok(program, "report", sample, "--format", "json", env=BARE)
+        self.assertEqual(len(json.loads(text)["runs"]), 1)
+        self.assertIn("hybrid", run_ok(program, "report", sample, "--detail", env=BARE))
+        for arguments, *needles in (["run"], "MPI"), (
+                ["report", sample, "--html", page], "no page", "-DISOSCALE_PAGE="):
+            done = run(program, *arguments, env=BARE)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            for needle in needles:
+                self.assertIn(needle, done.stderr)
         self.assertFalse(page.exists())
-        self.assertIn("hybrid", run_ok(build / "isoscale", "report", sample, "--detail", env=BARE))
 
     def test_a_user_without_rights_or_network_builds_from_what_an_image_gets(self):
         sources, prefix = self.copy_sources(), self.scratch / "prefix"

@@ -118,11 +118,6 @@ class Zsh(Shell, OfEveryShell):
         self.assertEqual(done.stderr, "")
         return done.stdout.split()
 
-    def test_the_script_is_sound(self):
-        done = run("zsh", "-f", "-n", self.script, env=BARE)
-        self.assertEqual(done.stderr, "")
-        self.assertEqual(done.returncode, 0)
-
     def test_values(self):
         self.assert_completed(
             ("re", ["report"]),

@@ -5,7 +5,6 @@ looks for, and sets no option that CMake does not know."""
 
 import contextlib
 import pathlib
-import py_compile
 import re
 import sys
 import types
@@ -102,9 +101,6 @@ class Recipe(Case):
                                "cuda_arch": ("none",), **variants})
         found = [re.fullmatch(r"-D(\w+):\w+=(.*)", text) for text in package.cmake_args()]
         return {match[1]: match[2] for match in found}
-
-    def test_it_is_python(self):
-        py_compile.compile(str(RECIPE), cfile=str(self.scratch / "recipe.pyc"), doraise=True)
 
     def test_every_dependency_of_cmake_is_named(self):
         text = cmake_text()

@@ -49,10 +49,6 @@ KINDS = ("@device", "@scaling", "@workload", "text/op", "text/kind", "text/part"
          "device_series/quantity", "device_series/unit", "preflight/name", "preflight/facts")
 
 
-def is_kept(path, kept):
-    return path.endswith(kept)
-
-
 def hostile(path, old, shift):
     """The text that stands at `path` instead of `old`; all texts of a field get the same payload."""
     field = re.sub(r"\d+", "#", path).encode()
@@ -79,7 +75,7 @@ class Rewriter:
                 continue  # for other tools; Isoscale reads none of them
             at = f"{path}@{name}"
             value = item.attrs[name]
-            if not isinstance(value, str) or not value or is_kept(at, self.kept):
+            if not isinstance(value, str) or not value or at.endswith(self.kept):
                 continue
             self.fields.add(re.sub(r"\d{4}", "#", at))
             set_text(item, name, self.replace(at, value.encode(errors="surrogateescape")))
@@ -88,7 +84,7 @@ class Rewriter:
         if h5py.check_string_dtype(old.dtype) is None or old.dtype.kind == "O" or not old.size:
             return
         texts = [bytes(text) for text in numpy.atleast_1d(old[()])]
-        if is_kept(path, self.kept) or not any(texts):
+        if path.endswith(self.kept) or not any(texts):
             return
         self.fields.add(re.sub(r"\d{4}", "#", path))
         texts = [self.replace(path, text) if text else text for text in texts]

@@ -17,6 +17,7 @@
 
 #include "base/error.hpp"
 #include "mesh/request.hpp"
+#include "tests/support/options.hpp"
 #include "tests/unit/stack_samples.hpp"
 #include "workloads/registry.hpp"
 
@@ -151,9 +152,8 @@ class RandomRequests {
 
 /// "tp=2,pp=4 f64 schedule=zb-h1 zero=2 ...".
 inline std::string describe(const Request& request) {
-  std::string text = mesh::to_string(request.mesh) + " " + std::string{name(request.precision)};
-  for (const auto& [key, value] : request.options) text += " " + key + "=" + value;
-  return text;
+  return mesh::to_string(request.mesh) + " " + std::string{name(request.precision)} +
+         text_of(request.options);
 }
 
 /// Calls `test` with the programs of the twins of `wanted` combinations, and with their numbers.

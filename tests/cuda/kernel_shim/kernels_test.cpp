@@ -253,12 +253,7 @@ TEST(ShippedKernels, Norm) {
   for_cases(floats, rounds, [](Case& one, DType type) {
     const std::uint32_t rows = narrow(one.extent() % 60 + 1);
     OpCase<Norm> norm{one, type, {.rows = rows, .columns = narrow(one.extent())}};
-    norm.matrix(&Norm::x, Values::numbers);
-    norm.matrix(&Norm::y, Values::bits);
-    if (one.coin()) {
-      norm.matrix(&Norm::addend, Values::numbers);
-      norm.matrix(&Norm::sum, Values::bits);
-    }
+    norm.matrices(one.coin());
     if (one.below(3) == 0) norm.alias(&Norm::y, &Norm::x);
     norm.slice(&Norm::inverse, inverse_type(type), rows, Values::bits);
     norm.run("norm", rounding_of(type));
@@ -270,10 +265,7 @@ TEST(ShippedKernels, NormGradient) {
   for_cases(floats, rounds, [](Case& one, DType type) {
     const std::uint32_t rows = narrow(one.extent() % 60 + 1);
     OpCase<Op> norm{one, type, {.rows = rows, .columns = narrow(one.extent())}};
-    norm.matrix(&Op::dy, Values::numbers);
-    norm.matrix(&Op::s, Values::numbers);
-    norm.matrix(&Op::dx, Values::bits);
-    if (one.coin()) norm.matrix(&Op::addend, Values::numbers);
+    norm.matrices(one.coin());
     if (one.below(3) == 0) norm.alias(&Op::dx, &Op::dy);
     norm.slice(&Op::inverse, inverse_type(type), rows, Values::positive);
     norm.run("norm gradient", times(10, rounding_of(type)));
@@ -285,12 +277,9 @@ TEST(ShippedKernels, Activation) {
   for_cases(floats, 2 * rounds, [](Case& one, DType type) {
     OpCase<Activation> activation{
         one, type, {.rows = narrow(one.extent()), .columns = narrow(one.extent())}};
-    activation.matrix(&Activation::x, Values::numbers);
-    activation.matrix(&Activation::y, Values::bits);
-    if (one.coin()) {
-      activation.call.op.kind = ActivationKind::swiglu;
-      activation.matrix(&Activation::up, Values::numbers);
-    }
+    const bool is_gated = one.coin();
+    if (is_gated) activation.call.op.kind = ActivationKind::swiglu;
+    activation.matrices(is_gated);
     if (one.below(3) == 0) activation.alias(&Activation::y, &Activation::x);
     activation.run("activation", rounding_of(type));
   });
@@ -300,15 +289,10 @@ TEST(ShippedKernels, ActivationGradient) {
   using Op = program::ActivationGradient;
   for_cases(floats, 2 * rounds, [](Case& one, DType type) {
     OpCase<Op> gradient{one, type, {.rows = narrow(one.extent()), .columns = narrow(one.extent())}};
-    gradient.matrix(&Op::dy, Values::numbers);
-    gradient.matrix(&Op::x, Values::numbers);
-    gradient.matrix(&Op::dx, Values::bits);
-    if (one.coin()) {
-      gradient.call.op.kind = ActivationKind::swiglu;
-      gradient.matrix(&Op::up, Values::numbers);
-      gradient.matrix(&Op::dup, Values::bits);
-      if (one.below(3) == 0) gradient.alias(&Op::dup, &Op::up);
-    }
+    const bool is_gated = one.coin();
+    if (is_gated) gradient.call.op.kind = ActivationKind::swiglu;
+    gradient.matrices(is_gated);
+    if (is_gated && one.below(3) == 0) gradient.alias(&Op::dup, &Op::up);
     if (one.below(3) == 0) gradient.alias(&Op::dx, &Op::dy);
     gradient.run("activation gradient", times(10, rounding_of(type)));
   });
@@ -323,8 +307,7 @@ TEST(ShippedKernels, SoftmaxAndItsGradient) {
       return op;
     };
     OpCase<Softmax> softmax{one, type, some(Softmax{})};
-    softmax.matrix(&Softmax::x, Values::numbers);
-    softmax.matrix(&Softmax::y, Values::bits);
+    softmax.matrices();
     if (one.coin()) softmax.alias(&Softmax::y, &Softmax::x);
     softmax.run("softmax", rounding_of(type));
     using Op = program::SoftmaxGradient;

@@ -58,16 +58,17 @@ class Ring {
     return messages;
   }
 
-  void play(std::uint32_t blocks_per_send, const std::uint32_t& stop) {
+  /// The first `players` ranks.
+  void play(std::size_t players, std::uint32_t blocks_per_send, const std::uint32_t& stop) {
     const auto count = static_cast<std::uint32_t>(sizes_.size());
     std::vector<std::vector<PutMessage>> messages;
     std::vector<std::vector<std::uint32_t>> done;
-    for (std::size_t rank = 0; rank < windows_.size(); ++rank) {
+    for (std::size_t rank = 0; rank < players; ++rank) {
       messages.push_back(messages_of(rank));
       done.emplace_back(count + 1);
     }
     play_together([&] {
-      for (std::size_t rank = 0; rank < windows_.size(); ++rank) {
+      for (std::size_t rank = 0; rank < players; ++rank) {
         EXPECT_EQ(start(PutCall{.messages = messages[rank].data(),
                                 .receives = count,
                                 .sends = count,
@@ -108,7 +109,7 @@ TEST(ShippedPut, MessagesArriveWholeAndInTheirTurn) {
           ring.windows()[rank].bytes[i] = static_cast<std::byte>(i * 7 + rank * 31 + play);
         }
       }
-      ring.play(1 + static_cast<std::uint32_t>(play % 2), running);
+      ring.play(ranks, 1 + static_cast<std::uint32_t>(play % 2), running);
       if (HasFailure()) return;
       for (std::size_t rank = 0; rank < ranks; ++rank) {
         constexpr std::size_t sent = 8192 + 1 + 4099;
@@ -125,19 +126,7 @@ TEST(ShippedPut, MessagesArriveWholeAndInTheirTurn) {
 TEST(ShippedPut, ARankWithoutPeersEndsWhenItIsStopped) {
   constexpr std::uint32_t stopped = 1;
   Ring ring{2, {100}};
-  const std::vector<PutMessage> messages = ring.messages_of(0);
-  std::vector<std::uint32_t> done(2);
-  play_together([&] {
-    EXPECT_EQ(start(PutCall{.messages = messages.data(),
-                            .receives = 1,
-                            .sends = 1,
-                            .blocks_per_send = 2,
-                            .done = done.data(),
-                            .stop = &stopped},
-                    nullptr),
-              cudaSuccess);
-  });
-  EXPECT_EQ(take_failure(), "");
+  ring.play(1, 2, stopped);
   const std::vector<std::byte>& theirs = ring.windows()[1].bytes;
   EXPECT_EQ(std::ranges::count(theirs, std::byte{0}), 2 * area);
 }

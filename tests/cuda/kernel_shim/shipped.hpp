@@ -7,8 +7,10 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "executor/cuda/kernels/kernels.hpp"
+#include "program/operands.hpp"
 #include "tests/cuda/kernel_shim/arrays.hpp"
 #include "tests/executor/narrow_ops.hpp"
 #include "tests/executor/sketch.hpp"
@@ -40,6 +42,16 @@ class OpCase {
     at.row_stride = one_.stride(extents.columns);
     at.batch_stride = extents.rows * at.row_stride + (one_.coin() ? one_.below(3) : 0);
     place(&at.slice, member, one_.take(type, extents.batch * at.batch_stride, values));
+  }
+  /// Adds the matrices of the op's table, with numbers to read; the optional ones if asked for.
+  void matrices(bool with_optional = false) {
+    program::for_each_in_table<Op>([&](const auto& operand, std::size_t /*number*/) {
+      if constexpr (std::is_same_v<decltype(operand.member), program::Matrix Op::*>) {
+        if (operand.is_optional && !with_optional) return;
+        const bool is_read = operand.mode == program::Mode::read;
+        matrix(operand.member, is_read ? Values::numbers : Values::bits);
+      }
+    });
   }
   Array slice(program::Slice Op::*member, program::DType type, std::uint64_t count, Values values) {
     return place(&(call.op.*member), member, one_.take(type, count, values));
