@@ -5,24 +5,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
 #include <string>
 
 #include "preflight/collect_facts.hpp"
 #include "tests/unit/scratch_tree.hpp"
+#include "tests/unit/texts.hpp"
 
 namespace isoscale::preflight {
 namespace {
 
-using machine::Lookup;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Optional;
 using testing::Pair;
-
-Lookup no_variables() {
-  return [](std::string_view) -> std::optional<std::string> { return std::nullopt; };
-}
+using testing_support::known;
 
 class Settings : public testing::Test {
  protected:
@@ -43,9 +39,7 @@ TEST_F(Settings, CountCpusByContentOfAFile) {
   }
   EXPECT_THAT(cpus_by(tree_.root(), file),
               Optional(ElementsAre(Pair("performance", 2), Pair("powersave", 1))));
-  FactSources sources;
-  sources.root = tree_.root();
-  const CheckedNode node = collect_node(sources, {});
+  const CheckedNode node = collect_node({.root = tree_.root()}, {});
   EXPECT_THAT(node.governors, Optional(ElementsAre(Pair("performance", 2), Pair("powersave", 1))));
   EXPECT_EQ(node.frequency_driver, "intel_pstate");
   EXPECT_THAT(node.energy_preferences, Optional(ElementsAre(Pair("balance_power", 3))));
@@ -147,11 +141,8 @@ TEST_F(Settings, LeaveOutWhatAPortDoesNotTell) {
 }
 
 TEST_F(Settings, FindPluginsAlongThePathAndInTheCache) {
-  EXPECT_EQ(nccl_plugins(tree_.root(), no_variables()), std::nullopt);
-  const Lookup variables = [](std::string_view name) -> std::optional<std::string> {
-    return name == "LD_LIBRARY_PATH" ? std::optional<std::string>{"/opt/a::/opt/none:/opt/b"}
-                                     : std::nullopt;
-  };
+  EXPECT_EQ(nccl_plugins(tree_.root(), known({})), std::nullopt);
+  const auto variables = known({{"LD_LIBRARY_PATH", "/opt/a::/opt/none:/opt/b"}});
   EXPECT_EQ(nccl_plugins(tree_.root(), variables), std::nullopt);  // no such folders
   tree_.write("opt/a/libnccl-net.so", "");
   tree_.write("opt/a/libnccl.so.2", "");
@@ -164,10 +155,10 @@ TEST_F(Settings, FindPluginsAlongThePathAndInTheCache) {
                                      "libnccl-net.so\0/opt/a/libnccl-net.so\0"s +
                                      "libsharp_coll.so.5\0/opt/sharp/lib/libsharp_coll.so.5\0"s +
                                      "libm.so.6\0/lib/libm.so.6\0/usr/lib/libnccl-tuner.so"s);
-  EXPECT_THAT(nccl_plugins(tree_.root(), no_variables()),
+  EXPECT_THAT(nccl_plugins(tree_.root(), known({})),
               Optional(ElementsAre("libnccl-net.so", "libnccl-tuner.so", "libsharp_coll.so.5")));
   tree_.write("etc/ld.so.cache", "glibc-ld.so.cache1.1");
-  EXPECT_THAT(nccl_plugins(tree_.root(), no_variables()), Optional(IsEmpty()));
+  EXPECT_THAT(nccl_plugins(tree_.root(), known({})), Optional(IsEmpty()));
 }
 
 TEST(Xids, AreSortedByGpuEachOnce) {

@@ -8,10 +8,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <map>
 #include <string>
 
 #include "tests/unit/scratch_tree.hpp"
+#include "tests/unit/texts.hpp"
 
 namespace isoscale::preflight {
 namespace {
@@ -22,33 +22,20 @@ using testing::IsEmpty;
 using testing::Optional;
 using testing::Pair;
 using testing::SizeIs;
-
-using Variables = std::map<std::string, std::string, std::less<>>;
+using testing_support::known;
+using testing_support::Texts;
 
 MachineFacts bound_to(const std::vector<int>& cpus, const std::vector<int>& cores) {
-  return {.host = "",
-          .cpu_model = {},
-          .sockets = {},
-          .cores = {},
-          .numa_nodes = {},
-          .memory_total = {},
-          .memory_available = {},
-          .bound_cpus = cpus,
-          .bound_core_ids = cores,
-          .os = {},
-          .cpu_quota = {}};
+  MachineFacts facts;
+  facts.bound_cpus = cpus;
+  facts.bound_core_ids = cores;
+  return facts;
 }
 
 class Collect : public testing::Test {
  protected:
-  [[nodiscard]] FactSources sources(Variables variables = {}) const {
-    return {.root = tree_.root(),
-            .nvml = nullptr,
-            .environment = [variables = std::move(variables)](
-                               std::string_view name) -> std::optional<std::string> {
-              const auto found = variables.find(name);
-              return found == variables.end() ? std::nullopt : std::optional{found->second};
-            }};
+  [[nodiscard]] FactSources sources(const Texts& variables = {}) const {
+    return {.root = tree_.root(), .nvml = nullptr, .environment = known(variables)};
   }
   ScratchTree tree_;
 };
@@ -58,7 +45,7 @@ TEST_F(Collect, OfANodeThatTellsNothingIsAllAbsent) {
 }
 
 TEST_F(Collect, OfANodeTakesWhatIsKnownOfTheMachine) {
-  MachineFacts machine = bound_to({}, {});
+  MachineFacts machine;
   machine.host = "c1";
   machine.cpu_model = "EPYC";
   machine.cores = 96;
@@ -161,7 +148,7 @@ TEST_F(Collect, OfARankKeepsSettingsAndTheLaunchersNumbersAndNothingElse) {
 TEST_F(Collect, OfARankNamesVariablesWhoseFileIsNotThere) {
   tree_.write("etc/topology.xml", "<system/>");
   tree_.write("opt/libnccl-net-x.so", "");
-  const auto missing = [&](const Variables& variables) {
+  const auto missing = [&](const Texts& variables) {
     return collect_rank(sources(variables), {}).missing_files;
   };
   EXPECT_THAT(missing({{"NCCL_TOPO_FILE", "/etc/topology.xml"},

@@ -25,24 +25,17 @@ using testing::Optional;
 using testing::Pair;
 using testing::SizeIs;
 
-/// Puts the stand-in in place, for as long as libraries may call it.
-struct Installed : Fake {
-  Installed() { fake = this; }
-  ~Installed() { fake = nullptr; }
-  Installed(const Installed&) = delete;
-  Installed& operator=(const Installed&) = delete;
-};
-
 class Nvml : public testing::Test {
  protected:
   [[nodiscard]] static std::optional<GpuFacts> facts(std::string_view uuid = "GPU-12ab") {
     return gpu_facts(NvmlLibrary{find_fake}, uuid);
   }
   Installed state_;
+  FakeGpu& gpu_ = state_.gpus.front();
 };
 
 TEST_F(Nvml, TellsWhatItKnowsUnderTheKeysOfTheRunFile) {
-  state_.links = {{0, "00000000:09:00.0"}, {3, "00000000:07:00.0"}, {17, "00000000:09:00.0"}};
+  gpu_.links = {{0, "00000000:09:00.0"}, {3, "00000000:07:00.0"}, {17, "00000000:09:00.0"}};
   const auto known = facts();
   ASSERT_TRUE(known.has_value());
   EXPECT_THAT(
@@ -72,10 +65,10 @@ TEST_F(Nvml, IsShutDownWhereItWasInitialised) {
 
 TEST_F(Nvml, IsNoErrorWhereItIsMissing) {
   EXPECT_FALSE(gpu_facts(NvmlLibrary{[](const char*) -> void* { return nullptr; }}, "GPU-12ab"));
-  state_.missing = {"nvmlInit_v2"};
-  EXPECT_EQ(facts(), std::nullopt);
-  state_.missing = {"nvmlDeviceGetHandleByUUID"};
-  EXPECT_EQ(facts(), std::nullopt);
+  for (const char* const needed : {"nvmlInit_v2", "nvmlDeviceGetHandleByUUID"}) {
+    state_.missing = {needed};
+    EXPECT_EQ(facts(), std::nullopt) << needed;
+  }
   state_.missing = {"nvmlShutdown"};
   EXPECT_NE(facts(), std::nullopt);
 }
@@ -87,7 +80,7 @@ TEST_F(Nvml, OfThisMachineAnswersOrIsAbsent) {
 
 TEST_F(Nvml, KnowsAnInstanceByTheUuidThatCudaGivesIt) {
   EXPECT_EQ(facts("GPU-ffff"), std::nullopt);
-  state_.uuid = "MIG-12ab";
+  gpu_.uuid = "MIG-12ab";
   ASSERT_NE(facts("GPU-12ab"), std::nullopt);
   EXPECT_EQ(facts("GPU-12ab")->uuid, "MIG-12ab");
 }
@@ -115,27 +108,26 @@ TEST_F(Nvml, CountsNoLinksWhereThereIsNoNvlinkAndThoseWhosePeersAreUnknown) {
   state_.nvlink_answer = some_error;
   EXPECT_EQ(facts()->nvlinks_active, std::nullopt);
   state_.nvlink_answer = nvml::success;
-  state_.links = {{0, "x"}, {1, "y"}};
+  gpu_.links = {{0, "x"}, {1, "y"}};
   state_.missing = {"nvmlDeviceGetNvLinkRemotePciInfo_v2"};
   EXPECT_EQ(facts()->nvlinks_active, 2);
   EXPECT_EQ(facts()->nvlink_peers, std::nullopt);
 }
 
 TEST_F(Nvml, KnowsAnNvlinkDomainOfSeveralNodes) {
-  EXPECT_EQ(facts()->fabric, std::nullopt);
   const nvml::FabricInfo joined{.cluster = {0xab, 0x01}, .status = 0, .clique = 7, .state = 3};
-  state_.fabric = joined;
+  gpu_.fabric = joined;
   EXPECT_EQ(facts()->fabric, "ab010000000000000000000000000000.7");
   EXPECT_EQ(gpu_facts_text(*facts()).at("gpu_fabric"), *facts()->fabric);
-  state_.fabric.state = 2;  // not yet
-  EXPECT_EQ(facts()->fabric, std::nullopt);
-  state_.fabric = joined;
-  state_.fabric.status = some_error;
-  EXPECT_EQ(facts()->fabric, std::nullopt);
-  state_.fabric = joined;
-  state_.fabric.cluster = {};  // within its node
-  EXPECT_EQ(facts()->fabric, std::nullopt);
-  state_.fabric = joined;
+  nvml::FabricInfo joining = joined, failed = joined, within_its_node = joined;
+  joining.state = 2;
+  failed.status = some_error;
+  within_its_node.cluster = {};
+  for (const nvml::FabricInfo& none : {nvml::FabricInfo{}, joining, failed, within_its_node}) {
+    gpu_.fabric = none;
+    EXPECT_EQ(facts()->fabric, std::nullopt);
+  }
+  gpu_.fabric = joined;
   state_.missing = {"nvmlDeviceGetGpuFabricInfo"};
   EXPECT_EQ(facts()->fabric, std::nullopt);
 }
@@ -155,6 +147,7 @@ class GpuSamples : public testing::Test {
   }
 
   Installed state_;
+  FakeGpu& gpu_ = state_.gpus.front();
   NvmlLibrary library_{find_fake};
 };
 
@@ -194,8 +187,8 @@ TEST_F(GpuSamples, DoNotTakeANumberOfAnotherTypeForACounter) {
 
 TEST_F(GpuSamples, FollowTheGpuAndAreNaNWhereTheyFailLater) {
   const auto all = sources();
-  state_.energy += 1500;
-  state_.reasons = 1;
+  gpu_.energy += 1500;
+  gpu_.reasons = 1;
   state_.unsupported = {"power"};
   const auto values = read(all[0]);
   EXPECT_THAT(values.at("energy"), DoubleEq(5001.5));

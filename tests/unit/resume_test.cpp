@@ -195,17 +195,11 @@ TEST_F(MovedRun, TakesPartsAlongThatAreNotGone) {
 
 /// Cores of one logical CPU each, as far as nothing else is said.
 MachineFacts bound_to(const std::vector<int>& cpus, std::optional<int> cores_of_node) {
-  return {.host = "made-up",
-          .cpu_model = {},
-          .sockets = {},
-          .cores = cores_of_node,
-          .numa_nodes = {},
-          .memory_total = {},
-          .memory_available = {},
-          .bound_cpus = cpus,
-          .bound_core_ids = cpus,
-          .os = {},
-          .cpu_quota = {}};
+  MachineFacts facts;
+  facts.host = "made-up";
+  facts.cores = cores_of_node;
+  facts.bound_cpus = facts.bound_core_ids = cpus;
+  return facts;
 }
 
 /// All of these ranks, on one node unless told otherwise.
