@@ -181,6 +181,8 @@ TEST(CommandLine, ListingsShowEachItem) {
 
 TEST(CommandLine, HelpComesWithoutArgumentsAndAtBothLevels) {
   EXPECT_THAT(text_of({}), AllOf(HasSubstr("run"), HasSubstr("report"), HasSubstr("list")));
+  EXPECT_THAT(std::get<config::PrintCommand>(config::parse_command_line(0, nullptr)).text,
+              HasSubstr("Usage"));
   EXPECT_EQ(text_of({"--help"}), text_of({}));
   std::istringstream lines{text_of({"--help"})};
   int examples = 0;
@@ -239,8 +241,6 @@ TEST(CommandLine, RefusalsSayWhatIsWrongAndWhatToDo) {
   for (const Refusal& one : std::initializer_list<Refusal>{
            {"rum", "did you mean 'run'?"},
            {"compare a", "two sides or more"},
-           {"predict --ranks 8", "needs a run file", ".toml"},
-           {"predict a.h5", "predict needs --ranks"},
            {"predict a.h5 --ranks 8,0", "'8,0' holds '0'"},
            {"predict a.h5 --ranks 8 --workload hybird", "did you mean 'hybrid'?"},
            {"predict a.h5 --ranks 8 --nodes-of 0", "--nodes-of: '0'"},

@@ -9,7 +9,6 @@
 #include <tuple>
 #include <vector>
 
-#include "config_support.hpp"
 #include "words.hpp"
 
 namespace isoscale::machine {

@@ -33,26 +33,24 @@ using units::Bytes;
 using units::Seconds;
 
 TEST(CpuLimit, IsTheTightestOfAllGroupsAbove) {
-  EXPECT_THAT(cpu_limit(known({{"/proc/self/cgroup", "0::/slurm/job_7/step_0\n"},
-                               {"/sys/fs/cgroup/slurm/job_7/step_0/cpu.max", "max 100000\n"},
-                               {"/sys/fs/cgroup/slurm/job_7/cpu.max", "250000 100000\n"},
-                               {"/sys/fs/cgroup/slurm/cpu.max", "6400000 100000\n"}})),
-              Optional(2.5));
-}
-
-TEST(CpuLimit, ComesFromTheMountWhereTheGroupIsNotVisible) {
-  EXPECT_THAT(cpu_limit(known({{"/proc/self/cgroup", "0::/docker/0123\n"},
-                               {"/sys/fs/cgroup/cpu.max", "50000 100000\n"}})),
-              Optional(0.5));
-}
-
-TEST(CpuLimit, KnowsVersionOneAndItsPairedControllers) {
-  EXPECT_THAT(cpu_limit(known({{"/proc/self/cgroup", "4:memory:/a\n3:cpu,cpuacct:/a/b\n0::/\n"},
-                               {"/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_quota_us", "-1\n"},
-                               {"/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_period_us", "100000\n"},
-                               {"/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", "400000\n"},
-                               {"/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us", "100000\n"}})),
-              Optional(4.0));
+  for (const auto& [files, cpus] :
+       {std::pair{Texts{{"/proc/self/cgroup", "0::/slurm/job_7/step_0\n"},
+                        {"/sys/fs/cgroup/slurm/job_7/step_0/cpu.max", "max 100000\n"},
+                        {"/sys/fs/cgroup/slurm/job_7/cpu.max", "250000 100000\n"},
+                        {"/sys/fs/cgroup/slurm/cpu.max", "6400000 100000\n"}},
+                  2.5},
+        // The group is not visible below the mount.
+        {{{"/proc/self/cgroup", "0::/docker/0123\n"}, {"/sys/fs/cgroup/cpu.max", "50000 100000\n"}},
+         0.5},
+        // Version one and its paired controllers.
+        {{{"/proc/self/cgroup", "4:memory:/a\n3:cpu,cpuacct:/a/b\n0::/\n"},
+          {"/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_quota_us", "-1\n"},
+          {"/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_period_us", "100000\n"},
+          {"/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", "400000\n"},
+          {"/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us", "100000\n"}},
+         4.0}}) {
+    EXPECT_THAT(cpu_limit(known(files)), Optional(cpus));
+  }
 }
 
 TEST(CpuLimit, IsAbsentWithoutOneOrWhenItMakesNoSense) {
@@ -220,19 +218,16 @@ TEST(ProcessEnvironment, TellsUnsetFromEmpty) {
 }
 
 TEST(Singleton, IsFoundUnderEveryLauncher) {
-  EXPECT_THAT(singleton_problem(1, known({{"OMPI_COMM_WORLD_SIZE", "4"}})),
-              Optional(testing::AllOf(HasSubstr("OMPI_COMM_WORLD_SIZE says that there are 4"),
-                                      HasSubstr("mpirun"))));
-  EXPECT_THAT(singleton_problem(1, known({{"PMI_SIZE", "2"}, {"SLURM_PROCID", "0"}})),
-              Optional(testing::ContainsRegex("PMI_SIZE .* are 2([^0-9]|$)")));
-  EXPECT_THAT(singleton_problem(1, known({{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMI_SIZE", "2"}})),
-              Optional(HasSubstr("PMI_SIZE")));
-  EXPECT_THAT(
-      singleton_problem(1, known({{"SLURM_STEP_NUM_TASKS", "8"}})),
-      Optional(testing::AllOf(testing::ContainsRegex("SLURM_STEP_NUM_TASKS .* are 8([^0-9]|$)"),
-                              HasSubstr("srun --mpi=pmix"))));
-  EXPECT_THAT(singleton_problem(1, known({{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "3"}})),
-              Optional(testing::ContainsRegex("SLURM_PROCID .* number 3([^0-9]|$)")));
+  for (const auto& [variables, says] :
+       {std::pair{Texts{{"OMPI_COMM_WORLD_SIZE", "4"}},
+                  "OMPI_COMM_WORLD_SIZE says that there are 4.*mpirun"},
+        {{{"PMI_SIZE", "2"}, {"SLURM_PROCID", "0"}}, "PMI_SIZE .* are 2([^0-9]|$)"},
+        {{{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMI_SIZE", "2"}}, "PMI_SIZE"},
+        {{{"SLURM_STEP_NUM_TASKS", "8"}}, "SLURM_STEP_NUM_TASKS .* are 8[^0-9].*srun --mpi=pmix"},
+        {{{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "3"}},
+         "SLURM_PROCID .* number 3([^0-9]|$)"}}) {
+    EXPECT_THAT(singleton_problem(1, known(variables)), Optional(testing::ContainsRegex(says)));
+  }
 }
 
 TEST(Singleton, IsNotConcludedOtherwise) {
@@ -254,14 +249,11 @@ std::optional<TimeLimit> limit_in(const Texts& texts) {
   return time_limit(known(texts), 1'800'000'000);
 }
 
-TEST(TimeLimitOf, SlurmIsAnEnd) {
+TEST(TimeLimitOf, SlurmIsAnEndAndThatOfPbsALength) {
   EXPECT_EQ(limit_in({{"SLURM_JOB_END_TIME", "1800000600"}}),
             (TimeLimit{.time = Seconds{600}, .source = "SLURM_JOB_END_TIME"}));
   EXPECT_EQ(limit_in({{"SLURM_JOB_END_TIME", "1700000000"}, {"PBS_WALLTIME", "60"}})->time,
             Seconds{0});
-}
-
-TEST(TimeLimitOf, PbsIsALength) {
   EXPECT_EQ(limit_in({{"PBS_WALLTIME", "3600"}}),
             (TimeLimit{
                 .time = Seconds{3600}, .source = "PBS_WALLTIME", .span = TimeLimit::Span::of_job}));
