@@ -46,9 +46,7 @@ TEST(ClosestOnPaths, IsTheSwitchThatBothAreBelow) {
   EXPECT_EQ(closest_on_paths(first, 0, second, 0), "one switch");
   EXPECT_EQ(closest_on_paths(first, 0, further, 0), "several switches");
   EXPECT_EQ(closest_on_paths(first, std::nullopt, second, std::nullopt), "one switch");
-}
-
-TEST(ClosestOnPaths, IsTheRootComplexOrTheNumaNodeWithoutOne) {
+  // Without one it is the root complex or the NUMA node.
   EXPECT_EQ(closest_on_paths(first, 0, beside, 0), "host bridge");
   EXPECT_EQ(closest_on_paths(first, 0, elsewhere, 0), "NUMA node");
   EXPECT_EQ(closest_on_paths(first, 0, elsewhere, 1), "system");
@@ -85,9 +83,7 @@ TEST(RedirectsPeers, IsTrueOfSwitchPortsThatSendRequestsOrCompletionsUp) {
   EXPECT_THAT(redirects_peers(port(downstream_port, 0x1D)), Optional(true));
   EXPECT_THAT(redirects_peers(port(downstream_port, 0x04)), Optional(true));
   EXPECT_THAT(redirects_peers(port(downstream_port, 0x08)), Optional(true));
-}
-
-TEST(RedirectsPeers, IsFalseWithoutTheseBits) {
+  // Ports without these bits, and what is no such port.
   EXPECT_THAT(redirects_peers(port(downstream_port, 0x00)), Optional(false));
   EXPECT_THAT(redirects_peers(port(downstream_port, 0x51)), Optional(false));
   EXPECT_THAT(redirects_peers(port(root_port, 0x1D)), Optional(false));

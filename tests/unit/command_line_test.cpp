@@ -28,7 +28,7 @@ TEST(CommandLine, AGivenDefaultChangesNothing) {
 
 TEST(CommandLine, ReadsEveryOption) {
   RunConfig run = run_of(
-      "--workload dp,hybrid --model=gpt-125m --dtype f64 --set bucket=1MiB --set batch=16 "
+      "--workload hybrid --model=gpt-125m --dtype f64 --set bucket=1MiB --set batch=16 "
       "--seed 18446744073709551615 --mesh dp=2 --scaling weak --placement spread --device host "
       "--ranks 8,1,4 --fill replicas --blas-threads 2 --host-streams threads --precision 0.5% "
       "--max-time 1500ms --timeout 0s --fallback-dir /var/tmp --trace-steps 0 --trace-ranks 7 "
@@ -51,16 +51,6 @@ fallback_dir = "/var/tmp"
 force = true
 dry_run = true
 quiet = true
-
-[[experiment]]
-workload = "dp"
-model = "gpt-125m"
-dtype = "f64"
-set = { batch = "16", bucket = "1MiB" }
-seed = "18446744073709551615"
-mesh = "dp=2"
-scaling = "weak"
-placement = "spread"
 
 [[experiment]]
 workload = "hybrid"

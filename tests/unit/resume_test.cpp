@@ -95,18 +95,6 @@ TEST(Differences, AreOfSettingsThatBearOnMeasurementAndNotOfJobsAndTheirDevices)
   EXPECT_THAT(differences(now, now), IsEmpty());
 }
 
-TEST(Differences, ThatAreFoundAreRefused) {
-  EXPECT_NO_THROW(require_no_differences("run.h5", {}));
-  EXPECT_THAT(
-      [] {
-        require_no_differences("run.h5", std::vector<std::string>{"one thing", "another"});
-      },
-      testing::ThrowsMessage<base::UsageError>(
-          AllOf(HasSubstr("run.h5"), HasSubstr("one thing; another"))));
-  EXPECT_NO_THROW(require_ranks(run_of(4), "run.h5", 4));
-  EXPECT_THROW(require_ranks(run_of(4), "run.h5", 3), base::UsageError);
-}
-
 /// dp on 1, 2 and 4 ranks.
 class ResumedPlan : public testing::Test {
  protected:
