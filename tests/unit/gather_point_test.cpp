@@ -73,10 +73,8 @@ const std::vector<int> node_of_rank{0, 0, 1, 1};
 
 std::vector<machine::MachineFacts> facts() {
   std::vector<machine::MachineFacts> all(4);
-  all[0].bound_cpus = {0, 1};
-  all[1].bound_cpus = {2, 3};
-  all[2].bound_cpus = {0, 1};
-  all[3].bound_cpus = {2, 3};
+  all[0].bound_cpus = all[2].bound_cpus = {0, 1};
+  all[1].bound_cpus = all[3].bound_cpus = {2, 3};
   return all;
 }
 

@@ -17,6 +17,7 @@
 #include "machine/job_environment.hpp"
 #include "machine/kernel_files.hpp"
 #include "machine/memory_on_node.hpp"
+#include "refusal.hpp"
 #include "texts.hpp"
 
 namespace isoscale::machine {
@@ -316,13 +317,9 @@ TEST(MemoryOnNode, HoldsWhileTheObjectLives) {
 
 TEST(MemoryOnNode, RefusesANodeThatIsNotThere) {
   for (const int node : {-1, 4095}) {
-    try {
-      const MemoryOnNode nowhere{node};
-      FAIL() << node;
-    } catch (const PlacementError& error) {
-      EXPECT_THAT(error.what(), testing::HasSubstr("no NUMA node"));
-      EXPECT_THAT(error.what(), testing::HasSubstr("there are 0"));
-    }
+    EXPECT_THAT(
+        testing_support::usage_error<PlacementError>([&] { const MemoryOnNode nowhere{node}; }),
+        AllOf(HasSubstr("no NUMA node"), HasSubstr("there are 0")));
   }
 }
 
