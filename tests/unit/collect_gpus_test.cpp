@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <map>
 #include <numeric>
@@ -18,10 +16,6 @@ using machine::FakeGpu;
 using machine::find_fake;
 using machine::NvmlLibrary;
 using machine::some_error;
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::Optional;
-using testing::SizeIs;
 
 constexpr const char* first_path = "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/0000:1b:00.0";
 constexpr const char* second_path =

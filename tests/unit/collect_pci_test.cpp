@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 #include <optional>
@@ -12,10 +10,6 @@
 
 namespace isoscale::preflight {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::Optional;
 
 TEST(BusId, IsWrittenAsSysfsDoes) {
   EXPECT_EQ(sysfs_bus_id("00000000:1B:00.0"), "0000:1b:00.0");

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "preflight/collect_facts.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,11 +15,6 @@ namespace isoscale::preflight {
 namespace {
 
 using machine::MachineFacts;
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::Optional;
-using testing::Pair;
-using testing::SizeIs;
 using testing_support::known;
 using testing_support::Texts;
 

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,11 +16,7 @@
 namespace isoscale::machine {
 namespace {
 
-using testing::DoubleEq;
-using testing::ElementsAre;
-using testing::IsEmpty;
 using testing::NanSensitiveDoubleEq;
-using testing::SizeIs;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
@@ -122,7 +116,7 @@ TEST(DeviceSampler, LeavesOutASampleForWhichNoMemoryIsLeft) {
   readings.wait_for(4);
   const auto series = sampler.stop();
   EXPECT_EQ(series[0].value.size() + 1, static_cast<std::size_t>(readings.count));
-  EXPECT_THAT(series[0].value, testing::Not(testing::Contains(2)));
+  EXPECT_THAT(series[0].value, Not(Contains(2)));
 }
 
 TEST(DeviceSampler, HoldsNoMoreSamplesThanItMay) {

@@ -2,22 +2,18 @@
 // SPDX-License-Identifier: MIT
 
 // The tests check what is kept of a point's steps, and which ranks sample or trace it.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <numeric>
 #include <vector>
 
+#include "matchers.hpp"
 #include "runner/measure/gather_point.hpp"
 #include "runner/measure/measure_steps.hpp"
 
 namespace isoscale::runner {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 struct Numbered {
   std::uint32_t step;

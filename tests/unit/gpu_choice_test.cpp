@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "machine/gpu_choice.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <tuple>
 #include <vector>
@@ -15,9 +12,6 @@ namespace isoscale::machine {
 namespace {
 
 using settings::ShareGpu;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Optional;
 using testing_support::usage_error;
 
 /// GPUs "GPU-a0", "GPU-a1", ... at buses 10, 11, ...

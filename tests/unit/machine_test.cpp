@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,17 +15,13 @@
 #include "machine/job_environment.hpp"
 #include "machine/kernel_files.hpp"
 #include "machine/memory_on_node.hpp"
+#include "matchers.hpp"
 #include "refusal.hpp"
 #include "texts.hpp"
 
 namespace isoscale::machine {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Optional;
-using testing::Pair;
 using testing_support::known;
 using testing_support::Texts;
 using units::Bytes;
@@ -141,7 +135,7 @@ TEST(MachineFacts, AgreeWithTheKernel) {
   ASSERT_TRUE(facts.memory_total.has_value());
   EXPECT_GT(*facts.memory_total, Bytes{1U << 20U});
   EXPECT_LE(facts.memory_available.value_or(Bytes{0}), *facts.memory_total);
-  EXPECT_THAT(facts.os, Optional(testing::StartsWith("Linux ")));
+  EXPECT_THAT(facts.os, Optional(StartsWith("Linux ")));
 }
 
 TEST(MachineFacts, FollowTheBinding) {
@@ -204,7 +198,7 @@ TEST(RecordedEnvironment, NeverAsksForASecret) {
   EXPECT_EQ(all.size(), asked.size());
   for (const std::string& name : asked) {
     for (const char* word : {"JWT", "TOKEN", "SECRET", "PASS", "KEY", "CRED", "COOKIE"}) {
-      EXPECT_THAT(name, testing::Not(HasSubstr(word)));
+      EXPECT_THAT(name, Not(HasSubstr(word)));
     }
     EXPECT_EQ(std::count(asked.begin(), asked.end(), name), 1) << name;
   }
@@ -279,7 +273,7 @@ TEST(TimeLimitWarning, IsForRunsThatAreExpectedToTakeLonger) {
   EXPECT_THAT(*time_limit_warning(TimeLimit{.time = Seconds{100}, .source = "x"}, Seconds{200}),
               HasSubstr("--budget 90s"));
   EXPECT_THAT(*time_limit_warning(TimeLimit{.time = Seconds{0}, .source = "x"}, Seconds{200}),
-              testing::Not(HasSubstr("--budget")));
+              Not(HasSubstr("--budget")));
 }
 
 TEST(TimeLimitWarning, ClaimsNoMoreThanTheWholeOfAJob) {
@@ -288,7 +282,7 @@ TEST(TimeLimitWarning, ClaimsNoMoreThanTheWholeOfAJob) {
   EXPECT_FALSE(time_limit_warning(limit, Seconds{1200}).has_value());
   EXPECT_THAT(*time_limit_warning(limit, Seconds{1201}),
               AllOf(testing::ContainsRegex("most 20 min .*PBS_WALLTIME"), HasSubstr("--resume"),
-                    testing::Not(HasSubstr("fits")), testing::Not(HasSubstr("ends in"))));
+                    Not(HasSubstr("fits")), Not(HasSubstr("ends in"))));
 }
 
 // Where a thread's memory comes from, as the kernel tells it.

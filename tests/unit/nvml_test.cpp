@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 #include <limits>
@@ -12,18 +10,13 @@
 #include "machine/device_sampler.hpp"
 #include "machine/gpu_facts.hpp"
 #include "machine/nvml.hpp"
+#include "matchers.hpp"
 #include "nvml_standin.hpp"
 
 namespace isoscale::machine {
 namespace {
 
-using testing::DoubleEq;
-using testing::ElementsAre;
-using testing::IsEmpty;
 using testing::NanSensitiveDoubleEq;
-using testing::Optional;
-using testing::Pair;
-using testing::SizeIs;
 
 class Nvml : public testing::Test {
  protected:

@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <array>
 #include <span>
 #include <string>
@@ -14,6 +11,7 @@
 
 #include "base/text.hpp"
 #include "config/command_line.hpp"
+#include "matchers.hpp"
 #include "refusal.hpp"
 #include "workloads/api/workload.hpp"
 
@@ -63,11 +61,6 @@ inline std::span<const workloads::Workload> fake_workloads() {
 /// Command lines and experiment files, each as one text.
 namespace isoscale::settings {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
 using testing_support::fake_workloads;
 using testing_support::usage_error;
 using Arguments = std::vector<std::string>;

@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "runner/plan/plan.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <array>
 #include <tuple>
@@ -20,9 +17,6 @@ using samples::config_of;
 using samples::refusal;
 using samples::site_of;
 using settings::RunConfig;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
 using workloads::Scaling;
 
 std::vector<int> ranks_of(const plan::Plan& plan) {

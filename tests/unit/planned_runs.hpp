@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "matchers.hpp"
 #include "plan_samples.hpp"
 #include "refusal.hpp"
 #include "runner/plan/plan.hpp"

@@ -4,8 +4,6 @@
 // Errors planted in the programs of training: missing dependencies and wrong partners are found
 // without playing anything.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "matchers.hpp"
 #include "program/check.hpp"
 #include "stack_samples.hpp"
 
@@ -21,7 +20,6 @@ namespace isoscale::program {
 namespace {
 
 using mesh::Axis;
-using testing::HasSubstr;
 
 /// Three stages and two replicas: streams for compute, dp, both neighbours and the input copies.
 ProgramSet training(const std::string& schedule, const mesh::Shape& mesh = {.dp = 2, .pp = 3},
@@ -68,7 +66,7 @@ void remove_wait(Program& program, Op& op, std::uint32_t wait) {
 bool has_race(const RankProgram& program, const mesh::Shape& mesh) {
   const std::string said =
       testing_support::refusal<base::Error>([&] { check_races(program, mesh); });
-  EXPECT_THAT(said, testing::AnyOf("", HasSubstr("race")));
+  EXPECT_THAT(said, AnyOf("", HasSubstr("race")));
   return !said.empty();
 }
 
@@ -108,7 +106,7 @@ TEST(MissingDependency, OfAnyOpIsARace) {
         const Waits waits = remove_each_wait(program, set.mesh);
         // At the least: five microbatches come in, and their gradients go out (or the reverse).
         EXPECT_GE(waits.removed, 10);
-        EXPECT_THAT(waits.unnoticed, testing::IsEmpty());
+        EXPECT_THAT(waits.unnoticed, IsEmpty());
       }
     }
   }
@@ -147,13 +145,13 @@ TEST(WrongPartner, BucketOneElementShortOnOneRank) {
   Collective& bucket = *step_ops<Collective>(own_program(set, 1)).front();
   bucket.send.count -= 1;
   bucket.receive.count -= 1;
-  EXPECT_THAT(complaint(set), testing::AllOf(HasSubstr("ranks 0 and 1"), HasSubstr("different")));
+  EXPECT_THAT(complaint(set), AllOf(HasSubstr("ranks 0 and 1"), HasSubstr("different")));
 }
 
 TEST(WrongPartner, AllReduceSkippedOnOneRank) {
   ProgramSet set = training("1f1b", {.tp = 2, .dp = 1, .pp = 3});
   step_ops<Collective>(own_program(set, 3)).front()->axes = Axis::cp;
-  EXPECT_THAT(complaint(set), testing::AnyOf(HasSubstr("deadlock"), HasSubstr("different")));
+  EXPECT_THAT(complaint(set), AnyOf(HasSubstr("deadlock"), HasSubstr("different")));
 }
 
 TEST(WrongOrder, OfTwoSendsIsARace) {

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <fstream>
 #include <map>
@@ -21,9 +19,7 @@ namespace isoscale::preflight {
 namespace {
 
 using nlohmann::json;
-using ::testing::Contains;
 using ::testing::Field;
-using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 using ::testing::UnorderedElementsAreArray;
 

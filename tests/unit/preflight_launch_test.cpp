@@ -1,18 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "preflight/job_facts.hpp"
 #include "preflight_samples.hpp"
 
 namespace isoscale::preflight {
 namespace {
-
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::Optional;
-using ::testing::SizeIs;
 
 using Numbers = decltype(CheckedRank::launcher);
 using Strings = std::vector<std::string>;
@@ -96,7 +89,7 @@ TEST(VersionChecks, StopOrWarnWhereRanksDiffer) {
     expect_said(job, check, {{"ok"}});
     job.ranks[2].versions[key] = job.ranks[3].versions[key] = "1.2.4";
     EXPECT_THAT(said(job, check), EndsWith("1.2.4 1.2.3"));
-    EXPECT_THAT(said(job, check), testing::StartsWith(fmt::format("{}|c1|every rank|", verdict)));
+    EXPECT_THAT(said(job, check), StartsWith(fmt::format("{}|c1|every rank|", verdict)));
     EXPECT_THAT(results_of(job, check), SizeIs(1));
   }
 }

@@ -78,9 +78,9 @@ class Digest : public RunFileTest {
 TEST_F(Digest, StandsBeforeTheRestThatItIsOf) {
   base::Blake2b digest;
   digest.add(std::string_view{whole_}.substr(digest_block_bytes));
-  EXPECT_THAT(whole_, testing::StartsWith("isoscale file, digest version 1\ndigest blake2b-256 " +
-                                          digest.finish() + "\nbytes " +
-                                          std::to_string(whole_.size() - 512) + "\n"));
+  EXPECT_THAT(whole_,
+              StartsWith("isoscale file, digest version 1\ndigest blake2b-256 " + digest.finish() +
+                         "\nbytes " + std::to_string(whole_.size() - 512) + "\n"));
   EXPECT_EQ(whole_[511], '\n');
   EXPECT_EQ(whole_.substr(513, 3), "HDF");
   EXPECT_EQ(state(), DigestState::right);
@@ -109,7 +109,7 @@ TEST_F(Digest, WhenWrongIsWarnedOfAndTheRestIsRead) {
   EXPECT_EQ(run.points.size(), 2U);
   EXPECT_EQ(run.points[1].rows, samples::rows());
   ASSERT_FALSE(run.warnings.empty());
-  EXPECT_THAT(run.warnings.back(), testing::AllOf(HasSubstr("run.h5"), HasSubstr("digest")));
+  EXPECT_THAT(run.warnings.back(), AllOf(HasSubstr("run.h5"), HasSubstr("digest")));
   expect_error([&] { (void)resume(); }, {"digest differs", "not gone on with"});
 }
 

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <fstream>
@@ -22,11 +20,6 @@ using machine::MachineFacts;
 using results::PointData;
 using results::PointStatus;
 using results::RunData;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Pair;
 
 RunData run_of(int ranks) {
   RunData run;
@@ -144,8 +137,7 @@ TEST(ResumptionWarning, NamesPointsAndHosts) {
   RunData now = run_of(4);
   now.created = "2026-01-31T12:34:56Z";
   EXPECT_THAT(resumption_warning(run_of(4), now, {1, 2, 3, 6}),
-              AllOf(HasSubstr("2026-01-31"), HasSubstr("points 2-4, 7 "),
-                    testing::Not(HasSubstr("node1"))));
+              AllOf(HasSubstr("2026-01-31"), HasSubstr("points 2-4, 7 "), Not(HasSubstr("node1"))));
   now.rank_facts[3].host = "node3";
   EXPECT_THAT(resumption_warning(run_of(4), now, {4}),
               AllOf(HasSubstr("point 5 "), HasSubstr("node1, node2, node3 instead")));
@@ -175,7 +167,7 @@ TEST_F(MovedRun, TakesPartsAlongThatAreNotGone) {
   std::ofstream{file_} << "somebody else's";
   run_.commit(results::samples::point(3));
   EXPECT_EQ(run_.path(), fallback_.path() / "run.h5");
-  EXPECT_THAT(indices_moved(), testing::ElementsAre(0, 2, 3));
+  EXPECT_THAT(indices_moved(), ElementsAre(0, 2, 3));
   EXPECT_THAT(run_.moved(), HasSubstr("2 of its points"));
 }
 
