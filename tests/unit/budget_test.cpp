@@ -3,7 +3,6 @@
 
 // The tests check how long points take by their estimates, and which of them a budget holds.
 
-#include <array>
 #include <numeric>
 #include <string>
 #include <tuple>

@@ -29,6 +29,8 @@ class Gpus : public testing::Test {
     node_.gpus[1].uuid = "GPU-b";
     node_.gpus[1].bus_id = "00000000:1C:00.0";
   }
+  [[nodiscard]] FactSources sources() const { return {.root = tree_.root(), .nvml = &library_}; }
+  /// With the functions that the library has by now, as peers().
   [[nodiscard]] FoundGpus find() const {
     const NvmlLibrary library{find_fake};
     return find_gpus(library.functions(), tree_.root());
@@ -49,6 +51,7 @@ class Gpus : public testing::Test {
   }
 
   machine::Installed node_;
+  NvmlLibrary library_{find_fake};
   ScratchTree tree_;
 };
 
@@ -179,23 +182,19 @@ TEST_F(Gpus, AreNotAskedOfALibraryThatDoesNotCountThem) {
 
 TEST_F(Gpus, AreFoundByTheirUuid) {
   put_on_bus();
-  const NvmlLibrary library{find_fake};
-  const FactSources sources{.root = tree_.root(), .nvml = &library};
-  const auto gpu = collect_gpu(sources, "GPU-b");
+  const auto gpu = collect_gpu(sources(), "GPU-b");
   ASSERT_TRUE(gpu);
   EXPECT_EQ(gpu->uuid, "GPU-b");
   EXPECT_EQ(gpu->pci_path, second_path);
   EXPECT_EQ(gpu->vbios, "96.00.A5.00.01");
-  EXPECT_FALSE(collect_gpu(sources, "GPU-c"));
+  EXPECT_FALSE(collect_gpu(sources(), "GPU-c"));
   EXPECT_FALSE(collect_gpu({.root = tree_.root()}, "GPU-b"));
 }
 
 TEST_F(Gpus, AreVisibleWhereTheProcessMayUseThem) {
-  const NvmlLibrary library{find_fake};
-  const FactSources sources{.root = tree_.root(), .nvml = &library};
-  EXPECT_THAT(collect_visible_gpus(sources), Optional(ElementsAre("GPU-a", "GPU-b")));
+  EXPECT_THAT(collect_visible_gpus(sources()), Optional(ElementsAre("GPU-a", "GPU-b")));
   node_.gpus[0].handle_answer = nvml::no_permission;
-  EXPECT_THAT(collect_visible_gpus(sources), Optional(ElementsAre("GPU-b")));
+  EXPECT_THAT(collect_visible_gpus(sources()), Optional(ElementsAre("GPU-b")));
   EXPECT_EQ(collect_visible_gpus({.root = tree_.root()}), std::nullopt);
 }
 
@@ -215,17 +214,15 @@ TEST_F(Gpus, AreLostWhereTheLibraryCannotReachThem) {
 }
 
 TEST_F(Gpus, HaveNoErrorReportsWhereTheirPlaceIsNotKnown) {
-  const NvmlLibrary library{find_fake};
-  FactSources sources{.root = tree_.root(), .nvml = &library};
   tree_.write("dev/kmsg", "NVRM: Xid (PCI:0000:1c:00): 94, contained\n");
-  const auto gpus = collect_node(sources, {}).gpus;
+  const auto gpus = collect_node(sources(), {}).gpus;
   ASSERT_THAT(gpus, Optional(SizeIs(2)));
   EXPECT_THAT((*gpus)[0].xids, Optional(IsEmpty()));
   EXPECT_THAT((*gpus)[1].xids, Optional(ElementsAre(94)));
   node_.missing = {"nvmlDeviceGetPciInfo_v3"};
   const NvmlLibrary without{find_fake};
-  sources.nvml = &without;
-  EXPECT_EQ(collect_node(sources, {}).gpus->front().xids, std::nullopt);
+  const FactSources less{.root = tree_.root(), .nvml = &without};
+  EXPECT_EQ(collect_node(less, {}).gpus->front().xids, std::nullopt);
 }
 
 TEST_F(Gpus, ReachEachOtherWhereBothReadingAndWritingMay) {

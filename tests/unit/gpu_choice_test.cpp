@@ -28,11 +28,9 @@ VisibleGpu gpu(int index, int which) {
 using Seen = std::vector<std::vector<int>>;  ///< which GPUs each local rank sees
 
 GpuView view(int local_rank, const Seen& seen) {
-  GpuView result{.visible = {},
-                 .local_rank = local_rank,
-                 .seen_by = {},
-                 .host = "node7",
-                 .visible_devices = {}};
+  GpuView result;
+  result.local_rank = local_rank;
+  result.host = "node7";
   for (const auto& gpus : seen) {
     result.seen_by.emplace_back();
     for (const int which : gpus) result.seen_by.back().push_back("GPU-a" + std::to_string(which));

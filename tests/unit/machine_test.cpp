@@ -60,15 +60,6 @@ TEST(CpuLimit, IsAbsentWithoutOneOrWhenItMakesNoSense) {
   EXPECT_EQ(cpu_limit(known({{"/proc/self/cgroup", "nonsense\n\n::\n"}})), std::nullopt);
 }
 
-TEST(MemoryLeft, CountsDroppablePageCacheAsFree) {
-  EXPECT_THAT(memory_left(known({{"/proc/self/cgroup", "0::/job\n"},
-                                 {"/sys/fs/cgroup/job/memory.max", "1000\n"},
-                                 {"/sys/fs/cgroup/job/memory.current", "700\n"},
-                                 {"/sys/fs/cgroup/job/memory.stat", "anon 1\ninactive_file 300\n"},
-                                 {"/sys/fs/cgroup/memory.max", "max\n"}})),
-              Optional(Bytes{600}));
-}
-
 TEST(MemoryLeft, KnowsVersionOneAndItsNumberForNoLimit) {
   const Texts limited{{"/proc/self/cgroup", "4:memory:/job\n"},
                       {"/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "1000\n"},
