@@ -161,7 +161,7 @@ TEST(HealthyMachines, HaveNoFindingsButThoseOfTheirKind) {
              {"port-rate", "ok|||200 Gbit/s 400 Gbit/s"},
              {"nvlinks", "ok|||18"},
              {"cuda-settings", "ok|||CUDA_DEVICE_MAX_CONNECTIONS=1"}}},
-           // Two GPUs have their only adapter on the other socket. Without NVLink is no fault.
+           // Two GPUs have their only adapter on the other socket; to have no NVLink is no fault.
            {pcie_job(),
             {"warning gpu-nic|c0|GPU 2 (0000:03:00.0)|mlx5_0",
              "warning gpu-nic|c0|GPU 3 (0000:04:00.0)|mlx5_0"},
