@@ -2,10 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 // The tests check how long points take by their estimates, and which of them a budget holds.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include <array>
 #include <numeric>
 #include <string>
 #include <tuple>
@@ -22,10 +19,6 @@
 namespace isoscale::runner {
 namespace {
 
-using testing::ElementsAre;
-using testing::ElementsAreArray;
-using testing::HasSubstr;
-using testing::IsEmpty;
 using units::Seconds;
 
 /// On two ranks, of which the busiest has 8 GFLOP to do, 1 GB to send along dp and 2 GB to keep.
@@ -313,7 +306,7 @@ TEST_F(TurnsOfACurve, AreMissedWhenNoneWasTaken) {
   };
   EXPECT_FALSE(warning({}).has_value());
   EXPECT_FALSE(warning({1, 2}).has_value());
-  EXPECT_THAT(warning({0, 1, 2}), testing::Optional(HasSubstr("3 points")));
+  EXPECT_THAT(warning({0, 1, 2}), Optional(HasSubstr("3 points")));
   plan_.points[1].skip_reason = "does not divide";  // would not have been measured anyway
   EXPECT_TRUE(warning({0, 2}).has_value());
   for (plan::PlannedPoint& point : plan_.points)

@@ -1,56 +1,38 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <map>
 #include <numeric>
 #include <string>
 
 #include "preflight/collect_facts.hpp"
-#include "tests/unit/nvml_node_standin.hpp"
+#include "tests/unit/nvml_standin.hpp"
 #include "tests/unit/scratch_tree.hpp"
 
 namespace isoscale::preflight {
 namespace {
 
-using machine::Fake;
-using machine::fake;
-using machine::fake_node;
-using machine::FakeNode;
-using machine::find_in_node;
+using machine::FakeGpu;
+using machine::find_fake;
 using machine::NvmlLibrary;
 using machine::some_error;
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::Optional;
-using testing::SizeIs;
 
 constexpr const char* first_path = "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/0000:1b:00.0";
 constexpr const char* second_path =
     "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:01.0/0000:1c:00.0";
 
 class Gpus : public testing::Test {
- public:
+ protected:
   Gpus() {
-    fake = &library_;
-    fake_node = &node_;
-    node_.gpus.resize(2);
+    node_.gpus.assign(2, FakeGpu{.links_down = 0, .reasons = 0});
     node_.gpus[0].uuid = "GPU-a";
-    node_.gpus[0].bus_id = "00000000:1B:00.0";
     node_.gpus[1].uuid = "GPU-b";
     node_.gpus[1].bus_id = "00000000:1C:00.0";
   }
-  ~Gpus() override {
-    fake = nullptr;
-    fake_node = nullptr;
-  }
-  Gpus(const Gpus&) = delete;
-  Gpus& operator=(const Gpus&) = delete;
-
- protected:
+  [[nodiscard]] FactSources sources() const { return {.root = tree_.root(), .nvml = &library_}; }
+  /// With the functions that the library has by now, as peers().
   [[nodiscard]] FoundGpus find() const {
-    const NvmlLibrary library{find_in_node};
+    const NvmlLibrary library{find_fake};
     return find_gpus(library.functions(), tree_.root());
   }
   [[nodiscard]] GpuFacts first() const {
@@ -58,7 +40,7 @@ class Gpus : public testing::Test {
     return found.gpus && !found.gpus->empty() ? found.gpus->front() : GpuFacts{};
   }
   [[nodiscard]] CheckedPeers peers() const {
-    const NvmlLibrary library{find_in_node};
+    const NvmlLibrary library{find_fake};
     const auto all = find_peers(library.functions(), find_gpus(library.functions(), tree_.root()));
     EXPECT_THAT(all, SizeIs(1));
     return all.empty() ? CheckedPeers{} : all.front();
@@ -68,8 +50,8 @@ class Gpus : public testing::Test {
     tree_.pci_function(second_path, "0x10de", "0x030200");
   }
 
-  Fake library_;
-  FakeNode node_;
+  machine::Installed node_;
+  NvmlLibrary library_{find_fake};
   ScratchTree tree_;
 };
 
@@ -200,23 +182,19 @@ TEST_F(Gpus, AreNotAskedOfALibraryThatDoesNotCountThem) {
 
 TEST_F(Gpus, AreFoundByTheirUuid) {
   put_on_bus();
-  const NvmlLibrary library{find_in_node};
-  const FactSources sources{.root = tree_.root(), .nvml = &library};
-  const auto gpu = collect_gpu(sources, "GPU-b");
+  const auto gpu = collect_gpu(sources(), "GPU-b");
   ASSERT_TRUE(gpu);
   EXPECT_EQ(gpu->uuid, "GPU-b");
   EXPECT_EQ(gpu->pci_path, second_path);
   EXPECT_EQ(gpu->vbios, "96.00.A5.00.01");
-  EXPECT_FALSE(collect_gpu(sources, "GPU-c"));
+  EXPECT_FALSE(collect_gpu(sources(), "GPU-c"));
   EXPECT_FALSE(collect_gpu({.root = tree_.root()}, "GPU-b"));
 }
 
 TEST_F(Gpus, AreVisibleWhereTheProcessMayUseThem) {
-  const NvmlLibrary library{find_in_node};
-  const FactSources sources{.root = tree_.root(), .nvml = &library};
-  EXPECT_THAT(collect_visible_gpus(sources), Optional(ElementsAre("GPU-a", "GPU-b")));
+  EXPECT_THAT(collect_visible_gpus(sources()), Optional(ElementsAre("GPU-a", "GPU-b")));
   node_.gpus[0].handle_answer = nvml::no_permission;
-  EXPECT_THAT(collect_visible_gpus(sources), Optional(ElementsAre("GPU-b")));
+  EXPECT_THAT(collect_visible_gpus(sources()), Optional(ElementsAre("GPU-b")));
   EXPECT_EQ(collect_visible_gpus({.root = tree_.root()}), std::nullopt);
 }
 
@@ -236,28 +214,24 @@ TEST_F(Gpus, AreLostWhereTheLibraryCannotReachThem) {
 }
 
 TEST_F(Gpus, HaveNoErrorReportsWhereTheirPlaceIsNotKnown) {
-  const NvmlLibrary library{find_in_node};
-  FactSources sources;
-  sources.root = tree_.root();
-  sources.nvml = &library;
   tree_.write("dev/kmsg", "NVRM: Xid (PCI:0000:1c:00): 94, contained\n");
-  const auto gpus = collect_node(sources, {}).gpus;
+  const auto gpus = collect_node(sources(), {}).gpus;
   ASSERT_THAT(gpus, Optional(SizeIs(2)));
   EXPECT_THAT((*gpus)[0].xids, Optional(IsEmpty()));
   EXPECT_THAT((*gpus)[1].xids, Optional(ElementsAre(94)));
   node_.missing = {"nvmlDeviceGetPciInfo_v3"};
-  const NvmlLibrary without{find_in_node};
-  sources.nvml = &without;
-  EXPECT_EQ(collect_node(sources, {}).gpus->front().xids, std::nullopt);
+  const NvmlLibrary without{find_fake};
+  const FactSources less{.root = tree_.root(), .nvml = &without};
+  EXPECT_EQ(collect_node(less, {}).gpus->front().xids, std::nullopt);
 }
 
 TEST_F(Gpus, ReachEachOtherWhereBothReadingAndWritingMay) {
-  EXPECT_EQ(peers().peer_access, true);
+  for (const auto& [status, may] :
+       {std::pair{nvml::p2p_ok, std::optional{true}}, {1, {false}}, {nvml::p2p_unknown, {}}}) {
+    node_.peer_status = status;
+    EXPECT_EQ(peers().peer_access, may) << status;
+  }
   EXPECT_EQ(peers().link, "one switch");
-  node_.peer_status = 1;
-  EXPECT_EQ(peers().peer_access, false);
-  node_.peer_status = nvml::p2p_unknown;
-  EXPECT_EQ(peers().peer_access, std::nullopt);
   node_.missing = {"nvmlDeviceGetP2PStatus"};
   EXPECT_EQ(peers().peer_access, std::nullopt);
 }

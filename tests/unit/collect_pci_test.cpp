@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
+#include <array>
+#include <optional>
 #include <string>
 
 #include "preflight/collect_facts.hpp"
@@ -10,10 +10,6 @@
 
 namespace isoscale::preflight {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::Optional;
 
 TEST(BusId, IsWrittenAsSysfsDoes) {
   EXPECT_EQ(sysfs_bus_id("00000000:1B:00.0"), "0000:1b:00.0");
@@ -44,9 +40,7 @@ TEST(ClosestOnPaths, IsTheSwitchThatBothAreBelow) {
   EXPECT_EQ(closest_on_paths(first, 0, second, 0), "one switch");
   EXPECT_EQ(closest_on_paths(first, 0, further, 0), "several switches");
   EXPECT_EQ(closest_on_paths(first, std::nullopt, second, std::nullopt), "one switch");
-}
-
-TEST(ClosestOnPaths, IsTheRootComplexOrTheNumaNodeWithoutOne) {
+  // Without one it is the root complex or the NUMA node.
   EXPECT_EQ(closest_on_paths(first, 0, beside, 0), "host bridge");
   EXPECT_EQ(closest_on_paths(first, 0, elsewhere, 0), "NUMA node");
   EXPECT_EQ(closest_on_paths(first, 0, elsewhere, 1), "system");
@@ -83,9 +77,7 @@ TEST(RedirectsPeers, IsTrueOfSwitchPortsThatSendRequestsOrCompletionsUp) {
   EXPECT_THAT(redirects_peers(port(downstream_port, 0x1D)), Optional(true));
   EXPECT_THAT(redirects_peers(port(downstream_port, 0x04)), Optional(true));
   EXPECT_THAT(redirects_peers(port(downstream_port, 0x08)), Optional(true));
-}
-
-TEST(RedirectsPeers, IsFalseWithoutTheseBits) {
+  // Ports without these bits, and what is no such port.
   EXPECT_THAT(redirects_peers(port(downstream_port, 0x00)), Optional(false));
   EXPECT_THAT(redirects_peers(port(downstream_port, 0x51)), Optional(false));
   EXPECT_THAT(redirects_peers(port(root_port, 0x1D)), Optional(false));
@@ -135,28 +127,25 @@ TEST_F(Pci, ShowsGpusAndNothingElse) {
                                    tree_.at("sys/bus/pci/devices/0000:1b:00.0"))));
 }
 
+using Numbers = std::array<std::optional<int>, 5>;
+/// Generation, the most of it, width, the most of it, and the NUMA node.
+Numbers numbers_of(const machine::PciFacts& facts) {
+  return {facts.pcie_generation, facts.pcie_generation_max, facts.pcie_width, facts.pcie_width_max,
+          facts.numa_node};
+}
+
 TEST_F(Pci, TellsAFunctionsLinkAndPlace) {
   tree_.pci_function(first, "0x10de", "0x030200");
   const auto function = tree_.at("sys/bus/pci/devices/0000:1b:00.0");
-  machine::PciFacts facts = pci_facts(function);
-  EXPECT_EQ(facts.pci_path, first);
-  EXPECT_EQ(facts.pcie_generation, std::nullopt);
-  EXPECT_EQ(facts.pcie_generation_max, std::nullopt);
-  EXPECT_EQ(facts.pcie_width, std::nullopt);
-  EXPECT_EQ(facts.pcie_width_max, std::nullopt);
-  EXPECT_EQ(facts.numa_node, std::nullopt);
+  EXPECT_EQ(pci_facts(function).pci_path, first);
+  EXPECT_EQ(numbers_of(pci_facts(function)), Numbers{});
   const std::string folder = "sys/devices/" + first;
   tree_.write(folder + "/current_link_speed", "16.0 GT/s PCIe\n");
   tree_.write(folder + "/max_link_speed", "32.0 GT/s PCIe\n");
   tree_.write(folder + "/current_link_width", "8\n");
   tree_.write(folder + "/max_link_width", "16\n");
   tree_.write(folder + "/numa_node", "1\n");
-  facts = pci_facts(function);
-  EXPECT_EQ(facts.pcie_generation, 4);
-  EXPECT_EQ(facts.pcie_generation_max, 5);
-  EXPECT_EQ(facts.pcie_width, 8);
-  EXPECT_EQ(facts.pcie_width_max, 16);
-  EXPECT_EQ(facts.numa_node, 1);
+  EXPECT_EQ(numbers_of(pci_facts(function)), (Numbers{4, 5, 8, 16, 1}));
 }
 
 TEST_F(Pci, LeavesOutWhatTheKernelDoesNotKnow) {
@@ -164,12 +153,8 @@ TEST_F(Pci, LeavesOutWhatTheKernelDoesNotKnow) {
   tree_.write("function/current_link_width", "0\n");
   tree_.write("function/max_link_width", "255\n");
   tree_.write("function/numa_node", "-1\n");
-  const machine::PciFacts facts = pci_facts(tree_.at("function"));
-  EXPECT_EQ(facts.pcie_generation, std::nullopt);
-  EXPECT_EQ(facts.pcie_width, std::nullopt);
-  EXPECT_EQ(facts.pcie_width_max, std::nullopt);
-  EXPECT_EQ(facts.numa_node, std::nullopt);
-  EXPECT_EQ(facts.pci_path, std::nullopt);
+  EXPECT_EQ(numbers_of(pci_facts(tree_.at("function"))), Numbers{});
+  EXPECT_EQ(pci_facts(tree_.at("function")).pci_path, std::nullopt);
   EXPECT_EQ(pci_facts(tree_.at("none")).pci_path, std::nullopt);
 }
 

@@ -320,17 +320,5 @@ TEST(Registry, EveryDefaultIsAcceptedAndHooksAreThere) {
   }
 }
 
-TEST(Registry, RefusalsNameWhatExistsAndNoArgumentsAtAllAreHelp) {
-  const auto refused = [](const Arguments& arguments) {
-    return usage_error([&] { (void)parse(arguments, workloads::registry()); });
-  };
-  EXPECT_THAT(refused({"run", "--workload", "ddp"}),
-              AllOf(HasSubstr("unknown workload 'ddp'"), HasSubstr("did you mean 'dp'?"),
-                    HasSubstr("tp, pp, cp, ep")));
-  EXPECT_THAT(refused({"run", "--set", "shedule=1f1b"}), HasSubstr("did you mean 'schedule'?"));
-  EXPECT_THAT(std::get<config::PrintCommand>(config::parse_command_line(0, nullptr)).text,
-              HasSubstr("Usage"));
-}
-
 }  // namespace
 }  // namespace isoscale::settings

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <random>
@@ -297,8 +296,6 @@ TEST(Resumption, RefusesWhatChoosesWhatIsMeasuredAndExperimentFiles) {
 namespace isoscale::config {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
 using testing_support::fake_workloads;
 
 std::string script(Shell shell) { return completion_script(shell, *make_app(), fake_workloads()); }
@@ -341,7 +338,7 @@ TEST(Completion, TheCommandTakesAShell) {
   EXPECT_THAT(printed("bash"), HasSubstr("complete -F _isoscale"));
   EXPECT_THAT(printed("zsh"), StartsWith("#compdef isoscale\n"));
   EXPECT_THAT(testing_support::usage_error([&] { (void)printed("csh"); }),
-              testing::AllOf(HasSubstr("csh"), HasSubstr("zsh")));
+              AllOf(HasSubstr("csh"), HasSubstr("zsh")));
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 #include <cstddef>
@@ -15,10 +13,10 @@
 
 #include "base/error.hpp"
 #include "executor/cuda/communicators.hpp"
-#include "executor/cuda/device.hpp"
 #include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/gemm.hpp"
 #include "executor/cuda/kernels/nccl_versions.hpp"
+#include "matchers.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
@@ -27,9 +25,6 @@ using program::CollectiveKind;
 using program::DType;
 using program::Gemm;
 using program::Transpose;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 TEST(Check, NamesThePlaceOfTheCall) {
   try {
@@ -38,13 +33,6 @@ TEST(Check, NamesThePlaceOfTheCall) {
   } catch (const CudaError& error) {
     EXPECT_THAT(error.where().file_name(), HasSubstr("cuda_device_test.cpp"));
   }
-}
-
-TEST(Device, WithoutADriverItSaysSoAndWhatToDo) {
-  if (versions().driver != 0) GTEST_SKIP() << "this machine has an NVIDIA driver";
-  const std::string problem = device_problem();
-  EXPECT_THAT(problem, HasSubstr("driver"));
-  EXPECT_THAT(problem, HasSubstr("--device host"));
 }
 
 /// A collective of four members whose buffers lie where the test says, in bytes.
@@ -196,7 +184,7 @@ TEST_F(Gemms, RowMajorBecomesColumnMajorWithOperandsExchanged) {
   op.transpose_a = Transpose::yes;
   op.a = matrix(0, 16, 32);
   const GemmProblem p = problem(op);
-  EXPECT_THAT((std::array{p.m, p.n, p.k}), testing::ElementsAre(64, 32, 16));
+  EXPECT_THAT((std::array{p.m, p.n, p.k}), ElementsAre(64, 32, 16));
   EXPECT_EQ(p.first.data, resolver_->address(op.b.slice));
   EXPECT_EQ(p.second.data, resolver_->address(op.a.slice));
   EXPECT_EQ(p.transpose_first, CUBLAS_OP_N);
@@ -228,7 +216,7 @@ TEST_F(Gemms, AccumulationIsAtLeastF32) {
 TEST_F(Gemms, KeysDifferWhereAlgorithmsMay) {
   const Gemm op = gemm(32, 64, 16);
   const std::string plain = key(op);
-  EXPECT_THAT(plain, testing::AllOf(HasSubstr("m=32 n=64 k=16"), HasSubstr("bf16*bf16->f32")));
+  EXPECT_THAT(plain, AllOf(HasSubstr("m=32 n=64 k=16"), HasSubstr("bf16*bf16->f32")));
   Gemm shifted = op, accumulating = op, strided = op;
   shifted.a = matrix(0, 32, 16, 1);  // aligned to 2 bytes only
   accumulating.beta = 1;
@@ -282,7 +270,7 @@ TEST(GemmChoices, AlgorithmsSurviveAsText) {
     algorithm.data[i] = 0x0123456789abcdefULL * (i + 1);
   }
   const cublasLtMatmulAlgo_t back = algorithm_of(to_text(algorithm));
-  EXPECT_THAT(back.data, testing::ElementsAreArray(algorithm.data));
+  EXPECT_THAT(back.data, ElementsAreArray(algorithm.data));
   EXPECT_THROW(std::ignore = algorithm_of("12"), base::Error);
   EXPECT_THROW(std::ignore = algorithm_of(std::string(128, 'g')), base::Error);
 }

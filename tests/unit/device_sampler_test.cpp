@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,11 +16,7 @@
 namespace isoscale::machine {
 namespace {
 
-using testing::DoubleEq;
-using testing::ElementsAre;
-using testing::IsEmpty;
 using testing::NanSensitiveDoubleEq;
-using testing::SizeIs;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
@@ -122,7 +116,7 @@ TEST(DeviceSampler, LeavesOutASampleForWhichNoMemoryIsLeft) {
   readings.wait_for(4);
   const auto series = sampler.stop();
   EXPECT_EQ(series[0].value.size() + 1, static_cast<std::size_t>(readings.count));
-  EXPECT_THAT(series[0].value, testing::Not(testing::Contains(2)));
+  EXPECT_THAT(series[0].value, Not(Contains(2)));
 }
 
 TEST(DeviceSampler, HoldsNoMoreSamplesThanItMay) {
@@ -227,12 +221,11 @@ TEST_F(Files, CountHowOftenCoresWereTooHot) {
   for (const int cpu : {0, 1, 2}) {
     write(cpu_file(cpu, "thermal_throttle/core_throttle_count"), std::to_string(cpu));
   }
-  const auto sources = cpu_throttle_sources(tree(), {1, 2});
-  ASSERT_THAT(sources, SizeIs(1));
-  EXPECT_EQ(sources[0].channels[0].quantity, "throttle_count");
-  EXPECT_THAT(read(sources[0]), ElementsAre(3));
+  const Source source = only(cpu_throttle_sources(tree(), {1, 2}),
+                             {{.device = "cpu", .quantity = "throttle_count", .unit = "1"}});
+  EXPECT_THAT(read(source), ElementsAre(3));
   remove(cpu_file(1, ""));  // the rest would look like a count that fell
-  EXPECT_THAT(read(sources[0]), ElementsAre(is_nan));
+  EXPECT_THAT(read(source), ElementsAre(is_nan));
 }
 
 TEST_F(Files, GiveTheTimeThatCpusWereBusy) {
@@ -241,13 +234,12 @@ TEST_F(Files, GiveTheTimeThatCpusWereBusy) {
   write("proc/stat",
         "cpu  999 9 9 9 9 9 9 9 9 9\ncpu0 100 10 20 5000 300 4 6 77 50 0\n"
         "cpu1 50 0 10 5000 300 0 0 77 50 0\ncpu10 7 0 0 0 0 0 0 0 0 0\nintr 12 0 0");
-  const auto sources = cpu_busy_sources(tree(), {0, 1});
-  ASSERT_THAT(sources, SizeIs(1));
-  EXPECT_EQ(sources[0].channels[0].quantity, "busy_time");
-  EXPECT_THAT(read(sources[0]), ElementsAre(DoubleEq((140 + 60) / 2.0 / ticks)));
+  const Source source = only(cpu_busy_sources(tree(), {0, 1}),
+                             {{.device = "cpu", .quantity = "busy_time", .unit = "s"}});
+  EXPECT_THAT(read(source), ElementsAre(DoubleEq((140 + 60) / 2.0 / ticks)));
   EXPECT_THAT(cpu_busy_sources(tree(), {5}), IsEmpty());
   remove("proc/stat");
-  EXPECT_THAT(read(sources[0]), ElementsAre(is_nan));
+  EXPECT_THAT(read(source), ElementsAre(is_nan));
 }
 
 TEST_F(Files, GiveEnergyThatGoesOnWhereItsRegisterWraps) {

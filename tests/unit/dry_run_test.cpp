@@ -4,8 +4,6 @@
 // The tests check what a dry run tells, the work that GPUs are given, and the plans that refusals
 // suggest.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <regex>
@@ -34,9 +32,6 @@ using program::Precision;
 using samples::config_of;
 using samples::site_of;
 using settings::RunConfig;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
 
 std::string table(const RunConfig& config, const plan::Site& site) {
   return describe(plan::make_plan(config, site), config, "host");
@@ -190,8 +185,7 @@ TEST(BeyondHost, IsAPlanOfMoreBytesThanTheHostHas) {
   const plan::Plan plan = plan::make_plan(config, site);
   const std::uint64_t two_ranks = 2 * plan.points.front().memory_per_rank->value();
   EXPECT_EQ(beyond_host(plan, site, units::Bytes{two_ranks}), std::nullopt);
-  EXPECT_THAT(beyond_host(plan, site, units::Bytes{two_ranks - 1}),
-              testing::Optional(HasSubstr("2 ranks")));
+  EXPECT_THAT(beyond_host(plan, site, units::Bytes{two_ranks - 1}), Optional(HasSubstr("2 ranks")));
 }
 
 RunConfig asked(std::vector<std::string> options = {}) {

@@ -2,22 +2,18 @@
 // SPDX-License-Identifier: MIT
 
 // The tests check what is kept of a point's steps, and which ranks sample or trace it.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <numeric>
 #include <vector>
 
+#include "matchers.hpp"
 #include "runner/measure/gather_point.hpp"
 #include "runner/measure/measure_steps.hpp"
 
 namespace isoscale::runner {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
 
 struct Numbered {
   std::uint32_t step;
@@ -73,10 +69,8 @@ const std::vector<int> node_of_rank{0, 0, 1, 1};
 
 std::vector<machine::MachineFacts> facts() {
   std::vector<machine::MachineFacts> all(4);
-  all[0].bound_cpus = {0, 1};
-  all[1].bound_cpus = {2, 3};
-  all[2].bound_cpus = {0, 1};
-  all[3].bound_cpus = {2, 3};
+  all[0].bound_cpus = all[2].bound_cpus = {0, 1};
+  all[1].bound_cpus = all[3].bound_cpus = {2, 3};
   return all;
 }
 

@@ -2,23 +2,16 @@
 // SPDX-License-Identifier: MIT
 #include "machine/gpu_choice.hpp"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <tuple>
 #include <vector>
 
-#include "config_support.hpp"
 #include "words.hpp"
 
 namespace isoscale::machine {
 namespace {
 
 using settings::ShareGpu;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Optional;
 using testing_support::usage_error;
 
 /// GPUs "GPU-a0", "GPU-a1", ... at buses 10, 11, ...
@@ -35,11 +28,9 @@ VisibleGpu gpu(int index, int which) {
 using Seen = std::vector<std::vector<int>>;  ///< which GPUs each local rank sees
 
 GpuView view(int local_rank, const Seen& seen) {
-  GpuView result{.visible = {},
-                 .local_rank = local_rank,
-                 .seen_by = {},
-                 .host = "node7",
-                 .visible_devices = {}};
+  GpuView result;
+  result.local_rank = local_rank;
+  result.host = "node7";
   for (const auto& gpus : seen) {
     result.seen_by.emplace_back();
     for (const int which : gpus) result.seen_by.back().push_back("GPU-a" + std::to_string(which));

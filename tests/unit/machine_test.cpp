@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <map>
 #include <set>
 #include <string>
 
@@ -18,76 +15,49 @@
 #include "machine/job_environment.hpp"
 #include "machine/kernel_files.hpp"
 #include "machine/memory_on_node.hpp"
+#include "matchers.hpp"
+#include "refusal.hpp"
+#include "texts.hpp"
 
 namespace isoscale::machine {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Optional;
-using testing::Pair;
+using testing_support::known;
+using testing_support::Texts;
 using units::Bytes;
 using units::Seconds;
 
-using Texts = std::map<std::string, std::string, std::less<>>;
-
-Lookup variables(Texts texts) {
-  return [texts = std::move(texts)](std::string_view name) -> std::optional<std::string> {
-    const auto found = texts.find(name);
-    return found == texts.end() ? std::nullopt : std::optional{found->second};
-  };
-}
-
-ReadFile files(Texts texts) {
-  return [texts = std::move(texts)](const std::string& path) -> std::optional<std::string> {
-    const auto found = texts.find(path);
-    return found == texts.end() ? std::nullopt : std::optional{found->second};
-  };
-}
-
 TEST(CpuLimit, IsTheTightestOfAllGroupsAbove) {
-  EXPECT_THAT(cpu_limit(files({{"/proc/self/cgroup", "0::/slurm/job_7/step_0\n"},
-                               {"/sys/fs/cgroup/slurm/job_7/step_0/cpu.max", "max 100000\n"},
-                               {"/sys/fs/cgroup/slurm/job_7/cpu.max", "250000 100000\n"},
-                               {"/sys/fs/cgroup/slurm/cpu.max", "6400000 100000\n"}})),
-              Optional(2.5));
-}
-
-TEST(CpuLimit, ComesFromTheMountWhereTheGroupIsNotVisible) {
-  EXPECT_THAT(cpu_limit(files({{"/proc/self/cgroup", "0::/docker/0123\n"},
-                               {"/sys/fs/cgroup/cpu.max", "50000 100000\n"}})),
-              Optional(0.5));
-}
-
-TEST(CpuLimit, KnowsVersionOneAndItsPairedControllers) {
-  EXPECT_THAT(cpu_limit(files({{"/proc/self/cgroup", "4:memory:/a\n3:cpu,cpuacct:/a/b\n0::/\n"},
-                               {"/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_quota_us", "-1\n"},
-                               {"/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_period_us", "100000\n"},
-                               {"/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", "400000\n"},
-                               {"/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us", "100000\n"}})),
-              Optional(4.0));
+  for (const auto& [files, cpus] :
+       {std::pair{Texts{{"/proc/self/cgroup", "0::/slurm/job_7/step_0\n"},
+                        {"/sys/fs/cgroup/slurm/job_7/step_0/cpu.max", "max 100000\n"},
+                        {"/sys/fs/cgroup/slurm/job_7/cpu.max", "250000 100000\n"},
+                        {"/sys/fs/cgroup/slurm/cpu.max", "6400000 100000\n"}},
+                  2.5},
+        // The group is not visible below the mount.
+        {{{"/proc/self/cgroup", "0::/docker/0123\n"}, {"/sys/fs/cgroup/cpu.max", "50000 100000\n"}},
+         0.5},
+        // Version one and its paired controllers.
+        {{{"/proc/self/cgroup", "4:memory:/a\n3:cpu,cpuacct:/a/b\n0::/\n"},
+          {"/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_quota_us", "-1\n"},
+          {"/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_period_us", "100000\n"},
+          {"/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", "400000\n"},
+          {"/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us", "100000\n"}},
+         4.0}}) {
+    EXPECT_THAT(cpu_limit(known(files)), Optional(cpus));
+  }
 }
 
 TEST(CpuLimit, IsAbsentWithoutOneOrWhenItMakesNoSense) {
-  EXPECT_EQ(cpu_limit(files({})), std::nullopt);
-  EXPECT_EQ(cpu_limit(files({{"/proc/self/cgroup", "0::/\n"}})), std::nullopt);
+  EXPECT_EQ(cpu_limit(known({})), std::nullopt);
+  EXPECT_EQ(cpu_limit(known({{"/proc/self/cgroup", "0::/\n"}})), std::nullopt);
   for (const char* text : {"max 100000\n", "", "100000\n", "-1 100000\n", "100000 0\n", "1 2 3\n",
                            "99999999999999999999 100000\n", "lots 100000\n"}) {
-    EXPECT_EQ(cpu_limit(files({{"/proc/self/cgroup", "0::/\n"}, {"/sys/fs/cgroup/cpu.max", text}})),
+    EXPECT_EQ(cpu_limit(known({{"/proc/self/cgroup", "0::/\n"}, {"/sys/fs/cgroup/cpu.max", text}})),
               std::nullopt)
         << text;
   }
-  EXPECT_EQ(cpu_limit(files({{"/proc/self/cgroup", "nonsense\n\n::\n"}})), std::nullopt);
-}
-
-TEST(MemoryLeft, CountsDroppablePageCacheAsFree) {
-  EXPECT_THAT(memory_left(files({{"/proc/self/cgroup", "0::/job\n"},
-                                 {"/sys/fs/cgroup/job/memory.max", "1000\n"},
-                                 {"/sys/fs/cgroup/job/memory.current", "700\n"},
-                                 {"/sys/fs/cgroup/job/memory.stat", "anon 1\ninactive_file 300\n"},
-                                 {"/sys/fs/cgroup/memory.max", "max\n"}})),
-              Optional(Bytes{600}));
+  EXPECT_EQ(cpu_limit(known({{"/proc/self/cgroup", "nonsense\n\n::\n"}})), std::nullopt);
 }
 
 TEST(MemoryLeft, KnowsVersionOneAndItsNumberForNoLimit) {
@@ -95,9 +65,9 @@ TEST(MemoryLeft, KnowsVersionOneAndItsNumberForNoLimit) {
                       {"/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "1000\n"},
                       {"/sys/fs/cgroup/memory/job/memory.usage_in_bytes", "1200\n"},
                       {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"}};
-  EXPECT_THAT(memory_left(files(limited)), Optional(Bytes{0}));
+  EXPECT_THAT(memory_left(known(limited)), Optional(Bytes{0}));
   EXPECT_EQ(memory_left(
-                files({{"/proc/self/cgroup", "4:memory:/\n"},
+                known({{"/proc/self/cgroup", "4:memory:/\n"},
                        {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"}})),
             std::nullopt);
 }
@@ -105,7 +75,7 @@ TEST(MemoryLeft, KnowsVersionOneAndItsNumberForNoLimit) {
 TEST(MemoryAvailable, IsTheLeastOfTheMachineAndItsGroups) {
   const Texts machine{
       {"/proc/meminfo", "MemTotal:  1000 kB\nMemFree: 10 kB\nMemAvailable: 300 kB\n"}};
-  EXPECT_THAT(memory_available(files(machine)), Optional(Bytes{307'200}));
+  EXPECT_THAT(memory_available(known(machine)), Optional(Bytes{307'200}));
   Texts limited = machine;
   limited["/proc/self/cgroup"] = "0::/job/task\n";
   limited["/sys/fs/cgroup/job/task/memory.max"] = "max\n";
@@ -113,12 +83,12 @@ TEST(MemoryAvailable, IsTheLeastOfTheMachineAndItsGroups) {
   limited["/sys/fs/cgroup/job/memory.max"] = "100000\n";
   limited["/sys/fs/cgroup/job/memory.current"] = "60000\n";
   limited["/sys/fs/cgroup/job/memory.stat"] = "anon 1\ninactive_file 20000\nactive_file 3\n";
-  EXPECT_THAT(memory_available(files(limited)), Optional(Bytes{60'000}));
+  EXPECT_THAT(memory_available(known(limited)), Optional(Bytes{60'000}));
   limited["/sys/fs/cgroup/job/memory.max"] = "900000000\n";
-  EXPECT_THAT(memory_available(files(limited)), Optional(Bytes{307'200}));
+  EXPECT_THAT(memory_available(known(limited)), Optional(Bytes{307'200}));
   limited.erase("/proc/meminfo");
-  EXPECT_THAT(memory_available(files(limited)), Optional(Bytes{899'960'000}));
-  EXPECT_EQ(memory_available(files({})), std::nullopt);
+  EXPECT_THAT(memory_available(known(limited)), Optional(Bytes{899'960'000}));
+  EXPECT_EQ(memory_available(known({})), std::nullopt);
 }
 
 TEST(Fields, AreReadFromTheKernelsTables) {
@@ -156,7 +126,7 @@ TEST(MachineFacts, AgreeWithTheKernel) {
   ASSERT_TRUE(facts.memory_total.has_value());
   EXPECT_GT(*facts.memory_total, Bytes{1U << 20U});
   EXPECT_LE(facts.memory_available.value_or(Bytes{0}), *facts.memory_total);
-  EXPECT_THAT(facts.os, Optional(testing::StartsWith("Linux ")));
+  EXPECT_THAT(facts.os, Optional(StartsWith("Linux ")));
 }
 
 TEST(MachineFacts, FollowTheBinding) {
@@ -184,13 +154,13 @@ TEST(MachineFacts, ListTheCpusOfEachNumaNode) {
 }
 
 TEST(RecordedEnvironment, KeepsListedNamesInListOrderAndNothingElse) {
-  const auto recorded = recorded_environment(variables({{"UCX_TLS", "rc,sm"},
-                                                        {"OMP_NUM_THREADS", "4"},
-                                                        {"SLURM_JWT", "secret"},
-                                                        {"SLURM_JOB_ID", "17"},
-                                                        {"NCCL_SECRET", "x"},
-                                                        {"AWS_SECRET_ACCESS_KEY", "x"},
-                                                        {"NCCL_ALGO", ""}}));
+  const auto recorded = recorded_environment(known({{"UCX_TLS", "rc,sm"},
+                                                    {"OMP_NUM_THREADS", "4"},
+                                                    {"SLURM_JWT", "secret"},
+                                                    {"SLURM_JOB_ID", "17"},
+                                                    {"NCCL_SECRET", "x"},
+                                                    {"AWS_SECRET_ACCESS_KEY", "x"},
+                                                    {"NCCL_ALGO", ""}}));
   EXPECT_THAT(recorded, ElementsAre(Pair("OMP_NUM_THREADS", "4"), Pair("SLURM_JOB_ID", "17"),
                                     Pair("UCX_TLS", "rc,sm"), Pair("NCCL_ALGO", "")));
 }
@@ -205,7 +175,7 @@ TEST(RecordedEnvironment, HasWhatDecidesHowGpusAreUsed) {
                    "CUDA_MPS_PIPE_DIRECTORY CUBLAS_WORKSPACE_CONFIG NVIDIA_TF32_OVERRIDE "
                    "UCX_NET_DEVICES SLURM_GPUS_PER_TASK SLURM_GPU_BIND SLURM_STEP_GPUS",
                    ' ')) {
-    EXPECT_THAT(recorded_environment(variables({{std::string{name}, "x"}})),
+    EXPECT_THAT(recorded_environment(known({{std::string{name}, "x"}})),
                 ElementsAre(Pair(name, "x")));
   }
 }
@@ -219,7 +189,7 @@ TEST(RecordedEnvironment, NeverAsksForASecret) {
   EXPECT_EQ(all.size(), asked.size());
   for (const std::string& name : asked) {
     for (const char* word : {"JWT", "TOKEN", "SECRET", "PASS", "KEY", "CRED", "COOKIE"}) {
-      EXPECT_THAT(name, testing::Not(HasSubstr(word)));
+      EXPECT_THAT(name, Not(HasSubstr(word)));
     }
     EXPECT_EQ(std::count(asked.begin(), asked.end(), name), 1) << name;
   }
@@ -234,50 +204,42 @@ TEST(ProcessEnvironment, TellsUnsetFromEmpty) {
 }
 
 TEST(Singleton, IsFoundUnderEveryLauncher) {
-  EXPECT_THAT(singleton_problem(1, variables({{"OMPI_COMM_WORLD_SIZE", "4"}})),
-              Optional(testing::AllOf(HasSubstr("OMPI_COMM_WORLD_SIZE says that there are 4"),
-                                      HasSubstr("mpirun"))));
-  EXPECT_THAT(singleton_problem(1, variables({{"PMI_SIZE", "2"}, {"SLURM_PROCID", "0"}})),
-              Optional(testing::ContainsRegex("PMI_SIZE .* are 2([^0-9]|$)")));
-  EXPECT_THAT(singleton_problem(1, variables({{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMI_SIZE", "2"}})),
-              Optional(HasSubstr("PMI_SIZE")));
-  EXPECT_THAT(
-      singleton_problem(1, variables({{"SLURM_STEP_NUM_TASKS", "8"}})),
-      Optional(testing::AllOf(testing::ContainsRegex("SLURM_STEP_NUM_TASKS .* are 8([^0-9]|$)"),
-                              HasSubstr("srun --mpi=pmix"))));
-  EXPECT_THAT(
-      singleton_problem(1, variables({{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "3"}})),
-      Optional(testing::ContainsRegex("SLURM_PROCID .* number 3([^0-9]|$)")));
+  for (const auto& [variables, says] :
+       {std::pair{Texts{{"OMPI_COMM_WORLD_SIZE", "4"}},
+                  "OMPI_COMM_WORLD_SIZE says that there are 4.*mpirun"},
+        {{{"PMI_SIZE", "2"}, {"SLURM_PROCID", "0"}}, "PMI_SIZE .* are 2([^0-9]|$)"},
+        {{{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMI_SIZE", "2"}}, "PMI_SIZE"},
+        {{{"SLURM_STEP_NUM_TASKS", "8"}}, "SLURM_STEP_NUM_TASKS .* are 8[^0-9].*srun --mpi=pmix"},
+        {{{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "3"}},
+         "SLURM_PROCID .* number 3([^0-9]|$)"}}) {
+    EXPECT_THAT(singleton_problem(1, known(variables)), Optional(testing::ContainsRegex(says)));
+  }
 }
 
 TEST(Singleton, IsNotConcludedOtherwise) {
-  EXPECT_EQ(singleton_problem(1, variables({})), std::nullopt);
-  EXPECT_EQ(singleton_problem(2, variables({{"OMPI_COMM_WORLD_SIZE", "4"}})), std::nullopt);
-  EXPECT_EQ(singleton_problem(4, variables({{"SLURM_STEP_NUM_TASKS", "8"}})), std::nullopt);
+  EXPECT_EQ(singleton_problem(1, known({})), std::nullopt);
+  EXPECT_EQ(singleton_problem(2, known({{"OMPI_COMM_WORLD_SIZE", "4"}})), std::nullopt);
+  EXPECT_EQ(singleton_problem(4, known({{"SLURM_STEP_NUM_TASKS", "8"}})), std::nullopt);
   // One process by mpirun inside a bigger Slurm step.
-  EXPECT_EQ(singleton_problem(
-                1, variables({{"OMPI_COMM_WORLD_SIZE", "1"}, {"SLURM_STEP_NUM_TASKS", "8"}})),
-            std::nullopt);
-  EXPECT_EQ(singleton_problem(1, variables({{"PMI_SIZE", "1"}, {"SLURM_PROCID", "3"}})),
-            std::nullopt);
+  EXPECT_EQ(
+      singleton_problem(1, known({{"OMPI_COMM_WORLD_SIZE", "1"}, {"SLURM_STEP_NUM_TASKS", "8"}})),
+      std::nullopt);
+  EXPECT_EQ(singleton_problem(1, known({{"PMI_SIZE", "1"}, {"SLURM_PROCID", "3"}})), std::nullopt);
   // A batch script, which is process 0 of one.
-  EXPECT_EQ(singleton_problem(1, variables({{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}})),
+  EXPECT_EQ(singleton_problem(1, known({{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}})),
             std::nullopt);
-  EXPECT_EQ(singleton_problem(1, variables({{"SLURM_STEP_NUM_TASKS", "many"}})), std::nullopt);
+  EXPECT_EQ(singleton_problem(1, known({{"SLURM_STEP_NUM_TASKS", "many"}})), std::nullopt);
 }
 
 std::optional<TimeLimit> limit_in(const Texts& texts) {
-  return time_limit(variables(texts), 1'800'000'000);
+  return time_limit(known(texts), 1'800'000'000);
 }
 
-TEST(TimeLimitOf, SlurmIsAnEnd) {
+TEST(TimeLimitOf, SlurmIsAnEndAndThatOfPbsALength) {
   EXPECT_EQ(limit_in({{"SLURM_JOB_END_TIME", "1800000600"}}),
             (TimeLimit{.time = Seconds{600}, .source = "SLURM_JOB_END_TIME"}));
   EXPECT_EQ(limit_in({{"SLURM_JOB_END_TIME", "1700000000"}, {"PBS_WALLTIME", "60"}})->time,
             Seconds{0});
-}
-
-TEST(TimeLimitOf, PbsIsALength) {
   EXPECT_EQ(limit_in({{"PBS_WALLTIME", "3600"}}),
             (TimeLimit{
                 .time = Seconds{3600}, .source = "PBS_WALLTIME", .span = TimeLimit::Span::of_job}));
@@ -302,7 +264,7 @@ TEST(TimeLimitWarning, IsForRunsThatAreExpectedToTakeLonger) {
   EXPECT_THAT(*time_limit_warning(TimeLimit{.time = Seconds{100}, .source = "x"}, Seconds{200}),
               HasSubstr("--budget 90s"));
   EXPECT_THAT(*time_limit_warning(TimeLimit{.time = Seconds{0}, .source = "x"}, Seconds{200}),
-              testing::Not(HasSubstr("--budget")));
+              Not(HasSubstr("--budget")));
 }
 
 TEST(TimeLimitWarning, ClaimsNoMoreThanTheWholeOfAJob) {
@@ -311,7 +273,7 @@ TEST(TimeLimitWarning, ClaimsNoMoreThanTheWholeOfAJob) {
   EXPECT_FALSE(time_limit_warning(limit, Seconds{1200}).has_value());
   EXPECT_THAT(*time_limit_warning(limit, Seconds{1201}),
               AllOf(testing::ContainsRegex("most 20 min .*PBS_WALLTIME"), HasSubstr("--resume"),
-                    testing::Not(HasSubstr("fits")), testing::Not(HasSubstr("ends in"))));
+                    Not(HasSubstr("fits")), Not(HasSubstr("ends in"))));
 }
 
 // Where a thread's memory comes from, as the kernel tells it.
@@ -340,13 +302,9 @@ TEST(MemoryOnNode, HoldsWhileTheObjectLives) {
 
 TEST(MemoryOnNode, RefusesANodeThatIsNotThere) {
   for (const int node : {-1, 4095}) {
-    try {
-      const MemoryOnNode nowhere{node};
-      FAIL() << node;
-    } catch (const PlacementError& error) {
-      EXPECT_THAT(error.what(), testing::HasSubstr("no NUMA node"));
-      EXPECT_THAT(error.what(), testing::HasSubstr("there are 0"));
-    }
+    EXPECT_THAT(
+        testing_support::usage_error<PlacementError>([&] { const MemoryOnNode nowhere{node}; }),
+        AllOf(HasSubstr("no NUMA node"), HasSubstr("there are 0")));
   }
 }
 

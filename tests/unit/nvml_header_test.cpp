@@ -14,15 +14,23 @@ namespace {
 
 template <class Ours, class Theirs>
 constexpr bool same_place = sizeof(Ours) == sizeof(Theirs) && alignof(Ours) == alignof(Theirs);
+static_assert(same_place<nvml::Device, nvmlDevice_t>);
+static_assert(same_place<nvml::Memory, nvmlMemory_t>);
+static_assert(same_place<nvml::PciInfo, nvmlPciInfo_t>);
+static_assert(same_place<nvml::FabricInfo, nvmlGpuFabricInfo_t>);
+static_assert(same_place<nvml::ProcessInfo, nvmlProcessInfo_t>);
+static_assert(same_place<nvml::Utilisation, nvmlUtilization_t>);
+static_assert(same_place<nvml::FieldValue, nvmlFieldValue_t>);
+
+template <class... Enumerations>
+constexpr bool are_passed_as_int = ((sizeof(Enumerations) == sizeof(int)) && ...);
+static_assert(
+    are_passed_as_int<nvmlReturn_t, nvmlClockType_t, nvmlEnableState_t, nvmlComputeMode_t,
+                      nvmlMemoryErrorType_t, nvmlEccCounterType_t, nvmlPageRetirementCause_t,
+                      nvmlGpuTopologyLevel_t, nvmlGpuP2PCapsIndex_t, nvmlGpuP2PStatus_t,
+                      nvmlTemperatureSensors_t>);
 
 TEST(NvmlHeader, HasTheStructuresThatAreDeclared) {
-  static_assert(same_place<nvml::Device, nvmlDevice_t>);
-  static_assert(same_place<nvml::Memory, nvmlMemory_t>);
-  static_assert(same_place<nvml::PciInfo, nvmlPciInfo_t>);
-  static_assert(same_place<nvml::FabricInfo, nvmlGpuFabricInfo_t>);
-  static_assert(same_place<nvml::ProcessInfo, nvmlProcessInfo_t>);
-  static_assert(same_place<nvml::Utilisation, nvmlUtilization_t>);
-  static_assert(same_place<nvml::FieldValue, nvmlFieldValue_t>);
   EXPECT_EQ(offsetof(nvml::Memory, total), offsetof(nvmlMemory_t, total));
   EXPECT_EQ(offsetof(nvml::Memory, free), offsetof(nvmlMemory_t, free));
   EXPECT_EQ(offsetof(nvml::Memory, used), offsetof(nvmlMemory_t, used));
@@ -44,20 +52,6 @@ TEST(NvmlHeader, HasTheStructuresThatAreDeclared) {
   EXPECT_EQ(offsetof(nvml::FieldValue, type), offsetof(nvmlFieldValue_t, valueType));
   EXPECT_EQ(offsetof(nvml::FieldValue, answer), offsetof(nvmlFieldValue_t, nvmlReturn));
   EXPECT_EQ(offsetof(nvml::FieldValue, value), offsetof(nvmlFieldValue_t, value));
-}
-
-TEST(NvmlHeader, PassesEnumerationsAsInt) {
-  static_assert(sizeof(nvmlReturn_t) == sizeof(int));
-  static_assert(sizeof(nvmlClockType_t) == sizeof(int));
-  static_assert(sizeof(nvmlEnableState_t) == sizeof(int));
-  static_assert(sizeof(nvmlComputeMode_t) == sizeof(int));
-  static_assert(sizeof(nvmlMemoryErrorType_t) == sizeof(int));
-  static_assert(sizeof(nvmlEccCounterType_t) == sizeof(int));
-  static_assert(sizeof(nvmlPageRetirementCause_t) == sizeof(int));
-  static_assert(sizeof(nvmlGpuTopologyLevel_t) == sizeof(int));
-  static_assert(sizeof(nvmlGpuP2PCapsIndex_t) == sizeof(int));
-  static_assert(sizeof(nvmlGpuP2PStatus_t) == sizeof(int));
-  static_assert(sizeof(nvmlTemperatureSensors_t) == sizeof(int));
 }
 
 TEST(NvmlHeader, HasTheAnswersAndStatesThatAreDeclared) {

@@ -4,34 +4,56 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "machine/nvml.hpp"
 
 namespace isoscale::machine {
 
-/// A stand-in for the library: a GPU of made-up properties behind C functions.
+/// A GPU of made-up properties; a handle is its address.
+struct FakeGpu {
+  std::string uuid = "GPU-12ab", bus_id = "00000000:1B:00.0";
+  int handle_answer = nvml::success;
+  std::map<unsigned, std::string> links{};  ///< peer of each active link
+  unsigned links_down = nvml::most_links;   ///< further links that it has
+  unsigned long long energy = 5'000'000;    ///< mJ
+  unsigned long long reasons = 0x44;        ///< power cap, hardware thermal slowdown
+  std::vector<unsigned> pids{};
+  unsigned single_bit_pages = 0, double_bit_pages = 0;
+  nvml::FabricInfo fabric{};
+};
+
+/// A stand-in for the library: the GPUs of a node behind C functions.
 struct Fake {
+  std::vector<FakeGpu> gpus = std::vector<FakeGpu>(1);
   int init_answer = nvml::success;
   int initialised = 0;
-  std::string uuid = "GPU-12ab";
-  std::map<unsigned, std::string> links;  ///< peer of each active link
   int nvlink_answer = nvml::success;
   int text_answer = nvml::success;
-  nvml::FabricInfo fabric{};
-  std::set<std::string> missing;
-  std::set<std::string> unsupported;      ///< questions that are answered with NOT_SUPPORTED
-  unsigned long long energy = 5'000'000;  ///< mJ
-  unsigned long long reasons = 0x44;      ///< power cap, hardware thermal slowdown
+  int peer_status = nvml::p2p_ok, nvlink_status = 5;  ///< of each pair; 5: not supported
+  int ancestor = nvml::one_switch;
   int nvlink_type = nvml::unsigned_long_long;
+  std::set<std::string> missing;      ///< functions that the library does not have
+  std::set<std::string> unsupported;  ///< questions that are answered with NOT_SUPPORTED
 };
 inline Fake* fake = nullptr;  ///< C functions have no other way to it; one test at a time
 
+/// Puts the stand-in in place, for as long as libraries may call it.
+struct Installed : Fake {
+  Installed() { fake = this; }
+  ~Installed() { fake = nullptr; }
+  Installed(const Installed&) = delete;
+  Installed& operator=(const Installed&) = delete;
+};
+
 inline constexpr int some_error = 999;
-inline int device_tag = 0;
+inline const FakeGpu& gpu_at(nvml::Device device) { return *static_cast<FakeGpu*>(device); }
 
 inline int put(const std::string& value, char* text, unsigned length) {
   if (fake->text_answer != nvml::success) return fake->text_answer;
@@ -62,9 +84,15 @@ int gives_both(nvml::Device, decltype(current)* now, decltype(pending)* later) {
 inline int answer_to(const char* question) {
   return fake->unsupported.contains(question) ? nvml::not_supported : nvml::success;
 }
-inline int fake_reasons(nvml::Device, unsigned long long* bits) {
-  *bits = fake->reasons;
-  return answer_to("reasons");
+inline int fake_reasons(nvml::Device device, unsigned long long* bits) {
+  return set_to(bits, gpu_at(device).reasons);
+}
+inline int fake_processes(nvml::Device device, unsigned* count, nvml::ProcessInfo* processes) {
+  const std::vector<unsigned>& pids = gpu_at(device).pids;
+  const unsigned room = std::exchange(*count, static_cast<unsigned>(pids.size()));
+  if (*count > room) return nvml::insufficient_size;
+  for (std::size_t i = 0; i < pids.size(); ++i) processes[i].pid = pids[i];
+  return nvml::success;
 }
 
 /// The functions of a library by name; the pointers are cast as dlsym gives them.
@@ -87,19 +115,30 @@ inline void* find_fake(const char* name) {
        })},
       {"nvmlSystemGetDriverVersion",
        c_function(+[](char* text, unsigned length) { return put("580.65.06", text, length); })},
+      {"nvmlDeviceGetCount_v2", c_function(+[](unsigned* count) {
+         return set_to(count, static_cast<unsigned>(fake->gpus.size()));
+       })},
+      {"nvmlDeviceGetHandleByIndex_v2", c_function(+[](unsigned index, Device* device) {
+         *device = &fake->gpus.at(index);
+         return fake->gpus.at(index).handle_answer;
+       })},
       {"nvmlDeviceGetHandleByUUID", c_function(+[](const char* uuid, Device* device) {
-         *device = &device_tag;
-         return uuid == fake->uuid ? nvml::success : some_error;
+         const auto gpu = std::ranges::find(fake->gpus, uuid, &FakeGpu::uuid);
+         if (gpu == fake->gpus.end()) return some_error;
+         *device = &*gpu;
+         return nvml::success;
        })},
       {"nvmlDeviceGetName", c_function(+[](Device, char* text, unsigned length) {
          return put("NVIDIA H200", text, length);
        })},
-      {"nvmlDeviceGetUUID", c_function(+[](Device, char* text, unsigned length) {
-         return put(fake->uuid, text, length);
+      {"nvmlDeviceGetUUID", c_function(+[](Device device, char* text, unsigned length) {
+         return put(gpu_at(device).uuid, text, length);
+       })},
+      {"nvmlDeviceGetVbiosVersion", c_function(+[](Device, char* text, unsigned length) {
+         return put("96.00.A5.00.01", text, length);
        })},
       {"nvmlDeviceGetPciInfo_v3", c_function(+[](Device device, nvml::PciInfo* pci) {
-         EXPECT_EQ(device, &device_tag);
-         return put("00000000:1B:00.0", pci);
+         return put(gpu_at(device).bus_id, pci);
        })},
       {"nvmlDeviceGetMemoryInfo", c_function(+[](Device, nvml::Memory* memory) {
          *memory = {.total = 150'000'000'000, .free = 149'000'000'000, .used = 1'000'000'000};
@@ -113,21 +152,38 @@ inline void* find_fake(const char* name) {
          *megahertz = clock == 1 ? 1980 : 3201;
          return clock == 1 || clock == 2 ? nvml::success : some_error;
        })},
+      {"nvmlDeviceGetApplicationsClock", c_function(+[](Device, int clock, unsigned* megahertz) {
+         *megahertz = 1755;
+         return clock == nvml::graphics_clock ? nvml::success : some_error;
+       })},
       {"nvmlDeviceGetPowerManagementLimit", c_function(gives<700'500U>)},
+      {"nvmlDeviceGetPowerManagementDefaultLimit", c_function(gives<700'000U>)},
       {"nvmlDeviceGetEccMode", c_function(gives_both<1, 0>)},
       {"nvmlDeviceGetMigMode", c_function(gives_both<0U, 1U>)},
       {"nvmlDeviceGetPersistenceMode", c_function(gives<1>)},
       {"nvmlDeviceGetComputeMode", c_function(gives<3>)},
-      {"nvmlDeviceGetNvLinkState", c_function(+[](Device, unsigned link, int* active) {
-         *active = fake->links.contains(link) ? 1 : 0;
-         return fake->nvlink_answer;
+      {"nvmlDeviceGetNvLinkState", c_function(+[](Device device, unsigned link, int* active) {
+         const FakeGpu& gpu = gpu_at(device);
+         *active = gpu.links.contains(link) ? 1 : 0;
+         return link < gpu.links.size() + gpu.links_down ? fake->nvlink_answer : some_error;
        })},
       {"nvmlDeviceGetNvLinkRemotePciInfo_v2",
-       c_function(+[](Device, unsigned link, nvml::PciInfo* pci) {
-         return put(fake->links.at(link), pci);
+       c_function(+[](Device device, unsigned link, nvml::PciInfo* pci) {
+         return put(gpu_at(device).links.at(link), pci);
        })},
-      {"nvmlDeviceGetGpuFabricInfo",
-       c_function(+[](Device, nvml::FabricInfo* info) { return set_to(info, fake->fabric); })},
+      {"nvmlDeviceGetGpuFabricInfo", c_function(+[](Device device, nvml::FabricInfo* info) {
+         return set_to(info, gpu_at(device).fabric);
+       })},
+      {"nvmlDeviceGetCurrPcieLinkGeneration", c_function(gives<4U>)},
+      {"nvmlDeviceGetMaxPcieLinkGeneration", c_function(gives<5U>)},
+      {"nvmlDeviceGetCurrPcieLinkWidth", c_function(gives<8U>)},
+      {"nvmlDeviceGetMaxPcieLinkWidth", c_function(gives<16U>)},
+      {"nvmlDeviceGetTopologyCommonAncestor",
+       c_function(+[](Device, Device, int* level) { return set_to(level, fake->ancestor); })},
+      {"nvmlDeviceGetP2PStatus", c_function(+[](Device, Device, int capability, int* status) {
+         const bool is_nvlink = capability == nvml::p2p_nvlink;
+         return set_to(status, is_nvlink ? fake->nvlink_status : fake->peer_status);
+       })},
       {"nvmlDeviceGetIndex", c_function(+[](Device, unsigned* index) {
          *index = 3;
          return answer_to("index");
@@ -137,8 +193,8 @@ inline void* find_fake(const char* name) {
          return answer_to("power");
        })},
       {"nvmlDeviceGetTotalEnergyConsumption",
-       c_function(+[](Device, unsigned long long* millijoules) {
-         *millijoules = fake->energy;
+       c_function(+[](Device device, unsigned long long* millijoules) {
+         *millijoules = gpu_at(device).energy;
          return answer_to("energy");
        })},
       {"nvmlDeviceGetTemperature", c_function(+[](Device, int sensor, unsigned* celsius) {
@@ -153,9 +209,28 @@ inline void* find_fake(const char* name) {
       {"nvmlDeviceGetCurrentClocksThrottleReasons", c_function(fake_reasons)},
       {"nvmlDeviceGetTotalEccErrors",
        c_function(+[](Device, int error, int counter, unsigned long long* count) {
-         *count = error == 0 ? 12 : 1;
-         return counter == 1 ? answer_to("errors") : some_error;
+         const bool is_volatile = counter == nvml::volatile_count;
+         *count = error == nvml::corrected ? 12 : is_volatile ? 4 : 1;
+         const bool known = !is_volatile || error == nvml::uncorrected;
+         return known ? answer_to("errors") : some_error;
        })},
+      {"nvmlDeviceGetRemappedRows",
+       c_function(+[](Device, unsigned* correctable, unsigned* uncorrectable, unsigned* pending,
+                      unsigned* failed) {
+         *correctable = 9;
+         *uncorrectable = 2;
+         *pending = 1;
+         return set_to(failed, 0U);
+       })},
+      {"nvmlDeviceGetRetiredPages",
+       c_function(+[](Device device, int cause, unsigned* count, unsigned long long*) {
+         const unsigned room = *count;
+         *count = cause == nvml::double_bit_error ? gpu_at(device).double_bit_pages
+                                                  : gpu_at(device).single_bit_pages;
+         return *count <= room ? nvml::success : nvml::insufficient_size;
+       })},
+      {"nvmlDeviceGetComputeRunningProcesses_v3", c_function(fake_processes)},
+      {"nvmlDeviceGetComputeRunningProcesses_v2", c_function(fake_processes)},
       {"nvmlDeviceGetFieldValues", c_function(+[](Device, int count, nvml::FieldValue* field) {
          EXPECT_EQ(count, 1);
          EXPECT_EQ(field->scope, ~0U);

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 #include <limits>
@@ -12,26 +10,13 @@
 #include "machine/device_sampler.hpp"
 #include "machine/gpu_facts.hpp"
 #include "machine/nvml.hpp"
+#include "matchers.hpp"
 #include "nvml_standin.hpp"
 
 namespace isoscale::machine {
 namespace {
 
-using testing::DoubleEq;
-using testing::ElementsAre;
-using testing::IsEmpty;
 using testing::NanSensitiveDoubleEq;
-using testing::Optional;
-using testing::Pair;
-using testing::SizeIs;
-
-/// Puts the stand-in in place, for as long as libraries may call it.
-struct Installed : Fake {
-  Installed() { fake = this; }
-  ~Installed() { fake = nullptr; }
-  Installed(const Installed&) = delete;
-  Installed& operator=(const Installed&) = delete;
-};
 
 class Nvml : public testing::Test {
  protected:
@@ -39,10 +24,11 @@ class Nvml : public testing::Test {
     return gpu_facts(NvmlLibrary{find_fake}, uuid);
   }
   Installed state_;
+  FakeGpu& gpu_ = state_.gpus.front();
 };
 
 TEST_F(Nvml, TellsWhatItKnowsUnderTheKeysOfTheRunFile) {
-  state_.links = {{0, "00000000:09:00.0"}, {3, "00000000:07:00.0"}, {17, "00000000:09:00.0"}};
+  gpu_.links = {{0, "00000000:09:00.0"}, {3, "00000000:07:00.0"}, {17, "00000000:09:00.0"}};
   const auto known = facts();
   ASSERT_TRUE(known.has_value());
   EXPECT_THAT(
@@ -72,10 +58,10 @@ TEST_F(Nvml, IsShutDownWhereItWasInitialised) {
 
 TEST_F(Nvml, IsNoErrorWhereItIsMissing) {
   EXPECT_FALSE(gpu_facts(NvmlLibrary{[](const char*) -> void* { return nullptr; }}, "GPU-12ab"));
-  state_.missing = {"nvmlInit_v2"};
-  EXPECT_EQ(facts(), std::nullopt);
-  state_.missing = {"nvmlDeviceGetHandleByUUID"};
-  EXPECT_EQ(facts(), std::nullopt);
+  for (const char* const needed : {"nvmlInit_v2", "nvmlDeviceGetHandleByUUID"}) {
+    state_.missing = {needed};
+    EXPECT_EQ(facts(), std::nullopt) << needed;
+  }
   state_.missing = {"nvmlShutdown"};
   EXPECT_NE(facts(), std::nullopt);
 }
@@ -87,7 +73,7 @@ TEST_F(Nvml, OfThisMachineAnswersOrIsAbsent) {
 
 TEST_F(Nvml, KnowsAnInstanceByTheUuidThatCudaGivesIt) {
   EXPECT_EQ(facts("GPU-ffff"), std::nullopt);
-  state_.uuid = "MIG-12ab";
+  gpu_.uuid = "MIG-12ab";
   ASSERT_NE(facts("GPU-12ab"), std::nullopt);
   EXPECT_EQ(facts("GPU-12ab")->uuid, "MIG-12ab");
 }
@@ -115,28 +101,22 @@ TEST_F(Nvml, CountsNoLinksWhereThereIsNoNvlinkAndThoseWhosePeersAreUnknown) {
   state_.nvlink_answer = some_error;
   EXPECT_EQ(facts()->nvlinks_active, std::nullopt);
   state_.nvlink_answer = nvml::success;
-  state_.links = {{0, "x"}, {1, "y"}};
+  gpu_.links = {{0, "x"}, {1, "y"}};
   state_.missing = {"nvmlDeviceGetNvLinkRemotePciInfo_v2"};
   EXPECT_EQ(facts()->nvlinks_active, 2);
   EXPECT_EQ(facts()->nvlink_peers, std::nullopt);
 }
 
+/// What GPUs tell that have not joined one is in the tests of a node's GPUs.
 TEST_F(Nvml, KnowsAnNvlinkDomainOfSeveralNodes) {
   EXPECT_EQ(facts()->fabric, std::nullopt);
-  const nvml::FabricInfo joined{.cluster = {0xab, 0x01}, .status = 0, .clique = 7, .state = 3};
-  state_.fabric = joined;
+  gpu_.fabric = {.cluster = {0xab, 0x01}, .status = 0, .clique = 7, .state = 3};
   EXPECT_EQ(facts()->fabric, "ab010000000000000000000000000000.7");
   EXPECT_EQ(gpu_facts_text(*facts()).at("gpu_fabric"), *facts()->fabric);
-  state_.fabric.state = 2;  // not yet
-  EXPECT_EQ(facts()->fabric, std::nullopt);
-  state_.fabric = joined;
-  state_.fabric.status = some_error;
-  EXPECT_EQ(facts()->fabric, std::nullopt);
-  state_.fabric = joined;
-  state_.fabric.cluster = {};  // within its node
-  EXPECT_EQ(facts()->fabric, std::nullopt);
-  state_.fabric = joined;
   state_.missing = {"nvmlDeviceGetGpuFabricInfo"};
+  EXPECT_EQ(facts()->fabric, std::nullopt);
+  state_.missing = {};
+  gpu_.fabric.cluster = {};  // within its node
   EXPECT_EQ(facts()->fabric, std::nullopt);
 }
 
@@ -155,6 +135,7 @@ class GpuSamples : public testing::Test {
   }
 
   Installed state_;
+  FakeGpu& gpu_ = state_.gpus.front();
   NvmlLibrary library_{find_fake};
 };
 
@@ -194,8 +175,8 @@ TEST_F(GpuSamples, DoNotTakeANumberOfAnotherTypeForACounter) {
 
 TEST_F(GpuSamples, FollowTheGpuAndAreNaNWhereTheyFailLater) {
   const auto all = sources();
-  state_.energy += 1500;
-  state_.reasons = 1;
+  gpu_.energy += 1500;
+  gpu_.reasons = 1;
   state_.unsupported = {"power"};
   const auto values = read(all[0]);
   EXPECT_THAT(values.at("energy"), DoubleEq(5001.5));

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 // The options of workloads: their values, and the batches and meshes that fit them.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
@@ -25,9 +23,6 @@
 
 namespace isoscale::workloads {
 namespace {
-
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 struct Typed {
   bool overlap = false;

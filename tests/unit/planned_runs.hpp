@@ -4,8 +4,9 @@
 
 #include <string>
 
-#include "base/error.hpp"
+#include "matchers.hpp"
 #include "plan_samples.hpp"
+#include "refusal.hpp"
 #include "runner/plan/plan.hpp"
 
 namespace isoscale::samples {
@@ -34,12 +35,8 @@ inline settings::RunConfig config_of(const std::string& workload, const mesh::Re
 
 /// Returns why there is no plan; "" if there is one.
 inline std::string refusal(const settings::RunConfig& config, const runner::plan::Site& site) {
-  try {
-    static_cast<void>(runner::plan::make_plan(config, site));
-  } catch (const base::UsageError& error) {
-    return error.what();
-  }
-  return "";
+  return testing_support::refusal(
+      [&] { static_cast<void>(runner::plan::make_plan(config, site)); });
 }
 
 }  // namespace isoscale::samples

@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gtest/gtest.h>
 
 #include "preflight/rules.hpp"
 #include "preflight_samples.hpp"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <functional>
@@ -12,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "matchers.hpp"
 #include "preflight/check.hpp"
 #include "preflight/job_facts.hpp"
 

@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -14,6 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "matchers.hpp"
 #include "refusal.hpp"
 #include "results/hdf5/hdf5.hpp"
 #include "results/reader/reader.hpp"
@@ -25,9 +23,6 @@
 namespace isoscale::results {
 
 using settings::IfExists;
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 /// The header of a run that ended.
 inline RunData ended() {

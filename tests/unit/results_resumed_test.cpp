@@ -47,21 +47,16 @@ class Resumed : public RunFileTest, public testing::WithParamInterface<Layout> {
   [[nodiscard]] std::size_t parts() const { return directory_.names().size() - 1; }
 };
 
-TEST_P(Resumed, IsPartialWithoutThePointsThatComeAgain) {
+TEST_P(Resumed, IsPartialWithoutThePointsThatComeAgainAndEndsAsIfItHadNotBeenInterrupted) {
   write_earlier();
   EXPECT_EQ(parts(), GetParam().has_parts ? 3U : 0U);
-  const RunWriter writer = resume({1, 2});
-  const RunData run = read_run(file());
-  EXPECT_FALSE(run.complete);
-  EXPECT_EQ(run.ended, "");
-  EXPECT_EQ(run.warnings.back(), "resumed");
-  EXPECT_THAT(indices(run), ElementsAre(0, 3));
-}
-
-TEST_P(Resumed, EndsAsIfItHadNotBeenInterrupted) {
-  write_earlier();
   const RunData before = read_run(file());
   RunWriter writer = resume({1, 2});
+  const RunData partial = read_run(file());
+  EXPECT_FALSE(partial.complete);
+  EXPECT_EQ(partial.ended, "");
+  EXPECT_EQ(partial.warnings.back(), "resumed");
+  EXPECT_THAT(indices(partial), ElementsAre(0, 3));
   writer.commit(samples::point(2, 7));
   EXPECT_THAT(indices(read_run(file())), ElementsAre(0, 2, 3));
   writer.commit(samples::point(1, 5));

@@ -15,8 +15,6 @@
 namespace isoscale::results {
 namespace {
 
-using testing::Pair;
-
 using RunFile = RunFileTest;
 
 TEST_F(RunFile, KeepsTheHeader) {

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <fstream>
@@ -22,11 +20,6 @@ using machine::MachineFacts;
 using results::PointData;
 using results::PointStatus;
 using results::RunData;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Pair;
 
 RunData run_of(int ranks) {
   RunData run;
@@ -95,18 +88,6 @@ TEST(Differences, AreOfSettingsThatBearOnMeasurementAndNotOfJobsAndTheirDevices)
   EXPECT_THAT(differences(now, now), IsEmpty());
 }
 
-TEST(Differences, ThatAreFoundAreRefused) {
-  EXPECT_NO_THROW(require_no_differences("run.h5", {}));
-  EXPECT_THAT(
-      [] {
-        require_no_differences("run.h5", std::vector<std::string>{"one thing", "another"});
-      },
-      testing::ThrowsMessage<base::UsageError>(
-          AllOf(HasSubstr("run.h5"), HasSubstr("one thing; another"))));
-  EXPECT_NO_THROW(require_ranks(run_of(4), "run.h5", 4));
-  EXPECT_THROW(require_ranks(run_of(4), "run.h5", 3), base::UsageError);
-}
-
 /// dp on 1, 2 and 4 ranks.
 class ResumedPlan : public testing::Test {
  protected:
@@ -156,8 +137,7 @@ TEST(ResumptionWarning, NamesPointsAndHosts) {
   RunData now = run_of(4);
   now.created = "2026-01-31T12:34:56Z";
   EXPECT_THAT(resumption_warning(run_of(4), now, {1, 2, 3, 6}),
-              AllOf(HasSubstr("2026-01-31"), HasSubstr("points 2-4, 7 "),
-                    testing::Not(HasSubstr("node1"))));
+              AllOf(HasSubstr("2026-01-31"), HasSubstr("points 2-4, 7 "), Not(HasSubstr("node1"))));
   now.rank_facts[3].host = "node3";
   EXPECT_THAT(resumption_warning(run_of(4), now, {4}),
               AllOf(HasSubstr("point 5 "), HasSubstr("node1, node2, node3 instead")));
@@ -187,7 +167,7 @@ TEST_F(MovedRun, TakesPartsAlongThatAreNotGone) {
   std::ofstream{file_} << "somebody else's";
   run_.commit(results::samples::point(3));
   EXPECT_EQ(run_.path(), fallback_.path() / "run.h5");
-  EXPECT_THAT(indices_moved(), testing::ElementsAre(0, 2, 3));
+  EXPECT_THAT(indices_moved(), ElementsAre(0, 2, 3));
   EXPECT_THAT(run_.moved(), HasSubstr("2 of its points"));
 }
 
@@ -195,17 +175,11 @@ TEST_F(MovedRun, TakesPartsAlongThatAreNotGone) {
 
 /// Cores of one logical CPU each, as far as nothing else is said.
 MachineFacts bound_to(const std::vector<int>& cpus, std::optional<int> cores_of_node) {
-  return {.host = "made-up",
-          .cpu_model = {},
-          .sockets = {},
-          .cores = cores_of_node,
-          .numa_nodes = {},
-          .memory_total = {},
-          .memory_available = {},
-          .bound_cpus = cpus,
-          .bound_core_ids = cpus,
-          .os = {},
-          .cpu_quota = {}};
+  MachineFacts facts;
+  facts.host = "made-up";
+  facts.cores = cores_of_node;
+  facts.bound_cpus = facts.bound_core_ids = cpus;
+  return facts;
 }
 
 /// All of these ranks, on one node unless told otherwise.

@@ -14,13 +14,11 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "base/text.hpp"
 #include "results/records/point_layout.hpp"
@@ -66,10 +64,9 @@ std::string since_text(int since, const Value& before) {
   }
 }
 
-/// The rows of the tables on one group.
-struct Tables {
-  std::string attributes, datasets;
-};
+constexpr const char* attribute_heading = "| attribute | type | meaning |\n|---|---|---|\n";
+constexpr const char* dataset_heading =
+    "| dataset | type | shape | unit | meaning |\n|---|---|---|---|---|\n";
 
 /// Describes the fields of records: it calls itself for the records in groups within.
 class Page {
@@ -80,29 +77,31 @@ class Page {
     for_each_field(fields_of<Record>,
                    [&](const auto& field) { record_field(group, record, field); });
   }
-  [[nodiscard]] const Tables* of(const std::string& group) const {
-    const auto found = groups_.find(group);
-    return found == groups_.end() ? nullptr : &found->second;
-  }
-  [[nodiscard]] const std::map<std::string, Tables>& groups() const { return groups_; }
+  /// The tables by what a line of the page calls them, such as "attributes of run".
+  [[nodiscard]] const std::map<std::string, std::string>& tables() const { return tables_; }
 
  private:
   static std::string inside(const std::string& group, std::string_view name) {
     return group.empty() ? std::string{name} : fmt::format("{}/{}", group, name);
   }
+  void add(const std::string& table, const char* heading, const std::string& row) {
+    tables_.try_emplace(table, heading).first->second += row;
+  }
   void dataset(const std::string& group, const std::string& name, std::string_view type,
                std::string_view shape, const About& about, std::string_view more = "") {
-    groups_[group].datasets += fmt::format("| `{}` | {} | {} | {} | {}{} |\n", name, type, shape,
-                                           about.unit, about.description, more);
+    add("datasets of " + group, dataset_heading,
+        fmt::format("| `{}` | {} | {} | {} | {}{} |\n", name, type, shape, about.unit,
+                    about.description, more));
   }
 
   template <class Record, class Member>
   void record_field(const std::string& group, const Record& record,
                     const Attribute<Member>& field) {
     const auto before = field_value(field.member(record));
-    groups_[group].attributes += fmt::format(
-        "| `{}` | {} | {}{} |\n", field.name, attribute_type<std::decay_t<decltype(before)>>(),
-        field.description, field.since > 0 ? since_text(field.since, before) : "");
+    add("attributes of " + group, attribute_heading,
+        fmt::format("| `{}` | {} | {}{} |\n", field.name,
+                    attribute_type<std::decay_t<decltype(before)>>(), field.description,
+                    field.since > 0 ? since_text(field.since, before) : ""));
   }
   template <class Record, class Member>
   void record_field(const std::string&, const Record&, const Pairs<Member>&) {}
@@ -183,69 +182,39 @@ class Page {
             {field.unit_of == nullptr ? "text" : "by name", field.description});
   }
 
-  std::map<std::string, Tables> groups_;
+  std::map<std::string, std::string> tables_;
 };
-
-/// The names of the groups whose tables were printed.
-struct Printed {
-  std::set<std::string> attributes, datasets;
-};
-
-/// Returns the table that a line of the page asks for, and notes its group in `printed`; none for
-/// other lines.
-std::optional<std::string> table_for(const Page& page, std::string_view line, Printed& printed) {
-  constexpr std::string_view attributes = "<!-- attributes of ", datasets = "<!-- datasets of ";
-  const bool has_attributes = line.starts_with(attributes);
-  if (!has_attributes && !line.starts_with(datasets)) return std::nullopt;
-  line.remove_prefix(has_attributes ? attributes.size() : datasets.size());
-  const std::string group{line.substr(0, line.find(" -->"))};
-  const Tables* const tables = page.of(group);
-  if (tables == nullptr) return "no such group\n";
-  (has_attributes ? printed.attributes : printed.datasets).insert(group);
-  return has_attributes ? "| attribute | type | meaning |\n|---|---|---|\n" + tables->attributes
-                        : "| dataset | type | shape | unit | meaning |\n|---|---|---|---|---|\n" +
-                              tables->datasets;
-}
-
-/// Returns the tables that no line of the page asks for, such as "attributes of run".
-std::vector<std::string> left_out(const Page& page, const Printed& printed) {
-  std::vector<std::string> result;
-  for (const auto& [group, tables] : page.groups()) {
-    if (!tables.attributes.empty() && !printed.attributes.contains(group)) {
-      result.push_back("attributes of " + group);
-    }
-    if (!tables.datasets.empty() && !printed.datasets.contains(group)) {
-      result.push_back("datasets of " + group);
-    }
-  }
-  return result;
-}
 
 /// The page with the tables as the lists of fields give them, and the tables that it has no place
 /// for.
 struct Renewed {
   std::string text;
-  std::vector<std::string> left_out;
+  std::set<std::string> left_out;
 };
 
 Renewed renewed(const std::string& text) {
   Page page;
   page.describe<RunData>("run");
   page.describe<PointData>("point");
-  Printed printed;
-  std::string result;
+  Renewed result;
+  for (const auto& [name, table] : page.tables()) result.left_out.insert(name);
   bool skips = false;
   for (const std::string_view line : base::split(text, '\n')) {
     skips = skips && line.starts_with('|');
     if (skips) continue;
-    result += fmt::format("{}\n", line);
-    if (const auto table = table_for(page, line, printed)) {
-      result += *table;
-      skips = true;
-    }
+    result.text += fmt::format("{}\n", line);
+    const bool asks_for_table =
+        line.starts_with("<!-- attributes of ") || line.starts_with("<!-- datasets of ");
+    if (!asks_for_table) continue;
+    const std::size_t begin = std::string_view{"<!-- "}.size();
+    const std::string name{line.substr(begin, line.find(" -->") - begin)};
+    const auto table = page.tables().find(name);
+    result.text += table == page.tables().end() ? "no such table\n" : table->second;
+    result.left_out.erase(name);
+    skips = true;
   }
-  result.pop_back();  // a text that ends in a newline has an empty part after it
-  return {.text = std::move(result), .left_out = left_out(page, printed)};
+  result.text.pop_back();  // a text that ends in a newline has an empty part after it
+  return result;
 }
 
 }  // namespace

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "matchers.hpp"
 #include "preflight/job_facts.hpp"
 
 namespace isoscale::preflight {

@@ -118,6 +118,16 @@ TEST(Queue, OneServerWaitsAsTheFormulaHasIt) {
   }
 }
 
+/// The first of a burst of k waits as M/D/1 of bursts of service k s, the j-th j s longer: the mean
+/// is rate k s^2 / (2 (1 - load)) + (k - 1) s / 2.
+TEST(Queue, BurstsWaitForEachOther) {
+  const double rate = 0.5, burst = 4;
+  const auto outcomes =
+      queue(arrival_times({.process = Process::bursty, .rate = rate, .burst = 4}, many, 5));
+  const double expected = rate * burst / (2 * (1 - rate)) + (burst - 1) / 2;
+  EXPECT_NEAR(mean_wait(outcomes), expected, 0.06 * expected);
+}
+
 TEST(Dispatch, RoundRobinTakesTurnsWhateverIsAnswered) {
   Dispatch dispatch{Policy::round_robin, 3};
   std::vector<std::size_t> went;

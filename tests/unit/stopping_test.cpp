@@ -2,14 +2,13 @@
 // SPDX-License-Identifier: MIT
 
 // The stop rule and warm-up as the loop over steps uses them, with the statistics they are lent.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <numeric>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "matchers.hpp"
 #include "runner/plan/step_loop.hpp"
 #include "series.hpp"
 #include "statistics/estimate.hpp"
@@ -17,10 +16,6 @@
 
 namespace isoscale::runner {
 namespace {
-
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 std::optional<double> half_width(std::span<const double> samples, double confidence) {
   return statistics::relative_half_width(samples, confidence);
@@ -51,7 +46,7 @@ TEST(StopRule, PlansItsLooksAndKeepsTheLast) {
   EXPECT_THAT(looked, ElementsAre(12, 18, 27, 41, 62, 93, 140, 210));
   EXPECT_FALSE(rule.suffices(samples)) << "time is up";
   EXPECT_EQ(rule.made(), rule.planned());
-  EXPECT_THAT(confidences, testing::Each(1 - 0.01 / 9));
+  EXPECT_THAT(confidences, Each(1 - 0.01 / 9));
   EXPECT_FALSE(rule.half_width());
 }
 
@@ -152,7 +147,7 @@ TEST(WarmUp, OfAConstantStepTakesHalfASecondButNoMoreThanThreeLongSteps) {
     const auto [steps, why] = warm_up(max_time, [&, time = step](std::size_t) { return time; });
     EXPECT_GE(steps, least) << reason;
     EXPECT_LE(steps, most) << reason;
-    EXPECT_THAT(why, testing::StartsWith(reason));
+    EXPECT_THAT(why, StartsWith(reason));
   }
 }
 

@@ -1,8 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <array>
@@ -11,6 +9,7 @@
 #include <thread>
 
 #include "base/text.hpp"
+#include "matchers.hpp"
 #include "program/op.hpp"
 #include "runner/watch/progress.hpp"
 #include "runner/watch/rank_state.hpp"
@@ -20,10 +19,7 @@
 namespace isoscale::runner {
 namespace {
 
-using testing::ElementsAre;
 using testing::ExitedWithCode;
-using testing::HasSubstr;
-using testing::IsEmpty;
 using units::Seconds;
 
 watch::Group group_of(std::vector<int> ranks) {

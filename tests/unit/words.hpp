@@ -2,12 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
 
+#include "matchers.hpp"
 #include "refusal.hpp"
 
 /// The decisive words of messages.
@@ -20,7 +18,7 @@ inline void expect_words(const std::string& said, const Words& words) {
   if (words.empty()) {
     EXPECT_EQ(said, "");
   }
-  for (const std::string& word : words) EXPECT_THAT(said, testing::HasSubstr(word));
+  for (const std::string& word : words) EXPECT_THAT(said, HasSubstr(word));
 }
 
 /// Calls that are refused, each with what it is given.
