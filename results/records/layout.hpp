@@ -74,7 +74,7 @@ inline constexpr auto run_status =
                   [](const std::string& status, bool& complete) {
                     complete = status == "complete";
                     require(complete || status == "partial",
-                            fmt::format("attribute 'status' has the unknown value '{}'", status));
+                            "attribute 'status' has the unknown value '{}'", status);
                   }),
               "`complete` or `partial`");
 
