@@ -14,7 +14,6 @@
 #include "comm/errors.hpp"
 #include "executor/host/host.hpp"
 #include "executor/plugin.hpp"
-#include "preflight/check.hpp"
 #include "preflight/collect_facts.hpp"
 #include "preflight/job_facts.hpp"
 #include "results/reader/reader.hpp"

@@ -20,7 +20,6 @@
 
 #include "bench.hpp"
 #include "mesh/request.hpp"
-#include "preflight/check.hpp"
 #include "preflight/job_facts.hpp"
 #include "program/outline.hpp"
 #include "results/writer/writer.hpp"
