@@ -78,6 +78,7 @@ class JsonObject {
     }
     return names;
   }
+  [[nodiscard]] std::vector<std::string> names() const { return attribute_names(); }
   template <class Value>
   [[nodiscard]] std::vector<Value> read(const std::string& name) const {
     if constexpr (std::is_same_v<Value, std::string>) {
