@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <fstream>
 #include <memory>
 #include <utility>
