@@ -24,10 +24,13 @@ namespace {
 
 /// Prints a text. Returns true if the whole text was written, and warns if it was not.
 bool print_or_warn(const std::string& text) {
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (written && std::fflush(stdout) == 0) return true;
-  base::warn("standard output cannot be written");
-  return false;
+  try {
+    print(text);
+    return true;
+  } catch (const base::Error& error) {
+    base::warn(error.what());
+    return false;
+  }
 }
 
 /// Prints the summary of a finished run. No error here may fail a run whose data is on disk.

@@ -57,7 +57,7 @@ class Curves {
 
  private:
   const CalibrationCurve* search(OpKind op, const std::vector<int>& members) const {
-    const int nodes = calibration::nodes_of(run_, point_, members);
+    const std::optional<int> nodes = calibration::nodes_of(run_, point_, members);
     const CalibrationCurve* best = nullptr;
     std::set<std::string> classes;
     for (const CalibrationCurve& at : calibration_.curves) {

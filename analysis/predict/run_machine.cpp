@@ -84,7 +84,7 @@ std::optional<OpKind> kind_of(std::string_view op) {
 /// Returns the number of nodes of a curve's group. If it was not recorded, it follows from the
 /// run's ranks per node.
 int nodes_of_curve(const results::RunData& run, const CalibrationCurve& curve) {
-  if (curve.nodes > 0) return curve.nodes;
+  if (curve.nodes) return *curve.nodes;
   if (run.nodes <= 1 || run.ranks <= 0) return 1;
   return std::clamp(curve.members * run.nodes / run.ranks, 1, run.nodes);
 }

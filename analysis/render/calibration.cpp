@@ -43,9 +43,9 @@ Metrics<CalibrationCurve> fitted_metrics() {
       {"class", "class", text, member<&C::link_class>},
       {"implementation", "by", text, member<&C::implementation>},
       {"members", "ranks", count, member<&C::members>},
-      {"nodes", "", count, member<&C::nodes>},  // 0 = not known, as in the file
-      {"~known_nodes", "nodes", count,
-       [](auto& at) { return at.nodes > 0 ? Value{Json(at.nodes)} : Value{}; }},
+      {"nodes", "", count,  // 0 = not known, as in the file
+       [](auto& at) { return Value{Json(at.nodes.value_or(0))}; }},
+      {"~known_nodes", "nodes", count, member<&C::nodes>},
       {"labels", "", text, member<&C::labels>},
       {"latency", "latency", seconds, member<&C::latency>},
       {"bandwidth", "bandwidth", bandwidth, member<&C::bandwidth>},

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <fstream>
 #include <memory>
 #include <utility>
@@ -67,11 +68,15 @@ void keep_in_header(const PropertyId& create) {
   check(H5Pset_link_phase_change(create.get(), most, least));
 }
 
-/// HDF5 calls this function for each link; it appends the names of hard links to `names`.
-herr_t append_hard_link(hid_t /*group*/, const char* name, const H5L_info_t* info,
-                        void* names) noexcept {
+/// HDF5 calls this function for each link or attribute; it appends the names of attributes and of
+/// hard links to `names`.
+template <class Info>
+herr_t append_name(hid_t /*owner*/, const char* name, const Info* info, void* names) noexcept {
+  if constexpr (std::same_as<Info, H5L_info_t>) {
+    if (info->type != H5L_TYPE_HARD) return 0;
+  }
   try {
-    if (info->type == H5L_TYPE_HARD) static_cast<std::vector<std::string>*>(names)->push_back(name);
+    static_cast<std::vector<std::string>*>(names)->push_back(name);
   } catch (...) {
     return -1;
   }
@@ -134,16 +139,6 @@ struct HeapTextFree {
   void operator()(char* text) const noexcept { H5free_memory(text); }
 };
 
-herr_t append_name(hid_t /*owner*/, const char* name, const H5A_info_t* /*info*/,
-                   void* names) noexcept {
-  try {
-    static_cast<std::vector<std::string>*>(names)->push_back(name);
-  } catch (...) {
-    return -1;
-  }
-  return 0;
-}
-
 }  // namespace
 
 hid_t check(hid_t code, std::source_location where) {
@@ -202,7 +197,8 @@ bool Group::has(const std::string& name) const {
 std::vector<std::string> Group::names() const {
   std::vector<std::string> names;
   hsize_t position = 0;
-  check(H5Literate(id_.get(), H5_INDEX_NAME, H5_ITER_INC, &position, append_hard_link, &names));
+  check(H5Literate(id_.get(), H5_INDEX_NAME, H5_ITER_INC, &position, append_name<H5L_info_t>,
+                   &names));
   return names;
 }
 
@@ -263,7 +259,8 @@ bool Group::has_attribute(const std::string& name) const {
 std::vector<std::string> Group::attribute_names() const {
   std::vector<std::string> names;
   hsize_t position = 0;
-  check(H5Aiterate2(id_.get(), H5_INDEX_NAME, H5_ITER_INC, &position, append_name, &names));
+  check(H5Aiterate2(id_.get(), H5_INDEX_NAME, H5_ITER_INC, &position, append_name<H5A_info_t>,
+                    &names));
   return names;
 }
 

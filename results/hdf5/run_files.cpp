@@ -135,18 +135,18 @@ std::string stem_of(const fs::path& run_file) {
 
 [[noreturn]] void refuse_output(const fs::path& path, std::string_view why,
                                 std::string_view what = "write") {
-  throw base::UsageError(
-      fmt::format("cannot {} {}: {}; name another file with --output", what, path.string(), why));
+  throw base::usage_error("cannot {} {}: {}; name another file with --output", what, path.string(),
+                          why);
 }
 
 void check_directory(const fs::path& path, const fs::path& directory) {
   std::error_code error;
   const fs::file_status status = fs::status(directory, error);
   if (!fs::exists(status)) {
-    throw base::UsageError(fmt::format(
+    throw base::usage_error(
         "cannot write {}: the directory {} does not exist; create it or name another file with "
         "--output",
-        path.string(), directory.string()));
+        path.string(), directory.string());
   }
   if (!fs::is_directory(status)) {
     refuse_output(path, fmt::format("{} is not a directory", directory.string()));
@@ -179,15 +179,15 @@ void check_existing(const fs::path& path, const fs::path& target, settings::IfEx
     return;
   }
   if (fs::exists(status)) {
-    throw base::UsageError(fmt::format(
+    throw base::usage_error(
         "{} exists already; name another file with --output, or add --force to replace it",
-        path.string()));
+        path.string());
   }
   if (const auto parts = existing_parts(target); !parts.empty()) {
-    throw base::UsageError(fmt::format(
+    throw base::usage_error(
         "{} has the name of a part of {}; name another file with --output, or add --force to "
         "leave it there and continue",
-        parts.front().string(), path.string()));
+        parts.front().string(), path.string());
   }
 }
 
@@ -309,10 +309,10 @@ Descriptor open_locked(const fs::path& path) {
   if (!file) fail("open", path, errno);
   // Another writer may have published a file and ended between the opening and the lock.
   if (!lock(file) || identity_of(path) != identity_of(file)) {
-    throw base::UsageError(
-        fmt::format("{} is being written by another launch; wait until that has ended, or name "
-                    "another file with --output",
-                    path.string()));
+    throw base::usage_error(
+        "{} is being written by another launch; wait until that has ended, or name "
+        "another file with --output",
+        path.string());
   }
   return file;
 }
@@ -350,8 +350,8 @@ fs::path resolved_output(const fs::path& path) {
 
 void check_output(const fs::path& path, settings::IfExists if_exists) {
   if (path.filename().empty()) {
-    throw base::UsageError(
-        fmt::format("cannot write '{}': it names no file; name one with --output", path.string()));
+    throw base::usage_error("cannot write '{}': it names no file; name one with --output",
+                            path.string());
   }
   const fs::path target = resolved_output(path);
   check_directory(path, target.parent_path());

@@ -115,9 +115,8 @@ int check_marks(const fs::path& path, const hdf5::Group& root, std::string_view 
 /// Returns the path of a part. A part is always in the folder of its run file, whatever the file
 /// says.
 fs::path part_in(const fs::path& folder, const std::string& name) {
-  if (name.empty() || name.find('/') != std::string::npos || name.find('\\') != std::string::npos) {
-    throw base::Error(fmt::format("names the impossible part file '{}'", name));
-  }
+  require(!name.empty() && name.find_first_of("/\\") == std::string::npos,
+          "names the impossible part file '{}'", name);
   return folder / name;
 }
 
@@ -125,9 +124,7 @@ fs::path part_in(const fs::path& folder, const std::string& name) {
 /// and to find it in its part file.
 void check_index(const hdf5::Group& group, const std::string& name) {
   const std::int64_t index = group.get<std::int64_t>("index");
-  if (name != fmt::format("{:04}", index)) {
-    throw base::Error(fmt::format("the index {} contradicts the name", index));
-  }
+  require(name == fmt::format("{:04}", index), "the index {} contradicts the name", index);
 }
 
 /// Reads a run file and its parts in this process.

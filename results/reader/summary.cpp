@@ -92,9 +92,8 @@ void get_ranks(json& list, RunData& run) {
     if (!kept.gpu_name.empty()) facts.text["gpu_name"] = kept.gpu_name;
     if (kept.cores) facts.number["cores"] = *kept.cores;
     const auto left = static_cast<std::size_t>(run.ranks) - run.rank_facts.size();
-    if (kept.ranks < 1 || static_cast<std::size_t>(kept.ranks) > left) {
-      throw base::Error("more ranks have facts than the run has");
-    }
+    require(kept.ranks >= 1 && std::cmp_less_equal(kept.ranks, left),
+            "more ranks have facts than the run has");
     run.rank_facts.insert(run.rank_facts.end(), static_cast<std::size_t>(kept.ranks), facts);
   }
 }
@@ -118,7 +117,7 @@ RunSummary from_json(json& object) {
   RunSummary summary;
   RunData& run = summary.run;
   get_record(JsonObject{object}, run, schema_minor, run_identity);
-  if (run.ranks < 1 || run.nodes < 1) throw base::Error("the run has no ranks or nodes");
+  require(run.ranks >= 1 && run.nodes >= 1, "the run has no ranks or nodes");
   get_ranks(object.at("ranks_of_nodes"), run);
   std::vector<json*> points;
   for (json& point : object.at("points")) points.push_back(&point);

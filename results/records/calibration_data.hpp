@@ -33,7 +33,8 @@ struct CurveSample {
 /// Time of one call against size, for one kind of communication among like ranks.
 struct CalibrationCurve {
   std::string op{}, dtype{}, link_class{}, implementation{};
-  int members = 0, nodes = 0;         ///< ranks of a group, and the number of their nodes
+  int members = 0;                    ///< ranks of a group
+  std::optional<int> nodes{};         ///< number of nodes that a group is on; absent: not known
   std::optional<Fitted> latency{};    ///< seconds; absent where no size is small enough
   std::optional<Fitted> bandwidth{};  ///< bytes/s of algbw towards infinite size, if sizes suffice
   /// The relative error of the curve between its sizes: a predicted time t means that the real time

@@ -108,7 +108,7 @@ class RowsToFill {
   std::vector<Row>& of(std::size_t count) {
     if (!known_) rows_.resize(count);
     known_ = true;
-    require(rows_.size() == count, fmt::format("the columns of {} differ in length", label_));
+    require(rows_.size() == count, "the columns of {} differ in length", label_);
     return rows_;
   }
   /// Returns the rows for a dataset of `total` elements in which those of row i begin at begin[i].
@@ -117,7 +117,7 @@ class RowsToFill {
                        std::size_t total) {
     require(!begin.empty() && begin.front() == 0 && begin.back() == total &&
                 std::ranges::is_sorted(begin),
-            fmt::format("'{}' of {} is out of order", name, label_));
+            "'{}' of {} is out of order", name, label_);
     return of(begin.size() - 1);
   }
   std::vector<Row> take() { return std::move(rows_); }

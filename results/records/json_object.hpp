@@ -62,10 +62,9 @@ class JsonObject {
     if constexpr (std::is_same_v<Number, double>) {  // JSON has neither NaN nor infinity
       if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
     } else if constexpr (!std::is_same_v<Number, bool>) {
-      if (!value.is_number_integer()) throw base::Error("a number is not whole");
-      if (std::is_unsigned_v<Number> && !value.is_number_unsigned()) {
-        throw base::Error("a number is out of range");
-      }
+      require(value.is_number_integer(), "a number is not whole");
+      require(!std::is_unsigned_v<Number> || value.is_number_unsigned(),
+              "a number is out of range");
     }
     return value.get<Number>();
   }
@@ -79,13 +78,14 @@ class JsonObject {
     }
     return names;
   }
+  [[nodiscard]] std::vector<std::string> names() const { return attribute_names(); }
   template <class Value>
   [[nodiscard]] std::vector<Value> read(const std::string& name) const {
     if constexpr (std::is_same_v<Value, std::string>) {
       return object_.at(name).get<std::vector<std::string>>();
     } else {
       const std::vector<std::uint8_t>& bytes = object_.at(name).get_binary();
-      if (bytes.size() % sizeof(Value) != 0) throw base::Error("a dataset ends within a number");
+      require(bytes.size() % sizeof(Value) == 0, "a dataset ends within a number");
       std::vector<Value> values(bytes.size() / sizeof(Value));
       if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
       return values;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -74,7 +75,7 @@ inline constexpr auto run_status =
                   [](const std::string& status, bool& complete) {
                     complete = status == "complete";
                     require(complete || status == "partial",
-                            fmt::format("attribute 'status' has the unknown value '{}'", status));
+                            "attribute 'status' has the unknown value '{}'", status);
                   }),
               "`complete` or `partial`");
 
@@ -141,6 +142,13 @@ inline constexpr auto kind_fields =
                field("class", &Row::link_class, "text", "link class"),
                field("implementation", &Row::implementation, "text", "library, ring, tree, ...")};
 
+/// The nodes of a curve's group as they are stored.
+inline constexpr auto curve_nodes = converted(
+    &CalibrationCurve::nodes, [](std::optional<int> nodes) { return nodes.value_or(0); },
+    [](int stored, std::optional<int>& nodes) {
+      nodes = stored > 0 ? std::optional{stored} : std::nullopt;
+    });
+
 template <>
 inline constexpr auto fields_of<CalibrationCurve> = std::tuple_cat(
     kind_fields<CalibrationCurve>,
@@ -149,7 +157,7 @@ inline constexpr auto fields_of<CalibrationCurve> = std::tuple_cat(
         field("form", &CalibrationCurve::form, "text",
               "what is straight between sizes: log (time over size) or linear"),
         field("members", &CalibrationCurve::members, "1", "ranks of a group"),
-        field("nodes", &CalibrationCurve::nodes, "1", "nodes that a group is on; 0 = not known")},
+        field("nodes", curve_nodes, "1", "nodes that a group is on; 0 = not known")},
     interval("latency", "latency_lower", "latency_upper", &CalibrationCurve::latency, "s",
              "of the smallest sizes; NaN = not in sight"),
     interval("bandwidth", "bandwidth_lower", "bandwidth_upper", &CalibrationCurve::bandwidth, "B/s",

@@ -4,10 +4,8 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdint>
 #include <set>
-#include <system_error>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -27,11 +25,9 @@ std::optional<double> count_in(const std::map<std::string, std::string>& texts,
                                const std::string& key) {
   const auto found = texts.find(key);
   if (found == texts.end()) return std::nullopt;
-  std::int64_t number = 0;
-  const char* const end = found->second.data() + found->second.size();
-  const auto [read, error] = std::from_chars(found->second.data(), end, number);
-  if (error != std::errc{} || read != end || number < 1) return std::nullopt;
-  return static_cast<double>(number);
+  const auto number = base::number_in<std::int64_t>(found->second);
+  if (!number || *number < 1) return std::nullopt;
+  return static_cast<double>(*number);
 }
 
 std::optional<NodeUse> node_use(const RunData& run, const PointData& point) {
@@ -69,10 +65,10 @@ std::vector<GemmChoice> choices_of_run(const RunData& run, const std::string& fi
     }
   }
   if (!choices.empty()) return choices;
-  throw base::UsageError(
-      fmt::format("{}: holds no choice of GEMM algorithms; give a run that was measured on a GPU "
-                  "(--device cuda)",
-                  base::printable(file)));
+  throw base::usage_error(
+      "{}: holds no choice of GEMM algorithms; give a run that was measured on a GPU "
+      "(--device cuda)",
+      base::printable(file));
 }
 
 }  // namespace isoscale::results

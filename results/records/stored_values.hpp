@@ -34,8 +34,10 @@ struct About {
   std::string_view unit, description;
 };
 
-inline void require(bool holds, std::string_view what) {  // NOLINT: the condition is boolean
-  if (!holds) throw base::Error(std::string{what});
+/// Throws base::Error with the formatted text unless the condition holds.
+template <class... Values>
+void require(bool holds, fmt::format_string<Values...> text, Values&&... values) {  // NOLINT
+  if (!holds) throw base::Error(fmt::format(text, std::forward<Values>(values)...));
 }
 
 /// Returns the text with every sequence that is not well-formed UTF-8 (RFC 3629) replaced by
@@ -216,14 +218,13 @@ void get_attribute(const Source& from, const char* attribute, Value& value) {
     const std::vector<std::string> names = code_names<Value>();
     const std::string text = from.text(attribute);
     const auto found = std::ranges::find(names, text);
-    require(found != names.end(),
-            fmt::format("attribute '{}' has the unknown value '{}'", attribute, text));
+    require(found != names.end(), "attribute '{}' has the unknown value '{}'", attribute, text);
     value = static_cast<Value>(found - names.begin());
   } else if constexpr (std::is_same_v<Value, std::string>) {
     value = from.text(attribute);
   } else if constexpr (std::is_same_v<Value, int>) {
     const auto wide = from.template get<std::int64_t>(attribute);
-    require(std::in_range<int>(wide), fmt::format("attribute '{}' is out of range", attribute));
+    require(std::in_range<int>(wide), "attribute '{}' is out of range", attribute);
     value = static_cast<int>(wide);
   } else {
     value = from.template get<Value>(attribute);

@@ -131,10 +131,10 @@ Descriptor open_published(const fs::path& path) {
 /// digest have already been read in a separate process.
 void require_undamaged(const fs::path& path, const Descriptor& file) {
   if (digest_state(file) != DigestState::wrong) return;
-  throw base::UsageError(fmt::format(
+  throw base::usage_error(
       "{} is not as Isoscale wrote it (its digest differs) and is not gone on with; copy it again "
       "from where it was written, or begin anew",
-      path.string()));
+      path.string());
 }
 
 /// True if the file still has the points that were read, with the same status; another launch may
@@ -159,8 +159,8 @@ void require_unchanged(const fs::path& path, const RunData& read) {
     is_same = is_unchanged(file.root(), read);
   });
   if (is_same) return;
-  throw base::UsageError(fmt::format(
-      "{} has been changed by another launch since it was read; resume it again", path.string()));
+  throw base::usage_error(
+      "{} has been changed by another launch since it was read; resume it again", path.string());
 }
 
 /// Removes what a run only has when it has ended; a calibration is fitted to all of its points.

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <string>
 
+#include "base/forked_work.hpp"
 #include "base/text.hpp"
 
 namespace isoscale::base {
@@ -28,27 +29,10 @@ std::string shown(std::string_view line) {
   return text;
 }
 
-/// Writes a part of the text and returns the length of that part; 0 if standard error cannot be
-/// written to, which cannot be reported anywhere.
-std::size_t write_some(std::string_view text) {
-  while (true) {
-    const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
-    if (written > 0) return static_cast<std::size_t>(written);
-    if (written == 0 || errno != EINTR) return 0;
-  }
-}
-
 }  // namespace
 
 void warn(std::string_view line) {
-  const std::string text = shown(line);
-  // One write(2) usually takes the whole line; the loop only matters after a signal or for a full
-  // pipe.
-  for (std::string_view left = text; !left.empty();) {
-    const std::size_t written = write_some(left);
-    if (written == 0) return;
-    left.remove_prefix(written);
-  }
+  send_all(STDERR_FILENO, shown(line));  // nobody can be told if that fails
 }
 
 void warn_within(std::string_view line, std::chrono::milliseconds limit) {
@@ -62,9 +46,9 @@ void warn_within(std::string_view line, std::chrono::milliseconds limit) {
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) return;
     // A pipe that is ready takes PIPE_BUF bytes without blocking.
-    const std::size_t written = write_some(left.substr(0, PIPE_BUF));
-    if (written == 0) return;
-    left.remove_prefix(written);
+    const std::string_view part = left.substr(0, PIPE_BUF);
+    if (!send_all(STDERR_FILENO, part)) return;
+    left.remove_prefix(part.size());
   }
 }
 

@@ -84,7 +84,8 @@ std::string deciding_cache(std::span<const GemmRate> gemms, std::string_view dty
 /// The properties that identify a curve.
 struct Key {
   std::string op, dtype, link_class, implementation;
-  int members = 0, nodes = 0;
+  int members = 0;
+  std::optional<int> nodes{};
   auto operator<=>(const Key&) const = default;
 };
 
@@ -339,11 +340,12 @@ const GemmCeiling* ceiling_of(const results::CalibrationData& calibration, std::
   return found == calibration.ceilings.end() ? nullptr : &*found;
 }
 
-int nodes_of(const RunData& run, const PointData& point, const std::vector<int>& ranks) {
+std::optional<int> nodes_of(const RunData& run, const PointData& point,
+                            const std::vector<int>& ranks) {
   std::set<int> nodes;
   for (const int rank : ranks) {
     const results::RankFacts* const known = facts_of(run.rank_facts, point, rank);
-    if (known == nullptr) return 0;
+    if (known == nullptr) return std::nullopt;
     nodes.insert(known->node);
   }
   return static_cast<int>(nodes.size());

@@ -70,9 +70,10 @@ struct SizeTime {
 /// may follow an older rule.
 [[nodiscard]] results::CalibrationData calibration_of(const results::RunData& run);
 
-/// Returns the number of nodes that these ranks of a point are on; 0 = not known.
-[[nodiscard]] int nodes_of(const results::RunData& run, const results::PointData& point,
-                           const std::vector<int>& ranks);
+/// Returns the number of nodes that these ranks of a point are on; absent if it is not known.
+[[nodiscard]] std::optional<int> nodes_of(const results::RunData& run,
+                                          const results::PointData& point,
+                                          const std::vector<int>& ranks);
 
 /// Sets `held_out` of each shape: the relative error of its rate as predicted from the other
 /// shapes.

@@ -32,10 +32,10 @@ struct Row {
   std::string_view default_text;  ///< "" = not shown
   /// Throws base::UsageError or std::invalid_argument if the text is no value of the option.
   void (*store)(std::string_view text, Command& command);
-  Arity arity = Arity::once;
+  settings::Arity arity = settings::Arity::once;
 };
 
-int parse_count(In text) { return parse_int(text, 1, std::numeric_limits<int>::max()); }
+int parse_count(In text) { return settings::parse_int(text, 1, std::numeric_limits<int>::max()); }
 
 template <class Command>
 void store_baseline(In text, Command& command) {
@@ -44,11 +44,11 @@ void store_baseline(In text, Command& command) {
 }
 template <class Command, Format... formats>
 void store_format(In text, Command& command) {
-  command.format = parse_choice(text, {formats...});
+  command.format = settings::parse_choice(text, {formats...});
 }
 template <class Command>
 void store_html(In text, Command& command) {
-  command.html = parse_path(text);
+  command.html = settings::parse_path(text);
 }
 template <class Command>
 void store_force(In /*flag*/, Command& command) {
@@ -63,12 +63,12 @@ std::vector<std::string> parse_side_names(In text) {
   std::vector<std::string> names;
   for (const In name : base::split(text, ',')) {
     if (name.empty() || name.size() > longest || name.find_first_not_of(allowed) != In::npos) {
-      refuse_value(
+      settings::refuse_value(
           name, fmt::format("cannot name a side: give 1 to {} letters, digits, blanks or . _ - + @",
                             longest));
     }
     if (std::ranges::find(names, name) != names.end()) {
-      refuse_value(name, "names two sides: give each its own name");
+      settings::refuse_value(name, "names two sides: give each its own name");
     }
     names.emplace_back(name);
   }
@@ -89,7 +89,7 @@ const auto report_rows = std::to_array<Row<Report>>({
      [](In, Report& report) { report.index_only = true; }},
     {"--html", "FILE.html", "also write a page with charts, for a browser", "", store_html<Report>},
     {"--trace", "FILE.json", "also write the traces, for ui.perfetto.dev", "",
-     [](In text, Report& report) { report.trace = parse_path(text); }},
+     [](In text, Report& report) { report.trace = settings::parse_path(text); }},
     {"--force", "", "overwrite the files of --html and --trace when they exist", "",
      store_force<Report>},
 });
@@ -104,7 +104,7 @@ const auto compare_rows = std::to_array<Row<Compare>>({
     {"--baseline", "N|node", "rank count, or a whole node, that efficiency refers to",
      "smallest rank count that is ok on all sides", store_baseline<Compare>},
     {"--gate", "SHARE", "exit with 3 when a loss of throughput above this is established", "",
-     [](In text, Compare& compare) { compare.gate = parse_share(text); }},
+     [](In text, Compare& compare) { compare.gate = settings::parse_share(text); }},
     {"--strict", "", "with --gate: fail also where the data decides nothing", "",
      [](In, Compare& compare) { compare.strict = true; }},
     {"--anyway", "", "compare also unlike measurements, and mark them", "",
@@ -117,7 +117,7 @@ const auto compare_rows = std::to_array<Row<Compare>>({
 using Predict = PredictCommand;
 const auto predict_rows = std::to_array<Row<Predict>>({
     {"--ranks", "N[,N...]", "rank counts to predict", "",
-     [](In text, Predict& predict) { predict.ranks = parse_rank_counts(text); }},
+     [](In text, Predict& predict) { predict.ranks = settings::parse_rank_counts(text); }},
     {"--workload", "NAME", "workload to predict", "first of the run; of a sheet hybrid",
      [](In text, Predict& predict) { predict.workload = text; }},
     {"--model", "NAME|FILE.toml", "transformer whose shapes to use", "that of the run",
@@ -131,15 +131,17 @@ const auto predict_rows = std::to_array<Row<Predict>>({
      "as in the run; of a sheet strong",
      [](In text, Predict& predict) {
        using enum workloads::Scaling;
-       predict.scaling = parse_choice(text, {strong, weak});
+       predict.scaling = settings::parse_choice(text, {strong, weak});
      }},
     {"--mesh", "AXIS=N[,AXIS=N...]", "parallel axes; an unnamed dp takes the rest", "as in the run",
-     [](In text, Predict& predict) { predict.mesh = parse_mesh(text); }},
+     [](In text, Predict& predict) { predict.mesh = settings::parse_mesh(text); }},
     {"--best", "", "search for the fastest mesh, microbatch, schedule and memory options", "",
      [](In, Predict& predict) { predict.best = true; }},
     {"--set", "KEY=VALUE", "a workload's option, or a what-if such as link.inter=2x", "",
-     [](In text, Predict& predict) { predict.settings.push_back(parse_assignment(text)); },
-     Arity::repeated},
+     [](In text, Predict& predict) {
+       predict.settings.push_back(settings::parse_assignment(text));
+     },
+     settings::Arity::repeated},
     {"--nodes-of", "N", "ranks on a node", "as in the run or sheet",
      [](In text, Predict& predict) { predict.node_ranks = parse_count(text); }},
     {"--network", "SYSTEM|RUN.h5",
@@ -170,9 +172,9 @@ void read_rows(const CLI::App& command, const Rows& rows, Command& into) {
       if (command.count(row.flag) > 0) row.store("", into);
       continue;
     }
-    if (row.arity == Arity::once) (void)value_of(command, row.flag);
+    if (row.arity == settings::Arity::once) (void)value_of(command, row.flag);
     for (const std::string& text : values_of(command, row.flag)) {
-      with_place(row.flag, text, [&](In sane) { row.store(sane, into); });
+      settings::with_place(row.flag, text, [&](In sane) { row.store(sane, into); });
     }
   }
 }
@@ -239,7 +241,7 @@ std::vector<std::string> with_all_detail(std::span<const std::string> arguments)
 ReportCommand interpret_report(const CLI::App& command) {
   ReportCommand report;
   for (const std::string& file : command.get_option(files_argument)->results()) {
-    report.files.push_back(with_place(files_argument, file, parse_path));
+    report.files.push_back(settings::with_place(files_argument, file, settings::parse_path));
   }
   if (report.files.empty()) refuse("report needs a run file to read", command);
   read_rows(command, report_rows, report);
@@ -259,7 +261,7 @@ ReportCommand interpret_report(const CLI::App& command) {
 CompareCommand interpret_compare(const CLI::App& command) {
   CompareCommand compare;
   for (const std::string& side : command.get_option(sides_argument)->results()) {
-    compare.sides.push_back(with_place("compare", side, parse_paths));
+    compare.sides.push_back(settings::with_place("compare", side, settings::parse_paths));
   }
   if (compare.sides.size() < 2) {
     refuse("compare needs two sides or more, each a run file or several with commas between them",
@@ -286,7 +288,7 @@ PredictCommand interpret_predict(const CLI::App& command,
         "file that ends in .toml",
         command);
   }
-  predict.launches = with_place("predict", *source, parse_paths);
+  predict.launches = settings::with_place("predict", *source, settings::parse_paths);
   predict.source = predict.launches.front();
   predict.launches.erase(predict.launches.begin());
   read_rows(command, predict_rows, predict);

@@ -48,7 +48,7 @@ may hold several [[experiment]] tables.
   mpirun -np 8 isoscale run --workload dp,tp --model gpt-125m --scaling weak
   mpirun -np 8 isoscale run --workload hybrid --mesh dp=2,tp=2,pp=2 --set schedule=1f1b)";
 
-void add_option(CLI::App& command, const RunOption& option) {
+void add_option(CLI::App& command, const settings::RunOption& option) {
   add(command, fmt::format("--{}", option.name), option.value, option.help, option.default_text)
       ->group(std::string{name(option.group)});
 }
@@ -58,14 +58,15 @@ void add_run(CLI::App& app) {
   run.add_option(experiment_argument)
       ->description("experiment file; options override what it says")
       ->option_text(" ");
-  for (const RunOption& option : run_options()) add_option(run, option);
+  for (const settings::RunOption& option : settings::run_options()) add_option(run, option);
   run.footer(run_footer);
 }
 
 void add_check(CLI::App& app) {
   CLI::App& check = *app.add_subcommand("check", "Check the machines of a job before measuring");
   add(check, "--format", "text|json", "output format", "text");
-  for (const std::string_view option : check_options) add_option(check, *find_option(option));
+  for (const std::string_view option : check_options)
+    add_option(check, *settings::find_option(option));
   check.footer(
       "Start it under the launcher of a run, with as many ranks: mpirun -np 8 isoscale check");
 }

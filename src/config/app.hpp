@@ -19,31 +19,6 @@
 
 namespace isoscale::config {
 
-// The files of the command-line parser use these names of isoscale::settings without the namespace.
-using settings::Arity;
-using settings::assemble;
-using settings::find_option;
-using settings::give;
-using settings::key_of;
-using settings::Layer;
-using settings::load_suite;
-using settings::parse_assignment;
-using settings::parse_choice;
-using settings::parse_int;
-using settings::parse_mesh;
-using settings::parse_path;
-using settings::parse_paths;
-using settings::parse_rank_counts;
-using settings::parse_share;
-using settings::read_layer;
-using settings::refuse_value;
-using settings::run_options;
-using settings::RunOption;
-using settings::Scope;
-using settings::suite_names;
-using settings::with_place;
-using settings::without_experiments;
-
 /// Names of positional arguments, as --help prints them.
 inline constexpr const char* experiment_argument = "EXPERIMENT.toml";
 inline constexpr const char* files_argument = "RUN.h5";

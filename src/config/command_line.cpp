@@ -79,49 +79,52 @@ void refuse_empty_values(std::span<const std::string> arguments) {
   }
 }
 
-void read_flag(Layer& layer, const CLI::App& command, const RunOption& option,
+void read_flag(settings::Layer& layer, const CLI::App& command, const settings::RunOption& option,
                const std::string& flag) {
   const auto& results = command.get_option(flag)->results();
   for (const std::string& result : results) {
     if (result != "true") refuse(fmt::format("{} takes no value", flag), command);
   }
-  if (!results.empty()) give(layer.shared, option, "true", flag);
+  if (!results.empty()) settings::give(layer.shared, option, "true", flag);
 }
 
-void read_option(Layer& layer, const CLI::App& command, const RunOption& option) {
+void read_option(settings::Layer& layer, const CLI::App& command,
+                 const settings::RunOption& option) {
   const std::string flag = fmt::format("--{}", option.name);
-  if (option.arity == Arity::flag) return read_flag(layer, command, option, flag);
+  if (option.arity == settings::Arity::flag) return read_flag(layer, command, option, flag);
   const bool may_be_given_again =
-      option.arity == Arity::repeated || option.arity == Arity::repeated_list;
+      option.arity == settings::Arity::repeated || option.arity == settings::Arity::repeated_list;
   if (!may_be_given_again) (void)value_of(command, flag);
   for (const std::string& value : values_of(command, flag)) {
-    give(layer.shared, option, value, flag);
+    settings::give(layer.shared, option, value, flag);
   }
 }
 
 RunConfig interpret_run(const CLI::App& command, std::span<const std::string> arguments,
                         Known known) {
-  Layer layer;
-  for (const RunOption& option : run_options()) read_option(layer, command, option);
-  Layer file;
+  settings::Layer layer;
+  for (const settings::RunOption& option : settings::run_options())
+    read_option(layer, command, option);
+  settings::Layer file;
   if (const std::string* const path = value_of(command, experiment_argument)) {
-    const auto readable = with_place(experiment_argument, *path, parse_path);
-    file = read_layer(workloads::read_small_file(readable, "experiment file"), *path);
+    const auto readable = settings::with_place(experiment_argument, *path, settings::parse_path);
+    file = settings::read_layer(workloads::read_small_file(readable, "experiment file"), *path);
   }
-  RunConfig run = assemble(file, layer, known);
+  RunConfig run = settings::assemble(file, layer, known);
   run.command_line = base::shell_quoted(arguments);
   return run;
 }
 
 CheckCommand interpret_check(const CLI::App& command, std::span<const std::string> arguments) {
-  Layer layer;
-  for (const std::string_view name : check_options) read_option(layer, command, *find_option(name));
+  settings::Layer layer;
+  for (const std::string_view name : check_options)
+    read_option(layer, command, *settings::find_option(name));
   CheckCommand check;
-  check.config = without_experiments(layer);
+  check.config = settings::without_experiments(layer);
   check.config.command_line = base::shell_quoted(arguments);
   if (const std::string* const format = value_of(command, "--format")) {
-    check.format = with_place("--format", *format, [](std::string_view value) {
-      return parse_choice(value, {Format::text, Format::json});
+    check.format = settings::with_place("--format", *format, [](std::string_view value) {
+      return settings::parse_choice(value, {Format::text, Format::json});
     });
   }
   return check;
@@ -134,14 +137,14 @@ ListCommand interpret_list(const CLI::App& command, Known known) {
   if (what == nullptr)
     refuse("list needs one of workloads, models, suites, options, systems, keys", command);
   ListCommand list;
-  list.what = with_place("list", *what, [](std::string_view text) {
-    return parse_choice(text, {workloads, models, suites, options, systems, keys});
+  list.what = settings::with_place("list", *what, [](std::string_view text) {
+    return settings::parse_choice(text, {workloads, models, suites, options, systems, keys});
   });
   if (list.what == keys) {
     if (workload == nullptr) refuse("list keys needs one of model, system, suite", command);
-    list.file = with_place("list keys", *workload, [](std::string_view text) {
+    list.file = settings::with_place("list keys", *workload, [](std::string_view text) {
       using enum ListCommand::File;
-      return parse_choice(text, {model, system, suite});
+      return settings::parse_choice(text, {model, system, suite});
     });
     return list;
   }
@@ -157,8 +160,8 @@ ListCommand interpret_list(const CLI::App& command, Known known) {
 PrintCommand interpret_completion(const CLI::App& app, const CLI::App& command, Known known) {
   const std::string* const text = value_of(command, shell_argument);
   if (text == nullptr) refuse("completion needs bash or zsh", command);
-  const Shell shell = with_place("completion", *text, [](std::string_view value) {
-    return parse_choice(value, {Shell::bash, Shell::zsh});
+  const Shell shell = settings::with_place("completion", *text, [](std::string_view value) {
+    return settings::parse_choice(value, {Shell::bash, Shell::zsh});
   });
   return {completion_script(shell, app, known)};
 }

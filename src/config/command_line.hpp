@@ -16,7 +16,6 @@ namespace isoscale::config {
 // The files in this folder use these names of isoscale::settings without the namespace.
 using settings::CheckCommand;
 using settings::CompareCommand;
-using settings::Experiment;
 using settings::Format;
 using settings::IfExists;
 using settings::PredictCommand;

@@ -97,7 +97,7 @@ std::vector<std::string> names_for(std::string_view what, Known known) {
   if (what == "--workload" || what == workload_argument) {
     for (const auto& workload : known) names.emplace_back(workload.name);
   } else if (what == "--suite") {
-    for (const std::string_view suite : suite_names()) names.emplace_back(suite);
+    for (const std::string_view suite : settings::suite_names()) names.emplace_back(suite);
   } else if (what == "--mesh") {
     for (const mesh::Axis axis : mesh::all_axes) names.push_back(fmt::format("{}=", name(axis)));
   } else if (what == source_argument) {

@@ -18,6 +18,7 @@
 #include "comm/communicator.hpp"
 #include "program/buffer.hpp"
 #include "program/program.hpp"
+#include "results/records/run_data.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
@@ -81,23 +82,8 @@ class TimedOut : public base::Error {
 using program::Registration;
 using program::SessionOptions;
 
-/// The algorithm that a library uses for GEMMs of one shape.
-struct GemmChoice {
-  std::string shape{};      ///< sizes, types, layout and library: equal texts mean the same problem
-  std::string algorithm{};  ///< the library's own opaque description, in hexadecimal
-  units::Bytes workspace{};  ///< workspace that the algorithm needs
-  units::Seconds time{};     ///< of one call when it was timed; 0 if the algorithm was given
-  int candidates = 0;        ///< number of algorithms that were timed; 0 if it was given
-  std::string arithmetic{};  ///< in a session's facts: "tensor cores, tf32 inputs, f32 sums"
-};
-
-/// The cost of making one communicator, on this rank.
-struct CommunicatorFacts {
-  std::string name{};  ///< "world", "tp on compute", "pp, even links"
-  int ranks = 0;
-  units::Seconds creation{};
-  std::optional<units::Seconds> first_call{};  ///< NCCL connects in it; absent: no call is made
-};
+using results::CommunicatorTime;
+using results::GemmChoice;
 
 /// The decisions that an executor made when it prepared a session, and the memory and time that it
 /// needed. They are stored in the run file.
@@ -110,7 +96,8 @@ struct SessionFacts {
   units::Seconds communicator_creation;       ///< time to make this session's communicators
   bool graph = false;                         ///< steps are replayed as one captured graph
   std::vector<GemmChoice> gemm_choices = {};  ///< of the shapes in this rank's program
-  std::vector<CommunicatorFacts> communicators = {};
+  std::vector<CommunicatorTime> communicators = {};  ///< times of this rank; NCCL connects in the
+                                                     ///< first call
 };
 
 /// The progress of a session during a play, which other threads may read.
@@ -186,9 +173,9 @@ struct Description {
   std::vector<program::Precision> precisions;
   std::optional<units::Bytes> memory_free;  ///< of the whole pool; absent: unknown
   MemoryPool memory_pool = MemoryPool::rank;
-  int cores = 0;               ///< cores this rank is bound to
-  int compute_capability = 0;  ///< of a GPU: 90 = 9.0; 0 = unknown, or no GPU
-  bool shared_device = false;  ///< some ranks share a GPU, so times have no meaning
+  int cores = 0;                            ///< cores this rank is bound to
+  std::optional<int> compute_capability{};  ///< of a GPU: 90 = 9.0; absent: unknown, or no GPU
+  bool shared_device = false;               ///< some ranks share a GPU, so times have no meaning
   /// The reason why programs with Transport::symmetric cannot be played, as far as it is known
   /// before a program is prepared; "" if there is none.
   std::string symmetric_problem{};

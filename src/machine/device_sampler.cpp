@@ -47,13 +47,14 @@ SampleStore::Thinned SampleStore::add(units::Nanoseconds time, std::vector<doubl
   return Thinned::yes;
 }
 
-std::vector<SampledSeries> SampleStore::series(const std::vector<Channel>& channels) const {
-  std::vector<SampledSeries> all;
+std::vector<results::DeviceSeries> SampleStore::series(const std::vector<Channel>& channels) const {
+  std::vector<results::DeviceSeries> all;
   for (std::size_t i = 0; i < channels.size(); ++i) {
-    SampledSeries series{.channel = channels[i], .time = {}, .value = {}};
+    const auto& [device, quantity, unit] = channels[i];
+    results::DeviceSeries series{.device = device, .quantity = quantity, .unit = unit};
     for (const Sample& sample : samples_) {
       if (!std::isfinite(sample.values[i])) continue;
-      series.time.push_back(sample.time);
+      series.time.push_back(units::to_seconds(sample.time).value());
       series.value.push_back(sample.values[i]);
     }
     if (!series.value.empty()) all.push_back(std::move(series));
@@ -76,7 +77,7 @@ DeviceSampler::DeviceSampler(std::vector<Source> sources, const Sampling& sampli
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-std::vector<SampledSeries> DeviceSampler::stop() {
+std::vector<results::DeviceSeries> DeviceSampler::stop() {
   if (!thread_.joinable()) return {};
   thread_.request_stop();
   thread_.join();

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "results/records/run_data.hpp"
 #include "units/quantity.hpp"
 
 /// Samples a machine's devices at intervals during a measurement: the sources of samples, and the
@@ -38,39 +39,34 @@ struct Source {
   std::function<void(std::span<double> values)> read;
 };
 
-/// The folders of sysfs and procfs; tests use folders of their own.
-struct FileTree {
-  std::filesystem::path sys = "/sys", proc = "/proc";
-};
-
-// The following sources read files of the kernel. A source is missing if its file is: a container
-// may see no sysfs, a virtual machine has no energy counters, and on many systems only root may
-// read the energy counters of real machines.
+// The following sources read files of the kernel below `root`, the folder with sys and proc. A
+// source is missing if its file is: a container may see no sysfs, a virtual machine has no energy
+// counters, and on many systems only root may read the energy counters of real machines.
 
 /// Returns a source of "clock" and "clock_min" in Hz: the mean and the least over `cpus` of
 /// scaling_cur_freq, or of "cpu MHz" in /proc/cpuinfo if there is no cpufreq. If more than 16 CPUs
 /// have cpufreq, only every n-th is read. Empty `cpus` means all.
-[[nodiscard]] std::vector<Source> cpu_clock_sources(const FileTree& tree,
+[[nodiscard]] std::vector<Source> cpu_clock_sources(const std::filesystem::path& root,
                                                     const std::vector<int>& cpus);
 /// Returns a source of "throttle_count", a counter: how often the cores of `cpus` were slowed down
 /// because of their temperature, from core_throttle_count of their CPUs (Intel).
-[[nodiscard]] std::vector<Source> cpu_throttle_sources(const FileTree& tree,
+[[nodiscard]] std::vector<Source> cpu_throttle_sources(const std::filesystem::path& root,
                                                        const std::vector<int>& cpus);
 /// Returns a source of "busy_time", a counter in seconds from /proc/stat: the mean over `cpus` of
 /// the time that was not idle, waiting for input or stolen. Empty `cpus` means all.
-[[nodiscard]] std::vector<Source> cpu_busy_sources(const FileTree& tree,
+[[nodiscard]] std::vector<Source> cpu_busy_sources(const std::filesystem::path& root,
                                                    const std::vector<int>& cpus);
 /// Returns sources of "energy", a counter in joules since the first reading, for CPU packages and
 /// for memory that a package's counter does not include (RAPL: powercap/intel-rapl:*, on AMD too).
 /// The counter continues to grow when the hardware's register wraps around.
-[[nodiscard]] std::vector<Source> energy_sources(const FileTree& tree);
+[[nodiscard]] std::vector<Source> energy_sources(const std::filesystem::path& root);
 /// Returns sources of "temperature" in kelvin for CPU packages: from hwmon's coretemp, k10temp and
 /// zenpower, else from thermal zones of packages.
-[[nodiscard]] std::vector<Source> temperature_sources(const FileTree& tree);
+[[nodiscard]] std::vector<Source> temperature_sources(const std::filesystem::path& root);
 /// Returns sources of counters of active InfiniBand and RoCE ports ("sent_bytes", "received_bytes",
 /// "symbol_errors", "link_downed") and of physical Ethernet devices that are up ("sent_bytes",
 /// "received_bytes", "send_errors", "receive_errors").
-[[nodiscard]] std::vector<Source> network_sources(const FileTree& tree);
+[[nodiscard]] std::vector<Source> network_sources(const std::filesystem::path& root);
 
 /// Returns one source that asks NVML about the GPU (or MIG instance) with this UUID: "sm_clock",
 /// "memory_clock" (Hz), "power" (W), "energy" (J, a counter), "temperature" (K), "utilisation" (1),
@@ -80,13 +76,6 @@ struct FileTree {
 /// without channels there is no source. The library must outlive the source.
 [[nodiscard]] std::vector<Source> gpu_sources(const NvmlLibrary& library, std::string_view uuid,
                                               std::span<const std::string_view> wanted = {});
-
-/// The values of one channel over time; readings that failed are left out.
-struct SampledSeries {
-  Channel channel;
-  std::vector<units::Nanoseconds> time;  ///< steady clock
-  std::vector<double> value;             ///< one for each time
-};
 
 /// Stores at most `most` samples of some channels. When a new sample would exceed this limit, the
 /// store drops every second sample, but keeps the first and the newest.
@@ -98,8 +87,10 @@ class SampleStore {
   enum class Thinned : bool { no, yes };
   Thinned add(units::Nanoseconds time, std::vector<double> values);
   /// Returns one series for each channel that has a reading, in the order of `channels`, which must
-  /// be the order of the values in every sample.
-  [[nodiscard]] std::vector<SampledSeries> series(const std::vector<Channel>& channels) const;
+  /// be the order of the values in every sample. Readings that failed are left out. Times are
+  /// seconds of the steady clock; the rank is not set.
+  [[nodiscard]] std::vector<results::DeviceSeries> series(
+      const std::vector<Channel>& channels) const;
 
  private:
   struct Sample {
@@ -125,7 +116,7 @@ class DeviceSampler {
   DeviceSampler(std::vector<Source> sources, const Sampling& sampling);
 
   /// Ends the thread and returns its samples; to be called once.
-  [[nodiscard]] std::vector<SampledSeries> stop();
+  [[nodiscard]] std::vector<results::DeviceSeries> stop();
 
  private:
   void run(const std::stop_token& stopped);

@@ -4,6 +4,7 @@
 #include "machine/kernel_files.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <fstream>
@@ -86,9 +87,9 @@ std::optional<double> ratio(std::optional<std::int64_t> quota, std::optional<std
 }
 
 /// Returns the part of a control group's memory that is not in use.
-units::Bytes memory_left_of(std::int64_t limit, std::int64_t used, std::int64_t droppable) {
-  const std::int64_t held = std::max<std::int64_t>(used - droppable, 0);
-  return units::Bytes{static_cast<std::uint64_t>(std::max<std::int64_t>(limit - held, 0))};
+units::Bytes memory_left_of(std::int64_t limit, std::int64_t held) {
+  const std::int64_t left = limit - std::max<std::int64_t>(held, 0);
+  return units::Bytes{static_cast<std::uint64_t>(std::max<std::int64_t>(left, 0))};
 }
 
 /// Returns the value in a line "name value" of memory.stat; 0 if there is none.
@@ -102,27 +103,17 @@ std::int64_t statistic(const std::optional<std::string>& text, std::string_view 
   return 0;
 }
 
-std::vector<units::Bytes> group_memories(const ReadFile& read) {
-  // Version 1 writes a number near 2^63 for "no limit".
-  constexpr std::int64_t unlimited = std::int64_t{1} << 60;
-  std::vector<units::Bytes> groups;
-  for (const std::string& folder : group_folders(read, "")) {
-    if (const auto limit = read_number(read, folder + "/memory.max")) {
-      groups.push_back(memory_left_of(*limit,
-                                      read_number(read, folder + "/memory.current").value_or(0),
-                                      statistic(read(folder + "/memory.stat"), "inactive_file")));
-    }
-  }
-  for (const std::string& folder : group_folders(read, "memory")) {
-    const auto limit = read_number(read, folder + "/memory.limit_in_bytes");
-    if (limit && *limit < unlimited) {
-      groups.push_back(
-          memory_left_of(*limit, read_number(read, folder + "/memory.usage_in_bytes").value_or(0),
-                         statistic(read(folder + "/memory.stat"), "total_inactive_file")));
-    }
-  }
-  return groups;
-}
+/// The files in which a version of control groups has limit and use of memory, and the entry of
+/// memory.stat for page cache that can be dropped.
+struct MemoryFiles {
+  std::string_view controller;
+  const char *limit, *used;
+  std::string_view droppable;
+};
+constexpr std::array memory_files{
+    MemoryFiles{"", "/memory.max", "/memory.current", "inactive_file"},
+    MemoryFiles{"memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes",
+                "total_inactive_file"}};
 
 }  // namespace
 
@@ -187,8 +178,18 @@ std::optional<double> cpu_limit(const ReadFile& read) {
 }
 
 std::optional<units::Bytes> memory_left(const ReadFile& read) {
+  // Version 1 writes a number near 2^63 for "no limit".
+  constexpr std::int64_t unlimited = std::int64_t{1} << 60;
   std::optional<units::Bytes> least;
-  for (const units::Bytes left : group_memories(read)) lower(least, std::optional{left});
+  for (const MemoryFiles& files : memory_files) {
+    for (const std::string& folder : group_folders(read, files.controller)) {
+      const auto limit = read_number(read, folder + files.limit);
+      if (!limit || *limit >= unlimited) continue;
+      const std::int64_t used = read_number(read, folder + files.used).value_or(0);
+      const std::int64_t held = used - statistic(read(folder + "/memory.stat"), files.droppable);
+      lower(least, std::optional{memory_left_of(*limit, held)});
+    }
+  }
   return least;
 }
 

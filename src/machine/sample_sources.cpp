@@ -71,10 +71,10 @@ std::vector<Channel> clock_channels() {
 
 /// Returns the file `name` of each CPU that has one. If there are many CPUs, only every n-th is
 /// tried.
-std::vector<fs::path> cpu_files(const FileTree& tree, const std::vector<int>& cpus,
+std::vector<fs::path> cpu_files(const fs::path& root, const std::vector<int>& cpus,
                                 const char* name) {
   const auto folder = [&](int cpu) {
-    return tree.sys / fmt::format("devices/system/cpu/cpu{}", cpu);
+    return root / fmt::format("sys/devices/system/cpu/cpu{}", cpu);
   };
   std::vector<int> candidates = cpus;
   std::error_code failure;
@@ -157,10 +157,10 @@ Source temperature_source(std::string device, fs::path file) {
 }
 
 /// Returns sources for the temperature sensors of packages that CPU drivers provide.
-std::vector<Source> hwmon_sources(const FileTree& tree) {
+std::vector<Source> hwmon_sources(const fs::path& root) {
   constexpr std::string_view package = "Package id ";
   std::vector<Source> sources;
-  for (const fs::path& chip : base::entries_of(tree.sys / "class/hwmon", "hwmon")) {
+  for (const fs::path& chip : base::entries_of(root / "sys/class/hwmon", "hwmon")) {
     const std::string driver = line_in(chip / "name").value_or("");
     if (driver == "k10temp" || driver == "zenpower") {
       if (!number_in(chip / "temp1_input")) continue;
@@ -181,9 +181,9 @@ std::vector<Source> hwmon_sources(const FileTree& tree) {
   return sources;
 }
 
-std::vector<Source> zone_sources(const FileTree& tree) {
+std::vector<Source> zone_sources(const fs::path& root) {
   std::vector<Source> sources;
-  for (const fs::path& zone : base::entries_of(tree.sys / "class/thermal", "thermal_zone")) {
+  for (const fs::path& zone : base::entries_of(root / "sys/class/thermal", "thermal_zone")) {
     const std::string type = line_in(zone / "type").value_or("");
     const bool is_cpu = type == "x86_pkg_temp" || type.starts_with("cpu");
     if (!is_cpu || !number_in(zone / "temp")) continue;
@@ -307,8 +307,8 @@ constexpr std::array<Quantity, 11> quantities{{
 
 }  // namespace
 
-std::vector<Source> cpu_clock_sources(const FileTree& tree, const std::vector<int>& cpus) {
-  if (std::vector<fs::path> files = cpu_files(tree, cpus, "cpufreq/scaling_cur_freq");
+std::vector<Source> cpu_clock_sources(const fs::path& root, const std::vector<int>& cpus) {
+  if (std::vector<fs::path> files = cpu_files(root, cpus, "cpufreq/scaling_cur_freq");
       !files.empty()) {
     return {{.channels = clock_channels(), .read = [files = std::move(files)](auto values) {
                constexpr double kilohertz = 1e3;
@@ -319,7 +319,7 @@ std::vector<Source> cpu_clock_sources(const FileTree& tree, const std::vector<in
                put_mean_and_least(clocks, values);
              }}};
   }
-  const std::string file = (tree.proc / "cpuinfo").string();
+  const std::string file = (root / "proc/cpuinfo").string();
   const std::optional<std::string> text = read_file(file);
   if (!text || clocks_in_cpuinfo(*text).empty()) return {};
   return {{.channels = clock_channels(), .read = [file, cpus](auto values) {
@@ -331,8 +331,8 @@ std::vector<Source> cpu_clock_sources(const FileTree& tree, const std::vector<in
            }}};
 }
 
-std::vector<Source> cpu_throttle_sources(const FileTree& tree, const std::vector<int>& cpus) {
-  std::vector<fs::path> files = cpu_files(tree, cpus, "thermal_throttle/core_throttle_count");
+std::vector<Source> cpu_throttle_sources(const fs::path& root, const std::vector<int>& cpus) {
+  std::vector<fs::path> files = cpu_files(root, cpus, "thermal_throttle/core_throttle_count");
   if (files.empty()) return {};
   return {{.channels = {{.device = "cpu", .quantity = "throttle_count", .unit = "1"}},
            .read = [files = std::move(files)](auto values) {
@@ -341,8 +341,8 @@ std::vector<Source> cpu_throttle_sources(const FileTree& tree, const std::vector
            }}};
 }
 
-std::vector<Source> cpu_busy_sources(const FileTree& tree, const std::vector<int>& cpus) {
-  const std::string file = (tree.proc / "stat").string();
+std::vector<Source> cpu_busy_sources(const fs::path& root, const std::vector<int>& cpus) {
+  const std::string file = (root / "proc/stat").string();
   if (std::isnan(busy_time(read_file(file).value_or(""), cpus))) return {};
   return {{.channels = {{.device = "cpu", .quantity = "busy_time", .unit = "s"}},
            .read = [file, cpus](auto values) {
@@ -350,10 +350,10 @@ std::vector<Source> cpu_busy_sources(const FileTree& tree, const std::vector<int
            }}};
 }
 
-std::vector<Source> energy_sources(const FileTree& tree) {
+std::vector<Source> energy_sources(const fs::path& root) {
   constexpr double micro = 1e-6;
   std::vector<Source> sources;
-  for (const fs::path& zone : base::entries_of(tree.sys / "class/powercap", "intel-rapl:")) {
+  for (const fs::path& zone : base::entries_of(root / "sys/class/powercap", "intel-rapl:")) {
     const std::optional<std::string> name = line_in(zone / "name");
     const std::optional<std::string> device = name ? energy_device(zone, *name) : std::nullopt;
     const std::optional<double> range = number_in(zone / "max_energy_range_uj");
@@ -365,14 +365,14 @@ std::vector<Source> energy_sources(const FileTree& tree) {
   return sources;
 }
 
-std::vector<Source> temperature_sources(const FileTree& tree) {
-  std::vector<Source> sources = hwmon_sources(tree);
-  return sources.empty() ? zone_sources(tree) : sources;
+std::vector<Source> temperature_sources(const fs::path& root) {
+  std::vector<Source> sources = hwmon_sources(root);
+  return sources.empty() ? zone_sources(root) : sources;
 }
 
-std::vector<Source> network_sources(const FileTree& tree) {
+std::vector<Source> network_sources(const fs::path& root) {
   std::vector<Source> sources;
-  for (const fs::path& adapter : base::entries_of(tree.sys / "class/infiniband")) {
+  for (const fs::path& adapter : base::entries_of(root / "sys/class/infiniband")) {
     for (const fs::path& port : base::entries_of(adapter / "ports")) {
       // The file holds a text like "4: ACTIVE".
       const std::string state = line_in(port / "state").value_or("");
@@ -382,7 +382,7 @@ std::vector<Source> network_sources(const FileTree& tree) {
                    port / "counters", port_counters);
     }
   }
-  for (const fs::path& device : base::entries_of(tree.sys / "class/net")) {
+  for (const fs::path& device : base::entries_of(root / "sys/class/net")) {
     std::error_code failure;
     const bool real = fs::exists(device / "device", failure);  // bridges and loopback have none
     if (!real || line_in(device / "operstate") != "up") continue;

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
@@ -11,12 +10,11 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "base/error.hpp"
+#include "results/records/stored_values.hpp"
 #include "units/quantity.hpp"
 
 /// Lists the fields of a struct of facts by name, once for both writing and reading them as JSON.
@@ -35,10 +33,6 @@ namespace isoscale::preflight {
 
 template <class T>
 concept Facts = requires(T& facts) { for_each_fact(facts, [](const char*, const auto&) {}); };
-template <class T>
-constexpr bool is_optional_fact = false;
-template <class T>
-constexpr bool is_optional_fact<std::optional<T>> = true;
 
 template <class T>
 nlohmann::json json_of(const std::vector<T>& values);
@@ -56,7 +50,7 @@ nlohmann::json json_of(const T& value) {
       if (object[name] == json_of(fact)) object.erase(name);
     });
     return object;
-  } else if constexpr (is_optional_fact<T>) {
+  } else if constexpr (results::is_optional<T>) {
     return value ? json_of(*value) : json();
   } else if constexpr (std::is_floating_point_v<T>) {
     return std::isfinite(value) ? json(value) : json();
@@ -79,10 +73,6 @@ template <class T>
   return json_of(facts).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-inline void expect_fact(bool is_right, std::string_view wanted) {  // NOLINT: boolean condition
-  if (!is_right) throw base::Error(fmt::format("facts: {} is expected", wanted));
-}
-
 template <class T>
 bool is_integer(const nlohmann::json& from) {
   if (from.is_number_unsigned()) return std::in_range<T>(from.get<std::uint64_t>());
@@ -99,11 +89,11 @@ void read_facts(std::map<std::string, T>& values, const nlohmann::json& from);
 template <class T>
 void read_facts(T& value, const nlohmann::json& from) {
   if constexpr (Facts<T>) {
-    expect_fact(from.is_object(), "an object");
+    results::require(from.is_object(), "facts: an object is expected");
     for_each_fact(value, [&](const char* name, auto& fact) {
       if (from.contains(name)) read_facts(fact, from.at(name));
     });
-  } else if constexpr (is_optional_fact<T>) {
+  } else if constexpr (results::is_optional<T>) {
     read_facts(value.emplace(), from);
   } else if constexpr (std::is_same_v<T, units::Bytes>) {
     std::uint64_t bytes = 0;
@@ -112,7 +102,7 @@ void read_facts(T& value, const nlohmann::json& from) {
   } else {
     // The JSON library itself would convert any number to an integer.
     if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
-      expect_fact(is_integer<T>(from), "a whole number of its type");
+      results::require(is_integer<T>(from), "facts: a whole number of its type is expected");
     }
     from.get_to(value);
   }
@@ -120,14 +110,14 @@ void read_facts(T& value, const nlohmann::json& from) {
 
 template <class T>
 void read_facts(std::vector<T>& values, const nlohmann::json& from) {
-  expect_fact(from.is_array(), "an array");
+  results::require(from.is_array(), "facts: an array is expected");
   values.clear();
   for (const nlohmann::json& item : from) read_facts(values.emplace_back(), item);
 }
 
 template <class T>
 void read_facts(std::map<std::string, T>& values, const nlohmann::json& from) {
-  expect_fact(from.is_object(), "an object");
+  results::require(from.is_object(), "facts: an object is expected");
   values.clear();
   for (const auto& [key, item] : from.items()) read_facts(values[key], item);
 }

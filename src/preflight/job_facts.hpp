@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "machine/gpu_facts.hpp"
+#include "results/records/check_result.hpp"
 
 /// The facts about a job's nodes and ranks that preflight judges before the job measures. A fact
 /// without a source is absent. Bytes, hertz, watts and bits per second are plain numbers, since the
@@ -17,6 +18,8 @@
 namespace isoscale::preflight {
 
 using machine::GpuFacts;
+using results::CheckResult;
+using results::Verdict;
 
 /// True if an NVLink joins the two GPUs, or both have links to the same switch.
 [[nodiscard]] bool joined_by_nvlinks(const GpuFacts& a, const GpuFacts& b);
@@ -121,5 +124,11 @@ struct JobFacts {
 /// about the same node add GPUs that the first part did not see or knew only from the PCI bus, and
 /// the NVLinks between them. Facts about the job itself come from the first part.
 [[nodiscard]] JobFacts merge(std::vector<JobFacts> parts);
+
+/// Runs every check of the job's setup, with pure functions of its facts. Results that differ only
+/// in the host are joined into one that names all hosts. Stops of the checks named in `allowed` are
+/// marked as allowed and do not stop the run. Throws base::UsageError for a name that no check has.
+[[nodiscard]] std::vector<CheckResult> check_job(const JobFacts& job,
+                                                 const std::vector<std::string>& allowed);
 
 }  // namespace isoscale::preflight

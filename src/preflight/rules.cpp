@@ -32,10 +32,10 @@ void require_known(const std::vector<std::string>& names) {
   for (const Rule& rule : all_rules()) known.push_back(rule.name);
   for (const std::string& name : names) {
     if (std::ranges::find(known, name) != known.end()) continue;
-    throw base::UsageError(
-        fmt::format("--allow {}: no check has this name{}; isoscale check shows "
-                    "them all",
-                    base::quoted(name), base::did_you_mean(name, known)));
+    throw base::usage_error(
+        "--allow {}: no check has this name{}; isoscale check shows "
+        "them all",
+        base::quoted(name), base::did_you_mean(name, known));
   }
 }
 

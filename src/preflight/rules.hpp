@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "preflight/check.hpp"
 #include "preflight/job_facts.hpp"
 
 /// Checks are rows of tables. A row has a rule that judges facts, its verdict, and its texts.

@@ -240,34 +240,23 @@ std::string like_of(const JobPort& one, const PortsByName& by_name, const GpusBy
   return is_rail(one, gpus) ? fmt::format("ports of {}", one.node->host) : "";
 }
 
-/// Returns the most common rate of each kind, the highest of equally common ones.
-std::map<std::string, double> usual_rates(
-    const std::map<std::string, std::map<double, std::size_t>>& rates) {
-  std::map<std::string, double> usual;
-  for (const auto& [kind, counts] : rates) {
-    std::size_t most = 0;
-    for (const auto& [rate, count] : counts) {
-      if (count < most) continue;
-      most = count;
-      usual[kind] = rate;
-    }
-  }
-  return usual;
-}
-
 void judge_rate(Findings& findings, const JobFacts& job) {
   set_unknown_ports(findings, job);
   const std::vector<JobPort> ports = job_ports(job);
   const PortsByName by_name = ports_by_name(ports);
   const GpusByNode gpus = gpus_by_node(job);
-  std::map<std::string, std::map<double, std::size_t>> rates;
+  std::map<std::string, std::vector<double>> rates;
   std::set<double> all;
   for (const JobPort& one : ports) {
     if (!is_up(*one.port) || !findings.knows(one.port->rate)) continue;
-    ++rates[like_of(one, by_name, gpus)][*one.port->rate];
+    rates[like_of(one, by_name, gpus)].push_back(*one.port->rate);
     all.insert(*one.port->rate);
   }
-  const std::map<std::string, double> usual = usual_rates(rates);
+  std::map<std::string, double> usual;
+  for (auto& [like, of_like] : rates) {
+    std::ranges::sort(of_like, std::greater{});  // the highest of equally common rates counts
+    usual[like] = *most_common(std::span<const double>{of_like});
+  }
   for (const JobPort& one : ports) {
     if (!is_up(*one.port) || !one.port->rate) continue;
     const std::string like = like_of(one, by_name, gpus);

@@ -14,7 +14,6 @@
 #include "calibration/calibration.hpp"
 #include "comm/errors.hpp"
 #include "results/records/counted_steps.hpp"
-#include "runner/measure_point.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/trend.hpp"
 #include "units/text.hpp"

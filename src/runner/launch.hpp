@@ -26,6 +26,12 @@
 
 namespace isoscale::runner {
 
+/// Collective over the world: verifies and measures one point (measure_point.cpp). Ranks outside
+/// the point sleep or play copies of it. The result is complete on world rank 0; on other ranks
+/// only its status is right.
+[[nodiscard]] results::PointData run_point(const plan::PlannedPoint& point,
+                                           const measure::PointContext& context);
+
 /// One launch of a measurement. It makes the plan, opens the run file (run.cpp, resume.cpp), and
 /// measures one point after another (launch.cpp).
 class Launch {

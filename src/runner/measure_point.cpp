@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/measure_point.hpp"
+#include "runner/launch.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,7 +18,7 @@
 #include "runner/measure/gather_point.hpp"
 #include "runner/measure/step_check.hpp"
 #include "runner/measure/twin_check.hpp"
-#include "runner/microbench/microbench.hpp"
+#include "runner/microbench/benchmark_case.hpp"
 #include "runner/microbench/rank_speeds.hpp"
 #include "runner/plan/rank_faults.hpp"
 #include "runner/plan/site.hpp"
@@ -226,7 +226,7 @@ class PointRun {
     measure::Record record =
         measure::measure(*session_, set_.of(sub_world_.rank()).step(), active_, ranks_.share,
                          context_.effort, [this](const measure::Standing& at) { look_at(at); });
-    const std::vector<machine::SampledSeries> sampled = sampler.stop();
+    const std::vector<results::DeviceSeries> sampled = sampler.stop();
     const comm::ClockFit clock = clocks.fit();
     misread(clocks, record);
     last_step_ = units::Seconds{record.step_times.back()};

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "base/build_info.hpp"
@@ -14,7 +15,6 @@
 #include "comm/errors.hpp"
 #include "executor/host/host.hpp"
 #include "executor/plugin.hpp"
-#include "preflight/check.hpp"
 #include "preflight/collect_facts.hpp"
 #include "preflight/job_facts.hpp"
 #include "results/reader/reader.hpp"
@@ -51,18 +51,14 @@ std::unique_ptr<executor::Executor> make_host(const settings::RunConfig& config,
 
 /// Collective: returns the GEMM algorithms that an earlier run chose. Every rank reads its file; if
 /// one cannot, all throw base::UsageError.
-std::vector<executor::GemmChoice> known_algorithms(const settings::RunConfig& config,
-                                                   const comm::Communicator& world) {
-  std::vector<executor::GemmChoice> known;
+std::vector<results::GemmChoice> known_algorithms(const settings::RunConfig& config,
+                                                  const comm::Communicator& world) {
+  std::vector<results::GemmChoice> known;
   if (config.gemm_algorithms.empty()) return known;
   const std::string problem = comm::problem_in([&] {
     const std::string file = config.gemm_algorithms.string();
     const auto run = results::read_run(config.gemm_algorithms);
-    for (const results::GemmChoice& choice : results::choices_of_run(run, file)) {
-      known.push_back({.shape = choice.shape,
-                       .algorithm = choice.algorithm,
-                       .workspace = units::Bytes{static_cast<std::uint64_t>(choice.workspace)}});
-    }
+    known = results::choices_of_run(run, file);
   });
   if (const comm::Vote vote = comm::all_ok(world, problem); !vote.ok) {
     throw base::UsageError(vote.why);
@@ -149,8 +145,9 @@ JobFacts own_facts(const PreflightWish& wish, const comm::Communicator& world,
   return facts;
 }
 
-/// Returns why there is no sniff test, which compares ranks; "" if there is one.
-std::string reason_not_to_sniff(const PreflightWish& wish, const std::vector<int>& node_of_rank) {
+/// Returns why there is no sniff test, which compares ranks; absent if there is one.
+std::optional<std::string> reason_not_to_sniff(const PreflightWish& wish,
+                                               const std::vector<int>& node_of_rank) {
   constexpr std::size_t fewest = 4;  // with fewer ranks there is no majority to compare with
   if (wish.executor == nullptr) return "no device was found to run on";
   if (wish.config.share_gpu == settings::ShareGpu::yes) return "ranks share GPUs";
@@ -163,7 +160,7 @@ std::string reason_not_to_sniff(const PreflightWish& wish, const std::vector<int
       plan::share_cores(everyone, wish.facts, node_of_rank)) {
     return "ranks share cores";
   }
-  return {};
+  return std::nullopt;
 }
 
 /// Joins the facts of all ranks; called on rank 0.
@@ -202,7 +199,7 @@ ChosenExecutor choose_executor(const settings::RunConfig& config,
           given);
     }
     return {.executor = make_cuda(config, *search.plugin, world),
-            .reason = is_automatic ? "every rank has a GPU" : ""};
+            .reason = is_automatic ? std::optional{"every rank has a GPU"} : std::nullopt};
   }
   if (!is_automatic) throw base::UsageError("--device cuda: " + vote.why);
   if (const std::string given = settings::gpu_options_given(config); !given.empty()) {
@@ -236,12 +233,12 @@ executor::Description planned_device(const settings::RunConfig& config,
 results::PreflightData preflight(const PreflightWish& wish, const comm::Communicator& world) {
   const std::vector<int> node_of_rank = comm::node_of_rank(world);
   JobFacts mine = own_facts(wish, world, node_of_rank);
-  std::string no_sniff = reason_not_to_sniff(wish, node_of_rank);
-  if (no_sniff.empty()) {
+  std::optional<std::string> no_sniff = reason_not_to_sniff(wish, node_of_rank);
+  if (!no_sniff) {
     microbench::Sniffed sniffed = microbench::sniff(*wish.executor, world, node_of_rank);
     mine.ranks.front().gemm_rate = sniffed.gemm_rate;
     mine.ranks.front().neighbours = std::move(sniffed.neighbours);
-    no_sniff = sniffed.problem.value_or("");
+    no_sniff = std::move(sniffed.problem);
   }
   const std::vector<std::string> parts = world.gather(preflight::to_json(mine));
   results::PreflightData data;
@@ -253,7 +250,7 @@ results::PreflightData preflight(const PreflightWish& wish, const comm::Communic
     job.world = world.size();
     job.device_problem = wish.device_problem;
     job.device_reason = wish.device_reason;
-    if (!no_sniff.empty()) job.sniff_skipped = no_sniff;
+    job.sniff_skipped = no_sniff;
     data.results = preflight::check_job(job, wish.config.allowed);
     data.facts = recorded(std::move(job));
   });
@@ -290,13 +287,12 @@ results::PreflightData check(const settings::RunConfig& config,
   } catch (const base::UsageError& error) {
     problem = error.what();
   }
-  return preflight(
-      {.config = config,
-       .executor = chosen.executor.get(),
-       .device_problem = problem,
-       .device_reason = chosen.reason.empty() ? std::nullopt : std::optional{chosen.reason},
-       .facts = facts},
-      world);
+  return preflight({.config = config,
+                    .executor = chosen.executor.get(),
+                    .device_problem = problem,
+                    .device_reason = chosen.reason,
+                    .facts = facts},
+                   world);
 }
 
 }  // namespace isoscale::runner

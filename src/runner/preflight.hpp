@@ -20,7 +20,7 @@ namespace isoscale::runner {
 /// The executor that measures all points of a launch.
 struct ChosenExecutor {
   std::unique_ptr<executor::Executor> executor;
-  std::string reason;  ///< why --device auto chose it, as a clause; "" if the user named it
+  std::optional<std::string> reason;  ///< why --device auto chose it; absent if the user named it
 };
 
 /// Collective over `world`: returns the executor for --device, the same on every rank. `auto` means
@@ -47,7 +47,7 @@ struct PreflightWish {
   const settings::RunConfig& config;
   executor::Executor* executor = nullptr;  ///< not owned
   std::optional<std::string> device_problem{};
-  std::optional<std::string> device_reason{};    ///< why --device auto chose this device
+  std::optional<std::string> device_reason{};    ///< see ChosenExecutor
   std::span<const machine::MachineFacts> facts;  ///< by world rank
 };
 

@@ -49,13 +49,13 @@ Resumed read_resumed(const settings::RunConfig& asked, const comm::Communicator&
 
 /// Returns the lines that are printed first: the device if --device auto chose it, and how to get a
 /// curve if there is only one rank.
-std::string opening_lines(const executor::Description& device, const std::string& reason,
-                          int ranks) {
+std::string opening_lines(const executor::Description& device,
+                          const std::optional<std::string>& reason, int ranks) {
   std::string text;
-  if (!reason.empty()) {
+  if (reason) {
     text = device.name == "host"
                ? std::string{"device: host (no GPU found)\n"}
-               : fmt::format("device: {} ({}); {}\n", device.name, device.detail, reason);
+               : fmt::format("device: {} ({}); {}\n", device.name, device.detail, *reason);
   }
   if (ranks == 1) text += "1 rank: a curve needs more; start them with mpirun -np 2 isoscale run\n";
   return text;
@@ -75,14 +75,12 @@ bool Launch::opened() {
                                              .facts = setting_.facts},
                                             setting_.world);
   require_no_stop(looked, setting_.world);
-  const std::vector<RankSoftware> software =
-      gather_software(setting_.world, setting_.executor.describe());
+  const executor::Description& device = setting_.executor.describe();
+  rank_facts_ = gather_rank_facts(setting_.world, device, setting_.facts, site_.node_of_rank);
   bool is_open = true;
   on_root(setting_.world, [&] {
-    header_ =
-        make_header(setting_.config, site_, setting_.executor.describe(), setting_.facts, software);
+    header_ = make_header(setting_.config, site_, device, rank_facts_);
     header_.preflight = std::move(looked);
-    rank_facts_ = header_.rank_facts;
     if (is_new) {
       create();
     } else {
@@ -150,7 +148,7 @@ base::ExitCode run(const settings::RunConfig& asked, const comm::Environment& en
                  .facts = facts,
                  .site = site,
                  .begin = begin,
-                 .device_reason = reason.empty() ? std::nullopt : std::optional{reason}},
+                 .device_reason = reason},
                 std::move(earlier)};
   if (world.rank() == 0 && config.verbosity == settings::Verbosity::normal) {
     services.print(opening_lines(watched.describe(), reason, world.size()) + gpu_work);

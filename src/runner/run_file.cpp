@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cctype>
@@ -23,15 +22,14 @@
 #include "machine/job_environment.hpp"
 #include "results/hdf5/run_files.hpp"
 #include "results/reader/reader.hpp"
+#include "results/records/json_object.hpp"
+#include "results/records/layout.hpp"
 
 namespace isoscale::runner {
-
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankSoftware, device, mpi_library, text, number)
 
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 using results::PointData;
 
 std::string random_id() {
@@ -91,75 +89,56 @@ std::filesystem::path output_path(const settings::RunConfig& config, const std::
   return fmt::format("isoscale-{}-{}-{}.h5", workloads, where, time);
 }
 
-std::string to_text(RankSoftware software) {
-  // JSON has only finite numbers.
-  std::erase_if(software.number, [](const auto& entry) { return !std::isfinite(entry.second); });
-  return json(software).dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-RankSoftware software_from_text(const std::string& text) {
-  return json::parse(text).get<RankSoftware>();
-}
-
-std::vector<RankSoftware> gather_software(const comm::Communicator& world,
-                                          const executor::Description& device) {
-  const RankSoftware mine{.device = device.detail,
-                          .mpi_library = comm::Environment::library_version(),
-                          .text = device.facts_text,
-                          .number = device.facts_number};
-  std::vector<RankSoftware> software;
-  for (const std::string& text : world.gather(to_text(mine))) {
-    software.push_back(software_from_text(text));
+results::RankFacts rank_facts(int rank, int node, const machine::MachineFacts& machine,
+                              const executor::Description& device) {
+  results::RankFacts facts{.rank = rank, .host = machine.host, .node = node};
+  const auto text = [&](const char* key, const std::optional<std::string>& value) {
+    if (value) facts.text[key] = *value;
+  };
+  const auto number = [&](const char* key, const auto& value) {
+    if (value) facts.number[key] = static_cast<double>(*value);
+  };
+  text("cpu_model", machine.cpu_model);
+  text("os", machine.os);
+  text("device", device.detail);
+  text("mpi_library", comm::Environment::library_version());
+  if (!machine.bound_cpus.empty()) {
+    facts.text["bound_cpus"] = fmt::format("{}", fmt::join(machine.bound_cpus, ","));
+    facts.number["bound_cores"] = static_cast<double>(machine.bound_core_ids.size());
   }
-  return software;
+  // The text is for people, the number for preflight and other rules.
+  if (machine.cpu_quota) facts.text["cpu_quota"] = fmt::format("{:.1f} CPUs", *machine.cpu_quota);
+  number("cpu_quota", machine.cpu_quota);
+  number("sockets", machine.sockets);
+  number("cores", machine.cores);
+  number("numa_nodes", machine.numa_nodes);
+  if (machine.memory_total) {
+    facts.number["memory_total"] = static_cast<double>(machine.memory_total->value());
+  }
+  facts.text.insert(device.facts_text.begin(), device.facts_text.end());
+  for (const auto& [key, value] : device.facts_number) {
+    if (std::isfinite(value)) facts.number.emplace(key, value);
+  }
+  return facts;
 }
 
-std::vector<results::RankFacts> rank_facts(std::span<const machine::MachineFacts> facts,
-                                           std::span<const RankSoftware> software,
-                                           std::span<const int> node_of_rank) {
-  std::vector<results::RankFacts> result;
-  for (std::size_t r = 0; r < facts.size(); ++r) {
-    const machine::MachineFacts& machine = facts[r];
-    results::RankFacts& entry = result.emplace_back(results::RankFacts{.rank = static_cast<int>(r),
-                                                                       .host = machine.host,
-                                                                       .node = node_of_rank[r],
-                                                                       .text = {},
-                                                                       .number = {}});
-    const auto text = [&](const char* key, const std::optional<std::string>& value) {
-      if (value) entry.text[key] = *value;
-    };
-    const auto number = [&](const char* key, const auto& value) {
-      if (value) entry.number[key] = static_cast<double>(*value);
-    };
-    text("cpu_model", machine.cpu_model);
-    text("os", machine.os);
-    text("device", software[r].device);
-    text("mpi_library", software[r].mpi_library);
-    if (!machine.bound_cpus.empty()) {
-      entry.text["bound_cpus"] = fmt::format("{}", fmt::join(machine.bound_cpus, ","));
-      entry.number["bound_cores"] = static_cast<double>(machine.bound_core_ids.size());
-    }
-    // The text is for people, the number for preflight and other rules.
-    if (machine.cpu_quota) {
-      entry.text["cpu_quota"] = fmt::format("{:.1f} CPUs", *machine.cpu_quota);
-    }
-    number("cpu_quota", machine.cpu_quota);
-    number("sockets", machine.sockets);
-    number("cores", machine.cores);
-    number("numa_nodes", machine.numa_nodes);
-    if (machine.memory_total) {
-      entry.number["memory_total"] = static_cast<double>(machine.memory_total->value());
-    }
-    entry.text.insert(software[r].text.begin(), software[r].text.end());
-    entry.number.insert(software[r].number.begin(), software[r].number.end());
+std::vector<results::RankFacts> gather_rank_facts(const comm::Communicator& world,
+                                                  const executor::Description& device,
+                                                  std::span<const machine::MachineFacts> facts,
+                                                  std::span<const int> node_of_rank) {
+  using Rows = std::vector<results::RankFacts>;
+  const auto me = static_cast<std::size_t>(world.rank());
+  const Rows mine{rank_facts(world.rank(), node_of_rank[me], facts[me], device)};
+  Rows all;
+  for (const std::string& packed : world.gather(results::packed(mine))) {
+    all.push_back(results::unpacked<Rows>(std::as_bytes(std::span{packed})).front());
   }
-  return result;
+  return all;
 }
 
 results::RunData make_header(const settings::RunConfig& config, const plan::Site& site,
                              const executor::Description& device,
-                             std::span<const machine::MachineFacts> facts,
-                             std::span<const RankSoftware> software) {
+                             std::vector<results::RankFacts> facts) {
   const base::BuildInfo& build = base::build_info();
   results::RunData data;
   data.id = random_id();
@@ -176,7 +155,7 @@ results::RunData make_header(const settings::RunConfig& config, const plan::Site
   data.ranks = site.ranks;
   data.nodes = 1 + *std::max_element(site.node_of_rank.begin(), site.node_of_rank.end());
   data.environment = machine::recorded_environment(machine::process_environment());
-  data.rank_facts = rank_facts(facts, software, site.node_of_rank);
+  data.rank_facts = std::move(facts);
   if (site.oversubscribed) {
     data.warnings.emplace_back(
         "ranks share cores: points labelled oversubscribed give no scaling result");

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,35 +26,25 @@ namespace isoscale::runner {
 [[nodiscard]] std::filesystem::path output_path(const settings::RunConfig& config,
                                                 const std::string& host);
 
-/// The software with which a rank computes and communicates. It may differ from node to node.
-struct RankSoftware {
-  std::string device;                            ///< executor::Description::detail
-  std::string mpi_library;                       ///< first line of the library's version
-  std::map<std::string, std::string> text = {};  ///< executor::Description::facts_text
-  std::map<std::string, double> number = {};     ///< executor::Description::facts_number
-};
-/// Writes the software of a rank as text, which software_from_text() reads. Numbers that are not
-/// finite are left out.
-[[nodiscard]] std::string to_text(RankSoftware software);
-[[nodiscard]] RankSoftware software_from_text(const std::string& text);
+/// Returns the facts of a rank: those of its machine, its MPI library and its device. If the
+/// machine and the device have a value for the same key, the machine's is used. Numbers of the
+/// device that are not finite are left out.
+[[nodiscard]] results::RankFacts rank_facts(int rank, int node,
+                                            const machine::MachineFacts& machine,
+                                            const executor::Description& device);
 
-/// Collective: returns the software of every rank, by rank, on rank 0; empty on other ranks.
-[[nodiscard]] std::vector<RankSoftware> gather_software(const comm::Communicator& world,
-                                                        const executor::Description& device);
-
-/// Returns the facts of each rank, joined from three sources, which are all by rank. If the machine
-/// and the device have a value for the same key, the machine's is used.
-[[nodiscard]] std::vector<results::RankFacts> rank_facts(
-    std::span<const machine::MachineFacts> facts, std::span<const RankSoftware> software,
-    std::span<const int> node_of_rank);
+/// Collective: returns the facts of every rank, by rank, on rank 0; empty on other ranks. Ranks may
+/// differ in their software. `facts` and `node_of_rank` are by rank.
+[[nodiscard]] std::vector<results::RankFacts> gather_rank_facts(
+    const comm::Communicator& world, const executor::Description& device,
+    std::span<const machine::MachineFacts> facts, std::span<const int> node_of_rank);
 
 /// Returns the header of a run, which is everything but its points and its end, with a new id.
-/// `facts` and `software` are by rank.
+/// `facts` are by rank.
 [[nodiscard]] results::RunData make_header(const settings::RunConfig& config,
                                            const plan::Site& site,
                                            const executor::Description& device,
-                                           std::span<const machine::MachineFacts> facts,
-                                           std::span<const RankSoftware> software);
+                                           std::vector<results::RankFacts> facts);
 
 /// Returns the part of a point's data that is known before it is measured. For a skipped point this
 /// is all of its data.

@@ -214,7 +214,7 @@ TEST(Cases, AreSampledWhileTheyAreTimed) {
       .read = [&](std::span<double> values) { values.front() = 1e9 + 1e6 * ++reads; }};
   const auto record = record_of(session, workloads::LaunchCost::excluded, {clock});
   ASSERT_FALSE(record.gpu.empty());
-  EXPECT_EQ(record.gpu.front().channel.quantity, "sm_clock");
+  EXPECT_EQ(record.gpu.front().quantity, "sm_clock");
   EXPECT_GE(record.gpu.front().value.size(), 2U);
 }
 

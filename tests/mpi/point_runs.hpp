@@ -11,7 +11,7 @@
 
 #include "base/error.hpp"
 #include "executor/host/host.hpp"
-#include "runner/measure_point.hpp"
+#include "runner/launch.hpp"
 #include "runner/plan/site.hpp"
 #include "runner/watch/progress.hpp"
 #include "tests/support/options.hpp"

@@ -83,12 +83,9 @@ TEST(Rows, HaveTheTimesOfTheirRanks) {
 }
 
 TEST(Rows, HaveTheClocksOfTheirGpus) {
-  const auto channel = [](const char* quantity) {
-    return machine::Channel{.device = "gpu 0", .quantity = quantity, .unit = "1"};
-  };
-  const std::vector<machine::SampledSeries> sampled{
-      {.channel = channel("sm_clock"), .time = {}, .value = {345e6, 1980e6, 1970e6}},
-      {.channel = channel("throttle_reasons"), .time = {}, .value = {0x1, 0x4, 0x40}}};
+  const std::vector<results::DeviceSeries> sampled{
+      {.device = "gpu 0", .quantity = "sm_clock", .value = {345e6, 1980e6, 1970e6}},
+      {.device = "gpu 0", .quantity = "throttle_reasons", .value = {0x1, 0x4, 0x40}}};
   const microbench::GpuState state = microbench::gpu_state_of(sampled);
   EXPECT_EQ(state, (microbench::GpuState{.sm_clock = 1970e6,
                                          .throttle_reasons = 0x44}));  // idle counts not

@@ -165,9 +165,9 @@ TEST(Calibrate, KeepsGroupsOnOneNodeApartFromThoseOnTwo) {
   for (std::size_t rank = 4; rank < 8; ++rank) run.rank_facts[rank].node = 1;
   run.points[0].world_rank = {0, 1, 2, 3};
   run.points[1].world_rank = {2, 3, 4, 5};
-  std::map<int, int> curves;  // by nodes
+  std::map<std::optional<int>, int> curves;  // by nodes
   for (const CalibrationCurve& at : calibration::calibrate(run).curves) ++curves[at.nodes];
-  EXPECT_EQ(curves, (std::map<int, int>{{1, 3}, {2, 3}}));
+  EXPECT_EQ(curves, (std::map<std::optional<int>, int>{{1, 3}, {2, 3}}));
 }
 
 TEST(Calibrate, KeepsLinksInsideNodesApartFromThoseBetweenThem) {

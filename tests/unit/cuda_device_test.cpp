@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <tuple>
 #include <typeinfo>
@@ -17,6 +18,8 @@
 #include "executor/cuda/gemm.hpp"
 #include "executor/cuda/kernels/nccl_versions.hpp"
 #include "matchers.hpp"
+#include "results/records/json_object.hpp"
+#include "results/records/point_layout.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
@@ -275,21 +278,18 @@ TEST(GemmChoices, AlgorithmsSurviveAsText) {
   EXPECT_THROW(std::ignore = algorithm_of(std::string(128, 'g')), base::Error);
 }
 
-TEST(GemmChoices, LinesSurviveTheWayToOtherRanks) {
+TEST(GemmChoices, SurviveTheWayToOtherRanks) {
   const std::vector<GemmChoice> choices{{.shape = "m=1 n=2",
                                          .algorithm = "00ff",
-                                         .workspace = units::Bytes{1U << 25U},
-                                         .time = units::Seconds{1.5e-5},
+                                         .workspace = 1 << 25,
+                                         .time = 1.5e-5,
                                          .candidates = 7},
                                         {.shape = "m=3", .algorithm = "11"}};
-  const std::vector<GemmChoice> back = choices_of(to_lines(choices));
-  ASSERT_EQ(back.size(), 2U);
-  EXPECT_EQ(back[0].shape, "m=1 n=2");
-  EXPECT_EQ(back[0].workspace.value(), 1U << 25U);
-  EXPECT_DOUBLE_EQ(back[0].time.value(), 1.5e-5);
-  EXPECT_EQ(back[0].candidates, 7);
-  EXPECT_EQ(back[1].algorithm, "11");
-  EXPECT_THROW(std::ignore = choices_of("one\tfield\n"), base::Error);
+  const auto back = [](const std::string& packed) {
+    return results::unpacked<std::vector<GemmChoice>>(std::as_bytes(std::span{packed}));
+  };
+  EXPECT_EQ(back(results::packed(choices)), choices);
+  EXPECT_THROW(std::ignore = back("one\tfield\n"), base::Error);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "findings_samples.hpp"
-#include "preflight/check.hpp"
 #include "preflight/job_facts.hpp"
 
 namespace isoscale::analysis {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "preflight/check.hpp"
 #include "preflight/job_facts.hpp"
 #include "preflight_machines.hpp"
 #include "preflight_samples.hpp"

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "matchers.hpp"
-#include "preflight/check.hpp"
 #include "preflight/job_facts.hpp"
 
 /// Job facts to judge, and what a check says of them.

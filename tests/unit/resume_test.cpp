@@ -5,8 +5,11 @@
 #include <fstream>
 #include <numeric>
 
+#include "comm/environment.hpp"
 #include "planned_runs.hpp"
 #include "results/reader/reader.hpp"
+#include "results/records/json_object.hpp"
+#include "results/records/layout.hpp"
 #include "results_samples.hpp"
 #include "runner/plan/schedule.hpp"
 #include "runner/plan/site.hpp"
@@ -262,43 +265,46 @@ TEST(RankFacts, TellWhatIsKnownAndNothingElse) {
   known.os = "Linux 6.1";
   known.memory_total = units::Bytes{1024};
   known.cpu_quota = 2.5;
-  const std::vector<MachineFacts> facts{known, bound_to({}, {})};
-  const std::vector<int> nodes{0, 1};
-  const std::vector<RankSoftware> software{
-      {.device = "BLAS A",
-       .mpi_library = "MPI 1",
-       .text = {{"gpu_name", "Some GPU"}, {"cpu_model", "not the device's to say"}},
-       .number = {{"gpu_nvlinks", 18}, {"memory_total", 1}}},
-      {.device = "BLAS B", .mpi_library = "MPI 2"}};
-  const auto ranks = rank_facts(facts, software, nodes);
-  ASSERT_EQ(ranks.size(), 2U);
+  executor::Description some, other;
+  some.detail = "BLAS A";
+  some.facts_text = {{"gpu_name", "Some GPU"}, {"cpu_model", "not the device's to say"}};
+  some.facts_number = {{"gpu_nvlinks", 18}, {"memory_total", 1}, {"unknown", std::nan("")}};
+  other.detail = "BLAS B";
+  const std::string mpi = comm::Environment::library_version();
+  const std::vector ranks{rank_facts(0, 0, known, some), rank_facts(1, 1, bound_to({}, {}), other)};
   EXPECT_EQ(ranks[0].rank, 0);
   EXPECT_EQ(ranks[0].host, "made-up");
   EXPECT_EQ(ranks[1].node, 1);
   EXPECT_THAT(ranks[0].text, ElementsAre(Pair("bound_cpus", "4,5"), Pair("cpu_model", "CPU"),
                                          Pair("cpu_quota", "2.5 CPUs"), Pair("device", "BLAS A"),
-                                         Pair("gpu_name", "Some GPU"), Pair("mpi_library", "MPI 1"),
+                                         Pair("gpu_name", "Some GPU"), Pair("mpi_library", mpi),
                                          Pair("os", "Linux 6.1")));
   EXPECT_THAT(ranks[0].number,
               ElementsAre(Pair("bound_cores", 2), Pair("cores", 8), Pair("cpu_quota", 2.5),
                           Pair("gpu_nvlinks", 18), Pair("memory_total", 1024)));
-  EXPECT_THAT(ranks[1].text, ElementsAre(Pair("device", "BLAS B"), Pair("mpi_library", "MPI 2")));
+  EXPECT_THAT(ranks[1].text, ElementsAre(Pair("device", "BLAS B"), Pair("mpi_library", mpi)));
   EXPECT_TRUE(ranks[1].number.empty());
 }
 
-TEST(RankSoftware, TravelsAsTextWithAllThatIsKnown) {
-  const RankSoftware sent{
-      .device = "NVIDIA H200",
-      .mpi_library = "Open MPI \"4\"",
-      .text = {{"gpu_uuid", "GPU-1"}, {"gpu_driver", "5\xFF"}},
-      .number = {{"gpu_sm_clock", 1.98e9}, {"tiny", 0.1}, {"unknown", std::nan("")}}};
-  const RankSoftware received = software_from_text(to_text(sent));
-  EXPECT_EQ(received.device, sent.device);
-  EXPECT_EQ(received.mpi_library, sent.mpi_library);
-  EXPECT_THAT(received.text, ElementsAre(Pair("gpu_driver", "5\uFFFD"), Pair("gpu_uuid", "GPU-1")));
-  EXPECT_THAT(received.number, ElementsAre(Pair("gpu_sm_clock", 1.98e9), Pair("tiny", 0.1)));
-  const RankSoftware nothing = software_from_text(to_text({.device = "", .mpi_library = ""}));
-  EXPECT_TRUE(nothing.text.empty() && nothing.number.empty());
+TEST(RankFacts, TravelBetweenRanksWithAllThatIsKnown) {
+  const std::vector<results::RankFacts> sent{
+      {.rank = 3,
+       .host = "node \"4\"",
+       .node = 1,
+       .text = {{"gpu_uuid", "GPU-1"}, {"gpu_driver", "5\xFF"}},
+       .number = {{"gpu_sm_clock", 1.98e9}, {"tiny", 0.1}}},
+      {.rank = 4}};
+  const std::string packed = results::packed(sent);
+  const auto received =
+      results::unpacked<std::vector<results::RankFacts>>(std::as_bytes(std::span{packed}));
+  ASSERT_EQ(received.size(), 2U);
+  EXPECT_EQ(received[0].rank, 3);
+  EXPECT_EQ(received[0].host, sent[0].host);
+  EXPECT_EQ(received[0].node, 1);
+  EXPECT_THAT(received[0].text,
+              ElementsAre(Pair("gpu_driver", "5\uFFFD"), Pair("gpu_uuid", "GPU-1")));
+  EXPECT_EQ(received[0].number, sent[0].number);
+  EXPECT_EQ(received[1], sent[1]);
 }
 
 const plan::Site two_nodes{.ranks = 2,

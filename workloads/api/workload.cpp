@@ -16,7 +16,7 @@ std::string_view name(Scaling scaling) { return scaling == Scaling::strong ? "st
 
 PlayBounds play_bounds(const Machine& machine) {
   if (machine.device == "host") return {};
-  const units::Bytes cache = machine.gpu_cache.value() > 0 ? machine.gpu_cache : largest_cache;
+  const units::Bytes cache = machine.gpu_cache.value_or(largest_cache);
   return {// Events of a GPU have a resolution of 0.5 us.
           .least_time = units::Seconds{2e-3},
           .least_calls = 20,

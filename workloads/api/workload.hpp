@@ -198,9 +198,9 @@ struct Request;
 
 /// Facts of the machine on which a benchmark may depend. They are known when a run is planned.
 struct Machine {
-  std::string_view device;    ///< "host", "cuda"
-  int numa_nodes = 1;         ///< number on the node that has the fewest
-  units::Bytes gpu_cache{0};  ///< largest L2 of any GPU; 0 = unknown
+  std::string_view device;                  ///< "host", "cuda"
+  int numa_nodes = 1;                       ///< number on the node that has the fewest
+  std::optional<units::Bytes> gpu_cache{};  ///< largest L2 of any GPU; absent: unknown
 };
 [[nodiscard]] PlayBounds play_bounds(const Machine& machine);
 

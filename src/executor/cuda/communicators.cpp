@@ -78,10 +78,8 @@ Communicators::Communicators(const program::ProgramSet& set, const comm::Communi
   const auto made = [&](const std::string& name, int ranks) {
     point.count_other();
     const units::Nanoseconds after = comm::now();
-    facts_.push_back({.name = name,
-                      .ranks = ranks,
-                      .creation = units::to_seconds(after - before),
-                      .first_call = std::nullopt});
+    facts_.push_back(
+        {.name = name, .ranks = ranks, .creation = units::to_seconds(after - before).value()});
     before = after;
   };
   NcclCommunicator world = NcclCommunicator::world(point, limit);
@@ -116,13 +114,10 @@ void Communicators::hand_over(const program::ProgramSet& set) {
   }
   all_.clear();
   facts_.resize(1);
-  facts_.front().creation = {};
+  facts_.front().creation = 0;
   for (const Member& one : members_of(plan_, set.of(rank_))) {
     all_.push_back(std::move(before.at(one.name)));
-    facts_.push_back({.name = one.name,
-                      .ranks = all_.back().size(),
-                      .creation = {},
-                      .first_call = std::nullopt});
+    facts_.push_back({.name = one.name, .ranks = all_.back().size()});
   }
 }
 
@@ -163,7 +158,7 @@ void Communicators::connect(const comm::Communicator& point, const FirstCalls& c
     if (!any) continue;
     wait_for(all_[i], stream.get());
     point.count_other();
-    facts_[i + 1].first_call = units::to_seconds(comm::now() - before);
+    facts_[i + 1].first_call = units::to_seconds(comm::now() - before).value();
   }
 }
 

@@ -202,7 +202,7 @@ class Communicators {
   /// Returns the communicators whose ops touch buffers of `space` on some rank.
   [[nodiscard]] std::vector<ncclComm_t> touching(const program::ProgramSet& set,
                                                  program::Space space) const;
-  [[nodiscard]] const std::vector<CommunicatorFacts>& facts() const { return facts_; }
+  [[nodiscard]] const std::vector<CommunicatorTime>& facts() const { return facts_; }
 
   /// Throws NcclError when one of the communicators has failed in the background.
   void poll() const;
@@ -221,7 +221,7 @@ class Communicators {
   units::Seconds limit_;
   CommunicatorPlan plan_;
   std::vector<NcclCommunicator> all_;  ///< for plan_.collectives, then for plan_.links
-  std::vector<CommunicatorFacts> facts_;
+  std::vector<CommunicatorTime> facts_;
 };
 
 /// Keeps the communicators of the last session for the next one, since making them takes seconds at

@@ -109,11 +109,6 @@ void launch(const GemmCall& call, cudaStream_t stream);
 /// sums", or "FMA, f32 inputs, f32 sums" if tf32 is allowed and not used; "" if it reports nothing.
 [[nodiscard]] std::string arithmetic_of(const cublasLtMatmulAlgo_t& algorithm);
 
-/// Converts choices to lines of text, which can be sent to other ranks, and back. Throws
-/// base::Error if the text is invalid.
-[[nodiscard]] std::string to_lines(std::span<const GemmChoice> choices);
-[[nodiscard]] std::vector<GemmChoice> choices_of(std::string_view lines);
-
 /// The algorithms chosen for problems. All sessions of an executor share one object, so that each
 /// problem is decided once.
 class GemmChoices {

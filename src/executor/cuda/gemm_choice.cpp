@@ -8,14 +8,18 @@
 #include <array>
 #include <charconv>
 #include <exception>
+#include <iterator>
 #include <limits>
 #include <set>
+#include <span>
 #include <string_view>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/memory.hpp"
+#include "results/records/json_object.hpp"
+#include "results/records/point_layout.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
@@ -202,8 +206,8 @@ GemmChoice fastest_algorithm(cublasLtHandle_t library, const GemmProblem& proble
   const Candidate& best = field.front();
   return {.shape = shape,
           .algorithm = to_text(best.call.algorithm),
-          .workspace = units::Bytes{best.call.workspace_bytes},
-          .time = units::Seconds{best.time},
+          .workspace = static_cast<std::int64_t>(best.call.workspace_bytes),
+          .time = best.time,
           .candidates = static_cast<int>(field.size())};
 }
 
@@ -305,40 +309,13 @@ std::string arithmetic_of(const cublasLtMatmulAlgo_t& algorithm) {
   return fmt::format("{}, {} inputs, {} sums", names(units), names(inputs), names(sums));
 }
 
-std::string to_lines(std::span<const GemmChoice> choices) {
-  std::string lines;
-  for (const GemmChoice& choice : choices) {
-    lines += fmt::format("{}\t{}\t{}\t{}\t{}\n", choice.shape, choice.algorithm,
-                         choice.workspace.value(), choice.time.value(), choice.candidates);
-  }
-  return lines;
-}
-
-std::vector<GemmChoice> choices_of(std::string_view lines) {
-  std::vector<GemmChoice> choices;
-  for (const std::string_view line : lines_of(lines)) {
-    const std::vector<std::string_view> parts = base::split(line, '\t');
-    const std::vector<std::string> fields{parts.begin(), parts.end()};
-    constexpr std::size_t field_count = 5;
-    if (fields.size() != field_count) {
-      throw base::Error(fmt::format("a GEMM choice of {} fields: {}", fields.size(), line));
-    }
-    choices.push_back({.shape = fields[0],
-                       .algorithm = fields[1],
-                       .workspace = units::Bytes{std::stoull(fields[2])},
-                       .time = units::Seconds{std::stod(fields[3])},
-                       .candidates = std::stoi(fields[4])});
-  }
-  return choices;
-}
-
 GemmChoices::GemmChoices(std::string library, std::span<const GemmChoice> known)
     : handle_(make_library()), library_(std::move(library)), was_given_any_(!known.empty()) {
   for (const GemmChoice& choice : known) {
     static_cast<void>(algorithm_of(choice.algorithm));  // throws now if the text is invalid
     GemmChoice given = choice;
     given.candidates = 0;
-    given.time = {};
+    given.time.reset();
     choices_.emplace(choice.shape, given);
   }
 }
@@ -363,9 +340,14 @@ void GemmChoices::decide(std::span<const GemmProblem> problems, const comm::Comm
   if (const comm::Vote vote = comm::all_ok(point, trouble); !vote.ok) {
     throw base::AgreedError(vote.why);
   }
-  std::string all;
-  for (const std::string& lines : point.gather(to_lines(mine))) all += lines;
-  for (GemmChoice& choice : choices_of(point.broadcast(all))) {
+  const auto unpacked = [](const std::string& packed) {
+    return results::unpacked<std::vector<GemmChoice>>(std::as_bytes(std::span{packed}));
+  };
+  std::vector<GemmChoice> all;
+  for (const std::string& packed : point.gather(results::packed(mine))) {
+    std::ranges::move(unpacked(packed), std::back_inserter(all));
+  }
+  for (GemmChoice& choice : unpacked(point.broadcast(results::packed(all)))) {
     chosen_anew_ += was_given_any_ ? 1 : 0;
     choices_.emplace(choice.shape, std::move(choice));
   }

@@ -31,7 +31,8 @@ Scratch take_scratch(const Resolver& resolver, const program::RankProgram& progr
   std::vector<std::uint32_t> indices;
   for_each_numbered_op(program, [&](const program::Op& op, std::uint32_t /*index*/) {
     if (const auto* gemm = std::get_if<program::Gemm>(&op.payload)) {
-      const std::uint64_t need = choices.of(gemm_problem(resolver, *gemm)).workspace.value();
+      const auto need =
+          static_cast<std::uint64_t>(choices.of(gemm_problem(resolver, *gemm)).workspace);
       workspace[op.stream] = std::max(workspace[op.stream], need);
     } else if (const auto* fill = std::get_if<program::Fill>(&op.payload)) {
       const std::uint64_t need = host_fill_bytes(resolver, *fill).value();

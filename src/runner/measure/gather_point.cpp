@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstring>
 #include <map>
 #include <set>
-#include <type_traits>
 #include <utility>
 
 #include "results/records/json_object.hpp"
@@ -35,19 +33,6 @@ Extents kept(const mesh::Shape& shape, int most) {
     size = others * mine;
   }
   return extents;
-}
-
-/// Collective: returns on rank 0 the values of all ranks, by rank.
-template <class Value>
-std::vector<std::vector<Value>> gather_values(const comm::Communicator& point,
-                                              std::span<const Value> mine) {
-  static_assert(std::is_trivially_copyable_v<Value>);
-  std::vector<std::vector<Value>> all;
-  for (const std::vector<std::byte>& part : point.gather(std::as_bytes(mine))) {
-    std::vector<Value>& values = all.emplace_back(part.size() / sizeof(Value));
-    if (!values.empty()) std::memcpy(values.data(), part.data(), part.size());
-  }
-  return all;
 }
 
 /// Collective: returns on rank 0 the records of all ranks, by rank.
@@ -133,14 +118,12 @@ void collect_clocks(const comm::Communicator& point, const comm::ClockFit& clock
 /// Collective: stores in `data` how long each communicator took to create and to use for the first
 /// time, on its slowest rank. All ranks create their communicators in the same order.
 void collect_communicators(const comm::Communicator& point,
-                           const std::vector<executor::CommunicatorFacts>& mine,
+                           const std::vector<results::CommunicatorTime>& mine,
                            results::PointData& data) {
-  for (const executor::CommunicatorFacts& facts : mine) {
-    results::CommunicatorTime made{.name = facts.name,
-                                   .ranks = facts.ranks,
-                                   .creation = point.all_max(facts.creation.value())};
-    if (facts.first_call) made.first_call = point.all_max(facts.first_call->value());
-    data.communicators.push_back(made);
+  for (results::CommunicatorTime made : mine) {
+    made.creation = point.all_max(made.creation);
+    if (made.first_call) made.first_call = point.all_max(*made.first_call);
+    data.communicators.push_back(std::move(made));
   }
 }
 
@@ -152,13 +135,13 @@ std::vector<machine::Source> sources_of(const SamplingDuty& duty,
   };
   if (!duty.gpu_uuid.empty()) add(machine::gpu_sources(nvml, duty.gpu_uuid));
   if (duty.node) {
-    const machine::FileTree tree;
-    add(machine::cpu_clock_sources(tree, duty.cpus));
-    add(machine::cpu_throttle_sources(tree, duty.cpus));
-    add(machine::cpu_busy_sources(tree, duty.cpus));
-    add(machine::energy_sources(tree));
-    add(machine::temperature_sources(tree));
-    add(machine::network_sources(tree));
+    const std::filesystem::path root = "/";
+    add(machine::cpu_clock_sources(root, duty.cpus));
+    add(machine::cpu_throttle_sources(root, duty.cpus));
+    add(machine::cpu_busy_sources(root, duty.cpus));
+    add(machine::energy_sources(root));
+    add(machine::temperature_sources(root));
+    add(machine::network_sources(root));
   }
   return sources;
 }
@@ -184,19 +167,10 @@ std::vector<int> traced_ranks(const mesh::Shape& shape, int most) {
 }
 
 void collect_gemm_choices(const comm::Communicator& point,
-                          const std::vector<executor::GemmChoice>& mine, results::PointData& data) {
-  std::vector<results::GemmChoice> chosen;
-  for (const executor::GemmChoice& choice : mine) {
-    chosen.push_back({.shape = choice.shape,
-                      .algorithm = choice.algorithm,
-                      .workspace = static_cast<std::int64_t>(choice.workspace.value()),
-                      .candidates = choice.candidates,
-                      .arithmetic = choice.arithmetic});
-    if (choice.candidates > 0) chosen.back().time = choice.time.value();
-  }
+                          const std::vector<results::GemmChoice>& mine, results::PointData& data) {
   std::map<std::string, results::GemmChoice> by_shape;
   for (const results::GemmChoice& choice : data.gemm_choices) by_shape[choice.shape] = choice;
-  for (const auto& part : gather_rows(point, chosen)) {
+  for (const auto& part : gather_rows(point, mine)) {
     for (const results::GemmChoice& choice : part) by_shape.try_emplace(choice.shape, choice);
   }
   data.gemm_choices.clear();
@@ -286,20 +260,9 @@ GpuWatch::GpuWatch(const std::string& uuid) : nvml_(nvml_for({.gpu_uuid = uuid})
 }
 
 void collect_device_series(const comm::Communicator& point, const Record& record,
-                           const std::vector<machine::SampledSeries>& mine,
+                           const std::vector<results::DeviceSeries>& mine,
                            results::PointData& data) {
-  std::vector<results::DeviceSeries> sampled;
-  for (const machine::SampledSeries& series : mine) {
-    results::DeviceSeries& sent = sampled.emplace_back();
-    sent.device = series.channel.device;
-    sent.quantity = series.channel.quantity;
-    sent.unit = series.channel.unit;
-    sent.value = series.value;
-    for (const units::Nanoseconds at : series.time) {
-      sent.time.push_back(units::to_seconds(at).value());
-    }
-  }
-  auto parts = gather_rows(point, sampled);
+  auto parts = gather_rows(point, mine);
   if (point.rank() != 0) return;
   const double origin = units::to_seconds(record.begin).value();
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "comm/clock_offset.hpp"
@@ -26,6 +29,19 @@ namespace isoscale::runner::measure {
 /// a program of its own. `most` must be at least 1, and at least one rank is returned.
 [[nodiscard]] std::vector<int> traced_ranks(const mesh::Shape& shape, int most);
 
+/// Collective: returns on rank 0 the values of all ranks, by rank; empty on other ranks.
+template <class Value>
+[[nodiscard]] std::vector<std::vector<Value>> gather_values(const comm::Communicator& ranks,
+                                                            std::span<const Value> mine) {
+  static_assert(std::is_trivially_copyable_v<Value>);
+  std::vector<std::vector<Value>> all;
+  for (const std::vector<std::byte>& part : ranks.gather(std::as_bytes(mine))) {
+    std::vector<Value>& values = all.emplace_back(part.size() / sizeof(Value));
+    if (!values.empty()) std::memcpy(values.data(), part.data(), part.size());
+  }
+  return all;
+}
+
 /// Collective over the point: stores in `data` on rank 0 the facts about communicators and chosen
 /// algorithms that one session of the point reports. Facts of earlier sessions are kept.
 void collect_session(const comm::Communicator& point, const executor::SessionFacts& session,
@@ -46,7 +62,7 @@ void collect_solo(const comm::Communicator& point, const std::vector<units::Nano
 /// Collective over the point: adds the GEMM algorithms that all ranks chose to `data` on rank 0.
 /// Each shape is stored once, since the ranks have agreed on its algorithm.
 void collect_gemm_choices(const comm::Communicator& point,
-                          const std::vector<executor::GemmChoice>& mine, results::PointData& data);
+                          const std::vector<results::GemmChoice>& mine, results::PointData& data);
 
 /// The devices that one rank of a point samples while it is measured.
 struct SamplingDuty {
@@ -72,7 +88,7 @@ struct SamplingDuty {
 class PointSampler {
  public:
   explicit PointSampler(const SamplingDuty& duty);
-  [[nodiscard]] std::vector<machine::SampledSeries> stop() { return sampler_.stop(); }
+  [[nodiscard]] std::vector<results::DeviceSeries> stop() { return sampler_.stop(); }
 
  private:
   machine::NvmlLibrary nvml_;  ///< must outlive the sampler
@@ -93,10 +109,10 @@ class GpuWatch {
 };
 
 /// Collective over the point, called after collect(): stores in `data` on rank 0 the sampled series
-/// of every rank, and the total time of rank 0's steps. Times are on rank 0's clock, and count from
-/// the begin of its first step.
+/// of every rank, and the total time of rank 0's steps. Stored times are on rank 0's clock, and
+/// count from the begin of its first step; those of `mine` are on this rank's clock.
 void collect_device_series(const comm::Communicator& point, const Record& record,
-                           const std::vector<machine::SampledSeries>& mine,
+                           const std::vector<results::DeviceSeries>& mine,
                            results::PointData& data);
 
 }  // namespace isoscale::runner::measure

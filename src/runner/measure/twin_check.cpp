@@ -3,6 +3,7 @@
 #include "runner/measure/twin_check.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
@@ -10,9 +11,9 @@
 #include <cstring>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
 #include "comm/errors.hpp"
 #include "executor/host/host.hpp"
 #include "program/check.hpp"
@@ -81,16 +82,10 @@ Tensors reference_tensors(const workloads::Workload& workload, const workloads::
 
 /// Copies rank 0's tensors to every rank.
 void broadcast(Tensors& tensors, const comm::Communicator& point) {
-  std::string names;
-  for (const auto& [name, values] : tensors) names += fmt::format("{} {}\n", name, values.size());
-  names = point.broadcast(names);
-  for (const std::string_view line : base::split(names, '\n')) {
-    const std::size_t space = line.find(' ');
-    if (line.empty() || point.rank() == 0) continue;
-    tensors[std::string{line.substr(0, space)}].resize(
-        std::stoull(std::string{line.substr(space + 1)}));
-  }
-  for (auto& [name, values] : tensors) point.broadcast(std::as_writable_bytes(std::span{values}));
+  std::string packed;
+  if (point.rank() == 0) nlohmann::json::to_cbor(nlohmann::json(tensors), packed);
+  packed = point.broadcast(std::move(packed));
+  if (point.rank() != 0) tensors = nlohmann::json::from_cbor(packed).get<Tensors>();
 }
 
 /// Collective: returns the name of a tensor that has an element which no rank holds; "" if every
@@ -116,11 +111,8 @@ std::string missing_tensor(const program::RankProgram& program, const mesh::Coor
   }
   point.all_max(held);
   for (const auto& [name, values] : reference) {
-    const auto begin = held.begin() + static_cast<std::ptrdiff_t>(first[name]);
-    if (std::count(begin, begin + static_cast<std::ptrdiff_t>(values.size()), 1.0) !=
-        static_cast<std::ptrdiff_t>(values.size())) {
-      return name;
-    }
+    const auto of_tensor = std::span{held}.subspan(first[name], values.size());
+    if (std::ranges::count(of_tensor, 1.0) != std::ssize(values)) return name;
   }
   return "";
 }

@@ -29,7 +29,7 @@ struct Verdict {
   /// The reason why the executor cannot play the programs, the same on all ranks; "" if it can.
   std::string unsupported{};
   /// The algorithms that the twin's GEMMs were played with.
-  std::vector<executor::GemmChoice> gemm_choices{};
+  std::vector<results::GemmChoice> gemm_choices{};
 };
 
 /// The number of steps that the twin plays. The second step uses the weights that the first has

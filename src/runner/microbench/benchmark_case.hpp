@@ -14,11 +14,11 @@
 #include "executor/executor.hpp"
 #include "machine/device_sampler.hpp"
 #include "program/program.hpp"
-#include "runner/measure/measure_steps.hpp"
+#include "runner/measure/point.hpp"
 #include "workloads/api/workload.hpp"
 
-/// Plays one case of a micro-benchmark until its time is known precisely enough, and compares its
-/// results with the expected ones, bit for bit.
+/// Measures micro-benchmarks: plays each case until its time is known precisely enough, and
+/// compares its results with the expected ones, bit for bit.
 namespace isoscale::runner::microbench {
 
 /// The limits of a case: the time that it should take (`budget`), the longest wait for another rank
@@ -55,9 +55,9 @@ struct CaseRecord {
   std::vector<double> call_times{};  ///< seconds of each call in traced passes, on the slowest rank
   /// The time of each stream in each traced pass on this rank.
   std::vector<StreamTime> stream_times{};
-  std::optional<units::Seconds> estimate{};   ///< time of one pass, from the executor's library
-  std::string arithmetic{};                   ///< arithmetic in which this library multiplies
-  std::vector<machine::SampledSeries> gpu{};  ///< of this rank's GPU, during the plays
+  std::optional<units::Seconds> estimate{};  ///< time of one pass, from the executor's library
+  std::string arithmetic{};                  ///< arithmetic in which this library multiplies
+  std::vector<results::DeviceSeries> gpu{};  ///< of this rank's GPU, during the plays
 };
 
 /// Returns the number of passes in each play of a case, at least 1. `pass` is the time of one pass
@@ -121,5 +121,10 @@ class Expectations {
   int ranks_;
   std::map<Key, std::vector<std::byte>> tables_;
 };
+
+/// Collective over `ranks.active`: measures and checks a micro-benchmark, one batch of cases after
+/// another. Fills `data` on rank 0 of the point, and its status on all ranks of `active`.
+void run_bench(const plan::PlannedPoint& point, const measure::PointContext& context,
+               const measure::PointRanks& ranks, results::PointData& data);
 
 }  // namespace isoscale::runner::microbench

@@ -1,7 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/microbench/microbench.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -162,18 +160,16 @@ class BenchRun {
     context_.progress.doing(title_of(bench_.rows[one.row_begin]));
     const bool is_apart = std::ranges::any_of(
         rows_of(one), [](const workloads::RowSpec& row) { return row.stream.has_value(); });
-    CaseRecord record =
-        play_case({.session = *session_,
-                   .one = one,
-                   .section = bench_.set.of(ranks_.sub_world.rank()).section(one.section),
-                   .streams = is_apart ? Streams::apart : Streams::joined,
-                   .gpu = gpu_.sources(),
-                   .active = ranks_.active,
-                   .share = ranks_.share,
-                   .effort = context_.effort,
-                   .limits = {.budget = budget(index),
-                              .timeout = timeout_,
-                              .bounds = request_.bounds}});
+    CaseRecord record = play_case(
+        {.session = *session_,
+         .one = one,
+         .section = bench_.set.of(ranks_.sub_world.rank()).section(one.section),
+         .streams = is_apart ? Streams::apart : Streams::joined,
+         .gpu = gpu_.sources(),
+         .active = ranks_.active,
+         .share = ranks_.share,
+         .effort = context_.effort,
+         .limits = {.budget = budget(index), .timeout = timeout_, .bounds = request_.bounds}});
     if (record.end != CaseEnd::complete) return record.end;
     if (one.wants_estimate) record.estimate = session_->estimate(one.section);
     record.arithmetic = session_->arithmetic(one.section);

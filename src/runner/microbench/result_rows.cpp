@@ -124,11 +124,11 @@ std::vector<std::vector<int>> groups_of(const RowData& row, const results::Point
 
 }  // namespace
 
-GpuState gpu_state_of(std::span<const machine::SampledSeries> sampled) {
+GpuState gpu_state_of(std::span<const results::DeviceSeries> sampled) {
   GpuState state;
-  for (const machine::SampledSeries& series : sampled) {
-    if (series.channel.quantity == "sm_clock") state.sm_clock = statistics::median(series.value);
-    if (series.channel.quantity != "throttle_reasons") continue;
+  for (const results::DeviceSeries& series : sampled) {
+    if (series.quantity == "sm_clock") state.sm_clock = statistics::median(series.value);
+    if (series.quantity != "throttle_reasons") continue;
     for (const double bits : series.value) {
       const auto reasons = static_cast<std::uint64_t>(bits) & ~machine::nvml::idle_reason;
       state.throttle_reasons =

@@ -24,7 +24,7 @@ struct GpuState {
 
   bool operator==(const GpuState&) const = default;
 };
-[[nodiscard]] GpuState gpu_state_of(std::span<const machine::SampledSeries> sampled);
+[[nodiscard]] GpuState gpu_state_of(std::span<const results::DeviceSeries> sampled);
 
 /// The results of one case on one rank, which rank 0 gathers.
 struct RankReport {

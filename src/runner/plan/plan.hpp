@@ -54,8 +54,8 @@ struct PlannedPoint {
   /// The memory of pinned and pageable buffers, which are in host memory, on the rank with the
   /// most.
   units::Bytes host_memory_per_rank{0};
-  std::optional<units::Bytes> sent_per_step{};  ///< by all ranks, see program::Traffic::sent
-  std::vector<AxesTraffic> sent_by_axes{};      ///< sent_per_step for each set of axes, ascending
+  /// The bytes that all ranks send, for each set of axes, ascending; see program::Traffic::sent.
+  std::vector<AxesTraffic> sent_by_axes{};
   Load load{};
   std::string reach{};                    ///< mesh::reach_text(), or "?" if nodes are unknown
   std::vector<std::string> notes{};       ///< further remarks for the plan, a sentence each

@@ -30,22 +30,16 @@ using program::Role;
 /// The memory that a session needs on one rank, by program::Space.
 using MemoryNeed = std::array<units::Bytes, program::space_count>;
 
-/// The way in which a program is played, as far as it affects the memory needed.
-struct PlayedAs {
-  std::optional<program::AddedSections> added{};  ///< sections added to the program; absent: none
-  std::string_view device{};                      ///< on "host", its staging memory is added
-};
-
-/// Returns the memory that the executor allocates: the exact amount on the host; on a device
-/// without the work space of its libraries.
+/// Returns the memory that the executor allocates for a program and the sections that are added to
+/// it, if any: the exact amount on the host, with its staging memory; on another device without the
+/// work space of its libraries.
 MemoryNeed memory_need(const program::RankProgram& program, const mesh::Shape& mesh,
-                       const PlayedAs& how) {
-  const auto arenas =
-      how.added ? program::arenas_with(*how.added, program, mesh) : program.arena_bytes;
+                       std::optional<program::AddedSections> added, std::string_view device_name) {
+  const auto arenas = added ? program::arenas_with(*added, program, mesh) : program.arena_bytes;
   MemoryNeed need{};
   std::ranges::transform(arenas, need.begin(),
                          [](std::uint64_t arena) { return units::Bytes{arena}; });
-  if (how.device != "host") return need;
+  if (device_name != "host") return need;
   const auto staging =
       executor::host::staging_bytes(program, mesh, executor::max_elements_per_call);
   units::Bytes& device = need[static_cast<std::size_t>(program::Space::device)];
@@ -209,11 +203,11 @@ void add_needs(const program::ProgramSet& set, PlannedPoint& point,
                const settings::RunConfig& config, const Site& site) {
   const std::vector<program::Facts> facts = facts_of_programs(set);
   double flop = 0, busiest = 0;
-  units::Bytes memory{0}, on_host{0}, sent{0}, most_sent{0};
-  const PlayedAs how{.added = added_sections(point, config), .device = site.device};
+  units::Bytes memory{0}, on_host{0}, most_sent{0};
+  const std::optional<program::AddedSections> added = added_sections(point, config);
   std::vector<MemoryNeed> needs;
   for (const program::RankProgram& program : set.programs) {
-    needs.push_back(memory_need(program, set.mesh, how));
+    needs.push_back(memory_need(program, set.mesh, added, site.device));
   }
   std::vector<units::Bytes> need_of_position;
   for (const std::uint32_t program : set.program_of_rank) {
@@ -222,7 +216,6 @@ void add_needs(const program::ProgramSet& set, PlannedPoint& point,
     memory = std::max(memory, memory_total(needs[program]));
     on_host = std::max(on_host, memory_total(needs[program]) -
                                     memory_from(executor::MemoryPool::rank, needs[program]));
-    sent += sent_total(facts[program]);
     most_sent = std::max(most_sent, sent_total(facts[program]));
     add_traffic(facts[program], point);
     need_of_position.push_back(memory_from(site.memory_pool, needs[program]));
@@ -233,7 +226,6 @@ void add_needs(const program::ProgramSet& set, PlannedPoint& point,
   point.flop_per_step = point.flop_per_step.value_or(0) + flop;
   point.memory_per_rank = std::max(point.memory_per_rank.value_or(units::Bytes{0}), memory);
   point.host_memory_per_rank = std::max(point.host_memory_per_rank, on_host);
-  point.sent_per_step = point.sent_per_step.value_or(units::Bytes{0}) + sent;
   require_memory(point, need_of_position, config.fill, site);
   // A problem with symmetric memory skips the point and throws no error, so that the other
   // experiment of an A/B pair is still measured.

@@ -98,8 +98,8 @@ Site make_site(const comm::Communicator& world, const executor::Description& dev
   const double slowest = device.name == "cuda" ? half_precision_rate(device.compute_capability) : 0;
   site.half_precision_rate = -world.all_max(-slowest);
   const auto cache = device.facts_number.find("gpu_l2_cache");
-  site.gpu_cache = units::Bytes{static_cast<std::uint64_t>(
-      world.all_max(cache == device.facts_number.end() ? 0 : cache->second))};
+  const double largest = world.all_max(cache == device.facts_number.end() ? 0 : cache->second);
+  if (largest > 0) site.gpu_cache = units::Bytes{static_cast<std::uint64_t>(largest)};
   site.oversubscribed = share_cores(everyone, facts, site.node_of_rank);
   if (!facts.empty()) site.numa_nodes = facts.front().numa_nodes.value_or(1);
   for (const machine::MachineFacts& of_rank : facts) {
@@ -129,9 +129,11 @@ Site planned_site(Site site, const settings::RunConfig& config) {
   return site;
 }
 
-double half_precision_rate(int compute_capability) {
+double half_precision_rate(std::optional<int> compute_capability) {
   constexpr int a100 = 80, hopper = 90, blackwell = 100, consumer = 120;
-  if (compute_capability >= consumer || compute_capability < a100) return 60e12;
+  if (!compute_capability || *compute_capability >= consumer || *compute_capability < a100) {
+    return 60e12;
+  }
   if (compute_capability >= blackwell) return 900e12;
   if (compute_capability >= hopper) return 480e12;
   return compute_capability == a100 ? 150e12 : 60e12;

@@ -39,9 +39,9 @@ struct Site {
   MemoryOf memory_of = MemoryOf::these_nodes;
   /// The FLOP/s that the slowest GPU is expected to reach in bf16 or f16; 0 if there is no GPU.
   double half_precision_rate = 0;
-  std::string symmetric_problem{};  ///< see executor::Description; "" if none is known
-  int numa_nodes = 1;               ///< NUMA nodes of the node with the fewest
-  units::Bytes gpu_cache{0};        ///< largest L2 cache of all GPUs; 0 = unknown
+  std::string symmetric_problem{};          ///< see executor::Description; "" if none is known
+  int numa_nodes = 1;                       ///< NUMA nodes of the node with the fewest
+  std::optional<units::Bytes> gpu_cache{};  ///< largest L2 cache of all GPUs; absent: unknown
   /// True if ranks of the launch share cores.
   bool oversubscribed = false;
   Nodes nodes = Nodes::known;
@@ -68,8 +68,8 @@ struct Site {
 /// memory as the started node with the least.
 [[nodiscard]] Site planned_site(Site site, const settings::RunConfig& config);
 
-/// Returns the FLOP/s that a GPU of this compute capability (90 = 9.0; 0 = unknown) is expected to
-/// reach in bf16 or f16: about half of the peak in data sheets for dense matrices.
-[[nodiscard]] double half_precision_rate(int compute_capability);
+/// Returns the FLOP/s that a GPU of this compute capability (90 = 9.0; absent: unknown) is expected
+/// to reach in bf16 or f16: about half of the peak in data sheets for dense matrices.
+[[nodiscard]] double half_precision_rate(std::optional<int> compute_capability);
 
 }  // namespace isoscale::runner::plan

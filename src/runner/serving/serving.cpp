@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -346,14 +345,12 @@ class ServeRun {
 
   /// Collective over the point: converts the leaders' times to the dispatcher's clock.
   void align(const comm::ClockFit& mine, const Trial& trial, Served& served) const {
-    static_assert(std::is_trivially_copyable_v<comm::ClockFit>);
-    const auto parts = ranks_.sub_world.gather(std::as_bytes(std::span{&mine, 1}));
+    const auto fits = measure::gather_values(ranks_.sub_world, std::span{&mine, 1});
     if (ranks_.sub_world.rank() != 0) return;
     for (std::size_t i = 0; i < served.outcomes.size(); ++i) {
       Outcome& outcome = served.outcomes[i];
       const int leader = trial.leader_of_replica[outcome.replica];
-      comm::ClockFit fit;
-      std::memcpy(&fit, parts[static_cast<std::size_t>(leader)].data(), sizeof fit);
+      const comm::ClockFit& fit = fits[static_cast<std::size_t>(leader)].front();
       const auto seconds = [&](units::Nanoseconds time) {
         return units::to_seconds(fit.to_rank_0(time) - served.begin).value();
       };

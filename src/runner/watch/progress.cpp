@@ -18,6 +18,64 @@
 
 namespace isoscale::runner::watch {
 
+using executor::Session;
+
+namespace {
+
+std::vector<program::Outline> outlines_of(const program::ProgramSet& set, int rank) {
+  std::vector<program::Outline> result;
+  const program::RankProgram& program = set.of(rank);
+  for (std::size_t section = 0; section < program.sections().size(); ++section) {
+    result.push_back(program::outline(program, static_cast<program::Section>(section), set.mesh));
+  }
+  return result;
+}
+
+std::string clock_text(units::Seconds time) {
+  const auto whole = static_cast<int>(time.value());
+  return fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+}  // namespace
+
+class WatchedSession final : public executor::ForwardingSession {
+ public:
+  WatchedSession(std::unique_ptr<Session> inner, Activity& activity, const program::ProgramSet& set,
+                 int rank, std::vector<int> world_ranks)
+      : ForwardingSession(std::move(inner)),
+        activity_(activity),
+        mesh_(set.mesh),
+        rank_(rank),
+        world_ranks_(std::move(world_ranks)),
+        outlines_(outlines_of(set, rank)) {
+    activity_.enter(this);
+  }
+  ~WatchedSession() override { activity_.leave(this); }
+  WatchedSession(const WatchedSession&) = delete;
+  WatchedSession& operator=(const WatchedSession&) = delete;
+
+  [[nodiscard]] executor::Whereabouts where() const {
+    return whereabouts().value_or(executor::Whereabouts{});
+  }
+  /// Adds to `state` the ops that the session's streams are in, and its progress on each
+  /// communicator.
+  void describe(RankState& state) const {
+    const executor::Whereabouts at = where();
+    const auto section = static_cast<std::size_t>(at.section);
+    if (section >= outlines_.size()) return;
+    describe_calls(
+        {.outline = outlines_[section], .mesh = mesh_, .rank = rank_, .world_ranks = world_ranks_},
+        at, state);
+  }
+
+ private:
+  Activity& activity_;
+  mesh::Shape mesh_;
+  int rank_;  ///< within the point
+  std::vector<int> world_ranks_;
+  std::vector<program::Outline> outlines_;  ///< by section
+};
+
 void Activity::doing(std::string_view what) {
   const std::scoped_lock lock{mutex_};
   doing_ = what;
@@ -68,13 +126,13 @@ std::shared_ptr<comm::CallCount> Activity::calls() const {
   return calls_;
 }
 
-void Activity::enter(Watched* session) {
+void Activity::enter(WatchedSession* session) {
   const std::scoped_lock lock{mutex_};
   sessions_.push_back(session);
   ++changes_;
 }
 
-void Activity::leave(Watched* session) {
+void Activity::leave(WatchedSession* session) {
   const std::scoped_lock lock{mutex_};
   std::erase(sessions_, session);
   ++changes_;
@@ -87,7 +145,7 @@ Activity::Motion Activity::motion() const {
                          calls_->ended.load(std::memory_order_relaxed) +
                          calls_->others.load(std::memory_order_relaxed),
                 .rests = idle_count_ > 0};
-  for (Watched* session : sessions_) motion.sessions.push_back(session->where());
+  for (WatchedSession* session : sessions_) motion.sessions.push_back(session->where());
   return motion;
 }
 
@@ -99,65 +157,9 @@ RankState Activity::state() const {
                   .in_collective = calls_->begun.load(std::memory_order_relaxed) !=
                                    calls_->ended.load(std::memory_order_relaxed),
                   .failure = failure_};
-  for (Watched* session : sessions_) session->describe(state);
+  for (WatchedSession* session : sessions_) session->describe(state);
   return state;
 }
-
-namespace {
-
-std::string clock_text(units::Seconds time) {
-  const auto whole = static_cast<int>(time.value());
-  return fmt::format("{}:{:02}", whole / 60, whole % 60);
-}
-
-using executor::Session;
-
-std::vector<program::Outline> outlines_of(const program::ProgramSet& set, int rank) {
-  std::vector<program::Outline> result;
-  const program::RankProgram& program = set.of(rank);
-  for (std::size_t section = 0; section < program.sections().size(); ++section) {
-    result.push_back(program::outline(program, static_cast<program::Section>(section), set.mesh));
-  }
-  return result;
-}
-
-class WatchedSession final : public executor::ForwardingSession, public Watched {
- public:
-  WatchedSession(std::unique_ptr<Session> inner, Activity& activity, const program::ProgramSet& set,
-                 int rank, std::vector<int> world_ranks)
-      : ForwardingSession(std::move(inner)),
-        activity_(activity),
-        mesh_(set.mesh),
-        rank_(rank),
-        world_ranks_(std::move(world_ranks)),
-        outlines_(outlines_of(set, rank)) {
-    activity_.enter(this);
-  }
-  ~WatchedSession() override { activity_.leave(this); }
-  WatchedSession(const WatchedSession&) = delete;
-  WatchedSession& operator=(const WatchedSession&) = delete;
-
-  [[nodiscard]] executor::Whereabouts where() const override {
-    return whereabouts().value_or(executor::Whereabouts{});
-  }
-  void describe(RankState& state) const override {
-    const executor::Whereabouts at = where();
-    const auto section = static_cast<std::size_t>(at.section);
-    if (section >= outlines_.size()) return;
-    describe_calls(
-        {.outline = outlines_[section], .mesh = mesh_, .rank = rank_, .world_ranks = world_ranks_},
-        at, state);
-  }
-
- private:
-  Activity& activity_;
-  mesh::Shape mesh_;
-  int rank_;  ///< within the point
-  std::vector<int> world_ranks_;
-  std::vector<program::Outline> outlines_;  ///< by section
-};
-
-}  // namespace
 
 Progress::Progress(Style style, int points, std::map<int, units::Seconds> planned,
                    std::optional<units::Nanoseconds> deadline)

@@ -19,17 +19,8 @@
 /// The progress of this rank. It is shown to people, and the supervisor detects hangs by it.
 namespace isoscale::runner::watch {
 
-/// A session that reports its position in the program.
-class Watched {
- public:
-  [[nodiscard]] virtual executor::Whereabouts where() const = 0;
-  /// Adds to `state` the ops that the session's streams are in, and its progress on each
-  /// communicator.
-  virtual void describe(RankState& state) const = 0;
-
- protected:
-  ~Watched() = default;
-};
+/// A session that reports its position in the program; see WatchedExecutor.
+class WatchedSession;
 
 /// The current activity of this rank. The working thread writes it, and the supervisor's thread
 /// reads it.
@@ -58,8 +49,8 @@ class Activity {
     Activity* activity_;
   };
 
-  void enter(Watched* session);
-  void leave(Watched* session);
+  void enter(WatchedSession* session);
+  void leave(WatchedSession* session);
   /// Returns the counter of the runner's own collective calls.
   [[nodiscard]] std::shared_ptr<comm::CallCount> calls() const;
 
@@ -82,7 +73,7 @@ class Activity {
   std::uint64_t changes_ = 0;
   int idle_count_ = 0;
   bool is_watched_ = false;
-  std::vector<Watched*> sessions_;
+  std::vector<WatchedSession*> sessions_;
 };
 
 /// Shows the progress of a run on standard error: one line that is updated on a terminal, else
