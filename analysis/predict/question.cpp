@@ -38,10 +38,10 @@ int measured_node_ranks(const results::RunData& run) {
 void require_more_ranks(const Question& question, int measured) {
   const int least = question.ranks.front();
   if (least >= measured) return;
-  throw base::UsageError(fmt::format(
+  throw base::usage_error(
       "--ranks {}: the run measured up to {} ranks, so fewer are no prediction; name {} or more, "
       "and see what was measured with: isoscale report {}",
-      least, measured, measured, question.source));
+      least, measured, measured, question.source);
 }
 
 /// Sets the ranks on a node to those of --nodes-of if it is given, else to `known`.
@@ -53,9 +53,9 @@ void set_node_ranks(const PredictCommand& command, int known, Question& question
 void require_axes(const Question& question) {
   for (const auto& [axis, extent] : question.mesh) {
     if (extent == 1 || question.workload->axes.contains(axis)) continue;
-    throw base::UsageError(fmt::format("--mesh {}={}: workload {} has no axis {}, only {}",
-                                       mesh::name(axis), extent, question.workload->name,
-                                       mesh::name(axis), mesh::to_string(question.workload->axes)));
+    throw base::usage_error("--mesh {}={}: workload {} has no axis {}, only {}", mesh::name(axis),
+                            extent, question.workload->name, mesh::name(axis),
+                            mesh::to_string(question.workload->axes));
   }
 }
 
@@ -99,14 +99,11 @@ void forget_batch(const Settings& settings, workloads::Options& options) {
 [[noreturn]] void refuse_key(std::string_view key, const workloads::Workload& workload) {
   std::vector<std::string_view> known;
   for (const workloads::OptionSpec& spec : workload.options) known.push_back(spec.key);
-  for (const MachinePart part : {MachinePart::link_inter, MachinePart::link_intra,
-                                 MachinePart::latency, MachinePart::gemm, MachinePart::memory}) {
-    known.push_back(name(part));
-  }
-  throw base::UsageError(fmt::format(
+  for (const MachinePart& part : machine_parts()) known.push_back(part.name);
+  throw base::usage_error(
       "--set: {} is neither an option of {} nor a part of a machine{}; see: isoscale list options "
       "{}, or change link.inter, link.intra, latency, gemm or memory",
-      base::quoted(key), workload.name, base::did_you_mean(key, known), workload.name));
+      base::quoted(key), workload.name, base::did_you_mean(key, known), workload.name);
 }
 
 void set_option(const std::string& key, const std::string& value, Question& question) {
@@ -114,8 +111,7 @@ void set_option(const std::string& key, const std::string& value, Question& ques
   const auto spec = std::ranges::find(workload.options, key, &workloads::OptionSpec::key);
   if (spec == workload.options.end()) refuse_key(key, workload);
   if (std::ranges::find(question.fixed, key) != question.fixed.end()) {
-    throw base::UsageError(
-        fmt::format("--set: {} is given twice; give it once", base::quoted(key)));
+    throw base::usage_error("--set: {} is given twice; give it once", base::quoted(key));
   }
   try {
     workloads::validate(*spec, value);
@@ -150,7 +146,7 @@ void apply_settings(const Settings& settings, Question& question) {
   for (const auto& [key, value] : settings) {
     // Parts that one what-if changes together are joined by commas, so the key is only the first of
     // them.
-    if (is_machine_part(key)) {
+    if (machine_part(key) != nullptr) {
       add_what_if(fmt::format("{}={}", key, value), question);
     } else {
       set_option(key, value, question);
@@ -304,15 +300,15 @@ Question question_of(const PredictCommand& command, const simulate::Machine& she
   question.workload =
       &workloads::find_workload(command.workload.empty() ? "hybrid" : command.workload);
   if (question.workload->is_bench()) {
-    throw base::UsageError(fmt::format(
+    throw base::usage_error(
         "--workload {}: it measures parts of a machine and has no step to predict; choose one that "
         "trains, as hybrid",
-        question.workload->name));
+        question.workload->name);
   }
   if (!command.model && question.workload->model_use != workloads::ModelUse::none) {
-    throw base::UsageError(
-        fmt::format("a data sheet says nothing of what runs; name a model with --model, one of {}",
-                    fmt::join(workloads::model_names(), ", ")));
+    throw base::usage_error(
+        "a data sheet says nothing of what runs; name a model with --model, one of {}",
+        fmt::join(workloads::model_names(), ", "));
   }
   question.base.precision = program::Precision::bf16;
   question.mesh = command.mesh;
@@ -337,10 +333,10 @@ void use_network(const simulate::Machine& other, const std::string& name, Questi
     on_node = std::max(on_node, curve.node_members());
   }
   if (on_node == 0 && !other.network) {
-    throw base::UsageError(fmt::format(
+    throw base::usage_error(
         "--network {}: nothing between nodes was measured there; name a run of several nodes or a "
         "data sheet (isoscale list systems)",
-        name));
+        name);
   }
   if (!other.network && on_node != question.node_ranks) {
     question.warnings.push_back(fmt::format(

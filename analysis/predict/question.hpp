@@ -23,17 +23,23 @@
 /// Builds the question that a prediction answers: the work, the machine and the rank counts.
 namespace isoscale::analysis::predict {
 
-/// The parts of a machine that a what-if can change: bandwidth between nodes and inside them, the
-/// latency of messages, the speed of GEMMs, and that of device memory.
-enum class MachinePart : std::uint8_t { link_inter, link_intra, latency, gemm, memory };
-/// Returns the part's name as in --set: "link.inter".
-[[nodiscard]] std::string_view name(MachinePart part);
-[[nodiscard]] bool is_machine_part(std::string_view key);
+/// A part of a machine that a what-if can change.
+struct MachinePart {
+  std::string_view name;     ///< as in --set: "link.inter"
+  std::string_view meaning;  ///< "communication between nodes"
+  /// Multiplies the part's speed by `factor`; for latency, its time. Returns false if the machine
+  /// has no values for the part.
+  bool (*change)(simulate::Machine& machine, double factor) = nullptr;
+};
+/// Returns the parts: bandwidth between nodes and inside them, the latency of messages, the speed
+/// of GEMMs, and that of device memory.
+[[nodiscard]] std::span<const MachinePart> machine_parts();
+/// Returns the part with this name; null if there is none.
+[[nodiscard]] const MachinePart* machine_part(std::string_view name);
 
 struct Change {
-  MachinePart part = MachinePart::gemm;
-  double factor = 1;  ///< of the speed; for latency, of the time
-  bool operator==(const Change&) const = default;
+  const MachinePart* part = nullptr;  ///< not owned: one of machine_parts()
+  double factor = 1;
 };
 
 /// Changes of a machine that one what-if makes together.
