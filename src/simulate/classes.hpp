@@ -51,6 +51,8 @@ struct Classes {
                                 program::Section section, const Machine& machine,
                                 const Layout& layout);
 
+enum class Record : std::uint8_t { steps, spans };  ///< step ends only, or every span too
+
 /// A step in the steady state without noise, with one rank for each class.
 struct ClassStep {
   double seconds = 0;             ///< from one step to the next

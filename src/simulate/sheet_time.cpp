@@ -33,7 +33,7 @@ double tile_rate(const Tile& tile, const Tile& largest) {
 
 /// Returns the seconds of all waves of tiles (NVIDIA, "Matrix Multiplication Background", section
 /// 3.2 and 3.3); in a wave every multiprocessor computes one tile.
-double tiled_seconds(const Processor& processor, const GemmShape& shape, const Tile& tile,
+double tiled_seconds(const Processor& processor, const program::GemmShape& shape, const Tile& tile,
                      double splits, double flops) {
   const double tiles =
       std::ceil(shape.m / tile.rows) * std::ceil(shape.n / tile.columns) * shape.batch * splits;
@@ -201,10 +201,11 @@ class Estimator {
 }  // namespace
 
 double multiply_seconds(const Processor& processor, const MatrixRate& rate,
-                        const GemmShape& shape) {
-  const double flops = rate.peak * reached_share(rate.reached, shape.flop());
+                        const program::GemmShape& shape) {
+  const double flop = 2.0 * shape.m * shape.n * shape.k * shape.batch;
+  const double flops = rate.peak * reached_share(rate.reached, flop);
   if (processor.units == 0 || processor.tile_rows == 0 || processor.tile_columns == 0) {
-    return shape.flop() / flops;
+    return flop / flops;
   }
   const auto rows = static_cast<double>(processor.tile_rows);
   const auto columns = static_cast<double>(processor.tile_columns);

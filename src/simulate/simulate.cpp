@@ -13,10 +13,7 @@ namespace {
 class Recorder {
  public:
   Recorder(const program::OutlineSet& set, const Costs& costs, const Options& options)
-      : set_(set),
-        costs_(costs),
-        record_(options.record),
-        plays_(static_cast<std::size_t>(options.plays)) {
+      : set_(set), costs_(costs), plays_(static_cast<std::size_t>(options.plays)) {
     current_.resize(static_cast<std::size_t>(set.mesh.size()));
     for (auto& timeline : plays_) timeline.ranks.resize(current_.size());
     for (int rank = 0; rank < set.mesh.size(); ++rank) reset(rank);
@@ -27,7 +24,6 @@ class Recorder {
   }
 
   void span(int rank, std::uint32_t op, std::int64_t start, std::int64_t end) {
-    if (record_ == Record::steps) return;
     current_[static_cast<std::size_t>(rank)][op] = {
         .op = op, .start = units::Nanoseconds{start}, .end = units::Nanoseconds{end}};
   }
@@ -47,14 +43,11 @@ class Recorder {
 
  private:
   void reset(int rank) {
-    if (record_ == Record::spans) {
-      current_[static_cast<std::size_t>(rank)].assign(set_.of(rank).ops.size(), {});
-    }
+    current_[static_cast<std::size_t>(rank)].assign(set_.of(rank).ops.size(), {});
   }
 
   const program::OutlineSet& set_;
   const Costs& costs_;
-  Record record_;
   std::vector<std::vector<timeline::Span>> current_;  ///< by rank: spans of the current play
   std::vector<timeline::Timeline> plays_;
 };

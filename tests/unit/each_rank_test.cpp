@@ -125,7 +125,7 @@ TEST(EachRank, AgreesWithDrawsOfEveryOp) {
       }
       costs.table_of_rank.push_back(static_cast<std::uint32_t>(rank));
     }
-    const auto played = simulate(whole, costs, {.record = Record::steps});
+    const auto played = simulate(whole, costs);
     steps.push_back(static_cast<double>(played[0].ranks[0].end.value()) * 1e-9);
   }
   // Both means have a standard error of some 0.3 ms / sqrt 300.

@@ -263,7 +263,7 @@ TEST(RandomClasses, SettleToThePeriodOfManySteps) {
   workloads::on_random_programs(5, 16, wanted, [&](const program::ProgramSet& set, int i) {
     const program::OutlineSet whole = program::outline(set, program::Section::step);
     const Costs costs = drawn_costs(whole, i);
-    const auto all = simulate(whole, costs, {.plays = plays, .record = Record::steps});
+    const auto all = simulate(whole, costs, {.plays = plays});
     const auto end = [&](int play, std::size_t rank) {
       return all[static_cast<std::size_t>(play)].ranks[rank].end;
     };
@@ -306,7 +306,7 @@ TEST(RandomClasses, CoarseProgramsPlayAtTheSameTimes) {
               ? rank & ~1
               : rank));
     }
-    const auto all = simulate(whole, costs, {.plays = plays, .record = Record::steps});
+    const auto all = simulate(whole, costs, {.plays = plays});
     const auto coarse = play_coarse(coarsen(whole, costs), {.plays = plays});
     for (std::size_t play = 0; play < plays; ++play) {
       for (std::size_t rank = 0; rank < ranks; ++rank) {
