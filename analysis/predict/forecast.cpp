@@ -72,7 +72,7 @@ class Requests {
     for (const std::string& reason : reasons_) {
       if (std::ranges::find(distinct, reason) == distinct.end()) distinct.push_back(reason);
     }
-    throw base::UsageError(fmt::format("{}{}", option, fmt::join(distinct, "\n")));
+    throw base::usage_error("{}{}", option, fmt::join(distinct, "\n"));
   }
 
   void add(int ranks) {
@@ -129,9 +129,8 @@ const Forecast* forecast_baseline(const Question& question, const ForecastCurve&
   for (const MeasuredPoint& point : question.measured) known.push_back(point.ranks);
   std::ranges::sort(known);
   known.erase(std::unique(known.begin(), known.end()), known.end());
-  throw base::UsageError(
-      fmt::format("--baseline {}: neither measured nor predicted; name one of {}",
-                  question.baseline.value_or(0), fmt::join(known, ", ")));
+  throw base::usage_error("--baseline {}: neither measured nor predicted; name one of {}",
+                          question.baseline.value_or(0), fmt::join(known, ", "));
 }
 
 int ranks_of_a_node(const MeasuredPoint& point) {
@@ -195,14 +194,18 @@ class Against {
   double of_measured_ = 1;  ///< measured step time over that of the model, at the baseline
 };
 
-/// Returns the best next measurement for the largest rank count, where the interval is widest.
+/// Returns the best next measurement for the largest rank count, where the interval is widest;
+/// absent if no measurement narrows it by 2%.
 std::optional<NextMeasurement> next_of(const Question& question, const ForecastCurve& curve) {
   if (!question.fit || question.run == nullptr) return std::nullopt;
   const auto found = std::find_if(curve.points.rbegin(), curve.points.rend(),
                                   [](const Forecast& at) { return at.refused.empty(); });
   if (found == curve.points.rend()) return std::nullopt;
-  const Forecast& last = *found;
-  return next_measurement(*question.run, question.points, *question.fit, question.machine, last);
+  constexpr double worth = 0.98;  // of the interval's width: a smaller gain is not worth a run
+  const std::vector<NextMeasurement> all =
+      next_measurements(*question.run, question.points, *question.fit, question.machine, *found);
+  if (all.empty() || all.front().width_then > worth * all.front().width_now) return std::nullopt;
+  return all.front();
 }
 
 std::optional<double> option_number(const workloads::Request& request, const std::string& key) {
