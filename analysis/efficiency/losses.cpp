@@ -41,6 +41,14 @@ std::vector<double> useful_times(const results::PointData& point,
   return times;
 }
 
+/// `useful` holds the useful seconds of each rank.
+UsefulWork work_of(const results::PointData& point, const std::vector<double>& useful) {
+  const double flop = std::reduce(point.flop_of_rank.begin(), point.flop_of_rank.end());
+  return {.useful = std::reduce(useful.begin(), useful.end()),
+          .work = point.work_per_step,
+          .flop = std::isfinite(flop) ? flop : 0};
+}
+
 void add_scalability(const UsefulWork& mine, const UsefulWork& base, Pop& pop) {
   if (!(mine.work > 0) || !(base.work > 0) || !(mine.useful > 0)) return;
   pop.computation_scalability = (base.useful / base.work) / (mine.useful / mine.work);
@@ -231,11 +239,7 @@ std::optional<UsefulWork> useful_work(const results::PointData& point,
                                       const breakdown::BreakdownResult& breakdown) {
   if (!breakdown.mean) return std::nullopt;
   const std::vector<double> useful = useful_times(point, breakdown);
-  if (useful.empty()) return std::nullopt;
-  const double flop = std::reduce(point.flop_of_rank.begin(), point.flop_of_rank.end());
-  return UsefulWork{.useful = std::reduce(useful.begin(), useful.end()),
-                    .work = point.work_per_step,
-                    .flop = std::isfinite(flop) ? flop : 0};
+  return useful.empty() ? std::nullopt : std::optional{work_of(point, useful)};
 }
 
 std::optional<Pop> pop(const results::PointData& point, const breakdown::BreakdownResult& breakdown,
@@ -254,9 +258,7 @@ std::optional<Pop> pop(const results::PointData& point, const breakdown::Breakdo
     pop.transfer = *breakdown.free_network_step / breakdown.mean->step;
   }
   pop.parallel = pop.load_balance * pop.communication;
-  if (const auto mine = useful_work(point, breakdown); mine && baseline) {
-    add_scalability(*mine, *baseline, pop);
-  }
+  if (baseline) add_scalability(work_of(point, useful), *baseline, pop);
   return pop;
 }
 
