@@ -46,19 +46,17 @@ bool same_kind(const GemmRate& a, std::string_view dtype, std::string_view cache
 
 constexpr double same = 1e-9;  ///< a smaller distance counts as none
 
-/// Returns the rate of the nearest shape, or the geometric mean if several are equally near. If
-/// `but` is given, `shape` is predicted from other shapes: `but` itself and all shapes at distance
-/// 0 are left out, since (m, k) and (k, m) have distance 0 and would predict each other.
-std::optional<double> nearest_rate(std::span<const GemmRate> gemms, const GemmRate& shape,
-                                   const GemmRate* but) {
+/// Returns the rate of the shape in `gemms` that is nearest to `shape`, which is one of them, or
+/// the geometric mean if several are equally near. `shape` itself and all shapes at distance 0 are
+/// left out, since (m, k) and (k, m) have distance 0 and would predict each other.
+std::optional<double> nearest_rate(std::span<const GemmRate> gemms, const GemmRate& shape) {
   double least = std::numeric_limits<double>::infinity();
   double log_sum = 0;
   int count = 0;
   for (const GemmRate& at : gemms) {
     if (!same_kind(at, shape.dtype, shape.cache)) continue;
     const double away = distance(at, shape);
-    if (but != nullptr && (&at == but || away < same)) continue;
-    if (away > least + same) continue;
+    if (&at == &shape || away < same || away > least + same) continue;
     if (away < least - same) {
       least = away;
       log_sum = 0;
@@ -298,7 +296,7 @@ bool is_collective(std::string_view op) {
 
 void add_held_out(std::vector<GemmRate>& gemms) {
   for (GemmRate& at : gemms) {
-    const auto others = nearest_rate(gemms, at, &at);
+    const auto others = nearest_rate(gemms, at);
     at.held_out = others ? std::optional{*others / at.rate - 1} : std::nullopt;
   }
 }

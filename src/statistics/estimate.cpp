@@ -180,8 +180,6 @@ std::optional<Estimate> estimate(std::span<const double> samples, double confide
   if (!of_all) return std::nullopt;
   const auto [minimum, maximum] = std::ranges::minmax(samples);
   Estimate result{.median = *of_all,
-                  .lower = std::nullopt,
-                  .upper = std::nullopt,
                   .minimum = minimum,
                   .maximum = maximum,
                   .samples = samples.size(),
