@@ -21,16 +21,12 @@ namespace {
 
 using Matrix = std::vector<std::vector<double>>;  ///< [step][rank]
 
-std::vector<double> column(const Matrix& seconds, std::size_t rank) {
-  std::vector<double> times;
-  for (const auto& step : seconds) times.push_back(step[rank]);
-  return times;
-}
-
 std::vector<double> medians_of_ranks(const Matrix& seconds) {
   std::vector<double> result;
   for (std::size_t rank = 0; rank < seconds.front().size(); ++rank) {
-    result.push_back(*statistics::median(column(seconds, rank)));
+    std::vector<double> times;
+    for (const auto& step : seconds) times.push_back(step[rank]);
+    result.push_back(*statistics::median(times));
   }
   return result;
 }
