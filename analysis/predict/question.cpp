@@ -243,18 +243,13 @@ std::string nearest_counts(const Question& question, int ranks) {
 
 }  // namespace
 
-Question question_of(const PredictCommand& command, const results::RunData& run) {
-  return question_of(command, std::span{&run, 1});
-}
-
 Question question_of(const PredictCommand& command, std::span<const results::RunData> launches) {
   const results::RunData& run = launches.front();
-  std::vector<const results::RunData*> runs;
-  for (const results::RunData& launch : launches) runs.push_back(&launch);
   Question question;
   question.source = command.source.string();
-  question.machine = run_machine(runs);
-  if (runs.size() > 1 && question.machine.noise.launch == assumed_launch_deviation) {
+  question.machine = run_machine(run);
+  question.machine.noise.launch = launch_deviation(launches);
+  if (launches.size() > 1 && question.machine.noise.launch == assumed_launch_deviation) {
     question.warnings.emplace_back(
         "the launches have no point in common that would tell how much launches differ");
   }

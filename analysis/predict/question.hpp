@@ -90,14 +90,11 @@ struct Question {
   std::vector<std::string> warnings{};
 };
 
-/// Returns a question about the machine of a run and the first of its curves that agrees with the
-/// command. The command's settings replace those of the run. Throws base::UsageError for a run
-/// without calibration or without a curve, for fewer ranks than were measured, and for unknown
-/// settings. `run` outlives the question.
-[[nodiscard]] Question question_of(const settings::PredictCommand& command,
-                                   const results::RunData& run);
-/// Returns a question about the first of several launches of a run. The deviation between launches
-/// is computed from all of them.
+/// Returns a question about the machine of the first of several launches (at least one), and about
+/// the first of its curves that agrees with the command. The deviation between launches is computed
+/// from all of them. The command's settings replace those of the run. Throws base::UsageError for a
+/// run without calibration or without a curve, for fewer ranks than were measured, and for unknown
+/// settings. `launches` outlive the question.
 [[nodiscard]] Question question_of(const settings::PredictCommand& command,
                                    std::span<const results::RunData> launches);
 /// Returns a question about a machine by its data sheet. By default the work is a whole training

@@ -323,12 +323,6 @@ simulate::Machine run_machine(const RunData& run) {
   return machine;
 }
 
-simulate::Machine run_machine(std::span<const RunData* const> runs) {
-  simulate::Machine machine = run_machine(*runs.front());
-  machine.noise.launch = launch_deviation(runs);
-  return machine;
-}
-
 workloads::Request request_of(const results::PointData& point) {
   const workloads::Workload& workload = workloads::find_workload(point.workload);
   workloads::Request request{.model = {},

@@ -219,14 +219,14 @@ double step_deviation(const results::PointData& point) {
   return middle > 0 ? statistics::scaled_deviation(results::untraced_times(point)) / middle : 0;
 }
 
-double launch_deviation(std::span<const results::RunData* const> runs) {
+double launch_deviation(std::span<const results::RunData> runs) {
   double squares = 0, degrees = 0;
   for (std::size_t first = 0; first < runs.size(); ++first) {
-    for (const results::PointData* const point : stepped_points(*runs[first])) {
+    for (const results::PointData* const point : stepped_points(runs[first])) {
       std::vector<double> logs;
       bool seen = false;
       for (std::size_t other = 0; other < runs.size() && !seen; ++other) {
-        for (const results::PointData* const at : stepped_points(*runs[other])) {
+        for (const results::PointData* const at : stepped_points(runs[other])) {
           const bool same = identity(*at) == identity(*point) && at->mesh == point->mesh;
           if (!same || !(median_step(*at) > 0)) continue;
           seen = other < first;  // the earlier run has already counted this point
