@@ -101,8 +101,8 @@ void forget_batch(const Settings& settings, workloads::Options& options) {
   for (const workloads::OptionSpec& spec : workload.options) known.push_back(spec.key);
   for (const MachinePart& part : machine_parts()) known.push_back(part.name);
   throw base::usage_error(
-      "--set: {} is neither an option of {} nor a part of a machine{}; see: isoscale list options "
-      "{}, or change link.inter, link.intra, latency, gemm or memory",
+      "{} is neither an option of {} nor a part of a machine{}; see: isoscale list options {}, or "
+      "change link.inter, link.intra, latency, gemm or memory",
       base::quoted(key), workload.name, base::did_you_mean(key, known), workload.name);
 }
 
@@ -111,23 +111,11 @@ void set_option(const std::string& key, const std::string& value, Question& ques
   const auto spec = std::ranges::find(workload.options, key, &workloads::OptionSpec::key);
   if (spec == workload.options.end()) refuse_key(key, workload);
   if (std::ranges::find(question.fixed, key) != question.fixed.end()) {
-    throw base::usage_error("--set: {} is given twice; give it once", base::quoted(key));
+    throw base::usage_error("{} is given twice; give it once", base::quoted(key));
   }
-  try {
-    workloads::validate(*spec, value);
-  } catch (const base::UsageError& error) {
-    throw base::UsageError(fmt::format("--set: {}", error.what()), error.where());
-  }
+  workloads::validate(*spec, value);
   question.fixed.push_back(key);
   question.base.options.insert_or_assign(key, value);
-}
-
-void add_what_if(const std::string& text, Question& question) {
-  try {
-    question.what_if.push_back(parse_what_if(text));
-  } catch (const base::UsageError& error) {
-    throw base::UsageError(fmt::format("--set: {}", error.what()), error.where());
-  }
 }
 
 /// True if a setting names the batch or microbatches, which changes the amount of work in a step.
@@ -144,12 +132,16 @@ bool changes_work(const Settings& settings) {
 void apply_settings(const Settings& settings, Question& question) {
   forget_batch(settings, question.base.options);
   for (const auto& [key, value] : settings) {
-    // Parts that one what-if changes together are joined by commas, so the key is only the first of
-    // them.
-    if (machine_part(key) != nullptr) {
-      add_what_if(fmt::format("{}={}", key, value), question);
-    } else {
-      set_option(key, value, question);
+    try {
+      // Parts that one what-if changes together are joined by commas, so the key is only the first
+      // of them.
+      if (machine_part(key) != nullptr) {
+        question.what_if.push_back(parse_what_if(fmt::format("{}={}", key, value)));
+      } else {
+        set_option(key, value, question);
+      }
+    } catch (const base::UsageError& error) {
+      throw base::UsageError(fmt::format("--set: {}", error.what()), error.where());
     }
   }
 }

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <stdexcept>
 #include <utility>
 
 #include "simulate/coarse_play.hpp"
@@ -213,9 +212,6 @@ ReducedMesh reduced(const mesh::Shape& shape, std::vector<std::uint64_t> kind,
 }
 
 Classes classes_of(const program::ProgramSet& set, program::Section section) {
-  if (set.program_of_rank.size() != at(set.mesh.size())) {
-    throw std::invalid_argument("a program set has not one program for each rank of its mesh");
-  }
   program::OutlineSet outline = program::outline(set, section);
   const mesh::AxisSet messages = axes_of_messages(outline);
   ReducedMesh mesh =

@@ -11,7 +11,6 @@
 #include <numeric>
 #include <set>
 #include <span>
-#include <stdexcept>
 #include <utility>
 
 #include "simulate/coarse_play.hpp"
@@ -149,25 +148,22 @@ class Delay {
   }
 
   double nanoseconds() {
-    const OpDelay op = noise_.op > 0 ? op_delay() : OpDelay{};
+    const Moments op = noise_.op > 0 ? op_delay() : Moments{};
     draw();
     const std::vector<std::size_t> kind_of_class = find_kinds();
     const double passing = respond(typical_deviation());
-    return mean_of_slowest(kind_of_class, std::hypot(op.deviation, passing)) + op.mean - noiseless_;
+    return mean_of_slowest(kind_of_class, std::hypot(std::sqrt(op.variance), passing)) + op.mean -
+           noiseless_;
   }
 
  private:
-  /// The time that the noise of single ops adds to a step of one replica.
-  struct OpDelay {
-    double mean = 0, deviation = 0;  ///< nanoseconds
-  };
-
-  /// Plays one replica together with the ranks along the tight axes, once with and once without the
-  /// noise of ops, and returns the difference. Both plays include the other deviations of ranks,
-  /// since these hide some of the ops' noise. If a group is too large, only a part of it is played,
-  /// and the mean delay is multiplied by the ratio of the expected largest draws in the whole group
-  /// and in the part.
-  [[nodiscard]] OpDelay op_delay() const {
+  /// Returns the nanoseconds that the noise of single ops adds to a step of one replica. Plays the
+  /// replica together with the ranks along the tight axes, once with and once without the noise of
+  /// ops, and takes the difference. Both plays include the other deviations of ranks, since these
+  /// hide some of the ops' noise. If a group is too large, only a part of it is played, and the mean
+  /// delay is multiplied by the ratio of the expected largest draws in the whole group and in the
+  /// part.
+  [[nodiscard]] Moments op_delay() const {
     constexpr int most_ranks = 256;
     mesh::Shape shape = classes_.outline.mesh;
     for (const mesh::Axis axis : mesh::all_axes) {
@@ -207,7 +203,7 @@ class Delay {
       mean += more / counted;
       squares += more * more / counted;
     }
-    return {.mean = mean * scale, .deviation = std::sqrt(std::max(0.0, squares - mean * mean))};
+    return {.mean = mean * scale, .variance = std::max(0.0, squares - mean * mean)};
   }
 
   /// Draws the deviation of every rank in many steps.
@@ -375,10 +371,6 @@ class Delay {
 std::vector<double> play_each_rank(const program::ProgramSet& set, const Classes& classes,
                                    const Costs& class_costs, const Noise& noise,
                                    const Layout& layout, EachRankOptions options) {
-  if (options.steps < 1) throw std::invalid_argument("no steps to play");
-  if (layout.node_of_rank.size() != at(set.mesh.size())) {
-    throw std::invalid_argument("a layout has not a node for each rank of the mesh");
-  }
   std::vector<std::uint32_t> table_of_rank;
   for (const std::uint32_t class_rank : classes.class_of_rank) {
     table_of_rank.push_back(class_costs.table_of_rank[class_rank]);

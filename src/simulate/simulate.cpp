@@ -3,7 +3,7 @@
 
 #include "simulate/simulate.hpp"
 
-#include <stdexcept>
+#include <utility>
 
 #include "program/match.hpp"
 
@@ -56,9 +56,6 @@ class Recorder {
 
 std::vector<timeline::Timeline> simulate(const program::OutlineSet& set, const Costs& costs,
                                          Options options) {
-  if (!options.begin.empty() && options.begin.size() != static_cast<std::size_t>(set.mesh.size())) {
-    throw std::invalid_argument("a simulation has not one begin for each rank");
-  }
   Recorder recorder{set, costs, options};
   program::Matcher<Recorder>{set, program::Folding::as_streamed, options.plays, recorder}.run(
       options.begin);
