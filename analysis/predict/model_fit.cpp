@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <optional>
 
 #include "analysis/predict/run_machine.hpp"
 #include "analysis/predict/run_noise.hpp"

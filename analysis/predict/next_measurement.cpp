@@ -16,7 +16,6 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "settings/run_config.hpp"
 #include "simulate/measured_time.hpp"
 #include "statistics/t_test.hpp"
 #include "workloads/api/toml_files.hpp"

@@ -4,16 +4,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <array>
-#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include "analysis/predict/question.hpp"
 #include "base/error.hpp"
-#include "base/text.hpp"
 #include "results/records/point_facts.hpp"
 #include "workloads/registry.hpp"
 

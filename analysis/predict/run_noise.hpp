@@ -3,7 +3,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "results/records/run_data.hpp"
 #include "simulate/layout.hpp"

@@ -7,7 +7,6 @@
 
 #include "analysis/predict/prediction.hpp"
 #include "mesh/request.hpp"
-#include "simulate/layout.hpp"
 #include "simulate/machine.hpp"
 #include "workloads/api/workload.hpp"
 

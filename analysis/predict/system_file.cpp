@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -164,8 +163,7 @@ simulate::Network read_network(SheetSection& section) {
       section.required_section("inside", "the link between ranks of a node").read(read_link);
   result.across = section.required_section("across", "a port of the network").read(read_link);
   if (auto multicast = section.section("multicast")) {
-    result.multicast = true;
-    result.multicast_rate = multicast->read(read_multicast);
+    result.multicast = multicast->read(read_multicast);
   }
   result.algorithms.clear();
   for (const std::string& name : section.texts("algorithms", "of its library")) {

@@ -97,9 +97,12 @@ bool change_latency(Machine& machine, double factor) {
   if (machine.network) {
     simulate::Network& network = *machine.network;
     for (double* const latency :
-         {&network.inside.latency, &network.across.latency, &network.start,
-          &network.multicast_rate.latency, &network.multicast_rate.across_latency}) {
+         {&network.inside.latency, &network.across.latency, &network.start}) {
       *latency *= factor;
+    }
+    if (network.multicast) {
+      network.multicast->latency *= factor;
+      network.multicast->across_latency *= factor;
     }
   }
   for (TimedCommunication& curve : machine.measured.communication) scale_latency(curve, factor);

@@ -4,7 +4,6 @@
 #include "simulate/coarse_play.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "program/match.hpp"
 #include "simulate/layout.hpp"

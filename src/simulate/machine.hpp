@@ -115,13 +115,12 @@ struct Multicast {
 };
 
 struct Network {
-  int node_ranks = 1;          ///< ranks joined by `inside`: a node, or a rack with one switch
-  Link inside{};               ///< per rank
-  Link across{};               ///< per network port
-  double ports_per_rank = 1;   ///< network ports of a node divided by its ranks
-  bool multicast = false;      ///< the inner switch reduces and multicasts (NVLS)
-  Multicast multicast_rate{};  ///< used if `multicast`
-  double start = 0;            ///< seconds that any collective or message takes at least
+  int node_ranks = 1;         ///< ranks joined by `inside`: a node, or a rack with one switch
+  Link inside{};              ///< per rank
+  Link across{};              ///< per network port
+  double ports_per_rank = 1;  ///< network ports of a node divided by its ranks
+  std::optional<Multicast> multicast{};  ///< present if the inner switch takes part (NVLS)
+  double start = 0;                      ///< seconds that any collective or message takes at least
   double message_reached = 0;  ///< share of `inside` for a large message; 0 = inside.reached
   std::vector<Algorithm> algorithms{Algorithm::ring, Algorithm::tree};
   std::vector<Protocol> protocols{};  ///< empty = one, with the links' latency and bandwidth

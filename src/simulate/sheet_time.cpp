@@ -163,12 +163,15 @@ class Estimator {
     return network_.start + latency + wire + 2 * std::sqrt(latency * wire);
   }
 
-  /// Returns the seconds of an all-reduce by the switches; absent for fewer than 4 ranks on a node.
-  /// Inside a node each rank moves S (1 + 1/n) bytes per direction. Between nodes the switches form
-  /// trees (NVLS tree), for which the nodes' ports carry as many bytes as for a ring.
+  /// Returns the seconds of an all-reduce by the switches; absent if they take no part, as for
+  /// fewer than 4 ranks on a node. Inside a node each rank moves S (1 + 1/n) bytes per direction.
+  /// Between nodes the switches form trees (NVLS tree), for which the nodes' ports carry as many
+  /// bytes as for a ring.
   [[nodiscard]] std::optional<double> multicast() const {
-    if (kind_ != OpKind::all_reduce || place_.node_members < 4) return std::nullopt;
-    const Multicast& rate = network_.multicast_rate;
+    if (!network_.multicast || kind_ != OpKind::all_reduce || place_.node_members < 4) {
+      return std::nullopt;
+    }
+    const Multicast& rate = *network_.multicast;
     const double share = part_share(Algorithm::multicast);
     const double here = place_.node_members;
     const double inside =
@@ -242,7 +245,6 @@ CollectiveEstimate network_collective(const Network& network, OpKind kind, doubl
       network.protocols.empty() ? std::span{&plain, 1} : std::span{network.protocols};
   CollectiveEstimate best{.seconds = std::numeric_limits<double>::infinity()};
   for (const Algorithm algorithm : network.algorithms) {
-    if (algorithm == Algorithm::multicast && !network.multicast) continue;
     for (const Protocol& protocol : protocols) {
       const auto seconds = estimator.seconds(algorithm, protocol);
       if (!seconds || *seconds >= best.seconds) continue;

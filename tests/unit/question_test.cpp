@@ -313,8 +313,8 @@ TEST(SystemFile, ReadsEveryNumber) {
             (std::vector<simulate::Traffic>{{program::OpKind::softmax, 2}}));
   EXPECT_EQ(machine.network->node_ranks, 4);
   EXPECT_EQ(machine.network->across.latency, 5e-6);
-  EXPECT_TRUE(machine.network->multicast);
-  EXPECT_EQ(machine.network->multicast_rate.latency, 2e-5);
+  ASSERT_TRUE(machine.network->multicast);
+  EXPECT_EQ(machine.network->multicast->latency, 2e-5);
   EXPECT_FALSE(machine.host);
   EXPECT_TRUE(machine.measured.empty());
 }
