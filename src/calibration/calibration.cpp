@@ -95,11 +95,6 @@ struct Samples {
   std::string labels;  ///< of the points with unsound labels
 };
 
-struct Rates {
-  std::vector<double> plain, labelled;
-  std::string labels;
-};
-
 bool counts(const RowData& row) {
   return row.status == results::PointStatus::ok && row.wrong.value_or(0) == 0;
 }
@@ -175,18 +170,22 @@ class Collector {
   [[nodiscard]] const std::vector<GemmRate>& gemm_rows() const { return gemm_rows_; }
   /// Returns one rate for each shape: the median over rank counts and transposes.
   [[nodiscard]] std::vector<GemmRate> gemms() const {
+    std::map<std::tuple<std::string, std::string, double, double, double, double>,
+             std::vector<const GemmRate*>>
+        of_shape;
+    for (const GemmRate& row : gemm_rows_) {
+      of_shape[{row.dtype, row.cache, row.m, row.n, row.k, row.batch}].push_back(&row);
+    }
+    const auto is_plain_point = [](const GemmRate* row) { return row->labels.empty(); };
     std::vector<GemmRate> result;
-    for (const auto& [key, rates] : gemms_) {
-      const auto& [dtype, cache, sizes] = key;
-      result.push_back(
-          {.dtype = dtype,
-           .cache = cache,
-           .m = sizes[0],
-           .n = sizes[1],
-           .k = sizes[2],
-           .batch = sizes[3],
-           .rate = *statistics::median(rates.plain.empty() ? rates.labelled : rates.plain),
-           .labels = rates.plain.empty() ? rates.labels : ""});
+    for (auto& [key, rows] : of_shape) {
+      if (std::ranges::any_of(rows, is_plain_point)) {
+        std::erase_if(rows, [&](const GemmRate* row) { return !is_plain_point(row); });
+      }
+      std::vector<double> rates;
+      for (const GemmRate* const row : rows) rates.push_back(row->rate);
+      result.push_back(*rows.back());
+      result.back().rate = *statistics::median(rates);
     }
     return result;
   }
@@ -198,10 +197,6 @@ class Collector {
                            number_of(row, "batch").value_or(1)};
     const double flop = number("flop");
     if (std::ranges::min(sizes) <= 0 || !(flop > 0)) return;
-    Rates& rates = gemms_[{text_of(row, "dtype"), text_of(row, "cache"), sizes}];
-    const std::string labels = labels_of(point);
-    (labels.empty() ? rates.plain : rates.labelled).push_back(flop / time);
-    if (!labels.empty()) rates.labels = labels;
     gemm_rows_.push_back({.dtype = text_of(row, "dtype"),
                           .cache = text_of(row, "cache"),
                           .m = sizes[0],
@@ -209,7 +204,7 @@ class Collector {
                           .k = sizes[2],
                           .batch = sizes[3],
                           .rate = flop / time,
-                          .labels = labels});
+                          .labels = labels_of(point)});
   }
 
   void add_collective(const PointData& point, const RowData& row, double time) {
@@ -263,7 +258,6 @@ class Collector {
 
   const RunData& run_;
   std::map<Key, Samples> samples_;
-  std::map<std::tuple<std::string, std::string, std::array<double, 4>>, Rates> gemms_;
   std::vector<GemmRate> gemm_rows_;
 };
 

@@ -49,6 +49,15 @@ constexpr double post_seconds = 0.5e-6;
 
 double hops_of(double count) { return std::ceil(std::log2(std::max(1.0, count))); }
 
+/// Returns the bandwidth that a group gets from a node's ports: the bandwidth of its members' own
+/// ports, or of its share of all ports if the groups along the same axes need more ports than the
+/// node has.
+double node_bandwidth(const Network& network, const GroupPlace& place) {
+  const double ports = std::max(1.0, network.ports_per_rank * network.node_ranks);
+  const double own = std::max(1.0, network.ports_per_rank * place.node_members);
+  return std::min(own, ports / place.sharing) * network.across.bandwidth * network.across.reached;
+}
+
 /// Estimates the time of one collective on a network.
 class Estimator {
  public:
@@ -81,7 +90,8 @@ class Estimator {
     const double here = place_.node_members;
     const double inside = bytes_ * (here - 1) / members_ / inside_bandwidth();
     const double across =
-        nodes_ > 1 ? bytes_ * (members_ - here) / members_ * here / node_bandwidth() : 0;
+        nodes_ > 1 ? bytes_ * (members_ - here) / members_ * here / node_bandwidth(network_, place_)
+                   : 0;
     const double hop = nodes_ > 1 ? network_.across.latency : network_.inside.latency;
     return network_.start + hop + (members_ - 1) * post_seconds + std::max(inside, across);
   }
@@ -89,8 +99,9 @@ class Estimator {
   /// Returns the seconds of a gather or scatter: the parts of all members pass the root's link.
   [[nodiscard]] double to_root() const {
     const double part = bytes_ * (members_ - 1) / members_;
-    const double bandwidth =
-        nodes_ > 1 ? std::min(inside_bandwidth(), node_bandwidth()) : inside_bandwidth();
+    const double bandwidth = nodes_ > 1
+                                 ? std::min(inside_bandwidth(), node_bandwidth(network_, place_))
+                                 : inside_bandwidth();
     const double hop = nodes_ > 1 ? network_.across.latency : network_.inside.latency;
     return network_.start + hop + (members_ - 1) * post_seconds + part / bandwidth;
   }
@@ -98,15 +109,6 @@ class Estimator {
  private:
   [[nodiscard]] double inside_bandwidth() const {
     return network_.inside.bandwidth * network_.inside.reached;
-  }
-  /// Returns the bandwidth that a group gets from a node's ports: the bandwidth of its members' own
-  /// ports, or of its share of all ports if the groups along the same axes need more ports than the
-  /// node has.
-  [[nodiscard]] double node_bandwidth() const {
-    const double ports = std::max(1.0, network_.ports_per_rank * network_.node_ranks);
-    const double own = std::max(1.0, network_.ports_per_rank * place_.node_members);
-    return std::min(own, ports / place_.sharing) * network_.across.bandwidth *
-           network_.across.reached;
   }
   [[nodiscard]] double part_share(Algorithm algorithm) const {
     for (const PartShare& part : network_.parts) {
@@ -122,7 +124,7 @@ class Estimator {
   /// Returns the bandwidth of a chain through all members with a protocol.
   [[nodiscard]] double chain_bandwidth(Algorithm algorithm, const Protocol& protocol) const {
     double bandwidth = inside_bandwidth();
-    if (nodes_ > 1) bandwidth = std::min(bandwidth, node_bandwidth());
+    if (nodes_ > 1) bandwidth = std::min(bandwidth, node_bandwidth(network_, place_));
     bandwidth *= protocol.share;
     if (protocol.most > 0) bandwidth = std::min(bandwidth, protocol.most);
     // A protocol with flags sends small chunks, whose pipeline fills at once, so part_share() does
@@ -177,8 +179,8 @@ class Estimator {
     const double inside =
         bytes_ * (1 + 1 / here) / (network_.inside.bandwidth * rate.reached * share);
     if (nodes_ == 1) return rate.latency + inside;
-    const double across =
-        2 * (members_ - 1) / members_ * bytes_ / std::min(inside_bandwidth(), node_bandwidth());
+    const double across = 2 * (members_ - 1) / members_ * bytes_ /
+                          std::min(inside_bandwidth(), node_bandwidth(network_, place_));
     return rate.latency + 2 * hops_of(nodes_) * rate.across_latency + std::max(inside, across);
   }
 
@@ -189,8 +191,9 @@ class Estimator {
     const double here = place_.node_members;
     const double inside = 2 * (here - 1) * inside_hop(protocol) +
                           2 * (here - 1) / here * bytes_ / (inside_bandwidth() * protocol.share);
-    const double across = 2 * hops_of(nodes_) * across_hop(protocol) +
-                          2 * (nodes_ - 1) / nodes_ * bytes_ / (node_bandwidth() * protocol.share);
+    const double across =
+        2 * hops_of(nodes_) * across_hop(protocol) +
+        2 * (nodes_ - 1) / nodes_ * bytes_ / (node_bandwidth(network_, place_) * protocol.share);
     return network_.start + inside + across;
   }
 
@@ -265,10 +268,8 @@ double network_message(const Network& network, double bytes, const GroupPlace& p
     return network.start + network.inside.latency * protocol.hop_inside +
            bytes / (network.inside.bandwidth * reached);
   }
-  const double ports = std::max(1.0, network.ports_per_rank * network.node_ranks);
-  const double mine = std::min(std::max(1.0, network.ports_per_rank), ports / place.sharing);
   return network.start + network.across.latency * protocol.hop_across +
-         bytes / (mine * network.across.bandwidth * network.across.reached);
+         bytes / node_bandwidth(network, place);
 }
 
 }  // namespace isoscale::simulate
