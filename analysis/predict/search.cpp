@@ -110,6 +110,7 @@ class Search {
   }
 
  private:
+  /// Returns the fastest requests that fit, fastest first; none if even the smallest do not fit.
   [[nodiscard]] std::vector<Entry> best_of(const std::vector<Request>& requests) {
     std::vector<Entry> entries;
     for (const Request& request : requests) entries.push_back({.request = &request});
@@ -159,11 +160,12 @@ class Search {
   /// Replaces lower bounds by the times of simulations with one op per pass, sorts again, and drops
   /// the entries that need no simulation of whole programs.
   [[nodiscard]] std::vector<Entry> played(std::vector<Entry> entries, const QuickEstimate& quick) {
-    std::size_t done = 0;
-    while (done < entries.size()) {
+    std::vector<double> seconds;
+    while (seconds.size() < entries.size()) {
       // All entries after this one have a bound at least as large.
-      const bool enough = done >= keep_;
-      if (enough && entries[done].seconds > nth(entries, done, keep_) * (1 + bound_slack)) {
+      const std::size_t done = seconds.size();
+      const std::optional<double> last = last_kept(seconds);
+      if (last && entries[done].seconds > *last * (1 + bound_slack)) {
         not_played_from_ = entries[done].seconds;
         break;
       }
@@ -172,20 +174,11 @@ class Search {
         Entry& entry = entries[done + i];
         entry.seconds = entry.estimate = quick.seconds(*entry.request);
       });
-      done += count;
+      for (std::size_t i = 0; i < count; ++i) seconds.push_back(entries[done + i].seconds);
     }
-    entries.resize(done);
+    entries.resize(seconds.size());
     std::ranges::stable_sort(entries, faster);
     return entries;
-  }
-
-  /// Returns the n-th smallest time among the first `count` entries.
-  static double nth(const std::vector<Entry>& entries, std::size_t count, std::size_t n) {
-    std::vector<double> seconds;
-    for (std::size_t i = 0; i < count; ++i) seconds.push_back(entries[i].seconds);
-    const auto at = seconds.begin() + static_cast<std::ptrdiff_t>(std::min(n, count) - 1);
-    std::ranges::nth_element(seconds, at);
-    return *at;
   }
 
   /// Simulates the whole programs of entries, and returns the fastest that fit, fastest first.
@@ -264,6 +257,11 @@ class Search {
     for (const Entry& entry : simulated) {
       if (is_played(entry)) seconds.push_back(entry.seconds);
     }
+    return last_kept(std::move(seconds));
+  }
+
+  /// Returns the time number `keep_` in ascending order; absent if there are fewer.
+  [[nodiscard]] std::optional<double> last_kept(std::vector<double> seconds) const {
     if (seconds.size() < keep_) return std::nullopt;
     const auto at = seconds.begin() + static_cast<std::ptrdiff_t>(keep_ - 1);
     std::ranges::nth_element(seconds, at);
