@@ -132,7 +132,7 @@ StepEstimate simulated_step(const workloads::Workload& workload, const workloads
   describe(workload, request, point);
   point.ranks = classes.outline.mesh.size();
   point.folded = machine.folded;
-  for (const std::uint32_t program : classes.program) {
+  for (const std::uint32_t program : classes.outline.outline_of_rank) {
     point.flop_of_rank.push_back(flop_of(classes.outline.outlines[program]));
     point.memory_of_rank.push_back(step_memory(set.programs[program]).all);
   }

@@ -220,11 +220,12 @@ Classes classes_of(const program::ProgramSet& set, program::Section section) {
   Classes classes{.kept = mesh.kept,
                   .outline = std::move(outline),
                   .rank = std::move(mesh.rank),
-                  .program = {},
                   .class_of_rank = std::move(mesh.place)};
-  for (const int rank : classes.rank) classes.program.push_back(set.program_of_rank[at(rank)]);
   classes.outline.mesh = mesh.mesh;
-  classes.outline.outline_of_rank = classes.program;
+  classes.outline.outline_of_rank.clear();
+  for (const int rank : classes.rank) {
+    classes.outline.outline_of_rank.push_back(set.program_of_rank[at(rank)]);
+  }
   return classes;
 }
 
@@ -243,7 +244,7 @@ Costs class_costs(const Classes& classes, const program::ProgramSet& set, progra
   std::map<std::pair<std::uint32_t, std::vector<std::uint32_t>>, std::uint32_t> table_of;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<units::Nanoseconds>> times;
   for (std::size_t c = 0; c < classes.rank.size(); ++c) {
-    const std::uint32_t program = classes.program[c];
+    const std::uint32_t program = classes.outline.outline_of_rank[c];
     std::pair<std::uint32_t, std::vector<std::uint32_t>> key{program, {}};
     for (const auto& [place, rank] : standing_for[c]) key.second.push_back(place);
     const auto next = static_cast<std::uint32_t>(costs.tables.size());

@@ -195,7 +195,7 @@ TEST(Classes, KeepOneCoordinateOfThoseThatAreAlike) {
   const Classes classes = classes_of(set, program::Section::step);
   EXPECT_EQ(classes.kept, mesh::AxisSet{dp});
   EXPECT_EQ(classes.outline.mesh, (mesh::Shape{.dp = 2}));
-  EXPECT_EQ(classes.program, (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_EQ(classes.outline.outline_of_rank, (std::vector<std::uint32_t>{0, 1}));
   EXPECT_EQ(classes.rank, (std::vector<int>{0, 4}));
   for (int rank = 0; rank < mesh.size(); ++rank) {
     EXPECT_EQ(classes.class_of_rank[static_cast<std::size_t>(rank)],

@@ -62,7 +62,7 @@ AllAlike pipeline(const mesh::Shape& mesh, int microbatches) {
       table.emplace_back(op.flop > 0 ? static_cast<std::int64_t>(op.flop / 1000) : other);
     }
   }
-  result.costs.table_of_rank = result.classes.program;
+  result.costs.table_of_rank = result.classes.outline.outline_of_rank;
   return result;
 }
 
