@@ -90,7 +90,7 @@ timeline::Timeline step_of(const program::OutlineSet& set, const Costs& costs,
                            const CoarseSteady& steady, Record record) {
   if (record == Record::spans) {
     std::vector<Nanoseconds> begin;
-    for (const CoarseStep& rank : steady.step) begin.push_back(rank.begin);
+    for (const timeline::Interval& rank : steady.step) begin.push_back(rank.begin);
     return std::move(simulate(set, costs, {.begin = std::move(begin)}).front());
   }
   timeline::Timeline timeline;

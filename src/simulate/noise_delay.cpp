@@ -40,7 +40,7 @@ std::vector<double> slowest_steps(const CoarseSet& set, const DeviationDraws& dr
   std::vector<double> result;
   for (std::size_t play = 1; play < plays.size(); ++play) {
     units::Nanoseconds time{};
-    for (const CoarseStep& rank : plays[play]) time = std::max(time, rank.end - rank.begin);
+    for (const timeline::Interval& rank : plays[play]) time = std::max(time, rank.end - rank.begin);
     result.push_back(static_cast<double>(time.value()));
   }
   return result;

@@ -75,7 +75,7 @@ TEST(Coarse, ASlowRankIsWaitedFor) {
   const CoarseSet set = coarse({.tp = 2, .dp = 2}, layers);
   const auto steps =
       play_coarse(set, {.factor = [](int rank, int) { return rank == 1 ? 2.0 : 1.0; }});
-  for (const CoarseStep& rank : steps.at(0)) EXPECT_EQ(rank.end.value(), 285);
+  for (const timeline::Interval& rank : steps.at(0)) EXPECT_EQ(rank.end.value(), 285);
 }
 
 TEST(Coarse, ACollectiveWithoutItsPartnersIsADeadlock) {
