@@ -92,23 +92,26 @@ class Estimator {
     const double across =
         nodes_ > 1 ? bytes_ * (members_ - here) / members_ * here / node_bandwidth(network_, place_)
                    : 0;
-    const double hop = nodes_ > 1 ? network_.across.latency : network_.inside.latency;
-    return network_.start + hop + (members_ - 1) * post_seconds + std::max(inside, across);
+    return network_.start + hop() + (members_ - 1) * post_seconds + std::max(inside, across);
   }
 
   /// Returns the seconds of a gather or scatter: the parts of all members pass the root's link.
   [[nodiscard]] double to_root() const {
     const double part = bytes_ * (members_ - 1) / members_;
-    const double bandwidth = nodes_ > 1
-                                 ? std::min(inside_bandwidth(), node_bandwidth(network_, place_))
-                                 : inside_bandwidth();
-    const double hop = nodes_ > 1 ? network_.across.latency : network_.inside.latency;
-    return network_.start + hop + (members_ - 1) * post_seconds + part / bandwidth;
+    return network_.start + hop() + (members_ - 1) * post_seconds + part / narrowest();
   }
 
  private:
   [[nodiscard]] double inside_bandwidth() const {
     return network_.inside.bandwidth * network_.inside.reached;
+  }
+  /// Returns the bandwidth of the narrowest link between members.
+  [[nodiscard]] double narrowest() const {
+    return nodes_ > 1 ? std::min(inside_bandwidth(), node_bandwidth(network_, place_))
+                      : inside_bandwidth();
+  }
+  [[nodiscard]] double hop() const {
+    return nodes_ > 1 ? network_.across.latency : network_.inside.latency;
   }
   [[nodiscard]] double part_share(Algorithm algorithm) const {
     for (const PartShare& part : network_.parts) {
@@ -123,9 +126,7 @@ class Estimator {
   }
   /// Returns the bandwidth of a chain through all members with a protocol.
   [[nodiscard]] double chain_bandwidth(Algorithm algorithm, const Protocol& protocol) const {
-    double bandwidth = inside_bandwidth();
-    if (nodes_ > 1) bandwidth = std::min(bandwidth, node_bandwidth(network_, place_));
-    bandwidth *= protocol.share;
+    double bandwidth = narrowest() * protocol.share;
     if (protocol.most > 0) bandwidth = std::min(bandwidth, protocol.most);
     // A protocol with flags sends small chunks, whose pipeline fills at once, so part_share() does
     // not apply.
@@ -179,8 +180,7 @@ class Estimator {
     const double inside =
         bytes_ * (1 + 1 / here) / (network_.inside.bandwidth * rate.reached * share);
     if (nodes_ == 1) return rate.latency + inside;
-    const double across = 2 * (members_ - 1) / members_ * bytes_ /
-                          std::min(inside_bandwidth(), node_bandwidth(network_, place_));
+    const double across = 2 * (members_ - 1) / members_ * bytes_ / narrowest();
     return rate.latency + 2 * hops_of(nodes_) * rate.across_latency + std::max(inside, across);
   }
 
