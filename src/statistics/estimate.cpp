@@ -233,9 +233,4 @@ std::optional<Estimate> over_launches(std::span<const double> medians) {
   return estimate;
 }
 
-std::optional<double> launch_spread(const Estimate& launches) {
-  if (launches.samples < 2) return std::nullopt;
-  return (launches.maximum - launches.minimum) / launches.median;
-}
-
 }  // namespace isoscale::statistics
