@@ -29,50 +29,38 @@ using results::PointStatus;
 
 /// Returns the labels that do not depend on traces. A summary has no traces, so only with these do
 /// a whole file and its summary give the same index entry.
-std::vector<std::string> labels_of(const PointReport& point) {
-  std::vector<std::string> labels = point.data->labels;
-  if (results::has_label(point.labels, results::few_steps)) labels.emplace_back(results::few_steps);
+std::set<std::string> labels_of(const PointReport& point) {
+  std::set<std::string> labels{point.data->labels.begin(), point.data->labels.end()};
+  if (results::has_label(point.labels, results::few_steps)) labels.emplace(results::few_steps);
   return labels;
 }
 
-void count(const results::PointData& point, IndexExperiment& into) {
-  into.ok += point.status == PointStatus::ok ? 1 : 0;
-  into.failed += point.status == PointStatus::failed ? 1 : 0;
-  into.skipped += point.status == PointStatus::skipped ? 1 : 0;
+/// Returns false if a point is wrong, true if all points that were run are verified; absent if some
+/// were not checked or none was run.
+std::optional<bool> verdict_on(std::span<const PointReport* const> points) {
+  std::set<std::optional<bool>> seen;
+  for (const PointReport* const point : points) {
+    if (point->data->status != PointStatus::skipped) seen.insert(point->data->verified);
+  }
+  if (seen.contains(false)) return false;
+  return seen.empty() ? std::nullopt : *seen.begin();  // an absent value comes first
 }
-
-/// Combines the verification of several points: false if one is wrong, true if all points that were
-/// run are verified, absent if some were not checked or none was run.
-class Verdict {
- public:
-  void add(const results::PointData& point) {
-    if (point.status == PointStatus::skipped) return;
-    any_ = true;
-    wrong_ = wrong_ || point.verified == false;
-    unknown_ = unknown_ || !point.verified;
-  }
-  [[nodiscard]] std::optional<bool> value() const {
-    if (wrong_) return false;
-    return any_ && !unknown_ ? std::optional{true} : std::nullopt;
-  }
-
- private:
-  bool any_ = false, wrong_ = false, unknown_ = false;
-};
 
 /// Returns an entry with the counts, labels and verification of an experiment's points.
 IndexExperiment common(std::span<const PointReport* const> points) {
+  const auto count = [&](PointStatus status) {
+    return static_cast<int>(std::ranges::count(
+        points, status, [](const PointReport* point) { return point->data->status; }));
+  };
   IndexExperiment result;
-  Verdict verdict;
+  result.ok = count(PointStatus::ok);
+  result.failed = count(PointStatus::failed);
+  result.skipped = count(PointStatus::skipped);
+  result.verified = verdict_on(points);
   std::set<std::string> labels;
   for (const PointReport* const point : points) {
-    count(*point->data, result);
-    verdict.add(*point->data);
-    if (point->data->status == PointStatus::ok) {
-      for (std::string& label : labels_of(*point)) labels.insert(std::move(label));
-    }
+    if (point->data->status == PointStatus::ok) labels.merge(labels_of(*point));
   }
-  result.verified = verdict.value();
   result.labels.assign(labels.begin(), labels.end());
   return result;
 }

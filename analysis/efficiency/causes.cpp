@@ -12,7 +12,6 @@
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
-#include "statistics/t_test.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis::efficiency {

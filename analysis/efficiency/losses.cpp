@@ -41,6 +41,14 @@ std::vector<double> useful_times(const results::PointData& point,
   return times;
 }
 
+/// `useful` holds the useful seconds of each rank.
+UsefulWork work_of(const results::PointData& point, const std::vector<double>& useful) {
+  const double flop = std::reduce(point.flop_of_rank.begin(), point.flop_of_rank.end());
+  return {.useful = std::reduce(useful.begin(), useful.end()),
+          .work = point.work_per_step,
+          .flop = std::isfinite(flop) ? flop : 0};
+}
+
 void add_scalability(const UsefulWork& mine, const UsefulWork& base, Pop& pop) {
   if (!(mine.work > 0) || !(base.work > 0) || !(mine.useful > 0)) return;
   pop.computation_scalability = (base.useful / base.work) / (mine.useful / mine.work);
@@ -159,71 +167,13 @@ double together(const StepCosts& costs) {
 /// Returns the waiting that is not divided into imbalance and noise.
 double undivided(const StepCosts& costs) { return costs.waiting - costs.uneven - costs.hiccups; }
 
-/// Adds the time lost to each cause: the point's cost minus the scaled cost of the baseline.
-class Differences {
- public:
-  Differences(const StepLoss& point, const StepLoss& baseline, double scale, Waterfall& into)
-      : point_(point), baseline_(baseline), scale_(scale), into_(into) {}
-
-  void add(std::string cause, double of_point, double of_baseline) {
-    into_.lost.push_back({.cause = std::move(cause), .seconds = of_point - scale_ * of_baseline});
-  }
-  void add(std::string cause, double StepCosts::*part) {
-    add(std::move(cause), point_.costs.*part, baseline_.costs.*part);
-  }
-  /// Adds a cause if this cost is known for both the point and the baseline; returns true if it is.
-  bool add(std::string cause, std::optional<double> StepCosts::*part) {
-    if (!(point_.costs.*part) || !(baseline_.costs.*part)) return false;
-    add(std::move(cause), *(point_.costs.*part), *(baseline_.costs.*part));
-    return true;
-  }
-  void say(const std::string& sentence) { into_.missing.push_back(sentence); }
-
-  void gemms() {
-    if (add("GEMMs", &StepCosts::gemm_alone)) {
-      add("GEMM overlap", &StepCosts::gemm_overlap);
-      return;
-    }
-    add("GEMMs", &StepCosts::gemm);
-    say("GEMMs by themselves and their overlap are not separated: that takes solo times at both "
-        "ends");
-  }
-  /// Returns true if transfers and waiting are known separately for the point and the baseline.
-  /// Otherwise it adds them as one cause.
-  bool communication() {
-    if (!point_.costs.communication && !baseline_.costs.communication) return true;
-    add("communication", together(point_.costs), together(baseline_.costs));
-    say("transfers and waiting are not separated: some partners were not traced, or their clocks"
-        " not aligned");
-    return false;
-  }
-  void transfers() {
-    std::set<mesh::AxisSet> axes;
-    for (const auto& [at, seconds] : point_.costs.transfer) axes.insert(at);
-    for (const auto& [at, seconds] : baseline_.costs.transfer) axes.insert(at);
-    for (const mesh::AxisSet at : axes) {
-      add(mesh::to_string(at) + " transfer", transfer_of(point_.costs, at),
-          transfer_of(baseline_.costs, at));
-    }
-  }
-  void waits() {
-    if (add("imbalance", &StepCosts::imbalance)) {
-      add("noise", &StepCosts::noise);
-      return;
-    }
-    add("imbalance", &StepCosts::uneven);
-    add("noise", &StepCosts::hiccups);
-    add("waiting", undivided(point_.costs), undivided(baseline_.costs));
-    say("waiting is not divided into imbalance and noise: that takes more traced steps at both "
-        "ends");
-  }
-
- private:
-  const StepLoss& point_;
-  const StepLoss& baseline_;
-  double scale_;
-  Waterfall& into_;
-};
+/// Returns the axes along which the point or the baseline has transfers.
+std::set<mesh::AxisSet> axes_of_transfers(const StepCosts& point, const StepCosts& baseline) {
+  std::set<mesh::AxisSet> axes;
+  for (const auto& [at, seconds] : point.transfer) axes.insert(at);
+  for (const auto& [at, seconds] : baseline.transfer) axes.insert(at);
+  return axes;
+}
 
 }  // namespace
 
@@ -231,11 +181,7 @@ std::optional<UsefulWork> useful_work(const results::PointData& point,
                                       const breakdown::BreakdownResult& breakdown) {
   if (!breakdown.mean) return std::nullopt;
   const std::vector<double> useful = useful_times(point, breakdown);
-  if (useful.empty()) return std::nullopt;
-  const double flop = std::reduce(point.flop_of_rank.begin(), point.flop_of_rank.end());
-  return UsefulWork{.useful = std::reduce(useful.begin(), useful.end()),
-                    .work = point.work_per_step,
-                    .flop = std::isfinite(flop) ? flop : 0};
+  return useful.empty() ? std::nullopt : std::optional{work_of(point, useful)};
 }
 
 std::optional<Pop> pop(const results::PointData& point, const breakdown::BreakdownResult& breakdown,
@@ -254,9 +200,7 @@ std::optional<Pop> pop(const results::PointData& point, const breakdown::Breakdo
     pop.transfer = *breakdown.free_network_step / breakdown.mean->step;
   }
   pop.parallel = pop.load_balance * pop.communication;
-  if (const auto mine = useful_work(point, breakdown); mine && baseline) {
-    add_scalability(*mine, *baseline, pop);
-  }
+  if (baseline) add_scalability(work_of(point, useful), *baseline, pop);
   return pop;
 }
 
@@ -308,19 +252,55 @@ Waterfall waterfall(const StepLoss& point, const StepLoss& baseline) {
   const double scale = point.work / baseline.work * baseline.ranks / point.ranks;
   Waterfall result{
       .ideal = baseline.step * scale, .measured = point.step, .lost = {}, .missing = {}};
-  Differences causes{point, baseline, scale, result};
-  causes.gemms();
-  causes.add("other compute", &StepCosts::other_compute);
-  causes.add("copies", &StepCosts::copies);
-  if (causes.communication()) {
-    causes.transfers();
-    causes.add("bubble", &StepCosts::bubble);
-    causes.waits();
+  const StepCosts &mine = point.costs, &base = baseline.costs;
+  const auto add = [&](std::string cause, double of_point, double of_baseline) {
+    result.lost.push_back({.cause = std::move(cause), .seconds = of_point - scale * of_baseline});
+  };
+  const auto add_part = [&](const char* cause, double StepCosts::*part) {
+    add(cause, mine.*part, base.*part);
+  };
+  // Adds a cause if its cost is known for both the point and the baseline; returns true if it is.
+  const auto add_known = [&](const char* cause, std::optional<double> StepCosts::*part) {
+    const bool is_known = mine.*part && base.*part;
+    if (is_known) add(cause, *(mine.*part), *(base.*part));
+    return is_known;
+  };
+
+  if (add_known("GEMMs", &StepCosts::gemm_alone)) {
+    add_known("GEMM overlap", &StepCosts::gemm_overlap);
+  } else {
+    add_part("GEMMs", &StepCosts::gemm);
+    result.missing.emplace_back(
+        "GEMMs by themselves and their overlap are not separated: that takes solo times at both "
+        "ends");
   }
-  causes.add("gap", &StepCosts::gap);
-  causes.add("other", &StepCosts::other);
-  causes.add("uneven steps", point.slowest - point.traced, baseline.slowest - baseline.traced);
-  causes.add("untraced", point.step - point.slowest, baseline.step - baseline.slowest);
+  add_part("other compute", &StepCosts::other_compute);
+  add_part("copies", &StepCosts::copies);
+  if (mine.communication || base.communication) {
+    add("communication", together(mine), together(base));
+    result.missing.emplace_back(
+        "transfers and waiting are not separated: some partners were not traced, or their clocks"
+        " not aligned");
+  } else {
+    for (const mesh::AxisSet at : axes_of_transfers(mine, base)) {
+      add(mesh::to_string(at) + " transfer", transfer_of(mine, at), transfer_of(base, at));
+    }
+    add_part("bubble", &StepCosts::bubble);
+    if (add_known("imbalance", &StepCosts::imbalance)) {
+      add_known("noise", &StepCosts::noise);
+    } else {
+      add_part("imbalance", &StepCosts::uneven);
+      add_part("noise", &StepCosts::hiccups);
+      add("waiting", undivided(mine), undivided(base));
+      result.missing.emplace_back(
+          "waiting is not divided into imbalance and noise: that takes more traced steps at both "
+          "ends");
+    }
+  }
+  add_part("gap", &StepCosts::gap);
+  add_part("other", &StepCosts::other);
+  add("uneven steps", point.slowest - point.traced, baseline.slowest - baseline.traced);
+  add("untraced", point.step - point.slowest, baseline.step - baseline.slowest);
   result.explains = std::abs(result.lost.back().seconds) <= most_untraced * result.measured;
   return result;
 }

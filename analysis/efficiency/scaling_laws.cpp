@@ -139,8 +139,7 @@ std::optional<statistics::Located> karp_flatt(const ScalingPoint& point) {
   const auto fraction = [&point](double speedup) {
     return (1 / speedup - 1 / point.p) / (1 - 1 / point.p);
   };
-  statistics::Located result{
-      .value = fraction(point.speedup), .lower = std::nullopt, .upper = std::nullopt};
+  statistics::Located result{.value = fraction(point.speedup)};
   if (point.lower && point.upper && *point.lower > 0) {
     result.lower = fraction(*point.upper);
     result.upper = fraction(*point.lower);

@@ -182,24 +182,6 @@ Members pair_of(const results::PointData& point, int rank, const program::Outlin
   return {std::min(rank, *partner), std::max(rank, *partner)};
 }
 
-/// Finds the ranks that take part in an op of one rank.
-class MembersOf {
- public:
-  MembersOf(const results::PointData& point, int rank) : point_(point), rank_(rank) {}
-
-  Members of(const program::OutlineOp& op) {
-    if (op.kind == OpKind::exchange) return pair_of(point_, rank_, op);
-    const auto [group, added] = groups_.try_emplace(op.axes);
-    if (added) group->second = mesh::group_members(point_.mesh, rank_, op.axes);
-    return group->second;
-  }
-
- private:
-  const results::PointData& point_;
-  int rank_;
-  std::map<mesh::AxisSet, Members> groups_;
-};
-
 /// Returns the transfer time, in seconds, of one op of a rank in each traced step. Steps in which
 /// some member's waits are not known are left out.
 std::vector<double> transfer_times(const breakdown::TracedSteps& steps, const Members& members,
@@ -221,10 +203,16 @@ Transfers transfers_of(const results::PointData& point, const breakdown::TracedS
         steps.steps, [&](const auto& step) { return breakdown::all_known(step, {rank}); });
     if (!is_known) continue;
     const auto& ops = point.outline.of(rank).ops;
-    MembersOf members_of{point, rank};
+    std::map<mesh::AxisSet, Members> groups;  // the ranks of this rank's collectives
+    const auto members_of = [&](const program::OutlineOp& op) {
+      if (op.kind == OpKind::exchange) return pair_of(point, rank, op);
+      const auto [group, added] = groups.try_emplace(op.axes);
+      if (added) group->second = mesh::group_members(point.mesh, rank, op.axes);
+      return group->second;
+    };
     for (std::size_t op = 0; op < ops.size(); ++op) {
       if (!program::communicates(ops[op].kind) || ops[op].kind == OpKind::barrier) continue;
-      const Members members = members_of.of(ops[op]);
+      const Members members = members_of(ops[op]);
       if (members.size() < 2) continue;
       const auto times = transfer_times(steps, members, static_cast<std::size_t>(rank), op);
       if (times.empty()) continue;

@@ -356,7 +356,9 @@ std::vector<UnlikeField> unlike_fields(const PointReport& here, const PointRepor
 }
 
 std::optional<double> spread_of(const PointReport& joined) {
-  return joined.step_time ? statistics::launch_spread(*joined.step_time) : std::nullopt;
+  const std::optional<statistics::Estimate>& launches = joined.step_time;
+  if (!launches || launches->samples < 2) return std::nullopt;
+  return (launches->maximum - launches->minimum) / launches->median;
 }
 
 Joined join(std::span<const RunReport> reports, const ReportOptions& options, Counted counted) {

@@ -50,7 +50,8 @@ struct JoinedCurve {
 [[nodiscard]] std::vector<UnlikeField> unlike_fields(const PointReport& here,
                                                      const PointReport& there);
 
-/// Returns the relative spread of the step time between launches; absent for fewer than 2 launches.
+/// Returns the relative spread of the step time between launches, (maximum - minimum) / median;
+/// absent for fewer than 2 launches.
 [[nodiscard]] std::optional<double> spread_of(const PointReport& joined);
 
 struct Joined {

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
-#include <utility>
 
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/predict/run_machine.hpp"
@@ -31,28 +29,6 @@ bool is_collective(program::OpKind kind) {
          kind != program::OpKind::barrier;
 }
 
-timeline::IntervalSet compute_of(const timeline::StepTrace& trace,
-                                 const program::Outline& outline) {
-  std::vector<timeline::Interval> spans;
-  for (const timeline::Span& span : trace.spans) {
-    if (program::computes(outline.ops[span.op].kind)) spans.push_back({span.start, span.end});
-  }
-  return timeline::normalise(std::move(spans));
-}
-
-/// Returns the intervals in which the rank communicates on streams other than the given one.
-timeline::IntervalSet communication_beside(const timeline::StepTrace& trace,
-                                           const program::Outline& outline,
-                                           program::StreamId stream) {
-  std::vector<timeline::Interval> spans;
-  for (const timeline::Span& span : trace.spans) {
-    const program::OutlineOp& op = outline.ops[span.op];
-    if (program::communicates(op.kind) && op.stream != stream)
-      spans.push_back({span.start, span.end});
-  }
-  return timeline::normalise(std::move(spans));
-}
-
 /// Returns, for each instance of a collective, the time at which its last member ended; the root of
 /// a tree may end much earlier.
 std::vector<units::Nanoseconds> ends_of(const breakdown::TracedStep& step) {
@@ -71,30 +47,33 @@ std::vector<units::Nanoseconds> ends_of(const breakdown::TracedStep& step) {
 /// compute, and as `apart` if hardly any of it does. Transfers in between are left out, as are
 /// those that share their link with other communication at the same time.
 void add_rank(const PointData& point, const breakdown::TracedStep& step,
-              const std::vector<units::Nanoseconds>& ends, int rank, const simulate::Layout& layout,
+              const std::vector<units::Nanoseconds>& ends, int rank, simulate::Places& places,
               const simulate::Measured& measured, Sums& sums) {
   constexpr double mostly = 0.8, hardly = 0.1;
   const timeline::StepTrace& trace = *step.traces[static_cast<std::size_t>(rank)];
   const std::vector<units::Nanoseconds>& waits = step.waits[static_cast<std::size_t>(rank)];
   const program::Outline& outline = point.outline.of(rank);
-  const timeline::IntervalSet compute = compute_of(trace, outline);
-  std::map<mesh::AxisSet, simulate::GroupPlace> places;
+  const timeline::IntervalSet compute = times_of(
+      outline, trace, [](const program::OutlineOp& at) { return program::computes(at.kind); });
+  /// By stream: when the rank communicates on other streams.
   std::map<program::StreamId, timeline::IntervalSet> others_of;
   for (const timeline::Span& span : trace.spans) {
     const program::OutlineOp& op = outline.ops[span.op];
     if (!is_collective(op.kind) || mesh::group_size(point.mesh, op.axes) < 2) continue;
     const units::Nanoseconds transfer = breakdown::transfer_time(span, waits[span.op]);
     if (!(transfer.value() > 0)) continue;
-    const auto [place, added] = places.try_emplace(op.axes);
-    if (added) place->second = simulate::places_of(point.mesh, layout, op.axes)[simulate::at(rank)];
-    const auto alone = simulate::measured_collective_seconds(
-        measured, op.kind, static_cast<double>(op.bytes), place->second);
+    const auto alone =
+        simulate::measured_collective_seconds(measured, op.kind, static_cast<double>(op.bytes),
+                                              places.of_groups(op.axes)[simulate::at(rank)]);
     if (!alone || !(*alone > 0)) continue;
     const auto [others, is_new] = others_of.try_emplace(op.stream);
-    if (is_new) others->second = communication_beside(trace, outline, op.stream);
+    if (is_new) {
+      others->second = times_of(outline, trace, [&](const program::OutlineOp& at) {
+        return program::communicates(at.kind) && at.stream != op.stream;
+      });
+    }
     const auto share_beside = [&](const timeline::IntervalSet& set) {
-      return timeline::total(timeline::intersect(set, {{span.end - transfer, span.end}})) /
-             transfer;
+      return timeline::covered(set, {span.end - transfer, span.end}) / transfer;
     };
     const double share = share_beside(compute);
     if (share > hardly && share < mostly) continue;
@@ -140,13 +119,14 @@ CommunicationInSteps communication_in_steps(const results::RunData& run,
     if (!breakdown::outline_problem(*point).empty() || !breakdown::missing_traces(*point).empty())
       continue;
     const simulate::Layout layout = layout_of(run, *point);
+    simulate::Places places{point->mesh, layout};
     const breakdown::TracedSteps traced = breakdown::traced_steps(*point);
     if (!traced.knows_waits()) continue;
     for (const breakdown::TracedStep& step : traced.steps) {
       const std::vector<units::Nanoseconds> ends = ends_of(step);
       for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
         if (step.traces[rank] == nullptr || step.waits[rank].empty()) continue;
-        add_rank(*point, step, ends, static_cast<int>(rank), layout, measured, sums);
+        add_rank(*point, step, ends, static_cast<int>(rank), places, measured, sums);
       }
     }
   }

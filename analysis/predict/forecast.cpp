@@ -19,10 +19,6 @@
 namespace isoscale::analysis::predict {
 namespace {
 
-Forecast refused(int ranks, const Question& question, std::string why) {
-  return {.ranks = ranks, .nodes = nodes_of(ranks, question.node_ranks), .refused = std::move(why)};
-}
-
 /// Multiplies the simulated times of a search by the correction (measured over simulated step
 /// time), which forecasts apply too.
 void correct(double correction, std::vector<Candidate>& candidates) {
@@ -33,78 +29,78 @@ void correct(double correction, std::vector<Candidate>& candidates) {
   }
 }
 
-/// The requests that a curve predicts, by rank count; a search supplies the fastest at each.
-class Requests {
- public:
-  Requests(const Question& question, Prediction& into) : question_(question), into_(into) {
-    for (const int ranks : question.ranks) add(ranks);
-    const bool any = std::ranges::any_of(requests_, [](const auto& at) { return at.has_value(); });
-    if (!any) throw_all();
-  }
+/// The request that is predicted at a rank count, or the reason why there is none.
+struct Planned {
+  int ranks = 0;
+  std::optional<workloads::Request> request{};
+  std::string reason{};
+};
 
-  /// Predicts a curve. If a rank count cannot be predicted, the result contains the reason; throws
-  /// only if no rank count can be predicted.
-  [[nodiscard]] ForecastCurve curve(const simulate::Machine& machine, std::string title) {
-    ForecastCurve result{.title = std::move(title), .points = {}};
-    for (std::size_t i = 0; i < requests_.size(); ++i) {
-      if (requests_[i]) {
-        try {
-          result.points.push_back(
-              forecast_of(question_, machine, *requests_[i], question_.node_ranks));
-          continue;
-        } catch (const base::UsageError& error) {
-          requests_[i].reset();
-          reasons_[i] = error.what();
-        }
-      }
-      result.points.push_back(refused(question_.ranks[i], question_, reasons_[i]));
-    }
-    const bool any =
-        std::ranges::any_of(result.points, [](const Forecast& at) { return at.refused.empty(); });
-    if (!any) throw_all();
-    return result;
+[[noreturn]] void refuse_all(const Question& question, const std::vector<Planned>& all) {
+  std::vector<std::string> distinct;
+  for (const Planned& at : all) {
+    if (std::ranges::find(distinct, at.reason) == distinct.end()) distinct.push_back(at.reason);
   }
+  throw base::usage_error("{}{}", question.meshes == Meshes::searched ? "--best: " : "",
+                          fmt::join(distinct, "\n"));
+}
 
- private:
-  [[noreturn]] void throw_all() const {
-    const std::string_view option = question_.meshes == Meshes::searched ? "--best: " : "";
-    std::vector<std::string> distinct;
-    for (const std::string& reason : reasons_) {
-      if (std::ranges::find(distinct, reason) == distinct.end()) distinct.push_back(reason);
-    }
-    throw base::UsageError(fmt::format("{}{}", option, fmt::join(distinct, "\n")));
+/// Searches the fastest request for a rank count, and adds what it found to `into`.
+workloads::Request searched(const Question& question, int ranks, Prediction& into) {
+  SearchResult found = search(*question.workload, question.base, question.mesh, ranks,
+                              question.machine, question.node_ranks, question.fixed);
+  into.searched = found.looked_at;
+  into.best = std::move(found.best);  // the last count is the largest, and its candidates stay
+  if (question.fit) correct(question.fit->correction, into.best);
+  if (!found.complete) {
+    into.warnings.push_back(fmt::format(
+        "on {} ranks there was no time to simulate all that could be among the best", ranks));
   }
+  return into.best.front().request;
+}
 
-  void add(int ranks) {
-    reasons_.emplace_back();
+/// Returns the requests of all rank counts; throws if there is none.
+std::vector<Planned> plan(const Question& question, Prediction& into) {
+  std::vector<Planned> all;
+  for (const int ranks : question.ranks) {
+    Planned& at = all.emplace_back(Planned{.ranks = ranks});
+    const bool is_search = question.meshes == Meshes::searched;
     try {
-      if (question_.meshes == Meshes::given) {
-        requests_.emplace_back(request_at(question_, ranks));
-        return;
-      }
-      SearchResult found = search(*question_.workload, question_.base, question_.mesh, ranks,
-                                  question_.machine, question_.node_ranks, question_.fixed);
-      into_.searched = found.looked_at;
-      into_.best = std::move(found.best);  // the last count is the largest, and its candidates stay
-      if (question_.fit) correct(question_.fit->correction, into_.best);
-      requests_.emplace_back(into_.best.front().request);
-      if (!found.complete) {
-        into_.warnings.push_back(fmt::format(
-            "on {} ranks there was no time to simulate all that could be among the best", ranks));
-      }
+      at.request = is_search ? searched(question, ranks, into) : request_at(question, ranks);
     } catch (const base::UsageError& error) {
-      requests_.emplace_back(std::nullopt);
-      reasons_.back() = question_.meshes == Meshes::searched
-                            ? fmt::format("{}: {}", base::counted(ranks, "rank"), error.what())
+      at.reason = is_search ? fmt::format("{}: {}", base::counted(ranks, "rank"), error.what())
                             : std::string{error.what()};
     }
   }
+  if (std::ranges::none_of(all, [](const Planned& at) { return at.request.has_value(); })) {
+    refuse_all(question, all);
+  }
+  return all;
+}
 
-  const Question& question_;
-  Prediction& into_;
-  std::vector<std::optional<workloads::Request>> requests_;
-  std::vector<std::string> reasons_;
-};
+/// Predicts a curve. If a rank count cannot be predicted, the result contains the reason, and later
+/// curves leave it out too; throws only if no rank count can be predicted.
+ForecastCurve curve_of(const Question& question, const simulate::Machine& machine,
+                       std::string title, std::vector<Planned>& planned) {
+  ForecastCurve result{.title = std::move(title), .points = {}};
+  for (Planned& at : planned) {
+    if (at.request) {
+      try {
+        result.points.push_back(forecast_of(question, machine, *at.request, question.node_ranks));
+        continue;
+      } catch (const base::UsageError& error) {
+        at.request.reset();
+        at.reason = error.what();
+      }
+    }
+    result.points.push_back({.ranks = at.ranks,
+                             .nodes = nodes_of(at.ranks, question.node_ranks),
+                             .refused = at.reason});
+  }
+  const auto is_refused = [](const Forecast& at) { return !at.refused.empty(); };
+  if (std::ranges::all_of(result.points, is_refused)) refuse_all(question, planned);
+  return result;
+}
 
 /// Returns the measured point that is the baseline; nullptr when the baseline is a forecast.
 const MeasuredPoint* measured_baseline(const Question& question) {
@@ -129,9 +125,8 @@ const Forecast* forecast_baseline(const Question& question, const ForecastCurve&
   for (const MeasuredPoint& point : question.measured) known.push_back(point.ranks);
   std::ranges::sort(known);
   known.erase(std::unique(known.begin(), known.end()), known.end());
-  throw base::UsageError(
-      fmt::format("--baseline {}: neither measured nor predicted; name one of {}",
-                  question.baseline.value_or(0), fmt::join(known, ", ")));
+  throw base::usage_error("--baseline {}: neither measured nor predicted; name one of {}",
+                          question.baseline.value_or(0), fmt::join(known, ", "));
 }
 
 int ranks_of_a_node(const MeasuredPoint& point) {
@@ -195,14 +190,18 @@ class Against {
   double of_measured_ = 1;  ///< measured step time over that of the model, at the baseline
 };
 
-/// Returns the best next measurement for the largest rank count, where the interval is widest.
+/// Returns the best next measurement for the largest rank count, where the interval is widest;
+/// absent if no measurement narrows it by 2%.
 std::optional<NextMeasurement> next_of(const Question& question, const ForecastCurve& curve) {
   if (!question.fit || question.run == nullptr) return std::nullopt;
   const auto found = std::find_if(curve.points.rbegin(), curve.points.rend(),
                                   [](const Forecast& at) { return at.refused.empty(); });
   if (found == curve.points.rend()) return std::nullopt;
-  const Forecast& last = *found;
-  return next_measurement(*question.run, question.points, *question.fit, question.machine, last);
+  constexpr double worth = 0.98;  // of the interval's width: a smaller gain is not worth a run
+  const std::vector<NextMeasurement> all =
+      next_measurements(*question.run, question.points, *question.fit, question.machine, *found);
+  if (all.empty() || all.front().width_then > worth * all.front().width_now) return std::nullopt;
+  return all.front();
 }
 
 std::optional<double> option_number(const workloads::Request& request, const std::string& key) {
@@ -314,14 +313,14 @@ Prediction predict(const Question& question) {
                         .assumed = question.assumed,
                         .warnings = question.warnings};
   if (question.fit) prediction.correction = question.fit->correction;
-  Requests requests{question, prediction};
+  std::vector<Planned> planned = plan(question, prediction);
   const Against against{question};
-  prediction.base =
-      requests.curve(question.machine, question.fit ? "as measured" : "as the data sheet says");
+  prediction.base = curve_of(question, question.machine,
+                             question.fit ? "as measured" : "as the data sheet says", planned);
   prediction.baseline = against.set(question.machine, prediction.base);
   for (const WhatIf& what_if : question.what_if) {
     const simulate::Machine machine = changed(question.machine, what_if);
-    prediction.what_if.push_back(requests.curve(machine, what_if.title));
+    prediction.what_if.push_back(curve_of(question, machine, what_if.title, planned));
     against.set(machine, prediction.what_if.back());
   }
   prediction.limits = limit_sentences(prediction.base);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <optional>
 
 #include "analysis/predict/run_machine.hpp"
 #include "analysis/predict/run_noise.hpp"
@@ -28,9 +27,8 @@ struct Ratio {
 /// The expected relative error of a prediction for twice the ranks, before any is tested, and the
 /// number of points that this prior counts as.
 constexpr double expected_error = 0.04, expected_weight = 2;
-/// The 90% interval of forecasts: the quantile of a normal distribution and the probability of each
-/// tail.
-constexpr double normal_90 = 1.6448536269514722, tail_90 = 0.05;
+/// The probability of each tail of a forecast's 90% interval.
+constexpr double tail_90 = 0.05;
 
 /// Returns the weight of a point whose rank count is this many doublings away from the one that the
 /// fit is for: each doubling divides the weight by four. The part of communication that the model
@@ -88,7 +86,7 @@ double one_doubling(const std::vector<Ratio>& ratios) {
     squares += weight * off * off / std::max(1.0, away);
     count += weight;
   }
-  return std::sqrt(squares / count) * statistics::student_quantile(tail_90, count) / normal_90;
+  return std::sqrt(squares / count) * statistics::student_quantile(tail_90, count) / interval_90;
 }
 
 /// Returns the relative standard error of the median step. If the median has no interval, steps are

@@ -3,6 +3,7 @@
 #include "analysis/predict/next_measurement.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +16,6 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "settings/run_config.hpp"
 #include "simulate/measured_time.hpp"
 #include "statistics/t_test.hpp"
 #include "workloads/api/toml_files.hpp"
@@ -126,6 +126,21 @@ std::string model_argument(const results::RunData& run, const std::string& model
   return base::shell_quoted(words);
 }
 
+/// Returns " --set KEY=VALUE" for each option that is not at its default, without the one that
+/// `follows` from others.
+template <class Options>
+std::string set_arguments(const workloads::Workload& workload, const Options& options,
+                          std::string_view follows) {
+  std::string text;
+  for (const workloads::OptionSpec& spec : workload.options) {
+    const auto given = options.find(std::string{spec.key});
+    const bool is_default = given == options.end() || given->second == spec.default_value;
+    if (is_default || spec.key == follows) continue;
+    text += fmt::format(" --set {}={}", spec.key, given->second);
+  }
+  return text;
+}
+
 /// Returns the options with which `isoscale run` repeats the measurement of `point`, without the
 /// options for ranks and workload.
 std::string settings_of(const results::RunData& run, const PointData& point) {
@@ -139,14 +154,8 @@ std::string settings_of(const results::RunData& run, const PointData& point) {
   if (others.size() > 1) text += " --mesh " + mesh::to_string(others);
   // Two of batch, microbatch and microbatches determine the third, so only the two that the curve's
   // points have in common are given.
-  const std::string_view follows = point.scaling == "weak" ? "batch" : "microbatches";
-  for (const workloads::OptionSpec& spec : workload.options) {
-    const auto given = point.options.find(std::string{spec.key});
-    const bool is_default = given == point.options.end() || given->second == spec.default_value;
-    if (is_default || spec.key == follows) continue;
-    text += fmt::format(" --set {}={}", spec.key, given->second);
-  }
-  return text;
+  return text +
+         set_arguments(workload, point.options, point.scaling == "weak" ? "batch" : "microbatches");
 }
 
 struct Plan {
@@ -218,13 +227,10 @@ std::string model_to_write(const Question& question) {
   }
   std::string keys = workloads::to_toml(model);
   while (keys.ends_with('\n')) keys.pop_back();
-  for (std::size_t at = 0; (at = keys.find('\n', at)) != std::string::npos;) {
-    keys.replace(at, 1, "; ");
-  }
   return fmt::format(
       "the run's command line names no file of the model {0}; before the command write its keys "
       "into {0}.toml, one a line: {1}",
-      model.name, keys);
+      model.name, fmt::join(base::split(keys, '\n'), "; "));
 }
 
 std::string command_of(const Question& question, const workloads::Request& request) {
@@ -243,14 +249,8 @@ std::string command_of(const Question& question, const workloads::Request& reque
     text += " --model " + model;
   }
   text += fmt::format(" --ranks {} --mesh {}", request.mesh.size(), mesh::to_string(request.mesh));
-  for (const workloads::OptionSpec& spec : workload.options) {
-    const auto given = request.options.find(std::string{spec.key});
-    const bool is_default = given == request.options.end() || given->second == spec.default_value;
-    // The number of microbatches is left out, since it follows from batch and microbatch.
-    if (is_default || spec.key == "microbatches") continue;
-    text += fmt::format(" --set {}={}", spec.key, given->second);
-  }
-  return text;
+  // The number of microbatches is left out, since it follows from batch and microbatch.
+  return text + set_arguments(workload, request.options, "microbatches");
 }
 
 double total(const Uncertainty& uncertainty) {
@@ -298,19 +298,6 @@ std::vector<NextMeasurement> next_measurements(const results::RunData& run,
   }
   std::ranges::stable_sort(result, {}, &NextMeasurement::width_then);
   return result;
-}
-
-std::optional<NextMeasurement> next_measurement(const results::RunData& run,
-                                                const std::vector<const PointData*>& points,
-                                                const ModelFit& fit,
-                                                const simulate::Machine& machine,
-                                                const Forecast& forecast) {
-  constexpr double worth = 0.98;
-  const auto found = next_measurements(run, points, fit, machine, forecast);
-  if (found.empty() || found.front().width_then > worth * found.front().width_now) {
-    return std::nullopt;
-  }
-  return found.front();
 }
 
 }  // namespace isoscale::analysis::predict

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,9 +12,6 @@
 #include "simulate/machine.hpp"
 
 namespace isoscale::analysis::predict {
-
-/// The half-width of a 90% interval in standard deviations of a normal distribution.
-inline constexpr double interval_90 = 1.6448536269514722;
 
 /// Returns the command that measures `request`.
 [[nodiscard]] std::string command_of(const Question& question, const workloads::Request& request);
@@ -40,11 +36,6 @@ inline constexpr double interval_90 = 1.6448536269514722;
 ///   another launch: the deviation between launches is known, and the mean of both is used
 /// `points` are the points to which `fit` was fitted.
 [[nodiscard]] std::vector<NextMeasurement> next_measurements(
-    const results::RunData& run, const std::vector<const results::PointData*>& points,
-    const ModelFit& fit, const simulate::Machine& machine, const Forecast& forecast);
-
-/// Returns the best of these measurements; absent if no measurement narrows the interval by 2%.
-[[nodiscard]] std::optional<NextMeasurement> next_measurement(
     const results::RunData& run, const std::vector<const results::PointData*>& points,
     const ModelFit& fit, const simulate::Machine& machine, const Forecast& forecast);
 

@@ -33,6 +33,9 @@ struct Uncertainty {
   double fit = 0;     ///< the model's error at the fitted points and in its extrapolation
 };
 
+/// The half-width of a 90% interval in standard deviations of a normal distribution.
+inline constexpr double interval_90 = 1.6448536269514722;
+
 /// A point that was measured, for comparison with its prediction.
 struct MeasuredPoint {
   int ranks = 0, nodes = 0;

@@ -3,10 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,13 +23,7 @@ using Json = nlohmann::ordered_json;
 /// major.
 constexpr std::string_view schema_version = "1.0";
 
-Json mesh_json(const mesh::Shape& mesh) {
-  return {{"dp", mesh.dp}, {"tp", mesh.tp}, {"pp", mesh.pp}, {"cp", mesh.cp}, {"ep", mesh.ep}};
-}
-
-Json expected_json(const Expected& at) {
-  return {{"value", at.value}, {"lower", at.lower}, {"upper", at.upper}};
-}
+Json expected_json(const Expected& at) { return render::located_json(std::optional{at}); }
 
 Json breakdown_json(const std::optional<breakdown::Breakdown>& parts) {
   if (!parts) return {};
@@ -58,7 +50,7 @@ Json point_json(const Forecast& at) {
   return {{"ranks", at.ranks},
           {"nodes", at.nodes},
           {"refused", nullptr},
-          {"mesh", mesh_json(at.request.mesh)},
+          {"mesh", render::mesh_extents_json(at.request.mesh)},
           {"model", at.request.model.name},
           {"options", Json(at.request.options)},
           {"step_time", expected_json(at.step_time)},
@@ -74,29 +66,30 @@ Json point_json(const Forecast& at) {
           {"simulated", at.simulated},
           {"delay", at.delay},
           {"memory_per_rank", at.memory_per_rank},
-          {"fits", at.fits ? Json(*at.fits) : Json{}},
+          {"fits", render::value_json(at.fits)},
           {"mfu", render::number_or_null(at.mfu)},
-          {"expected_mfu", at.mfu ? expected_json(*at.expected_mfu()) : Json{}},
+          {"expected_mfu", render::located_json(at.expected_mfu())},
           {"breakdown", breakdown_json(at.breakdown)},
           {"waterfall", waterfall_json(at.waterfall)},
           {"limit", render::text_or_null(at.limit)}};
 }
 
 Json curve_json(const ForecastCurve& curve) {
-  Json points = Json::array();
-  for (const Forecast& at : curve.points) points.push_back(point_json(at));
-  return {{"title", curve.title}, {"points", points}};
+  return {{"title", curve.title}, {"points", render::list_json(curve.points, point_json)}};
 }
 
 Json measured_json(const MeasuredPoint& at) {
-  return {{"ranks", at.ranks},           {"nodes", at.nodes},
-          {"mesh", mesh_json(at.mesh)},  {"step_time", at.step_time},
-          {"throughput", at.throughput}, {"efficiency", render::number_or_null(at.efficiency)},
+  return {{"ranks", at.ranks},
+          {"nodes", at.nodes},
+          {"mesh", render::mesh_extents_json(at.mesh)},
+          {"step_time", at.step_time},
+          {"throughput", at.throughput},
+          {"efficiency", render::number_or_null(at.efficiency)},
           {"simulated", at.simulated}};
 }
 
 Json candidate_json(const Candidate& at) {
-  return {{"mesh", mesh_json(at.request.mesh)},
+  return {{"mesh", render::mesh_extents_json(at.request.mesh)},
           {"options", Json(at.request.options)},
           {"step_time", at.step_time},
           {"throughput", at.throughput},
@@ -113,13 +106,6 @@ Json next_json(const std::optional<NextMeasurement>& next) {
           {"width_then", next->width_then}};
 }
 
-template <class Items, class Convert>
-Json array_of(const Items& items, const Convert& convert) {
-  Json array = Json::array();
-  for (const auto& item : items) array.push_back(convert(item));
-  return array;
-}
-
 std::string options_text(const workloads::Options& options) {
   std::string text;
   for (const auto& [key, value] : options) {
@@ -128,61 +114,39 @@ std::string options_text(const workloads::Options& options) {
   return text;
 }
 
-/// Returns the column names of the CSV report; flat_row() has a value for each of them.
+/// Returns the columns of the CSV report, as add_csv_cells() reads them.
 std::string csv_columns() {
   std::string columns =
-      "source,machine,curve,title,ranks,nodes,refused,mesh,options,step_time,step_time_lower,"
-      "step_time_upper,throughput,throughput_lower,throughput_upper,throughput_unit,speedup,"
-      "speedup_lower,speedup_upper,efficiency,efficiency_lower,efficiency_upper,noise,launch,fit,"
-      "extrapolated,simulated,delay,memory_per_rank,fits,mfu";
-  for (const render::Category& category : render::categories())
-    columns += fmt::format(",{}", category.name);
-  return columns + ",hidden_communication,ideal,limit";
+      "source machine curve title ranks nodes refused mesh options step_time=step_time/value "
+      "step_time_lower=step_time/lower step_time_upper=step_time/upper "
+      "throughput=throughput/value throughput_lower=throughput/lower "
+      "throughput_upper=throughput/upper throughput_unit speedup=speedup/value "
+      "speedup_lower=speedup/lower speedup_upper=speedup/upper efficiency=efficiency/value "
+      "efficiency_lower=efficiency/lower efficiency_upper=efficiency/upper "
+      "noise=uncertainty/noise launch=uncertainty/launch fit=uncertainty/fit extrapolated "
+      "simulated delay memory_per_rank fits mfu";
+  for (const render::Category& category : render::categories()) {
+    columns += fmt::format(" {0}=breakdown/{0}", category.name);
+  }
+  return columns +
+         " hidden_communication=breakdown/hidden_communication ideal=waterfall/ideal limit";
 }
 
-/// Returns the flat JSON object for one CSV row: a rank count's values, and those of the whole
+/// Returns the JSON object for one CSV row: a rank count's values, and those of the whole
 /// prediction, which every row repeats.
-Json flat_row(const Prediction& prediction, const ForecastCurve& curve, const Forecast& at) {
-  Json row{{"source", prediction.source},
-           {"machine", prediction.machine},
-           {"curve", curve.title},
-           {"title", prediction.title},
-           {"mesh", at.refused.empty() ? mesh::to_string(at.request.mesh) : ""},
-           {"options", options_text(at.request.options)},
-           {"throughput_unit", prediction.throughput_unit},
-           {"extrapolated", false}};
-  const Json point = point_json(at);
-  for (const auto& [key, value] : point.items()) {
-    if (value.contains("value")) {
-      row[key] = value["value"];
-      row[key + "_lower"] = value["lower"];
-      row[key + "_upper"] = value["upper"];
-    } else if (value.is_object() && (key == "uncertainty" || key == "breakdown")) {
-      row.update(value);
-    } else if (value.is_object() && key == "waterfall") {
-      row["ideal"] = value["ideal"];
-    } else if (!value.is_object()) {
-      row[key] = value;
-    }
-  }
+Json csv_row(const Prediction& prediction, const ForecastCurve& curve, const Forecast& at) {
+  const auto yes_or_no = [](bool is) { return is ? "yes" : "no"; };
+  Json row = point_json(at);
+  row["source"] = prediction.source;
+  row["machine"] = prediction.machine;
+  row["curve"] = curve.title;
+  row["title"] = prediction.title;
+  row["mesh"] = at.refused.empty() ? mesh::to_string(at.request.mesh) : "";
+  row["options"] = options_text(at.request.options);
+  row["throughput_unit"] = prediction.throughput_unit;
+  row["extrapolated"] = yes_or_no(at.extrapolated);
+  row["fits"] = at.fits ? Json(yes_or_no(*at.fits)) : Json{};
   return row;
-}
-
-std::string cell_of(const Json& value) {
-  if (value.is_string()) return render::text_cell(value.get<std::string>());
-  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
-  if (value.is_number_integer()) return std::to_string(value.get<std::int64_t>());
-  return value.is_number() ? render::number_cell(value.get<double>()) : "";
-}
-
-std::string csv_line(const Prediction& prediction, const ForecastCurve& curve, const Forecast& at) {
-  const Json row = flat_row(prediction, curve, at);
-  std::vector<render::CsvCell> cells;
-  std::istringstream columns{csv_columns()};
-  for (std::string column; std::getline(columns, column, ',');) {
-    cells.emplace_back("", row.contains(column) ? cell_of(row[column]) : "");
-  }
-  return render::csv_values(cells);
 }
 
 }  // namespace
@@ -198,13 +162,13 @@ Json prediction_json(const Prediction& prediction) {
           {"baseline", render::number_or_null(prediction.baseline)},
           {"has_efficiency", prediction.has_efficiency()},
           {"correction", render::number_or_null(prediction.correction)},
-          {"measured", array_of(prediction.measured, measured_json)},
+          {"measured", render::list_json(prediction.measured, measured_json)},
           {"curve", curve_json(prediction.base)},
-          {"what_if", array_of(prediction.what_if, curve_json)},
+          {"what_if", render::list_json(prediction.what_if, curve_json)},
           {"limits", Json(prediction.limits)},
           {"next", next_json(prediction.next)},
           {"searched", prediction.searched},
-          {"best", array_of(prediction.best, candidate_json)},
+          {"best", render::list_json(prediction.best, candidate_json)},
           {"best_command", render::text_or_null(prediction.command)},
           {"batch", render::number_or_null(prediction.batch)},
           {"tokens_per_step", render::number_or_null(prediction.tokens_per_step)},
@@ -214,16 +178,21 @@ Json prediction_json(const Prediction& prediction) {
           {"warnings", Json(prediction.warnings)}};
 }
 
-/// Returns ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8 are
-/// replaced.
 std::string render_json(const Prediction& prediction) {
-  return prediction_json(prediction).dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+  return render::dumped(prediction_json(prediction));
 }
 
 std::string render_csv(const Prediction& prediction) {
-  std::string text = csv_columns() + "\n";
+  const std::string columns = csv_columns();
+  std::vector<render::CsvCell> names;
+  render::add_csv_cells(names, Json::object(), columns);
+  std::string text = render::csv_heading(names);
   const auto add = [&](const ForecastCurve& curve) {
-    for (const Forecast& at : curve.points) text += csv_line(prediction, curve, at);
+    for (const Forecast& at : curve.points) {
+      std::vector<render::CsvCell> cells;
+      render::add_csv_cells(cells, csv_row(prediction, curve, at), columns);
+      text += render::csv_values(cells);
+    }
   };
   add(prediction.base);
   for (const ForecastCurve& curve : prediction.what_if) add(curve);

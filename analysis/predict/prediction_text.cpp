@@ -5,87 +5,42 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "analysis/predict/prediction.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/document.hpp"
-#include "analysis/render/text.hpp"
-#include "analysis/render/text_and_markdown.hpp"
-#include "units/text.hpp"
+#include "analysis/unit.hpp"
+#include "base/text.hpp"
 
 namespace isoscale::analysis::predict {
 
 namespace {
 
-std::string seconds(double time) { return units::format(units::Seconds{time}); }
+using render::Json;
+using render::Value;
 
-std::string count(double value) {
-  std::string text = units::format_count(value, "");
-  text.erase(text.find_last_not_of(' ') + 1);
-  return text;
-}
+Value figure(double at) { return statistics::Located{at}; }
 
-std::string bytes(double amount) {
-  return units::format(units::Bytes{static_cast<std::uint64_t>(std::max(0.0, amount))});
-}
-
-/// Returns "61.2% to 75.3%".
-std::string range(const Expected& at) {
-  if (at.lower == at.upper) return std::string{render::undefined};
-  return fmt::format("{} to {}", render::percent(at.lower), render::percent(at.upper));
+/// Returns "1.64 s to 1.81 s".
+std::string range(const Expected& at, Unit unit) {
+  return fmt::format("{} to {}", value_text(at.lower, unit), value_text(at.upper, unit));
 }
 
 /// Returns a relative standard deviation; "0" if there is no deviation.
-std::string deviation(double of) { return of == 0 ? "0" : "±" + render::percent(of); }
+std::string deviation_text(double of) { return of == 0 ? "0" : "±" + value_text(of, Unit::share); }
 
 std::string notes(const Forecast& at) {
   std::vector<std::string> notes;
   if (at.extrapolated) notes.emplace_back("extrapolated");
-  if (at.fits == false) notes.push_back(fmt::format("needs {} a rank", bytes(at.memory_per_rank)));
-  std::string text;
-  for (const std::string& note : notes) text += (text.empty() ? "" : ", ") + note;
-  return text;
-}
-
-/// Returns "1.64 s to 1.81 s".
-std::string seconds_range(const Expected& at) {
-  return fmt::format("{} to {}", seconds(at.lower), seconds(at.upper));
-}
-
-/// Returns the row of a measured point. Its throughput is per rank, so that machines and rank
-/// counts can be compared.
-render::Row measured_row(const MeasuredPoint& at) {
-  return {.cells = {std::to_string(at.ranks), std::to_string(at.nodes), mesh::to_string(at.mesh),
-                    count(at.throughput / at.ranks), std::string{render::undefined},
-                    seconds(at.step_time), "", render::percent(at.efficiency), "", "", "", "",
-                    "measured"},
-          .tail = ""};
-}
-
-render::Row forecast_row(const Forecast& at, bool with_efficiency) {
-  if (!at.refused.empty()) {
-    return {.cells = {std::to_string(at.ranks), std::to_string(at.nodes)},
-            .tail = render::escape(at.refused)};
+  if (at.fits == false) {
+    notes.push_back(fmt::format("needs {} a rank", value_text(at.memory_per_rank, Unit::bytes)));
   }
-  const std::optional<Expected> mfu = at.expected_mfu();
-  render::Row row{.cells = {std::to_string(at.ranks), std::to_string(at.nodes),
-                            mesh::to_string(at.request.mesh), count(at.throughput_per_rank().value),
-                            mfu ? render::percent(mfu->value) : std::string{render::undefined},
-                            seconds(at.step_time.value), seconds_range(at.step_time)},
-                  .tail = ""};
-  if (with_efficiency) {
-    row.cells.insert(row.cells.end(), {render::percent(at.efficiency.value), range(at.efficiency)});
-  }
-  row.cells.insert(row.cells.end(),
-                   {deviation(at.uncertainty.noise), deviation(at.uncertainty.launch),
-                    deviation(at.uncertainty.fit), notes(at)});
-  return row;
+  return base::listed(notes);
 }
 
 std::vector<const Forecast*> with_waterfall(const ForecastCurve& curve) {
@@ -100,7 +55,7 @@ std::vector<const Forecast*> with_waterfall(const ForecastCurve& curve) {
 std::string loss_cell(const efficiency::Waterfall& waterfall, const std::string& cause) {
   const auto lost = std::ranges::find(waterfall.lost, cause, &efficiency::LostTime::cause);
   if (lost == waterfall.lost.end() || lost->seconds == 0) return "0";
-  return render::percent(lost->seconds / waterfall.measured);
+  return value_text(lost->seconds / waterfall.measured, Unit::share);
 }
 
 /// Returns the causes of all points, in order, without causes that cost no time at any point.
@@ -147,164 +102,181 @@ std::vector<std::string> telling_options(const std::vector<Candidate>& candidate
 }
 
 /// Returns a table of the measured points, then the forecasts with their intervals and the sources
-/// of the intervals.
-render::TitledTable forecast_table(const Prediction& prediction) {
-  render::TitledTable result{.title = "",
-                             .columns = {{"ranks"},
-                                         {"nodes"},
-                                         {"mesh", render::Align::left},
-                                         {render::escape(prediction.throughput_unit) + "/rank"},
-                                         {"MFU"},
-                                         {"step time"},
-                                         {"90% interval", render::Align::left}},
-                             .rows = {}};
+/// of the intervals. Throughput is per rank, so that machines and rank counts can be compared.
+render::DocumentTable forecast_table(const Prediction& prediction) {
+  render::DocumentTable result{
+      .columns = {{"", "ranks", Unit::count},
+                  {"", "nodes", Unit::count},
+                  {"", "mesh"},
+                  {"", prediction.throughput_unit + "/rank", Unit::prefixed},
+                  {"", "MFU", Unit::share},
+                  {"", "step time", Unit::seconds},
+                  {"", "90% interval"}},
+      .named = 2,
+      .width = render::Width::as_needed};
   const bool with_efficiency = prediction.has_efficiency();
   if (with_efficiency) {
-    result.columns.push_back({"efficiency"});
-    result.columns.push_back({"90% interval", render::Align::left});
+    result.columns.push_back({"", "efficiency", Unit::share});
+    result.columns.push_back({"", "90% interval"});
   }
-  for (const char* const more : {"noise", "launch", "model"}) result.columns.push_back({more});
-  result.columns.push_back({"", render::Align::left});
-  for (const MeasuredPoint& at : prediction.measured) result.rows.push_back(measured_row(at));
+  for (const char* const more : {"noise", "launch", "model"}) {
+    result.columns.push_back({"", more, Unit::count});
+  }
+  result.columns.push_back({"", ""});
+  const auto add = [&](std::vector<Value> row, std::string reason = "") {
+    row.resize(result.columns.size());
+    result.rows.push_back(std::move(row));
+    result.reasons.push_back(std::move(reason));
+  };
+  const std::string empty;
+  for (const MeasuredPoint& at : prediction.measured) {
+    add({Json(at.ranks), Json(at.nodes), mesh::to_string(at.mesh), figure(at.throughput / at.ranks),
+         Value{}, figure(at.step_time), empty, render::number(at.efficiency), empty, empty, empty,
+         empty, std::string{"measured"}});
+  }
   for (const Forecast& at : prediction.base.points) {
-    result.rows.push_back(forecast_row(at, with_efficiency));
+    if (!at.refused.empty()) {
+      add({Json(at.ranks), Json(at.nodes)}, at.refused);
+      continue;
+    }
+    const std::optional<Expected> mfu = at.expected_mfu();
+    std::vector<Value> row{Json(at.ranks),
+                           Json(at.nodes),
+                           mesh::to_string(at.request.mesh),
+                           figure(at.throughput_per_rank().value),
+                           mfu ? figure(mfu->value) : Value{},
+                           figure(at.step_time.value),
+                           range(at.step_time, Unit::seconds)};
+    if (with_efficiency) {
+      const Expected& share = at.efficiency;
+      row.push_back(figure(share.value));
+      row.emplace_back(share.lower == share.upper ? std::string{render::undefined}
+                                                  : range(share, Unit::share));
+    }
+    for (const double part : {at.uncertainty.noise, at.uncertainty.launch, at.uncertainty.fit}) {
+      row.emplace_back(deviation_text(part));
+    }
+    row.emplace_back(notes(at));
+    add(std::move(row));
   }
   return result;
 }
 
-/// Returns a table of a step's parts, memory and MFU; absent where no breakdown is known.
-std::optional<render::TitledTable> parts_table(const ForecastCurve& curve) {
-  render::TitledTable result{.title = "where a step would go", .columns = {{"ranks"}}, .rows = {}};
-  for (const render::Category& category : render::categories()) {
-    result.columns.push_back({fmt::format("{} {}", category.glyph, category.name)});
-  }
-  for (const char* const more : {"hidden", "MFU", "memory/rank"}) result.columns.push_back({more});
-  result.columns.push_back({"where a step would go", render::Align::left});
+/// Returns a table of a step's parts, memory and MFU; empty where no breakdown is known.
+render::DocumentTable parts_table(const ForecastCurve& curve) {
+  render::DocumentTable result;
   for (const Forecast& at : curve.points) {
     if (!at.breakdown) continue;
     const breakdown::Breakdown& parts = *at.breakdown;
-    const auto share = [&](double of) { return of == 0 ? "0" : render::percent(of / parts.step); };
-    render::Row row{.cells = {std::to_string(at.ranks)}, .tail = ""};
+    const auto share = [&](double of) {
+      return of == 0 ? std::string{"0"} : value_text(of / parts.step, Unit::share);
+    };
+    std::vector<render::Cell> cells{{"ranks", Json(at.ranks)}};
     for (const render::Category& category : render::categories()) {
-      row.cells.push_back(share(parts.*category.seconds));
+      cells.push_back(
+          {fmt::format("{} {}", category.glyph, category.name), share(parts.*category.seconds)});
     }
-    row.cells.push_back(share(parts.hidden_communication));
-    row.cells.push_back(render::percent(at.mfu));
-    row.cells.push_back(bytes(at.memory_per_rank));
-    row.cells.push_back(render::breakdown_bar(parts));
-    result.rows.push_back(std::move(row));
+    cells.push_back({"hidden", share(parts.hidden_communication)});
+    cells.push_back({"MFU", render::number(at.mfu), Unit::share});
+    cells.push_back({"memory/rank", figure(at.memory_per_rank), Unit::bytes});
+    cells.push_back({"where a step would go", render::breakdown_bar(parts), Unit::text});
+    render::add_row(result, std::move(cells));
   }
-  if (result.rows.empty()) return std::nullopt;
   return result;
 }
 
 /// Returns a table of the cost of each cause, with a column for each rank count. If `beside` is
-/// given, each of its columns stands next to that of `curve`. Absent if no point has a waterfall.
-std::optional<render::TitledTable> lost_time_table(const ForecastCurve& curve,
-                                                   const ForecastCurve* beside = nullptr) {
+/// given, each of its columns stands next to that of `curve`. Empty if no point has a waterfall.
+render::DocumentTable lost_time_table(const ForecastCurve& curve,
+                                      const ForecastCurve* beside = nullptr) {
   std::vector<const Forecast*> points;
-  render::TitledTable result{.title = "lost time, from ideal to predicted, share of the step",
-                             .columns = {{"", render::Align::left}},
-                             .rows = {}};
+  std::vector<std::string> headings;
   for (const Forecast* const at : with_waterfall(curve)) {
     points.push_back(at);
-    result.columns.push_back({fmt::format("{} ranks", at->ranks)});
+    headings.push_back(fmt::format("{} ranks", at->ranks));
     if (beside == nullptr) continue;
     for (const Forecast* const other : with_waterfall(*beside)) {
       if (other->ranks != at->ranks) continue;
       points.push_back(other);
-      result.columns.push_back({"then"});
+      headings.emplace_back("then");
     }
   }
-  if (points.empty()) return std::nullopt;
+  render::DocumentTable result{.title = "lost time, from ideal to predicted, share of the step"};
+  if (points.empty()) return result;
   const auto row = [&](const std::string& name, const auto& cell) {
-    render::Row cells{.cells = {name}, .tail = ""};
-    for (const Forecast* const at : points) cells.cells.push_back(cell(*at->waterfall));
-    result.rows.push_back(std::move(cells));
+    std::vector<render::Cell> cells{{"", name, Unit::text}};
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      cells.push_back({headings[i], cell(*points[i]->waterfall)});
+    }
+    render::add_row(result, std::move(cells));
   };
-  row("ideal step", [](const efficiency::Waterfall& at) { return seconds(at.ideal); });
+  using efficiency::Waterfall;
+  row("ideal step", [](const Waterfall& at) { return value_text(at.ideal, Unit::seconds); });
   for (const std::string& cause : causes_of(points)) {
-    row("  " + cause, [&](const efficiency::Waterfall& at) { return loss_cell(at, cause); });
+    row("  " + cause, [&](const Waterfall& at) { return loss_cell(at, cause); });
   }
   row("  all lost",
-      [](const efficiency::Waterfall& at) { return render::percent(1 - at.ideal / at.measured); });
-  row("predicted step", [](const efficiency::Waterfall& at) { return seconds(at.measured); });
+      [](const Waterfall& at) { return value_text(1 - at.ideal / at.measured, Unit::share); });
+  row("predicted step", [](const Waterfall& at) { return value_text(at.measured, Unit::seconds); });
   return result;
 }
 
 /// Returns a table of a curve on a changed machine next to the base, starting with rate per rank,
 /// MFU and step time.
-render::TitledTable what_if_table(const Prediction& prediction, const ForecastCurve& changed) {
-  const bool with_efficiency = prediction.has_efficiency();
-  render::TitledTable result{.title = "",
-                             .columns = {{"ranks"},
-                                         {render::escape(prediction.throughput_unit) + "/rank"},
-                                         {"then"},
-                                         {"90% interval", render::Align::left},
-                                         {"faster by"},
-                                         {"MFU"},
-                                         {"then"},
-                                         {"step time"},
-                                         {"then"},
-                                         {"90% interval", render::Align::left}},
-                             .rows = {}};
-  if (with_efficiency) {
-    for (const char* const heading : {"efficiency", "then"}) result.columns.push_back({heading});
-  }
-  const auto mfu = [](const Forecast& at) { return render::percent(at.mfu); };
+render::DocumentTable what_if_table(const Prediction& prediction, const ForecastCurve& changed) {
+  render::DocumentTable result;
   const ForecastCurve& base = prediction.base;
   for (std::size_t i = 0; i < std::min(base.points.size(), changed.points.size()); ++i) {
     const Forecast& now = base.points[i];
     const Forecast& then = changed.points[i];
     if (!now.refused.empty() || !then.refused.empty()) continue;
     const Expected rate = then.throughput_per_rank();
-    render::Row row{
-        .cells = {std::to_string(now.ranks), count(now.throughput_per_rank().value),
-                  count(rate.value), fmt::format("{} to {}", count(rate.lower), count(rate.upper)),
-                  render::percent(now.step_time.value / then.step_time.value - 1), mfu(now),
-                  mfu(then), seconds(now.step_time.value), seconds(then.step_time.value),
-                  seconds_range(then.step_time)},
-        .tail = ""};
-    if (with_efficiency) {
-      row.cells.push_back(render::percent(now.efficiency.value));
-      row.cells.push_back(render::percent(then.efficiency.value));
+    std::vector<render::Cell> cells{
+        {"ranks", Json(now.ranks)},
+        {prediction.throughput_unit + "/rank", figure(now.throughput_per_rank().value),
+         Unit::prefixed},
+        {"then", figure(rate.value), Unit::prefixed},
+        {"90% interval", range(rate, Unit::prefixed), Unit::text},
+        {"faster by", figure(now.step_time.value / then.step_time.value - 1), Unit::share},
+        {"MFU", render::number(now.mfu), Unit::share},
+        {"then", render::number(then.mfu), Unit::share},
+        {"step time", figure(now.step_time.value), Unit::seconds},
+        {"then", figure(then.step_time.value), Unit::seconds},
+        {"90% interval", range(then.step_time, Unit::seconds), Unit::text}};
+    if (prediction.has_efficiency()) {
+      cells.push_back({"efficiency", figure(now.efficiency.value), Unit::share});
+      cells.push_back({"then", figure(then.efficiency.value), Unit::share});
     }
-    result.rows.push_back(std::move(row));
+    render::add_row(result, std::move(cells));
   }
   return result;
 }
 
-/// Returns a table of the best candidates of a search; absent without a search.
-std::optional<render::TitledTable> best_table(const Prediction& prediction) {
-  if (prediction.best.empty()) return std::nullopt;
+/// Returns a table of the best candidates of a search; empty without a search.
+render::DocumentTable best_table(const Prediction& prediction) {
+  render::DocumentTable result;
+  if (prediction.best.empty()) return result;
+  result.title = fmt::format("the best of {} meshes and options looked at, on {} ranks",
+                             prediction.searched, prediction.best.front().request.mesh.size());
   const std::vector<std::string> keys = telling_options(prediction.best);
-  render::TitledTable result{
-      .title = fmt::format("the best of {} meshes and options looked at, on {} ranks",
-                           prediction.searched, prediction.best.front().request.mesh.size()),
-      .columns = {{""}, {"mesh", render::Align::left}},
-      .rows = {}};
-  for (const std::string& key : keys) result.columns.push_back({key});
-  for (const char* const more : {"step time", "memory/rank"}) result.columns.push_back({more});
-  result.columns.push_back({"why it loses", render::Align::left});
-  for (std::size_t i = 0; i < prediction.best.size(); ++i) {
-    const Candidate& at = prediction.best[i];
-    render::Row row{.cells = {std::to_string(i + 1), mesh::to_string(at.request.mesh)}, .tail = ""};
+  for (const Candidate& at : prediction.best) {
+    std::vector<render::Cell> cells{{"", Json(result.rows.size() + 1)},
+                                    {"mesh", mesh::to_string(at.request.mesh), Unit::text}};
     for (const std::string& key : keys) {
       const auto found = at.request.options.find(key);
-      row.cells.push_back(found == at.request.options.end() ? std::string{render::undefined}
-                                                            : render::escape(found->second));
+      cells.push_back({key, found == at.request.options.end() ? Value{} : Value{found->second}});
     }
-    row.cells.insert(row.cells.end(), {seconds(at.step_time), bytes(at.memory_per_rank),
-                                       render::escape(at.why_not)});
-    result.rows.push_back(std::move(row));
+    cells.push_back({"step time", figure(at.step_time), Unit::seconds});
+    cells.push_back({"memory/rank", figure(at.memory_per_rank), Unit::bytes});
+    cells.push_back({"why it loses", at.why_not, Unit::text});
+    render::add_row(result, std::move(cells));
   }
   return result;
 }
 
-std::string header_text(const Prediction& prediction) {
+render::Facts header_facts(const Prediction& prediction) {
   render::Facts facts{{"machine", render::escape(prediction.machine)},
-                      {"nodes", fmt::format("of {} rank{}", prediction.node_ranks,
-                                            prediction.node_ranks == 1 ? "" : "s")},
+                      {"nodes", "of " + base::counted(prediction.node_ranks, "rank")},
                       {"from", render::escape(prediction.source)}};
   if (prediction.correction) {
     facts.emplace_back("model", fmt::format("simulated step times are multiplied by {:.3f}, which "
@@ -328,25 +300,11 @@ std::string header_text(const Prediction& prediction) {
   for (const std::string& warning : prediction.warnings) {
     facts.emplace_back("WARNING", render::escape(warning));
   }
-  return render::lines(facts);
+  return facts;
 }
 
-std::string bare(const render::TitledTable& part) { return render::table(part.columns, part.rows); }
-
-std::string what_if_text(const Prediction& prediction, const ForecastCurve& curve) {
-  std::string text = render::heading("if " + render::escape(curve.title));
-  text += bare(what_if_table(prediction, curve));
-  if (const auto lost = lost_time_table(prediction.base, &curve))
-    text += "\n" + render::titled(*lost);
-  return text;
-}
-
-std::string base_text(const Prediction& prediction) {
-  std::string text =
-      render::heading(render::escape(prediction.title + ", " + prediction.base.title));
-  text += bare(forecast_table(prediction));
-  if (const auto parts = parts_table(prediction.base)) text += "\n" + bare(*parts);
-  if (const auto lost = lost_time_table(prediction.base)) text += "\n" + render::titled(*lost);
+/// Returns sentences on the limits of the curve, and on the next measurement.
+render::Facts curve_facts(const Prediction& prediction) {
   render::Facts facts;
   for (const std::string& sentence : prediction.limits) facts.emplace_back("limit", sentence);
   if (prediction.next) {
@@ -358,43 +316,62 @@ std::string base_text(const Prediction& prediction) {
                             render::percent(prediction.next->width_then),
                             render::escape(prediction.next->command)));
   }
-  return facts.empty() ? text : text + "\n" + render::lines(facts);
+  return facts;
 }
 
-std::string key(const Prediction& prediction) {
-  std::string text = fmt::format(
-      "\n90% interval: the interval that holds the number before it nine times in ten.\n"
-      "MFU: share of the peak that the model's GEMMs use.{}\n"
+/// Adds the explanations of columns and words, which are already in lines.
+void append_key(render::Document& document, const Prediction& prediction) {
+  const auto line = [&](std::string text) {
+    document.emplace_back(render::Paragraph{std::move(text), render::Lines::one});
+  };
+  document.emplace_back(render::Heading{""});
+  line("90% interval: the interval that holds the number before it nine times in ten.");
+  line("MFU: share of the peak that the model's GEMMs use." +
+       (prediction.has_efficiency() && prediction.baseline
+            ? fmt::format(" Efficiency: throughput per rank relative to {}.",
+                          base::counted(*prediction.baseline, "rank"))
+            : ""));
+  line(
       "noise, launch, model: relative standard deviations that make the interval: from step to "
-      "step, from launch\n"
-      "to launch, and of what the model misses of what is known and of its extrapolation.\n",
-      prediction.has_efficiency() && prediction.baseline
-          ? fmt::format(" Efficiency: throughput per rank relative to {} rank{}.",
-                        *prediction.baseline, *prediction.baseline == 1 ? "" : "s")
-          : "");
-  text += "Where a step would go: shares of it, mean over ranks, each moment counted once:\n";
+      "step, from launch");
+  line("to launch, and of what the model misses of what is known and of its extrapolation.");
+  line("Where a step would go: shares of it, mean over ranks, each moment counted once:");
   for (const render::Category& category : render::categories()) {
-    text += fmt::format("  {} {:<9} {}\n", category.glyph, category.name, category.meaning);
+    line(fmt::format("  {} {:<9} {}", category.glyph, category.name, category.meaning));
   }
-  text += "    hidden    communication behind computation and copies (part of these)\n";
-  if (!lost_time_table(prediction.base)) return text;
-  text += "Lost time: what a cause adds to the step beyond the baseline's share of it";
-  text += prediction.measured.empty()
-              ? ".\n"
-              : "; beyond the model: what\nthe model misses of the measured baseline.\n";
-  return text;
+  line("    hidden    communication behind computation and copies (part of these)");
+  if (with_waterfall(prediction.base).empty()) return;
+  const std::string lost =
+      "Lost time: what a cause adds to the step beyond the baseline's share of it";
+  if (prediction.measured.empty()) return line(lost + ".");
+  line(lost + "; beyond the model: what");
+  line("the model misses of the measured baseline.");
 }
 
 }  // namespace
 
 std::string render_text(const Prediction& prediction) {
-  std::string text = "Isoscale, a prediction\n" + header_text(prediction) + base_text(prediction);
-  if (const auto best = best_table(prediction)) {
-    text += "\n" + render::titled(*best) +
-            render::lines({{"run it", render::escape(prediction.command)}});
+  using render::append;
+  render::Document document{render::Heading{"Isoscale, a prediction"}};
+  append(document, header_facts(prediction));
+  document.emplace_back(
+      render::Heading{prediction.title + ", " + prediction.base.title, render::Underline::yes});
+  append(document, forecast_table(prediction));
+  append(document, parts_table(prediction.base));
+  append(document, lost_time_table(prediction.base));
+  append(document, curve_facts(prediction));
+  if (!prediction.best.empty()) {
+    append(document, best_table(prediction));
+    document.emplace_back(render::Paragraph{fmt::format("  {:8} {}", "run it", prediction.command),
+                                            render::Lines::one});
   }
-  for (const ForecastCurve& curve : prediction.what_if) text += what_if_text(prediction, curve);
-  return text + key(prediction);
+  for (const ForecastCurve& curve : prediction.what_if) {
+    document.emplace_back(render::Heading{"if " + curve.title, render::Underline::yes});
+    append(document, what_if_table(prediction, curve));
+    append(document, lost_time_table(prediction.base, &curve));
+  }
+  append_key(document, prediction);
+  return render::to_text(document, std::numeric_limits<std::size_t>::max());
 }
 
 }  // namespace isoscale::analysis::predict

@@ -38,10 +38,10 @@ int measured_node_ranks(const results::RunData& run) {
 void require_more_ranks(const Question& question, int measured) {
   const int least = question.ranks.front();
   if (least >= measured) return;
-  throw base::UsageError(fmt::format(
+  throw base::usage_error(
       "--ranks {}: the run measured up to {} ranks, so fewer are no prediction; name {} or more, "
       "and see what was measured with: isoscale report {}",
-      least, measured, measured, question.source));
+      least, measured, measured, question.source);
 }
 
 /// Sets the ranks on a node to those of --nodes-of if it is given, else to `known`.
@@ -53,9 +53,9 @@ void set_node_ranks(const PredictCommand& command, int known, Question& question
 void require_axes(const Question& question) {
   for (const auto& [axis, extent] : question.mesh) {
     if (extent == 1 || question.workload->axes.contains(axis)) continue;
-    throw base::UsageError(fmt::format("--mesh {}={}: workload {} has no axis {}, only {}",
-                                       mesh::name(axis), extent, question.workload->name,
-                                       mesh::name(axis), mesh::to_string(question.workload->axes)));
+    throw base::usage_error("--mesh {}={}: workload {} has no axis {}, only {}", mesh::name(axis),
+                            extent, question.workload->name, mesh::name(axis),
+                            mesh::to_string(question.workload->axes));
   }
 }
 
@@ -99,14 +99,11 @@ void forget_batch(const Settings& settings, workloads::Options& options) {
 [[noreturn]] void refuse_key(std::string_view key, const workloads::Workload& workload) {
   std::vector<std::string_view> known;
   for (const workloads::OptionSpec& spec : workload.options) known.push_back(spec.key);
-  for (const MachinePart part : {MachinePart::link_inter, MachinePart::link_intra,
-                                 MachinePart::latency, MachinePart::gemm, MachinePart::memory}) {
-    known.push_back(name(part));
-  }
-  throw base::UsageError(fmt::format(
-      "--set: {} is neither an option of {} nor a part of a machine{}; see: isoscale list options "
-      "{}, or change link.inter, link.intra, latency, gemm or memory",
-      base::quoted(key), workload.name, base::did_you_mean(key, known), workload.name));
+  for (const MachinePart& part : machine_parts()) known.push_back(part.name);
+  throw base::usage_error(
+      "{} is neither an option of {} nor a part of a machine{}; see: isoscale list options {}, or "
+      "change link.inter, link.intra, latency, gemm or memory",
+      base::quoted(key), workload.name, base::did_you_mean(key, known), workload.name);
 }
 
 void set_option(const std::string& key, const std::string& value, Question& question) {
@@ -114,24 +111,11 @@ void set_option(const std::string& key, const std::string& value, Question& ques
   const auto spec = std::ranges::find(workload.options, key, &workloads::OptionSpec::key);
   if (spec == workload.options.end()) refuse_key(key, workload);
   if (std::ranges::find(question.fixed, key) != question.fixed.end()) {
-    throw base::UsageError(
-        fmt::format("--set: {} is given twice; give it once", base::quoted(key)));
+    throw base::usage_error("{} is given twice; give it once", base::quoted(key));
   }
-  try {
-    workloads::validate(*spec, value);
-  } catch (const base::UsageError& error) {
-    throw base::UsageError(fmt::format("--set: {}", error.what()), error.where());
-  }
+  workloads::validate(*spec, value);
   question.fixed.push_back(key);
   question.base.options.insert_or_assign(key, value);
-}
-
-void add_what_if(const std::string& text, Question& question) {
-  try {
-    question.what_if.push_back(parse_what_if(text));
-  } catch (const base::UsageError& error) {
-    throw base::UsageError(fmt::format("--set: {}", error.what()), error.where());
-  }
 }
 
 /// True if a setting names the batch or microbatches, which changes the amount of work in a step.
@@ -148,12 +132,16 @@ bool changes_work(const Settings& settings) {
 void apply_settings(const Settings& settings, Question& question) {
   forget_batch(settings, question.base.options);
   for (const auto& [key, value] : settings) {
-    // Parts that one what-if changes together are joined by commas, so the key is only the first of
-    // them.
-    if (is_machine_part(key)) {
-      add_what_if(fmt::format("{}={}", key, value), question);
-    } else {
-      set_option(key, value, question);
+    try {
+      // Parts that one what-if changes together are joined by commas, so the key is only the first
+      // of them.
+      if (machine_part(key) != nullptr) {
+        question.what_if.push_back(parse_what_if(fmt::format("{}={}", key, value)));
+      } else {
+        set_option(key, value, question);
+      }
+    } catch (const base::UsageError& error) {
+      throw base::UsageError(fmt::format("--set: {}", error.what()), error.where());
     }
   }
 }
@@ -247,18 +235,13 @@ std::string nearest_counts(const Question& question, int ranks) {
 
 }  // namespace
 
-Question question_of(const PredictCommand& command, const results::RunData& run) {
-  return question_of(command, std::span{&run, 1});
-}
-
 Question question_of(const PredictCommand& command, std::span<const results::RunData> launches) {
   const results::RunData& run = launches.front();
-  std::vector<const results::RunData*> runs;
-  for (const results::RunData& launch : launches) runs.push_back(&launch);
   Question question;
   question.source = command.source.string();
-  question.machine = run_machine(runs);
-  if (runs.size() > 1 && question.machine.noise.launch == assumed_launch_deviation) {
+  question.machine = run_machine(run);
+  question.machine.noise.launch = launch_deviation(launches);
+  if (launches.size() > 1 && question.machine.noise.launch == assumed_launch_deviation) {
     question.warnings.emplace_back(
         "the launches have no point in common that would tell how much launches differ");
   }
@@ -304,15 +287,15 @@ Question question_of(const PredictCommand& command, const simulate::Machine& she
   question.workload =
       &workloads::find_workload(command.workload.empty() ? "hybrid" : command.workload);
   if (question.workload->is_bench()) {
-    throw base::UsageError(fmt::format(
+    throw base::usage_error(
         "--workload {}: it measures parts of a machine and has no step to predict; choose one that "
         "trains, as hybrid",
-        question.workload->name));
+        question.workload->name);
   }
   if (!command.model && question.workload->model_use != workloads::ModelUse::none) {
-    throw base::UsageError(
-        fmt::format("a data sheet says nothing of what runs; name a model with --model, one of {}",
-                    fmt::join(workloads::model_names(), ", ")));
+    throw base::usage_error(
+        "a data sheet says nothing of what runs; name a model with --model, one of {}",
+        fmt::join(workloads::model_names(), ", "));
   }
   question.base.precision = program::Precision::bf16;
   question.mesh = command.mesh;
@@ -337,10 +320,10 @@ void use_network(const simulate::Machine& other, const std::string& name, Questi
     on_node = std::max(on_node, curve.node_members());
   }
   if (on_node == 0 && !other.network) {
-    throw base::UsageError(fmt::format(
+    throw base::usage_error(
         "--network {}: nothing between nodes was measured there; name a run of several nodes or a "
         "data sheet (isoscale list systems)",
-        name));
+        name);
   }
   if (!other.network && on_node != question.node_ranks) {
     question.warnings.push_back(fmt::format(

@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "analysis/predict/prediction.hpp"
@@ -23,17 +22,23 @@
 /// Builds the question that a prediction answers: the work, the machine and the rank counts.
 namespace isoscale::analysis::predict {
 
-/// The parts of a machine that a what-if can change: bandwidth between nodes and inside them, the
-/// latency of messages, the speed of GEMMs, and that of device memory.
-enum class MachinePart : std::uint8_t { link_inter, link_intra, latency, gemm, memory };
-/// Returns the part's name as in --set: "link.inter".
-[[nodiscard]] std::string_view name(MachinePart part);
-[[nodiscard]] bool is_machine_part(std::string_view key);
+/// A part of a machine that a what-if can change.
+struct MachinePart {
+  std::string_view name;     ///< as in --set: "link.inter"
+  std::string_view meaning;  ///< "communication between nodes"
+  /// Multiplies the part's speed by `factor`; for latency, its time. Returns false if the machine
+  /// has no values for the part.
+  bool (*change)(simulate::Machine& machine, double factor) = nullptr;
+};
+/// Returns the parts: bandwidth between nodes and inside them, the latency of messages, the speed
+/// of GEMMs, and that of device memory.
+[[nodiscard]] std::span<const MachinePart> machine_parts();
+/// Returns the part with this name; null if there is none.
+[[nodiscard]] const MachinePart* machine_part(std::string_view name);
 
 struct Change {
-  MachinePart part = MachinePart::gemm;
-  double factor = 1;  ///< of the speed; for latency, of the time
-  bool operator==(const Change&) const = default;
+  const MachinePart* part = nullptr;  ///< not owned: one of machine_parts()
+  double factor = 1;
 };
 
 /// Changes of a machine that one what-if makes together.
@@ -84,14 +89,11 @@ struct Question {
   std::vector<std::string> warnings{};
 };
 
-/// Returns a question about the machine of a run and the first of its curves that agrees with the
-/// command. The command's settings replace those of the run. Throws base::UsageError for a run
-/// without calibration or without a curve, for fewer ranks than were measured, and for unknown
-/// settings. `run` outlives the question.
-[[nodiscard]] Question question_of(const settings::PredictCommand& command,
-                                   const results::RunData& run);
-/// Returns a question about the first of several launches of a run. The deviation between launches
-/// is computed from all of them.
+/// Returns a question about the machine of the first of several launches (at least one), and about
+/// the first of its curves that agrees with the command. The deviation between launches is computed
+/// from all of them. The command's settings replace those of the run. Throws base::UsageError for a
+/// run without calibration or without a curve, for fewer ranks than were measured, and for unknown
+/// settings. `launches` outlive the question.
 [[nodiscard]] Question question_of(const settings::PredictCommand& command,
                                    std::span<const results::RunData> launches);
 /// Returns a question about a machine by its data sheet. By default the work is a whole training

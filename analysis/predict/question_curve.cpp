@@ -4,16 +4,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <array>
-#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include "analysis/predict/question.hpp"
 #include "base/error.hpp"
-#include "base/text.hpp"
 #include "results/records/point_facts.hpp"
 #include "workloads/registry.hpp"
 
@@ -43,14 +39,13 @@ Points usable_points(const Curve& curve) {
 [[noreturn]] void refuse_workload(const PredictCommand& command,
                                   const std::vector<std::string>& titles) {
   if (titles.empty()) {
-    throw base::UsageError(fmt::format(
+    throw base::usage_error(
         "{}: no point of a training workload is ok, so no curve can be continued; measure "
         "one, as with: isoscale run --workload hybrid,calibrate",
-        command.source.string()));
+        command.source.string());
   }
-  throw base::UsageError(fmt::format("--workload {}: {} has no such curve; it has: {}",
-                                     command.workload, command.source.string(),
-                                     fmt::join(titles, "; ")));
+  throw base::usage_error("--workload {}: {} has no such curve; it has: {}", command.workload,
+                          command.source.string(), fmt::join(titles, "; "));
 }
 
 /// True if `point` was planned from `experiment`.
@@ -127,11 +122,11 @@ settings::Experiment planned_experiment(const results::RunData& run, const std::
   for (const settings::Experiment& experiment : config.experiments) {
     if (planned(experiment, workload, point)) return experiment;
   }
-  throw base::UsageError(
-      fmt::format("{}: its configuration does not say how its {} points were planned; it was "
-                  "written by another "
-                  "version ({}): measure again, or predict with that version",
-                  source, point.workload, run.isoscale_version));
+  throw base::usage_error(
+      "{}: its configuration does not say how its {} points were planned; it was "
+      "written by another "
+      "version ({}): measure again, or predict with that version",
+      source, point.workload, run.isoscale_version);
 }
 
 }  // namespace isoscale::analysis::predict

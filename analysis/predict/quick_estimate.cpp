@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -32,22 +31,16 @@ int layers_of(const Pipeline& pipeline, int stage) {
   return layers;
 }
 
-/// Returns one request for each key, so that each law is fitted only once.
-template <class Key>
-std::map<Key, const Request*> one_of_each(std::span<const Request> requests,
-                                          Key (*key)(const Request&)) {
-  std::map<Key, const Request*> result;
-  for (const Request& request : requests) result.try_emplace(key(request), &request);
-  return result;
-}
-
-template <class Key, class Value, class Learn>
-void learn_all(const std::map<Key, const Request*>& wanted, std::map<Key, Value>& known,
-               const Learn& learn) {
+/// Learns the values that requests need and that are not yet known. Requests with equal keys have
+/// the same value.
+template <class Key, class Value, class KeyOf, class Needs, class Learn>
+void learn_all(std::span<const Request> requests, std::map<Key, Value>& known, const KeyOf& key_of,
+               const Needs& needs, const Learn& learn) {
   std::vector<std::pair<const Request*, Value*>> items;
-  for (const auto& [key, request] : wanted) {
-    const auto [entry, is_new] = known.try_emplace(key);
-    if (is_new) items.emplace_back(request, &entry->second);
+  for (const Request& request : requests) {
+    if (!needs(request)) continue;
+    const auto [entry, is_new] = known.try_emplace(key_of(request));
+    if (is_new) items.emplace_back(&request, &entry->second);
   }
   base::parallel_for(items.size(),
                      [&](std::size_t i) { *items[i].second = learn(*items[i].first); });
@@ -95,21 +88,22 @@ QuickEstimate::Rows QuickEstimate::rows_of(const Request& request) {
 }
 
 void QuickEstimate::learn(std::span<const Request> requests) {
-  learn_all(one_of_each<StageKey>(requests, stage_key), laws_, [&](const Request& request) {
+  const auto always = [](const Request&) { return true; };
+  const auto has_stages = [](const Request& request) { return request.mesh.pp > 1; };
+  const auto is_late = [&](const Request& request) {
+    return has_stages(request) &&
+           workloads::stack::pipeline_of(request).schedule == Schedule::zb_h1;
+  };
+  learn_all(requests, laws_, stage_key, always, [&](const Request& request) {
     return stage_law(workload_, request, machine_, node_ranks_);
   });
-  learn_all(one_of_each<StageKey>(requests, head_key), heads_, [&](const Request& request) {
+  learn_all(requests, heads_, head_key, always, [&](const Request& request) {
     return head_numbers(workload_, request, machine_, node_ranks_);
   });
-  std::map<Rows, const Request*> with_stages, with_late;
-  for (const Request& request : requests) {
-    if (request.mesh.pp == 1) continue;
-    with_stages.try_emplace(rows_of(request), &request);
-    const bool is_late = workloads::stack::pipeline_of(request).schedule == Schedule::zb_h1;
-    if (is_late) with_late.try_emplace(rows_of(request), &request);
-  }
-  learn_all(with_stages, hand_overs_, [&](const Request& request) { return hand_over(request); });
-  learn_all(with_late, late_bytes_, [&](const Request& request) { return late_bytes(request); });
+  learn_all(requests, hand_overs_, rows_of, has_stages,
+            [&](const Request& request) { return hand_over(request); });
+  learn_all(requests, late_bytes_, rows_of, is_late,
+            [&](const Request& request) { return late_bytes(request); });
 }
 
 QuickEstimate::HandOverNumbers QuickEstimate::hand_over(const Request& request) const {
@@ -119,8 +113,9 @@ QuickEstimate::HandOverNumbers QuickEstimate::hand_over(const Request& request) 
   const simulate::Layout layout = simulate::packed(small.mesh.size(), node_ranks_);
   const int receiver = small.mesh.size() / 2;
   const program::Outline outline = program::outline(set.of(receiver), step, small.mesh);
+  simulate::Places places{small.mesh, layout};
   const std::vector<units::Nanoseconds> times =
-      simulate::op_times(machine_, set.of(receiver), step, small.mesh, layout, receiver);
+      simulate::op_times(machine_, set.of(receiver), step, places, receiver);
   HandOverNumbers result;
   for (std::size_t i = 0; i < outline.ops.size(); ++i) {
     const program::OutlineOp& op = outline.ops[i];
@@ -177,11 +172,11 @@ double QuickEstimate::activation_bytes(const Request& request, const Pipeline& p
   return most + one + (layers - 1) * std::max(one, late);
 }
 
-std::vector<double> QuickEstimate::bytes_of_stages(const Request& request) const {
+StageBytes QuickEstimate::largest_stage(const Request& request) const {
   const Pipeline pipeline = workloads::stack::pipeline_of(request);
   const bool others_wait =
       pipeline.schedule == Schedule::gpipe || pipeline.schedule == Schedule::zb_h1;
-  std::vector<double> bytes;
+  StageBytes largest;
   for (int s = 0; s < pipeline.stages; ++s) {
     const StageNumbers numbers = stage(request, pipeline, s);
     const int in_flight =
@@ -200,18 +195,9 @@ std::vector<double> QuickEstimate::bytes_of_stages(const Request& request) const
     }
     if (pipeline.stages > 1) need += 2 * numbers.output;
     need += under_way;
-    bytes.push_back(need);
+    if (s == 0 || need > largest.bytes) largest = {.stage = s, .bytes = need};
   }
-  return bytes;
-}
-
-double QuickEstimate::bytes(const Request& request) const {
-  return std::ranges::max(bytes_of_stages(request));
-}
-
-int QuickEstimate::largest_stage(const Request& request) const {
-  const std::vector<double> bytes = bytes_of_stages(request);
-  return static_cast<int>(std::ranges::max_element(bytes) - bytes.begin());
+  return largest;
 }
 
 double QuickEstimate::bound(const Request& request) const {

@@ -93,6 +93,12 @@ struct CoarsePipeline {
 /// steady state has begun by `few`, and if `more` - `few` is a multiple of its period.
 [[nodiscard]] double play_extended(const CoarsePipeline& coarse);
 
+/// The device memory of a rank of one stage.
+struct StageBytes {
+  int stage = 0;
+  double bytes = 0;
+};
+
 /// Estimates steps on one machine, cheaply enough for thousands of requests. The workload must be
 /// composed from the stack of layers.
 class QuickEstimate {
@@ -109,8 +115,8 @@ class QuickEstimate {
   /// below accept only requests whose laws have been fitted.
   void learn(std::span<const workloads::Request> requests);
 
-  /// Returns the device memory of a rank of the stage that needs most, the sum of what is allocated
-  /// at its peak:
+  /// Returns the stage whose ranks need most device memory. It is the sum of what is allocated at
+  /// the peak:
   ///
   ///   states + workspace + layers in flight x activation + inputs + outputs + messages + under way
   ///
@@ -127,8 +133,7 @@ class QuickEstimate {
   /// - messages: an activation and a gradient, between stages (stack/stage_io.cpp)
   /// - under way: the larger of two parts that do not exist at the same time: the activations of
   ///   one layer that is recomputed, or the backward pass of the output projection with its logits
-  [[nodiscard]] double bytes(const workloads::Request& request) const;
-  [[nodiscard]] int largest_stage(const workloads::Request& request) const;  ///< its number
+  [[nodiscard]] StageBytes largest_stage(const workloads::Request& request) const;
   /// Returns the time of a step if messages between stages took no time: all passes of the slowest
   /// stage, the idle time by the schedule's formula (stack::idle_time), and the extra time at
   /// the start and end of a step. A real step takes at least this long, unless its communication
@@ -154,7 +159,6 @@ class QuickEstimate {
                                         const workloads::stack::Pipeline& pipeline,
                                         int stage) const;
   [[nodiscard]] CoarsePipeline coarse(const workloads::Request& request) const;
-  [[nodiscard]] std::vector<double> bytes_of_stages(const workloads::Request& request) const;
   [[nodiscard]] StageNumbers stage(const workloads::Request& request,
                                    const workloads::stack::Pipeline& pipeline, int stage) const;
 

@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -130,8 +128,7 @@ simulate::TimedCommunication timed(const results::RunData& run, const Calibratio
   simulate::TimedCommunication result{.kind = kind,
                                       .members = curve.members,
                                       .nodes = nodes_of_curve(run, curve),
-                                      .sharing = sharing_of(run, curve),
-                                      .error = curve.error.value_or(0)};
+                                      .sharing = sharing_of(run, curve)};
   // In a ring each member sends a single message, so the ports are not shared with other groups.
   if (kind == OpKind::exchange) result.sharing = 1;
   if (curve.latency) result.latency = curve.latency->value;
@@ -176,16 +173,16 @@ simulate::Measured calibrated(const results::RunData& run,
 results::CalibrationData required_calibration(const RunData& run) {
   results::CalibrationData result = calibration::calibration_of(run);
   if (result.empty()) {
-    throw base::UsageError(
-        fmt::format("run {} has no calibration: nothing says how long its communication takes on "
-                    "other ranks; measure again with --workload {},calibrate",
-                    run.id, run.points.empty() ? "hybrid" : run.points.front().workload));
+    throw base::usage_error(
+        "run {} has no calibration: nothing says how long its communication takes on "
+        "other ranks; measure again with --workload {},calibrate",
+        run.id, run.points.empty() ? "hybrid" : run.points.front().workload);
   }
   if (result.curves.empty()) {
-    throw base::UsageError(
-        fmt::format("the calibration of run {} has no communication, as on one rank; measure with "
-                    "--workload calibrate on two ranks at least",
-                    run.id));
+    throw base::usage_error(
+        "the calibration of run {} has no communication, as on one rank; measure with "
+        "--workload calibrate on two ranks at least",
+        run.id);
   }
   return result;
 }
@@ -258,9 +255,7 @@ double bandwidth_of(const std::vector<simulate::TimedLocal>& locals) {
 }
 
 std::string name_of(const RunData& run) {
-  const std::string cpu = run.rank_facts.empty() || !run.rank_facts[0].text.contains("cpu_model")
-                              ? ""
-                              : run.rank_facts[0].text.at("cpu_model");
+  const std::string cpu = run.rank_facts.empty() ? "" : text_of(run.rank_facts[0], "cpu_model");
   const std::string what = run.device_detail.empty() ? cpu : run.device_detail;
   return fmt::format("{} on {} of {}{}", base::counted(run.ranks, "rank"),
                      base::counted(run.nodes, "node"), run.device, what.empty() ? "" : ", " + what);
@@ -268,16 +263,13 @@ std::string name_of(const RunData& run) {
 
 int number_in(const results::PointData& point, const std::string& key) {
   const auto found = point.model_shape.find(key);
-  int value = 0;
-  if (found != point.model_shape.end()) {
-    const std::string& text = found->second;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc{} && end == text.data() + text.size()) return value;
-  }
-  throw base::UsageError(
-      fmt::format("point {} of the run does not say what its model's {} is: its programs cannot be "
-                  "made again; measure it with this version",
-                  point.index, key));
+  const auto number =
+      found == point.model_shape.end() ? std::nullopt : base::number_in<int>(found->second);
+  if (number) return *number;
+  throw base::usage_error(
+      "point {} of the run does not say what its model's {} is: its programs cannot be "
+      "made again; measure it with this version",
+      point.index, key);
 }
 
 workloads::Model model_of(const results::PointData& point) {
@@ -327,12 +319,6 @@ simulate::Machine run_machine(const RunData& run) {
     machine.memory->capacity = capacity;
     machine.memory->bandwidth = bandwidth;
   }
-  return machine;
-}
-
-simulate::Machine run_machine(std::span<const RunData* const> runs) {
-  simulate::Machine machine = run_machine(*runs.front());
-  machine.noise.launch = launch_deviation(runs);
   return machine;
 }
 

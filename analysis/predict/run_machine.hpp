@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "analysis/predict/prediction.hpp"
@@ -17,9 +16,6 @@ namespace isoscale::analysis::predict {
 /// communication by each other, and the variation of all these. Throws base::UsageError for a run
 /// without calibration, with a message on how to measure one.
 [[nodiscard]] simulate::Machine run_machine(const results::RunData& run);
-/// Returns the machine of the first of several launches (at least one). The deviation between
-/// launches comes from all of them; for a single launch it is `assumed_launch_deviation`.
-[[nodiscard]] simulate::Machine run_machine(std::span<const results::RunData* const> runs);
 
 /// The fit of the model to the measured points.
 struct ModelFit {

@@ -21,16 +21,12 @@ namespace {
 
 using Matrix = std::vector<std::vector<double>>;  ///< [step][rank]
 
-std::vector<double> column(const Matrix& seconds, std::size_t rank) {
-  std::vector<double> times;
-  for (const auto& step : seconds) times.push_back(step[rank]);
-  return times;
-}
-
 std::vector<double> medians_of_ranks(const Matrix& seconds) {
   std::vector<double> result;
   for (std::size_t rank = 0; rank < seconds.front().size(); ++rank) {
-    result.push_back(*statistics::median(column(seconds, rank)));
+    std::vector<double> times;
+    for (const auto& step : seconds) times.push_back(step[rank]);
+    result.push_back(*statistics::median(times));
   }
   return result;
 }
@@ -223,14 +219,14 @@ double step_deviation(const results::PointData& point) {
   return middle > 0 ? statistics::scaled_deviation(results::untraced_times(point)) / middle : 0;
 }
 
-double launch_deviation(std::span<const results::RunData* const> runs) {
+double launch_deviation(std::span<const results::RunData> runs) {
   double squares = 0, degrees = 0;
   for (std::size_t first = 0; first < runs.size(); ++first) {
-    for (const results::PointData* const point : stepped_points(*runs[first])) {
+    for (const results::PointData* const point : stepped_points(runs[first])) {
       std::vector<double> logs;
       bool seen = false;
       for (std::size_t other = 0; other < runs.size() && !seen; ++other) {
-        for (const results::PointData* const at : stepped_points(*runs[other])) {
+        for (const results::PointData* const at : stepped_points(runs[other])) {
           const bool same = identity(*at) == identity(*point) && at->mesh == point->mesh;
           if (!same || !(median_step(*at) > 0)) continue;
           seen = other < first;  // the earlier run has already counted this point

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "results/records/run_data.hpp"
 #include "simulate/layout.hpp"
@@ -31,7 +30,7 @@ inline constexpr double assumed_launch_deviation = 0.02;
 
 /// Returns the relative standard deviation over launches of the median step time, pooled over the
 /// points that several runs have in common; `assumed_launch_deviation` if they have none in common.
-[[nodiscard]] double launch_deviation(std::span<const results::RunData* const> runs);
+[[nodiscard]] double launch_deviation(std::span<const results::RunData> runs);
 
 /// Returns the relative standard deviation of untraced step times, from their median absolute
 /// deviation.

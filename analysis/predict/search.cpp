@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,11 +35,11 @@ using workloads::Workload;
 /// A request with the results of the search so far.
 struct Entry {
   const workloads::Request* request = nullptr;
-  double seconds = 0;   ///< by the most precise estimate so far; bytes in smallest()
-  double estimate = 0;  ///< seconds by a simulation with one op per pass
+  double seconds = 0;   ///< by the most precise estimate so far
+  double estimate = 0;  ///< seconds by a simulation with one op per pass, or else their lower bound
   workloads::stack::Schedule schedule{};
-  int largest_stage = 0;     ///< stage that needs most memory, by estimate
-  bool is_needless = false;  ///< not simulated: it cannot be among the best
+  StageBytes largest_stage{};  ///< by estimate
+  bool is_needless = false;    ///< not simulated: it cannot be among the best
   std::optional<StepEstimate> whole{};
 };
 
@@ -70,6 +69,7 @@ double slack_of(const Entry& entry, std::span<const Entry> known) {
 }
 
 bool faster(const Entry& a, const Entry& b) { return a.seconds < b.seconds; }
+double bytes_of(const Entry& entry) { return entry.largest_stage.bytes; }
 
 /// Returns "tp=4,dp=2 zero=3 recompute=full", the settings that decide how much memory a rank
 /// needs.
@@ -99,14 +99,10 @@ class Search {
   }
 
   [[nodiscard]] SearchResult among(const SearchSpace& space) {
-    std::vector<Entry> entries = ranked(space.requests);
-    std::vector<Entry> best = simulated(std::move(entries));
-    if (best.empty()) best = simulated(smallest(space.requests));
+    std::vector<Entry> best = best_of(space.requests);
     if (best.empty()) refuse(space);
     SearchResult result{.best = {},
                         .looked_at = static_cast<int>(space.requests.size()) + space.impossible,
-                        .too_large = too_large_,
-                        .impossible = space.impossible,
                         .simulated = simulated_,
                         .complete = complete_};
     describe(best, result);
@@ -114,70 +110,62 @@ class Search {
   }
 
  private:
-  /// Returns the entries that, by their quick estimates, may fit and may be among the best.
-  [[nodiscard]] std::vector<Entry> ranked(const std::vector<Request>& requests) {
+  /// Returns the fastest requests that fit, fastest first; none if even the smallest do not fit.
+  [[nodiscard]] std::vector<Entry> best_of(const std::vector<Request>& requests) {
     std::vector<Entry> entries;
     for (const Request& request : requests) entries.push_back({.request = &request});
-    if (!QuickEstimate::knows(workload_)) return entries;
+    if (!QuickEstimate::knows(workload_)) return simulated(std::move(entries));
     QuickEstimate quick{workload_, machine_, node_ranks_};
     quick.learn(requests);
-    std::vector<double> bytes(entries.size());
     base::parallel_for(entries.size(), [&](std::size_t i) {
-      bytes[i] = quick.bytes(*entries[i].request);
-      entries[i].seconds = quick.bound(*entries[i].request);
+      Entry& entry = entries[i];
+      entry.schedule = workloads::stack::pipeline_of(*entry.request).schedule;
+      entry.largest_stage = quick.largest_stage(*entry.request);
+      entry.seconds = entry.estimate = quick.bound(*entry.request);
     });
-    std::vector<std::size_t> by_bytes(entries.size());
-    std::iota(by_bytes.begin(), by_bytes.end(), std::size_t{0});
-    std::ranges::stable_sort(by_bytes, {}, [&](std::size_t i) { return bytes[i]; });
-    std::vector<Entry> fitting;
-    for (const std::size_t i : by_bytes) {
-      if (bytes[i] > capacity_ * (1 + search_memory_slack)) break;
-      fitting.push_back(entries[i]);
-    }
-    too_large_ += static_cast<int>(entries.size() - fitting.size());
-    std::ranges::stable_sort(fitting, faster);
-    return played(std::move(fitting), quick);
+    std::vector<Entry> best = simulated(played(fitting(entries), quick));
+    if (best.empty() && std::isfinite(capacity_)) best = simulated(smallest(std::move(entries)));
+    return best;
+  }
+
+  /// True if the entry may fit in memory by its quick estimate.
+  [[nodiscard]] bool may_fit(const Entry& entry) const {
+    return entry.largest_stage.bytes <= capacity_ * (1 + search_memory_slack);
+  }
+
+  /// Returns the entries that may fit, by bound; of equal bounds, by memory.
+  [[nodiscard]] std::vector<Entry> fitting(std::vector<Entry> entries) const {
+    std::erase_if(entries, [&](const Entry& entry) { return !may_fit(entry); });
+    std::ranges::stable_sort(entries, {}, bytes_of);
+    std::ranges::stable_sort(entries, faster);
+    return entries;
   }
 
   /// Returns the entries with the least memory by their quick estimates, however slow they are: as
   /// many of those that may fit as there is time for, and at least a few, so that an error message
   /// can state how much memory the smallest one needs.
-  [[nodiscard]] std::vector<Entry> smallest(const std::vector<Request>& requests) {
-    std::vector<Entry> entries;
-    for (const Request& request : requests) entries.push_back({.request = &request});
-    if (!QuickEstimate::knows(workload_) || !std::isfinite(capacity_)) return {};
-    QuickEstimate quick{workload_, machine_, node_ranks_};
-    quick.learn(requests);
-    base::parallel_for(entries.size(), [&](std::size_t i) {
-      entries[i].seconds = quick.bytes(*entries[i].request);
-    });
-    std::ranges::stable_sort(entries, faster);
+  [[nodiscard]] std::vector<Entry> smallest(std::vector<Entry> entries) const {
+    std::ranges::stable_sort(entries, {}, bytes_of);
     double passes = 0;
     std::size_t built = 0;
     for (; built < entries.size(); ++built) {
-      const bool may_fit = entries[built].seconds <= capacity_ * (1 + search_memory_slack);
       passes += layer_passes(*entries[built].request);
       if (built < built_at_least) continue;
-      if (!may_fit || built >= built_at_most || passes > most_passes) break;
+      if (!may_fit(entries[built]) || built >= built_at_most || passes > most_passes) break;
     }
     entries.resize(built);
-    for (Entry& entry : entries) {
-      entry.estimate = quick.bound(*entry.request);
-      entry.schedule = workloads::stack::pipeline_of(*entry.request).schedule;
-      entry.largest_stage = quick.largest_stage(*entry.request);
-    }
-    too_large_ = static_cast<int>(requests.size() - entries.size());
     return entries;
   }
 
   /// Replaces lower bounds by the times of simulations with one op per pass, sorts again, and drops
   /// the entries that need no simulation of whole programs.
   [[nodiscard]] std::vector<Entry> played(std::vector<Entry> entries, const QuickEstimate& quick) {
-    std::size_t done = 0;
-    while (done < entries.size()) {
+    std::vector<double> seconds;
+    while (seconds.size() < entries.size()) {
       // All entries after this one have a bound at least as large.
-      const bool enough = done >= keep_;
-      if (enough && entries[done].seconds > nth(entries, done, keep_) * (1 + bound_slack)) {
+      const std::size_t done = seconds.size();
+      const std::optional<double> last = last_kept(seconds);
+      if (last && entries[done].seconds > *last * (1 + bound_slack)) {
         not_played_from_ = entries[done].seconds;
         break;
       }
@@ -185,23 +173,12 @@ class Search {
       base::parallel_for(count, [&](std::size_t i) {
         Entry& entry = entries[done + i];
         entry.seconds = entry.estimate = quick.seconds(*entry.request);
-        entry.schedule = workloads::stack::pipeline_of(*entry.request).schedule;
-        entry.largest_stage = quick.largest_stage(*entry.request);
       });
-      done += count;
+      for (std::size_t i = 0; i < count; ++i) seconds.push_back(entries[done + i].seconds);
     }
-    entries.resize(done);
+    entries.resize(seconds.size());
     std::ranges::stable_sort(entries, faster);
     return entries;
-  }
-
-  /// Returns the n-th smallest time among the first `count` entries.
-  static double nth(const std::vector<Entry>& entries, std::size_t count, std::size_t n) {
-    std::vector<double> seconds;
-    for (std::size_t i = 0; i < count; ++i) seconds.push_back(entries[i].seconds);
-    const auto at = seconds.begin() + static_cast<std::ptrdiff_t>(std::min(n, count) - 1);
-    std::ranges::nth_element(seconds, at);
-    return *at;
   }
 
   /// Simulates the whole programs of entries, and returns the fastest that fit, fastest first.
@@ -223,9 +200,9 @@ class Search {
         smallest_ = entry.request;
         smallest_bytes_ = entry.whole->device_memory_per_rank;
       }
-      ++(fits(entry) ? simulated_ : too_large_);
     }
     std::erase_if(entries, [&](const Entry& entry) { return !fits(entry); });
+    simulated_ += static_cast<int>(entries.size());
     std::ranges::stable_sort(entries, better);
     if (entries.size() > keep_) entries.resize(keep_);
     return entries;
@@ -254,7 +231,7 @@ class Search {
     const Request& request = *entry.request;
     entry.whole = StepEstimate{.simulated = std::numeric_limits<double>::infinity()};
     if (std::isfinite(capacity_) && QuickEstimate::knows(workload_)) {
-      entry.whole->device_memory_per_rank = stage_device_bytes(request, entry.largest_stage);
+      entry.whole->device_memory_per_rank = stage_device_bytes(request, entry.largest_stage.stage);
     }
     if (entry.whole->device_memory_per_rank <= capacity_) {
       entry.whole = estimate(request, Detail::time);
@@ -280,6 +257,11 @@ class Search {
     for (const Entry& entry : simulated) {
       if (is_played(entry)) seconds.push_back(entry.seconds);
     }
+    return last_kept(std::move(seconds));
+  }
+
+  /// Returns the time number `keep_` in ascending order; absent if there are fewer.
+  [[nodiscard]] std::optional<double> last_kept(std::vector<double> seconds) const {
     if (seconds.size() < keep_) return std::nullopt;
     const auto at = seconds.begin() + static_cast<std::ptrdiff_t>(keep_ - 1);
     std::ranges::nth_element(seconds, at);
@@ -308,19 +290,19 @@ class Search {
 
   [[noreturn]] void refuse(const SearchSpace& space) const {
     if (space.requests.empty()) {
-      throw base::UsageError(fmt::format(
+      throw base::usage_error(
           "none of the {} combinations of mesh and options is possible on these ranks with "
           "this global batch; use another batch or number of ranks, or fix fewer options",
-          space.impossible));
+          space.impossible);
     }
     const auto bytes = [](double value) {
       return units::format(units::Bytes{static_cast<std::uint64_t>(value)});
     };
-    throw base::UsageError(
-        fmt::format("none of {} combinations of mesh and options fits: the smallest ({}) needs {} "
-                    "a rank, the machine has {}; use more ranks, or fix fewer options",
-                    space.requests.size(), smallest_ == nullptr ? "" : settings_of(*smallest_),
-                    bytes(smallest_bytes_), bytes(capacity_)));
+    throw base::usage_error(
+        "none of {} combinations of mesh and options fits: the smallest ({}) needs {} "
+        "a rank, the machine has {}; use more ranks, or fix fewer options",
+        space.requests.size(), smallest_ == nullptr ? "" : settings_of(*smallest_),
+        bytes(smallest_bytes_), bytes(capacity_));
   }
 
   /// The relative amount by which a simulation with one op per pass may be faster than its bound.
@@ -340,7 +322,7 @@ class Search {
   double smallest_bytes_ = std::numeric_limits<double>::infinity();
   /// The smallest bound of the entries that were not simulated with one op per pass.
   double not_played_from_ = std::numeric_limits<double>::infinity();
-  int too_large_ = 0, simulated_ = 0;
+  int simulated_ = 0;
   bool complete_ = true;
 };
 

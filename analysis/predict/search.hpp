@@ -7,7 +7,6 @@
 
 #include "analysis/predict/prediction.hpp"
 #include "mesh/request.hpp"
-#include "simulate/layout.hpp"
 #include "simulate/machine.hpp"
 #include "workloads/api/workload.hpp"
 
@@ -20,8 +19,8 @@ inline constexpr double search_memory_slack = 0.25;
 
 struct SearchResult {
   std::vector<Candidate> best;  ///< at most `keep`, best first
-  int looked_at = 0, too_large = 0, impossible = 0;
-  int simulated = 0;  ///< number that fit and whose whole programs were simulated
+  int looked_at = 0;            ///< number of candidates, impossible ones included
+  int simulated = 0;            ///< number that fit and whose whole programs were simulated
   /// True if every candidate was simulated that may be among the best by the rule of search();
   /// false if there was no time for some.
   bool complete = true;

@@ -3,7 +3,6 @@
 #include "analysis/predict/search.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 #include <optional>
 #include <string_view>
 

@@ -42,12 +42,11 @@ std::string SheetSection::where(std::string_view key) const {
 }
 
 void SheetSection::refuse(std::string_view key, std::string_view why) const {
-  throw base::UsageError(fmt::format("{}: {} {}", where(key), full(key), why));
+  throw base::usage_error("{}: {} {}", where(key), full(key), why);
 }
 
 void SheetSection::refuse_missing(std::string_view key, std::string_view meaning) const {
-  throw base::UsageError(
-      fmt::format("{}: the key '{}' is missing ({})", where(key), full(key), meaning));
+  throw base::usage_error("{}: the key '{}' is missing ({})", where(key), full(key), meaning);
 }
 
 double SheetSection::checked(const toml::node& node, std::string_view key,
@@ -67,20 +66,17 @@ double SheetSection::number(std::string_view key, const SheetRange& range) {
   return checked(*node, key, range);
 }
 
-std::optional<double> SheetSection::optional_number(std::string_view key, const SheetRange& range) {
+double SheetSection::number_or_0(std::string_view key, const SheetRange& range) {
   const toml::node* const node = find(key, range.meaning, false);
-  if (node == nullptr) return std::nullopt;
-  return checked(*node, key, range);
+  return node == nullptr ? 0 : checked(*node, key, range);
 }
 
 int SheetSection::count(std::string_view key, const SheetRange& range) {
   return whole(number(key, range), key, range);
 }
 
-std::optional<int> SheetSection::optional_count(std::string_view key, const SheetRange& range) {
-  const auto value = optional_number(key, range);
-  if (!value) return std::nullopt;
-  return whole(*value, key, range);
+int SheetSection::count_or_0(std::string_view key, const SheetRange& range) {
+  return whole(number_or_0(key, range), key, range);
 }
 
 int SheetSection::whole(double value, std::string_view key, const SheetRange& range) const {
@@ -181,10 +177,10 @@ void SheetSection::refuse_unknown() const {
   const std::vector<std::string_view> known{known_.begin(), known_.end()};
   for (const auto& [key, node] : *table_) {
     if (std::ranges::find(known, key.str()) != known.end()) continue;
-    throw base::UsageError(fmt::format(
+    throw base::usage_error(
         "{}: unknown key {}{}; {} has the keys {}", workloads::place_of(origin_, key.source()),
         base::quoted(full(key.str())), base::did_you_mean(key.str(), known),
-        name_.empty() ? "a system file" : fmt::format("[{}]", name_), fmt::join(known, ", ")));
+        name_.empty() ? "a system file" : fmt::format("[{}]", name_), fmt::join(known, ", "));
   }
 }
 

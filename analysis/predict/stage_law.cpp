@@ -163,7 +163,7 @@ StageNumbers play(const Workload& workload, const Request& request,
       simulate::play_classes(classes, costs, machine.overlap, simulate::Record::spans);
   StageNumbers result;
   for (const timeline::StepTrace& trace : played.timeline.ranks) {
-    const auto number = classes.program[static_cast<std::size_t>(trace.rank)];
+    const auto number = classes.outline.outline_of_rank[static_cast<std::size_t>(trace.rank)];
     const StageNumbers one = Passes{set.programs[number].step(), trace}.numbers();
     if (one.forward + one.backward > result.forward + result.backward) result = one;
   }

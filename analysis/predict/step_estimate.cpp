@@ -94,10 +94,10 @@ double delay_of(const program::ProgramSet& set, const Classes& classes,
 void require_steps(const workloads::Workload& workload, const workloads::Request& request,
                    const simulate::Layout& layout) {
   if (workload.is_bench()) {
-    throw base::UsageError(fmt::format(
+    throw base::usage_error(
         "workload {} has no step to predict, it measures parts of a machine; choose one that "
         "trains, as --workload hybrid",
-        workload.name));
+        workload.name);
   }
   if (std::cmp_equal(layout.node_of_rank.size(), request.mesh.size())) return;
   throw std::invalid_argument(fmt::format("{} ranks are placed on nodes, but the mesh has {}",
@@ -132,7 +132,7 @@ StepEstimate simulated_step(const workloads::Workload& workload, const workloads
   describe(workload, request, point);
   point.ranks = classes.outline.mesh.size();
   point.folded = machine.folded;
-  for (const std::uint32_t program : classes.program) {
+  for (const std::uint32_t program : classes.outline.outline_of_rank) {
     point.flop_of_rank.push_back(flop_of(classes.outline.outlines[program]));
     point.memory_of_rank.push_back(step_memory(set.programs[program]).all);
   }

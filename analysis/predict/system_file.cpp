@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,9 +78,11 @@ simulate::Algorithm algorithm_of(const SheetSection& section, std::string_view k
   return choice(section, key, text, names);
 }
 
-simulate::Processor read_processor(SheetSection section) {
+// These functions read one table each; SheetSection::read() then refuses its other keys.
+
+simulate::Processor read_processor(SheetSection& section) {
   simulate::Processor result;
-  result.units = section.optional_count("units", extent).value_or(0);
+  result.units = section.count_or_0("units", extent);
   if (result.units > 0) {
     result.tile_rows = section.count("tile_rows", extent);
     result.tile_columns = section.count("tile_columns", extent);
@@ -89,8 +90,7 @@ simulate::Processor read_processor(SheetSection section) {
   }
   result.launch = section.number("launch", {0, 1, "seconds between ops"});
   result.fused_attention =
-      section.optional_number("fused_attention", {1e-3, 2, "of the peak, whole products"})
-          .value_or(0);
+      section.number_or_0("fused_attention", {1e-3, 2, "of the peak, whole products"});
   for (SheetSection& entry : section.sections("matrix")) {
     const std::vector<std::string> types = entry.texts("types", "element types, like [\"bf16\"]");
     const double flops = entry.number("peak", peak);
@@ -106,69 +106,64 @@ simulate::Processor read_processor(SheetSection section) {
     }
   }
   if (result.matrix.empty()) section.refuse("matrix", "is missing (rates of GEMMs by type)");
-  section.refuse_unknown();
   return result;
 }
 
-simulate::DeviceMemory read_memory(SheetSection section) {
+simulate::DeviceMemory read_memory(SheetSection& section) {
   simulate::DeviceMemory result;
   result.capacity = section.number("capacity", capacity);
   result.bandwidth = section.number("bandwidth", memory_bandwidth);
   result.reached = section.shares("reached", "share of the bandwidth by bytes of one op");
-  result.accumulate =
-      section.optional_number("accumulate", {0, 100, "times the bytes of a sum"}).value_or(0);
+  result.accumulate = section.number_or_0("accumulate", {0, 100, "times the bytes of a sum"});
   if (auto traffic = section.section("traffic")) {
     for (const std::string& key : traffic->keys()) {
       result.traffic.push_back(
           {.kind = kind_of(*traffic, key, key), .times = traffic->number(key, factor)});
     }
   }
-  section.refuse_unknown();
   return result;
 }
 
-simulate::Link read_link(SheetSection section) {
-  simulate::Link result{.bandwidth = section.number("bandwidth", wire),
-                        .reached = section.number("reached", share),
-                        .latency = section.number("latency", latency)};
-  section.refuse_unknown();
-  return result;
+simulate::Link read_link(SheetSection& section) {
+  return {.bandwidth = section.number("bandwidth", wire),
+          .reached = section.number("reached", share),
+          .latency = section.number("latency", latency)};
 }
 
-simulate::Protocol read_protocol(SheetSection section) {
-  simulate::Protocol result{.name = section.text("name", "of the protocol, like LL"),
-                            .hop_inside = section.number("hop_inside", factor),
-                            .hop_across = section.number("hop_across", factor),
-                            .share = section.number("share", share),
-                            .most = section.optional_number("most", wire).value_or(0)};
-  section.refuse_unknown();
-  return result;
+simulate::Protocol read_protocol(SheetSection& section) {
+  return {.name = section.text("name", "of the protocol, like LL"),
+          .hop_inside = section.number("hop_inside", factor),
+          .hop_across = section.number("hop_across", factor),
+          .share = section.number("share", share),
+          .most = section.number_or_0("most", wire)};
 }
 
-simulate::PartShare read_part(SheetSection section) {
+simulate::PartShare read_part(SheetSection& section) {
   simulate::PartShare result{
       .kind = kind_of(section, "kind", section.text("kind", "of a collective")),
       .algorithm = algorithm_of(section, "algorithm", section.text("algorithm", "its algorithm")),
       .reached = section.shares("reached", "share by bytes of a member's part")};
   if (result.reached.empty()) section.refuse("reached", "is missing");
-  section.refuse_unknown();
   return result;
 }
 
-simulate::Network read_network(SheetSection section) {
+simulate::Multicast read_multicast(SheetSection& section) {
+  return {.reached = section.number("reached", share),
+          .latency = section.number("latency", seconds),
+          .across_latency = section.number("across_latency", seconds)};
+}
+
+simulate::Network read_network(SheetSection& section) {
   simulate::Network result;
   result.node_ranks = section.count("node_ranks", ranks);
   result.ports_per_rank = section.number("ports_per_rank", ports);
   result.start = section.number("start", seconds);
-  result.message_reached = section.optional_number("message_reached", share).value_or(0);
-  result.inside = read_link(section.required_section("inside", "the link between ranks of a node"));
-  result.across = read_link(section.required_section("across", "a port of the network"));
+  result.message_reached = section.number_or_0("message_reached", share);
+  result.inside =
+      section.required_section("inside", "the link between ranks of a node").read(read_link);
+  result.across = section.required_section("across", "a port of the network").read(read_link);
   if (auto multicast = section.section("multicast")) {
-    result.multicast = true;
-    result.multicast_rate = {.reached = multicast->number("reached", share),
-                             .latency = multicast->number("latency", seconds),
-                             .across_latency = multicast->number("across_latency", seconds)};
-    multicast->refuse_unknown();
+    result.multicast = multicast->read(read_multicast);
   }
   result.algorithms.clear();
   for (const std::string& name : section.texts("algorithms", "of its library")) {
@@ -180,47 +175,43 @@ simulate::Network read_network(SheetSection section) {
     section.refuse("multicast", "is given, but algorithms do not name it");
   }
   for (SheetSection& entry : section.sections("protocol")) {
-    result.protocols.push_back(read_protocol(std::move(entry)));
+    result.protocols.push_back(entry.read(read_protocol));
   }
   for (SheetSection& entry : section.sections("part")) {
-    result.parts.push_back(read_part(std::move(entry)));
+    result.parts.push_back(entry.read(read_part));
   }
-  section.refuse_unknown();
   return result;
 }
 
-simulate::Overlap read_overlap(SheetSection section) {
+simulate::Overlap read_overlap(SheetSection& section) {
   const SheetRange longer{1, 100, "times as long beside the other kind"};
-  simulate::Overlap result{.compute = section.number("compute", longer),
-                           .communication = section.number("communication", longer)};
-  section.refuse_unknown();
-  return result;
+  return {.compute = section.number("compute", longer),
+          .communication = section.number("communication", longer)};
 }
 
-simulate::Noise read_noise(SheetSection section) {
-  simulate::Noise result;
-  result.op = section.optional_number("op", deviation).value_or(0);
-  result.rank = section.optional_number("rank", deviation).value_or(0);
-  result.node = section.optional_number("node", deviation).value_or(0);
-  result.launch = section.optional_number("launch", deviation).value_or(0);
-  section.refuse_unknown();
-  return result;
+simulate::Noise read_noise(SheetSection& section) {
+  return {.op = section.number_or_0("op", deviation),
+          .rank = section.number_or_0("rank", deviation),
+          .node = section.number_or_0("node", deviation),
+          .launch = section.number_or_0("launch", deviation)};
+}
+
+Machine read_machine(SheetSection& top) {
+  Machine machine;
+  machine.name = top.text("name", "of the machine");
+  machine.source = top.text("source", "where its numbers are from");
+  machine.processor = top.required_section("processor", "what multiplies").read(read_processor);
+  machine.memory = top.required_section("memory", "the device's memory").read(read_memory);
+  machine.network = top.required_section("network", "what joins ranks").read(read_network);
+  if (auto host = top.section("host")) machine.host = host->read(read_link);
+  if (auto overlap = top.section("overlap")) machine.overlap = overlap->read(read_overlap);
+  if (auto noise = top.section("noise")) machine.noise = noise->read(read_noise);
+  return machine;
 }
 
 Machine read_system(const toml::table& table, std::string_view origin,
                     std::vector<SheetKey>* asked) {
-  SheetSection top{table, origin, "", asked};
-  Machine machine;
-  machine.name = top.text("name", "of the machine");
-  machine.source = top.text("source", "where its numbers are from");
-  machine.processor = read_processor(top.required_section("processor", "what multiplies"));
-  machine.memory = read_memory(top.required_section("memory", "the device's memory"));
-  machine.network = read_network(top.required_section("network", "what joins ranks"));
-  if (auto host = top.section("host")) machine.host = read_link(*std::move(host));
-  if (auto overlap = top.section("overlap")) machine.overlap = read_overlap(*std::move(overlap));
-  if (auto noise = top.section("noise")) machine.noise = read_noise(*std::move(noise));
-  top.refuse_unknown();
-  return machine;
+  return SheetSection{table, origin, "", asked}.read(read_machine);
 }
 
 /// A sheet with every part of a machine that no built-in sheet has, used to list all keys.
@@ -241,7 +232,7 @@ std::vector<SheetKey> system_keys() {
         read_system(workloads::parse_toml(preset.toml, preset.name), preset.name, &asked));
   }
   const toml::table more = workloads::parse_toml(further, "");
-  static_cast<void>(read_noise({*more["noise"].as_table(), "", "noise", &asked}));
+  static_cast<void>(SheetSection{*more["noise"].as_table(), "", "noise", &asked}.read(read_noise));
   std::vector<SheetKey> keys;
   for (SheetKey& key : asked) {
     const bool is_kind = key.key.starts_with("memory.traffic.");
@@ -268,9 +259,9 @@ Machine load_system(std::string_view name_or_path) {
   if (name_or_path.ends_with(".toml")) {
     return parse_system(workloads::read_small_file(name_or_path, "system file"), name_or_path);
   }
-  throw base::UsageError(fmt::format(
+  throw base::usage_error(
       "unknown system {}{}; the systems are {}; or name a file that ends in .toml",
-      base::quoted(name_or_path), base::did_you_mean(name_or_path, names), fmt::join(names, ", ")));
+      base::quoted(name_or_path), base::did_you_mean(name_or_path, names), fmt::join(names, ", "));
 }
 
 }  // namespace isoscale::analysis::predict

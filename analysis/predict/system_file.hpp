@@ -25,7 +25,7 @@ struct SheetKey {
 };
 
 /// Reads one table of a system file. Each error is a base::UsageError that names file, line, key
-/// and reason. refuse_unknown() throws for keys that were not read before the call.
+/// and reason.
 class SheetSection {
  public:
   /// Opens a table. If `asked` (not owned) is given, each key that is read from the table or its
@@ -34,10 +34,11 @@ class SheetSection {
                std::vector<SheetKey>* asked = nullptr);
 
   [[nodiscard]] double number(std::string_view key, const SheetRange& range);
-  [[nodiscard]] std::optional<double> optional_number(std::string_view key,
-                                                      const SheetRange& range);
+  /// Reads a number; returns 0 when the key is absent.
+  [[nodiscard]] double number_or_0(std::string_view key, const SheetRange& range);
   [[nodiscard]] int count(std::string_view key, const SheetRange& range);
-  [[nodiscard]] std::optional<int> optional_count(std::string_view key, const SheetRange& range);
+  /// Reads a count; returns 0 when the key is absent.
+  [[nodiscard]] int count_or_0(std::string_view key, const SheetRange& range);
   [[nodiscard]] std::string text(std::string_view key, std::string_view meaning);
   /// Reads an array of strings; empty when the key is absent.
   [[nodiscard]] std::vector<std::string> texts(std::string_view key, std::string_view meaning);
@@ -51,6 +52,14 @@ class SheetSection {
   [[nodiscard]] std::vector<SheetSection> sections(std::string_view key);
   [[nodiscard]] std::vector<std::string> keys() const;
 
+  /// Reads the whole table by `part_of`, and refuses keys that this function does not read.
+  template <class Part>
+  [[nodiscard]] Part read(Part (*part_of)(SheetSection& section)) {
+    Part part = part_of(*this);
+    refuse_unknown();
+    return part;
+  }
+  /// Throws for keys that were not read before.
   void refuse_unknown() const;
   [[noreturn]] void refuse(std::string_view key, std::string_view why) const;
 

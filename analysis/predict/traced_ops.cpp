@@ -3,7 +3,6 @@
 #include "analysis/predict/traced_ops.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -32,8 +31,8 @@ struct Shape {
   OpKind kind = OpKind::gemm;
   program::DType type = program::DType::f32;
   program::ComputeMode mode = program::ComputeMode::native;
-  std::array<std::uint32_t, 4> extents{};  ///< m, n, k, batch of a GEMM
-  std::uint64_t bytes = 0;                 ///< bytes of an op of any other kind
+  program::GemmShape gemm{};
+  std::uint64_t bytes = 0;  ///< bytes of an op of any other kind
   auto operator<=>(const Shape&) const = default;
 };
 
@@ -108,7 +107,7 @@ class PointReader {
         const auto& gemm = std::get<program::Gemm>(program->step().ops[at].payload);
         shape.type = program->buffers[gemm.a.slice.buffer].dtype;
         shape.mode = gemm.mode;
-        shape.extents = {gemm.m, gemm.n, gemm.k, gemm.batch};
+        shape.gemm = {.m = gemm.m, .n = gemm.n, .k = gemm.k, .batch = gemm.batch};
         shape.bytes = 0;
       }
       const auto [entry, is_new] = pool_.shapes.try_emplace(shape);
@@ -122,19 +121,16 @@ class PointReader {
   void add_trace(const timeline::StepTrace& trace) {
     const ShapeOfOp& shapes = shapes_of(trace.rank);
     const program::Outline& outline = point_.outline.of(trace.rank);
-    std::vector<timeline::Interval> communication;
-    for (const timeline::Span& span : trace.spans) {
-      if (program::communicates(outline.ops[span.op].kind)) {
-        communication.push_back({span.start, span.end});
-      }
-    }
-    communication = timeline::normalise(std::move(communication));
+    const timeline::IntervalSet communication =
+        times_of(outline, trace,
+                 [](const program::OutlineOp& op) { return program::communicates(op.kind); });
     std::map<const Shape*, std::pair<double, int>> alone;
     for (const timeline::Span& span : trace.spans) {
       const Shape* const shape = shapes[span.op];
       if (shape == nullptr) continue;
       const double time = units::to_seconds(span.end - span.start).value();
-      const double beside = covered(communication, span);
+      const double beside =
+          units::to_seconds(timeline::covered(communication, {span.start, span.end})).value();
       if (beside <= hardly * time) {
         alone[shape].first += time;
         ++alone[shape].second;
@@ -149,16 +145,6 @@ class PointReader {
       pool_.shapes.at(*shape).alone.push_back(sum.first / sum.second);
     }
     add_gaps(trace, outline);
-  }
-
-  /// Returns the seconds of a span that sorted, disjoint intervals cover.
-  static double covered(std::span<const timeline::Interval> intervals, const timeline::Span& span) {
-    auto at = std::ranges::upper_bound(intervals, span.start, {}, &timeline::Interval::end);
-    units::Nanoseconds sum{0};
-    for (; at != intervals.end() && at->begin < span.end; ++at) {
-      sum += std::min(at->end, span.end) - std::max(at->begin, span.start);
-    }
-    return units::to_seconds(sum).value();
   }
 
   void add_gaps(const timeline::StepTrace& trace, const program::Outline& outline) {
@@ -289,14 +275,13 @@ TracedOps traced_ops(const results::RunData& run) {
              static_cast<double>(samples.ops_beside);
     }
     if (!time || !(*time > 0)) continue;
-    const auto& [m, n, k, batch] = shape.extents;
     if (shape.kind == OpKind::gemm) {
       result.gemms.push_back({.type = shape.type,
                               .mode = shape.mode,
-                              .m = static_cast<double>(m),
-                              .n = static_cast<double>(n),
-                              .k = static_cast<double>(k),
-                              .batch = static_cast<double>(batch),
+                              .m = static_cast<double>(shape.gemm.m),
+                              .n = static_cast<double>(shape.gemm.n),
+                              .k = static_cast<double>(shape.gemm.k),
+                              .batch = static_cast<double>(shape.gemm.batch),
                               .seconds = *time});
     } else {
       result.locals.push_back(

@@ -4,11 +4,13 @@
 
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
-#include "program/op.hpp"
+#include "program/outline.hpp"
 #include "results/records/run_data.hpp"
 #include "simulate/machine.hpp"
+#include "timeline/timeline.hpp"
 
 namespace isoscale::analysis::predict {
 
@@ -39,6 +41,18 @@ struct TracedOps {
 /// Returns the ok points of a run with steps that count. Points whose ranks share cores or a GPU or
 /// have injected faults are returned only if there are no others.
 [[nodiscard]] std::vector<const results::PointData*> stepped_points(const results::RunData& run);
+
+/// Returns the times at which a rank ran the ops that `counts` accepts.
+template <class Counts>
+[[nodiscard]] timeline::IntervalSet times_of(const program::Outline& outline,
+                                             const timeline::StepTrace& trace,
+                                             const Counts& counts) {
+  std::vector<timeline::Interval> intervals;
+  for (const timeline::Span& span : trace.spans) {
+    if (counts(outline.ops[span.op])) intervals.push_back({span.start, span.end});
+  }
+  return timeline::normalise(std::move(intervals));
+}
 
 /// The ratio of the time of collectives in steps to their time alone. The two differ since a
 /// calibration repeats calls back to back on their own buffers, while in a step the data has just

@@ -6,18 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "statistics/robust.hpp"
+
 /// Calibration data are fits to one run's measurements of single operations. They are plain data:
 /// the calibration makes them, the writer stores them, and the reader returns them.
 namespace isoscale::results {
 
-/// A fitted value with its 95% interval; the bounds are absent where there are too few sizes for
-/// them.
-struct Fitted {
-  double value = 0;
-  std::optional<double> lower{}, upper{};
-
-  bool operator==(const Fitted&) const = default;
-};
+/// A fitted value; its bounds are absent where there are too few sizes for them.
+using Fitted = statistics::Located;
 
 /// One size of a curve. Its residual is time / fitted - 1.
 struct CurveSample {

@@ -46,19 +46,17 @@ bool same_kind(const GemmRate& a, std::string_view dtype, std::string_view cache
 
 constexpr double same = 1e-9;  ///< a smaller distance counts as none
 
-/// Returns the rate of the nearest shape, or the geometric mean if several are equally near. If
-/// `but` is given, `shape` is predicted from other shapes: `but` itself and all shapes at distance
-/// 0 are left out, since (m, k) and (k, m) have distance 0 and would predict each other.
-std::optional<double> nearest_rate(std::span<const GemmRate> gemms, const GemmRate& shape,
-                                   const GemmRate* but) {
+/// Returns the rate of the shape in `gemms` that is nearest to `shape`, which is one of them, or
+/// the geometric mean if several are equally near. `shape` itself and all shapes at distance 0 are
+/// left out, since (m, k) and (k, m) have distance 0 and would predict each other.
+std::optional<double> nearest_rate(std::span<const GemmRate> gemms, const GemmRate& shape) {
   double least = std::numeric_limits<double>::infinity();
   double log_sum = 0;
   int count = 0;
   for (const GemmRate& at : gemms) {
     if (!same_kind(at, shape.dtype, shape.cache)) continue;
     const double away = distance(at, shape);
-    if (but != nullptr && (&at == but || away < same)) continue;
-    if (away > least + same) continue;
+    if (&at == &shape || away < same || away > least + same) continue;
     if (away < least - same) {
       least = away;
       log_sum = 0;
@@ -96,11 +94,6 @@ constexpr std::size_t all_groups = 0, one_group = 1, of_labelled_point = 2;
 struct Samples {
   std::array<std::vector<SizeTime>, 4> by_preference;
   std::string labels;  ///< of the points with unsound labels
-};
-
-struct Rates {
-  std::vector<double> plain, labelled;
-  std::string labels;
 };
 
 bool counts(const RowData& row) {
@@ -178,18 +171,22 @@ class Collector {
   [[nodiscard]] const std::vector<GemmRate>& gemm_rows() const { return gemm_rows_; }
   /// Returns one rate for each shape: the median over rank counts and transposes.
   [[nodiscard]] std::vector<GemmRate> gemms() const {
+    std::map<std::tuple<std::string, std::string, double, double, double, double>,
+             std::vector<const GemmRate*>>
+        of_shape;
+    for (const GemmRate& row : gemm_rows_) {
+      of_shape[{row.dtype, row.cache, row.m, row.n, row.k, row.batch}].push_back(&row);
+    }
+    const auto is_plain_point = [](const GemmRate* row) { return row->labels.empty(); };
     std::vector<GemmRate> result;
-    for (const auto& [key, rates] : gemms_) {
-      const auto& [dtype, cache, sizes] = key;
-      result.push_back(
-          {.dtype = dtype,
-           .cache = cache,
-           .m = sizes[0],
-           .n = sizes[1],
-           .k = sizes[2],
-           .batch = sizes[3],
-           .rate = *statistics::median(rates.plain.empty() ? rates.labelled : rates.plain),
-           .labels = rates.plain.empty() ? rates.labels : ""});
+    for (auto& [key, rows] : of_shape) {
+      if (std::ranges::any_of(rows, is_plain_point)) {
+        std::erase_if(rows, [&](const GemmRate* row) { return !is_plain_point(row); });
+      }
+      std::vector<double> rates;
+      for (const GemmRate* const row : rows) rates.push_back(row->rate);
+      result.push_back(*rows.back());
+      result.back().rate = *statistics::median(rates);
     }
     return result;
   }
@@ -201,10 +198,6 @@ class Collector {
                            number_of(row, "batch").value_or(1)};
     const double flop = number("flop");
     if (std::ranges::min(sizes) <= 0 || !(flop > 0)) return;
-    Rates& rates = gemms_[{text_of(row, "dtype"), text_of(row, "cache"), sizes}];
-    const std::string labels = labels_of(point);
-    (labels.empty() ? rates.plain : rates.labelled).push_back(flop / time);
-    if (!labels.empty()) rates.labels = labels;
     gemm_rows_.push_back({.dtype = text_of(row, "dtype"),
                           .cache = text_of(row, "cache"),
                           .m = sizes[0],
@@ -212,7 +205,7 @@ class Collector {
                           .k = sizes[2],
                           .batch = sizes[3],
                           .rate = flop / time,
-                          .labels = labels});
+                          .labels = labels_of(point)});
   }
 
   void add_collective(const PointData& point, const RowData& row, double time) {
@@ -266,7 +259,6 @@ class Collector {
 
   const RunData& run_;
   std::map<Key, Samples> samples_;
-  std::map<std::tuple<std::string, std::string, std::array<double, 4>>, Rates> gemms_;
   std::vector<GemmRate> gemm_rows_;
 };
 
@@ -299,7 +291,7 @@ bool is_collective(std::string_view op) {
 
 void add_held_out(std::vector<GemmRate>& gemms) {
   for (GemmRate& at : gemms) {
-    const auto others = nearest_rate(gemms, at, &at);
+    const auto others = nearest_rate(gemms, at);
     at.held_out = others ? std::optional{*others / at.rate - 1} : std::nullopt;
   }
 }

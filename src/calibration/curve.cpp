@@ -83,10 +83,6 @@ std::vector<statistics::Point2> points_of(std::span<const CurveSample> samples) 
   return points;
 }
 
-Fitted fitted(const statistics::Located& at) {
-  return {.value = at.value, .lower = at.lower, .upper = at.upper};
-}
-
 std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
   constexpr double flat = 1.5;  // times the time of the smallest size; slower sizes are not flat
   constexpr double widest_share = 0.1;  // largest part of a size's time that grows with bytes
@@ -115,8 +111,7 @@ std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
     if (left.empty() || moving <= little * at.time) left.push_back(at.time - moving);
   }
   const auto middle = statistics::centre(left);
-  if (!middle || !(middle->value > 0)) return std::nullopt;
-  return fitted(*middle);
+  return middle && middle->value > 0 ? middle : std::nullopt;
 }
 
 /// Returns the part of the large sizes' times that does not depend on their bytes: the latency, or

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <stdexcept>
 #include <utility>
 
 #include "simulate/coarse_play.hpp"
@@ -47,34 +46,28 @@ std::vector<int> kept_numbers(const std::vector<int>& first) {
   return number;
 }
 
-/// Returns a number for each rank of the mesh; ranks have the same number if they have equal places
-/// in all groups and messages.
-std::vector<std::uint32_t> place_numbers(const program::OutlineSet& set, const mesh::Shape& shape,
-                                         const Layout& layout) {
-  std::set<mesh::AxisSet> groups;
-  std::set<std::pair<mesh::Axis, int>> messages;  // axis and offset
+/// Returns a number for each of the mesh's `ranks`; ranks have the same number if they have equal
+/// places in all groups and messages.
+std::vector<std::uint32_t> place_numbers(const program::OutlineSet& set, int ranks,
+                                         Places& places) {
+  std::set<const std::vector<GroupPlace>*> lists;
   for (const program::Outline& outline : set.outlines) {
     for (const program::OutlineOp& op : outline.ops) {
       if (program::communicates(op.kind) && op.kind != program::OpKind::exchange) {
-        groups.insert(op.axes);
+        lists.insert(&places.of_groups(op.axes));
       }
     }
     for (const program::OutlineTransfer& transfer : outline.transfers) {
-      messages.insert({transfer.axis, transfer.offset});
-      messages.insert({transfer.axis, -transfer.offset});
+      lists.insert(&places.of_messages(transfer.axis, transfer.offset));
+      lists.insert(&places.of_messages(transfer.axis, -transfer.offset));
     }
-  }
-  std::vector<std::vector<GroupPlace>> places;
-  for (const mesh::AxisSet axes : groups) places.push_back(places_of(shape, layout, axes));
-  for (const auto& [axis, offset] : messages) {
-    places.push_back(places_of_messages(shape, layout, axis, offset));
   }
   std::map<std::vector<GroupPlace>, std::uint32_t> known;
   std::vector<std::uint32_t> numbers;
   std::vector<GroupPlace> mine;
-  for (int rank = 0; rank < shape.size(); ++rank) {
+  for (int rank = 0; rank < ranks; ++rank) {
     mine.clear();
-    for (const std::vector<GroupPlace>& of_ranks : places) mine.push_back(of_ranks[at(rank)]);
+    for (const std::vector<GroupPlace>* const list : lists) mine.push_back((*list)[at(rank)]);
     const auto next = static_cast<std::uint32_t>(known.size());
     numbers.push_back(known.try_emplace(mine, next).first->second);
   }
@@ -97,7 +90,7 @@ timeline::Timeline step_of(const program::OutlineSet& set, const Costs& costs,
                            const CoarseSteady& steady, Record record) {
   if (record == Record::spans) {
     std::vector<Nanoseconds> begin;
-    for (const CoarseStep& rank : steady.step) begin.push_back(rank.begin);
+    for (const timeline::Interval& rank : steady.step) begin.push_back(rank.begin);
     return std::move(simulate(set, costs, {.begin = std::move(begin)}).front());
   }
   timeline::Timeline timeline;
@@ -126,16 +119,6 @@ IntervalSet busy(const program::Outline& outline, const timeline::StepTrace& tra
   return timeline::normalise(std::move(intervals));
 }
 
-Nanoseconds time_beside(const IntervalSet& others, Interval mine) {
-  auto at = std::lower_bound(others.begin(), others.end(), mine.begin,
-                             [](const Interval& a, Nanoseconds time) { return a.end <= time; });
-  Nanoseconds beside{};
-  for (; at != others.end() && at->begin < mine.end; ++at) {
-    beside += std::min(at->end, mine.end) - std::max(at->begin, mine.begin);
-  }
-  return beside;
-}
-
 /// Returns a table of op times for each class: `costs`, lengthened where an op overlapped ops of
 /// the other kind (compute or communication) in `timeline`, which was played with the costs
 /// `played`. While the other kind runs, an op progresses at 1/f of its speed, where f is its factor
@@ -158,7 +141,7 @@ Costs stretched(const program::OutlineSet& set, const Costs& costs, const Costs&
       const Interval mine{.begin = communicates ? span.end - took[span.op] : span.start,
                           .end = span.end};
       const double factor = communicates ? overlap.communication : overlap.compute;
-      const Nanoseconds beside = time_beside(communicates ? computing : moving, mine);
+      const Nanoseconds beside = timeline::covered(communicates ? computing : moving, mine);
       if (mine.end <= mine.begin) continue;
       const double share = beside / (mine.end - mine.begin);
       table[span.op] =
@@ -229,9 +212,6 @@ ReducedMesh reduced(const mesh::Shape& shape, std::vector<std::uint64_t> kind,
 }
 
 Classes classes_of(const program::ProgramSet& set, program::Section section) {
-  if (set.program_of_rank.size() != at(set.mesh.size())) {
-    throw std::invalid_argument("a program set has not one program for each rank of its mesh");
-  }
   program::OutlineSet outline = program::outline(set, section);
   const mesh::AxisSet messages = axes_of_messages(outline);
   ReducedMesh mesh =
@@ -240,28 +220,31 @@ Classes classes_of(const program::ProgramSet& set, program::Section section) {
   Classes classes{.kept = mesh.kept,
                   .outline = std::move(outline),
                   .rank = std::move(mesh.rank),
-                  .program = {},
                   .class_of_rank = std::move(mesh.place)};
-  for (const int rank : classes.rank) classes.program.push_back(set.program_of_rank[at(rank)]);
   classes.outline.mesh = mesh.mesh;
-  classes.outline.outline_of_rank = classes.program;
+  classes.outline.outline_of_rank.clear();
+  for (const int rank : classes.rank) {
+    classes.outline.outline_of_rank.push_back(set.program_of_rank[at(rank)]);
+  }
   return classes;
 }
 
 Costs class_costs(const Classes& classes, const program::ProgramSet& set, program::Section section,
                   const Machine& machine, const Layout& layout) {
-  const std::vector<std::uint32_t> places = place_numbers(classes.outline, set.mesh, layout);
+  Places places{set.mesh, layout};
+  const std::vector<std::uint32_t> numbers =
+      place_numbers(classes.outline, set.mesh.size(), places);
   // Maps, for each class, a number of place_numbers() to the first rank of the class that has this
   // number; it represents all ranks of the class with the same number.
   std::vector<std::map<std::uint32_t, int>> standing_for(classes.rank.size());
   for (int rank = 0; rank < set.mesh.size(); ++rank) {
-    standing_for[classes.class_of_rank[at(rank)]].try_emplace(places[at(rank)], rank);
+    standing_for[classes.class_of_rank[at(rank)]].try_emplace(numbers[at(rank)], rank);
   }
   Costs costs;
   std::map<std::pair<std::uint32_t, std::vector<std::uint32_t>>, std::uint32_t> table_of;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<units::Nanoseconds>> times;
   for (std::size_t c = 0; c < classes.rank.size(); ++c) {
-    const std::uint32_t program = classes.program[c];
+    const std::uint32_t program = classes.outline.outline_of_rank[c];
     std::pair<std::uint32_t, std::vector<std::uint32_t>> key{program, {}};
     for (const auto& [place, rank] : standing_for[c]) key.second.push_back(place);
     const auto next = static_cast<std::uint32_t>(costs.tables.size());
@@ -272,7 +255,7 @@ Costs class_costs(const Classes& classes, const program::ProgramSet& set, progra
     for (const auto& [place, rank] : standing_for[c]) {
       auto [found, unknown] = times.try_emplace({program, place});
       if (unknown) {
-        found->second = op_times(machine, set.programs[program], section, set.mesh, layout, rank);
+        found->second = op_times(machine, set.programs[program], section, places, rank);
       }
       table.resize(found->second.size());
       for (std::size_t op = 0; op < table.size(); ++op) {

@@ -36,10 +36,11 @@ struct ReducedMesh {
 /// coordinates are all alike is removed: its collectives and messages, which a rank then has with
 /// itself, keep their time. An axis with messages along it keeps all its coordinates or is removed.
 struct Classes {
-  mesh::AxisSet kept;           ///< axes whose coordinates are not all alike
-  program::OutlineSet outline;  ///< on the mesh of the classes; sizes and axes as in the whole mesh
-  std::vector<int> rank;        ///< per class, the rank of the whole mesh that represents it
-  std::vector<std::uint32_t> program;  ///< per class, the number of its program in the ProgramSet
+  mesh::AxisSet kept;  ///< axes whose coordinates are not all alike
+  /// On the mesh of the classes; sizes and axes are those of the whole mesh, and programs have the
+  /// numbers that they have in the ProgramSet.
+  program::OutlineSet outline;
+  std::vector<int> rank;  ///< per class, the rank of the whole mesh that represents it
   std::vector<std::uint32_t> class_of_rank;  ///< per rank of the whole mesh, its class
 };
 [[nodiscard]] Classes classes_of(const program::ProgramSet& set, program::Section section);
@@ -50,6 +51,8 @@ struct Classes {
 [[nodiscard]] Costs class_costs(const Classes& classes, const program::ProgramSet& set,
                                 program::Section section, const Machine& machine,
                                 const Layout& layout);
+
+enum class Record : std::uint8_t { steps, spans };  ///< step ends only, or every span too
 
 /// A step in the steady state without noise, with one rank for each class.
 struct ClassStep {

@@ -4,7 +4,6 @@
 #include "simulate/coarse_play.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "program/match.hpp"
 #include "simulate/layout.hpp"
@@ -21,7 +20,7 @@ class CoarsePolicy {
   CoarsePolicy(const CoarseSet& set, const CoarseOptions& options)
       : options_(options),
         ranks_(set.programs.outline_of_rank.size()),
-        steps_(at(options.plays), std::vector<CoarseStep>(ranks_.size())) {
+        steps_(at(options.plays), std::vector<timeline::Interval>(ranks_.size())) {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       ranks_[rank].times = &set.times[set.programs.outline_of_rank[rank]];
       ranks_[rank].draws = mixed(options.seed ^ mixed(rank));
@@ -48,7 +47,7 @@ class CoarsePolicy {
     steps_[at(play)][at(rank)] = {.begin = Nanoseconds{begin}, .end = Nanoseconds{end}};
     set_factor(rank, (play + 1) % options_.plays);
   }
-  [[nodiscard]] std::vector<std::vector<CoarseStep>>& steps() { return steps_; }
+  [[nodiscard]] std::vector<std::vector<timeline::Interval>>& steps() { return steps_; }
 
  private:
   struct Rank {
@@ -63,23 +62,23 @@ class CoarsePolicy {
 
   const CoarseOptions& options_;
   std::vector<Rank> ranks_;
-  std::vector<std::vector<CoarseStep>> steps_;
+  std::vector<std::vector<timeline::Interval>> steps_;
 };
 
 constexpr int most_plays = 16;
 
 /// True if the play took the same time on every rank, from the rank's begin to its end. Then all
 /// later plays take this time too, since a play depends only on when each rank began.
-bool moves_all_alike(const std::vector<CoarseStep>& step) {
+bool moves_all_alike(const std::vector<timeline::Interval>& step) {
   const Nanoseconds first = step.front().end - step.front().begin;
   return std::ranges::all_of(
-      step, [&](const CoarseStep& rank) { return rank.end - rank.begin == first; });
+      step, [&](const timeline::Interval& rank) { return rank.end - rank.begin == first; });
 }
 
 }  // namespace
 
-std::vector<std::vector<CoarseStep>> play_coarse(const CoarseSet& set,
-                                                 const CoarseOptions& options) {
+std::vector<std::vector<timeline::Interval>> play_coarse(const CoarseSet& set,
+                                                         const CoarseOptions& options) {
   CoarsePolicy policy{set, options};
   program::Matcher<CoarsePolicy>{set.programs, program::Folding::as_streamed, options.plays, policy}
       .run();
@@ -100,7 +99,7 @@ CoarseSteady settle(const CoarseSet& set, const std::vector<double>& factor) {
     matcher.run(begin);
     steady.step = policy.steps().front();
     if (moves_all_alike(steady.step)) {
-      const CoarseStep& rank = steady.step.front();
+      const timeline::Interval& rank = steady.step.front();
       steady.period = static_cast<double>((rank.end - rank.begin).value());
       return steady;
     }

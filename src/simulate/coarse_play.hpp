@@ -8,6 +8,7 @@
 
 #include "program/outline.hpp"
 #include "simulate/simulate.hpp"
+#include "timeline/timeline.hpp"
 
 /// Plays coarse programs: all ops of a lane between two meetings (communication with other ranks,
 /// or waits between lanes) are one op. This makes it possible to play thousands of ranks.
@@ -47,20 +48,15 @@ struct CoarseOptions {
   std::uint64_t seed = 1;  ///< of the ops' draws
 };
 
-/// One play on one rank.
-struct CoarseStep {
-  units::Nanoseconds begin{}, end{};
-};
-
 /// Plays programs by the rules of simulate(). Without noise, steps begin and end at the same times
 /// as in simulate(). Returns steps by [play][rank]. Throws base::Error when the programs deadlock.
-[[nodiscard]] std::vector<std::vector<CoarseStep>> play_coarse(const CoarseSet& set,
-                                                               const CoarseOptions& options);
+[[nodiscard]] std::vector<std::vector<timeline::Interval>> play_coarse(
+    const CoarseSet& set, const CoarseOptions& options);
 
 /// A step in the steady state.
 struct CoarseSteady {
-  double period = 0;             ///< nanoseconds
-  std::vector<CoarseStep> step;  ///< by rank; times from the first rank's start
+  double period = 0;                     ///< nanoseconds
+  std::vector<timeline::Interval> step;  ///< by rank; times from the first rank's start
 };
 /// Repeats plays without noise until a play takes the same time on every rank, and returns that
 /// play; every later play would take this time too. If no such play comes within a number of plays,

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <stdexcept>
 #include <utility>
 
 #include "simulate/coarse_play.hpp"
@@ -22,9 +21,6 @@ class Coarsener {
         lanes_(whole.streams.size()) {}
 
   void add_ops(const std::vector<units::Nanoseconds>& costs) {
-    if (costs.size() != whole_.ops.size()) {
-      throw std::invalid_argument("a table of costs has not one for each op");
-    }
     result_.streams = whole_.streams;
     result_.transfers = whole_.transfers;
     const std::vector<bool> awaited = awaited_ops();

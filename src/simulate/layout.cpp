@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <compare>
 #include <stdexcept>
 
 namespace isoscale::simulate {
@@ -17,44 +17,27 @@ void require_nodes(const mesh::Shape& shape, const Layout& layout) {
                                           layout.node_of_rank.size(), shape.size()));
 }
 
-/// Returns the place of the groups along `axes` without listing members; absent if the places of
-/// the groups may differ. All groups have the same place if ranks are packed and every axis lies
-/// inside nodes, lies across nodes, or fills a node and continues on others.
-std::optional<GroupPlace> regular_place(const mesh::Shape& shape, const Layout& layout,
-                                        mesh::AxisSet axes) {
-  if (layout.node_ranks == 0) return std::nullopt;
-  const int on_node = std::min(layout.node_ranks, shape.size());
-  GroupPlace place;
-  int stride = 1;
-  for (const mesh::Axis axis : mesh::all_axes) {
-    const int extent = shape[axis], reach = stride * extent;
-    int inside = 1;
-    if (reach <= on_node) {
-      if (on_node % reach != 0) return std::nullopt;
-      inside = extent;
-    } else if (stride < on_node) {
-      if (on_node % stride != 0 || reach % on_node != 0) return std::nullopt;
-      inside = on_node / stride;
-    }
-    if (axes.contains(axis)) {
-      place.members *= extent;
-      place.node_members *= inside;
-      place.nodes *= extent / inside;
-    }
-    stride = reach;
-  }
-  place.sharing = on_node / place.node_members;
-  return place;
-}
-
 /// The part of a group on one node.
 struct Part {
   int group = 0, node = 0;
-  bool operator==(const Part&) const = default;
+  auto operator<=>(const Part&) const = default;
 };
 
-std::vector<GroupPlace> listed_places(const mesh::Shape& shape, const Layout& layout,
-                                      mesh::AxisSet axes) {
+}  // namespace
+
+Layout packed(int ranks, int node_ranks) {
+  if (ranks < 1 || node_ranks < 1) {
+    throw std::invalid_argument(
+        fmt::format("{} ranks cannot be packed on nodes of {}", ranks, node_ranks));
+  }
+  Layout layout{.node_of_rank = std::vector<int>(at(ranks))};
+  for (int rank = 0; rank < ranks; ++rank) layout.node_of_rank[at(rank)] = rank / node_ranks;
+  return layout;
+}
+
+std::vector<GroupPlace> places_of(const mesh::Shape& shape, const Layout& layout,
+                                  mesh::AxisSet axes) {
+  require_nodes(shape, layout);
   const int members = mesh::group_size(shape, axes);
   std::vector<int> group_of(at(shape.size()));
   std::vector<Part> parts(group_of.size());
@@ -66,9 +49,7 @@ std::vector<GroupPlace> listed_places(const mesh::Shape& shape, const Layout& la
     parts[at(rank)] = {.group = group_of[at(rank)], .node = node};
     nodes = std::max(nodes, node + 1);
   }
-  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
-    return a.group != b.group ? a.group < b.group : a.node < b.node;
-  });
+  std::ranges::sort(parts);
   std::vector<GroupPlace> groups(at(shape.size() / members),
                                  {.members = members, .nodes = 0, .node_members = 0, .sharing = 0});
   std::vector<Part> distinct;
@@ -92,27 +73,6 @@ std::vector<GroupPlace> listed_places(const mesh::Shape& shape, const Layout& la
   places.reserve(group_of.size());
   for (const int group : group_of) places.push_back(groups[at(group)]);
   return places;
-}
-
-}  // namespace
-
-Layout packed(int ranks, int node_ranks) {
-  if (ranks < 1 || node_ranks < 1) {
-    throw std::invalid_argument(
-        fmt::format("{} ranks cannot be packed on nodes of {}", ranks, node_ranks));
-  }
-  Layout layout{.node_of_rank = std::vector<int>(at(ranks)), .node_ranks = node_ranks};
-  for (int rank = 0; rank < ranks; ++rank) layout.node_of_rank[at(rank)] = rank / node_ranks;
-  return layout;
-}
-
-std::vector<GroupPlace> places_of(const mesh::Shape& shape, const Layout& layout,
-                                  mesh::AxisSet axes) {
-  require_nodes(shape, layout);
-  if (const auto place = regular_place(shape, layout, axes)) {
-    return std::vector<GroupPlace>(at(shape.size()), *place);
-  }
-  return listed_places(shape, layout, axes);
 }
 
 std::vector<GroupPlace> places_of_messages(const mesh::Shape& shape, const Layout& layout,

@@ -4,6 +4,8 @@
 
 #include <compare>
 #include <cstddef>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "mesh/mesh.hpp"
@@ -15,9 +17,6 @@ inline std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
 /// The node that each rank of a mesh is on; nodes count from 0.
 struct Layout {
   std::vector<int> node_of_rank;
-  /// The number of ranks on each node of a packed layout, set by packed(): places are then computed
-  /// by arithmetic. 0 = node_of_rank may be in any order.
-  int node_ranks = 0;
 };
 
 /// Returns the layout that fills node after node with `node_ranks` ranks. Throws
@@ -49,5 +48,31 @@ struct GroupPlace {
 [[nodiscard]] std::vector<GroupPlace> places_of_messages(const mesh::Shape& shape,
                                                          const Layout& layout, mesh::Axis axis,
                                                          int offset);
+
+/// The places of all groups and messages of a mesh. Each list covers the whole mesh, so it is made
+/// once, when it is first asked for.
+class Places {
+ public:
+  /// Keeps references to the arguments, which outlive this object.
+  Places(const mesh::Shape& shape, const Layout& layout) : shape_(shape), layout_(layout) {}
+  /// Returns places_of(axes), by rank.
+  [[nodiscard]] const std::vector<GroupPlace>& of_groups(mesh::AxisSet axes) {
+    const auto [entry, is_new] = groups_.try_emplace(axes);
+    if (is_new) entry->second = places_of(shape_, layout_, axes);
+    return entry->second;
+  }
+  /// Returns places_of_messages(axis, offset), by rank.
+  [[nodiscard]] const std::vector<GroupPlace>& of_messages(mesh::Axis axis, int offset) {
+    const auto [entry, is_new] = messages_.try_emplace({axis, offset});
+    if (is_new) entry->second = places_of_messages(shape_, layout_, axis, offset);
+    return entry->second;
+  }
+
+ private:
+  const mesh::Shape& shape_;
+  const Layout& layout_;
+  std::map<mesh::AxisSet, std::vector<GroupPlace>> groups_;
+  std::map<std::pair<mesh::Axis, int>, std::vector<GroupPlace>> messages_;
+};
 
 }  // namespace isoscale::simulate

@@ -42,7 +42,6 @@ struct MatrixRate {
   program::ComputeMode mode = program::ComputeMode::native;
   double peak = 0;                      ///< FLOP/s
   std::vector<ReachedShare> reached{};  ///< by FLOP of one GEMM
-  bool operator==(const MatrixRate&) const = default;
 };
 
 /// The rank's processor, as its data sheet describes it.
@@ -56,7 +55,6 @@ struct Processor {
   /// never writes the scores to memory. 0 = the products and the softmax are ops of their own.
   double fused_attention = 0;
   double launch = 0;  ///< seconds from the end of an op to the start of the next
-  bool operator==(const Processor&) const = default;
 };
 
 /// The bytes that a machine's software moves for a kind of op, divided by the bytes of the op's
@@ -77,7 +75,6 @@ struct DeviceMemory {
   /// op. The value is the bytes that this op moves, divided by the bytes of reading and writing the
   /// result once; 0 = the GEMM does the addition itself.
   double accumulate = 0;
-  bool operator==(const DeviceMemory&) const = default;
 };
 
 /// The link from one rank to others, in one direction.
@@ -85,7 +82,6 @@ struct Link {
   double bandwidth = 0;  ///< bytes/s of the wire
   double reached = 1;    ///< share of the bandwidth that large messages get
   double latency = 0;    ///< seconds of one hop
-  bool operator==(const Link&) const = default;
 };
 
 /// A way in which a library sends the data of a collective (as NCCL's LL, LL128 and Simple):
@@ -95,7 +91,6 @@ struct Protocol {
   double hop_inside = 1, hop_across = 1;  ///< factors on the latency of a link
   double share = 1;                       ///< of the bandwidth of large messages
   double most = 0;                        ///< bytes/s of a wire, at most; 0 = no limit
-  bool operator==(const Protocol&) const = default;
 };
 
 /// The algorithms of collectives. multicast: the inner switch reduces and multicasts (NVLS), with
@@ -110,7 +105,6 @@ struct PartShare {
   program::OpKind kind = program::OpKind::all_reduce;
   Algorithm algorithm = Algorithm::ring;
   std::vector<ReachedShare> reached{};
-  bool operator==(const PartShare&) const = default;
 };
 
 /// The rates of all-reduces in which the inner switch takes part.
@@ -118,22 +112,19 @@ struct Multicast {
   double reached = 1;         ///< share of `inside`'s bandwidth, for S (1 + 1/n) bytes per rank
   double latency = 0;         ///< seconds of one operation inside
   double across_latency = 0;  ///< seconds of a step of the tree between nodes
-  bool operator==(const Multicast&) const = default;
 };
 
 struct Network {
-  int node_ranks = 1;          ///< ranks joined by `inside`: a node, or a rack with one switch
-  Link inside{};               ///< per rank
-  Link across{};               ///< per network port
-  double ports_per_rank = 1;   ///< network ports of a node divided by its ranks
-  bool multicast = false;      ///< the inner switch reduces and multicasts (NVLS)
-  Multicast multicast_rate{};  ///< used if `multicast`
-  double start = 0;            ///< seconds that any collective or message takes at least
+  int node_ranks = 1;         ///< ranks joined by `inside`: a node, or a rack with one switch
+  Link inside{};              ///< per rank
+  Link across{};              ///< per network port
+  double ports_per_rank = 1;  ///< network ports of a node divided by its ranks
+  std::optional<Multicast> multicast{};  ///< present if the inner switch takes part (NVLS)
+  double start = 0;                      ///< seconds that any collective or message takes at least
   double message_reached = 0;  ///< share of `inside` for a large message; 0 = inside.reached
   std::vector<Algorithm> algorithms{Algorithm::ring, Algorithm::tree};
   std::vector<Protocol> protocols{};  ///< empty = one, with the links' latency and bandwidth
   std::vector<PartShare> parts{};
-  bool operator==(const Network&) const = default;
 };
 
 struct TimedGemm {
@@ -176,9 +167,8 @@ struct TimedCommunication {
   int members = 0, nodes = 0;
   int sharing = 1;                     ///< largest number of groups on one node that ran at once
   std::vector<SizeSeconds> samples{};  ///< ascending in bytes
-  std::optional<double> latency{},
-      bandwidth{};   ///< seconds, bytes/s of algbw towards infinite size
-  double error = 0;  ///< relative error of a time between measured sizes
+  std::optional<double> latency{};     ///< seconds
+  std::optional<double> bandwidth{};   ///< bytes/s of algbw towards infinite size
   Straight between = Straight::in_logs;
   /// The growth law that fits the measured groups of this kind clearly better than the other law
   /// does; groups inside one node and groups over several nodes are fitted separately. `fitted` if
@@ -196,7 +186,6 @@ struct Measured {
   std::vector<TimedGemm> gemms{};
   std::vector<TimedLocal> locals{};
   std::vector<TimedCommunication> communication{};
-  GrowthLaw growth = GrowthLaw::fitted;  ///< law for all kinds; `fitted` = each kind's own
   /// The way in which data is assumed to move if the measured groups do not show it. It should not
   /// be `parts` if the library may move whole messages too.
   Moved untold = Moved::parts;

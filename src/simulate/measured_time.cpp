@@ -221,8 +221,7 @@ double local_among(std::span<const SizeSeconds> sizes, double bytes) {
 }
 
 /// Returns the law by which the time grows for groups that were not measured.
-GrowthLaw law_for(const Measured& measured, const TimedCommunication& largest) {
-  if (measured.growth != GrowthLaw::fitted) return measured.growth;
+GrowthLaw law_for(const TimedCommunication& largest) {
   if (largest.law != GrowthLaw::fitted) return largest.law;
   const bool ring = largest.kind == OpKind::all_gather || largest.kind == OpKind::reduce_scatter ||
                     largest.kind == OpKind::all_to_all;
@@ -250,7 +249,7 @@ std::optional<double> of_kind(const Measured& measured, OpKind kind, double byte
   if (family.groups.empty()) return std::nullopt;
   const TimedCommunication& largest = *family.groups.back().curve;
   const double size = place.nodes > 1 ? place.nodes : place.members;
-  const Growth growth{.law = law_for(measured, largest), .untold = measured.untold};
+  const Growth growth{.law = law_for(largest), .untold = measured.untold};
   return grown_seconds(family, growth, size, place.members, contended(largest, place, bytes));
 }
 

@@ -7,11 +7,9 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <map>
 #include <numeric>
 #include <set>
 #include <span>
-#include <stdexcept>
 #include <utility>
 
 #include "simulate/coarse_play.hpp"
@@ -42,7 +40,7 @@ std::vector<double> slowest_steps(const CoarseSet& set, const DeviationDraws& dr
   std::vector<double> result;
   for (std::size_t play = 1; play < plays.size(); ++play) {
     units::Nanoseconds time{};
-    for (const CoarseStep& rank : plays[play]) time = std::max(time, rank.end - rank.begin);
+    for (const timeline::Interval& rank : plays[play]) time = std::max(time, rank.end - rank.begin);
     result.push_back(static_cast<double>(time.value()));
   }
   return result;
@@ -142,6 +140,8 @@ class Delay {
       : set_(set), classes_(classes), costs_(costs), noise_(noise), layout_(layout) {
     coarse_ = coarsen(classes.outline, costs);
     noiseless_ = settle(coarse_).period;
+    kinds_.resize(coarse_.programs.outlines.size());
+    for (std::size_t c = classes.rank.size(); c-- > 0;) kinds_[kind_of_class()[c]].first_class = c;
     const mesh::AxisSet varying = mesh::varying(set.mesh, mesh::every_axis);
     const mesh::AxisSet gone = varying - mesh::varying(classes.outline.mesh, mesh::every_axis);
     loose_ = gone - tight_axes(set.mesh, classes.outline, costs);
@@ -149,25 +149,20 @@ class Delay {
   }
 
   double nanoseconds() {
-    const OpDelay op = noise_.op > 0 ? op_delay() : OpDelay{};
+    const Moments op = noise_.op > 0 ? op_delay() : Moments{};
     draw();
-    const std::vector<std::size_t> kind_of_class = find_kinds();
     const double passing = respond(typical_deviation());
-    return mean_of_slowest(kind_of_class, std::hypot(op.deviation, passing)) + op.mean - noiseless_;
+    return mean_of_slowest(std::hypot(std::sqrt(op.variance), passing)) + op.mean - noiseless_;
   }
 
  private:
-  /// The time that the noise of single ops adds to a step of one replica.
-  struct OpDelay {
-    double mean = 0, deviation = 0;  ///< nanoseconds
-  };
-
-  /// Plays one replica together with the ranks along the tight axes, once with and once without the
-  /// noise of ops, and returns the difference. Both plays include the other deviations of ranks,
-  /// since these hide some of the ops' noise. If a group is too large, only a part of it is played,
-  /// and the mean delay is multiplied by the ratio of the expected largest draws in the whole group
-  /// and in the part.
-  [[nodiscard]] OpDelay op_delay() const {
+  /// Returns the nanoseconds that the noise of single ops adds to a step of one replica. Plays the
+  /// replica together with the ranks along the tight axes, once with and once without the noise of
+  /// ops, and takes the difference. Both plays include the other deviations of ranks, since these
+  /// hide some of the ops' noise. If a group is too large, only a part of it is played, and the
+  /// mean delay is multiplied by the ratio of the expected largest draws in the whole group and in
+  /// the part.
+  [[nodiscard]] Moments op_delay() const {
     constexpr int most_ranks = 256;
     mesh::Shape shape = classes_.outline.mesh;
     for (const mesh::Axis axis : mesh::all_axes) {
@@ -207,7 +202,7 @@ class Delay {
       mean += more / counted;
       squares += more * more / counted;
     }
-    return {.mean = mean * scale, .deviation = std::sqrt(std::max(0.0, squares - mean * mean))};
+    return {.mean = mean * scale, .variance = std::max(0.0, squares - mean * mean)};
   }
 
   /// Draws the deviation of every rank in many steps.
@@ -264,17 +259,9 @@ class Delay {
     }
   }
 
-  /// Finds the kinds of classes, and returns the kind of each class.
-  std::vector<std::size_t> find_kinds() {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> known;
-    std::vector<std::size_t> kind_of_class;
-    for (std::size_t c = 0; c < classes_.rank.size(); ++c) {
-      const auto [entry, is_new] =
-          known.try_emplace({classes_.program[c], costs_.table_of_rank[c]}, kinds_.size());
-      if (is_new) kinds_.push_back({.first_class = c});
-      kind_of_class.push_back(entry->second);
-    }
-    return kind_of_class;
+  /// Returns the kind of each class: coarse programs differ where program or costs differ.
+  [[nodiscard]] const std::vector<std::uint32_t>& kind_of_class() const {
+    return coarse_.programs.outline_of_rank;
   }
 
   /// Returns a deviation that hardly any rank exceeds.
@@ -328,8 +315,7 @@ class Delay {
   /// Returns the expected length, in nanoseconds, of the longest step among all replicas. `spread`
   /// is the part of a step's standard deviation that is due to the noise of single ops and to ranks
   /// on the critical path other than the slowest.
-  [[nodiscard]] double mean_of_slowest(const std::vector<std::size_t>& kind_of_class,
-                                       double spread) const {
+  [[nodiscard]] double mean_of_slowest(double spread) const {
     const bool is_felt =
         std::ranges::any_of(kinds_, [](const Kind& kind) { return kind.slope > 0; });
     if (!is_felt) return noiseless_;
@@ -339,7 +325,7 @@ class Delay {
     for_each_step([&](std::span<const double> deviations) {
       std::ranges::fill(longest, 0.0);
       for (std::size_t rank = 0; rank < deviations.size(); ++rank) {
-        const Kind& kind = kinds_[kind_of_class[classes_.class_of_rank[rank]]];
+        const Kind& kind = kinds_[kind_of_class()[classes_.class_of_rank[rank]]];
         if (kind.slope <= 0) continue;
         double& time = longest[at(mesh::group_index(set_.mesh, static_cast<int>(rank), loose_))];
         time = std::max(time, kind.at + kind.slope * (deviations[rank] - kind.from));
@@ -375,10 +361,6 @@ class Delay {
 std::vector<double> play_each_rank(const program::ProgramSet& set, const Classes& classes,
                                    const Costs& class_costs, const Noise& noise,
                                    const Layout& layout, EachRankOptions options) {
-  if (options.steps < 1) throw std::invalid_argument("no steps to play");
-  if (layout.node_of_rank.size() != at(set.mesh.size())) {
-    throw std::invalid_argument("a layout has not a node for each rank of the mesh");
-  }
   std::vector<std::uint32_t> table_of_rank;
   for (const std::uint32_t class_rank : classes.class_of_rank) {
     table_of_rank.push_back(class_costs.table_of_rank[class_rank]);

@@ -11,13 +11,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <unordered_map>
-#include <utility>
+#include <type_traits>
 #include <variant>
 
 #include "base/error.hpp"
 #include "program/op.hpp"
 #include "program/operands.hpp"
+#include "program/outline.hpp"
 #include "simulate/measured_time.hpp"
 
 namespace isoscale::simulate {
@@ -27,9 +27,8 @@ using program::DType;
 using program::OpKind;
 
 [[noreturn]] void refuse(const Machine& machine, std::string_view what) {
-  throw base::UsageError(
-      fmt::format("{} says nothing of {}; add it to the system file, or measure it",
-                  machine.name.empty() ? "the machine" : machine.name, what));
+  throw base::usage_error("{} says nothing of {}; add it to the system file, or measure it",
+                          machine.name.empty() ? "the machine" : machine.name, what);
 }
 
 /// Throws base::UsageError for communication whose time neither a data sheet nor a measurement
@@ -39,12 +38,12 @@ using program::OpKind;
   if (place.nodes <= 1 || machine.measured.communication.empty()) {
     refuse(machine, fmt::format("{} between ranks", what));
   }
-  throw base::UsageError(
-      fmt::format("{}: nothing was measured of {} between nodes; measure on two nodes or more, "
-                  "take the numbers "
-                  "of a data sheet with --network h100-ndr (isoscale list systems), or give "
-                  "--nodes-of a number of ranks that holds all",
-                  machine.name.empty() ? "the machine" : machine.name, what));
+  throw base::usage_error(
+      "{}: nothing was measured of {} between nodes; measure on two nodes or more, "
+      "take the numbers "
+      "of a data sheet with --network h100-ndr (isoscale list systems), or give "
+      "--nodes-of a number of ranks that holds all",
+      machine.name.empty() ? "the machine" : machine.name, what);
 }
 
 /// Returns the type under which a machine lists the rate: both types of fp8 have the rate of e4m3.
@@ -105,31 +104,22 @@ bool on_host(const program::RankProgram& program, const program::Slice& slice) {
 struct Likeness {
   OpKind kind = OpKind::gemm;
   std::uint64_t bytes = 0, moved = 0;
-  std::array<std::uint32_t, 4> extents{};
+  program::GemmShape gemm{};
   std::uint32_t type = 0, mode = 0;
-  bool operator==(const Likeness&) const = default;
+  auto operator<=>(const Likeness&) const = default;
 };
 
-struct LikenessHash {
-  [[nodiscard]] std::size_t operator()(const Likeness& of) const {
-    std::uint64_t hash = static_cast<std::uint64_t>(of.kind) + 64 * of.type + 1024 * of.mode;
-    for (const std::uint64_t part :
-         {of.bytes, of.moved, std::uint64_t{of.extents[0]}, std::uint64_t{of.extents[1]},
-          std::uint64_t{of.extents[2]}, std::uint64_t{of.extents[3]}}) {
-      hash = (hash ^ part) * 0x9e3779b97f4a7c15U;
-      hash ^= hash >> 29U;
-    }
-    return hash;
-  }
-};
+program::GemmShape shape_of(const program::Gemm& gemm) {
+  return {.m = gemm.m, .n = gemm.n, .k = gemm.k, .batch = gemm.batch};
+}
 
 /// Computes the times of one program's ops on one rank. Layers and microbatches repeat each other,
 /// so each Likeness is computed once.
 class ProgramTimes {
  public:
-  ProgramTimes(const Machine& machine, const program::RankProgram& program,
-               const mesh::Shape& shape, const Layout& layout, int rank)
-      : machine_(machine), program_(program), shape_(shape), layout_(layout), rank_(rank) {}
+  ProgramTimes(const Machine& machine, const program::RankProgram& program, Places& places,
+               int rank)
+      : machine_(machine), program_(program), places_(places), rank_(rank) {}
 
   [[nodiscard]] double of(const program::Op& op) {
     return std::visit([&](const auto& payload) { return time(op, payload); }, op.payload);
@@ -166,14 +156,11 @@ class ProgramTimes {
     const double flop = 2.0 * gemm.m * gemm.n * gemm.k * gemm.batch;
     return flop / (rate_of(machine_, gemm.mode, type).peak * machine_.processor->fused_attention);
   }
-  [[nodiscard]] double time(const program::Op& op, const program::Softmax& softmax) {
-    return fuses_attention() ? 0 : time<program::Softmax>(op, softmax);
-  }
-  [[nodiscard]] double time(const program::Op& op, const program::SoftmaxGradient& softmax) {
-    return fuses_attention() ? 0 : time<program::SoftmaxGradient>(op, softmax);
-  }
   template <class Local>
   [[nodiscard]] double time(const program::Op& op, const Local& /*payload*/) {
+    constexpr bool is_softmax =
+        std::is_same_v<Local, program::Softmax> || std::is_same_v<Local, program::SoftmaxGradient>;
+    if (is_softmax && fuses_attention()) return 0;
     const std::uint64_t bytes = program::local_bytes(program_, op.payload);
     return local(program::kind_of(op.payload), bytes, bytes);
   }
@@ -187,7 +174,7 @@ class ProgramTimes {
     return once({.kind = OpKind::gemm,
                  .bytes = bytes,
                  .moved = sum,
-                 .extents = {gemm.m, gemm.n, gemm.k, gemm.batch},
+                 .gemm = shape_of(gemm),
                  .type = static_cast<std::uint32_t>(type),
                  .mode = static_cast<std::uint32_t>(gemm.mode)},
                 [&] {
@@ -212,7 +199,7 @@ class ProgramTimes {
                          : local(OpKind::copy, bytes, bytes);
   }
   [[nodiscard]] double time(const program::Op& op, const program::Collective& collective) {
-    const GroupPlace& place = group(collective.axes);
+    const GroupPlace& place = places_.of_groups(collective.axes)[at(rank_)];
     const std::uint64_t send = bytes_of(collective.send), receive = bytes_of(collective.receive);
     const auto members = static_cast<std::uint64_t>(place.members);
     std::uint64_t bytes = std::max(send, receive);
@@ -231,8 +218,8 @@ class ProgramTimes {
     std::array<double, 2> ways{};
     for (const program::Transfer& transfer : exchange.transfers) {
       const auto bytes = static_cast<double>(bytes_of(transfer.slice));
-      ways[static_cast<std::size_t>(transfer.direction)] +=
-          message_seconds(machine_, bytes, partner(transfer));
+      ways[static_cast<std::size_t>(transfer.direction)] += message_seconds(
+          machine_, bytes, places_.of_messages(transfer.axis, transfer.offset)[at(rank_)]);
     }
     return gap_of(machine_) + std::ranges::max(ways);
   }
@@ -247,28 +234,12 @@ class ProgramTimes {
     const Link& link = *machine_.host;
     return launch_of(machine_) + link.latency + bytes / (link.bandwidth * link.reached);
   }
-  [[nodiscard]] const GroupPlace& group(mesh::AxisSet axes) {
-    const auto [entry, is_new] = groups_.try_emplace(axes.bits());
-    if (is_new) entry->second = places_of(shape_, layout_, axes)[at(rank_)];
-    return entry->second;
-  }
-  [[nodiscard]] const GroupPlace& partner(const program::Transfer& transfer) {
-    const auto [entry, is_new] = partners_.try_emplace(std::pair{transfer.axis, transfer.offset});
-    if (is_new) {
-      entry->second =
-          places_of_messages(shape_, layout_, transfer.axis, transfer.offset)[at(rank_)];
-    }
-    return entry->second;
-  }
 
   const Machine& machine_;
   const program::RankProgram& program_;
-  const mesh::Shape& shape_;
-  const Layout& layout_;
+  Places& places_;
   int rank_;
-  std::unordered_map<Likeness, double, LikenessHash> known_;
-  std::map<std::uint8_t, GroupPlace> groups_;
-  std::map<std::pair<mesh::Axis, std::int32_t>, GroupPlace> partners_;
+  std::map<Likeness, double> known_;
 };
 
 }  // namespace
@@ -278,11 +249,7 @@ double gemm_seconds(const Machine& machine, const program::Gemm& gemm, DType typ
     return launch_of(machine) + *known;
   }
   const MatrixRate& rate = rate_of(machine, gemm.mode, type);
-  const GemmShape shape{.m = static_cast<double>(gemm.m),
-                        .n = static_cast<double>(gemm.n),
-                        .k = static_cast<double>(gemm.k),
-                        .batch = static_cast<double>(gemm.batch)};
-  const double multiplies = multiply_seconds(*machine.processor, rate, shape);
+  const double multiplies = multiply_seconds(*machine.processor, rate, shape_of(gemm));
   const double moves = machine.memory ? memory_seconds(machine, bytes) : 0;
   return launch_of(machine) + std::max(multiplies, moves);
 }
@@ -313,9 +280,8 @@ double message_seconds(const Machine& machine, double bytes, const GroupPlace& p
 
 std::vector<units::Nanoseconds> op_times(const Machine& machine,
                                          const program::RankProgram& program,
-                                         program::Section section, const mesh::Shape& shape,
-                                         const Layout& layout, int rank) {
-  ProgramTimes times{machine, program, shape, layout, rank};
+                                         program::Section section, Places& places, int rank) {
+  ProgramTimes times{machine, program, places, rank};
   std::vector<units::Nanoseconds> result;
   const program::Program& source = program.section(section);
   result.reserve(source.ops.size());

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "program/outline.hpp"
 #include "program/program.hpp"
 #include "simulate/layout.hpp"
 #include "simulate/machine.hpp"
@@ -30,30 +31,24 @@ namespace isoscale::simulate {
 /// Returns the seconds of one message.
 [[nodiscard]] double message_seconds(const Machine& machine, double bytes, const GroupPlace& place);
 
-/// Returns the time that each op of a program's section takes on `rank`; the time of communication
-/// counts from the last arrival.
+/// Returns the time that each op of a program's section takes on `rank`, whose groups and messages
+/// have these places; the time of communication counts from the last arrival.
 [[nodiscard]] std::vector<units::Nanoseconds> op_times(const Machine& machine,
                                                        const program::RankProgram& program,
-                                                       program::Section section,
-                                                       const mesh::Shape& shape,
-                                                       const Layout& layout, int rank);
+                                                       program::Section section, Places& places,
+                                                       int rank);
 
 // The following functions (sheet_time.cpp) compute times from a data sheet: times of matrix
 // multiplication from its processor, and times of communication from its network. The algorithms of
 // communication, and their latencies in hops, are those of NCCL's tuning model (NVIDIA/nccl,
 // src/graph/tuning.cc).
 
-struct GemmShape {
-  double m = 0, n = 0, k = 0, batch = 1;
-  [[nodiscard]] double flop() const { return 2 * m * n * k * batch; }
-};
-
 /// Returns the seconds of a multiplication without memory traffic and launch. If the sizes of tiles
 /// and the number of multiprocessors are known, the multiprocessors compute the tiles of the output
 /// in waves, the last of which may be partial. The size and shape of the tiles and the number of
 /// parts into which k is split are those that take the least time.
 [[nodiscard]] double multiply_seconds(const Processor& processor, const MatrixRate& rate,
-                                      const GemmShape& shape);
+                                      const program::GemmShape& shape);
 
 /// The time of a collective, with the algorithm and protocol that give it.
 struct CollectiveEstimate {

@@ -33,7 +33,7 @@ double tile_rate(const Tile& tile, const Tile& largest) {
 
 /// Returns the seconds of all waves of tiles (NVIDIA, "Matrix Multiplication Background", section
 /// 3.2 and 3.3); in a wave every multiprocessor computes one tile.
-double tiled_seconds(const Processor& processor, const GemmShape& shape, const Tile& tile,
+double tiled_seconds(const Processor& processor, const program::GemmShape& shape, const Tile& tile,
                      double splits, double flops) {
   const double tiles =
       std::ceil(shape.m / tile.rows) * std::ceil(shape.n / tile.columns) * shape.batch * splits;
@@ -48,6 +48,15 @@ constexpr double tree_share = 0.92;
 constexpr double post_seconds = 0.5e-6;
 
 double hops_of(double count) { return std::ceil(std::log2(std::max(1.0, count))); }
+
+/// Returns the bandwidth that a group gets from a node's ports: the bandwidth of its members' own
+/// ports, or of its share of all ports if the groups along the same axes need more ports than the
+/// node has.
+double node_bandwidth(const Network& network, const GroupPlace& place) {
+  const double ports = std::max(1.0, network.ports_per_rank * network.node_ranks);
+  const double own = std::max(1.0, network.ports_per_rank * place.node_members);
+  return std::min(own, ports / place.sharing) * network.across.bandwidth * network.across.reached;
+}
 
 /// Estimates the time of one collective on a network.
 class Estimator {
@@ -81,32 +90,28 @@ class Estimator {
     const double here = place_.node_members;
     const double inside = bytes_ * (here - 1) / members_ / inside_bandwidth();
     const double across =
-        nodes_ > 1 ? bytes_ * (members_ - here) / members_ * here / node_bandwidth() : 0;
-    const double hop = nodes_ > 1 ? network_.across.latency : network_.inside.latency;
-    return network_.start + hop + (members_ - 1) * post_seconds + std::max(inside, across);
+        nodes_ > 1 ? bytes_ * (members_ - here) / members_ * here / node_bandwidth(network_, place_)
+                   : 0;
+    return network_.start + hop() + (members_ - 1) * post_seconds + std::max(inside, across);
   }
 
   /// Returns the seconds of a gather or scatter: the parts of all members pass the root's link.
   [[nodiscard]] double to_root() const {
     const double part = bytes_ * (members_ - 1) / members_;
-    const double bandwidth =
-        nodes_ > 1 ? std::min(inside_bandwidth(), node_bandwidth()) : inside_bandwidth();
-    const double hop = nodes_ > 1 ? network_.across.latency : network_.inside.latency;
-    return network_.start + hop + (members_ - 1) * post_seconds + part / bandwidth;
+    return network_.start + hop() + (members_ - 1) * post_seconds + part / narrowest();
   }
 
  private:
   [[nodiscard]] double inside_bandwidth() const {
     return network_.inside.bandwidth * network_.inside.reached;
   }
-  /// Returns the bandwidth that a group gets from a node's ports: the bandwidth of its members' own
-  /// ports, or of its share of all ports if the groups along the same axes need more ports than the
-  /// node has.
-  [[nodiscard]] double node_bandwidth() const {
-    const double ports = std::max(1.0, network_.ports_per_rank * network_.node_ranks);
-    const double own = std::max(1.0, network_.ports_per_rank * place_.node_members);
-    return std::min(own, ports / place_.sharing) * network_.across.bandwidth *
-           network_.across.reached;
+  /// Returns the bandwidth of the narrowest link between members.
+  [[nodiscard]] double narrowest() const {
+    return nodes_ > 1 ? std::min(inside_bandwidth(), node_bandwidth(network_, place_))
+                      : inside_bandwidth();
+  }
+  [[nodiscard]] double hop() const {
+    return nodes_ > 1 ? network_.across.latency : network_.inside.latency;
   }
   [[nodiscard]] double part_share(Algorithm algorithm) const {
     for (const PartShare& part : network_.parts) {
@@ -121,9 +126,7 @@ class Estimator {
   }
   /// Returns the bandwidth of a chain through all members with a protocol.
   [[nodiscard]] double chain_bandwidth(Algorithm algorithm, const Protocol& protocol) const {
-    double bandwidth = inside_bandwidth();
-    if (nodes_ > 1) bandwidth = std::min(bandwidth, node_bandwidth());
-    bandwidth *= protocol.share;
+    double bandwidth = narrowest() * protocol.share;
     if (protocol.most > 0) bandwidth = std::min(bandwidth, protocol.most);
     // A protocol with flags sends small chunks, whose pipeline fills at once, so part_share() does
     // not apply.
@@ -163,19 +166,21 @@ class Estimator {
     return network_.start + latency + wire + 2 * std::sqrt(latency * wire);
   }
 
-  /// Returns the seconds of an all-reduce by the switches; absent for fewer than 4 ranks on a node.
-  /// Inside a node each rank moves S (1 + 1/n) bytes per direction. Between nodes the switches form
-  /// trees (NVLS tree), for which the nodes' ports carry as many bytes as for a ring.
+  /// Returns the seconds of an all-reduce by the switches; absent if they take no part, as for
+  /// fewer than 4 ranks on a node. Inside a node each rank moves S (1 + 1/n) bytes per direction.
+  /// Between nodes the switches form trees (NVLS tree), for which the nodes' ports carry as many
+  /// bytes as for a ring.
   [[nodiscard]] std::optional<double> multicast() const {
-    if (kind_ != OpKind::all_reduce || place_.node_members < 4) return std::nullopt;
-    const Multicast& rate = network_.multicast_rate;
+    if (!network_.multicast || kind_ != OpKind::all_reduce || place_.node_members < 4) {
+      return std::nullopt;
+    }
+    const Multicast& rate = *network_.multicast;
     const double share = part_share(Algorithm::multicast);
     const double here = place_.node_members;
     const double inside =
         bytes_ * (1 + 1 / here) / (network_.inside.bandwidth * rate.reached * share);
     if (nodes_ == 1) return rate.latency + inside;
-    const double across =
-        2 * (members_ - 1) / members_ * bytes_ / std::min(inside_bandwidth(), node_bandwidth());
+    const double across = 2 * (members_ - 1) / members_ * bytes_ / narrowest();
     return rate.latency + 2 * hops_of(nodes_) * rate.across_latency + std::max(inside, across);
   }
 
@@ -186,8 +191,9 @@ class Estimator {
     const double here = place_.node_members;
     const double inside = 2 * (here - 1) * inside_hop(protocol) +
                           2 * (here - 1) / here * bytes_ / (inside_bandwidth() * protocol.share);
-    const double across = 2 * hops_of(nodes_) * across_hop(protocol) +
-                          2 * (nodes_ - 1) / nodes_ * bytes_ / (node_bandwidth() * protocol.share);
+    const double across =
+        2 * hops_of(nodes_) * across_hop(protocol) +
+        2 * (nodes_ - 1) / nodes_ * bytes_ / (node_bandwidth(network_, place_) * protocol.share);
     return network_.start + inside + across;
   }
 
@@ -201,10 +207,11 @@ class Estimator {
 }  // namespace
 
 double multiply_seconds(const Processor& processor, const MatrixRate& rate,
-                        const GemmShape& shape) {
-  const double flops = rate.peak * reached_share(rate.reached, shape.flop());
+                        const program::GemmShape& shape) {
+  const double flop = 2.0 * shape.m * shape.n * shape.k * shape.batch;
+  const double flops = rate.peak * reached_share(rate.reached, flop);
   if (processor.units == 0 || processor.tile_rows == 0 || processor.tile_columns == 0) {
-    return shape.flop() / flops;
+    return flop / flops;
   }
   const auto rows = static_cast<double>(processor.tile_rows);
   const auto columns = static_cast<double>(processor.tile_columns);
@@ -241,7 +248,6 @@ CollectiveEstimate network_collective(const Network& network, OpKind kind, doubl
       network.protocols.empty() ? std::span{&plain, 1} : std::span{network.protocols};
   CollectiveEstimate best{.seconds = std::numeric_limits<double>::infinity()};
   for (const Algorithm algorithm : network.algorithms) {
-    if (algorithm == Algorithm::multicast && !network.multicast) continue;
     for (const Protocol& protocol : protocols) {
       const auto seconds = estimator.seconds(algorithm, protocol);
       if (!seconds || *seconds >= best.seconds) continue;
@@ -262,10 +268,8 @@ double network_message(const Network& network, double bytes, const GroupPlace& p
     return network.start + network.inside.latency * protocol.hop_inside +
            bytes / (network.inside.bandwidth * reached);
   }
-  const double ports = std::max(1.0, network.ports_per_rank * network.node_ranks);
-  const double mine = std::min(std::max(1.0, network.ports_per_rank), ports / place.sharing);
   return network.start + network.across.latency * protocol.hop_across +
-         bytes / (mine * network.across.bandwidth * network.across.reached);
+         bytes / node_bandwidth(network, place);
 }
 
 }  // namespace isoscale::simulate

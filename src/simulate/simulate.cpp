@@ -3,9 +3,10 @@
 
 #include "simulate/simulate.hpp"
 
-#include <stdexcept>
+#include <utility>
 
 #include "program/match.hpp"
+#include "simulate/layout.hpp"
 
 namespace isoscale::simulate {
 namespace {
@@ -13,48 +14,38 @@ namespace {
 class Recorder {
  public:
   Recorder(const program::OutlineSet& set, const Costs& costs, const Options& options)
-      : set_(set),
-        costs_(costs),
-        record_(options.record),
-        plays_(static_cast<std::size_t>(options.plays)) {
-    current_.resize(static_cast<std::size_t>(set.mesh.size()));
+      : set_(set), costs_(costs), plays_(at(options.plays)) {
+    current_.resize(at(set.mesh.size()));
     for (auto& timeline : plays_) timeline.ranks.resize(current_.size());
     for (int rank = 0; rank < set.mesh.size(); ++rank) reset(rank);
   }
 
   [[nodiscard]] std::int64_t cost(int rank, std::uint32_t op) const {
-    return costs_.tables[costs_.table_of_rank[static_cast<std::size_t>(rank)]][op].value();
+    return costs_.tables[costs_.table_of_rank[at(rank)]][op].value();
   }
 
   void span(int rank, std::uint32_t op, std::int64_t start, std::int64_t end) {
-    if (record_ == Record::steps) return;
-    current_[static_cast<std::size_t>(rank)][op] = {
+    current_[at(rank)][op] = {
         .op = op, .start = units::Nanoseconds{start}, .end = units::Nanoseconds{end}};
   }
 
   void step(int rank, int play, std::int64_t begin, std::int64_t end) {
-    timeline::StepTrace& trace =
-        plays_[static_cast<std::size_t>(play)].ranks[static_cast<std::size_t>(rank)];
+    timeline::StepTrace& trace = plays_[at(play)].ranks[at(rank)];
     trace = {.rank = rank,
              .step = static_cast<std::uint32_t>(play),
              .begin = units::Nanoseconds{begin},
              .end = units::Nanoseconds{end},
-             .spans = std::move(current_[static_cast<std::size_t>(rank)])};
+             .spans = std::move(current_[at(rank)])};
     if (play + 1 < static_cast<int>(plays_.size())) reset(rank);
   }
 
   [[nodiscard]] std::vector<timeline::Timeline> take() { return std::move(plays_); }
 
  private:
-  void reset(int rank) {
-    if (record_ == Record::spans) {
-      current_[static_cast<std::size_t>(rank)].assign(set_.of(rank).ops.size(), {});
-    }
-  }
+  void reset(int rank) { current_[at(rank)].assign(set_.of(rank).ops.size(), {}); }
 
   const program::OutlineSet& set_;
   const Costs& costs_;
-  Record record_;
   std::vector<std::vector<timeline::Span>> current_;  ///< by rank: spans of the current play
   std::vector<timeline::Timeline> plays_;
 };
@@ -63,9 +54,6 @@ class Recorder {
 
 std::vector<timeline::Timeline> simulate(const program::OutlineSet& set, const Costs& costs,
                                          Options options) {
-  if (!options.begin.empty() && options.begin.size() != static_cast<std::size_t>(set.mesh.size())) {
-    throw std::invalid_argument("a simulation has not one begin for each rank");
-  }
   Recorder recorder{set, costs, options};
   program::Matcher<Recorder>{set, program::Folding::as_streamed, options.plays, recorder}.run(
       options.begin);

@@ -19,11 +19,8 @@ struct Costs {
   std::vector<std::uint32_t> table_of_rank;
 };
 
-enum class Record : std::uint8_t { steps, spans };  ///< step ends only, or every span too
-
 struct Options {
   int plays = 1;  ///< repeated plays of the step; each begins when the rank's streams have drained
-  Record record = Record::spans;
   /// The time at which each rank begins its first play; empty = all at 0.
   std::vector<units::Nanoseconds> begin{};
 };

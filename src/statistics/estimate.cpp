@@ -180,8 +180,6 @@ std::optional<Estimate> estimate(std::span<const double> samples, double confide
   if (!of_all) return std::nullopt;
   const auto [minimum, maximum] = std::ranges::minmax(samples);
   Estimate result{.median = *of_all,
-                  .lower = std::nullopt,
-                  .upper = std::nullopt,
                   .minimum = minimum,
                   .maximum = maximum,
                   .samples = samples.size(),
@@ -233,11 +231,6 @@ std::optional<Estimate> over_launches(std::span<const double> medians) {
                     .samples = medians.size()};
   if (medians.size() >= least_for_interval) add_interval(medians, estimate);
   return estimate;
-}
-
-std::optional<double> launch_spread(const Estimate& launches) {
-  if (launches.samples < 2) return std::nullopt;
-  return (launches.maximum - launches.minimum) / launches.median;
 }
 
 }  // namespace isoscale::statistics

@@ -66,7 +66,4 @@ struct Estimate {
 /// launches, or if a median is not finite or not above 0.
 [[nodiscard]] std::optional<Estimate> over_launches(std::span<const double> medians);
 
-/// Returns (maximum - minimum) / median over launches; absent below 2.
-[[nodiscard]] std::optional<double> launch_spread(const Estimate& launches);
-
 }  // namespace isoscale::statistics

@@ -71,9 +71,7 @@ std::optional<Located> quantile(std::span<const double> samples, double q) {
   if (count * (1 - q) < 1 - rounding || !all_finite(samples)) return std::nullopt;
   std::vector<double> sorted{samples.begin(), samples.end()};
   std::ranges::sort(sorted);
-  Located result{.value = sorted[static_cast<std::size_t>(std::ceil(q * count - rounding)) - 1],
-                 .lower = std::nullopt,
-                 .upper = std::nullopt};
+  Located result{.value = sorted[static_cast<std::size_t>(std::ceil(q * count - rounding)) - 1]};
   // `cumulative` is P(at most k samples lie under the quantile). The bounds are the innermost ranks
   // that leave at most 2.5% outside at each end.
   double cumulative = 0;
@@ -97,7 +95,7 @@ std::optional<Located> centre(std::span<const double> samples) {
     for (std::size_t j = i; j < samples.size(); ++j) means.push_back((samples[i] + samples[j]) / 2);
   }
   std::ranges::sort(means);
-  Located result{.value = *median(means), .lower = std::nullopt, .upper = std::nullopt};
+  Located result{.value = *median(means)};
   const std::size_t k = signed_rank_bound(samples.size());
   if (k >= 1) {
     result.lower = means[k - 1];

@@ -15,6 +15,8 @@ namespace isoscale::statistics {
 struct Located {
   double value = 0;
   std::optional<double> lower{}, upper{};
+
+  bool operator==(const Located&) const = default;
 };
 
 [[nodiscard]] inline std::optional<double> value_of(const std::optional<Located>& located) {

@@ -65,6 +65,15 @@ IntervalSet subtract(const IntervalSet& a, const IntervalSet& b) {
   return set;
 }
 
+units::Nanoseconds covered(const IntervalSet& set, Interval interval) {
+  auto at = std::ranges::upper_bound(set, interval.begin, {}, &Interval::end);
+  units::Nanoseconds sum;
+  for (; at != set.end() && at->begin < interval.end; ++at) {
+    sum += std::min(at->end, interval.end) - std::max(at->begin, interval.begin);
+  }
+  return sum;
+}
+
 units::Nanoseconds median(std::vector<units::Nanoseconds>& durations) {
   const auto half = durations.begin() + static_cast<std::ptrdiff_t>(durations.size() / 2);
   std::nth_element(durations.begin(), half, durations.end());

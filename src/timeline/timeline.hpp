@@ -46,6 +46,8 @@ using IntervalSet = std::vector<Interval>;
 [[nodiscard]] IntervalSet intersect(const IntervalSet& a, const IntervalSet& b);
 [[nodiscard]] IntervalSet subtract(const IntervalSet& a, const IntervalSet& b);
 [[nodiscard]] units::Nanoseconds total(const IntervalSet& set);
+/// Returns how much of the interval the set covers.
+[[nodiscard]] units::Nanoseconds covered(const IntervalSet& set, Interval interval);
 
 /// Returns the median of the durations (at least one) and changes their order. For an even number
 /// of durations it is the mean of the middle two, because taking the larger of the two would make

@@ -64,14 +64,10 @@ void simulate_many(int rounds) {
     for (int rank = 0; rank < mesh.size(); ++rank) {
       ops += static_cast<double>(outline.of(rank).ops.size());
     }
-    for (const auto record : {simulate::Record::steps, simulate::Record::spans}) {
-      const double time = bench::median_time(
-          rounds, [&] { (void)simulate::simulate(outline, costs, {.record = record}); });
-      fmt::print("simulate      {:>9.0f} ops on {} {}: {:.2f} million ops a second (goal 5)\n", ops,
-                 mesh::to_string(mesh),
-                 record == simulate::Record::spans ? "with spans" : "steps only",
-                 ops / time * 1e-6);
-    }
+    const double time =
+        bench::median_time(rounds, [&] { (void)simulate::simulate(outline, costs); });
+    fmt::print("simulate      {:>9.0f} ops on {}: {:.2f} million ops a second (goal 5)\n", ops,
+               mesh::to_string(mesh), ops / time * 1e-6);
   }
 }
 

@@ -67,6 +67,14 @@ TEST(Coarse, JoinsWhatOnlyTheirRankSees) {
   EXPECT_DOUBLE_EQ(alone.times[0][0].fixed, 45);
 }
 
+// Rank 1 computes twice as long, so all wait for it at every collective: 2 x 120, and 45.
+TEST(Coarse, ASlowRankIsWaitedFor) {
+  const CoarseSet set = coarse({.tp = 2, .dp = 2}, layers);
+  const auto steps =
+      play_coarse(set, {.factor = [](int rank, int) { return rank == 1 ? 2.0 : 1.0; }});
+  for (const timeline::Interval& rank : steps.at(0)) EXPECT_EQ(rank.end.value(), 285);
+}
+
 TEST(Coarse, ACollectiveWithoutItsPartnersIsADeadlock) {
   const Made with = made({sum(10, dp)}), none = made({gemm(10)});
   const CoarseSet set = coarsen(
@@ -168,7 +176,7 @@ TEST(Classes, KeepOneCoordinateOfThoseThatAreAlike) {
   const Classes classes = classes_of(set, program::Section::step);
   EXPECT_EQ(classes.kept, mesh::AxisSet{dp});
   EXPECT_EQ(classes.outline.mesh, (mesh::Shape{.dp = 2}));
-  EXPECT_EQ(classes.program, (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_EQ(classes.outline.outline_of_rank, (std::vector<std::uint32_t>{0, 1}));
   EXPECT_EQ(classes.rank, (std::vector<int>{0, 4}));
   for (int rank = 0; rank < mesh.size(); ++rank) {
     EXPECT_EQ(classes.class_of_rank[static_cast<std::size_t>(rank)],

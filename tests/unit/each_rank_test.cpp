@@ -62,7 +62,7 @@ AllAlike pipeline(const mesh::Shape& mesh, int microbatches) {
       table.emplace_back(op.flop > 0 ? static_cast<std::int64_t>(op.flop / 1000) : other);
     }
   }
-  result.costs.table_of_rank = result.classes.program;
+  result.costs.table_of_rank = result.classes.outline.outline_of_rank;
   return result;
 }
 
@@ -125,7 +125,7 @@ TEST(EachRank, AgreesWithDrawsOfEveryOp) {
       }
       costs.table_of_rank.push_back(static_cast<std::uint32_t>(rank));
     }
-    const auto played = simulate(whole, costs, {.record = Record::steps});
+    const auto played = simulate(whole, costs);
     steps.push_back(static_cast<double>(played[0].ranks[0].end.value()) * 1e-9);
   }
   // Both means have a standard error of some 0.3 ms / sqrt 300.

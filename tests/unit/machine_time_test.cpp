@@ -183,8 +183,8 @@ TEST(MachineTime, TilesComeInWaves) {
   processor.units = 10;
   processor.tile_rows = processor.tile_columns = 128;
   const MatrixRate& rate = processor.matrix.front();
-  const auto seconds = [&](double m, double n) {
-    return multiply_seconds(processor, rate, {.m = m, .n = n, .k = 256});
+  const auto seconds = [&](std::uint32_t m, std::uint32_t n) {
+    return multiply_seconds(processor, rate, {.m = m, .n = n, .k = 256, .batch = 1});
   };
   const double wave = 2.0 * 128 * 128 * 256 / 1e12;            // of one tile on one unit
   EXPECT_NEAR(seconds(128 * 5, 128 * 2), wave, 1e-12);         // 10 tiles

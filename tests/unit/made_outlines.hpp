@@ -58,7 +58,6 @@ inline AllAlike all_alike(const mesh::Shape& mesh, const std::vector<MadeOp>& op
           .classes = {.kept = {},
                       .outline = {.mesh = {}, .outlines = {one.outline}, .outline_of_rank = {0}},
                       .rank = {0},
-                      .program = {0},
                       .class_of_rank = std::vector<std::uint32_t>(ranks)},
           .costs = {.tables = {one.costs}, .table_of_rank = {0}}};
 }

@@ -170,8 +170,9 @@ std::pair<double, double> layer_of_22b(const char* recompute) {
   const Row row = recomputation_rows().front();
   const auto set = workloads::find_workload("hybrid").build(
       request_of(row, row.microbatch, row.chunks, recompute));
-  const auto times = simulate::op_times(a100(), set.of(0), program::Section::step, set.mesh,
-                                        simulate::packed(set.mesh.size(), 8), 0);
+  const simulate::Layout layout = simulate::packed(set.mesh.size(), 8);
+  simulate::Places places{set.mesh, layout};
+  const auto times = simulate::op_times(a100(), set.of(0), program::Section::step, places, 0);
   double forward = 0, backward = 0;
   for (std::size_t i = 0; i < times.size(); ++i) {
     const program::Place& place = set.of(0).step().ops[i].place;

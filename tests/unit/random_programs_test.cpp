@@ -221,7 +221,8 @@ TEST(RandomClasses, PlayAsEveryRankDoes) {
     ASSERT_EQ(classes.rank.size(), static_cast<std::size_t>(classes.outline.mesh.size()));
     if (classes.rank.size() < 32) ++smaller;
     const auto few = simulate(
-        classes.outline, {.tables = costs.tables, .table_of_rank = classes.program}, {.plays = 2});
+        classes.outline, {.tables = costs.tables, .table_of_rank = classes.outline.outline_of_rank},
+        {.plays = 2});
     for (std::size_t play = 0; play < all.size(); ++play) {
       for (std::size_t rank = 0; rank < 32; ++rank) {
         const auto& one = all[play].ranks[rank];
@@ -241,7 +242,7 @@ TEST(RandomClasses, SettleToThePeriodOfManySteps) {
   workloads::on_random_programs(5, 16, wanted, [&](const program::ProgramSet& set, int i) {
     const program::OutlineSet whole = program::outline(set, program::Section::step);
     const Costs costs = drawn_costs(whole, i);
-    const auto all = simulate(whole, costs, {.plays = plays, .record = Record::steps});
+    const auto all = simulate(whole, costs, {.plays = plays});
     const auto end = [&](int play, std::size_t rank) {
       return all[static_cast<std::size_t>(play)].ranks[rank].end;
     };
@@ -254,7 +255,8 @@ TEST(RandomClasses, SettleToThePeriodOfManySteps) {
     if (!is_steady) return;
     ++steady;
     const Classes classes = classes_of(set, program::Section::step);
-    const Costs of_classes{.tables = costs.tables, .table_of_rank = classes.program};
+    const Costs of_classes{.tables = costs.tables,
+                           .table_of_rank = classes.outline.outline_of_rank};
     for (const Record record : {Record::steps, Record::spans}) {
       const ClassStep step = play_classes(classes, of_classes, {}, record);
       ASSERT_NEAR(step.seconds, units::to_seconds(period).value(), 1e-15);
@@ -284,7 +286,7 @@ TEST(RandomClasses, CoarseProgramsPlayAtTheSameTimes) {
               ? rank & ~1
               : rank));
     }
-    const auto all = simulate(whole, costs, {.plays = plays, .record = Record::steps});
+    const auto all = simulate(whole, costs, {.plays = plays});
     const auto coarse = play_coarse(coarsen(whole, costs), {.plays = plays});
     for (std::size_t play = 0; play < plays; ++play) {
       for (std::size_t rank = 0; rank < ranks; ++rank) {

@@ -272,10 +272,9 @@ TEST(LaunchDeviation, IsThatOfMedians) {
     point.step_times.assign(10, {step_time, step_time * 0.9});
     return run_of(point);
   };
-  const results::RunData a = launch(1), b = launch(1.04), c = launch(1);
-  const std::vector<const results::RunData*> runs{&a, &b, &c}, one{&a};
+  const std::vector<results::RunData> runs{launch(1), launch(1.04), launch(1)};
   EXPECT_NEAR(predict::launch_deviation(runs), std::log(1.04) / std::sqrt(3.0), 1e-9);
-  EXPECT_EQ(predict::launch_deviation(one), predict::assumed_launch_deviation);
+  EXPECT_EQ(predict::launch_deviation(std::span{runs}.first(1)), predict::assumed_launch_deviation);
 }
 
 TEST(StepDeviation, IsNotMovedByOneSlowStep) {

@@ -196,7 +196,7 @@ TEST(QuickEstimateTest, ComesCloseToWholePrograms) {
     EXPECT_LT(quick.bound(request) / whole.seconds() - 1, 0.08);
     // Whole programs find out where an estimate is too small; a layout whose estimate is too large
     // is dropped.
-    EXPECT_LT(quick.bytes(request) / whole.device_memory_per_rank - 1,
+    EXPECT_LT(quick.largest_stage(request).bytes / whole.device_memory_per_rank - 1,
               predict::search_memory_slack);
   }
 }
@@ -230,8 +230,9 @@ TEST(QuickEstimateTest, HasTheMemoryOfWholePrograms) {
     base::parallel_for(drawn.size(), [&](std::size_t i) { known[i] = device_bytes_of(drawn[i]); });
     for (std::size_t i = 0; i < drawn.size(); ++i) {
       SCOPED_TRACE(one.model + (": " + text_of(drawn[i])));
-      EXPECT_LT(quick.bytes(drawn[i]) / known[i].all - 1, predict::search_memory_slack);
-      EXPECT_LT(1 - quick.bytes(drawn[i]) / known[i].live, 0.25);
+      EXPECT_LT(quick.largest_stage(drawn[i]).bytes / known[i].all - 1,
+                predict::search_memory_slack);
+      EXPECT_LT(1 - quick.largest_stage(drawn[i]).bytes / known[i].live, 0.25);
     }
   }
 }
@@ -345,7 +346,8 @@ TEST(QuickEstimateTest, CountsStatesThatGrowWithLayers) {
         !is("microbatch", "1") || request.mesh.dp != 4) {
       continue;
     }
-    EXPECT_NEAR(quick.bytes(request) / device_bytes(request), 1, 0.25) << text_of(request);
+    EXPECT_NEAR(quick.largest_stage(request).bytes / device_bytes(request), 1, 0.25)
+        << text_of(request);
   }
 }
 
