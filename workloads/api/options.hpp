@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
 
 namespace isoscale::workloads {
 
@@ -38,7 +37,6 @@ class NumberError : public base::UsageError {
 [[nodiscard]] std::vector<long long> nearest_accepted(
     long long number, const std::function<bool(long long)>& accepts);
 
-using base::number_in;
 using base::usage_error;
 
 // Each workload has one table of its options, which is used by --help, `list options`, validation,

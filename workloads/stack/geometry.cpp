@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "workloads/api/options.hpp"
 
 namespace isoscale::workloads::stack {
@@ -34,7 +35,7 @@ std::optional<Partition> parse_partition(std::string_view text) {
   constexpr std::string_view skewed = "skewed:";
   if (!text.starts_with(skewed)) return std::nullopt;
   text.remove_prefix(skewed.size());
-  const auto skew = number_in<double>(text);
+  const auto skew = base::number_in<double>(text);
   if (!skew || !(*skew >= least_skew && *skew <= most_skew)) return std::nullopt;
   return Partition{.kind = Partition::Kind::skewed, .skew = *skew};
 }

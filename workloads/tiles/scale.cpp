@@ -203,7 +203,7 @@ namespace {
 constexpr std::uint64_t most_pixels = 1'000'000;  // of one side of the image
 
 std::optional<std::uint64_t> side(std::string_view text) {
-  const auto number = number_in<std::uint64_t>(text);
+  const auto number = base::number_in<std::uint64_t>(text);
   return number && *number != 0 && *number <= most_pixels ? number : std::nullopt;
 }
 
