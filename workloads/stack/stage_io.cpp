@@ -10,30 +10,25 @@ namespace isoscale::workloads::stack {
 Shard sample_shard(const Geometry& g, int microbatch, std::uint64_t columns, std::uint64_t whole) {
   const std::uint64_t positions = g.shard_tokens / g.microbatch;
   Shard shard = position_shard(g, microbatch, columns, whole, {.first = 0, .count = positions});
-  if (g.sequence_parallel) {
-    shard.steps[static_cast<std::size_t>(mesh::Axis::tp)] = positions * whole;
-  }
+  if (g.sequence_parallel) shard.steps.tp = positions * whole;
   return shard;
 }
 
 Shard position_shard(const Geometry& g, int microbatch, std::uint64_t columns, std::uint64_t whole,
                      const Positions& positions) {
   const std::uint64_t sample = g.whole_sequence * whole;
-  Shard shard{
+  const std::uint64_t samples =
+      static_cast<std::uint64_t>(g.microbatch_step) * g.microbatch * sample;
+  return {
       .extents = {positions.count, g.microbatch, columns},
       .local = {g.microbatch * columns, columns, 1},
       .global = {whole, sample, 1},
       .base = static_cast<std::uint64_t>(g.microbatch_base + microbatch) * g.microbatch * sample +
               positions.first * whole,
-      .steps = {}};
-  const std::uint64_t samples =
-      static_cast<std::uint64_t>(g.microbatch_step) * g.microbatch * sample;
-  shard.steps[static_cast<std::size_t>(mesh::Axis::ep)] = samples;
-  shard.steps[static_cast<std::size_t>(mesh::Axis::dp)] =
-      static_cast<std::uint64_t>(g.ep) * samples;
-  shard.steps[static_cast<std::size_t>(mesh::Axis::cp)] = g.sequence * whole;
-  if (whole > columns) shard.steps[static_cast<std::size_t>(mesh::Axis::tp)] = columns;
-  return shard;
+      .steps = {.tp = whole > columns ? columns : 0,
+                .cp = g.sequence * whole,
+                .ep = samples,
+                .dp = static_cast<std::uint64_t>(g.ep) * samples}};
 }
 
 Inputs::Inputs(Builder& builder, const Geometry& geometry, const Types& types,
@@ -58,7 +53,7 @@ std::uint64_t Inputs::source_count() const {
 
 void Inputs::fill(int microbatch, BufferId source, std::uint64_t key) {
   Shard shard = sample_shard(g_, microbatch, g_.hidden, g_.hidden);
-  const std::uint64_t next = shard.steps[static_cast<std::size_t>(mesh::Axis::dp)];
+  const std::uint64_t next = shard.steps.dp;
   for (std::uint64_t part = 0; part < static_cast<std::uint64_t>(parts_); ++part) {
     builder_.emit(
         0, random_fill(flat(source, part * g_.activation(), g_.activation()), shard, key, 1));
