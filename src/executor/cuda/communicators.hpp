@@ -86,8 +86,7 @@ class NcclGroup {
   bool is_open_ = true;
 };
 
-/// A collective that is ready to start. If NCCL has no call for its kind, it is done by a group of
-/// sends and receives.
+/// A collective that is ready to start.
 struct CollectiveCall {
   program::CollectiveKind kind = program::CollectiveKind::barrier;
   CollectiveData data;
@@ -95,11 +94,10 @@ struct CollectiveCall {
   ncclDataType_t type = ncclUint8;
   ncclRedOp_t operation = ncclSum;
   int root = 0;
-  std::vector<std::uint64_t> send_counts{}, receive_counts{};  ///< of an uneven all_to_all
 };
 /// Starts the collective on `stream`. Throws NcclError.
 void launch(const CollectiveCall& call, cudaStream_t stream);
-/// True if NCCL has no call for the collective.
+/// True if NCCL has no call for the collective, which is then played as an ExchangeCall.
 [[nodiscard]] bool is_made_of_messages(program::CollectiveKind kind);
 /// Throws base::Error if the collective is in place in a way that MPI allows and NCCL does not.
 void require_possible(const CollectiveCall& call);
@@ -118,6 +116,9 @@ struct ExchangeCall {
   std::vector<Message> messages;
 };
 void launch(const ExchangeCall& call, cudaStream_t stream);
+/// Returns the messages of a collective that is made of messages. A rank also sends messages to
+/// itself.
+[[nodiscard]] ExchangeCall messages_of(const CollectiveCall& call, const program::Collective& op);
 
 [[nodiscard]] ncclRedOp_t nccl_operation(program::Reduction reduction);
 

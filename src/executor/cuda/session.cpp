@@ -206,12 +206,11 @@ std::optional<units::Seconds> CudaSession::estimate(program::Section section) {
   if (!has_estimates() || failed_) return std::nullopt;
   std::optional<units::Seconds> sum;
   for (const PreparedOp& op : parts_.program.section(section).ops) {
+    // NCCL has no estimates for sends and receives.
     if (std::holds_alternative<ExchangeCall>(op.call)) return std::nullopt;
     if (std::holds_alternative<PutCall>(op.call)) return std::nullopt;
     const auto* const call = std::get_if<CollectiveCall>(&op.call);
     if (call == nullptr) continue;
-    // NCCL has no estimates for sends and receives.
-    if (is_made_of_messages(call->kind)) return std::nullopt;
     NcclGroup group;
     launch(*call, parts_.player.main());
     const auto time = group.end_estimated();
