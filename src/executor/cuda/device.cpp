@@ -19,6 +19,19 @@
 namespace isoscale::executor::cuda {
 namespace {
 
+/// The versions of the driver, the CUDA runtime and NCCL, in the encoding of each; driver 0 = none.
+struct Versions {
+  int driver = 0, runtime = 0, nccl = 0;
+};
+Versions versions() {
+  Versions result;
+  // Without a driver the first call still succeeds and returns 0.
+  if (cudaDriverGetVersion(&result.driver) != cudaSuccess) result.driver = 0;
+  check(cudaRuntimeGetVersion(&result.runtime));
+  check(ncclGetVersion(&result.nccl));
+  return result;
+}
+
 /// Returns the UUID as NVML and nvidia-smi write it: "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx".
 std::string uuid_text(const cudaUUID_t& uuid) {
   std::string text = "GPU-";
@@ -80,16 +93,28 @@ std::string symmetric_problem(int nccl, const ChosenGpu& chosen) {
   return {};
 }
 
-}  // namespace
-
-Versions versions() {
-  Versions result;
-  // Without a driver the first call still succeeds and returns 0.
-  if (cudaDriverGetVersion(&result.driver) != cudaSuccess) result.driver = 0;
-  check(cudaRuntimeGetVersion(&result.runtime));
-  check(ncclGetVersion(&result.nccl));
-  return result;
+/// Returns the GPUs that the CUDA runtime shows to this process.
+std::vector<machine::VisibleGpu> visible_gpus() {
+  int count = 0;
+  check(cudaGetDeviceCount(&count));
+  std::vector<machine::VisibleGpu> gpus;
+  for (int index = 0; index < count; ++index) {
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, index));
+    std::array<char, 32> pci{};
+    check(cudaDeviceGetPCIBusId(pci.data(), static_cast<int>(pci.size()), index));
+    gpus.push_back({.index = index,
+                    .uuid = uuid_text(properties.uuid),
+                    .pci_bus_id = pci.data(),
+                    .name = properties.name,
+                    .major = properties.major,
+                    .minor = properties.minor,
+                    .memory = units::Bytes{properties.totalGlobalMem}});
+  }
+  return gpus;
 }
+
+}  // namespace
 
 std::string device_problem() {
   const Versions found = versions();
@@ -111,26 +136,6 @@ std::string device_problem() {
       "CUDA shows no GPU{}: start the job on a machine with one (--gres=gpu:N or "
       "--gpus-per-node=N under Slurm), or use --device host",
       visible == nullptr ? std::string{} : fmt::format(" (CUDA_VISIBLE_DEVICES is '{}')", visible));
-}
-
-std::vector<machine::VisibleGpu> visible_gpus() {
-  int count = 0;
-  check(cudaGetDeviceCount(&count));
-  std::vector<machine::VisibleGpu> gpus;
-  for (int index = 0; index < count; ++index) {
-    cudaDeviceProp properties{};
-    check(cudaGetDeviceProperties(&properties, index));
-    std::array<char, 32> pci{};
-    check(cudaDeviceGetPCIBusId(pci.data(), static_cast<int>(pci.size()), index));
-    gpus.push_back({.index = index,
-                    .uuid = uuid_text(properties.uuid),
-                    .pci_bus_id = pci.data(),
-                    .name = properties.name,
-                    .major = properties.major,
-                    .minor = properties.minor,
-                    .memory = units::Bytes{properties.totalGlobalMem}});
-  }
-  return gpus;
 }
 
 ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,

@@ -43,18 +43,9 @@ void agreed(const comm::Communicator& point, const Work& work) {
   }
 }
 
-/// The versions of the driver, the CUDA runtime and NCCL, in the encoding of each; driver 0 = none.
-struct Versions {
-  int driver = 0, runtime = 0, nccl = 0;
-};
-[[nodiscard]] Versions versions();
-
 /// Returns the reason why this machine cannot play on a GPU: no driver, an old driver, an old NCCL,
 /// or no GPU. Returns "" if it can.
 [[nodiscard]] std::string device_problem();
-
-/// Returns the GPUs that the CUDA runtime shows to this process.
-[[nodiscard]] std::vector<machine::VisibleGpu> visible_gpus();
 
 /// The GPU of this rank, made current for the calling thread.
 struct ChosenGpu {
