@@ -96,11 +96,11 @@ NumberError::NumberError(const std::string& why, std::string key, std::vector<lo
       suggested_(std::move(suggested)) {}
 
 std::vector<long long> nearest_accepted(long long number,
-                                        const std::function<bool(long long)>& accepts) {
-  constexpr long long most_tried = 100'000;
+                                        const std::function<bool(long long)>& accepts,
+                                        long long most_apart) {
   std::vector<long long> found;
   for (const int direction : {-1, 1}) {
-    for (long long step = 1; step <= most_tried && number + direction * step >= 1; ++step) {
+    for (long long step = 1; step <= most_apart && number + direction * step >= 1; ++step) {
       if (!accepts(number + direction * step)) continue;
       found.push_back(number + direction * step);
       break;

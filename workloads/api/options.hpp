@@ -32,10 +32,11 @@ class NumberError : public base::UsageError {
   std::vector<long long> suggested_;
 };
 
-/// Returns the nearest numbers below and above `number` that are at least 1 and that `accepts`
-/// accepts; empty if a limited search finds none.
-[[nodiscard]] std::vector<long long> nearest_accepted(
-    long long number, const std::function<bool(long long)>& accepts);
+/// Returns the nearest numbers below and above `number` that are at least 1, at most `most_apart`
+/// from it, and that `accepts` accepts; empty if there are none.
+[[nodiscard]] std::vector<long long> nearest_accepted(long long number,
+                                                      const std::function<bool(long long)>& accepts,
+                                                      long long most_apart = 100'000);
 
 using base::usage_error;
 
