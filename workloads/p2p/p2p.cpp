@@ -4,7 +4,6 @@
 #include "workloads/p2p/p2p.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "program/buffer.hpp"
@@ -132,13 +131,19 @@ class Writer {
 
   // Sender and receiver identify a message by the same distance, at least 1: the receiver's rank
   // minus the sender's, modulo the number of ranks. The offset is its negative on the receiver.
-  [[nodiscard]] Transfer transfer(Direction direction, std::uint64_t offset, std::uint64_t bytes,
-                                  const Part& part) const {
-    const bool sends = direction == Direction::send;
-    return {.direction = direction,
-            .axis = setting_.axis,
-            .offset = sends ? part.hop : part.hop - setting_.ranks,
-            .slice = {.buffer = sends ? source : work, .offset = offset, .count = bytes}};
+  void add_send(std::uint64_t offset, std::uint64_t bytes, const Part& part,
+                std::vector<Transfer>& transfers) const {
+    transfers.push_back({.direction = Direction::send,
+                         .axis = setting_.axis,
+                         .offset = part.hop,
+                         .slice = {.buffer = source, .offset = offset, .count = bytes}});
+  }
+  void add_receive(std::uint64_t offset, std::uint64_t bytes, const Part& part,
+                   std::vector<Transfer>& transfers) const {
+    transfers.push_back({.direction = Direction::receive,
+                         .axis = setting_.axis,
+                         .offset = part.hop - setting_.ranks,
+                         .slice = {.buffer = work, .offset = offset, .count = bytes}});
   }
 
   void emit(const Timed& timed, const Part& part) {
@@ -149,23 +154,18 @@ class Writer {
     std::vector<Transfer> transfers;
     for (std::uint64_t i = 0; i < setting_.messages; ++i) {
       const std::uint64_t offset = i * setting_.bytes;
-      for (const Direction direction : {Direction::send, Direction::receive}) {
-        const bool sends = direction == Direction::send;
-        if (both || (is_low != timed.back) == sends) {
-          transfers.push_back(transfer(direction, offset, setting_.bytes, part));
-        }
-      }
+      if (both || is_low != timed.back) add_send(offset, setting_.bytes, part, transfers);
+      if (both || is_low == timed.back) add_receive(offset, setting_.bytes, part, transfers);
     }
     builder_.emit(stream, program::Exchange{std::move(transfers), setting_.transport});
   }
 
   void emit_round_trip(const Part& part) {
-    std::array both{Direction::send, Direction::receive};
-    if (part.role != Part::Role::low) std::ranges::reverse(both);
-    for (const Direction direction : both) {
-      builder_.emit(stream, program::Exchange{{transfer(direction, 0, latency_bytes, part)},
-                                              setting_.transport});
-    }
+    std::vector<Transfer> ping, pong;
+    add_send(0, latency_bytes, part, part.role == Part::Role::low ? ping : pong);
+    add_receive(0, latency_bytes, part, part.role == Part::Role::low ? pong : ping);
+    builder_.emit(stream, program::Exchange{std::move(ping), setting_.transport});
+    builder_.emit(stream, program::Exchange{std::move(pong), setting_.transport});
   }
 
   void emit_all_to_all() {

@@ -315,7 +315,6 @@ BufferId LayerWriter::norm(BufferId x, BufferId& inverse, int microbatch, const 
 }
 
 void LayerWriter::norm_gradient(BufferId gradient, BufferId x, BufferId inverse, BufferId bypass) {
-  if (!g_.elementwise) return;
   const auto rows = [&](BufferId buffer) { return dense(buffer, g_.shard_tokens, g_.hidden); };
   builder_.emit(0, program::NormGradient{.rows = extent(g_.shard_tokens),
                                          .columns = extent(g_.hidden),

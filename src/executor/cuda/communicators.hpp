@@ -225,22 +225,15 @@ class Communicators {
   std::vector<CommunicatorFacts> facts_;
 };
 
-/// Keeps the communicators of the last session for the next one, since making them takes seconds at
-/// 64 ranks and more. The next session uses them if it has the same ranks and mesh and needs no
-/// others. Otherwise they are aborted, not closed: the next session may have other ranks, and an
-/// abort does not wait for any other rank.
-class KeptCommunicators {
- public:
-  /// Collective over `point`: returns the kept communicators, or new ones. Throws the same errors
-  /// as the constructor of Communicators.
-  [[nodiscard]] std::unique_ptr<Communicators> take(const program::ProgramSet& set,
-                                                    const comm::Communicator& point,
-                                                    units::Seconds limit);
-  void keep(std::unique_ptr<Communicators> communicators) { kept_ = std::move(communicators); }
-
- private:
-  std::unique_ptr<Communicators> kept_;
-};
+/// Collective over `point`: returns `kept`, the communicators of the last session, or new ones.
+/// Making them takes seconds at 64 ranks and more, so a session uses those of the last one if it
+/// has the same ranks and mesh and needs no others. Otherwise they are aborted, not closed: this
+/// session may have other ranks, and an abort does not wait for any other rank. Throws the same
+/// errors as the constructor of Communicators.
+[[nodiscard]] std::unique_ptr<Communicators> kept_or_new(std::unique_ptr<Communicators> kept,
+                                                         const program::ProgramSet& set,
+                                                         const comm::Communicator& point,
+                                                         units::Seconds limit);
 
 /// A barrier on the GPUs of ranks that have collectives in a section: an all_reduce of one word on
 /// each communicator that any rank uses for these collectives. Ranks leave it within microseconds

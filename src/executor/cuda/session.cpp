@@ -59,7 +59,7 @@ CudaSession::~CudaSession() {
   try {
     parts_.registrations.close();
     if (parts_.keeper != nullptr) {
-      parts_.keeper->keep(std::move(parts_.communicators));
+      *parts_.keeper = std::move(parts_.communicators);
     } else {
       parts_.communicators->close();
     }

@@ -100,7 +100,8 @@ class StreamPlayer {
 struct SessionParts {
   std::unique_ptr<Memory> memory;
   std::unique_ptr<Communicators> communicators;
-  KeptCommunicators* keeper = nullptr;  ///< takes the communicators at the end; null: closed
+  /// The communicators are moved here at the end; null: they are closed.
+  std::unique_ptr<Communicators>* keeper = nullptr;
   Registrations registrations;
   Puts puts;
   DeviceBarrier barrier;
