@@ -150,7 +150,7 @@ PreparedSection prepare(const Resolver& resolver, const program::Program& sectio
   const bool folds = options.folding == Folding::folded;
   PreparedSection result;
   SectionPreparer preparer{resolver, communicators, options, result.reductions};
-  OpSlower slower{options.faults, resolver.mesh(), resolver.rank(), result.least_times};
+  OpSlower slower{options.faults, resolver.mesh(), resolver.rank()};
   const auto stuck_at =
       options.faults.stuck == program::Stuck::no ? std::nullopt : middle_gemm(section);
   result.lanes.resize(1);
