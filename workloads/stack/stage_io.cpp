@@ -98,9 +98,9 @@ void Inputs::give_back(BufferId input) {
   if (scatters_ || space_ != Space::device) builder_.release(input);
 }
 
-void HandOvers::leave(const Action& made, BufferId buffer) { made_[key(made)] = buffer; }
+void HandOvers::leave(const Action& made, BufferId buffer) { made_[made] = buffer; }
 
-BufferId HandOvers::take(const Action& awaited) { return received_.extract(key(awaited)).mapped(); }
+BufferId HandOvers::take(const Action& awaited) { return received_.extract(awaited).mapped(); }
 
 KeptFor HandOvers::kept_for(const Action& awaited) {
   return awaited.pass == Pass::forward ? KeptFor{awaited.microbatch} : std::nullopt;
@@ -121,7 +121,7 @@ void HandOvers::write(const HandOver& message) {
   };
   BufferId outgoing = no_buffer, incoming = no_buffer;
   if (message.made) {
-    outgoing = made_.extract(key(*message.made)).mapped();
+    outgoing = made_.extract(*message.made).mapped();
     add(Direction::send,
         {.buffer = outgoing, .axis = mesh::Axis::tp, .count = rows, .step = scatters ? rows : 0});
   }
@@ -132,7 +132,7 @@ void HandOvers::write(const HandOver& message) {
   builder_.emit(builder_.stream(message.offset > 0 ? "pp_next" : "pp_prev"), std::move(exchange));
   if (message.made) builder_.release(outgoing);
   if (!message.awaited) return;
-  received_[key(*message.awaited)] = scatters ? gather(incoming, *message.awaited) : incoming;
+  received_[*message.awaited] = scatters ? gather(incoming, *message.awaited) : incoming;
 }
 
 BufferId HandOvers::gather(BufferId part, const Action& awaited) {
