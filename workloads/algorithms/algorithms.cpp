@@ -92,7 +92,8 @@ std::span<const OptionSpec> option_table() {
   static const std::array table{
       option::list<&Values::op>(
           "op", "all_reduce,reduce_scatter,all_gather,broadcast,reduce",
-          {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce"},  // as Operation
+          // The names are in the order of Operation's first enumerators.
+          {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce"},
           "collectives to measure"),
       option::text<&Values::sizes>(
           "sizes", "1KiB..256MiB*4",

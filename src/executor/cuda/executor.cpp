@@ -300,7 +300,7 @@ class CudaExecutor final : public Executor {
   ChosenGpu chosen_;
   Description description_;
   GemmChoices choices_;
-  // Of the last session, which moves them here when it ends. It must outlive every session.
+  // A session moves its communicators here when it ends, so this must outlive every session.
   std::unique_ptr<Communicators> kept_;
   int said_ = 0;
 };
