@@ -79,9 +79,7 @@ BufferId Inputs::source_of(int microbatch) {
   if (space_ == Space::device) return sources_[static_cast<std::size_t>(microbatch)];
   if (!copied_.contains(microbatch)) copy(microbatch);
   if (microbatch + 1 < g_.microbatches) copy(microbatch + 1);
-  const BufferId ready = copied_.at(microbatch);
-  copied_.erase(microbatch);
-  return ready;
+  return copied_.extract(microbatch).mapped();
 }
 
 void Inputs::copy(int microbatch) {
@@ -174,8 +172,7 @@ void Funnel::gather_output(int microbatch, BufferId output) {
 
 BufferId Funnel::loss_gradient(int microbatch) {
   builder_.at({.phase = Phase::backward, .layer = -1, .microbatch = microbatch});
-  const Output gathered = outputs_.at(microbatch);
-  outputs_.erase(microbatch);
+  const Output gathered = outputs_.extract(microbatch).mapped();
   const BufferId mine = new_buffer(gathered.count, microbatch);
   emit(CollectiveKind::scatter, is_root_ ? builder_.whole(gathered.of_all) : Slice{},
        builder_.whole(mine));
