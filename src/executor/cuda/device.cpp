@@ -19,19 +19,6 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// The versions of the driver, the CUDA runtime and NCCL, in the encoding of each; driver 0 = none.
-struct Versions {
-  int driver = 0, runtime = 0, nccl = 0;
-};
-Versions versions() {
-  Versions result;
-  // Without a driver the first call still succeeds and returns 0.
-  if (cudaDriverGetVersion(&result.driver) != cudaSuccess) result.driver = 0;
-  check(cudaRuntimeGetVersion(&result.runtime));
-  check(ncclGetVersion(&result.nccl));
-  return result;
-}
-
 /// Returns the UUID as NVML and nvidia-smi write it: "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx".
 std::string uuid_text(const cudaUUID_t& uuid) {
   std::string text = "GPU-";
@@ -115,6 +102,15 @@ std::vector<machine::VisibleGpu> visible_gpus() {
 }
 
 }  // namespace
+
+Versions versions() {
+  Versions result;
+  // Without a driver the first call still succeeds and returns 0.
+  if (cudaDriverGetVersion(&result.driver) != cudaSuccess) result.driver = 0;
+  check(cudaRuntimeGetVersion(&result.runtime));
+  check(ncclGetVersion(&result.nccl));
+  return result;
+}
 
 std::string device_problem() {
   const Versions found = versions();

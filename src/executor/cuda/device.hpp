@@ -43,6 +43,12 @@ void agreed(const comm::Communicator& point, const Work& work) {
   }
 }
 
+/// The versions of the driver, the CUDA runtime and NCCL, in the encoding of each; driver 0 = none.
+struct Versions {
+  int driver = 0, runtime = 0, nccl = 0;
+};
+[[nodiscard]] Versions versions();
+
 /// Returns the reason why this machine cannot play on a GPU: no driver, an old driver, an old NCCL,
 /// or no GPU. Returns "" if it can.
 [[nodiscard]] std::string device_problem();

@@ -75,17 +75,6 @@ void require_types(const GemmProblem& problem) {
   }
 }
 
-cublasComputeType_t compute_type(const GemmProblem& problem) {
-  if (problem.d.type == DType::f64) return CUBLAS_COMPUTE_64F;
-  if (problem.mode == program::ComputeMode::tf32) return CUBLAS_COMPUTE_32F_FAST_TF32;
-  return CUBLAS_COMPUTE_32F;
-}
-
-/// Returns the type of alpha and beta.
-cudaDataType_t scale_type(const GemmProblem& problem) {
-  return problem.d.type == DType::f64 ? CUDA_R_64F : CUDA_R_32F;
-}
-
 char letter(cublasOperation_t operation) { return operation == CUBLAS_OP_N ? 'N' : 'T'; }
 
 template <class Value>
@@ -194,6 +183,16 @@ GemmProblem gemm_problem(const Resolver& resolver, const program::Gemm& op) {
   }
   require_types(problem);
   return problem;
+}
+
+cublasComputeType_t compute_type(const GemmProblem& problem) {
+  if (problem.d.type == DType::f64) return CUBLAS_COMPUTE_64F;
+  if (problem.mode == program::ComputeMode::tf32) return CUBLAS_COMPUTE_32F_FAST_TF32;
+  return CUBLAS_COMPUTE_32F;
+}
+
+cudaDataType_t scale_type(const GemmProblem& problem) {
+  return problem.d.type == DType::f64 ? CUDA_R_64F : CUDA_R_32F;
 }
 
 GemmPlan::GemmPlan(const GemmProblem& problem)

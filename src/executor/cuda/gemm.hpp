@@ -62,6 +62,10 @@ struct GemmProblem {
 /// support the GEMM, or if an operand is not in GPU memory.
 [[nodiscard]] GemmProblem gemm_problem(const Resolver& resolver, const program::Gemm& op);
 
+[[nodiscard]] cublasComputeType_t compute_type(const GemmProblem& problem);
+/// Returns the type of alpha and beta.
+[[nodiscard]] cudaDataType_t scale_type(const GemmProblem& problem);
+
 /// cuBLASLt's descriptions of one problem, without the addresses of the operands and of their
 /// scales.
 struct GemmPlan {
