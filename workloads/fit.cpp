@@ -107,17 +107,12 @@ mesh::Request curve_mesh(const Workload& workload, std::span<const int> counts, 
 std::vector<int> nearest_ranks(const Workload& workload, const Request& base,
                                const mesh::Request& wanted, int ranks, Scaling scaling) {
   constexpr int most_tried = 4096;
-  std::vector<int> near;
-  const auto try_one = [&](int count) {
-    if (!fits(workload, base, wanted, count, scaling)) return false;
-    near.push_back(count);
-    return true;
+  const auto accepts = [&](long long count) {
+    return fits(workload, base, wanted, static_cast<int>(count), scaling);
   };
-  for (int less = ranks - 1; less >= std::max(1, ranks - most_tried); --less) {
-    if (try_one(less)) break;
-  }
-  for (int more = ranks + 1; more <= ranks + std::min(ranks, most_tried); ++more) {
-    if (try_one(more)) break;
+  std::vector<int> near;
+  for (const long long count : nearest_accepted(ranks, accepts, std::min(ranks, most_tried))) {
+    near.push_back(static_cast<int>(count));
   }
   return near;
 }

@@ -204,8 +204,7 @@ std::span<const Workload> registry() {
 
 const Workload& find_workload(std::string_view name) {
   const std::span<const Workload> table = registry();
-  const auto found = std::find_if(table.begin(), table.end(),
-                                  [&](const Workload& workload) { return workload.name == name; });
+  const auto found = std::ranges::find(table, name, &Workload::name);
   if (found != table.end()) return *found;
   std::vector<std::string_view> names;
   for (const Workload& workload : table) names.push_back(workload.name);

@@ -50,11 +50,11 @@ std::vector<int> translated(MPI_Comm from, const std::vector<int>& ranks, MPI_Co
 
 constexpr int gather_tag = 1;
 
-void send(MPI_Comm communicator, std::span<const std::byte> part, int root) {
+void send(MPI_Comm communicator, std::span<const std::byte> part, int to) {
   for (const auto block : blocks(part)) {
-    // The send is synchronous: at most one block per rank is under way, so the root's memory stays
-    // bounded.
-    check(MPI_Ssend(block.data(), static_cast<int>(block.size()), MPI_BYTE, root, gather_tag,
+    // The send is synchronous: at most one block per rank is under way, so the receiver's memory
+    // stays bounded.
+    check(MPI_Ssend(block.data(), static_cast<int>(block.size()), MPI_BYTE, to, gather_tag,
                     communicator));
   }
 }
@@ -66,31 +66,24 @@ void receive(MPI_Comm communicator, std::span<std::byte> part, int source) {
   }
 }
 
-/// The header that precedes each text in a buffer of several texts.
-struct RecordHead {
-  std::int64_t rank = 0;
-  std::uint64_t bytes = 0;
-};
-
-std::vector<std::byte> record_of(int rank, std::string_view text) {
-  const RecordHead head{.rank = rank, .bytes = text.size()};
-  std::vector<std::byte> record(sizeof head + text.size());
-  std::memcpy(record.data(), &head, sizeof head);
-  if (!text.empty()) std::memcpy(record.data() + sizeof head, text.data(), text.size());
+/// Returns a text with its size before it, so that several texts can follow each other.
+std::vector<std::byte> record_of(std::string_view text) {
+  const std::uint64_t size = text.size();
+  std::vector<std::byte> record(sizeof size + size);
+  std::memcpy(record.data(), &size, sizeof size);
+  if (!text.empty()) std::memcpy(record.data() + sizeof size, text.data(), size);
   return record;
 }
 
-/// Returns the texts of all ranks, by rank.
-std::vector<std::string> texts_of(std::span<const std::byte> records, int ranks) {
-  std::vector<std::string> texts(static_cast<std::size_t>(ranks));
+std::vector<std::string> texts_of(std::span<const std::byte> records) {
+  std::vector<std::string> texts;
   while (!records.empty()) {
-    RecordHead head;
-    std::memcpy(&head, records.data(), sizeof head);
-    std::string& text = texts.at(static_cast<std::size_t>(head.rank));
-    text.resize(head.bytes);
-    std::ranges::copy(records.subspan(sizeof head, head.bytes),
+    std::uint64_t size = 0;
+    std::memcpy(&size, records.data(), sizeof size);
+    std::string& text = texts.emplace_back(size, ' ');
+    std::ranges::copy(records.subspan(sizeof size, size),
                       std::as_writable_bytes(std::span{text}).begin());
-    records = records.subspan(sizeof head + head.bytes);
+    records = records.subspan(sizeof size + size);
   }
   return texts;
 }
@@ -240,45 +233,40 @@ std::vector<std::int64_t> Communicator::all_gather(std::int64_t value) const {
   return values;
 }
 
-std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::byte> part,
-                                                         int root) const {
+std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::byte> part) const {
   const Calling calling{calls_.get()};
   const auto mine = static_cast<std::uint64_t>(part.size());
-  std::vector<std::uint64_t> sizes(rank_ == root ? static_cast<std::size_t>(size_) : 0);
-  check(MPI_Gather(&mine, 1, MPI_UINT64_T, sizes.data(), 1, MPI_UINT64_T, root, get()));
-  if (rank_ != root) {
-    send(get(), part, root);
+  std::vector<std::uint64_t> sizes(rank_ == 0 ? static_cast<std::size_t>(size_) : 0);
+  check(MPI_Gather(&mine, 1, MPI_UINT64_T, sizes.data(), 1, MPI_UINT64_T, 0, get()));
+  if (rank_ != 0) {
+    send(get(), part, 0);
     return {};
   }
   std::vector<std::vector<std::byte>> parts;
   parts.reserve(sizes.size());
-  for (int source = 0; source < size_; ++source) {
-    if (source == root) {
-      parts.emplace_back(part.begin(), part.end());
-      continue;
-    }
+  parts.emplace_back(part.begin(), part.end());
+  for (int source = 1; source < size_; ++source) {
     parts.emplace_back(sizes[static_cast<std::size_t>(source)]);
     receive(get(), parts.back(), source);
   }
   return parts;
 }
 
-std::vector<std::string> Communicator::gather(std::string_view text, int root) const {
+std::vector<std::string> Communicator::gather(std::string_view text) const {
   const Calling calling{calls_.get()};
-  // This is a binomial tree over ranks numbered from the root. In round k, each rank whose number
-  // is an odd multiple of 2^k sends all texts that it has to the rank 2^k below.
-  const int place = (rank_ - root + size_) % size_;
-  std::vector<std::byte> held = record_of(rank_, text);
+  // This is a binomial tree. In round k, each rank that is an odd multiple of 2^k sends the texts
+  // that it has, those of the 2^k ranks from itself on, to the rank 2^k below.
+  std::vector<std::byte> held = record_of(text);
   for (int distance = 1; distance < size_; distance *= 2) {
-    if (place % (2 * distance) != 0) {
-      send_all(get(), held, (rank_ - distance + size_) % size_);
+    if (rank_ % (2 * distance) != 0) {
+      send_all(get(), held, rank_ - distance);
       return {};
     }
-    if (place + distance >= size_) continue;
-    const std::vector<std::byte> more = receive_all(get(), (rank_ + distance) % size_);
+    if (rank_ + distance >= size_) continue;
+    const std::vector<std::byte> more = receive_all(get(), rank_ + distance);
     held.insert(held.end(), more.begin(), more.end());
   }
-  return texts_of(held, size_);
+  return texts_of(held);
 }
 
 Vote all_ok(const Communicator& communicator, std::string_view problem) {

@@ -95,13 +95,12 @@ class Communicator {
   [[nodiscard]] double all_min(double value) const;
   [[nodiscard]] double all_sum(double value) const;
   void all_max(std::span<double> values) const;  ///< element by element, in place
-  /// Returns the bytes of all ranks on root, indexed by rank; returns an empty vector on other
+  /// Returns the bytes of all ranks on rank 0, indexed by rank; returns an empty vector on other
   /// ranks. A part may exceed 2 GiB, since it is sent in blocks.
-  [[nodiscard]] std::vector<std::vector<std::byte>> gather(std::span<const std::byte> part,
-                                                           int root = 0) const;
-  /// Gathers small texts at root in the same way, but along a tree: no rank sends or receives more
-  /// than about log2(ranks) messages.
-  [[nodiscard]] std::vector<std::string> gather(std::string_view text, int root = 0) const;
+  [[nodiscard]] std::vector<std::vector<std::byte>> gather(std::span<const std::byte> part) const;
+  /// Gathers small texts on rank 0 in the same way, but along a tree: no rank sends or receives
+  /// more than about log2(ranks) messages.
+  [[nodiscard]] std::vector<std::string> gather(std::string_view text) const;
   [[nodiscard]] std::vector<std::int64_t> all_gather(std::int64_t value) const;
 
  private:

@@ -63,12 +63,7 @@ void require_count(const program::Slice& slice, std::uint64_t count, const char*
 }  // namespace
 
 std::string describe(const program::Op& op, std::uint32_t index) {
-  std::string text =
-      fmt::format("op {}, {} ({}", index, program::name(program::kind_of(op.payload)),
-                  program::name(op.place.phase));
-  if (op.place.layer >= 0) text += fmt::format(", layer {}", op.place.layer);
-  if (op.place.microbatch >= 0) text += fmt::format(", microbatch {}", op.place.microbatch);
-  return text + ")";
+  return fmt::format("op {}, {}", index, program::describe(program::kind_of(op.payload), op.place));
 }
 
 bool is_integer(DType type) {

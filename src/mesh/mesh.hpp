@@ -69,17 +69,20 @@ struct Shape {
   constexpr bool operator==(const Shape&) const = default;
 };
 
-/// A rank's place along each axis, 0-based.
-struct Coordinates {
-  int tp = 0, cp = 0, ep = 0, dp = 0, pp = 0;
-  [[nodiscard]] constexpr int operator[](Axis axis) const {
+/// A value for each axis.
+template <class Value>
+struct PerAxis {
+  Value tp{}, cp{}, ep{}, dp{}, pp{};
+  [[nodiscard]] constexpr Value operator[](Axis axis) const {
     return std::array{tp, cp, ep, dp, pp}[static_cast<std::size_t>(axis)];
   }
-  [[nodiscard]] constexpr int& operator[](Axis axis) {
+  [[nodiscard]] constexpr Value& operator[](Axis axis) {
     return *std::array{&tp, &cp, &ep, &dp, &pp}[static_cast<std::size_t>(axis)];
   }
-  constexpr bool operator==(const Coordinates&) const = default;
+  constexpr bool operator==(const PerAxis&) const = default;
 };
+/// A rank's place along each axis, 0-based.
+using Coordinates = PerAxis<int>;
 
 [[nodiscard]] std::string to_string(
     const Shape& shape);  ///< "dp=2,tp=2", without axes of extent 1; "1" for one rank

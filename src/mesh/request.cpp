@@ -53,77 +53,57 @@ std::pair<int, double> distance(const Shape& shape, const Request& request) {
   return {changed, change};
 }
 
-/// Looks for the mesh of `ranks` ranks nearest to a request, within the limits.
-class NearestMesh {
- public:
-  NearestMesh(const Request& request, int ranks, std::span<const Constraint> limits,
-              const Allowed& allowed)
-      : request_(request), limits_(limits), allowed_(allowed) {
-    for (int divisor = 1; divisor <= ranks / divisor; ++divisor) {
-      if (ranks % divisor != 0) continue;
-      divisors_.push_back(divisor);
-      if (divisor != ranks / divisor) divisors_.push_back(ranks / divisor);
-    }
-    std::ranges::sort(divisors_);
-    // dp is left out: it takes the ranks that the other axes leave. cp and ep change only if the
-    // request names them.
-    for (const Axis axis : {Axis::tp, Axis::pp, Axis::cp, Axis::ep}) {
-      const bool optional = axis == Axis::cp || axis == Axis::ep;
-      if (!allowed.axes.contains(axis)) continue;
-      if (!optional || request.contains(axis)) axes_.push_back(axis);
-    }
-    try_axes(Shape{}, 0, ranks);
+/// Returns the mesh of `ranks` ranks that is nearest to a request, within the limits.
+std::optional<Shape> nearest_mesh(const Request& request, int ranks,
+                                  std::span<const Constraint> limits, const Allowed& allowed) {
+  std::vector<int> divisors;
+  for (int divisor = 1; divisor <= ranks / divisor; ++divisor) {
+    if (ranks % divisor != 0) continue;
+    divisors.push_back(divisor);
+    if (divisor != ranks / divisor) divisors.push_back(ranks / divisor);
   }
-
-  [[nodiscard]] const std::optional<Shape>& best() const { return best_; }
-
- private:
-  void try_axes(Shape shape, std::size_t depth, int left) {
-    if (depth == axes_.size()) {
-      shape.dp = left;
-      consider(shape);
-      return;
+  std::ranges::sort(divisors);
+  std::vector<Shape> meshes{{.dp = ranks}};
+  // dp takes the ranks that the other axes leave. cp and ep change only if the request names them.
+  for (const Axis axis : {Axis::tp, Axis::pp, Axis::cp, Axis::ep}) {
+    const bool optional = axis == Axis::cp || axis == Axis::ep;
+    if (!allowed.axes.contains(axis) || (optional && !request.contains(axis))) continue;
+    std::vector<Shape> split;
+    for (const Shape& mesh : meshes) {
+      for (const int divisor : divisors) {
+        if (mesh.dp % divisor != 0) continue;
+        Shape& part = split.emplace_back(mesh);
+        part[axis] = divisor;
+        part.dp /= divisor;
+      }
     }
-    for (const int divisor : divisors_) {
-      if (divisor > left) break;
-      if (left % divisor != 0) continue;
-      shape[axes_[depth]] = divisor;
-      try_axes(shape, depth + 1, left / divisor);
-    }
+    meshes = std::move(split);
   }
-
-  void consider(const Shape& shape) {
-    if (shape.dp > 1 && !allowed_.axes.contains(Axis::dp)) return;
-    if (violation(shape, limits_)) return;
-    const auto [changed, change] = distance(shape, request_);
+  std::optional<Shape> best;
+  std::pair<int, double> least{};
+  for (const Shape& mesh : meshes) {
+    if (mesh.dp > 1 && !allowed.axes.contains(Axis::dp)) continue;
+    if (violation(mesh, limits)) continue;
+    const auto [changed, change] = distance(mesh, request);
     constexpr double tie = 1e-9;  // two sums of the same logarithms may differ in the last bit
     const bool better =
-        !best_ || changed < changed_ || (changed == changed_ && change < change_ - tie);
-    if (!better || (allowed_.accepts && !allowed_.accepts(shape))) return;
-    best_ = shape;
-    changed_ = changed;
-    change_ = change;
+        !best || changed < least.first || (changed == least.first && change < least.second - tie);
+    if (!better || (allowed.accepts && !allowed.accepts(mesh))) continue;
+    best = mesh;
+    least = {changed, change};
   }
-
-  const Request& request_;
-  std::span<const Constraint> limits_;
-  const Allowed& allowed_;
-  std::vector<int> divisors_;
-  std::vector<Axis> axes_;
-  std::optional<Shape> best_;
-  int changed_ = 0;
-  double change_ = 0;
-};
+  return best;
+}
 
 [[noreturn]] void refuse(const std::string& why, const Request& request, int ranks,
                          std::span<const Constraint> limits, const Allowed& allowed) {
-  const NearestMesh search{request, ranks, limits, allowed};
+  const std::optional<Shape> nearest = nearest_mesh(request, ranks, limits, allowed);
   const std::string advice =
-      search.best() ? fmt::format("the nearest mesh that works on {} is {}",
-                                  base::counted(ranks, "rank"), to_text(*search.best()))
-                    : fmt::format("no mesh of {} works here: use another number of ranks",
-                                  base::counted(ranks, "rank"));
-  throw MeshError(why, advice, search.best());
+      nearest ? fmt::format("the nearest mesh that works on {} is {}", base::counted(ranks, "rank"),
+                            to_text(*nearest))
+              : fmt::format("no mesh of {} works here: use another number of ranks",
+                            base::counted(ranks, "rank"));
+  throw MeshError(why, advice, nearest);
 }
 
 }  // namespace

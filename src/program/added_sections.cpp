@@ -182,19 +182,6 @@ std::vector<Output> weight_rows(const RankProgram& program, BufferId id) {
 
 bool is_kept(const Op& op) { return !communicates(kind_of(op.payload)); }
 
-/// The number of ops that do not communicate, by stream: entry i counts those among the stream's
-/// first i + 1 ops.
-using Kept = std::array<std::vector<std::uint32_t>, max_streams>;
-
-Kept count_kept(const Program& step) {
-  Kept kept;
-  for (const Op& op : step.ops) {
-    auto& counts = kept[op.stream];
-    counts.push_back((counts.empty() ? 0 : counts.back()) + (is_kept(op) ? 1 : 0));
-  }
-  return kept;
-}
-
 }  // namespace
 
 bool has_checksum(const Buffer& buffer) { return buffer.space != Space::pageable; }
@@ -275,12 +262,16 @@ std::vector<std::uint32_t> solo_ops(const Program& step) {
 
 Program without_communication(const Program& step) {
   const std::vector<Clock> before = clocks_before(step);
-  const Kept kept = count_kept(step);
   Program solo;
   std::array<Clock, max_streams> known;  // by stream: the ops that have finished before its last op
-  std::array<std::vector<std::uint32_t>, max_streams> ops_of_stream;
-  for (const std::uint32_t index : solo_ops(step)) {
+  std::array<std::vector<std::uint32_t>, max_streams> ops_of_stream;  // numbers in `solo`
+  // By stream: entry i is the number of ops of `solo` among the stream's first i + 1 ops.
+  std::array<std::vector<std::uint32_t>, max_streams> kept;
+  for (std::uint32_t index = 0; index < step.ops.size(); ++index) {
     Op op = step.ops[index];
+    const auto earlier = static_cast<std::uint32_t>(ops_of_stream[op.stream].size());
+    kept[op.stream].push_back(is_kept(op) ? earlier + 1 : earlier);
+    if (!is_kept(op)) continue;
     op.awaited = false;
     op.wait_begin = static_cast<std::uint32_t>(solo.waits.size());
     Clock& mine = known[op.stream];

@@ -89,12 +89,12 @@ struct Shard {
   std::array<std::uint64_t, 3> local{0, 0, 0};
   std::array<std::uint64_t, 3> global{0, 0, 0};
   std::uint64_t base = 0;
-  std::array<std::uint64_t, mesh::axis_count> steps{};  ///< for tp, cp, ep, dp, pp
+  mesh::PerAxis<std::uint64_t> steps{};
 
   [[nodiscard]] std::uint64_t first(const mesh::Coordinates& at) const {
     std::uint64_t index = base;
     for (const mesh::Axis axis : mesh::all_axes) {
-      index += static_cast<std::uint64_t>(at[axis]) * steps[static_cast<std::size_t>(axis)];
+      index += static_cast<std::uint64_t>(at[axis]) * steps[axis];
     }
     return index;
   }

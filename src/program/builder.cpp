@@ -144,7 +144,6 @@ struct Builder::State {
   }
 };
 
-Builder::Builder(const mesh::Shape& mesh) : Builder(mesh, {}) {}
 Builder::Builder(const mesh::Shape& mesh, std::vector<BufferId> symmetric)
     : state_(std::make_unique<State>()) {
   state_->mesh = mesh;

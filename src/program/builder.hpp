@@ -20,11 +20,10 @@ namespace isoscale::program {
 /// contain a race.
 class Builder {
  public:
-  explicit Builder(const mesh::Shape& mesh);
   /// Moves the buffers numbered in `symmetric` (sorted; numbers in order of allocation) from
   /// Space::device to Space::symmetric. It is used to write a program a second time, when it is
   /// known which buffers take part in communication.
-  Builder(const mesh::Shape& mesh, std::vector<BufferId> symmetric);
+  explicit Builder(const mesh::Shape& mesh, std::vector<BufferId> symmetric = {});
   ~Builder();
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;

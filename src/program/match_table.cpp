@@ -11,12 +11,11 @@
 
 namespace isoscale::program {
 
-std::string describe(const OutlineOp& op) {
-  std::string place{name(op.place.phase)};
-  if (op.place.layer >= 0) place += fmt::format(", layer {}", op.place.layer);
-  if (op.place.microbatch >= 0) place += fmt::format(", microbatch {}", op.place.microbatch);
-  return fmt::format("{} ({})", name(op.kind), place);
-}
+namespace {
+
+std::string described(const OutlineOp& op) { return describe(op.kind, op.place); }
+
+}  // namespace
 
 MatchTable::MatchTable(const OutlineSet& set, Folding folding) : set_(set), folding_(folding) {
   if (folding == Folding::as_streamed) {
@@ -115,7 +114,7 @@ void MatchTable::require_alike(int rank_a, std::uint32_t op_a, int rank_b,
                                : "with different collectives";
   throw base::Error(fmt::format(
       "ranks {} and {} meet in the {} group {}: {}, {} bytes, and {}, {} bytes", rank_a, rank_b,
-      mesh::to_string(a.axes), difference, describe(a), a.bytes, describe(b), b.bytes));
+      mesh::to_string(a.axes), difference, described(a), a.bytes, described(b), b.bytes));
 }
 
 void MatchTable::throw_unlike_message(int rank_a, std::uint32_t op_a, std::uint64_t bytes_a,
@@ -124,13 +123,13 @@ void MatchTable::throw_unlike_message(int rank_a, std::uint32_t op_a, std::uint6
       fmt::format("ranks {} and {} exchange a message of different sizes: {} bytes in op {}, {}; "
                   "{} bytes in op "
                   "{}, {}",
-                  rank_a, rank_b, bytes_a, op_a, describe(op_of(rank_a, op_a)), bytes_b, op_b,
-                  describe(op_of(rank_b, op_b))));
+                  rank_a, rank_b, bytes_a, op_a, described(op_of(rank_a, op_a)), bytes_b, op_b,
+                  described(op_of(rank_b, op_b))));
 }
 
 std::string MatchTable::explain(const StuckOp& stuck) const {
   const OutlineOp& op = op_of(stuck.rank, stuck.op);
-  std::string text = fmt::format("rank {} at op {}, {}, ", stuck.rank, stuck.op, describe(op));
+  std::string text = fmt::format("rank {} at op {}, {}, ", stuck.rank, stuck.op, described(op));
   if (!stuck.posted) return text + "waits for its own other streams";
   if (op.kind != OpKind::exchange) {
     return text + fmt::format("in which only ranks {} of {} are present",

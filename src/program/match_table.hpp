@@ -25,9 +25,6 @@ struct StuckOp {
   std::vector<int> present;  ///< of a collective: the members that have arrived
 };
 
-/// Returns for example "gemm (forward, layer 3, microbatch 1)".
-[[nodiscard]] std::string describe(const OutlineOp& op);
-
 /// The tables that the matching loop reads, compiled from an outline set. A lane is a stream, or
 /// the one lane for all streams if they are folded. Ranks that share an outline share its tables.
 class MatchTable {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "program/op.hpp"
 
+#include <fmt/format.h>
+
 #include <type_traits>
 
 namespace isoscale::program {
@@ -21,6 +23,13 @@ std::string label(OpKind kind, const Place& place) {
   if (place.layer >= 0) text += " layer " + std::to_string(place.layer);
   if (place.microbatch >= 0) text += " mb " + std::to_string(place.microbatch);
   return text;
+}
+
+std::string describe(OpKind kind, const Place& place) {
+  std::string text = fmt::format("{} ({}", name(kind), name(place.phase));
+  if (place.layer >= 0) text += fmt::format(", layer {}", place.layer);
+  if (place.microbatch >= 0) text += fmt::format(", microbatch {}", place.microbatch);
+  return text + ")";
 }
 
 OpKind kind_of(OpPointer op) {

@@ -432,6 +432,8 @@ struct Op {
 
 /// Returns the name of an op in timelines: "gemm layer 3 mb 0".
 [[nodiscard]] std::string label(OpKind kind, const Place& place);
+/// Returns the name of an op in messages: "gemm (forward, layer 3, microbatch 1)".
+[[nodiscard]] std::string describe(OpKind kind, const Place& place);
 
 /// Returns the ranks of a mesh that `rank` communicates with in an op: for a collective the members
 /// of its group, `rank` included; for an exchange the other rank of each message; for other ops

@@ -86,13 +86,14 @@ TEST_F(InWorld, CommunicatorBroadcastsText) {
 }
 
 TEST_F(InWorld, CommunicatorGathersPartsOfAnySize) {
-  const int root = world.size() / 2;
-  // Rank 0 sends nothing, the others 100 kB and more: above what MPI sends unasked.
-  const auto length_of = [](int rank) { return static_cast<std::size_t>(rank) * 100'003; };
+  // Ranks 0, 2, 5 and so on have nothing, the others 100 kB and more: above what MPI sends unasked.
+  const auto length_of = [](int rank) {
+    return rank % 3 == 2 ? 0 : static_cast<std::size_t>(rank) * 100'003;
+  };
   const std::vector<std::byte> part(length_of(world.rank()),
                                     static_cast<std::byte>(world.rank() + 1));
-  const auto parts = world.gather(part, root);
-  if (world.rank() != root) {
+  const auto parts = world.gather(part);
+  if (world.rank() != 0) {
     EXPECT_TRUE(parts.empty());
     return;
   }
@@ -117,15 +118,13 @@ TEST_F(InWorld, CommunicatorGathersMoreThanOneBlock) {
 
 TEST_F(InWorld, GatherTakesTextsAlongATree) {
   const auto text_of = [](std::size_t rank) { return std::string(rank % 3, 'a' + char(rank)); };
-  for (int root = 0; root < world.size(); ++root) {
-    const int before = receives;
-    const auto texts = world.gather(text_of(static_cast<std::size_t>(world.rank())), root);
-    // Two messages from each that hands on to this rank: the size, and what is there.
-    EXPECT_LE(receives - before, 2 * std::bit_width(static_cast<unsigned>(world.size() - 1)));
-    EXPECT_EQ(texts.size(), world.rank() == root ? static_cast<std::size_t>(world.size()) : 0U);
-    EXPECT_GE(receives - before, world.rank() == root ? 1 : 0);
-    for (std::size_t rank = 0; rank < texts.size(); ++rank) EXPECT_EQ(texts[rank], text_of(rank));
-  }
+  const int before = receives;
+  const auto texts = world.gather(text_of(static_cast<std::size_t>(world.rank())));
+  // Two messages from each that hands on to this rank: the size, and what is there.
+  EXPECT_LE(receives - before, 2 * std::bit_width(static_cast<unsigned>(world.size() - 1)));
+  EXPECT_EQ(texts.size(), world.rank() == 0 ? static_cast<std::size_t>(world.size()) : 0U);
+  EXPECT_GE(receives - before, world.rank() == 0 ? 1 : 0);
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) EXPECT_EQ(texts[rank], text_of(rank));
 }
 
 TEST_F(InWorld, CommunicatorAllGathers) {

@@ -149,7 +149,7 @@ int for_two_sends(Set& set, const Change& change) {
 int weight_of_the_neighbour(Set& set) {
   RankProgram& program = set.programs.front();
   return in_first<Fill>(program.setup.ops, [&](Op&, Fill& fill) {
-    auto& step = fill.shard.steps[static_cast<std::size_t>(Axis::tp)];
+    auto& step = fill.shard.steps.tp;
     if (program.buffers[fill.dst.buffer].role != Role::weight) return false;
     return std::exchange(step, 0) != 0;
   });

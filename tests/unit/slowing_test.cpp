@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -53,8 +54,8 @@ TEST(Slowing, ComputeLastsTheFactorAndDelaysWhatIsLeftOfTheirTime) {
 }
 
 TEST(Slowing, CommunicationLastsTheFactorOfTheLeastTimeOfLikeOps) {
-  LeastTime least;
-  const Slowing slowing{.kind = SlowedKind::communication, .factor = 2.5, .least = &least};
+  const Slowing slowing{
+      .kind = SlowedKind::communication, .factor = 2.5, .least = std::make_shared<LeastTime>()};
   Slowing one = slowing, other = slowing;
   EXPECT_EQ(extra(one, 1'000), 0);
   EXPECT_EQ(extra(one, 2'000), 1'500);
@@ -64,8 +65,8 @@ TEST(Slowing, CommunicationLastsTheFactorOfTheLeastTimeOfLikeOps) {
 
 /// It waited half a second until its partner had started: a hundred times that would be a minute.
 TEST(Slowing, TheFirstOfLikeOpsIsNotLengthened) {
-  LeastTime least;
-  const Slowing slowing{.kind = SlowedKind::communication, .factor = 100, .least = &least};
+  const Slowing slowing{
+      .kind = SlowedKind::communication, .factor = 100, .least = std::make_shared<LeastTime>()};
   Slowing one = slowing, like = slowing;
   EXPECT_EQ(extra(one, 500'000'000), 0);
   EXPECT_EQ(extra(like, 10'000), 990'000);
@@ -114,8 +115,7 @@ class SlowedOps : public testing::Test {
 
   program::Faults faults_{.gemm_factor = 2, .slow_links = {{.low = 0, .high = 1, .factor = 3}}};
   mesh::Shape mesh_{.tp = 2, .dp = 2};
-  executor::host::LeastTimes least_times_;
-  executor::host::OpSlower slower_{faults_, mesh_, 0, least_times_};
+  executor::host::OpSlower slower_{faults_, mesh_, 0};
   std::uint32_t index_ = 0;
 };
 

@@ -15,23 +15,16 @@
 namespace isoscale::workloads::algorithms {
 namespace {
 
-using program::CollectiveKind;
+using collectives::Operation;
 using program::Space;
 
 constexpr std::array registered_names{std::string_view{"none"}, std::string_view{"local"},
                                       std::string_view{"symmetric"}};
 
-/// The operations for which a library has algorithms. Other operations consist of messages.
-constexpr std::array<std::pair<std::string_view, CollectiveKind>, 5> operations{
-    {{"all_reduce", CollectiveKind::all_reduce},
-     {"reduce_scatter", CollectiveKind::reduce_scatter},
-     {"all_gather", CollectiveKind::all_gather},
-     {"broadcast", CollectiveKind::broadcast},
-     {"reduce", CollectiveKind::reduce}}};
-
 /// Holds the parsed options, which option_table() describes.
 struct Values {
-  std::vector<std::string> op, algorithms, protocols;
+  std::vector<Operation> op;
+  std::vector<std::string> algorithms, protocols;
   std::vector<Registered> registration;
   std::string sizes, small_sizes, types, in_place, rotate;
 };
@@ -40,51 +33,35 @@ Values values_of(const Request& request) {
   return typed_options<Values>(option_table(), request.options);
 }
 
-class Lister {
- public:
-  explicit Lister(const Request& request) : options_(values_of(request)) {}
+/// Returns the options with which the collectives benchmark measures some operations.
+Options measured(const Values& options, const std::vector<Operation>& operations,
+                 const std::string& sizes) {
+  std::vector<std::string_view> names;
+  for (const Operation operation : operations) names.push_back(collectives::name(operation));
+  Options result{{"op", fmt::format("{}", fmt::join(names, ","))},
+                 {"sizes", sizes},
+                 {"in_place", options.in_place},
+                 {"rotate", options.rotate}};
+  if (!options.types.empty()) result["types"] = options.types;
+  return result;
+}
 
-  std::vector<Choice> list() {
-    choices_.push_back({.measured = measured(options_.op, options_.sizes)});
-    for (const std::string& algorithm : options_.algorithms) list_algorithm(algorithm);
-    for (const Registered registered : options_.registration) {
-      std::vector<std::string> ops = options_.op;
-      ops.emplace_back("sendrecv");
-      choices_.push_back(
-          {.registered = registered, .measured = measured(ops, options_.small_sizes)});
-    }
-    return std::move(choices_);
+/// Adds the choices of an algorithm, one for each protocol that it exists with.
+void add_choices(const Values& options, const std::string& name, std::vector<Choice>& choices) {
+  const CollectiveAlgorithm& algorithm = *find_collective_algorithm(name);
+  std::vector<Operation> operations = options.op;
+  std::ranges::sort(operations);
+  std::erase_if(operations, [&](Operation operation) {
+    return !algorithm.does(*collectives::row_of(operation).kind);
+  });
+  if (operations.empty()) return;
+  for (const std::string& protocol : options.protocols) {
+    if (!has_protocol(algorithm, protocol)) continue;
+    choices.push_back({.algorithm = name,
+                       .protocol = protocol,
+                       .measured = measured(options, operations, options.sizes)});
   }
-
- private:
-  void list_algorithm(const std::string& name) {
-    const CollectiveAlgorithm* const algorithm = find_collective_algorithm(name);
-    std::vector<std::string> ops;
-    for (const auto& [op, kind] : operations) {
-      const bool is_asked = std::ranges::find(options_.op, op) != options_.op.end();
-      if (is_asked && algorithm->does(kind)) ops.emplace_back(op);
-    }
-    if (ops.empty()) return;
-    for (const std::string& protocol : options_.protocols) {
-      if (!has_protocol(*algorithm, protocol)) continue;
-      choices_.push_back(
-          {.algorithm = name, .protocol = protocol, .measured = measured(ops, options_.sizes)});
-    }
-  }
-
-  [[nodiscard]] Options measured(const std::vector<std::string>& ops,
-                                 const std::string& sizes) const {
-    Options result{{"op", fmt::format("{}", fmt::join(ops, ","))},
-                   {"sizes", sizes},
-                   {"in_place", options_.in_place},
-                   {"rotate", options_.rotate}};
-    if (!options_.types.empty()) result["types"] = options_.types;
-    return result;
-  }
-
-  Values options_;
-  std::vector<Choice> choices_;
-};
+}
 
 Request measured_by(const Request& request, const Choice& choice) {
   Request result = request;
@@ -115,6 +92,7 @@ std::span<const OptionSpec> option_table() {
   static const std::array table{
       option::list<&Values::op>(
           "op", "all_reduce,reduce_scatter,all_gather,broadcast,reduce",
+          // The names are in the order of Operation's first enumerators.
           {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce"},
           "collectives to measure"),
       option::text<&Values::sizes>(
@@ -146,7 +124,18 @@ std::span<const OptionSpec> option_table() {
   return table;
 }
 
-std::vector<Choice> choices_of(const Request& request) { return Lister{request}.list(); }
+std::vector<Choice> choices_of(const Request& request) {
+  const Values options = values_of(request);
+  std::vector<Choice> choices{{.measured = measured(options, options.op, options.sizes)}};
+  for (const std::string& algorithm : options.algorithms) add_choices(options, algorithm, choices);
+  std::vector<Operation> operations = options.op;
+  operations.push_back(Operation::sendrecv);
+  for (const Registered registered : options.registration) {
+    choices.push_back(
+        {.registered = registered, .measured = measured(options, operations, options.small_sizes)});
+  }
+  return choices;
+}
 
 Bench build(const Request& request, int batch) {
   const Choice choice = choices_of(request).at(static_cast<std::size_t>(batch));

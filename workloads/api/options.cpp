@@ -37,7 +37,7 @@ std::uint64_t parse_bytes(std::string_view key, std::string_view text) {
 
 void validate_number(const OptionSpec& spec, std::string_view value) {
   const auto number = spec.type == OptionType::integer
-                          ? number_in<long long>(value)
+                          ? base::number_in<long long>(value)
                           : static_cast<long long>(parse_bytes(spec.key, value));
   if (!number) refuse(spec, value, "not a whole number that can be stored");
   if (*number < spec.minimum) refuse(spec, value, "too small");
@@ -58,7 +58,7 @@ std::uint64_t parse_size(std::string_view key, std::string_view text) {
 
 std::uint64_t parse_factor(std::string_view key, std::string_view text) {
   constexpr std::uint64_t largest = 1024;
-  const auto factor = number_in<std::uint64_t>(text);
+  const auto factor = base::number_in<std::uint64_t>(text);
   if (factor && *factor >= 2 && *factor <= largest) return *factor;
   throw usage_error("option {}: {} must be a whole number from 2 to {}, the factor between sizes",
                     key, base::quoted(text), largest);
@@ -96,11 +96,11 @@ NumberError::NumberError(const std::string& why, std::string key, std::vector<lo
       suggested_(std::move(suggested)) {}
 
 std::vector<long long> nearest_accepted(long long number,
-                                        const std::function<bool(long long)>& accepts) {
-  constexpr long long most_tried = 100'000;
+                                        const std::function<bool(long long)>& accepts,
+                                        long long most_apart) {
   std::vector<long long> found;
   for (const int direction : {-1, 1}) {
-    for (long long step = 1; step <= most_tried && number + direction * step >= 1; ++step) {
+    for (long long step = 1; step <= most_apart && number + direction * step >= 1; ++step) {
       if (!accepts(number + direction * step)) continue;
       found.push_back(number + direction * step);
       break;
@@ -192,7 +192,7 @@ std::map<std::string, std::string> all_options(std::span<const OptionSpec> table
 
 std::uint64_t option::number_of(const OptionSpec& spec, std::string_view value) {
   if (spec.type == OptionType::bytes) return units::parse_bytes(value).value();
-  const auto number = number_in<long long>(value);
+  const auto number = base::number_in<long long>(value);
   if (!number) throw std::logic_error(fmt::format("option '{}' has no whole number", spec.key));
   return static_cast<std::uint64_t>(*number);
 }

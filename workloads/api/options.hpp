@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
 
 namespace isoscale::workloads {
 
@@ -33,12 +32,12 @@ class NumberError : public base::UsageError {
   std::vector<long long> suggested_;
 };
 
-/// Returns the nearest numbers below and above `number` that are at least 1 and that `accepts`
-/// accepts; empty if a limited search finds none.
-[[nodiscard]] std::vector<long long> nearest_accepted(
-    long long number, const std::function<bool(long long)>& accepts);
+/// Returns the nearest numbers below and above `number` that are at least 1, at most `most_apart`
+/// from it, and that `accepts` accepts; empty if there are none.
+[[nodiscard]] std::vector<long long> nearest_accepted(long long number,
+                                                      const std::function<bool(long long)>& accepts,
+                                                      long long most_apart = 100'000);
 
-using base::number_in;
 using base::usage_error;
 
 // Each workload has one table of its options, which is used by --help, `list options`, validation,

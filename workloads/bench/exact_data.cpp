@@ -23,23 +23,10 @@ using program::Reduction;
 
 constexpr std::uint64_t pattern_key = 0x1509ca1e;
 
-/// Computes the integers of a pattern, by rank and index.
-class Pattern {
- public:
-  Pattern(DType type, int ranks) {
-    const PatternGrid grid = pattern_grid(type, ranks);
-    grid_ = {
-        .origin = program::fill_origin(pattern_key), .range = grid.range, .one_in = grid.one_in};
-  }
-
-  [[nodiscard]] std::int64_t at(int rank, std::uint64_t index) const {
-    const std::uint64_t global = static_cast<std::uint64_t>(rank) * pattern_period + index;
-    return program::fill_integer(grid_, global);
-  }
-
- private:
-  program::FillGrid grid_;
-};
+/// Returns the values that a Fill with this key and distribution draws.
+program::FillGrid drawn(std::uint64_t key, const PatternGrid& grid) {
+  return {.origin = program::fill_origin(key), .range = grid.range, .one_in = grid.one_in};
+}
 
 /// Returns the integer that `value` becomes when it is stored as `type`.
 std::int64_t stored(std::int64_t value, DType type) {
@@ -157,13 +144,12 @@ struct Operand {
 
   /// Returns the values of matrix `b`, by row or column and then by depth.
   [[nodiscard]] std::vector<std::int32_t> values(const PatternGrid& grid, std::uint64_t b) const {
-    const program::FillGrid drawn{
-        .origin = program::fill_origin(key), .range = grid.range, .one_in = grid.one_in};
+    const program::FillGrid integers = drawn(key, grid);
     std::vector<std::int32_t> values;
     values.reserve(period * depth);
     for (std::uint64_t r = 0; r < period; ++r) {
       for (std::uint64_t l = 0; l < depth; ++l) {
-        values.push_back(program::fill_integer(drawn, global(b, r, l)));
+        values.push_back(program::fill_integer(integers, global(b, r, l)));
       }
     }
     return values;
@@ -229,8 +215,7 @@ program::Fill fill_pattern(const program::Slice& dst, DType type, const mesh::Sh
                      .range = grid.range,
                      .one_in = grid.one_in};
   for (const mesh::Axis axis : mesh::all_axes) {
-    fill.shard.steps[static_cast<std::size_t>(axis)] =
-        static_cast<std::uint64_t>(mesh::stride(mesh, axis)) * pattern_period;
+    fill.shard.steps[axis] = static_cast<std::uint64_t>(mesh::stride(mesh, axis)) * pattern_period;
   }
   return fill;
 }
@@ -244,15 +229,19 @@ program::Fill constant_fill(const program::Slice& dst, double value) {
 
 std::vector<std::byte> pattern_table(DType type, int ranks, std::span<const int> sources,
                                      Reduction reduction) {
-  const Pattern pattern{type, ranks};
+  const program::FillGrid grid = drawn(pattern_key, pattern_grid(type, ranks));
+  const auto element = [&](int rank, std::uint64_t i) {
+    const std::uint64_t global = static_cast<std::uint64_t>(rank) * pattern_period + i;
+    return stored(program::fill_integer(grid, global), type);
+  };
   const auto limit = exact_integers(type);
   const std::uint64_t size = program::element_size(type);
   std::vector<std::byte> table(pattern_period * size);
   for (std::uint64_t i = 0; i < pattern_period; ++i) {
-    std::int64_t value = stored(pattern.at(sources.front(), i), type);
+    std::int64_t value = element(sources.front(), i);
     double magnitude = static_cast<double>(std::abs(value));
     for (const int source : sources.subspan(1)) {
-      const std::int64_t next = stored(pattern.at(source, i), type);
+      const std::int64_t next = element(source, i);
       value = combine(value, next, reduction);
       magnitude += static_cast<double>(std::abs(next));
     }

@@ -128,82 +128,57 @@ void plan_calls(CollectiveCase& one, std::uint64_t rotate, std::uint64_t most) {
   one.most_times = one.spoils_input() ? 1 : std::max<std::uint64_t>(1, wanted / one.calls);
 }
 
-class Lister {
- public:
-  Lister(const Request& request, const Setting& setting)
-      : request_(request),
-        setting_(setting),
-        options_(values_of(request)),
-        sizes_(parse_sizes("sizes", options_.sizes)),
-        rotate_(options_.rotate),
-        most_ops_(std::min(most_ops, request.bounds.most_short_calls)) {}
-
-  std::vector<CollectiveCase> list() {
-    for (const Groups groups : {Groups::all, Groups::one}) {
-      if (options_.groups != Groups::both && options_.groups != groups) continue;
-      for (const Operation operation : options_.op) list_operation(groups, operation);
-    }
-    return std::move(cases_);
+/// Returns the cases of an operation without sizes.
+std::vector<CollectiveCase> forms_of(const Request& request, const Setting& setting, Groups groups,
+                                     Operation operation) {
+  const Values options = values_of(request);
+  std::vector<std::optional<Reduction>> reductions{std::nullopt};
+  if (row_of(operation).reduces) {
+    reductions.assign(options.reduction.begin(), options.reduction.end());
   }
-
- private:
-  void list_operation(Groups groups, Operation operation) {
-    if (operation == Operation::barrier) {
-      cases_.push_back({.operation = operation, .groups = groups});
-      cases_.back().calls = most_ops_;
-      cases_.back().most_times = most_calls / most_ops_;
-      return;
-    }
-    std::vector<std::optional<Reduction>> reductions{std::nullopt};
-    if (row_of(operation).reduces) {
-      reductions.assign(options_.reduction.begin(), options_.reduction.end());
-    }
-    for (const program::DType type : types_of(request_)) {
-      for (const std::optional<Reduction> reduction : reductions) {
-        for (const Implementation implementation : options_.implementation) {
-          for (const Place place : places_of(options_.in_place, operation)) {
-            if (!exists(implementation, operation, place, reduction, setting_.members)) continue;
-            list_sizes({.operation = operation,
-                        .type = type,
-                        .reduction = reduction,
-                        .place = place,
-                        .implementation = implementation,
-                        .groups = groups});
-          }
+  std::vector<CollectiveCase> forms;
+  for (const program::DType type : types_of(request)) {
+    for (const std::optional<Reduction> reduction : reductions) {
+      for (const Implementation implementation : options.implementation) {
+        for (const Place place : places_of(options.in_place, operation)) {
+          if (!exists(implementation, operation, place, reduction, setting.members)) continue;
+          forms.push_back({.operation = operation,
+                           .type = type,
+                           .reduction = reduction,
+                           .place = place,
+                           .implementation = implementation,
+                           .groups = groups});
         }
       }
     }
   }
+  return forms;
+}
 
-  void list_sizes(CollectiveCase one) {
-    std::uint64_t last = 0;  // rounding may make two sizes equal
-    for (const std::uint64_t asked : sizes_) {
-      realise(one, asked, setting_.members);
-      // Textbook algorithms for all_reduce cut the data into as many parts as there are ranks.
-      const bool cuts =
-          one.implementation != Implementation::library && one.operation == Operation::all_reduce;
-      if (one.count == 0 || one.bytes == last ||
-          (cuts && one.count < static_cast<std::uint64_t>(setting_.members))) {
-        continue;
-      }
-      if (one.stride > UINT32_MAX) {
-        throw usage_error(
-            "sizes: {} bytes are {} elements of {}, more than one call takes: at most {}",
-            one.bytes, one.stride, program::name(one.type), UINT32_MAX);
-      }
-      last = one.bytes;
-      plan_calls(one, rotate_, most_ops_);
-      cases_.push_back(one);
+/// Returns a case for each size that leaves every rank some data.
+std::vector<CollectiveCase> in_sizes(CollectiveCase one, const std::vector<std::uint64_t>& sizes,
+                                     int members) {
+  std::vector<CollectiveCase> cases;
+  std::uint64_t last = 0;  // rounding may make two sizes equal
+  for (const std::uint64_t asked : sizes) {
+    realise(one, asked, members);
+    // Textbook algorithms for all_reduce cut the data into as many parts as there are ranks.
+    const bool cuts =
+        one.implementation != Implementation::library && one.operation == Operation::all_reduce;
+    if (one.count == 0 || one.bytes == last ||
+        (cuts && one.count < static_cast<std::uint64_t>(members))) {
+      continue;
     }
+    if (one.stride > UINT32_MAX) {
+      throw usage_error(
+          "sizes: {} bytes are {} elements of {}, more than one call takes: at most {}", one.bytes,
+          one.stride, program::name(one.type), UINT32_MAX);
+    }
+    last = one.bytes;
+    cases.push_back(one);
   }
-
-  const Request& request_;
-  const Setting& setting_;
-  Values options_;
-  std::vector<std::uint64_t> sizes_;
-  std::uint64_t rotate_, most_ops_;
-  std::vector<CollectiveCase> cases_;
-};
+  return cases;
+}
 
 }  // namespace
 
@@ -342,13 +317,34 @@ Setting setting_of(const Request& request) {
 }
 
 std::vector<CollectiveCase> cases_of(const Request& request, const Setting& setting) {
-  std::vector<CollectiveCase> cases = Lister{request, setting}.list();
+  const Values options = values_of(request);
+  const std::vector<std::uint64_t> sizes = parse_sizes("sizes", options.sizes);
+  const std::uint64_t most = std::min(most_ops, request.bounds.most_short_calls);
+  std::vector<CollectiveCase> cases;
+  for (const Groups groups : {Groups::all, Groups::one}) {
+    if (options.groups != Groups::both && options.groups != groups) continue;
+    for (const Operation operation : options.op) {
+      if (operation == Operation::barrier) {
+        cases.push_back({.operation = operation,
+                         .groups = groups,
+                         .calls = most,
+                         .most_times = most_calls / most});
+        continue;
+      }
+      for (const CollectiveCase& form : forms_of(request, setting, groups, operation)) {
+        for (CollectiveCase& one : in_sizes(form, sizes, setting.members)) {
+          plan_calls(one, options.rotate, most);
+          cases.push_back(one);
+        }
+      }
+    }
+  }
   if (cases.empty()) {
     throw usage_error(
         "nothing to measure on {} ranks: no size of sizes={} leaves a rank 16 bytes, or what was "
         "asked for does not exist (in place: not all_to_all, sendrecv, barrier; textbook "
         "algorithms: sums out of place, recursive doubling on powers of two)",
-        setting.members, values_of(request).sizes);
+        setting.members, options.sizes);
   }
   return cases;
 }

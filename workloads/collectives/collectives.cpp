@@ -111,21 +111,19 @@ class Writer {
                                         .dst = matrix(work)});
   }
 
-  /// These functions return the data of one call: all of it, or only this rank's part.
+  /// Returns the data of one call.
   [[nodiscard]] static Slice whole(BufferId buffer, const CollectiveCase& one, std::uint64_t call) {
     return {.buffer = buffer, .offset = call * one.stride, .count = one.stride};
   }
-  [[nodiscard]] Slice own_part(BufferId buffer, const CollectiveCase& one,
-                               std::uint64_t call) const {
-    return {.buffer = buffer,
-            .axis = setting_.axis,
-            .offset = call * one.stride,
-            .count = one.count,
-            .step = one.count};
-  }
-  [[nodiscard]] static Slice first_part(BufferId buffer, const CollectiveCase& one,
-                                        std::uint64_t call) {
-    return {.buffer = buffer, .offset = call * one.stride, .count = one.count};
+  /// Returns this rank's part of the data of one call: in its place among the parts of all ranks if
+  /// the case is in place, else at the beginning.
+  [[nodiscard]] Slice part(BufferId buffer, const CollectiveCase& one, std::uint64_t call) const {
+    Slice slice{.buffer = buffer, .offset = call * one.stride, .count = one.count};
+    if (one.place == Place::in_place) {
+      slice.axis = setting_.axis;
+      slice.step = one.count;
+    }
+    return slice;
   }
 
   struct Ends {
@@ -134,17 +132,15 @@ class Writer {
   [[nodiscard]] Ends ends_of(const CollectiveCase& one, std::uint64_t call) const {
     if (one.operation == Operation::barrier) return {};
     const Buffers& buffers = buffers_.at(one.type);
-    const bool in_place = one.place == Place::in_place;
-    const BufferId from = in_place ? buffers.work : buffers.source, to = buffers.work;
+    const BufferId from = one.place == Place::in_place ? buffers.work : buffers.source;
+    const BufferId to = buffers.work;
     switch (one.operation) {
       case Operation::all_gather:
       case Operation::gather:
-        return {in_place ? own_part(from, one, call) : first_part(from, one, call),
-                whole(to, one, call)};
+        return {part(from, one, call), whole(to, one, call)};
       case Operation::reduce_scatter:
       case Operation::scatter:
-        return {whole(from, one, call),
-                in_place ? own_part(to, one, call) : first_part(to, one, call)};
+        return {whole(from, one, call), part(to, one, call)};
       default:
         return {whole(from, one, call), whole(to, one, call)};
     }

@@ -95,7 +95,7 @@ class Lister {
     std::vector<std::uint32_t> extents;
     for (const std::string_view part : base::split(text, 'x')) {
       constexpr std::uint32_t most = 1U << 20U;
-      extents.push_back(number_in<std::uint32_t>(part).value_or(0));
+      extents.push_back(base::number_in<std::uint32_t>(part).value_or(0));
       if (extents.back() == 0 || extents.back() > most) refuse(text);
     }
     constexpr std::size_t plain = 3, batched = 4;

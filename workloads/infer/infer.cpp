@@ -29,7 +29,7 @@ constexpr std::uint64_t most_rows = std::uint64_t{1} << 31U;  // rows of one GEM
 constexpr long long most_tokens = 1 << 24;
 
 std::uint64_t parse_batch(std::string_view text) {
-  const auto batch = number_in<std::uint64_t>(text);
+  const auto batch = base::number_in<std::uint64_t>(text);
   if (batch && *batch >= 1 && *batch <= most_samples) return *batch;
   throw usage_error(
       "batch: {} must be a whole number of samples from 1 to {}; a list is as batch=1,8,64",

@@ -101,14 +101,11 @@ void Cache::each_part(
 program::Shard Cache::shard() const {
   const std::uint64_t sample = g_.kv_heads * head();
   const std::uint64_t whole = sample * static_cast<std::uint64_t>(g_.tp);
-  program::Shard result{.extents = {samples_, g_.kv_heads, head()},
-                        .local = {sample, head(), 1},
-                        .global = {whole, head(), 1},
-                        .base = 0,
-                        .steps = {}};
-  result.steps[static_cast<std::size_t>(mesh::Axis::tp)] = sample;
-  result.steps[static_cast<std::size_t>(mesh::Axis::dp)] = samples_ * whole;
-  return result;
+  return {.extents = {samples_, g_.kv_heads, head()},
+          .local = {sample, head(), 1},
+          .global = {whole, head(), 1},
+          .base = 0,
+          .steps = {.tp = sample, .dp = samples_ * whole}};
 }
 
 Matrix Cache::view(const program::Builder& builder, Part part, int layer, const Pass& pass,
@@ -167,12 +164,14 @@ BufferId Layers::forward(const Pass& pass, const Matrix& input) {
 }
 
 BufferId Layers::logits(const Matrix& input, std::uint64_t rows) {
-  return multiply(input, weights_.vocabulary(), rows, g_.hidden, g_.vocabulary);
+  return multiply({.weight = weights_.vocabulary(), .inputs = g_.hidden, .outputs = g_.vocabulary},
+                  input, rows);
 }
 
 BufferId Layers::attention(int layer, const Pass& pass, const Matrix& input) {
   const BufferId qkv =
-      multiply(input, weights_.of(layer, Tensor::qkv), pass.rows(), g_.hidden, g_.qkv);
+      multiply({.weight = weights_.of(layer, Tensor::qkv), .inputs = g_.hidden, .outputs = g_.qkv},
+               input, pass.rows());
   remember(layer, pass, qkv);
   const BufferId context = new_buffer(pass.rows() * g_.context);
   const std::uint64_t step = samples_at_once(pass);
@@ -261,8 +260,9 @@ void Layers::attend(int layer, const Pass& pass, std::uint64_t sample, std::uint
 
 BufferId Layers::inner(int layer, const Pass& pass, BufferId middle) {
   const std::uint64_t rows = pass.rows(), columns = g_.up_parts * g_.ffn;
-  const BufferId up = multiply(dense(middle, rows, g_.hidden), weights_.of(layer, Tensor::up), rows,
-                               g_.hidden, columns);
+  const BufferId up =
+      multiply({.weight = weights_.of(layer, Tensor::up), .inputs = g_.hidden, .outputs = columns},
+               dense(middle, rows, g_.hidden), rows);
   if (g_.up_parts == 1) return up;
   // As in training, the sum of gate and up replaces their gated product.
   const BufferId result = new_buffer(rows * g_.ffn);
@@ -271,25 +271,20 @@ BufferId Layers::inner(int layer, const Pass& pass, BufferId middle) {
   return result;
 }
 
-BufferId Layers::multiply(const Matrix& x, const program::Slice& weight, std::uint64_t rows,
-                          std::uint64_t inputs, std::uint64_t outputs, Gemm form) {
-  const BufferId out = new_buffer(rows * outputs);
-  form.m = extent(rows);
-  form.n = extent(outputs);
-  form.k = extent(inputs);
-  form.mode = types_.mode;
-  form.a = x;
-  form.b = dense(weight, inputs, outputs);
-  form.d = dense(out, rows, outputs);
-  builder_.emit(0, form);
+BufferId Layers::multiply(const stack::Linear& linear, const Matrix& x, std::uint64_t rows,
+                          const stack::Addend& addend) {
+  const BufferId out = new_buffer(rows * linear.outputs);
+  builder_.emit(0,
+                linear_.forward_product(linear, rows, x, dense(out, rows, linear.outputs), addend));
   return out;
 }
 
 BufferId Layers::multiply_into(const Matrix& residual, const Matrix& x,
                                const program::Slice& weight, std::uint64_t rows,
                                std::uint64_t inputs) {
-  const BufferId out = multiply(x, weight, rows, inputs, g_.hidden,
-                                {.alpha = g_.residual_gain, .beta = 1.0 / g_.tp, .c = residual});
+  const BufferId out =
+      multiply({.weight = weight, .inputs = inputs, .outputs = g_.hidden, .gain = g_.residual_gain},
+               x, rows, {.beta = 1.0 / g_.tp, .c = residual});
   if (g_.tp > 1) {
     stack::communicate(builder_, 0, program::CollectiveKind::all_reduce, mesh::Axis::tp,
                        builder_.whole(out), builder_.whole(out));

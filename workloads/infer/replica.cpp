@@ -87,12 +87,11 @@ void Replica::fill_inputs(const Request& request) {
   const auto fill = [&](BufferId buffer, std::string_view name, std::uint64_t group,
                         std::uint64_t samples, std::uint64_t positions) {
     const std::uint64_t count = samples * positions * g_.hidden;
-    program::Shard shard{.extents = {positions, samples, g_.hidden},
-                         .local = {samples * g_.hidden, g_.hidden, 1},
-                         .global = {g_.hidden, positions * g_.hidden, 1},
-                         .base = group * count,
-                         .steps = {}};
-    shard.steps[static_cast<std::size_t>(mesh::Axis::dp)] = room_.samples * positions * g_.hidden;
+    const program::Shard shard{.extents = {positions, samples, g_.hidden},
+                               .local = {samples * g_.hidden, g_.hidden, 1},
+                               .global = {g_.hidden, positions * g_.hidden, 1},
+                               .base = group * count,
+                               .steps = {.dp = room_.samples * positions * g_.hidden}};
     builder_.emit(0, stack::random_fill({.buffer = buffer, .offset = group * count, .count = count},
                                         shard, stack::fill_key(request.seed, name), 1));
   };
@@ -185,13 +184,12 @@ void Replica::observe(BufferId answer, const Pass& pass, const Step& step,
   const std::uint64_t columns = is_split ? g_.vocabulary : g_.hidden;
   const std::uint64_t whole = is_split ? columns * tp : columns;
   const std::uint64_t of_sample = step.tokens * rows_of_sample * whole;
-  program::Shard shard{.extents = {rows_of_sample, pass.samples, columns},
-                       .local = {pass.samples * columns, columns, 1},
-                       .global = {whole, of_sample, 1},
-                       .base = pass.first_sample * of_sample + step.token * rows_of_sample * whole,
-                       .steps = {}};
-  shard.steps[static_cast<std::size_t>(mesh::Axis::dp)] = step.batch * of_sample;
-  if (is_split) shard.steps[static_cast<std::size_t>(mesh::Axis::tp)] = columns;
+  const program::Shard shard{
+      .extents = {rows_of_sample, pass.samples, columns},
+      .local = {pass.samples * columns, columns, 1},
+      .global = {whole, of_sample, 1},
+      .base = pass.first_sample * of_sample + step.token * rows_of_sample * whole,
+      .steps = {.tp = is_split ? columns : 0, .dp = step.batch * of_sample}};
   builder_.observe(fmt::format("{}.{}", step.name, is_split ? "logits" : "output"),
                    builder_.whole(answer), shard);
 }

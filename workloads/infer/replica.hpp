@@ -12,6 +12,7 @@
 #include "workloads/api/workload.hpp"
 #include "workloads/stack/buffers.hpp"
 #include "workloads/stack/geometry.hpp"
+#include "workloads/stack/linear.hpp"
 #include "workloads/stack/parameters.hpp"
 
 namespace isoscale::workloads::infer {
@@ -90,7 +91,10 @@ class Layers : public stack::OpWriter {
  public:
   Layers(program::Builder& builder, const stack::Geometry& geometry, const stack::Types& types,
          const Weights& weights, const Cache& cache)
-      : OpWriter(builder, geometry, types), weights_(weights), cache_(cache) {}
+      : OpWriter(builder, geometry, types),
+        weights_(weights),
+        cache_(cache),
+        linear_(builder, geometry, types) {}
 
   /// Computes Z [rows, h] of all layers of the stage from X [rows, h], in a new buffer.
   [[nodiscard]] program::BufferId forward(const Pass& pass, const program::Matrix& input);
@@ -106,11 +110,9 @@ class Layers : public stack::OpWriter {
   void attend(int layer, const Pass& pass, std::uint64_t sample, std::uint64_t samples,
               program::BufferId qkv, program::BufferId context);
   [[nodiscard]] program::BufferId inner(int layer, const Pass& pass, program::BufferId middle);
-  /// Computes X [rows, inputs] * W in a new buffer [rows, outputs]; `form` may scale the product
-  /// and add a matrix to it.
-  [[nodiscard]] program::BufferId multiply(const program::Matrix& x, const program::Slice& weight,
-                                           std::uint64_t rows, std::uint64_t inputs,
-                                           std::uint64_t outputs, program::Gemm form = {});
+  /// Computes gain * X [rows, inputs] * W + addend in a new buffer [rows, outputs].
+  [[nodiscard]] program::BufferId multiply(const stack::Linear& linear, const program::Matrix& x,
+                                           std::uint64_t rows, const stack::Addend& addend = {});
   /// Computes g * X [rows, inputs] * W + residual, summed over tp, in a new buffer [rows, h].
   [[nodiscard]] program::BufferId multiply_into(const program::Matrix& residual,
                                                 const program::Matrix& x,
@@ -120,6 +122,7 @@ class Layers : public stack::OpWriter {
 
   const Weights& weights_;
   const Cache& cache_;
+  stack::LinearWriter linear_;
 };
 
 /// The largest sizes that a replica has memory for.

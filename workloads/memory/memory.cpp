@@ -114,7 +114,7 @@ Values values_of(const Request& request) {
 
 int parse_node(std::string_view text) {
   constexpr int most = 1024;
-  const auto node = number_in<int>(text);
+  const auto node = base::number_in<int>(text);
   if (node && *node >= 0 && *node < most) return *node;
   throw usage_error(
       "option numa: {} is not a NUMA node; it takes none, all, or numbers such as 0,1",

@@ -43,7 +43,7 @@ std::optional<int> sample_size(std::string_view text) {
   constexpr std::string_view prefix = "sample:";
   if (!text.starts_with(prefix)) return std::nullopt;
   text.remove_prefix(prefix.size());
-  const auto count = number_in<int>(text);
+  const auto count = base::number_in<int>(text);
   return count && *count >= 1 ? count : std::nullopt;
 }
 

@@ -24,7 +24,7 @@ constexpr std::uint64_t most_sections = 65536;  // of prefill and decode, for al
 /// Reads a number above 0. Throws base::UsageError for any other text; the error's message ends
 /// with `others`.
 double parse_number(std::string_view key, std::string_view text, std::string_view others) {
-  const auto number = number_in<double>(text);
+  const auto number = base::number_in<double>(text);
   if (number && std::isfinite(*number) && *number > 0) return *number;
   throw usage_error("{}: {} must be a number above 0{}", key, base::quoted(text), others);
 }

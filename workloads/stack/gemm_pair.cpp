@@ -66,7 +66,11 @@ BufferId LayerWriter::second_backward(int layer, const Linear& linear, BufferId 
     return second_backward_by_rows(layer, linear, in, d_out, microbatch);
   }
   const LinearWriter::Operand gradient = second_gradient(linear, d_out);
-  const BufferId d_in = second_input_gradient(linear, gradient);
+  BufferId d_in = new_buffer(g_.tokens * linear.inputs);
+  linear_.input_gradient(linear, gradient, dense(d_in, g_.tokens, linear.inputs), {});
+  if (g_.gathers()) {
+    d_in = scatter_columns(d_in, linear.inputs / static_cast<std::uint64_t>(g_.tp));
+  }
   after_weight_gradients(layer, microbatch, [=, this] {
     weight_gradient(linear, in, gradient, microbatch);
     linear_.release(gradient);
@@ -91,7 +95,7 @@ BufferId LayerWriter::second_backward_by_rows(int layer, const Linear& linear, B
         linear, microbatch, gradient,
         [&](const RowBlock& b) { return rows_of(x, b.first, b.rows, linear.inputs); },
         [&](const RowBlock& b) { return dense(b.slice, b.rows, linear.outputs); });
-    note_weight_gradient(linear, microbatch);
+    gradients_.done(linear.gradient, microbatch);
     rows_.release(gradient);
   });
   return d_in;
@@ -112,28 +116,25 @@ LinearWriter::Operand LayerWriter::second_gradient(const Linear& linear, BufferI
                                              .tp_step = g_.gathers() ? linear.outputs : 0}));
 }
 
-BufferId LayerWriter::second_input_gradient(const Linear& linear,
-                                            const LinearWriter::Operand& d_out) {
-  const BufferId d_in = new_buffer(g_.tokens * linear.inputs);
-  linear_.input_gradient(linear, d_out, dense(d_in, g_.tokens, linear.inputs), {});
-  if (!g_.gathers()) return d_in;
-  return scatter_columns(d_in, linear.inputs / static_cast<std::uint64_t>(g_.tp));
-}
-
 BufferId LayerWriter::first_backward(const First& first, const LinearWriter::Operand& d_out,
                                      const Residual& residual, InputGradient order) {
-  const auto& [layer, microbatch, linear, in] = first;
+  const int layer = first.layer, microbatch = first.microbatch;
+  const Linear& linear = first.linear;
+  const BufferId in = first.in;
   const bool by_rows = g_.sequence_parallel && linear.operands == Operands::stored;
   // Forward kept only this rank's rows, so all rows are gathered again: while the input gradient is
   // computed or, if the weight gradient is put off, just before the weight gradient.
   std::optional<GatheredRows> all;
   if (by_rows && !puts_off_) all = rows_.gather(in);
   const auto weights = [=, this] {
-    if (by_rows) {
-      first_weight_gradient(first, all ? *all : rows_.gather(first.in), d_out);
-    } else {
-      weight_gradient(first.linear, first.in, d_out, first.microbatch);
-    }
+    if (!by_rows) return weight_gradient(linear, in, d_out, microbatch);
+    const GatheredRows rows = all ? *all : rows_.gather(in);
+    weight_gradient_by_rows(
+        linear, microbatch, rows,
+        [&](const RowBlock& b) { return dense(b.slice, b.rows, linear.inputs); },
+        [&](const RowBlock& b) { return rows_of(d_out.plain, b.first, b.rows, linear.outputs); });
+    rows_.release(rows);
+    gradients_.done(linear.gradient, microbatch);
   };
   const auto release_residual = [=, this] {
     if (residual.ownership == Ownership::released) builder_.release(residual.buffer);
@@ -174,17 +175,6 @@ void LayerWriter::weight_gradient_by_rows(const Linear& linear, int microbatch,
     linear_.emit_rows(into, linear_.weight_product(into, piece.rows, beta, x(piece), dy(piece)));
     beta = 1;
   }
-}
-
-void LayerWriter::first_weight_gradient(const First& first, const GatheredRows& in,
-                                        const LinearWriter::Operand& d_out) {
-  const auto& [layer, microbatch, linear, shard] = first;
-  weight_gradient_by_rows(
-      linear, microbatch, in,
-      [&](const RowBlock& b) { return dense(b.slice, b.rows, linear.inputs); },
-      [&](const RowBlock& b) { return rows_of(d_out.plain, b.first, b.rows, linear.outputs); });
-  rows_.release(in);
-  note_weight_gradient(linear, microbatch);
 }
 
 Matrix LayerWriter::columns_of_ranks(BufferId buffer, std::uint64_t columns, Order order) const {

@@ -7,11 +7,11 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "workloads/api/options.hpp"
 
 namespace isoscale::workloads::stack {
@@ -25,19 +25,6 @@ struct Partition {
   enum class Kind : unsigned char { equal, proportional, skewed } kind = Kind::equal;
   double skew = 1;  ///< skewed: share of the first replica over that of any other
 };
-
-/// Parses "equal", "proportional" or "skewed:2.5"; nullopt for any other text. A skew must be
-/// between 0.01 and 100.
-std::optional<Partition> parse_partition(std::string_view text) {
-  if (text == "equal") return Partition{};
-  if (text == "proportional") return Partition{.kind = Partition::Kind::proportional};
-  constexpr std::string_view skewed = "skewed:";
-  if (!text.starts_with(skewed)) return std::nullopt;
-  text.remove_prefix(skewed.size());
-  const auto skew = number_in<double>(text);
-  if (!skew || !(*skew >= least_skew && *skew <= most_skew)) return std::nullopt;
-  return Partition{.kind = Partition::Kind::skewed, .skew = *skew};
-}
 
 /// The schedule needs a number of microbatches on each replica that is a multiple of `unit` and at
 /// least `least`.
@@ -72,9 +59,19 @@ std::vector<double> weights_of(const Partition& partition, const Request& reques
   return weights;
 }
 
+/// Parses "equal", "proportional" or "skewed:2.5". Throws base::UsageError for any other text. A
+/// skew must be between 0.01 and 100.
 Partition partition_of(const TrainingOptions& options) {
-  const std::string& text = options.partition;
-  if (const auto partition = parse_partition(text)) return *partition;
+  const std::string_view text = options.partition;
+  if (text == "equal") return {};
+  if (text == "proportional") return {.kind = Partition::Kind::proportional};
+  constexpr std::string_view skewed = "skewed:";
+  if (text.starts_with(skewed)) {
+    const auto skew = base::number_in<double>(text.substr(skewed.size()));
+    if (skew && *skew >= least_skew && *skew <= most_skew) {
+      return {.kind = Partition::Kind::skewed, .skew = *skew};
+    }
+  }
   throw usage_error(
       "partition={}: use equal, proportional or skewed:X, such as skewed:2, with X from {} to {}",
       text, least_skew, most_skew);

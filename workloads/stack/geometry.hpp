@@ -42,8 +42,6 @@ using program::Update;
 // The sizes of training workloads, which all consist of a stack of GEMMs like that of a
 // transformer.
 
-struct Distribution;
-
 /// Consecutive layers.
 struct LayerRange {
   int first = 0, count = 0;

@@ -15,6 +15,14 @@ program::Buffer workspace(DType type, std::uint64_t count) {
   return {.dtype = type, .role = Role::workspace, .count = count};
 }
 
+/// Returns the factor for gradients in a narrow type. A sum over many tokens would exceed the range
+/// of f16, so gradients are divided by about the number of tokens before they are cast. The scale
+/// is a power of two, so no digit is lost.
+double narrow_scale(const Geometry& g, const mesh::Shape& mesh) {
+  const double tokens = static_cast<double>(g.tokens) * g.all_microbatches * (g.replicas / mesh.dp);
+  return std::exp2(-std::round(std::log2(tokens)));
+}
+
 }  // namespace
 
 DType travel_type(const Request& request) {
@@ -23,36 +31,42 @@ DType travel_type(const Request& request) {
   return type == GradientType::bf16 ? DType::bf16 : DType::f16;
 }
 
-BucketReduction::BucketReduction(Builder& builder, const Geometry& geometry, const Request& request,
-                                 BufferId gradients)
+Gradients::Gradients(Builder& builder, const Geometry& geometry, const Parameters& parameters,
+                     const Request& request)
     : builder_(builder),
+      g_(geometry),
+      parameters_(parameters),
+      mesh_(request.mesh),
       type_(types_of(request.precision).accumulate),
       travel_type_(travel_type(request)),
-      mesh_(request.mesh) {
-  // A sum over many tokens would exceed the range of f16, so gradients are divided by about the
-  // number of tokens before they are cast to a narrow type. The scale is a power of two, so no
-  // digit is lost.
-  const double tokens = static_cast<double>(geometry.tokens) * geometry.all_microbatches *
-                        (geometry.replicas / request.mesh.dp);
-  scale_ = std::exp2(-std::round(std::log2(tokens)));
-  const TrainingOptions options = options_of(request);
-  if (options.compression != Compression::topk || geometry.replicas == 1) return;
+      scale_(narrow_scale(geometry, request.mesh)),
+      reduces_(geometry.replicas > 1 && !funnels(geometry, request)),
+      reduces_experts_(geometry.replicas > geometry.ep),
+      overlaps_(options_of(request).overlap),
+      whole_(builder, workspace(type_, parameters.largest_bucket()), 2),
+      parts_(builder, workspace(type_, parameters.largest_bucket() / parameters.plan().shards), 2) {
+  prepare_compression(options_of(request));
+  if (overlaps_ && reduces_) stream_ = builder_.stream("dp");
+}
+
+void Gradients::prepare_compression(const TrainingOptions& options) {
+  if (options.compression != Compression::topk || g_.replicas == 1) return;
   const long long block = options.compression_block;
   top_k_ = {.block = static_cast<std::uint32_t>(block),
             .keep = static_cast<std::uint32_t>((block * options.compression_ratio + 99) / 100)};
-  const std::uint64_t count = builder_.buffer(gradients).count;
+  const std::uint64_t count = builder_.buffer(parameters_.states().gradients).count;
   unsent_ = builder_.allocate({.dtype = type_, .role = Role::gradient, .count = count});
   builder_.at({.phase = Phase::setup});
   fill_flat(builder_, builder_.whole(unsent_), 0);
 }
 
-void BucketReduction::write(StreamId stream, const Slice& bucket, mesh::AxisSet axes) {
-  if (unsent_ != no_buffer) return exchange_largest(stream, bucket, axes);
-  if (travel_type_ != type_) return all_reduce_narrow(stream, bucket, axes);
-  communicate(builder_, stream, CollectiveKind::all_reduce, axes, bucket, bucket);
+void Gradients::all_reduce(const Slice& bucket, mesh::AxisSet axes) {
+  if (unsent_ != no_buffer) return exchange_largest(bucket, axes);
+  if (travel_type_ != type_) return all_reduce_narrow(bucket, axes);
+  communicate(builder_, stream_, CollectiveKind::all_reduce, axes, bucket, bucket);
 }
 
-void BucketReduction::all_reduce_narrow(StreamId stream, const Slice& bucket, mesh::AxisSet axes) {
+void Gradients::all_reduce_narrow(const Slice& bucket, mesh::AxisSet axes) {
   const BufferId narrow = builder_.allocate(workspace(travel_type_, bucket.count));
   const Slice travels = builder_.whole(narrow);
   const auto cast = [&](StreamId on, const Slice& from, const Slice& to, double scale) {
@@ -65,12 +79,12 @@ void BucketReduction::all_reduce_narrow(StreamId stream, const Slice& bucket, me
   // The first cast is on backward's stream, which has just written the bucket. The second cast
   // waits for the reduction, so it is on another stream, where backward does not wait for it.
   cast(0, bucket, travels, scale_);
-  communicate(builder_, stream, CollectiveKind::all_reduce, axes, travels, travels);
-  cast(stream, travels, bucket, 1 / scale_);
+  communicate(builder_, stream_, CollectiveKind::all_reduce, axes, travels, travels);
+  cast(stream_, travels, bucket, 1 / scale_);
   builder_.release(narrow);
 }
 
-void BucketReduction::exchange_largest(StreamId stream, const Slice& bucket, mesh::AxisSet axes) {
+void Gradients::exchange_largest(const Slice& bucket, mesh::AxisSet axes) {
   const auto parts = static_cast<std::uint32_t>(mesh::group_size(mesh_, axes));
   const std::uint64_t kept = top_k_.kept(bucket.count);
   const Slice unsent{.buffer = unsent_, .offset = bucket.offset, .count = bucket.count};
@@ -89,38 +103,20 @@ void BucketReduction::exchange_largest(StreamId stream, const Slice& bucket, mes
                                    .values = builder_.whole(values),
                                    .places = builder_.whole(places)});
   const auto gather = [&](BufferId from, BufferId to) {
-    communicate(builder_, stream, CollectiveKind::all_gather, axes, builder_.whole(from),
+    communicate(builder_, stream_, CollectiveKind::all_gather, axes, builder_.whole(from),
                 builder_.whole(to));
     builder_.release(from);
   };
   gather(values, all_values);
   gather(places, all_places);
-  builder_.emit(stream, program::Spread{.block = top_k_.block,
-                                        .keep = top_k_.keep,
-                                        .parts = parts,
-                                        .values = builder_.whole(all_values),
-                                        .places = builder_.whole(all_places),
-                                        .dst = bucket});
+  builder_.emit(stream_, program::Spread{.block = top_k_.block,
+                                         .keep = top_k_.keep,
+                                         .parts = parts,
+                                         .values = builder_.whole(all_values),
+                                         .places = builder_.whole(all_places),
+                                         .dst = bucket});
   builder_.release(all_values);
   builder_.release(all_places);
-}
-
-Gradients::Gradients(Builder& builder, const Geometry& geometry, const Parameters& parameters,
-                     const Request& request)
-    : builder_(builder),
-      g_(geometry),
-      parameters_(parameters),
-      reduction_(builder, geometry, request, parameters.states().gradients),
-      reduces_(geometry.replicas > 1 && !funnels(geometry, request)),
-      reduces_experts_(geometry.replicas > geometry.ep),
-      whole_(builder,
-             workspace(types_of(request.precision).accumulate, parameters.largest_bucket()), 2),
-      parts_(builder,
-             workspace(types_of(request.precision).accumulate,
-                       parameters.largest_bucket() / parameters.plan().shards),
-             2) {
-  overlaps_ = options_of(request).overlap;
-  if (overlaps_ && reduces_) stream_ = builder_.stream("dp");
 }
 
 GradientTarget Gradients::target(const Slice& gradient, int microbatch) {
@@ -166,7 +162,7 @@ void Gradients::reduce(const Bucket& bucket) {
   } else {
     const mesh::AxisSet dense{mesh::Axis::cp, mesh::Axis::ep, mesh::Axis::dp};
     const mesh::AxisSet expert{mesh::Axis::cp, mesh::Axis::dp};
-    reduction_.write(stream_, slice, bucket.of_expert ? expert : dense);
+    all_reduce(slice, bucket.of_expert ? expert : dense);
   }
   builder_.at(place);
 }

@@ -29,33 +29,6 @@ struct TopK {
   }
 };
 
-/// Replaces the gradients of one bucket on each replica by their sum over all replicas. They are
-/// summed in the type in which gradients are accumulated, or in a narrow type. With compression,
-/// only the largest elements are sent, and the others are added to the gradients of the next step
-/// (error feedback).
-class BucketReduction {
- public:
-  /// All buckets are slices of the flat buffer `gradients`. With compression, a buffer of the same
-  /// size is allocated for gradients that have not been sent yet, and is cleared in the setup
-  /// section.
-  BucketReduction(Builder& builder, const Geometry& geometry, const Request& request,
-                  BufferId gradients);
-
-  /// Emits the reduction of `bucket` over the groups along `axes`. Communication is on `stream`.
-  void write(StreamId stream, const Slice& bucket, mesh::AxisSet axes);
-
- private:
-  void all_reduce_narrow(StreamId stream, const Slice& bucket, mesh::AxisSet axes);
-  void exchange_largest(StreamId stream, const Slice& bucket, mesh::AxisSet axes);
-
-  Builder& builder_;
-  DType type_, travel_type_;
-  mesh::Shape mesh_;
-  double scale_ = 1;  ///< factor for data in a narrow type, a power of two
-  TopK top_k_{};
-  BufferId unsent_ = no_buffer;  ///< only with compression
-};
-
 /// The slice to which the weight gradient of a microbatch is written: slice = product + beta *
 /// slice.
 struct GradientTarget {
@@ -64,12 +37,16 @@ struct GradientTarget {
 };
 
 /// Sums the gradients of a stage over its replicas, bucket by bucket, while later backward passes
-/// run or after all of them. With zero=1 each rank gets only its part of the sum. With zero=2|3 a
-/// bucket has the whole gradients of one microbatch until it is complete; then each rank adds its
-/// part of the sum to its part for earlier microbatches. With strategy=funnel this class does
-/// nothing.
+/// run or after all of them. They are summed in the type in which gradients are accumulated, or in
+/// a narrow type. With compression, only the largest elements are sent, and the others are added to
+/// the gradients of the next step (error feedback). With zero=1 each rank gets only its part of the
+/// sum. With zero=2|3 a bucket has the whole gradients of one microbatch until it is complete; then
+/// each rank adds its part of the sum to its part for earlier microbatches. With strategy=funnel
+/// this class does nothing.
 class Gradients {
  public:
+  /// With compression, allocates a buffer for gradients that have not been sent yet, and clears it
+  /// in the setup section.
   Gradients(Builder& builder, const Geometry& geometry, const Parameters& parameters,
             const Request& request);
 
@@ -83,7 +60,12 @@ class Gradients {
   void finish();
 
  private:
+  void prepare_compression(const TrainingOptions& options);
   void reduce(const Bucket& bucket);
+  // These functions replace the gradients of a bucket on each replica by their sum.
+  void all_reduce(const Slice& bucket, mesh::AxisSet axes);
+  void all_reduce_narrow(const Slice& bucket, mesh::AxisSet axes);
+  void exchange_largest(const Slice& bucket, mesh::AxisSet axes);
   void reduce_scatter(const Slice& whole, const Slice& part);
   /// Sums a part of a bucket over the replicas that differ along axes other than dp.
   void reduce_part(const Slice& part);
@@ -94,7 +76,11 @@ class Gradients {
   Builder& builder_;
   const Geometry& g_;
   const Parameters& parameters_;
-  BucketReduction reduction_;
+  mesh::Shape mesh_;
+  DType type_, travel_type_;
+  double scale_;  ///< factor for data in a narrow type, a power of two
+  TopK top_k_{};
+  BufferId unsent_ = no_buffer;  ///< only with compression
   bool reduces_, reduces_experts_, overlaps_;
   StreamId stream_ = 0;
   Slots whole_, parts_;  ///< zero=2|3: whole buckets of a microbatch, and received parts
@@ -103,7 +89,7 @@ class Gradients {
 
 /// One pass of a microbatch that reads the weights of a layer.
 struct WeightUse {
-  int layer = 0;  ///< within the stage; Weights::vocabulary = output projection
+  int layer = 0;  ///< within the stage; Parameters::vocabulary = output projection
   Place place{};
   std::size_t action = 0;  ///< number of its action; an action's passes are consecutive
 };
@@ -115,8 +101,6 @@ struct WeightUse {
 /// done `prefetch` buckets or layers ahead, on a stream of its own.
 class Weights {
  public:
-  static constexpr int vocabulary = Parameters::vocabulary;
-
   Weights(Builder& builder, const Geometry& geometry, const Parameters& parameters);
 
   /// Fetches the weights of the next use, and the weights of the following uses, unless they are on

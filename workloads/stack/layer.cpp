@@ -37,8 +37,8 @@ Linear LayerWriter::linear(int layer, Tensor tensor) const {
 }
 
 Linear LayerWriter::vocabulary() const {
-  return {.weight = weights_.of(vocabulary_layer, {}),
-          .gradient = parameters_.gradient(vocabulary_layer, {}),
+  return {.weight = weights_.of(Parameters::vocabulary, {}),
+          .gradient = parameters_.gradient(Parameters::vocabulary, {}),
           .inputs = g_.hidden,
           .outputs = g_.vocabulary};
 }
@@ -173,7 +173,7 @@ void LayerWriter::after_weight_gradients(int layer, int microbatch, std::functio
 
 void LayerWriter::weight_gradients(int layer, int microbatch) {
   builder_.at({.phase = Phase::backward,
-               .layer = layer == vocabulary_layer ? -1 : g_.global_layer(layer),
+               .layer = layer == Parameters::vocabulary ? -1 : g_.global_layer(layer),
                .microbatch = microbatch});
   const auto written = put_off_.extract({layer, microbatch});
   for (const auto& write : written.mapped()) write();
@@ -229,19 +229,17 @@ BufferId LayerWriter::vocabulary_backward(int microbatch, BufferId input, Buffer
   const Linear projection = vocabulary();
   const LinearWriter::Operand d_logits =
       linear_.gradient(projection, dense(logits, g_.tokens, g_.vocabulary));
-  return first_backward(
-      {.layer = vocabulary_layer, .microbatch = microbatch, .linear = projection, .in = input},
-      d_logits, {}, InputGradient::first);
+  return first_backward({.layer = Parameters::vocabulary,
+                         .microbatch = microbatch,
+                         .linear = projection,
+                         .in = input},
+                        d_logits, {}, InputGradient::first);
 }
 
 void LayerWriter::weight_gradient(const Linear& linear, BufferId in,
                                   const LinearWriter::Operand& d_out, int microbatch) {
   linear_.weight_gradient(with_gradient(linear, microbatch), microbatch,
                           dense(in, g_.tokens, linear.inputs), d_out);
-  note_weight_gradient(linear, microbatch);
-}
-
-void LayerWriter::note_weight_gradient(const Linear& linear, int microbatch) {
   gradients_.done(linear.gradient, microbatch);
 }
 
@@ -317,7 +315,6 @@ BufferId LayerWriter::norm(BufferId x, BufferId& inverse, int microbatch, const 
 }
 
 void LayerWriter::norm_gradient(BufferId gradient, BufferId x, BufferId inverse, BufferId bypass) {
-  if (!g_.elementwise) return;
   const auto rows = [&](BufferId buffer) { return dense(buffer, g_.shard_tokens, g_.hidden); };
   builder_.emit(0, program::NormGradient{.rows = extent(g_.shard_tokens),
                                          .columns = extent(g_.hidden),

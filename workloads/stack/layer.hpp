@@ -64,7 +64,6 @@ class LayerWriter : public OpWriter {
   void weight_gradients(int layer, int microbatch);
   /// Calls `write` now or, if weight gradients are put off, after weight_gradients() of this layer.
   void after_weight_gradients(int layer, int microbatch, std::function<void()> write);
-  static constexpr int vocabulary_layer = Weights::vocabulary;
 
   /// Says whether the gradient that is passed to backward() is released after its last use.
   enum class Ownership : std::uint8_t { released, kept };
@@ -136,9 +135,6 @@ class LayerWriter : public OpWriter {
   /// Returns the gradient of the second GEMM's output in the form (cast or not) in which the
   /// products for dX and dW read it.
   [[nodiscard]] LinearWriter::Operand second_gradient(const Linear& linear, BufferId d_out);
-  /// Computes the gradient of the second GEMM's input (this rank's columns).
-  [[nodiscard]] BufferId second_input_gradient(const Linear& linear,
-                                               const LinearWriter::Operand& d_out);
   /// The first GEMM of a pair and its input.
   struct First {
     int layer = 0, microbatch = 0;
@@ -175,14 +171,10 @@ class LayerWriter : public OpWriter {
   using RowsOf = std::function<Matrix(const RowBlock& piece)>;
   void weight_gradient_by_rows(const Linear& linear, int microbatch, const GatheredRows& rows,
                                const RowsOf& x, const RowsOf& dy);
-  void first_weight_gradient(const First& first, const GatheredRows& in,
-                             const LinearWriter::Operand& d_out);
   void weight_gradient(const Linear& linear, BufferId in, const LinearWriter::Operand& d_out,
                        int microbatch);
   /// Returns `linear` with the slice in which a microbatch's weight gradient is written.
   [[nodiscard]] Linear with_gradient(const Linear& linear, int microbatch);
-  /// Notes that a weight gradient has been written for a microbatch.
-  void note_weight_gradient(const Linear& linear, int microbatch);
   [[nodiscard]] static KeptFor kept_if(bool saved, int microbatch) {
     return saved ? KeptFor{microbatch} : std::nullopt;
   }

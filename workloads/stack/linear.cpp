@@ -187,9 +187,7 @@ void LinearWriter::weight_gradient(const Linear& linear, int microbatch, const M
   Gemm gemm = weight_product(linear, g_.tokens, linear.gradient_beta, x, dy.plain);
   gemm.accumulation = types_.backward;
   if (linear.operands == Operands::stored) return builder_.emit(0, gemm);
-  const auto kept = inputs_.find({linear.weight.offset, microbatch});
-  const Operand input = kept->second;
-  inputs_.erase(kept);
+  const Operand input = inputs_.extract({linear.weight.offset, microbatch}).mapped();
   gemm.transpose_a = Transpose::no;
   gemm.transpose_b = Transpose::yes;
   gemm.a = input.transposed;

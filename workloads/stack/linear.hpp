@@ -26,8 +26,8 @@ void require_fp8_extents(const Geometry& geometry);
 
 /// A linear layer on this rank: Y [tokens, outputs] = gain * X [tokens, inputs] * W.
 struct Linear {
-  Slice weight, gradient;    ///< inputs x outputs
-  double gradient_beta = 0;  ///< 1 if the new gradient is added to the present one
+  Slice weight{}, gradient{};  ///< inputs x outputs
+  double gradient_beta = 0;    ///< 1 if the new gradient is added to the present one
   std::uint64_t inputs = 0, outputs = 0;
   double gain = 1;
   Operands operands = Operands::stored;

@@ -11,18 +11,15 @@
 namespace isoscale::workloads::stack {
 namespace {
 
-constexpr std::size_t tp_axis = static_cast<std::size_t>(mesh::Axis::tp);
-
 /// Returns this rank's rows x columns of a global matrix whose rows are `global_columns` elements
 /// apart. Along tp, each rank's part begins `step` global elements after that of the rank before.
 Parameter matrix(std::string name, std::uint64_t rows, std::uint64_t columns,
                  std::uint64_t global_columns, std::uint64_t step, std::uint64_t fan_in) {
-  Shard shard{.extents = {1, rows, columns},
-              .local = {0, columns, 1},
-              .global = {0, global_columns, 1},
-              .base = 0,
-              .steps = {}};
-  shard.steps[tp_axis] = step;
+  const Shard shard{.extents = {1, rows, columns},
+                    .local = {0, columns, 1},
+                    .global = {0, global_columns, 1},
+                    .base = 0,
+                    .steps = {.tp = step}};
   return {
       .name = std::move(name), .rows = rows, .columns = columns, .shard = shard, .fan_in = fan_in};
 }

@@ -15,20 +15,17 @@ namespace isoscale::workloads::stack {
 
 namespace {
 
-constexpr double default_epsilon = 1e-8;
-constexpr double verification_epsilon = 100;
-
 /// Returns the learning rate of timed steps, of which there may be many thousands. The loss is the
 /// sum of squares of all `hidden` outputs of a token. If the rate did not fall with `hidden`,
 /// descent would overshoot, and weights would grow to infinity. f32 masters can still represent
 /// such small updates.
 double timed_rate(const Model& model) { return 1e-3 / model.hidden; }
 
-/// Returns a learning rate at which updates change the largest weights by a few percent. Such a
-/// change is far above the rounding of f32 masters, but so small that the second step does not
-/// amplify the rounding of the first. The rate grows with the number of layers because gradients
-/// scale with the residual gain, 0.5 / layers.
-double verification_rate(const Model& model) { return std::min(0.5, 0.005 * model.layers); }
+Update update_of(const Request& request) {
+  const program::Optimizer optimizer = options_of(request).optimizer;
+  if (request.keep == Keep::observables) return verified_update(optimizer, request.model.layers);
+  return {.optimizer = optimizer, .rate = timed_rate(request.model)};
+}
 
 }  // namespace
 
@@ -57,6 +54,16 @@ units::Bytes whole_states(const Request& request, int stage) {
   const std::uint64_t each =
       narrow + wide + (types.has_master() ? wide : 0) + (adam ? 2 * wide : 0);
   return units::Bytes{(parameters.back().offset + parameters.back().count()) * each};
+}
+
+Update verified_update(program::Optimizer optimizer, int layers) {
+  // With these values Adam's step, rate * m / (sqrt(v) + epsilon), differs from that of SGD by a
+  // few percent.
+  constexpr double epsilon = 100;
+  const bool adam = optimizer == program::Optimizer::adam;
+  return {.optimizer = optimizer,
+          .rate = std::min(0.5, 0.005 * layers) * (adam ? epsilon : 1.0),
+          .epsilon = epsilon};
 }
 
 std::uint64_t fill_key(std::uint64_t seed, std::string_view tensor) {
@@ -91,19 +98,10 @@ Parameters::Parameters(Builder& builder, const Geometry& geometry, const Request
       has_master_type_(types_of(request.precision).has_master()),
       layers_(geometry.layers),
       experts_(geometry.local_experts),
-      epsilon_(default_epsilon),
-      rate_(timed_rate(request.model)),
+      update_(update_of(request)),
       parameters_(parameters_of(geometry)),
       plan_(state_plan_of(request)) {
   const Types types = types_of(request.precision);
-  optimizer_ = options_of(request).optimizer;
-  if (request.keep == Keep::observables) {
-    // Adam's step is rate * m / (sqrt(v) + epsilon). With these values it differs from the step of
-    // SGD by a few percent.
-    const bool adam = optimizer_ == program::Optimizer::adam;
-    epsilon_ = verification_epsilon;
-    rate_ = verification_rate(request.model) * (adam ? verification_epsilon : 1.0);
-  }
   buckets_ = buckets_of(parameters_, plan_.bucket_bytes, plan_.element);
   pad_buckets(parameters_, buckets_, plan_.shards);
   allocate(builder, types);
@@ -131,7 +129,7 @@ void Parameters::allocate(Builder& builder, const Types& types) {
   const Space space = plan_.space_of(Offload::optimizer);
   if (types.has_master() && !follows_)
     states_.masters = flat(types.accumulate, Role::master, part, space);
-  if (optimizer_ == program::Optimizer::adam && !follows_) {
+  if (update_.optimizer == program::Optimizer::adam && !follows_) {
     states_.moment1 = flat(types.accumulate, Role::optimizer, part, space);
     states_.moment2 = flat(types.accumulate, Role::optimizer, part, space);
     states_.powers = flat(types.accumulate, Role::optimizer, 2 * buckets_.size(), Space::device);
@@ -255,11 +253,10 @@ const Bucket* Parameters::completed_by(const Slice& gradient) const {
 }
 
 Update Parameters::update(std::size_t bucket, double tokens) const {
-  return {.optimizer = optimizer_,
-          .powers = flat(states_.powers, 2 * bucket, 2),
-          .gradient_scale = 1.0 / tokens,
-          .rate = rate_,
-          .epsilon = epsilon_};
+  Update result = update_;
+  result.powers = flat(states_.powers, 2 * bucket, 2);
+  result.gradient_scale = 1.0 / tokens;
+  return result;
 }
 
 void Parameters::gather_observed(Builder& builder, BufferId from, BufferId to) const {

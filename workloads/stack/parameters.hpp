@@ -170,12 +170,7 @@ class Parameters {
   bool follows_;  ///< another replica has the optimizer's states and updates the weights
   bool has_master_type_;
   int layers_, experts_;  ///< of this rank
-  program::Optimizer optimizer_;
-  /// Adam divides by sqrt(v) + epsilon. Under verification epsilon is far above any gradient. With
-  /// a small epsilon the update for a gradient near 0 would depend only on its sign, and thus on
-  /// rounding.
-  double epsilon_;
-  double rate_;
+  Update update_;         ///< without slices and scale, which differ by bucket
   std::vector<Parameter> parameters_;
   std::vector<Bucket> buckets_;
   StatePlan plan_;
@@ -185,6 +180,14 @@ class Parameters {
   BufferId observed_gradients_ = no_buffer;
   BufferId observed_weights_ = no_buffer;
 };
+
+/// Returns the update op of programs that are verified, without its slices. Its rate changes the
+/// largest weights by a few percent. Such a change is far above the rounding of f32 masters, but so
+/// small that the second step does not amplify the rounding of the first. The rate grows with the
+/// number of layers of the model because gradients scale with the residual gain, 0.5 / layers. Adam
+/// divides by sqrt(v) + epsilon, with an epsilon far above any gradient. With a small epsilon the
+/// update for a gradient near 0 would depend only on its sign, and thus on rounding.
+[[nodiscard]] Update verified_update(program::Optimizer optimizer, int layers);
 
 /// Returns the key from which a tensor's values are drawn. It depends on the run's seed and the
 /// tensor's name.

@@ -24,7 +24,7 @@ struct Action {
   Pass pass = Pass::forward;
   int microbatch = 0;
   int chunk = 0;
-  bool operator==(const Action&) const = default;
+  auto operator<=>(const Action&) const = default;
 };
 
 /// A pipeline. Each of its `stages` stages has `chunks` groups of consecutive layers (virtual

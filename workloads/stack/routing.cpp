@@ -210,7 +210,7 @@ double capacity_factor(std::string_view text) {
   if (text == "none") return 0;
   const bool is_percent = text.ends_with('%');
   const double value =
-      number_in<double>(text.substr(0, text.size() - (is_percent ? 1 : 0))).value_or(0) /
+      base::number_in<double>(text.substr(0, text.size() - (is_percent ? 1 : 0))).value_or(0) /
       (is_percent ? 100 : 1);
   constexpr double most = 1e6;
   if (value > 0 && value <= most) return value;

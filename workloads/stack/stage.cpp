@@ -4,7 +4,6 @@
 #include "workloads/stack/options.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <numeric>
 #include <variant>
@@ -22,9 +21,6 @@ namespace isoscale::workloads::stack {
 namespace {
 
 using program::Transport;
-
-/// Writes a program. The buffers in `symmetric` (sorted) are allocated in symmetric memory.
-using ProgramWriter = std::function<program::RankProgram(const std::vector<BufferId>& symmetric)>;
 
 /// True for collectives that can use symmetric memory: sums and gathers over tp, for which there
 /// are symmetric kernels.
@@ -67,25 +63,9 @@ std::vector<BufferId> set_symmetric(program::RankProgram& program) {
   return touched;
 }
 
-/// Returns the program that `write` writes, with the option `transport` applied. With
-/// transport=symmetric, collectives over tp that have a symmetric kernel and messages over tp and
-/// between stages use Transport::symmetric, and every buffer that they touch is in
-/// Space::symmetric. The option changes neither the ops nor the data that they send.
-program::RankProgram with_transport(const Request& request, const ProgramWriter& write) {
-  program::RankProgram program = write({});
-  const TrainingOptions options = options_of(request);
-  if (options.transport != program::Transport::symmetric) return program;
-  // The memory of a buffer is chosen when it is allocated, but the ops that send it are known only
-  // when the program is complete. So the program is written twice.
-  const std::vector<BufferId> touched = set_symmetric(program);
-  if (touched.empty()) return program;
-  program = write(touched);
-  static_cast<void>(set_symmetric(program));
-  return program;
-}
-
 /// Writes the program of one stage: its actions in the order of the schedule, the messages between
-/// them, the reduction of gradients over dp, and the update.
+/// them, the reduction of gradients over dp, and the update. The buffers in `symmetric` (sorted)
+/// are allocated in symmetric memory.
 class StageWriter {
  public:
   StageWriter(const Request& request, const mesh::Coordinates& at,
@@ -154,7 +134,7 @@ class StageWriter {
     if (sends) return hand_overs_.leave(action, activation);
     if (g_.vocabulary > 0) {
       head_inputs_[microbatch] = activation;
-      weights_.before(LayerWriter::vocabulary_layer);
+      weights_.before(Parameters::vocabulary);
       activation = layers_.vocabulary_forward(microbatch, activation);
       weights_.after();
     }
@@ -178,10 +158,10 @@ class StageWriter {
       gradient = hand_overs_.take(action);
     } else if (g_.vocabulary > 0) {
       const BufferId head_input = head_inputs_.at(microbatch), logits = outputs_.at(microbatch);
-      weights_.before(LayerWriter::vocabulary_layer);
+      weights_.before(Parameters::vocabulary);
       gradient = layers_.vocabulary_backward(microbatch, head_input, logits);
       weights_.after();
-      layers_.after_weight_gradients(LayerWriter::vocabulary_layer, microbatch, [=, this] {
+      layers_.after_weight_gradients(Parameters::vocabulary, microbatch, [=, this] {
         release_unless_kept(logits);
         builder_.release(head_input);
       });
@@ -212,7 +192,7 @@ class StageWriter {
   }
   void weight_gradients(const Action& action) {
     if (is_last(action) && g_.vocabulary > 0) {
-      layers_.weight_gradients(LayerWriter::vocabulary_layer, action.microbatch);
+      layers_.weight_gradients(Parameters::vocabulary, action.microbatch);
     }
     const LayerRange layers = g_.layers_of(action.chunk);
     for (int layer = layers.end(); layer-- > layers.first;) {
@@ -305,9 +285,18 @@ std::vector<int> replica_programs(const Request& request) {
 
 program::RankProgram build_stage(const Request& request, const mesh::Coordinates& at) {
   if (types_of(request.precision).casts_operands()) require_fp8_extents({request, at});
-  return with_transport(request, [&](const std::vector<BufferId>& symmetric) {
-    return StageWriter{request, at, symmetric}.write();
-  });
+  program::RankProgram program = StageWriter{request, at, {}}.write();
+  if (options_of(request).transport != Transport::symmetric) return program;
+  // With transport=symmetric, collectives over tp that have a symmetric kernel and messages over tp
+  // and between stages use Transport::symmetric, and every buffer that they touch is in
+  // Space::symmetric. The option changes neither the ops nor the data that they send. The memory of
+  // a buffer is chosen when it is allocated, but the ops that send it are known only when the
+  // program is complete. So the program is written twice.
+  const std::vector<BufferId> touched = set_symmetric(program);
+  if (touched.empty()) return program;
+  program = StageWriter{request, at, touched}.write();
+  static_cast<void>(set_symmetric(program));
+  return program;
 }
 
 }  // namespace isoscale::workloads::stack

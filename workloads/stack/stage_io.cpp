@@ -10,30 +10,25 @@ namespace isoscale::workloads::stack {
 Shard sample_shard(const Geometry& g, int microbatch, std::uint64_t columns, std::uint64_t whole) {
   const std::uint64_t positions = g.shard_tokens / g.microbatch;
   Shard shard = position_shard(g, microbatch, columns, whole, {.first = 0, .count = positions});
-  if (g.sequence_parallel) {
-    shard.steps[static_cast<std::size_t>(mesh::Axis::tp)] = positions * whole;
-  }
+  if (g.sequence_parallel) shard.steps.tp = positions * whole;
   return shard;
 }
 
 Shard position_shard(const Geometry& g, int microbatch, std::uint64_t columns, std::uint64_t whole,
                      const Positions& positions) {
   const std::uint64_t sample = g.whole_sequence * whole;
-  Shard shard{
+  const std::uint64_t samples =
+      static_cast<std::uint64_t>(g.microbatch_step) * g.microbatch * sample;
+  return {
       .extents = {positions.count, g.microbatch, columns},
       .local = {g.microbatch * columns, columns, 1},
       .global = {whole, sample, 1},
       .base = static_cast<std::uint64_t>(g.microbatch_base + microbatch) * g.microbatch * sample +
               positions.first * whole,
-      .steps = {}};
-  const std::uint64_t samples =
-      static_cast<std::uint64_t>(g.microbatch_step) * g.microbatch * sample;
-  shard.steps[static_cast<std::size_t>(mesh::Axis::ep)] = samples;
-  shard.steps[static_cast<std::size_t>(mesh::Axis::dp)] =
-      static_cast<std::uint64_t>(g.ep) * samples;
-  shard.steps[static_cast<std::size_t>(mesh::Axis::cp)] = g.sequence * whole;
-  if (whole > columns) shard.steps[static_cast<std::size_t>(mesh::Axis::tp)] = columns;
-  return shard;
+      .steps = {.tp = whole > columns ? columns : 0,
+                .cp = g.sequence * whole,
+                .ep = samples,
+                .dp = static_cast<std::uint64_t>(g.ep) * samples}};
 }
 
 Inputs::Inputs(Builder& builder, const Geometry& geometry, const Types& types,
@@ -58,7 +53,7 @@ std::uint64_t Inputs::source_count() const {
 
 void Inputs::fill(int microbatch, BufferId source, std::uint64_t key) {
   Shard shard = sample_shard(g_, microbatch, g_.hidden, g_.hidden);
-  const std::uint64_t next = shard.steps[static_cast<std::size_t>(mesh::Axis::dp)];
+  const std::uint64_t next = shard.steps.dp;
   for (std::uint64_t part = 0; part < static_cast<std::uint64_t>(parts_); ++part) {
     builder_.emit(
         0, random_fill(flat(source, part * g_.activation(), g_.activation()), shard, key, 1));
@@ -84,9 +79,7 @@ BufferId Inputs::source_of(int microbatch) {
   if (space_ == Space::device) return sources_[static_cast<std::size_t>(microbatch)];
   if (!copied_.contains(microbatch)) copy(microbatch);
   if (microbatch + 1 < g_.microbatches) copy(microbatch + 1);
-  const BufferId ready = copied_.at(microbatch);
-  copied_.erase(microbatch);
-  return ready;
+  return copied_.extract(microbatch).mapped();
 }
 
 void Inputs::copy(int microbatch) {
@@ -103,9 +96,9 @@ void Inputs::give_back(BufferId input) {
   if (scatters_ || space_ != Space::device) builder_.release(input);
 }
 
-void HandOvers::leave(const Action& made, BufferId buffer) { made_[key(made)] = buffer; }
+void HandOvers::leave(const Action& made, BufferId buffer) { made_[made] = buffer; }
 
-BufferId HandOvers::take(const Action& awaited) { return received_.extract(key(awaited)).mapped(); }
+BufferId HandOvers::take(const Action& awaited) { return received_.extract(awaited).mapped(); }
 
 KeptFor HandOvers::kept_for(const Action& awaited) {
   return awaited.pass == Pass::forward ? KeptFor{awaited.microbatch} : std::nullopt;
@@ -126,7 +119,7 @@ void HandOvers::write(const HandOver& message) {
   };
   BufferId outgoing = no_buffer, incoming = no_buffer;
   if (message.made) {
-    outgoing = made_.extract(key(*message.made)).mapped();
+    outgoing = made_.extract(*message.made).mapped();
     add(Direction::send,
         {.buffer = outgoing, .axis = mesh::Axis::tp, .count = rows, .step = scatters ? rows : 0});
   }
@@ -137,7 +130,7 @@ void HandOvers::write(const HandOver& message) {
   builder_.emit(builder_.stream(message.offset > 0 ? "pp_next" : "pp_prev"), std::move(exchange));
   if (message.made) builder_.release(outgoing);
   if (!message.awaited) return;
-  received_[key(*message.awaited)] = scatters ? gather(incoming, *message.awaited) : incoming;
+  received_[*message.awaited] = scatters ? gather(incoming, *message.awaited) : incoming;
 }
 
 BufferId HandOvers::gather(BufferId part, const Action& awaited) {
@@ -179,8 +172,7 @@ void Funnel::gather_output(int microbatch, BufferId output) {
 
 BufferId Funnel::loss_gradient(int microbatch) {
   builder_.at({.phase = Phase::backward, .layer = -1, .microbatch = microbatch});
-  const Output gathered = outputs_.at(microbatch);
-  outputs_.erase(microbatch);
+  const Output gathered = outputs_.extract(microbatch).mapped();
   const BufferId mine = new_buffer(gathered.count, microbatch);
   emit(CollectiveKind::scatter, is_root_ ? builder_.whole(gathered.of_all) : Slice{},
        builder_.whole(mine));

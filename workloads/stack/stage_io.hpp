@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <tuple>
 #include <vector>
 
 #include "program/builder.hpp"
@@ -74,13 +73,11 @@ class HandOvers : public OpWriter {
   [[nodiscard]] BufferId take(const Action& awaited);
 
  private:
-  using Key = std::tuple<Pass, int, int>;
-  static Key key(const Action& action) { return {action.pass, action.microbatch, action.chunk}; }
   /// Gathers the rows of all ranks of tp; `part` has this rank's rows.
   [[nodiscard]] BufferId gather(BufferId part, const Action& awaited);
   [[nodiscard]] static KeptFor kept_for(const Action& awaited);
 
-  std::map<Key, BufferId> made_, received_;
+  std::map<Action, BufferId> made_, received_;
 };
 
 /// True if all data goes through the first replica: strategy=funnel with several replicas.

@@ -26,17 +26,18 @@ std::vector<WeightUse> weight_uses(const Geometry& g) {
         g.vocabulary > 0 &&
         g.pipeline.virtual_stage(g.stage, action->chunk) + 1 == g.pipeline.virtual_stages();
     const auto use = [&](int layer) {
-      uses.push_back({.layer = layer,
-                      .place = {.phase = is_forward ? Phase::forward : Phase::backward,
-                                .layer = layer == Weights::vocabulary ? -1 : g.global_layer(layer),
-                                .microbatch = action->microbatch},
-                      .action = number});
+      uses.push_back(
+          {.layer = layer,
+           .place = {.phase = is_forward ? Phase::forward : Phase::backward,
+                     .layer = layer == Parameters::vocabulary ? -1 : g.global_layer(layer),
+                     .microbatch = action->microbatch},
+           .action = number});
     };
     const LayerRange layers = g.layers_of(action->chunk);
     if (is_forward) {
       for (int layer = layers.first; layer < layers.end(); ++layer) use(layer);
     }
-    if (has_head) use(Weights::vocabulary);
+    if (has_head) use(Parameters::vocabulary);
     if (!is_forward) {
       for (int layer = layers.end(); layer-- > layers.first;) use(layer);
     }
@@ -99,7 +100,7 @@ void Weights::cut_units(const Geometry& g) {
     }
     return;
   }
-  if (g.vocabulary > 0) units_.push_back(parameters_.range(vocabulary));
+  if (g.vocabulary > 0) units_.push_back(parameters_.range(Parameters::vocabulary));
   for (int layer = g.layers; layer-- > 0;) units_.push_back(parameters_.range(layer));
 }
 

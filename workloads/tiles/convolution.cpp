@@ -25,24 +25,15 @@ constexpr program::StreamId compute = 0;
 /// All axes along which a mesh of tiles may have several ranks.
 constexpr mesh::AxisSet everyone{mesh::Axis::tp, mesh::Axis::cp, mesh::Axis::dp};
 
-/// Under verification, Adam's epsilon is far above any gradient. With a small epsilon the step for
-/// a gradient near 0 would depend only on its sign, and thus on rounding.
-constexpr double verification_epsilon = 100;
-
-/// Returns an update op without its slices. Under verification its rate changes the largest weights
-/// by a few percent, far more than rounding does. The rate grows with the number of layers, since
-/// gradients are proportional to the residual gain, 0.5 / layers.
+/// Returns an update op without its slices.
 program::Update update_of(const Geometry& g, const Request& request) {
-  program::Update update;
-  update.optimizer = values_of(request).optimizer;
-  const bool adam = update.optimizer == program::Optimizer::adam;
+  program::Update update{.optimizer = values_of(request).optimizer};
+  if (request.keep == Keep::observables) {
+    update = stack::verified_update(update.optimizer, g.layers);
+  }
   update.gradient_scale =
       1.0 / (static_cast<double>(g.whole.rows) * static_cast<double>(g.whole.columns) *
              static_cast<double>(g.whole_samples));
-  if (request.keep == Keep::observables) {
-    update.epsilon = verification_epsilon;
-    update.rate = std::min(0.5, 0.005 * g.layers) * (adam ? verification_epsilon : 1.0);
-  }
   return update;
 }
 

@@ -20,9 +20,6 @@ namespace isoscale::workloads::tiles {
 struct Extent {
   std::uint64_t rows = 0, columns = 0;
 };
-/// Reads "256" or "256x512". Throws base::UsageError for any other text, and for more than a
-/// million pixels on a side.
-[[nodiscard]] Extent parse_image(std::string_view text);
 
 enum class Boundary : std::uint8_t {
   periodic,  ///< pixels of the opposite side of the image

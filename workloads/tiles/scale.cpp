@@ -86,6 +86,26 @@ std::string image_text(const Extent& image) {
   return fmt::format("{}x{}", image.rows, image.columns);
 }
 
+constexpr std::uint64_t most_pixels = 1'000'000;  // of one side of the image
+
+std::optional<std::uint64_t> side(std::string_view text) {
+  const auto number = base::number_in<std::uint64_t>(text);
+  return number && *number != 0 && *number <= most_pixels ? number : std::nullopt;
+}
+
+/// Reads "256" or "256x512". Throws base::UsageError for any other text, and for more than a
+/// million pixels on a side.
+Extent parse_image(std::string_view text) {
+  const std::size_t cross = text.find('x');
+  const auto rows = side(text.substr(0, cross));
+  const auto columns = cross == std::string_view::npos ? rows : side(text.substr(cross + 1));
+  if (rows && columns) return {.rows = *rows, .columns = *columns};
+  throw usage_error(
+      "option image = {}: it takes pixels of a side, or rows x columns, such as 256 or "
+      "256x512, from 1 to {}",
+      base::quoted(text), most_pixels);
+}
+
 long long share_of_batch(long long batch, int dp) {
   if (batch % dp == 0) return batch / dp;
   throw NumberError(fmt::format("batch={} does not divide by dp={}", batch, dp), "batch",
@@ -198,30 +218,6 @@ mesh::Request square_grid(int ranks) {
   return {{mesh::Axis::tp, across}, {mesh::Axis::cp, ranks / across}, {mesh::Axis::dp, 1}};
 }
 
-namespace {
-
-constexpr std::uint64_t most_pixels = 1'000'000;  // of one side of the image
-
-std::optional<std::uint64_t> side(std::string_view text) {
-  const auto number = number_in<std::uint64_t>(text);
-  return number && *number != 0 && *number <= most_pixels ? number : std::nullopt;
-}
-
-std::size_t index(mesh::Axis axis) { return static_cast<std::size_t>(axis); }
-
-}  // namespace
-
-Extent parse_image(std::string_view text) {
-  const std::size_t cross = text.find('x');
-  const auto rows = side(text.substr(0, cross));
-  const auto columns = cross == std::string_view::npos ? rows : side(text.substr(cross + 1));
-  if (rows && columns) return {.rows = *rows, .columns = *columns};
-  throw usage_error(
-      "option image = {}: it takes pixels of a side, or rows x columns, such as 256 or "
-      "256x512, from 1 to {}",
-      base::quoted(text), most_pixels);
-}
-
 Geometry::Geometry(const Request& request, const mesh::Coordinates& at)
     : tiles_down(request.mesh.cp), tiles_across(request.mesh.tp) {
   const Values options = values_of(request);
@@ -265,15 +261,11 @@ Region Geometry::interior() const {
 program::Shard Geometry::shard() const {
   const std::uint64_t whole_pixel = whole_samples * channels;
   const std::uint64_t whole_line = whole.columns * whole_pixel;
-  program::Shard shard{.extents = {tile.rows, tile.columns, pixel()},
-                       .local = {line(), pixel(), 1},
-                       .global = {whole_line, whole_pixel, 1},
-                       .base = 0,
-                       .steps = {}};
-  shard.steps[index(mesh::Axis::cp)] = tile.rows * whole_line;
-  shard.steps[index(mesh::Axis::tp)] = tile.columns * whole_pixel;
-  shard.steps[index(mesh::Axis::dp)] = pixel();
-  return shard;
+  return {.extents = {tile.rows, tile.columns, pixel()},
+          .local = {line(), pixel(), 1},
+          .global = {whole_line, whole_pixel, 1},
+          .base = 0,
+          .steps = {.tp = tile.columns * whole_pixel, .cp = tile.rows * whole_line, .dp = pixel()}};
 }
 
 mesh::Coordinates program_at(const Request& request, const mesh::Coordinates& at) {

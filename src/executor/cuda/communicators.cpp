@@ -229,10 +229,9 @@ void Communicators::abort() noexcept {
   end_joint_abort();
 }
 
-std::unique_ptr<Communicators> KeptCommunicators::take(const program::ProgramSet& set,
-                                                       const comm::Communicator& point,
-                                                       units::Seconds limit) {
-  std::unique_ptr<Communicators> kept = std::move(kept_);
+std::unique_ptr<Communicators> kept_or_new(std::unique_ptr<Communicators> kept,
+                                           const program::ProgramSet& set,
+                                           const comm::Communicator& point, units::Seconds limit) {
   const bool suits = kept != nullptr && kept->suit(set, point);
   if (point.all_min(suits ? 1.0 : 0.0) != 0) {
     kept->hand_over(set);

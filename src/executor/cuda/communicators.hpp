@@ -86,8 +86,7 @@ class NcclGroup {
   bool is_open_ = true;
 };
 
-/// A collective that is ready to start. If NCCL has no call for its kind, it is done by a group of
-/// sends and receives.
+/// A collective that is ready to start.
 struct CollectiveCall {
   program::CollectiveKind kind = program::CollectiveKind::barrier;
   CollectiveData data;
@@ -95,11 +94,10 @@ struct CollectiveCall {
   ncclDataType_t type = ncclUint8;
   ncclRedOp_t operation = ncclSum;
   int root = 0;
-  std::vector<std::uint64_t> send_counts{}, receive_counts{};  ///< of an uneven all_to_all
 };
 /// Starts the collective on `stream`. Throws NcclError.
 void launch(const CollectiveCall& call, cudaStream_t stream);
-/// True if NCCL has no call for the collective.
+/// True if NCCL has no call for the collective, which is then played as an ExchangeCall.
 [[nodiscard]] bool is_made_of_messages(program::CollectiveKind kind);
 /// Throws base::Error if the collective is in place in a way that MPI allows and NCCL does not.
 void require_possible(const CollectiveCall& call);
@@ -118,6 +116,9 @@ struct ExchangeCall {
   std::vector<Message> messages;
 };
 void launch(const ExchangeCall& call, cudaStream_t stream);
+/// Returns the messages of a collective that is made of messages. A rank also sends messages to
+/// itself.
+[[nodiscard]] ExchangeCall messages_of(const CollectiveCall& call, const program::Collective& op);
 
 [[nodiscard]] ncclRedOp_t nccl_operation(program::Reduction reduction);
 
@@ -224,22 +225,15 @@ class Communicators {
   std::vector<CommunicatorTime> facts_;
 };
 
-/// Keeps the communicators of the last session for the next one, since making them takes seconds at
-/// 64 ranks and more. The next session uses them if it has the same ranks and mesh and needs no
-/// others. Otherwise they are aborted, not closed: the next session may have other ranks, and an
-/// abort does not wait for any other rank.
-class KeptCommunicators {
- public:
-  /// Collective over `point`: returns the kept communicators, or new ones. Throws the same errors
-  /// as the constructor of Communicators.
-  [[nodiscard]] std::unique_ptr<Communicators> take(const program::ProgramSet& set,
-                                                    const comm::Communicator& point,
-                                                    units::Seconds limit);
-  void keep(std::unique_ptr<Communicators> communicators) { kept_ = std::move(communicators); }
-
- private:
-  std::unique_ptr<Communicators> kept_;
-};
+/// Collective over `point`: returns `kept`, the communicators of the last session, or new ones.
+/// Making them takes seconds at 64 ranks and more, so a session uses those of the last one if it
+/// has the same ranks and mesh and needs no others. Otherwise they are aborted, not closed: this
+/// session may have other ranks, and an abort does not wait for any other rank. Throws the same
+/// errors as the constructor of Communicators.
+[[nodiscard]] std::unique_ptr<Communicators> kept_or_new(std::unique_ptr<Communicators> kept,
+                                                         const program::ProgramSet& set,
+                                                         const comm::Communicator& point,
+                                                         units::Seconds limit);
 
 /// A barrier on the GPUs of ranks that have collectives in a section: an all_reduce of one word on
 /// each communicator that any rank uses for these collectives. Ranks leave it within microseconds

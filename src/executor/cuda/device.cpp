@@ -80,6 +80,27 @@ std::string symmetric_problem(int nccl, const ChosenGpu& chosen) {
   return {};
 }
 
+/// Returns the GPUs that the CUDA runtime shows to this process.
+std::vector<machine::VisibleGpu> visible_gpus() {
+  int count = 0;
+  check(cudaGetDeviceCount(&count));
+  std::vector<machine::VisibleGpu> gpus;
+  for (int index = 0; index < count; ++index) {
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, index));
+    std::array<char, 32> pci{};
+    check(cudaDeviceGetPCIBusId(pci.data(), static_cast<int>(pci.size()), index));
+    gpus.push_back({.index = index,
+                    .uuid = uuid_text(properties.uuid),
+                    .pci_bus_id = pci.data(),
+                    .name = properties.name,
+                    .major = properties.major,
+                    .minor = properties.minor,
+                    .memory = units::Bytes{properties.totalGlobalMem}});
+  }
+  return gpus;
+}
+
 }  // namespace
 
 Versions versions() {
@@ -111,26 +132,6 @@ std::string device_problem() {
       "CUDA shows no GPU{}: start the job on a machine with one (--gres=gpu:N or "
       "--gpus-per-node=N under Slurm), or use --device host",
       visible == nullptr ? std::string{} : fmt::format(" (CUDA_VISIBLE_DEVICES is '{}')", visible));
-}
-
-std::vector<machine::VisibleGpu> visible_gpus() {
-  int count = 0;
-  check(cudaGetDeviceCount(&count));
-  std::vector<machine::VisibleGpu> gpus;
-  for (int index = 0; index < count; ++index) {
-    cudaDeviceProp properties{};
-    check(cudaGetDeviceProperties(&properties, index));
-    std::array<char, 32> pci{};
-    check(cudaDeviceGetPCIBusId(pci.data(), static_cast<int>(pci.size()), index));
-    gpus.push_back({.index = index,
-                    .uuid = uuid_text(properties.uuid),
-                    .pci_bus_id = pci.data(),
-                    .name = properties.name,
-                    .major = properties.major,
-                    .minor = properties.minor,
-                    .memory = units::Bytes{properties.totalGlobalMem}});
-  }
-  return gpus;
 }
 
 ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,

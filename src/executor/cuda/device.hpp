@@ -53,9 +53,6 @@ struct Versions {
 /// or no GPU. Returns "" if it can.
 [[nodiscard]] std::string device_problem();
 
-/// Returns the GPUs that the CUDA runtime shows to this process.
-[[nodiscard]] std::vector<machine::VisibleGpu> visible_gpus();
-
 /// The GPU of this rank, made current for the calling thread.
 struct ChosenGpu {
   machine::VisibleGpu gpu;

@@ -199,7 +199,7 @@ class CudaExecutor final : public Executor {
     agreed(point, [&] {
       as_chosen(options, [&] {
         communicators =
-            keeps ? kept_.take(set, point, options_.communicator_timeout)
+            keeps ? kept_or_new(std::move(kept_), set, point, options_.communicator_timeout)
                   : std::make_unique<Communicators>(set, point, options_.communicator_timeout);
       });
     });
@@ -300,7 +300,8 @@ class CudaExecutor final : public Executor {
   ChosenGpu chosen_;
   Description description_;
   GemmChoices choices_;
-  KeptCommunicators kept_;  // sessions use it, so it must outlive every session
+  // A session moves its communicators here when it ends, so this must outlive every session.
+  std::unique_ptr<Communicators> kept_;
   int said_ = 0;
 };
 

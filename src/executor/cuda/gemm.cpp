@@ -196,18 +196,18 @@ cudaDataType_t scale_type(const GemmProblem& problem) {
 }
 
 GemmPlan::GemmPlan(const GemmProblem& problem)
-    : operation_(operation_of(problem)),
-      first_(layout_of(problem.first, problem.batch)),
-      second_(layout_of(problem.second, problem.batch)),
-      c_(layout_of(problem.c, problem.batch)),
-      d_(layout_of(problem.d, problem.batch)) {}
+    : operation(operation_of(problem)),
+      first(layout_of(problem.first, problem.batch)),
+      second(layout_of(problem.second, problem.batch)),
+      c(layout_of(problem.c, problem.batch)),
+      d(layout_of(problem.d, problem.batch)) {}
 
 void require_algorithm(cublasLtHandle_t library, const GemmPlan& plan,
                        const cublasLtMatmulAlgo_t& algorithm, const std::string& shape) {
   cublasLtMatmulHeuristicResult_t result{};
   const cublasStatus_t status =
-      cublasLtMatmulAlgoCheck(library, plan.operation(), plan.first(), plan.second(), plan.c(),
-                              plan.d(), &algorithm, &result);
+      cublasLtMatmulAlgoCheck(library, plan.operation.get(), plan.first.get(), plan.second.get(),
+                              plan.c.get(), plan.d.get(), &algorithm, &result);
   if (status == CUBLAS_STATUS_SUCCESS) return;
   throw base::Error(
       fmt::format("cuBLASLt refuses the algorithm that was given for the GEMM {} ({}): run without "
@@ -220,16 +220,16 @@ void launch(const GemmCall& call, cudaStream_t stream) {
   if (p.m == 0 || p.n == 0 || p.batch == 0) return;
   const GemmPlan& plan = *call.plan;
   if (p.is_fp8()) {
-    set(plan.operation(), CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, p.descale_first);
-    set(plan.operation(), CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, p.descale_second);
+    set(plan.operation.get(), CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, p.descale_first);
+    set(plan.operation.get(), CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, p.descale_second);
   }
   const auto alpha = static_cast<float>(p.alpha), beta = static_cast<float>(p.beta);
   const bool in_f64 = scale_type(p) == CUDA_R_64F;
   check(cublasLtMatmul(
-      call.library, plan.operation(), in_f64 ? static_cast<const void*>(&p.alpha) : &alpha,
-      p.first.data, plan.first(), p.second.data, plan.second(),
-      in_f64 ? static_cast<const void*>(&p.beta) : &beta, p.c.data, plan.c(), p.d.data, plan.d(),
-      &call.algorithm, call.workspace, call.workspace_bytes, stream));
+      call.library, plan.operation.get(), in_f64 ? static_cast<const void*>(&p.alpha) : &alpha,
+      p.first.data, plan.first.get(), p.second.data, plan.second.get(),
+      in_f64 ? static_cast<const void*>(&p.beta) : &beta, p.c.data, plan.c.get(), p.d.data,
+      plan.d.get(), &call.algorithm, call.workspace, call.workspace_bytes, stream));
 }
 
 }  // namespace isoscale::executor::cuda

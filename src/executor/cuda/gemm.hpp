@@ -68,19 +68,11 @@ struct GemmProblem {
 
 /// cuBLASLt's descriptions of one problem, without the addresses of the operands and of their
 /// scales.
-class GemmPlan {
- public:
+struct GemmPlan {
   explicit GemmPlan(const GemmProblem& problem);
 
-  [[nodiscard]] cublasLtMatmulDesc_t operation() const { return operation_.get(); }
-  [[nodiscard]] cublasLtMatrixLayout_t first() const { return first_.get(); }
-  [[nodiscard]] cublasLtMatrixLayout_t second() const { return second_.get(); }
-  [[nodiscard]] cublasLtMatrixLayout_t c() const { return c_.get(); }
-  [[nodiscard]] cublasLtMatrixLayout_t d() const { return d_.get(); }
-
- private:
-  MatmulDescription operation_;
-  MatrixLayout first_, second_, c_, d_;
+  MatmulDescription operation;
+  MatrixLayout first, second, c, d;
 };
 
 /// Throws base::Error, which names the shape, if the library cannot run the algorithm on this

@@ -65,8 +65,8 @@ std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t library
   std::vector<cublasLtMatmulHeuristicResult_t> found(most_candidates);
   int count = 0;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-      library, plan.operation(), plan.first(), plan.second(), plan.c(), plan.d(), raw,
-      most_candidates, found.data(), &count);
+      library, plan.operation.get(), plan.first.get(), plan.second.get(), plan.c.get(),
+      plan.d.get(), raw, most_candidates, found.data(), &count);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) count = 0;
   if (status != CUBLAS_STATUS_NOT_SUPPORTED) check(status);
   found.resize(static_cast<std::size_t>(count));

@@ -158,9 +158,21 @@ Registrations::Registrations(const program::ProgramSet& set, const Communicators
                              const Arenas& arenas, Registration registration)
     : Registrations() {  // if the body throws, the destructor undoes it
   try {
-    add_windows(communicators.touching(set, program::Space::symmetric), arenas.symmetric());
-    if (registration == Registration::local) {
-      add_buffers(communicators.all(), arenas.device());
+    if (const Area area = arenas.symmetric(); area.bytes > 0) {
+      for (const ncclComm_t one : communicators.touching(set, program::Space::symmetric)) {
+        NcclWindow window = nullptr;
+        check(add_window(one, area.memory, area.bytes, window));
+        // NCCL 2.27 returns a null window if this machine lacks something that windows need.
+        if (window == nullptr) throw Unsupported("NCCL makes no symmetric windows on this machine");
+        windows_.emplace_back(one, window);
+      }
+    }
+    const Area area = arenas.device();
+    if (registration != Registration::local || area.bytes == 0) return;
+    for (const ncclComm_t one : communicators.all()) {
+      void* handle = nullptr;
+      check(add_memory(one, area.memory, area.bytes, handle));
+      buffers_.emplace_back(one, handle);
     }
   } catch (const NcclRefusal& refusal) {
     throw Unsupported(fmt::format("NCCL does not register memory here: {}", refusal.what()));
@@ -181,26 +193,6 @@ Registrations& Registrations::operator=(Registrations&& other) noexcept {
   std::swap(windows_, other.windows_);
   std::swap(buffers_, other.buffers_);
   return *this;
-}
-
-void Registrations::add_windows(const std::vector<ncclComm_t>& communicators, const Area& area) {
-  if (area.bytes == 0) return;
-  for (const ncclComm_t communicator : communicators) {
-    NcclWindow window = nullptr;
-    check(add_window(communicator, area.memory, area.bytes, window));
-    // NCCL 2.27 returns a null window if this machine lacks something that windows need.
-    if (window == nullptr) throw Unsupported("NCCL makes no symmetric windows on this machine");
-    windows_.emplace_back(communicator, window);
-  }
-}
-
-void Registrations::add_buffers(const std::vector<ncclComm_t>& communicators, const Area& area) {
-  if (area.bytes == 0) return;
-  for (const ncclComm_t communicator : communicators) {
-    void* handle = nullptr;
-    check(add_memory(communicator, area.memory, area.bytes, handle));
-    buffers_.emplace_back(communicator, handle);
-  }
 }
 
 NcclWindow Registrations::window(ncclComm_t communicator) const {

@@ -97,13 +97,6 @@ inline void require_on_device(const Resolver& resolver, const program::Slice& sl
                   program::name(resolver.space(slice))));
 }
 
-/// Returns the address of a slice; throws like require_on_device().
-inline std::byte* on_device(const Resolver& resolver, const program::Slice& slice,
-                            std::string_view role) {
-  require_on_device(resolver, slice, role);
-  return resolver.address(slice);
-}
-
 /// The memory of a session that is registered with NCCL: windows on the symmetric arena, for each
 /// communicator whose ops touch it, and on request the device arena, for every communicator.
 /// Registrations must be undone before the communicators are closed and before the memory is freed.
@@ -129,9 +122,6 @@ class Registrations {
   void abandon() noexcept;
 
  private:
-  void add_windows(const std::vector<ncclComm_t>& communicators, const Area& area);
-  void add_buffers(const std::vector<ncclComm_t>& communicators, const Area& area);
-
   std::vector<std::pair<ncclComm_t, NcclWindow>> windows_;
   std::vector<std::pair<ncclComm_t, void*>> buffers_;  ///< with NCCL's handles
 };

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstring>
 #include <span>
+#include <stdexcept>
 #include <thread>
 
 #include "base/error.hpp"
@@ -51,55 +52,6 @@ void wait_for(ncclComm_t communicator, const std::string& name, units::Seconds l
 }
 
 using program::CollectiveKind;
-
-/// Does a collective by sends and receives; a rank also sends messages to itself.
-class Messages {
- public:
-  Messages(const CollectiveCall& call, cudaStream_t stream) : call_(call), stream_(stream) {}
-
-  void gather() const {
-    const CollectiveData& d = call_.data;
-    send(static_cast<std::uint64_t>(call_.root), d.send, d.count);
-    if (!d.is_root) return;
-    for (std::uint64_t from = 0; from < d.members; ++from) {
-      receive(from, d.part(d.receive, from), d.count);
-    }
-  }
-
-  void scatter() const {
-    const CollectiveData& d = call_.data;
-    receive(static_cast<std::uint64_t>(call_.root), d.receive, d.count);
-    if (!d.is_root) return;
-    for (std::uint64_t to = 0; to < d.members; ++to) send(to, d.part(d.send, to), d.count);
-  }
-
-  void all_to_all() const {
-    const CollectiveData& d = call_.data;
-    std::byte *from = d.send, *to = d.receive;
-    for (std::uint64_t other = 0; other < d.members; ++other) {
-      const bool even = call_.send_counts.empty();
-      const std::uint64_t sent = even ? d.count : call_.send_counts[other];
-      const std::uint64_t received = even ? d.count : call_.receive_counts[other];
-      send(other, from, sent);
-      receive(other, to, received);
-      from += sent * d.element;
-      to += received * d.element;
-    }
-  }
-
- private:
-  void send(std::uint64_t to, const std::byte* data, std::uint64_t count) const {
-    if (count == 0) return;
-    check(ncclSend(data, count, call_.type, static_cast<int>(to), call_.communicator, stream_));
-  }
-  void receive(std::uint64_t from, std::byte* data, std::uint64_t count) const {
-    if (count == 0) return;
-    check(ncclRecv(data, count, call_.type, static_cast<int>(from), call_.communicator, stream_));
-  }
-
-  const CollectiveCall& call_;
-  cudaStream_t stream_;
-};
 
 bool overlap(const std::byte* a, std::uint64_t a_bytes, const std::byte* b, std::uint64_t b_bytes) {
   return a != nullptr && b != nullptr && a < b + b_bytes && b < a + a_bytes;
@@ -247,14 +199,9 @@ void launch(const CollectiveCall& call, cudaStream_t stream) {
                        communicator, stream));
       break;
     case CollectiveKind::gather:
-      Messages{call, stream}.gather();
-      break;
     case CollectiveKind::scatter:
-      Messages{call, stream}.scatter();
-      break;
     case CollectiveKind::all_to_all:
-      Messages{call, stream}.all_to_all();
-      break;
+      throw std::logic_error("a collective that is made of messages");
   }
   group.end();
 }
@@ -280,6 +227,41 @@ void require_possible(const CollectiveCall& call) {
     refuse_unless(!overlap(d.send, d.sent * d.element, d.receive, d.received * d.element),
                   "an all_to_all");
   }
+}
+
+ExchangeCall messages_of(const CollectiveCall& call, const program::Collective& op) {
+  using enum program::Direction;
+  const CollectiveData& d = call.data;
+  const auto root = static_cast<std::uint64_t>(call.root);
+  ExchangeCall result;
+  const auto add = [&](program::Direction direction, std::uint64_t peer, std::byte* data,
+                       std::uint64_t count) {
+    result.messages.push_back({.direction = direction,
+                               .data = data,
+                               .count = count,
+                               .type = call.type,
+                               .peer = static_cast<int>(peer),
+                               .communicator = call.communicator});
+  };
+  if (op.kind == CollectiveKind::gather) add(send, root, d.send, d.count);
+  if (op.kind == CollectiveKind::scatter) add(receive, root, d.receive, d.count);
+  std::byte *from = d.send, *to = d.receive;
+  for (std::uint64_t other = 0; other < d.members; ++other) {
+    if (op.kind == CollectiveKind::all_to_all) {
+      const bool even = op.send_counts.empty();
+      const std::uint64_t sent = even ? d.count : op.send_counts[other];
+      const std::uint64_t received = even ? d.count : op.receive_counts[other];
+      add(send, other, from, sent);
+      add(receive, other, to, received);
+      from += sent * d.element;
+      to += received * d.element;
+    } else if (d.is_root && op.kind == CollectiveKind::gather) {
+      add(receive, other, d.part(d.receive, other), d.count);
+    } else if (d.is_root) {
+      add(send, other, d.part(d.send, other), d.count);
+    }
+  }
+  return result;
 }
 
 void launch(const ExchangeCall& call, cudaStream_t stream) {

@@ -69,9 +69,8 @@ void StreamPlayer::record(cudaEvent_t event, cudaStream_t stream, EventMode mode
       mode == EventMode::captured ? cudaEventRecordExternal : cudaEventRecordDefault));
 }
 
-void StreamPlayer::issue(const PreparedSection& section, Tracing tracing, EventMode mode,
-                         Gate* gate) {
-  const bool traced = tracing == Tracing::on;
+void StreamPlayer::issue(const PreparedSection& section, Trace trace, EventMode mode, Gate* gate) {
+  const bool traced = trace == Trace::on;
   if (section.has_marks) marks_.clear(section.streams, main());
   const cudaEvent_t start = joins_.at(0);
   check(cudaEventRecord(start, main()));
@@ -107,13 +106,13 @@ void StreamPlayer::issue(const PreparedSection& section, Tracing tracing, EventM
   }
 }
 
-ExecutableGraph StreamPlayer::capture(const PreparedSection& section, Tracing tracing) {
+ExecutableGraph StreamPlayer::capture(const PreparedSection& section, Trace trace) {
   // The capture is limited to this thread: the libraries' own threads may make calls that a capture
   // forbids.
   check(cudaStreamBeginCapture(main(), cudaStreamCaptureModeThreadLocal));
   cudaGraph_t raw = nullptr;
   try {
-    issue(section, tracing, EventMode::captured);
+    issue(section, trace, EventMode::captured);
   } catch (...) {
     static_cast<void>(cudaStreamEndCapture(main(), &raw));
     const CapturedGraph broken{raw};

@@ -21,8 +21,6 @@
 /// Prepares programs for playing: finds the addresses, communicators and algorithms that ops need.
 namespace isoscale::executor::cuda {
 
-// The functions that prepare one op throw base::Error if the device cannot play it.
-
 /// Starts kernels or copies on a stream; throws CudaError if it cannot.
 using Launch = std::function<void(cudaStream_t)>;
 
@@ -31,30 +29,6 @@ using Launch = std::function<void(cudaStream_t)>;
 using Call = std::variant<Launch, GemmCall, CollectiveCall, ExchangeCall, PutCall>;
 /// Starts an op on a stream.
 void launch(const Call& call, cudaStream_t stream);
-
-/// Returns the call of a collective. `barrier` is a byte of device memory that a collective of kind
-/// barrier reduces.
-[[nodiscard]] CollectiveCall collective_call(const Resolver& resolver,
-                                             const program::Collective& op, ncclComm_t communicator,
-                                             void* barrier);
-[[nodiscard]] ExchangeCall exchange_call(const Resolver& resolver, const program::Exchange& op,
-                                         const Communicators& communicators);
-
-/// The arguments of an op besides its operands.
-struct LocalArguments {
-  unsigned* largest = nullptr;   ///< of a Cast: a word of device memory that only this op uses
-  void* staging = nullptr;       ///< of a Fill: device memory of host_fill_bytes() bytes
-  Powers powers = Powers::keep;  ///< of an Update
-  const std::uint32_t* from = nullptr;  ///< of Rows: a copy of the op's table in device memory
-};
-/// Prepares an op that neither communicates nor is a GEMM.
-[[nodiscard]] Launch prepare_local(const Resolver& resolver, const program::Payload& op,
-                                   const LocalArguments& further);
-/// Returns the size of the staging memory of a fill of host memory; 0 for other fills.
-[[nodiscard]] units::Bytes host_fill_bytes(const Resolver& resolver, const program::Fill& op);
-
-/// Returns new device memory with a copy of the words.
-[[nodiscard]] DeviceMemory upload(const std::vector<std::uint32_t>& words);
 
 inline constexpr std::uint32_t no_event = ~std::uint32_t{0};
 
@@ -98,6 +72,14 @@ struct Scratch {
   /// them.
   void abandon() noexcept;
 };
+
+/// Allocates the memory that the calls of a program need. `choices` must have a choice for every
+/// GEMM.
+[[nodiscard]] Scratch take_scratch(const Resolver& resolver, const program::RankProgram& program,
+                                   const GemmChoices& choices);
+
+/// Returns the size of the staging memory of a fill of host memory; 0 for other fills.
+[[nodiscard]] units::Bytes host_fill_bytes(const Resolver& resolver, const program::Fill& op);
 
 /// Returns the GEMMs of a program, for the choice of algorithms. Throws base::Error, which names
 /// the op, for a GEMM that cuBLASLt cannot do.

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
+#include <map>
+#include <memory>
 #include <set>
-#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -132,55 +135,179 @@ void require_kernel(const Arguments<Op>& call) {
                                 program::name(program::kind_of(call.op)), fmt::join(types, ", ")));
 }
 
-/// Prepares an op that neither communicates nor is a GEMM.
-class LocalOp {
+/// Prepares the ops of a program, section by section. The functions that prepare one op throw
+/// base::Error if the device cannot play it.
+class Preparer {
  public:
-  LocalOp(const Resolver& resolver, const LocalArguments& further)
-      : resolver_(resolver), further_(further) {}
+  Preparer(const Resolver& resolver, const Communicators& communicators, const Puts& puts,
+           const GemmChoices& choices, const Scratch& scratch)
+      : resolver_(resolver),
+        communicators_(communicators),
+        puts_(puts),
+        choices_(choices),
+        scratch_(scratch) {}
 
+  PreparedSection section(const program::Program& section) {
+    advanced_.clear();
+    PreparedSection result;
+    std::set<program::StreamId> used;
+    std::array<std::vector<std::uint32_t>, program::max_streams> of_stream;  // ops so far
+    for (std::uint32_t i = 0; i < section.ops.size(); ++i) {
+      const program::Op& op = section.ops[i];
+      used.insert(op.stream);
+      of_stream[op.stream].push_back(i);
+      PreparedOp prepared{.call = naming(op, i, [&] { return call(op); }),
+                          .stream = op.stream,
+                          .done = op.awaited ? result.event_count++ : no_event,
+                          .wait_begin = static_cast<std::uint32_t>(result.waits.size()),
+                          .wait_count = op.wait_count};
+      for (const program::Wait& wait : section.waits_of(op)) {
+        result.waits.push_back(result.ops[of_stream[wait.stream].at(wait.count - 1)].done);
+      }
+      if (std::holds_alternative<program::Advise>(op.payload) || touches_pageable(op)) {
+        result.can_be_captured = false;
+      }
+      result.ops.push_back(std::move(prepared));
+    }
+    result.streams.assign(used.begin(), used.end());
+    return result;
+  }
+
+  std::vector<std::unique_ptr<GemmPlan>> take_plans() {
+    std::vector<std::unique_ptr<GemmPlan>> plans;
+    for (auto& [shape, plan] : plans_) plans.push_back(std::move(plan));
+    return plans;
+  }
+  [[nodiscard]] std::vector<GemmChoice> choices_in_use() const {
+    std::vector<GemmChoice> choices;
+    for (const auto& [shape, choice] : in_use_) {
+      choices.push_back(*choice);
+      choices.back().arithmetic = arithmetic_of(algorithm_of(choice->algorithm));
+    }
+    return choices;
+  }
+
+ private:
+  /// True if the op uses pageable memory. A graph cannot capture such an op, since CUDA may copy a
+  /// part of the memory while the copy is issued.
+  [[nodiscard]] bool touches_pageable(const program::Op& op) const {
+    bool found = false;
+    program::for_each_slice(op.payload, [&](const program::Slice& slice, program::Mode) {
+      found = found || resolver_.space(slice) == program::Space::pageable;
+    });
+    return found;
+  }
+
+  Call call(const program::Op& op) {
+    return std::visit([&](const auto& payload) -> Call { return call(payload, op.stream); },
+                      op.payload);
+  }
+  Call call(const program::Gemm& gemm, program::StreamId stream) {
+    const GemmProblem problem = gemm_problem(resolver_, gemm);
+    const GemmChoice& choice = choices_.of(problem);
+    in_use_.emplace(choice.shape, &choice);
+    std::unique_ptr<GemmPlan>& plan = plans_[choice.shape];
+    const cublasLtMatmulAlgo_t algorithm = algorithm_of(choice.algorithm);
+    if (!plan) {
+      plan = std::make_unique<GemmPlan>(problem);
+      require_algorithm(choices_.handle(), *plan, algorithm, choice.shape);
+    }
+    return GemmCall{.library = choices_.handle(),
+                    .plan = plan.get(),
+                    .algorithm = algorithm,
+                    .problem = problem,
+                    .workspace = scratch_.workspaces[stream].get(),
+                    .workspace_bytes = scratch_.workspace_bytes[stream].value()};
+  }
+  Call call(const program::Collective& op, program::StreamId stream) const {
+    CollectiveCall call{.kind = op.kind,
+                        .data = resolve(resolver_, op),
+                        .communicator = communicators_.collective(op.axes, stream),
+                        .operation = nccl_operation(op.reduction),
+                        .root = op.root};
+    if (op.kind == program::CollectiveKind::barrier) {
+      call.data.send = call.data.receive = static_cast<std::byte*>(scratch_.barrier.get());
+      call.data.count = 1;
+      return call;
+    }
+    for (const program::Slice* slice : {&op.send, &op.receive}) {
+      if (slice->buffer != program::no_buffer) require_on_device(resolver_, *slice, "what travels");
+    }
+    call.type = nccl_type(call.data.type);
+    require_possible(call);
+    if (is_made_of_messages(op.kind)) return messages_of(call, op);
+    return call;
+  }
+  /// The messages are ordered by link for two reasons. A group starts one kernel per communicator,
+  /// in NCCL's own order or in the order of the calls. This order must be the same on all ranks, or
+  /// ranks could wait for each other in a cycle. Messages between two ranks on one communicator are
+  /// also matched by their order.
+  Call call(const program::Exchange& op, program::StreamId /*stream*/) const {
+    if (op.transport == program::Transport::symmetric) return puts_.of(op);
+    const mesh::Shape& mesh = resolver_.mesh();
+    const int rank = resolver_.rank();
+    ExchangeCall call;
+    for (const program::Transfer& transfer : transfers_by_link(mesh, rank, op)) {
+      const LinkKind kind = link_kind(mesh, rank, transfer.axis, transfer.offset);
+      const int peer = mesh::neighbour(mesh, rank, transfer.axis, transfer.offset);
+      require_on_device(resolver_, transfer.slice, "what travels");
+      call.messages.push_back({.direction = transfer.direction,
+                               .data = resolver_.address(transfer.slice),
+                               .count = transfer.slice.count,
+                               .type = nccl_type(resolver_.dtype(transfer.slice)),
+                               .peer = mesh::group_index(mesh, peer, transfer.axis),
+                               .communicator = communicators_.link(kind)});
+    }
+    return call;
+  }
   /// A copy of many pieces is done by one kernel if the kernel reaches both sides: CUDA would need
   /// a call for each matrix, or even for each row.
-  Launch operator()(const program::Copy& op) const {
+  Call call(const program::Copy& op, program::StreamId /*stream*/) const {
     const StridedCopy pieces = strided_copy(resolver_, op);
     const bool is_kernel = pieces.rows * pieces.batch > 1 &&
                            is_on_device(resolver_, op.src.slice) &&
                            is_on_device(resolver_, op.dst.slice);
-    if (is_kernel) return [pieces](cudaStream_t stream) { check(start(pieces, stream)); };
-    return [pieces](cudaStream_t stream) { copy(pieces, stream); };
+    if (is_kernel) return Launch{[pieces](cudaStream_t on) { check(start(pieces, on)); }};
+    return Launch{[pieces](cudaStream_t on) { copy(pieces, on); }};
   }
-  Launch operator()(const program::Cast& op) const {
+  Call call(const program::Cast& op, program::StreamId /*stream*/) {
     Arguments<program::Cast> call = arguments(resolver_, op);
-    call.largest = further_.largest;
+    if (op.scaling == program::CastScale::amax) {
+      call.largest = static_cast<unsigned*>(scratch_.largest.get()) + measured_++;
+    }
     return kernel(std::move(call));
   }
   /// For a fill of host memory, the kernel fills staging memory on the GPU, which is then copied,
   /// so that elements are the same as in a fill of GPU memory.
-  Launch operator()(const program::Fill& op) const {
+  Call call(const program::Fill& op, program::StreamId stream) const {
     Arguments<program::Fill> call = arguments(resolver_, op);
     const std::size_t bytes = host_fill_bytes(resolver_, op).value();
     if (bytes == 0) return kernel(std::move(call));
-    std::byte* const staging = static_cast<std::byte*>(further_.staging);
+    std::byte* const staging = static_cast<std::byte*>(scratch_.workspaces[stream].get());
     std::byte* const dst = std::exchange(call.at(&program::Fill::dst).data, staging);
-    return [call, dst, staging, bytes](cudaStream_t stream) {
+    return Launch{[call, dst, staging, bytes](cudaStream_t on) {
       // Elements of the slice that are not in the shard must keep their values, so they are copied
       // too.
-      check(cudaMemcpyAsync(staging, dst, bytes, cudaMemcpyDefault, stream));
-      check(start(call, stream));
-      check(cudaMemcpyAsync(dst, staging, bytes, cudaMemcpyDefault, stream));
-    };
+      check(cudaMemcpyAsync(staging, dst, bytes, cudaMemcpyDefault, on));
+      check(start(call, on));
+      check(cudaMemcpyAsync(dst, staging, bytes, cudaMemcpyDefault, on));
+    }};
   }
-  Launch operator()(const program::Update& op) const {
+  Call call(const program::Update& op, program::StreamId /*stream*/) {
+    const bool advances = op.optimizer == program::Optimizer::adam &&
+                          advanced_.insert(resolver_.address(op.powers)).second;
     Arguments<program::Update> call = arguments(resolver_, op);
-    call.powers = further_.powers;
+    if (advances) call.powers = Powers::advance;
     return kernel(std::move(call));
   }
-  Launch operator()(const program::Rows& op) const {
+  Call call(const program::Rows& op, program::StreamId /*stream*/) {
     Arguments<program::Rows> call = arguments(resolver_, op);
-    call.from = further_.from;
+    call.from = static_cast<const std::uint32_t*>(scratch_.indices.get()) +
+                std::exchange(indexed_, indexed_ + op.from.size());
     call.op.from = std::vector<std::uint32_t>{};  // freed, as kernels read a copy on the GPU
     return kernel(std::move(call));
   }
-  Launch operator()(const program::Advise& op) const {
+  Call call(const program::Advise& op, program::StreamId /*stream*/) const {
     const program::Space space = resolver_.space(op.slice);
     if (space != program::Space::managed) {
       throw base::Error(fmt::format("advice about {} memory: only managed memory takes it",
@@ -190,27 +317,29 @@ class LocalOp {
                     .bytes = op.slice.count * resolver_.element_size(op.slice),
                     .advice = op.advice};
     check(cudaGetDevice(&call.device));
-    return [call](cudaStream_t stream) { give(call, stream); };
+    return Launch{[call](cudaStream_t on) { give(call, on); }};
   }
   template <class Op>
-  Launch operator()(const Op& op) const {
-    if constexpr (std::is_same_v<Op, program::Gemm> || std::is_same_v<Op, program::Collective> ||
-                  std::is_same_v<Op, program::Exchange>) {
-      throw std::logic_error("this op has a call of its own");
-    } else {
-      return kernel(arguments(resolver_, op));
-    }
+  Call call(const Op& op, program::StreamId /*stream*/) const {
+    return kernel(arguments(resolver_, op));
   }
 
- private:
   template <class Op>
   static Launch kernel(Arguments<Op> call) {
     require_kernel(call);
-    return [call = std::move(call)](cudaStream_t stream) { check(start(call, stream)); };
+    return [call = std::move(call)](cudaStream_t on) { check(start(call, on)); };
   }
 
   const Resolver& resolver_;
-  const LocalArguments& further_;
+  const Communicators& communicators_;
+  const Puts& puts_;
+  const GemmChoices& choices_;
+  const Scratch& scratch_;
+  std::map<std::string, std::unique_ptr<GemmPlan>> plans_;  // by shape
+  std::map<std::string, const GemmChoice*> in_use_;
+  std::set<const std::byte*> advanced_;  // powers that an earlier update of the section advances
+  std::size_t measured_ = 0;             // number of casts so far that find a largest value
+  std::size_t indexed_ = 0;              // indices of the Rows ops so far
 };
 
 }  // namespace
@@ -229,67 +358,18 @@ void launch(const Call& call, cudaStream_t stream) {
       call);
 }
 
-CollectiveCall collective_call(const Resolver& resolver, const program::Collective& op,
-                               ncclComm_t communicator, void* barrier) {
-  CollectiveCall call{.kind = op.kind,
-                      .data = resolve(resolver, op),
-                      .communicator = communicator,
-                      .operation = nccl_operation(op.reduction),
-                      .root = op.root,
-                      .send_counts = op.send_counts,
-                      .receive_counts = op.receive_counts};
-  if (op.kind == program::CollectiveKind::barrier) {
-    call.data.send = call.data.receive = static_cast<std::byte*>(barrier);
-    call.data.count = 1;
-    return call;
+PreparedProgram prepare(const Resolver& resolver, const program::RankProgram& program,
+                        const Communicators& communicators, const Puts& puts,
+                        const GemmChoices& choices) {
+  PreparedProgram result;
+  result.scratch = take_scratch(resolver, program, choices);
+  Preparer preparer{resolver, communicators, puts, choices, result.scratch};
+  for (const program::Program* section : program.sections()) {
+    result.sections.push_back(preparer.section(*section));
   }
-  for (const program::Slice* slice : {&op.send, &op.receive}) {
-    if (slice->buffer != program::no_buffer) require_on_device(resolver, *slice, "what travels");
-  }
-  call.type = nccl_type(call.data.type);
-  require_possible(call);
-  return call;
-}
-
-ExchangeCall exchange_call(const Resolver& resolver, const program::Exchange& op,
-                           const Communicators& communicators) {
-  // The messages are ordered by link for two reasons. A group starts one kernel per communicator,
-  // in NCCL's own order or in the order of the calls. This order must be the same on all ranks, or
-  // ranks could wait for each other in a cycle. Messages between two ranks on one communicator are
-  // also matched by their order.
-  ExchangeCall call;
-  for (const program::Transfer& transfer :
-       transfers_by_link(resolver.mesh(), resolver.rank(), op)) {
-    const LinkKind kind =
-        link_kind(resolver.mesh(), resolver.rank(), transfer.axis, transfer.offset);
-    const int peer =
-        mesh::neighbour(resolver.mesh(), resolver.rank(), transfer.axis, transfer.offset);
-    call.messages.push_back({.direction = transfer.direction,
-                             .data = on_device(resolver, transfer.slice, "what travels"),
-                             .count = transfer.slice.count,
-                             .type = nccl_type(resolver.dtype(transfer.slice)),
-                             .peer = mesh::group_index(resolver.mesh(), peer, transfer.axis),
-                             .communicator = communicators.link(kind)});
-  }
-  return call;
-}
-
-units::Bytes host_fill_bytes(const Resolver& resolver, const program::Fill& op) {
-  const program::Space space = resolver.space(op.dst);
-  const bool is_host = space == program::Space::pinned || space == program::Space::pageable;
-  return units::Bytes{is_host ? op.dst.count * resolver.element_size(op.dst) : 0};
-}
-
-Launch prepare_local(const Resolver& resolver, const program::Payload& op,
-                     const LocalArguments& further) {
-  return std::visit(LocalOp{resolver, further}, op);
-}
-
-DeviceMemory upload(const std::vector<std::uint32_t>& words) {
-  const std::size_t bytes = words.size() * sizeof(std::uint32_t);
-  DeviceMemory memory = allocate_device(units::Bytes{bytes});
-  if (bytes > 0) check(cudaMemcpy(memory.get(), words.data(), bytes, cudaMemcpyDefault));
-  return memory;
+  result.plans = preparer.take_plans();
+  result.choices = preparer.choices_in_use();
+  return result;
 }
 
 }  // namespace isoscale::executor::cuda

@@ -59,7 +59,7 @@ CudaSession::~CudaSession() {
   try {
     parts_.registrations.close();
     if (parts_.keeper != nullptr) {
-      parts_.keeper->keep(std::move(parts_.communicators));
+      *parts_.keeper = std::move(parts_.communicators);
     } else {
       parts_.communicators->close();
     }
@@ -134,8 +134,6 @@ PlayTime CudaSession::play_checked(const Play& what) {
 
 void CudaSession::issue(const Play& what, const PreparedSection& section, cudaGraphExec_t graph,
                         Gate* gate) {
-  const StreamPlayer::Tracing tracing =
-      what.trace == Trace::on ? StreamPlayer::Tracing::on : StreamPlayer::Tracing::off;
   const cudaStream_t stream = parts_.player.main();
   for (std::uint32_t pass = 0; pass < passes_of(what); ++pass) {
     if (section.has_marks) parts_.player.marks().pass(passes_ + pass + 1, stream);
@@ -143,18 +141,14 @@ void CudaSession::issue(const Play& what, const PreparedSection& section, cudaGr
       check(cudaGraphLaunch(graph, stream));
       if (gate != nullptr) gate->launched();
     } else {
-      parts_.player.issue(section, tracing, EventMode::plain, gate);
+      parts_.player.issue(section, what.trace, EventMode::plain, gate);
     }
   }
 }
 
 cudaGraphExec_t CudaSession::graph_of(program::Section section, Trace trace) {
   ExecutableGraph& graph = graphs_[{section, trace}];
-  if (!graph) {
-    graph = parts_.player.capture(
-        parts_.program.section(section),
-        trace == Trace::on ? StreamPlayer::Tracing::on : StreamPlayer::Tracing::off);
-  }
+  if (!graph) graph = parts_.player.capture(parts_.program.section(section), trace);
   return graph.get();
 }
 
@@ -206,12 +200,11 @@ std::optional<units::Seconds> CudaSession::estimate(program::Section section) {
   if (!has_estimates() || failed_) return std::nullopt;
   std::optional<units::Seconds> sum;
   for (const PreparedOp& op : parts_.program.section(section).ops) {
+    // NCCL has no estimates for sends and receives.
     if (std::holds_alternative<ExchangeCall>(op.call)) return std::nullopt;
     if (std::holds_alternative<PutCall>(op.call)) return std::nullopt;
     const auto* const call = std::get_if<CollectiveCall>(&op.call);
     if (call == nullptr) continue;
-    // NCCL has no estimates for sends and receives.
-    if (is_made_of_messages(call->kind)) return std::nullopt;
     NcclGroup group;
     launch(*call, parts_.player.main());
     const auto time = group.end_estimated();

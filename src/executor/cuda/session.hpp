@@ -67,16 +67,14 @@ class StreamPlayer {
   /// except stream 0.
   StreamPlayer(const program::RankProgram& program, Marking marking);
 
-  /// Tells if timing events are recorded before and after each op.
-  enum class Tracing : std::uint8_t { off, on };
   /// Issues a section. All streams wait for stream 0 before their first op, and stream 0 waits for
   /// all streams after their last op. If traced, each op lies between two timing events, of which
   /// the first is recorded after the op's waits for other streams. `gate`, if given, counts the
   /// launched ops.
-  void issue(const PreparedSection& section, Tracing tracing, EventMode mode, Gate* gate = nullptr);
+  void issue(const PreparedSection& section, Trace trace, EventMode mode, Gate* gate = nullptr);
 
   /// Captures the work of issue() as a graph.
-  [[nodiscard]] ExecutableGraph capture(const PreparedSection& section, Tracing tracing);
+  [[nodiscard]] ExecutableGraph capture(const PreparedSection& section, Trace trace);
 
   [[nodiscard]] cudaStream_t main() const { return streams_.front().get(); }
   [[nodiscard]] Marks& marks() { return marks_; }
@@ -100,7 +98,8 @@ class StreamPlayer {
 struct SessionParts {
   std::unique_ptr<Memory> memory;
   std::unique_ptr<Communicators> communicators;
-  KeptCommunicators* keeper = nullptr;  ///< takes the communicators at the end; null: closed
+  /// The communicators are moved here at the end; null: they are closed.
+  std::unique_ptr<Communicators>* keeper = nullptr;
   Registrations registrations;
   Puts puts;
   DeviceBarrier barrier;

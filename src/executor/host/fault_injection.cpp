@@ -69,7 +69,7 @@ std::optional<Slowing> OpSlower::slowing_of(const program::Op& op, std::uint32_t
     const double factor = link_factor(op);
     if (factor == 1) return std::nullopt;
     return Slowing{
-        .kind = SlowedKind::communication, .factor = factor, .least = &least_of(op, lane)};
+        .kind = SlowedKind::communication, .factor = factor, .least = least_of(op, lane)};
   }
   const auto* const gemm = std::get_if<program::Gemm>(&op.payload);
   const double factor = gemm != nullptr ? faults_.gemm_factor : 1;
@@ -115,7 +115,7 @@ double OpSlower::link_factor(const program::Op& op) const {
 /// Returns the LeastTime of ops of the same lane and kind that send and receive as much data with
 /// the same partners as `op`. The op that waited least for its partners shows the time that all of
 /// them need.
-LeastTime& OpSlower::least_of(const program::Op& op, std::size_t lane) {
+std::shared_ptr<LeastTime> OpSlower::least_of(const program::Op& op, std::size_t lane) {
   std::vector<std::uint64_t> key{lane, static_cast<std::uint64_t>(program::kind_of(op.payload))};
   if (const auto* const collective = std::get_if<program::Collective>(&op.payload)) {
     key.insert(key.end(),
@@ -127,9 +127,9 @@ LeastTime& OpSlower::least_of(const program::Op& op, std::size_t lane) {
                              static_cast<std::uint64_t>(transfer.offset), transfer.slice.count});
     }
   }
-  const auto [at, is_new] = alike_.try_emplace(std::move(key), least_times_.size());
-  if (is_new) least_times_.push_back(std::make_unique<LeastTime>());
-  return *least_times_[at->second];
+  std::shared_ptr<LeastTime>& least = alike_[std::move(key)];
+  if (least == nullptr) least = std::make_shared<LeastTime>();
+  return least;
 }
 
 Call stuck(Call call, program::Stuck how, int rank) {

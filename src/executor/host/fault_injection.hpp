@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -20,6 +22,12 @@ namespace isoscale::executor::host {
 /// Tells how an op is slowed. compute: the thread keeps its core busy; communication: the thread
 /// leaves the core to others; delay: the thread sleeps instead of doing the op's work.
 enum class SlowedKind : std::uint8_t { compute, communication, delay };
+
+/// The shortest duration so far of similar communication ops of a lane.
+struct LeastTime {
+  units::Nanoseconds time{std::numeric_limits<std::int64_t>::max()};
+  std::uint64_t plays = 0;  ///< number of durations that were compared
+};
 
 /// Determines by how much one op is slowed. Only the thread of the op's lane uses this object.
 ///
@@ -37,10 +45,10 @@ enum class SlowedKind : std::uint8_t { compute, communication, delay };
 struct Slowing {
   SlowedKind kind = SlowedKind::compute;
   double factor = 1, jitter = 0;
-  std::uint64_t origin = 0;    ///< seeds the random numbers; must differ between ops
-  LeastTime* least = nullptr;  ///< communication only; must outlive this object
-  units::Nanoseconds time{};   ///< delay only
-  std::uint64_t drawn = 0;     ///< random numbers so far
+  std::uint64_t origin = 0;            ///< seeds the random numbers; must differ between ops
+  std::shared_ptr<LeastTime> least{};  ///< communication only; shared with similar ops
+  units::Nanoseconds time{};           ///< delay only
+  std::uint64_t drawn = 0;             ///< random numbers so far
 
   /// Returns the time by which an op that took `took` must be lengthened.
   [[nodiscard]] units::Nanoseconds extra(units::Nanoseconds took);
@@ -49,11 +57,9 @@ struct Slowing {
 /// Determines if and how faults slow the ops of one section.
 class OpSlower {
  public:
-  /// `faults` are the faults of `rank`. All references must outlive this object; `least_times` must
-  /// also outlive the calls.
-  OpSlower(const program::Faults& faults, const mesh::Shape& mesh, int rank,
-           LeastTimes& least_times)
-      : faults_(faults), mesh_(mesh), rank_(rank), least_times_(least_times) {}
+  /// `faults` are the faults of `rank`. Both references must outlive this object.
+  OpSlower(const program::Faults& faults, const mesh::Shape& mesh, int rank)
+      : faults_(faults), mesh_(mesh), rank_(rank) {}
 
   /// Returns how op number `index` in `lane` is slowed; absent if no fault slows it.
   [[nodiscard]] std::optional<Slowing> slowing_of(const program::Op& op, std::uint32_t index,
@@ -61,15 +67,13 @@ class OpSlower {
 
  private:
   [[nodiscard]] double link_factor(const program::Op& op) const;
-  [[nodiscard]] LeastTime& least_of(const program::Op& op, std::size_t lane);
+  [[nodiscard]] std::shared_ptr<LeastTime> least_of(const program::Op& op, std::size_t lane);
 
   const program::Faults& faults_;
   const mesh::Shape& mesh_;
   int rank_;
-  LeastTimes& least_times_;
-  /// Maps a key to an index into least_times_. Communication ops with the same key have comparable
-  /// durations.
-  std::map<std::vector<std::uint64_t>, std::size_t> alike_;
+  /// Communication ops with the same key have comparable durations.
+  std::map<std::vector<std::uint64_t>, std::shared_ptr<LeastTime>> alike_;
 };
 
 /// Waits until the clock shows `until`, by computing, yielding the core or sleeping.

@@ -17,18 +17,6 @@
 namespace isoscale::executor::host {
 namespace {
 
-/// Numbers the messages of each link in program order, so that both ranks of a link number them
-/// alike.
-class LinkSequence {
- public:
-  std::uint64_t next(mesh::Axis axis, std::int32_t sender_offset, program::Direction direction) {
-    return next_[{axis, sender_offset, direction}]++;
-  }
-
- private:
-  std::map<std::tuple<mesh::Axis, std::int32_t, program::Direction>, std::uint64_t> next_;
-};
-
 /// Looks up the operands of an op. Throws base::Error if the host cannot compute in their types.
 template <class Op>
 Arguments<Op> arguments(const Resolver& resolver, const Op& op) {
@@ -115,7 +103,7 @@ class SectionPreparer {
     for (const program::Transfer& transfer : payload.transfers) {
       const bool sends = transfer.direction == program::Direction::send;
       const std::int32_t sender_offset = sends ? transfer.offset : -transfer.offset;
-      const std::uint64_t number = sequence_.next(transfer.axis, sender_offset, transfer.direction);
+      const std::uint64_t number = messages_[{transfer.axis, sender_offset, transfer.direction}]++;
       const int peer =
           mesh::neighbour(resolver_.mesh(), resolver_.rank(), transfer.axis, transfer.offset);
       const Message whole{.data = resolver_.address(transfer.slice),
@@ -133,7 +121,9 @@ class SectionPreparer {
   const Communicators& communicators_;
   PrepareOptions options_;
   OwnReductions& reductions_;
-  LinkSequence sequence_;
+  /// The number of messages so far, by axis, offset of the sender and direction. Messages of a link
+  /// are numbered in program order, so both of its ranks number them alike.
+  std::map<std::tuple<mesh::Axis, std::int32_t, program::Direction>, std::uint64_t> messages_;
   std::set<const std::byte*> advanced_;  ///< powers that earlier updates of the section advance
 };
 
@@ -160,7 +150,7 @@ PreparedSection prepare(const Resolver& resolver, const program::Program& sectio
   const bool folds = options.folding == Folding::folded;
   PreparedSection result;
   SectionPreparer preparer{resolver, communicators, options, result.reductions};
-  OpSlower slower{options.faults, resolver.mesh(), resolver.rank(), result.least_times};
+  OpSlower slower{options.faults, resolver.mesh(), resolver.rank()};
   const auto stuck_at =
       options.faults.stuck == program::Stuck::no ? std::nullopt : middle_gemm(section);
   result.lanes.resize(1);

@@ -6,8 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -16,7 +14,6 @@
 #include "executor/host/host.hpp"
 #include "executor/resolver.hpp"
 #include "program/program.hpp"
-#include "units/quantity.hpp"
 
 /// Prepares the ops of a section: looks up the addresses and MPI objects that they need.
 namespace isoscale::executor::host {
@@ -31,15 +28,6 @@ using Call = std::function<void(Player&)>;
 /// Throws base::Error if the host cannot play the op.
 [[nodiscard]] Call prepare_local(const Resolver& resolver, const program::Payload& op,
                                  Powers powers = Powers::keep);
-
-/// The shortest duration so far of similar communication ops of a lane.
-struct LeastTime {
-  units::Nanoseconds time{std::numeric_limits<std::int64_t>::max()};
-  std::uint64_t plays = 0;  ///< number of durations that were compared
-};
-/// One entry for each group of similar communication ops. Calls point to the entries, so they must
-/// not move.
-using LeastTimes = std::vector<std::unique_ptr<LeastTime>>;
 
 struct PreparedOp {
   Call call;
@@ -56,7 +44,6 @@ struct PreparedSection {
   std::vector<program::Wait> waits;
   std::uint32_t op_count = 0;
   OwnReductions reductions;  ///< used by the collectives
-  LeastTimes least_times;    ///< used by the slowed calls
 
   [[nodiscard]] std::span<const program::Wait> waits_of(const PreparedOp& op) const {
     return std::span{waits}.subspan(op.wait_begin, op.wait_count);
