@@ -14,6 +14,7 @@
 #include "program/outline.hpp"
 #include "results/records/calibration_data.hpp"
 #include "results/records/check_result.hpp"
+#include "results/records/device_records.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
@@ -26,30 +27,6 @@ inline constexpr int schema_minor = 8;
 
 enum class PointStatus : std::uint8_t { ok, failed, skipped };
 [[nodiscard]] std::string_view name(PointStatus status);
-
-/// The algorithm that a library was told to use for multiplications of one shape.
-struct GemmChoice {
-  std::string shape;             ///< text that is the same for the same problem
-  std::string algorithm;         ///< opaque, in hexadecimal
-  std::int64_t workspace = 0;    ///< bytes
-  std::optional<double> time{};  ///< seconds of one call when it was chosen; absent: it was given
-  int candidates = 0;            ///< number that were timed; 0 when it was given
-  /// Units, inputs and sums, as reported by the library: "tensor cores, tf32 inputs, f32 sums"; ""
-  /// = not known.
-  std::string arithmetic{};
-
-  bool operator==(const GemmChoice&) const = default;
-};
-
-/// The time of creating one of a point's communicators.
-struct CommunicatorTime {
-  std::string name;  ///< "tp", "dp", "pp+"
-  int ranks = 0;
-  double creation = 0;                 ///< seconds, slowest rank
-  std::optional<double> first_call{};  ///< seconds, slowest rank; absent: it was never called
-
-  bool operator==(const CommunicatorTime&) const = default;
-};
 
 /// One row of a micro-benchmark, which is a measured combination of its options. The time of one
 /// call is the largest entry of a play divided by `calls`.
@@ -78,19 +55,6 @@ struct RowData {
 /// have it.
 [[nodiscard]] std::string text_of(const RowData& row, const std::string& key);
 [[nodiscard]] std::optional<double> number_of(const RowData& row, const std::string& key);
-
-/// One quantity of a device, sampled while a point was measured. Times are seconds after the first
-/// step of the point, on the clock of rank 0.
-struct DeviceSeries {
-  int rank = 0;          ///< the rank of the point that sampled it
-  std::string device{};  ///< "gpu 0", "cpu", "package 0", "mlx5_0 port 1"
-  /// The quantity: "sm_clock", "power", "energy", "temperature", "throttle_reasons", ...
-  std::string quantity{};
-  std::string unit{};  ///< "Hz", "W", "J", "K", "s", "1", "B"
-  std::vector<double> time{}, value{};
-
-  bool operator==(const DeviceSeries&) const = default;
-};
 
 /// The op times of one traced step on each rank of the point, summed by kind, in seconds. They are
 /// kept even for steps whose spans are not: for all traced steps that count, or, if there are more

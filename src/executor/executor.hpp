@@ -18,7 +18,7 @@
 #include "comm/communicator.hpp"
 #include "program/buffer.hpp"
 #include "program/program.hpp"
-#include "results/records/run_data.hpp"
+#include "results/records/device_records.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 

@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// The records of a run that executors and samplers of devices fill themselves.
+namespace isoscale::results {
+
+/// The algorithm that a library was told to use for multiplications of one shape.
+struct GemmChoice {
+  std::string shape;             ///< text that is the same for the same problem
+  std::string algorithm;         ///< opaque, in hexadecimal
+  std::int64_t workspace = 0;    ///< bytes
+  std::optional<double> time{};  ///< seconds of one call when it was chosen; absent: it was given
+  int candidates = 0;            ///< number that were timed; 0 when it was given
+  /// Units, inputs and sums, as reported by the library: "tensor cores, tf32 inputs, f32 sums"; ""
+  /// = not known.
+  std::string arithmetic{};
+
+  bool operator==(const GemmChoice&) const = default;
+};
+
+/// The time of creating one of a point's communicators.
+struct CommunicatorTime {
+  std::string name;  ///< "tp", "dp", "pp+"
+  int ranks = 0;
+  double creation = 0;                 ///< seconds, slowest rank
+  std::optional<double> first_call{};  ///< seconds, slowest rank; absent: it was never called
+
+  bool operator==(const CommunicatorTime&) const = default;
+};
+
+/// One quantity of a device, sampled while a point was measured. Times are seconds after the first
+/// step of the point, on the clock of rank 0.
+struct DeviceSeries {
+  int rank = 0;          ///< the rank of the point that sampled it
+  std::string device{};  ///< "gpu 0", "cpu", "package 0", "mlx5_0 port 1"
+  /// The quantity: "sm_clock", "power", "energy", "temperature", "throttle_reasons", ...
+  std::string quantity{};
+  std::string unit{};  ///< "Hz", "W", "J", "K", "s", "1", "B"
+  std::vector<double> time{}, value{};
+
+  bool operator==(const DeviceSeries&) const = default;
+};
+
+}  // namespace isoscale::results
