@@ -13,14 +13,6 @@ namespace isoscale::analysis::advice {
 
 using results::PointData;
 
-void Judgement::add(std::string what, double value, Unit unit) {
-  evidence.push_back({.what = std::move(what), .unit = unit, .value = value});
-}
-
-void Judgement::add(std::string what, std::string text) {
-  evidence.push_back({.what = std::move(what), .unit = Unit::text, .text = std::move(text)});
-}
-
 double Rule::limit(std::string_view what) const {
   const auto found = std::ranges::find(thresholds, what, &Threshold::what);
   if (found == thresholds.end()) throw std::out_of_range("a rule without that threshold");
