@@ -8,7 +8,6 @@
 #include <toml++/toml.h>
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <iterator>
 #include <optional>
@@ -16,6 +15,8 @@
 #include <span>
 #include <tuple>
 #include <utility>
+
+#include "base/text.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -35,11 +36,8 @@ bool is_scaled(const std::string& option) {
 /// Returns the integer in `text` divided by `by`. Returns `text` itself if it is not a multiple of
 /// `by`.
 std::string divided(const std::string& text, int by) {
-  std::int64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [read, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || read != end || number % by != 0) return text;
-  return std::to_string(number / by);
+  const std::optional<std::int64_t> number = base::number_in<std::int64_t>(text);
+  return number && *number % by == 0 ? std::to_string(*number / by) : text;
 }
 
 /// Returns the options that are the same at all rank counts of a curve. Strong scaling keeps the

@@ -34,26 +34,23 @@ void TraceWriter::begin_line() {
   is_first_ = false;
 }
 
-void TraceWriter::write_name(std::string_view what, const Track& track, std::string_view name) {
+void TraceWriter::write_name(std::string_view kind, const Track& track, std::string_view name,
+                             std::int64_t place) {
   begin_line();
-  out_ << fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", what,
-                      track.process, track.thread, json_text(name));
+  out_ << fmt::format(R"({{"ph":"M","name":"{}_name","pid":{},"tid":{},"args":{{"name":{}}}}})",
+                      kind, track.process, track.thread, json_text(name));
+  begin_line();
+  out_ << fmt::format(
+      R"({{"ph":"M","name":"{}_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}}}})", kind,
+      track.process, track.thread, place);
 }
 
 void TraceWriter::name_process(std::int64_t process, std::string_view name) {
-  write_name("process_name", {.process = process}, name);
-  begin_line();
-  out_ << fmt::format(
-      R"({{"ph":"M","name":"process_sort_index","pid":{0},"tid":0,"args":{{"sort_index":{0}}}}})",
-      process);
+  write_name("process", {.process = process}, name, process);
 }
 
 void TraceWriter::name_thread(const Track& track, std::string_view name) {
-  write_name("thread_name", track, name);
-  begin_line();
-  out_ << fmt::format(
-      R"({{"ph":"M","name":"thread_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}}}})",
-      track.process, track.thread, track.thread);
+  write_name("thread", track, name, track.thread);
 }
 
 void TraceWriter::write(const TraceEvent& event) {

@@ -126,11 +126,16 @@ class PointExport {
   }
 
   [[nodiscard]] std::uint64_t next_flow() const { return next_flow_; }
-  /// These return the ranks with damaged traces, without traces, and with clocks that are not
-  /// aligned.
-  [[nodiscard]] const std::set<int>& broken() const { return broken_; }
-  [[nodiscard]] const std::set<int>& untraced() const { return untraced_; }
-  [[nodiscard]] const std::set<int>& unaligned() const { return unaligned_; }
+  /// Adds notes on the traces and ranks that are missing from the export of the point `name`.
+  void add_notes(const std::string& name, std::vector<std::string>& notes) const {
+    const auto say = [&](const std::set<int>& ranks, const char* what) {
+      if (ranks.empty()) return;
+      notes.push_back(fmt::format("{}: {} {}", name, breakdown::rank_list(point_, ranks), what));
+    };
+    say(broken_, "left out: their traces are damaged");
+    say(untraced_, "not traced");
+    say(unaligned_, "without arrows: their clocks are not aligned");
+  }
 
  private:
   [[nodiscard]] static Nanoseconds earliest(const StepTrace& trace) {
@@ -270,18 +275,6 @@ class PointExport {
   std::set<int> broken_, untraced_, unaligned_;
 };
 
-/// Adds notes on the traces and ranks that are missing from an exported point.
-void note(const PointExport& exported, const PointData& point, const std::string& name,
-          std::vector<std::string>& notes) {
-  const auto say = [&](const std::set<int>& ranks, const char* what) {
-    if (ranks.empty()) return;
-    notes.push_back(fmt::format("{}: {} {}", name, breakdown::rank_list(point, ranks), what));
-  };
-  say(exported.broken(), "left out: their traces are damaged");
-  say(exported.untraced(), "not traced");
-  say(exported.unaligned(), "without arrows: their clocks are not aligned");
-}
-
 }  // namespace
 
 TraceExport export_traces(std::span<const results::RunData> runs, std::ostream& out) {
@@ -303,7 +296,7 @@ TraceExport export_traces(std::span<const results::RunData> runs, std::ostream& 
       }
       PointExport exported{run, launch, point, next_process, next_flow, writer};
       exported.run();
-      note(exported, point, name, result.left_out);
+      exported.add_notes(name, result.left_out);
       next_process += point.ranks;
       next_flow = exported.next_flow();
     }
