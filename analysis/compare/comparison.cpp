@@ -124,9 +124,9 @@ std::optional<Reference> link_measured(const Place& at) {
 
 Normalised over(std::optional<double> rate, const std::optional<Reference>& reference,
                 std::string_view missing) {
-  if (!rate) return {.value = {}, .against = "", .missing = "no such rate is known of the point"};
-  if (!reference) return {.value = {}, .against = "", .missing = std::string{missing}};
-  return {.value = *rate / reference->value, .against = reference->name, .missing = ""};
+  if (!rate) return {.missing = "no such rate is known of the point"};
+  if (!reference) return {.missing = std::string{missing}};
+  return {.value = *rate / reference->value, .against = reference->name};
 }
 
 using Find = std::optional<Reference> (*)(const Place&);
@@ -157,7 +157,7 @@ Normalised per_watt(const Place& at) {
     if (!energy.missing.empty()) missing = energy.missing;
   }
   const std::optional<double> power = statistics::median(watts);
-  if (!power) return {.value = {}, .against = "", .missing = missing};
+  if (!power) return {.missing = missing};
   const std::string of = at.point().devices.energy.of;
   return over(at.point().throughput, reference(power, Unit::watts, of.empty() ? "devices" : of),
               "");
@@ -191,7 +191,7 @@ void normalise(std::span<SideCurve* const> sides, int ranks) {
              "no datasheet is known, and the run measured no multiplication of this type");
     side.per_link[at.index] =
         point.data->ranks == 1
-            ? Normalised{.value = {}, .against = "", .missing = "one rank has no link"}
+            ? Normalised{.missing = "one rank has no link"}
             : over(point.throughput, links[i],
                    "no datasheet is known, and the run measured no link of this class");
     side.per_watt[at.index] = per_watt(at);
@@ -364,12 +364,6 @@ std::vector<std::string> marks_of(const Comparison& comparison, std::size_t curv
     if (std::ranges::find(marks, at.what) == marks.end()) marks.push_back(at.what);
   }
   return marks;
-}
-
-const PointReport* point_of(const Curve& curve, int ranks) {
-  const auto found = std::ranges::find_if(
-      curve.points, [ranks](const PointReport& at) { return at.data->ranks == ranks; });
-  return found == curve.points.end() ? nullptr : &*found;
 }
 
 }  // namespace isoscale::analysis::compare

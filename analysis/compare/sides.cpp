@@ -96,8 +96,6 @@ std::vector<Pair> pair_curves(std::span<const merge::JoinedCurve> first,
   return pairs;
 }
 
-constexpr std::size_t most_shown = 100;
-
 std::vector<std::string> alphabetic_names(std::size_t count) {
   constexpr std::size_t alphabet = 26;
   std::vector<std::string> names;
@@ -119,9 +117,8 @@ void require_other_runs(const std::vector<std::span<const RunReport>>& sides,
           throw base::UsageError(fmt::format(
               "{} (side {}) and {} (side {}) hold the same run, {}: comparing a run with itself "
               "claims nothing; give each launch to one side only",
-              render::escape_up_to(a.file, render::most_shown), names[s],
-              render::escape_up_to(b.file, render::most_shown), names[t],
-              render::escape_up_to(a.data->id, render::most_shown)));
+              render::escape(a.file), names[s], render::escape(b.file), names[t],
+              render::escape(a.data->id)));
         }
       }
     }
@@ -236,10 +233,9 @@ void require_common(const Comparison& comparison) {
         std::string which = fmt::format("ranks {}", fmt::join(ranks, ", "));
         if (ranks.empty()) which = "no point that counts";
         if (ranks.empty() && !at.left_out.empty()) {
-          which += ": " + render::escape_up_to(at.left_out.front().reason, render::most_shown);
+          which += ": " + render::escape(at.left_out.front().reason);
         }
-        all.insert(fmt::format("{} ({})", render::escape_up_to(at.curve.title, render::most_shown),
-                               which));
+        all.insert(fmt::format("{} ({})", render::escape(at.curve.title), which));
       }
       return all.empty() ? std::string{"no curve"} : fmt::format("{}", fmt::join(all, "; "));
     };

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "analysis/curves.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 
