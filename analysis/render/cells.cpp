@@ -3,7 +3,6 @@
 #include "analysis/render/cells.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -138,7 +137,7 @@ std::string notes(const PointReport& point) {
   } else if (!*point.data->verified) {
     all.emplace_back("WRONG");
   }
-  return fmt::format("{}", fmt::join(all, ", "));
+  return base::listed(all);
 }
 
 std::string excuse(const PointReport& point) {

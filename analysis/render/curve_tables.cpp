@@ -220,7 +220,7 @@ DocumentTable first_rows(DocumentTable table, std::size_t most) {
   const std::size_t rows = table.rows.size();
   if (rows <= most) return table;
   table.rows.resize(most + 1);
-  table.rows.back() = std::vector<Value>(table.columns.size(), std::string{});
+  table.rows.back() = std::vector<Value>(table.columns.size(), Value(""));
   table.rows.back().front() = fmt::format("and {} more (--format json)", rows - most);
   return table;
 }
@@ -252,11 +252,11 @@ DocumentTable place_table(const PointReport& point, std::string_view title, cons
 DocumentTable gemm_table(const PointReport& point) {
   DocumentTable table{.title = "GEMMs by shape, a rank's in a step, " + traced_heading(point)};
   for (const breakdown::GemmTime& at : breakdown::gemm_times(*point.data)) {
-    const Value rate = at.seconds > 0 ? number(at.flop / at.seconds) : Value{std::string{}};
+    const Value rate = at.seconds > 0 ? value_json(at.flop / at.seconds) : Value("");
     add_row(table, {{"m x n x k", program::to_string(at.shape), Unit::text},
-                    {"calls", number(at.calls), Unit::digits},
-                    {"step", number(at.seconds / point.breakdown.mean->step), Unit::share},
-                    {"time of one", number(at.seconds / at.calls), Unit::seconds},
+                    {"calls", value_json(at.calls), Unit::digits},
+                    {"step", value_json(at.seconds / point.breakdown.mean->step), Unit::share},
+                    {"time of one", value_json(at.seconds / at.calls), Unit::seconds},
                     {"FLOP/s", rate, Unit::flop_rate}});
   }
   return first_rows(std::move(table), most_gemm_shapes);
@@ -267,7 +267,7 @@ std::string notes_of(std::span<const merge::LaunchPoint> points) {
   std::set<std::string> all;
   for (const merge::LaunchPoint& at : points) all.insert(notes(*at.point));
   all.erase("");
-  return fmt::format("{}", fmt::join(all, ", "));
+  return base::listed(all);
 }
 
 }  // namespace
@@ -279,11 +279,11 @@ DocumentTable scaling_table(const Curve& curve, const merge::JoinedCurve* joined
   for (const PointReport& at : curve.points) {
     points.push_back(&at);
     reasons.push_back(excuse(at));
-    labels.push_back(reasons.back().empty() ? words(notes(at)) : Value{});
+    labels.push_back(reasons.back().empty() ? value_json(notes(at)) : Value());
     if (joined == nullptr) continue;
     const auto& of = joined->launches[points.size() - 1];
     launches.push_back(Json(of.size()));
-    labels.back() = words(notes_of(of));
+    labels.back() = value_json(notes_of(of));
   }
   const std::string keys = fmt::format(
       "ranks {}mesh_text | {} interval throughput speedup flops_per_rank efficiency {} notes",
@@ -302,7 +302,7 @@ DocumentTable scaling_table(const Curve& curve, const merge::JoinedCurve* joined
     // Even what was measured of a point that is not ok does not count.
     if (reasons[i].empty()) continue;
     std::fill(table.rows[i].begin() + static_cast<std::ptrdiff_t>(table.named), table.rows[i].end(),
-              Value{});
+              Value());
   }
   table.title = joined == nullptr ? "" : "over launches";
   table.reasons = std::move(reasons);

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -45,7 +44,7 @@ std::string largest_two(std::vector<std::pair<std::string, double>> shares) {
   shares.resize(std::min<std::size_t>(shares.size(), 2));
   std::vector<std::string> words;
   for (const auto& [name, share] : shares) words.push_back(name + " " + percent(share));
-  return fmt::format("{}", fmt::join(words, ", "));
+  return base::listed(words);
 }
 
 /// Returns the two largest parts of the point's own step other than computation, as text: "own
@@ -92,10 +91,10 @@ std::string lost_text(const PointReport& point) {
 Value lost_most(const CurveRow& row) {
   if (row.point == nullptr) {
     const auto& points = row.curve->points;
-    return words(points.empty() ? "" : "not measured: " + excuse(points.front()));
+    return value_json(points.empty() ? "" : "not measured: " + excuse(points.front()));
   }
-  if (row.point->causes.waterfall) return words(lost_text(*row.point));
-  return words(row.is_baseline() || row.baseline == nullptr ? own_step_text(*row.point) : "");
+  if (row.point->causes.waterfall) return value_json(lost_text(*row.point));
+  return value_json(row.is_baseline() || row.baseline == nullptr ? own_step_text(*row.point) : "");
 }
 
 /// Returns the labels of the point, then the labels of its baseline, which make the efficiency
@@ -116,40 +115,34 @@ Value notes_of(const CurveRow& row) {
       }
     }
   }
-  return words(fmt::format("{}", fmt::join(all, ", ")));
+  return value_json(base::listed(all));
 }
 
 constexpr std::array<Metric<CurveRow>, 8> curve_metrics{{
-    {"curve", "curve", Unit::text, [](const CurveRow& row) { return words(row.name); },
+    {"curve", "curve", Unit::text, [](const CurveRow& row) { return value_json(row.name); },
      Keep::always, "what was scaled"},
     {"ranks", "ranks", Unit::count,
-     [](const CurveRow& row) -> Value {
-       if (row.point == nullptr) return {};
-       return statistics::Located{static_cast<double>(row.point->data->ranks)};
+     [](const CurveRow& row) {
+       return row.point == nullptr ? Value() : Value(row.point->data->ranks);
      },
      Keep::always, "the largest rank count without a label"},
     {"launches", "launches", Unit::count,
-     [](const CurveRow& row) -> Value {
-       if (row.launches == 0) return {};
-       return statistics::Located{static_cast<double>(row.launches)};
-     },
+     [](const CurveRow& row) { return row.launches == 0 ? Value() : Value(row.launches); },
      Keep::if_it_fits, "runs that the point was measured in"},
     {"efficiency", "efficiency", Unit::share,
-     [](const CurveRow& row) -> Value {
-       const auto at =
-           row.point == nullptr || row.is_baseline() ? std::nullopt : efficiency_of(*row.point);
-       return number(at);
+     [](const CurveRow& row) {
+       const bool is_compared = row.point != nullptr && !row.is_baseline();
+       return is_compared ? value_json(efficiency_of(*row.point)) : Value();
      },
      Keep::always, "throughput per rank relative to the baseline's, with its 95% interval"},
     {"baseline", "vs", Unit::text,
      [](const CurveRow& row) {
-       return words(has_efficiency(row) ? baseline_name(*row.curve) : "");
+       return value_json(has_efficiency(row) ? baseline_name(*row.curve) : "");
      },
      Keep::always, "the rank count that efficiency is relative to"},
     {"step_time", "step time", Unit::seconds,
-     [](const CurveRow& row) -> Value {
-       if (row.point == nullptr || !row.point->step_time) return {};
-       return located(*row.point->step_time);
+     [](const CurveRow& row) {
+       return row.point == nullptr ? Value() : value_json(row.point->step_time);
      },
      Keep::without_interval, "median of the slowest rank, with its 95% interval"},
     {"lost", "lost most, of the step", Unit::text, lost_most, Keep::always,
@@ -193,9 +186,9 @@ std::string name_rows(std::vector<CurveRow>& rows) {
       if (!shared) own.push_back(without_noun(parts[i]));
       if (shared && &row == &rows.front()) common.push_back(parts[i]);
     }
-    row.name = fmt::format("{}", fmt::join(own, ", "));
+    row.name = base::listed(own);
   }
-  return fmt::format("{}", fmt::join(common, ", "));
+  return base::listed(common);
 }
 
 CurveRow row_of(const Curve& curve) {
