@@ -156,6 +156,16 @@ std::string values_of(const results::RunData& run, const std::string& fact) {
   return fmt::format("{}", fmt::join(values, " + "));
 }
 
+/// Returns the recorded environment variables that bear on times, with their values.
+Texts environment_of(const results::RunData& run) {
+  Texts settings;
+  for (const auto& [name, value] : run.environment) {
+    if (!bears_on_times(name)) continue;
+    settings[name] = name == "OMPI_MCA_rmaps_base_mapping_policy" ? without_count(value) : value;
+  }
+  return settings;
+}
+
 /// True if file `a` holds more of the run than `b`. The number of ok points counts most: a copy
 /// made before the run was resumed has fewer, but may be marked complete.
 bool holds_more(const FileContent& a, const FileContent& b) {
@@ -304,15 +314,6 @@ bool bears_on_times(std::string_view variable) {
   return std::ranges::any_of(communication_and_threads,
                              [&](std::string_view begin) { return variable.starts_with(begin); }) &&
          std::ranges::find(of_one_job, variable) == of_one_job.end();
-}
-
-std::map<std::string, std::string> environment_of(const results::RunData& run) {
-  std::map<std::string, std::string> settings;
-  for (const auto& [name, value] : run.environment) {
-    if (!bears_on_times(name)) continue;
-    settings[name] = name == "OMPI_MCA_rmaps_base_mapping_policy" ? without_count(value) : value;
-  }
-  return settings;
 }
 
 Machine machine_of(const results::RunData& run) {
