@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <iterator>
 #include <ranges>
+#include <stdexcept>
 #include <utility>
 
 #include "analysis/advice/rules.hpp"
@@ -164,6 +165,30 @@ const RunReport* run_of(const merge::JoinedCurve& joined, std::size_t at) {
 }
 
 }  // namespace
+
+double Rule::limit(std::string_view what) const {
+  const auto found = std::ranges::find(thresholds, what, &Threshold::what);
+  if (found == thresholds.end()) throw std::out_of_range("a rule without that threshold");
+  return found->value;
+}
+
+std::span<const Rule> rules() {
+  static const std::vector<Rule> all = [] {
+    std::vector<Rule> joined;
+    for (const auto table : {communication_rules(), compute_rules(), machine_rules()}) {
+      joined.insert(joined.end(), table.begin(), table.end());
+    }
+    return joined;
+  }();
+  return all;
+}
+
+std::string short_place(const results::RunData& run, const results::PointData& point, int rank) {
+  const results::RankFacts* const facts = facts_of(run.rank_facts, point, rank);
+  const int world = world_rank(point, rank);
+  if (facts == nullptr || facts->host.empty()) return fmt::format("rank {}", world);
+  return fmt::format("rank {} ({})", world, facts->host);
+}
 
 void Finding::add(std::string what, double value, Unit unit) {
   evidence.push_back({.what = std::move(what), .unit = unit, .value = value});

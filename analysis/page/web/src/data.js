@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Provides the data of the page (written by analysis/page/page_data.cpp), and views of it that sections share.
+// Provides the data of the page (written by analysis/page/page.cpp), and views of it that sections share.
 import { counted, dotted, joined, listed, memory as memoryText, ranksText } from "./format.js";
 import { distinctOf, groupBy, naturally } from "./lists.js";
 
