@@ -156,14 +156,6 @@ void rank(std::vector<Finding>& findings) {
   });
 }
 
-/// Returns the run that the data of point number `at` of a joined curve come from. Not owned.
-const RunReport* run_of(const merge::JoinedCurve& joined, std::size_t at) {
-  for (const merge::LaunchPoint& launch : joined.launches[at]) {
-    if (launch.point->data == joined.curve.points[at].data) return launch.run;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 double Rule::limit(std::string_view what) const {
@@ -231,13 +223,12 @@ std::vector<Finding> findings_of(const merge::Report& report) {
   std::vector<Finding> findings;
   for (const merge::JoinedCurve& joined : report.joined.curves) {
     std::vector<PointSubject> subjects;
-    for (std::size_t i = 0; i < joined.curve.points.size(); ++i) {
-      const RunReport* const run = run_of(joined, i);
-      if (run == nullptr) continue;
-      subjects.push_back({.run = *run->data,
-                          .calibration = run->calibration,
-                          .point = joined.curve.points[i],
-                          .launch_spread = merge::spread_of(joined.curve.points[i])});
+    for (const PointReport& point : joined.curve.points) {
+      const RunReport& typical = report.runs[point.launch - 1];
+      subjects.push_back({.run = *typical.data,
+                          .calibration = typical.calibration,
+                          .point = point,
+                          .launch_spread = merge::spread_of(point)});
     }
     add_curve(joined.curve.title, subjects, findings);
   }

@@ -14,7 +14,6 @@
 #include "analysis/advice/rules.hpp"
 #include "analysis/identity.hpp"
 #include "results/records/point_facts.hpp"
-#include "units/text.hpp"
 
 /// Implements the rules about collectives and their overlap, and advice against exposed transfers.
 namespace isoscale::analysis::advice {

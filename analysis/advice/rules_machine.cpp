@@ -18,7 +18,6 @@
 #include "calibration/calibration.hpp"
 #include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
-#include "units/text.hpp"
 
 /// Implements the rules about ranks, links and nodes, and about the variation of times.
 namespace isoscale::analysis::advice {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "analysis/breakdown/rank_step.hpp"
@@ -37,29 +38,19 @@ std::string missing_text(const results::PointData& point, const TracedSteps& ste
   const auto say = [&text](const std::string& sentence) {
     text += (text.empty() ? "" : "; ") + sentence;
   };
-  if (!steps.broken.empty()) {
-    say(fmt::format("the traces of {} are damaged and left out", rank_list(point, steps.broken)));
-  }
+  const auto say_of = [&](const std::set<int>& ranks, std::string_view before,
+                          std::string_view after) {
+    if (!ranks.empty()) say(fmt::format("{}{}{}", before, rank_list(point, ranks), after));
+  };
+  say_of(steps.broken, "the traces of ", " are damaged and left out");
   std::set<int> unseen = steps.unseen;
   for (const int rank : steps.unaligned) unseen.erase(rank);
-  if (!unseen.empty()) {
-    say(fmt::format("{} not traced: waiting for them counts as transfer",
-                    rank_list(point, unseen)));
-  }
-  if (!steps.unaligned.empty()) {
-    say(
-        fmt::format("the clocks of {} are not aligned: waiting there and for them counts as "
-                    "transfer",
-                    rank_list(point, steps.unaligned)));
-  }
-  if (!steps.unmatched.empty()) {
-    say(fmt::format("messages of {} match no op of the partner: waiting in them counts as transfer",
-                    rank_list(point, steps.unmatched)));
-  }
-  if (!replay.assumed.empty()) {
-    say(fmt::format("bubble assumes the mean op times of like ranks for {}",
-                    rank_list(point, replay.assumed)));
-  }
+  say_of(unseen, "", " not traced: waiting for them counts as transfer");
+  say_of(steps.unaligned, "the clocks of ",
+         " are not aligned: waiting there and for them counts as transfer");
+  say_of(steps.unmatched, "messages of ",
+         " match no op of the partner: waiting in them counts as transfer");
+  say_of(replay.assumed, "bubble assumes the mean op times of like ranks for ", "");
   if (!replay.failure.empty()) {
     say(fmt::format("bubble and waiting are not separated: {}", replay.failure));
   }

@@ -17,7 +17,6 @@
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"
 #include "results/records/point_facts.hpp"
-#include "units/text.hpp"
 
 namespace isoscale::analysis::compare {
 

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "analysis/curves.hpp"
-#include "analysis/render/text.hpp"
 #include "results/records/point_facts.hpp"
 #include "statistics/t_test.hpp"
 

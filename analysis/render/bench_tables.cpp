@@ -18,7 +18,6 @@
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"
-#include "units/text.hpp"
 
 namespace isoscale::analysis::render {
 namespace {

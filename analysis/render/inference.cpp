@@ -14,7 +14,6 @@
 
 #include "analysis/render/bench_tables.hpp"
 #include "analysis/render/json_values.hpp"
-#include "analysis/render/text.hpp"
 
 namespace isoscale::analysis::render {
 namespace {

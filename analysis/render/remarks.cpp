@@ -28,21 +28,18 @@ std::string ranks_prefix(const PointReport& point) {
 }
 
 void add_laws(const Curve& curve, Facts& facts) {
-  std::string serial;
+  std::vector<std::string> serial;
   for (const PointReport& point : curve.points) {
     if (!point.causes.serial_fraction) continue;
-    serial += (serial.empty() ? "" : ", ") +
-              fmt::format("{} on {}", located_text(*point.causes.serial_fraction, Unit::share),
-                          point.data->ranks);
+    serial.push_back(fmt::format(
+        "{} on {}", located_text(*point.causes.serial_fraction, Unit::share), point.data->ranks));
   }
-  if (!serial.empty()) facts.emplace_back("serial", "Karp-Flatt serial fraction: " + serial);
-  if (curve.laws.amdahl) {
-    facts.emplace_back("Amdahl",
-                       "serial fraction " + located_text(*curve.laws.amdahl, Unit::share));
+  if (!serial.empty()) {
+    facts.emplace_back("serial", "Karp-Flatt serial fraction: " + base::listed(serial));
   }
-  if (curve.laws.gustafson) {
-    facts.emplace_back("Gustafson",
-                       "serial fraction " + located_text(*curve.laws.gustafson, Unit::share));
+  for (const auto& [name, law] :
+       {std::pair{"Amdahl", curve.laws.amdahl}, {"Gustafson", curve.laws.gustafson}}) {
+    if (law) facts.emplace_back(name, "serial fraction " + located_text(*law, Unit::share));
   }
   if (curve.laws.usl) {
     const efficiency::Usl& usl = *curve.laws.usl;
