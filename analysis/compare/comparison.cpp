@@ -200,17 +200,14 @@ void normalise(std::span<SideCurve* const> sides, int ranks) {
 /// The values of each side's curves by the name of a fact, as one set for each side.
 using Values = std::map<std::string, std::vector<std::set<std::string>>>;
 
-/// Adds to `found` the facts in which sides differ. A side without a value has the text that
-/// `absent` returns for the fact; if that is empty, the side does not count.
-void add_differing(const Values& all, std::string (*absent)(const std::string& name),
-                   std::vector<MachineDifference>& found) {
+/// Adds to `found` the facts in which sides differ; a side without a value does not count.
+void add_differing(const Values& all, std::vector<MachineDifference>& found) {
   for (const auto& [name, values] : all) {
     MachineDifference at{.name = name, .values = {}};
     std::set<std::string> seen;
     for (const auto& of_side : values) {
-      const bool has_value = !of_side.empty();
-      at.values.push_back(has_value ? fmt::format("{}", fmt::join(of_side, " | ")) : absent(name));
-      if (has_value || !at.values.back().empty()) seen.insert(at.values.back());
+      at.values.push_back(fmt::format("{}", fmt::join(of_side, " | ")));
+      if (!of_side.empty()) seen.insert(at.values.back());
     }
     if (seen.size() > 1) found.push_back(std::move(at));
   }
@@ -240,15 +237,14 @@ std::vector<MachineDifference> machine_differences(const std::vector<ComparedCur
       }
     }
   }
+  for (auto& [name, values] : machines) {
+    for (auto& of_side : values) {
+      if (of_side.empty()) of_side.insert(bears_on_times(name) ? "unset" : "unknown");
+    }
+  }
   std::vector<MachineDifference> found;
-  add_differing(
-      machines,
-      [](const std::string& name) {
-        return std::string{bears_on_times(name) ? "unset" : "unknown"};
-      },
-      found);
-  add_differing(
-      points, [](const std::string&) { return std::string{}; }, found);
+  add_differing(machines, found);
+  add_differing(points, found);
   return found;
 }
 

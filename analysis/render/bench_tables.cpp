@@ -279,7 +279,7 @@ std::string bench_title(const PointReport& point) {
   const results::PointData& data = *point.data;
   std::vector<std::string> parts{data.workload};
   if (!data.dtype.empty()) parts.push_back(data.dtype);
-  parts.push_back(fmt::format("{}", base::counted(data.ranks, "rank")));
+  parts.push_back(base::counted(data.ranks, "rank"));
   if (const std::string mesh = mesh::to_string(data.mesh); mesh != "1") parts.push_back(mesh);
   if (!data.placement.empty()) parts.push_back(data.placement);
   return escape(base::listed(parts));

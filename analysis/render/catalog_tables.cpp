@@ -70,7 +70,7 @@ Metrics<IndexRun> index_run_metrics() {
 }
 
 std::string rate(double value, const std::string& unit) {
-  return count_text(value) + (unit.empty() ? "" : " " + unit);
+  return value_text(value, Unit::prefixed) + (unit.empty() ? "" : " " + unit);
 }
 
 std::string points_text(const IndexExperiment& of) {

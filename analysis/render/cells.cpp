@@ -51,8 +51,6 @@ const std::array<Category, 7>& categories() {
   return all;
 }
 
-std::string count_text(double value) { return value_text(value, Unit::prefixed); }
-
 std::string percent(std::optional<double> ratio) {
   return ratio ? units::format_percent(*ratio) : std::string{undefined};
 }

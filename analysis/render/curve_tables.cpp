@@ -25,11 +25,6 @@ Points points_with(const Curve& curve, const std::function<bool(const PointRepor
   return points;
 }
 
-/// Returns "1 rank", "8 ranks".
-std::string ranks_heading(const PointReport& point) {
-  return base::counted(point.data->ranks, "rank");
-}
-
 /// A named row of by_ranks(), with the text of its cell for a point.
 using RankRow = std::pair<std::string, std::function<std::string(const PointReport&)>>;
 
@@ -41,7 +36,7 @@ DocumentTable by_ranks(const std::string& title, const Points& points,
       .columns = {{}}, .title = title + of_launches(points), .width = Width::as_needed};
   if (points.empty()) return table;
   for (const PointReport* const point : points) {
-    table.columns.push_back({"", ranks_heading(*point), Unit::share});
+    table.columns.push_back({"", base::counted(point->data->ranks, "rank"), Unit::share});
   }
   for (const auto& [name, cell] : rows) {
     std::vector<Value>& row = table.rows.emplace_back();
@@ -139,8 +134,8 @@ constexpr std::string_view untraced_cause = "untraced";
 
 /// Returns the source of a table: "2 ranks, 4 traced steps, launch 3".
 std::string traced_heading(const PointReport& point) {
-  return fmt::format("{}, {} traced step{}{}", ranks_heading(point), point.breakdown.steps,
-                     point.breakdown.steps == 1 ? "" : "s", of_launches({&point}));
+  return fmt::format("{}, {}{}", base::counted(point.data->ranks, "rank"),
+                     base::counted(point.breakdown.steps, "traced step"), of_launches({&point}));
 }
 
 /// Returns the causes of all points, in an order that agrees with the order of causes at each

@@ -259,7 +259,7 @@ void add_model(const PointReport& point, Sentences& remarks) {
     remarks.add("scaled", point,
                 fmt::format("tokens count {} times: so much larger is the model than that of one "
                             "rank",
-                            count_text(point.work_growth)));
+                            value_text(point.work_growth, Unit::prefixed)));
   }
   if (point.host_memory_per_rank.value_or(0) > 0) {
     remarks.add(
@@ -337,7 +337,7 @@ Facts remarks(const Curve& curve) {
       add_model(point, models);
     }
     if (point.samples_per_second && data.status == results::PointStatus::ok) {
-      rates.push_back(fmt::format("{} on {}", count_text(*point.samples_per_second),
+      rates.push_back(fmt::format("{} on {}", value_text(*point.samples_per_second, Unit::prefixed),
                                   base::counted(data.ranks, "rank")));
     }
   }

@@ -61,7 +61,7 @@ Note note_on(const RunReport& run, std::string key, Lines lines,
           fmt::format("{} of {}{}: {} on {}: {}", points.size(),
                       base::counted(run.data->points.size(), "point"),
                       points.size() == 1 ? "" : ", the first", first.workload,
-                      ranks_of(first.ranks), reason),
+                      base::counted(first.ranks, "rank"), reason),
           lines};
 }
 
@@ -190,7 +190,7 @@ std::vector<std::string> warnings_of(const merge::Report& report) {
       for (const PointReport& point : curve.points) {
         for (const std::string& warning : point.devices.warnings) {
           all.push_back(fmt::format("{}{} on {}: {}", launch, point.data->workload,
-                                    ranks_of(point.data->ranks), warning));
+                                    base::counted(point.data->ranks, "rank"), warning));
         }
       }
     }

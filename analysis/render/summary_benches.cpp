@@ -96,7 +96,7 @@ void add_collectives(const PointReport& point, std::vector<BenchRow>& rows) {
     seen.push_back(op);
     std::string where = figure(bytes(largest), Unit::bytes);
     if (const auto members = number_of(*group.first, "members")) {
-      where += fmt::format(" among {}", ranks_of(static_cast<int>(*members)));
+      where += fmt::format(" among {}", base::counted(static_cast<int>(*members), "rank"));
     }
     rows.push_back({&point, op + " busbw", largest->busbw, Unit::bandwidth, std::move(where)});
   }

@@ -226,10 +226,12 @@ std::string efficiency_sentence(const std::vector<const CurveRow*>& rows) {
   }
   const bool together = ranks.size() == 1;
   const auto name = [&](const CurveRow& row) {
-    return together ? row.name : fmt::format("{}, {}", row.name, ranks_of(row.point->data->ranks));
+    return together
+               ? row.name
+               : fmt::format("{}, {}", row.name, base::counted(row.point->data->ranks, "rank"));
   };
   std::string text = "Efficiency";
-  if (together) text += " on " + ranks_of(*ranks.begin());
+  if (together) text += " on " + base::counted(*ranks.begin(), "rank");
   if (baselines.size() == 1) text += " against " + *baselines.begin();
   text += fmt::format(": {}", percent(best.point->efficiency));
   if (&best == &worst) return text + fmt::format(" ({}).", name(best));
@@ -278,8 +280,6 @@ void name_baseline(DocumentTable& table, const std::vector<CurveRow>& rows) {
 }
 
 }  // namespace
-
-std::string ranks_of(int ranks) { return base::counted(ranks, "rank"); }
 
 std::vector<Note> curve_legend() {
   return legend_of(std::span<const Metric<CurveRow>>{curve_metrics});
