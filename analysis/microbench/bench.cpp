@@ -54,6 +54,57 @@ std::map<std::string, std::vector<const PairReport*>> by_class(std::span<const P
   return classes;
 }
 
+/// Merges rows of the kinds latency, bandwidth and bidirectional into pairs, ordered by src and
+/// dst. Latency (half of a round trip) and bidirectional bandwidth do not depend on the direction,
+/// so both pairs (src, dst) and (dst, src) get them.
+std::vector<PairReport> merge_pairs(std::span<const RowReport> rows) {
+  PairMap pairs;
+  for (const RowReport& row : rows) {
+    const auto src = number_of(*row.data, "src"), dst = number_of(*row.data, "dst");
+    if (text_of(*row.data, "op") != "p2p" || !src || !dst) continue;
+    const auto from = static_cast<int>(*src), to = static_cast<int>(*dst);
+    const std::string kind = text_of(*row.data, "kind");
+    if (kind == "bandwidth") {
+      pair_at(pairs, from, to, row).bandwidth = row.bandwidth;
+    } else if (kind == "latency" || kind == "bidirectional") {
+      const bool latency = kind == "latency";
+      auto& here = pair_at(pairs, from, to, row);
+      (latency ? here.latency : here.bidirectional) = latency ? latency_of(row) : row.bandwidth;
+      auto& there = pair_at(pairs, to, from, row);
+      auto& mirrored = latency ? there.latency : there.bidirectional;
+      if (!mirrored) mirrored = latency ? here.latency : here.bidirectional;
+    }
+  }
+  std::vector<PairReport> result;
+  for (auto& [ends, pair] : pairs) result.push_back(std::move(pair));
+  return result;
+}
+
+/// Returns the results of each link class, ordered by falling median bandwidth.
+std::vector<ClassReport> classes_of(std::span<const PairReport> pairs) {
+  std::vector<ClassReport> classes;
+  for (const auto& [name, members] : by_class(pairs)) {
+    const std::vector<double> bandwidths = values_of(members, &PairReport::bandwidth);
+    ClassReport report{
+        .name = name,
+        .pairs = static_cast<int>(members.size()),
+        .latency = statistics::median(values_of(members, &PairReport::latency)),
+        .bandwidth = statistics::median(bandwidths),
+        .bidirectional = statistics::median(values_of(members, &PairReport::bidirectional)),
+        .lowest = std::nullopt,
+        .highest = std::nullopt};
+    if (!bandwidths.empty()) {
+      report.lowest = std::ranges::min(bandwidths);
+      report.highest = std::ranges::max(bandwidths);
+    }
+    classes.push_back(std::move(report));
+  }
+  std::ranges::stable_sort(classes, [](const ClassReport& a, const ClassReport& b) {
+    return a.bandwidth.value_or(0) > b.bandwidth.value_or(0);
+  });
+  return classes;
+}
+
 /// The speed with which the pairs of a class are compared, and the speed below which they are slow.
 struct SpeedLimit {
   double typical = 0, slow_below = 0;
@@ -236,53 +287,6 @@ class Datasheets {
 };
 
 }  // namespace
-
-std::vector<PairReport> merge_pairs(std::span<const RowReport> rows) {
-  PairMap pairs;
-  for (const RowReport& row : rows) {
-    const auto src = number_of(*row.data, "src"), dst = number_of(*row.data, "dst");
-    if (text_of(*row.data, "op") != "p2p" || !src || !dst) continue;
-    const auto from = static_cast<int>(*src), to = static_cast<int>(*dst);
-    const std::string kind = text_of(*row.data, "kind");
-    if (kind == "bandwidth") {
-      pair_at(pairs, from, to, row).bandwidth = row.bandwidth;
-    } else if (kind == "latency" || kind == "bidirectional") {
-      const bool latency = kind == "latency";
-      auto& here = pair_at(pairs, from, to, row);
-      (latency ? here.latency : here.bidirectional) = latency ? latency_of(row) : row.bandwidth;
-      auto& there = pair_at(pairs, to, from, row);
-      auto& mirrored = latency ? there.latency : there.bidirectional;
-      if (!mirrored) mirrored = latency ? here.latency : here.bidirectional;
-    }
-  }
-  std::vector<PairReport> result;
-  for (auto& [ends, pair] : pairs) result.push_back(std::move(pair));
-  return result;
-}
-
-std::vector<ClassReport> classes_of(std::span<const PairReport> pairs) {
-  std::vector<ClassReport> classes;
-  for (const auto& [name, members] : by_class(pairs)) {
-    const std::vector<double> bandwidths = values_of(members, &PairReport::bandwidth);
-    ClassReport report{
-        .name = name,
-        .pairs = static_cast<int>(members.size()),
-        .latency = statistics::median(values_of(members, &PairReport::latency)),
-        .bandwidth = statistics::median(bandwidths),
-        .bidirectional = statistics::median(values_of(members, &PairReport::bidirectional)),
-        .lowest = std::nullopt,
-        .highest = std::nullopt};
-    if (!bandwidths.empty()) {
-      report.lowest = std::ranges::min(bandwidths);
-      report.highest = std::ranges::max(bandwidths);
-    }
-    classes.push_back(std::move(report));
-  }
-  std::ranges::stable_sort(classes, [](const ClassReport& a, const ClassReport& b) {
-    return a.bandwidth.value_or(0) > b.bandwidth.value_or(0);
-  });
-  return classes;
-}
 
 std::string rank_name(const results::PointData& point, int rank,
                       std::span<const results::RankFacts> facts) {

@@ -75,6 +75,17 @@ bool dominates(const Inference& a, const Inference& b) {
   return a_time <= b_time && a_rate >= b_rate && (a_time < b_time || a_rate > b_rate);
 }
 
+/// Marks the Pareto frontier: the entries that no other entry dominates. An entry dominates another
+/// one if its time per token is not longer, its tokens per second per rank are not fewer, and one
+/// of them is better. Entries without times and points that are not ok are ignored.
+void mark_frontier(std::span<Inference* const> all) {
+  for (Inference* const one : all) {
+    one->on_frontier = is_measured(*one) && std::ranges::none_of(all, [&](const Inference* other) {
+                         return is_measured(*other) && dominates(*other, *one);
+                       });
+  }
+}
+
 /// Returns the mean FLOP/s of a rank. The row has the total FLOP of all calls on all ranks.
 std::optional<double> rate_of(const microbench::RowReport& row, int ranks) {
   const std::optional<double> flop = number_of(*row.data, "flop");
@@ -224,14 +235,6 @@ std::vector<Inference> inferences_of(const RunReport& report) {
   for (Inference& at : all) questions[question_of(at)].push_back(&at);
   for (const auto& [question, same] : questions) mark_frontier(same);
   return all;
-}
-
-void mark_frontier(std::span<Inference* const> all) {
-  for (Inference* const one : all) {
-    one->on_frontier = is_measured(*one) && std::ranges::none_of(all, [&](const Inference* other) {
-                         return is_measured(*other) && dominates(*other, *one);
-                       });
-  }
 }
 
 std::vector<DocumentTable> inference_tables(const RunReport& report) {
