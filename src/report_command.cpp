@@ -33,7 +33,8 @@ std::string render(const analysis::merge::Report& report, const settings::Report
   if (command.format == markdown) return analysis::render::render_markdown(report);
   if (command.format == nccl_tests) return analysis::render::render_nccl_tests(report);
   if (!command.detail) return analysis::render::render_summary(report, output_columns());
-  return analysis::render::render_text(report, analysis::render::Sections::parse(*command.detail));
+  return analysis::render::render_sections(report,
+                                           analysis::render::Sections::parse(*command.detail));
 }
 
 /// Returns "a.h5" or "launch 1 (a.h5), launch 2 (b.h5)"; if there are many, only their number.

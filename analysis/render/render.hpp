@@ -21,7 +21,9 @@ namespace isoscale::analysis::render {
 /// Returns the summary on one screen of at most `columns` columns.
 [[nodiscard]] std::string render_summary(const merge::Report& report, std::size_t columns);
 /// Returns the detailed report for people, with these sections.
-[[nodiscard]] std::string render_text(const merge::Report& report, const Sections& sections = {});
+[[nodiscard]] std::string render_sections(const merge::Report& report, const Sections& sections);
+/// Returns the detailed report with all sections.
+[[nodiscard]] std::string render_text(const merge::Report& report);
 [[nodiscard]] std::string render_json(const merge::Report& report);
 [[nodiscard]] std::string render_csv(const merge::Report& report);
 [[nodiscard]] std::string render_markdown(const merge::Report& report);

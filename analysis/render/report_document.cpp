@@ -261,13 +261,15 @@ std::string render_index_markdown(const IndexReport& report) {
   return to_markdown(index_report(report));
 }
 
-std::string render_text(const merge::Report& report, const Sections& sections) {
+std::string render_sections(const merge::Report& report, const Sections& sections) {
   return to_text(detailed(report, sections), widest);
 }
 
 std::string render_summary(const merge::Report& report, std::size_t columns) {
   return to_text(summary(report), columns);
 }
+
+std::string render_text(const merge::Report& report) { return render_sections(report, {}); }
 
 std::string render_markdown(const merge::Report& report) {
   // The answer comes first, then the description of its machine.

@@ -80,7 +80,7 @@ TEST(Summary, NamesTheLargestCausesUnlessTheyDoNotExplainTheLoss) {
   // The parts of the point's own traced step stand instead.
   EXPECT_THAT(line(), AllOf(HasSubstr("transfer 13.0%, copies 2.0%"),
                             HasSubstr("unexplained -117.8%"), Not(HasSubstr("210.0%"))));
-  EXPECT_THAT(render::render_text(one.report(), render::Sections::parse("waterfall")),
+  EXPECT_THAT(render::render_sections(one.report(), render::Sections::parse("waterfall")),
               AllOf(HasSubstr("-117.8%"), Not(HasSubstr("210.0%"))));
 }
 
@@ -208,7 +208,7 @@ TEST(Summary, OfSeveralLaunchesHasTheirJoinedCurves) {
 TEST(Sections, PrintTheirPartAlone) {
   const OneRun one{samples::two_curves()};
   const auto text = [&](const char* names) {
-    return render::render_text(one.report(), render::Sections::parse(names));
+    return render::render_sections(one.report(), render::Sections::parse(names));
   };
   EXPECT_THAT(text("pop"), AllOf(HasSubstr("serialisation"), Not(HasSubstr("step time")),
                                  Not(HasSubstr("ideal step")), Not(HasSubstr("findings"))));
