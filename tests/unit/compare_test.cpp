@@ -10,6 +10,7 @@
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/sides.hpp"
 #include "analysis/compare/unlike_settings.hpp"
+#include "analysis/curves.hpp"
 #include "compare_samples.hpp"
 #include "refusal.hpp"
 #include "results/records/point_facts.hpp"
