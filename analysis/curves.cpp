@@ -11,18 +11,12 @@
 #include <set>
 #include <utility>
 
+#include "analysis/groups.hpp"
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {
-
-/// True if the curve already has a point with this rank count. A curve holds one point for each
-/// rank count, so another one (with another mesh, for example) starts a new curve.
-bool has_ranks(const Curve& curve, int ranks) {
-  return std::ranges::any_of(
-      curve.points, [ranks](const PointReport& point) { return point.data->ranks == ranks; });
-}
 
 bool may_be_baseline(const PointReport& point, const ReportOptions& options) {
   if (!point.throughput) return false;
@@ -202,6 +196,12 @@ void tell_meshes_apart(std::vector<std::string>& names, std::span<const Curve* c
   tell_apart(names, std::vector<std::string>{names}, curves, microbatch_text);
 }
 
+const PointReport* point_of(const Curve& curve, int ranks) {
+  const auto found =
+      std::ranges::find(curve.points, ranks, [](const PointReport& at) { return at.data->ranks; });
+  return found == curve.points.end() ? nullptr : &*found;
+}
+
 Experiment experiment_of(const Curve& curve) {
   const auto played = std::ranges::find_if(curve.points, [](const PointReport& point) {
     return point.data->status != results::PointStatus::skipped;
@@ -288,12 +288,10 @@ std::vector<Curve> make_curves(std::vector<PointReport> points, const ReportOpti
     const auto last = std::find_if(curves.rbegin(), curves.rend(), [&](const Curve& curve) {
       return are_alike(experiment_of(curve), experiment);
     });
-    if (last != curves.rend() && !has_ranks(*last, point.data->ranks)) {
-      last->points.push_back(std::move(point));
-    } else {
-      Curve& curve = curves.emplace_back();
-      curve.points.push_back(std::move(point));
-    }
+    // A curve holds one point for each rank count, so another one (with another mesh, for example)
+    // starts a new curve.
+    const bool fits = last != curves.rend() && point_of(*last, point.data->ranks) == nullptr;
+    (fits ? *last : curves.emplace_back()).points.push_back(std::move(point));
   }
   std::vector<Experiment> experiments;
   for (Curve& curve : curves) {
@@ -303,9 +301,7 @@ std::vector<Curve> make_curves(std::vector<PointReport> points, const ReportOpti
     set_against_baseline(curve, options);
   }
   std::vector<std::string> names = titles(experiments);
-  std::vector<const Curve*> named;
-  for (const Curve& curve : curves) named.push_back(&curve);
-  tell_meshes_apart(names, named);
+  tell_meshes_apart(names, pointers_to(curves));
   for (std::size_t i = 0; i < curves.size(); ++i) curves[i].title = std::move(names[i]);
   return curves;
 }

@@ -40,6 +40,9 @@ void tell_apart(std::vector<std::string>& names, const std::vector<std::string>&
 /// the microbatches.
 void tell_meshes_apart(std::vector<std::string>& names, std::span<const Curve* const> curves);
 
+/// Returns the point of a curve with this rank count (not owned); null if there is none.
+[[nodiscard]] const PointReport* point_of(const Curve& curve, int ranks);
+
 /// Returns the experiment that the points of a curve have in common. The curve has at least one
 /// point.
 [[nodiscard]] Experiment experiment_of(const Curve& curve);

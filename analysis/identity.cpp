@@ -8,7 +8,6 @@
 #include <toml++/toml.h>
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <iterator>
 #include <optional>
@@ -16,6 +15,8 @@
 #include <span>
 #include <tuple>
 #include <utility>
+
+#include "base/text.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -35,11 +36,8 @@ bool is_scaled(const std::string& option) {
 /// Returns the integer in `text` divided by `by`. Returns `text` itself if it is not a multiple of
 /// `by`.
 std::string divided(const std::string& text, int by) {
-  std::int64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [read, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || read != end || number % by != 0) return text;
-  return std::to_string(number / by);
+  const std::optional<std::int64_t> number = base::number_in<std::int64_t>(text);
+  return number && *number % by == 0 ? std::to_string(*number / by) : text;
 }
 
 /// Returns the options that are the same at all rank counts of a curve. Strong scaling keeps the
@@ -156,6 +154,16 @@ std::string values_of(const results::RunData& run, const std::string& fact) {
     if (found != facts.text.end()) values.insert(found->second);
   }
   return fmt::format("{}", fmt::join(values, " + "));
+}
+
+/// Returns the recorded environment variables that bear on times, with their values.
+Texts environment_of(const results::RunData& run) {
+  Texts settings;
+  for (const auto& [name, value] : run.environment) {
+    if (!bears_on_times(name)) continue;
+    settings[name] = name == "OMPI_MCA_rmaps_base_mapping_policy" ? without_count(value) : value;
+  }
+  return settings;
 }
 
 /// True if file `a` holds more of the run than `b`. The number of ok points counts most: a copy
@@ -306,15 +314,6 @@ bool bears_on_times(std::string_view variable) {
   return std::ranges::any_of(communication_and_threads,
                              [&](std::string_view begin) { return variable.starts_with(begin); }) &&
          std::ranges::find(of_one_job, variable) == of_one_job.end();
-}
-
-std::map<std::string, std::string> environment_of(const results::RunData& run) {
-  std::map<std::string, std::string> settings;
-  for (const auto& [name, value] : run.environment) {
-    if (!bears_on_times(name)) continue;
-    settings[name] = name == "OMPI_MCA_rmaps_base_mapping_policy" ? without_count(value) : value;
-  }
-  return settings;
 }
 
 Machine machine_of(const results::RunData& run) {

@@ -73,9 +73,6 @@ struct UnlikeField {
 /// threads they have. False for variables that only name a job, a rank, a device or a log.
 [[nodiscard]] bool bears_on_times(std::string_view variable);
 
-/// Returns the recorded environment variables that bear on times, with their values.
-[[nodiscard]] std::map<std::string, std::string> environment_of(const results::RunData& run);
-
 /// The hardware and software that a launch ran on, by name: CPU, GPU and their drivers and
 /// libraries, device, MPI, Isoscale, and recorded environment variables that bear on times (see
 /// bears_on_times). Launches that differ in any of these ran on different machines. Unknown or

@@ -4,7 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 
 #include "units/text.hpp"
 
@@ -19,93 +22,60 @@ std::string bytes_text(double bytes) {
 constexpr double most_whole = 1e15;  ///< larger numbers are shown with an exponent
 constexpr double freezing = 273.15;  ///< K
 
+std::string count_text(double value) {
+  const bool is_whole = value == std::round(value) && std::abs(value) < most_whole;
+  return is_whole ? fmt::format("{:.0f}", value) : fmt::format("{:.6g}", value);
+}
+
 std::string without_blank(std::string text) {
   text.erase(text.find_last_not_of(' ') + 1);
   return text;
 }
 
-}  // namespace
-
-std::string_view name(Unit unit) {
-  switch (unit) {
-    case Unit::share:
-    case Unit::factor:
-    case Unit::ratio:
-    case Unit::count:
-    case Unit::digits:
-    case Unit::prefixed:
-      return "1";
-    case Unit::seconds:
-      return "s";
-    case Unit::bytes:
-      return "B";
-    case Unit::bandwidth:
-      return "B/s";
-    case Unit::flop:
-      return "FLOP";
-    case Unit::flop_rate:
-      return "FLOP/s";
-    case Unit::flop_per_byte:
-      return "FLOP/B";
-    case Unit::hertz:
-      return "Hz";
-    case Unit::token_rate:
-      return "tokens/s";
-    case Unit::request_rate:
-      return "requests/s";
-    case Unit::watts:
-      return "W";
-    case Unit::joules:
-      return "J";
-    case Unit::kelvin:
-      return "K";
-    case Unit::text:
-      break;
-  }
-  return "text";
+template <class Quantity>
+std::string quantity_text(double value) {
+  return units::format(Quantity{value});
 }
 
+/// A unit with its name in the JSON report, and its function that writes a value for people.
+struct Form {
+  Unit unit;
+  std::string_view name;
+  std::string (*text)(double value);
+};
+constexpr std::array<Form, 19> forms{{
+    {Unit::share, "1", [](double value) { return units::format_percent(value); }},
+    {Unit::factor, "1", [](double value) { return fmt::format("{:.2f} times", value); }},
+    {Unit::ratio, "1", [](double value) { return fmt::format("{:.2f}", value); }},
+    {Unit::count, "1", count_text},
+    {Unit::digits, "1", [](double value) { return fmt::format("{:.4g}", value); }},
+    {Unit::prefixed, "1",
+     [](double value) { return without_blank(units::format_count(value, "")); }},
+    {Unit::seconds, "s", quantity_text<units::Seconds>},
+    {Unit::bytes, "B", bytes_text},
+    {Unit::bandwidth, "B/s", quantity_text<units::BytesPerSecond>},
+    {Unit::flop, "FLOP", quantity_text<units::Flops>},
+    {Unit::flop_rate, "FLOP/s", quantity_text<units::FlopsPerSecond>},
+    {Unit::flop_per_byte, "FLOP/B",
+     [](double value) { return fmt::format("{:.3g} FLOP/B", value); }},
+    {Unit::hertz, "Hz", [](double value) { return units::format_prefixed(value, "Hz"); }},
+    {Unit::token_rate, "tokens/s",
+     [](double value) { return units::format_count(value, "tokens/s"); }},
+    {Unit::request_rate, "requests/s",
+     [](double value) { return units::format_count(value, "requests/s"); }},
+    {Unit::watts, "W", [](double value) { return units::format_prefixed(value, "W"); }},
+    {Unit::joules, "J", [](double value) { return units::format_prefixed(value, "J"); }},
+    {Unit::kelvin, "K", [](double value) { return fmt::format("{:.0f} °C", value - freezing); }},
+    {Unit::text, "text", [](double /*value*/) { return std::string{}; }},
+}};
+static_assert(std::ranges::is_sorted(forms, {}, &Form::unit), "the order is that of Unit");
+
+}  // namespace
+
+std::string_view name(Unit unit) { return forms.at(static_cast<std::size_t>(unit)).name; }
+
 std::string value_text(double value, Unit unit) {
-  switch (unit) {
-    case Unit::share:
-      return units::format_percent(value);
-    case Unit::factor:
-      return fmt::format("{:.2f} times", value);
-    case Unit::ratio:
-      return fmt::format("{:.2f}", value);
-    case Unit::count:
-      return value == std::round(value) && std::abs(value) < most_whole
-                 ? fmt::format("{:.0f}", value)
-                 : fmt::format("{:.6g}", value);
-    case Unit::digits:
-      return fmt::format("{:.4g}", value);
-    case Unit::prefixed:
-      return without_blank(units::format_count(value, ""));
-    case Unit::seconds:
-      return units::format(units::Seconds{value});
-    case Unit::bytes:
-      return bytes_text(value);
-    case Unit::bandwidth:
-      return units::format(units::BytesPerSecond{value});
-    case Unit::flop:
-      return units::format(units::Flops{value});
-    case Unit::flop_rate:
-      return units::format(units::FlopsPerSecond{value});
-    case Unit::flop_per_byte:
-      return fmt::format("{:.3g} FLOP/B", value);
-    case Unit::hertz:
-    case Unit::watts:
-    case Unit::joules:
-      return units::format_prefixed(value, name(unit));
-    case Unit::kelvin:
-      return fmt::format("{:.0f} °C", value - freezing);
-    case Unit::token_rate:
-    case Unit::request_rate:
-      return units::format_count(value, name(unit));
-    case Unit::text:
-      break;
-  }
-  return "";
+  return forms.at(static_cast<std::size_t>(unit)).text(value);
 }
 
 }  // namespace isoscale::analysis

@@ -3,13 +3,17 @@
 #include "analysis/advice/findings.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <iterator>
+#include <ranges>
+#include <stdexcept>
 #include <utility>
 
 #include "analysis/advice/rules.hpp"
+#include "analysis/groups.hpp"
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"
 
@@ -20,11 +24,6 @@ namespace {
 /// BreakdownResult::unaccounted).
 constexpr double most_unaccounted = 0.1;
 
-struct JudgedPoint {
-  int ranks = 0;
-  Judgement said;
-};
-
 bool speaks_of(Scope scope, const PointReport& point) {
   if (point.data->status != results::PointStatus::ok || point.data->verified == false) return false;
   if (scope == Scope::sound) return results::is_scaling_result(point.labels);
@@ -32,21 +31,22 @@ bool speaks_of(Scope scope, const PointReport& point) {
          !results::has_label(point.labels, "shared-gpu");
 }
 
-std::optional<Judgement> judge(const Rule& rule, const PointSubject& subject) {
-  if (rule.judge_point == nullptr || !speaks_of(rule.scope, subject.point)) return std::nullopt;
+/// Returns what a rule finds at a point; absent if it does not judge the point or finds nothing.
+Said judge(const Rule& rule, const PointSubject& subject) {
+  const PointReport& point = subject.point;
+  if (rule.judge_point == nullptr || !speaks_of(rule.scope, point)) return std::nullopt;
   // The spans of such a point do not show how its time was spent, so no rule judges it.
-  if (subject.point.breakdown.unaccounted > most_unaccounted) return std::nullopt;
-  auto said = rule.judge_point(subject, rule);
-  if (said && said->severity) said->severity = std::clamp(*said->severity, 0.0, 1.0);
+  if (point.breakdown.unaccounted > most_unaccounted) return std::nullopt;
+  Said said = rule.judge_point(subject, rule);
+  if (!said) return std::nullopt;
+  if (said->severity) said->severity = std::clamp(*said->severity, 0.0, 1.0);
+  // Readers must not take deliberately injected faults for real ones.
+  if (results::has_label(point.labels, "injected")) {
+    said->add("injected", base::listed(point.data->injections));
+  }
+  said->ranks = {point.data->ranks};
+  for (Evidence& at : said->evidence) at.ranks = point.data->ranks;
   return said;
-}
-
-/// Adds deliberately injected faults to the evidence, so that readers do not take them for real.
-void add_injections(const PointReport& point, Judgement& said) {
-  if (!results::has_label(point.labels, "injected")) return;
-  said.evidence.push_back({.what = "injected",
-                           .unit = Unit::text,
-                           .text = fmt::format("{}", fmt::join(point.data->injections, ", "))});
 }
 
 bool is_replaced(const Rule& rule, const PointSubject& subject) {
@@ -62,35 +62,36 @@ bool is_larger(const std::optional<double>& a, const std::optional<double>& b) {
 
 /// True if `a` ranks before `b`: known severities rank before unknown ones, and higher severities
 /// before lower ones. If both severities are unknown, the larger size ranks first.
-bool is_more_severe(const auto& a, const auto& b) {
+bool is_more_severe(const Finding& a, const Finding& b) {
   return a.severity || b.severity ? is_larger(a.severity, b.severity) : is_larger(a.size, b.size);
 }
 
-/// Merges a rule's judgements of several points into one finding. `judged` has at least one entry
-/// and ascends in ranks.
-Finding merged(const Rule& rule, const std::string& curve, std::vector<JudgedPoint> judged) {
-  Finding finding{
-      .rule = rule.name, .concern = rule.concern, .curve = curve, .source = rule.source};
-  for (const JudgedPoint& at : judged) finding.ranks.push_back(at.ranks);
+/// Adds a finding of a rule.
+void add(const Rule& rule, Finding found, std::vector<Finding>& findings) {
+  found.rule = rule.name;
+  found.concern = rule.concern;
+  found.source = rule.source;
+  findings.push_back(std::move(found));
+}
+
+/// Merges a rule's findings at several points of a curve into one. There is at least one of them,
+/// and they ascend in ranks.
+Finding merged(const std::string& curve, std::vector<Finding> at_points) {
+  std::vector<int> ranks;
+  for (const Finding& at : at_points) ranks.push_back(at.ranks.front());
   // Among equally severe points, the finding's sentence describes the one with the most ranks.
-  std::ranges::reverse(judged);
-  std::ranges::stable_sort(judged, [](const JudgedPoint& a, const JudgedPoint& b) {
-    return is_more_severe(a.said, b.said);
-  });
-  const JudgedPoint& most_severe = judged.front();
-  finding.severity = most_severe.said.severity;
-  finding.size = most_severe.said.size;
-  finding.next_step = most_severe.said.next_step;
+  std::ranges::reverse(at_points);
+  std::ranges::stable_sort(at_points, is_more_severe);
+  Finding finding = std::move(at_points.front());
   constexpr std::size_t most_counts = 4;
-  finding.sentence = fmt::format("{}: {}", base::counted(finding.ranks, "rank", most_counts),
-                                 most_severe.said.sentence);
-  if (judged.size() > 1) finding.sentence += fmt::format(" (on {})", most_severe.ranks);
-  for (JudgedPoint& at : judged) {
-    for (Evidence& evidence : at.said.evidence) {
-      evidence.ranks = at.ranks;
-      finding.evidence.push_back(std::move(evidence));
-    }
+  finding.sentence =
+      fmt::format("{}: {}", base::counted(ranks, "rank", most_counts), finding.sentence);
+  if (at_points.size() > 1) finding.sentence += fmt::format(" (on {})", finding.ranks.front());
+  for (Finding& other : at_points | std::views::drop(1)) {
+    std::ranges::move(other.evidence, std::back_inserter(finding.evidence));
   }
+  finding.curve = curve;
+  finding.ranks = std::move(ranks);
   return finding;
 }
 
@@ -99,22 +100,13 @@ Finding merged(const Rule& rule, const std::string& curve, std::vector<JudgedPoi
 void add_run(const RunReport& run, std::size_t launch, std::vector<Finding>& findings) {
   for (const Rule& rule : rules()) {
     if (rule.judge_run == nullptr) continue;
-    auto said = rule.judge_run(run, rule);
-    if (!said) continue;
-    const bool known = std::ranges::any_of(findings, [&](const Finding& at) {
+    Said said = rule.judge_run(run, rule);
+    const auto is_same = [&](const Finding& at) {
       return at.rule == rule.name && at.sentence.ends_with(said->sentence);
-    });
-    if (known) continue;
-    std::string sentence =
-        launch == 0 ? said->sentence : fmt::format("launch {}: {}", launch, said->sentence);
-    findings.push_back({.rule = rule.name,
-                        .concern = rule.concern,
-                        .severity = said->severity,
-                        .size = said->size,
-                        .sentence = std::move(sentence),
-                        .evidence = std::move(said->evidence),
-                        .next_step = std::move(said->next_step),
-                        .source = rule.source});
+    };
+    if (!said || std::ranges::any_of(findings, is_same)) continue;
+    if (launch > 0) said->sentence = fmt::format("launch {}: {}", launch, said->sentence);
+    add(rule, *std::move(said), findings);
   }
 }
 
@@ -122,14 +114,12 @@ void add_run(const RunReport& run, std::size_t launch, std::vector<Finding>& fin
 void add_curve(const std::string& title, const std::vector<PointSubject>& subjects,
                std::vector<Finding>& findings) {
   for (const Rule& rule : rules()) {
-    std::vector<JudgedPoint> judged;
+    std::vector<Finding> at_points;
     for (const PointSubject& subject : subjects) {
-      auto said = judge(rule, subject);
-      if (!said || is_replaced(rule, subject)) continue;
-      add_injections(subject.point, *said);
-      judged.push_back({.ranks = subject.point.data->ranks, .said = std::move(*said)});
+      Said said = judge(rule, subject);
+      if (said && !is_replaced(rule, subject)) at_points.push_back(*std::move(said));
     }
-    if (!judged.empty()) findings.push_back(merged(rule, title, std::move(judged)));
+    if (!at_points.empty()) add(rule, merged(title, std::move(at_points)), findings);
   }
 }
 
@@ -139,20 +129,14 @@ std::string why_left_out(const PointReport& point) {
   if (point.data->status != results::PointStatus::ok || point.data->verified == false) return "";
   std::vector<std::string> why = results::unsound(point.labels);
   if (point.breakdown.unaccounted > most_unaccounted) why.emplace_back("spans contradict");
-  return fmt::format("{}", fmt::join(why, ", "));
+  return base::listed(why);
 }
 
 void add_left_out(const Curve& curve, std::vector<NotJudged>& left_out) {
-  const std::size_t before = left_out.size();
-  for (const PointReport& point : curve.points) {
-    const std::string why = why_left_out(point);
+  for (const auto& [why, points] : grouped(pointers_to(curve.points), why_left_out)) {
     if (why.empty()) continue;
-    const auto first = left_out.begin() + static_cast<std::ptrdiff_t>(before);
-    auto known = std::find_if(first, left_out.end(), [&](const auto& at) { return at.why == why; });
-    if (known == left_out.end()) {
-      known = left_out.insert(known, {.curve = curve.title, .why = why});
-    }
-    known->ranks.push_back(point.data->ranks);
+    NotJudged& at = left_out.emplace_back(NotJudged{.curve = curve.title, .why = why});
+    for (const PointReport* const point : points) at.ranks.push_back(point->data->ranks);
   }
 }
 
@@ -172,26 +156,43 @@ void rank(std::vector<Finding>& findings) {
   });
 }
 
-/// Returns the run that the data of point number `at` of a joined curve come from. Not owned.
-const RunReport* run_of(const merge::JoinedCurve& joined, std::size_t at) {
-  for (const merge::LaunchPoint& launch : joined.launches[at]) {
-    if (launch.point->data == joined.curve.points[at].data) return launch.run;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
+double Rule::limit(std::string_view what) const {
+  const auto found = std::ranges::find(thresholds, what, &Threshold::what);
+  if (found == thresholds.end()) throw std::out_of_range("a rule without that threshold");
+  return found->value;
+}
+
+std::span<const Rule> rules() {
+  static const std::vector<Rule> all = [] {
+    std::vector<Rule> joined;
+    for (const auto table : {communication_rules(), compute_rules(), machine_rules()}) {
+      joined.insert(joined.end(), table.begin(), table.end());
+    }
+    return joined;
+  }();
+  return all;
+}
+
+std::string short_place(const results::RunData& run, const results::PointData& point, int rank) {
+  const results::RankFacts* const facts = facts_of(run.rank_facts, point, rank);
+  const int world = world_rank(point, rank);
+  if (facts == nullptr || facts->host.empty()) return fmt::format("rank {}", world);
+  return fmt::format("rank {} ({})", world, facts->host);
+}
+
+void Finding::add(std::string what, double value, Unit unit) {
+  evidence.push_back({.what = std::move(what), .unit = unit, .value = value});
+}
+
+void Finding::add(std::string what, std::string text) {
+  evidence.push_back({.what = std::move(what), .unit = Unit::text, .text = std::move(text)});
+}
+
 std::string_view name(Concern concern) {
-  switch (concern) {
-    case Concern::hardware:
-      return "hardware";
-    case Concern::measurement:
-      return "measurement";
-    case Concern::program:
-      break;
-  }
-  return "program";
+  constexpr std::array<std::string_view, 3> names{"hardware", "program", "measurement"};
+  return names[static_cast<std::size_t>(concern)];
 }
 
 std::string value_text(const Evidence& evidence) {
@@ -222,13 +223,12 @@ std::vector<Finding> findings_of(const merge::Report& report) {
   std::vector<Finding> findings;
   for (const merge::JoinedCurve& joined : report.joined.curves) {
     std::vector<PointSubject> subjects;
-    for (std::size_t i = 0; i < joined.curve.points.size(); ++i) {
-      const RunReport* const run = run_of(joined, i);
-      if (run == nullptr) continue;
-      subjects.push_back({.run = *run->data,
-                          .calibration = run->calibration,
-                          .point = joined.curve.points[i],
-                          .launch_spread = merge::spread_of(joined.curve.points[i])});
+    for (const PointReport& point : joined.curve.points) {
+      const RunReport& typical = report.runs[point.launch - 1];
+      subjects.push_back({.run = *typical.data,
+                          .calibration = typical.calibration,
+                          .point = point,
+                          .launch_spread = merge::spread_of(point)});
     }
     add_curve(joined.curve.title, subjects, findings);
   }

@@ -58,6 +58,10 @@ struct Finding {
   std::vector<Evidence> evidence{};  ///< the most severe point's comes first
   std::string next_step{};           ///< an option, a command, a place to look
   std::string_view source{};         ///< where the rule and its threshold come from
+
+  /// Adds a number, or a text, to the evidence.
+  void add(std::string what, double value, Unit unit = Unit::share);
+  void add(std::string what, std::string text);
 };
 
 /// Points of a curve that were measured, but that some or all rules do not judge.

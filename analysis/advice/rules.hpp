@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "analysis/advice/findings.hpp"
 #include "analysis/report.hpp"
@@ -33,21 +32,10 @@ struct PointSubject {
   std::optional<double> launch_spread{};  ///< see merge::spread_of; absent for a single launch
 };
 
-/// The result of a rule for one point or run. The judgements of a curve's points are merged into
-/// one Finding.
-struct Judgement {
-  std::optional<double> severity{};  ///< as in Finding
-  std::optional<double> size{};      ///< as in Finding
-  std::string sentence{};            ///< without the rank count
-  std::vector<Evidence> evidence{};
-  std::string next_step{};
-
-  /// Adds a number, or a text, to the evidence.
-  void add(std::string what, double value, Unit unit = Unit::share);
-  void add(std::string what, std::string text);
-};
-/// The answer of a rule about a point or a run; absent if it does not apply.
-using Said = std::optional<Judgement>;
+/// The answer of a rule about a point or a run; absent if it does not apply. The rule sets
+/// severity, size, sentence (without the rank count), evidence and next step. The findings about a
+/// curve's points are merged into one.
+using Said = std::optional<Finding>;
 
 /// The points that a rule judges. No rule judges points that failed, were skipped or did not pass
 /// verification.

@@ -14,7 +14,6 @@
 #include "analysis/advice/rules.hpp"
 #include "analysis/identity.hpp"
 #include "results/records/point_facts.hpp"
-#include "units/text.hpp"
 
 /// Implements the rules about collectives and their overlap, and advice against exposed transfers.
 namespace isoscale::analysis::advice {
@@ -268,7 +267,7 @@ Said communication_ratio(const PointSubject& subject, const Rule& rule) {
     return std::nullopt;
   }
   const auto axis = busiest_axis(point.breakdown);
-  Judgement said{.severity = exposed};
+  Finding said{.severity = exposed};
   const double hidden = mean.hidden_communication / mean.step;
   const std::string how = hidden > rule.limit("exposed")
                               ? percent(hidden) + " hidden behind computation"
@@ -300,7 +299,7 @@ Said missing_overlap(const PointSubject& subject, const Rule& rule) {
   if (!(share > rule.limit("exposed")) || hidden > rule.limit("hidden") * (hidden + transfer)) {
     return std::nullopt;
   }
-  Judgement said{.severity = share};
+  Finding said{.severity = share};
   said.add("hidden communication", hidden / step);
   said.add("exposed transfer", share);
   if (point.data->folded) {
@@ -332,7 +331,7 @@ Said small_buckets(const PointSubject& subject, const Rule& rule) {
       communication_along(point.breakdown, mesh::Axis::dp).transfer / point.breakdown.mean->step;
   if (!(exposed > rule.limit("exposed"))) return std::nullopt;
   const double bytes = buckets.bytes / static_cast<double>(buckets.count);
-  Judgement said;
+  Finding said;
   said.add("buckets", static_cast<double>(buckets.count), Unit::count);
   said.add("bytes of one", bytes, Unit::bytes);
   said.add("exposed dp transfer", exposed);
@@ -369,7 +368,7 @@ Said single_bucket(const PointSubject& subject, const Rule& rule) {
                            ? parts_of_bucket * curve->latency->value * curve->bandwidth->value
                            : rule.limit("bucket");
   if (!(exposed > rule.limit("exposed")) || buckets.bytes < least) return std::nullopt;
-  Judgement said{.severity = exposed * (parts_of_bucket - 1) / parts_of_bucket};
+  Finding said{.severity = exposed * (parts_of_bucket - 1) / parts_of_bucket};
   said.sentence =
       fmt::format("all gradients travel in one bucket of {}, which backward cannot hide",
                   bytes_text(buckets.bytes));

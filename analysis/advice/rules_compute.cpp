@@ -189,7 +189,7 @@ Said small_gemms(const PointSubject& subject, const Rule& rule) {
   const auto speed = gemm_speed(subject.point);
   const auto share = gemm_share(subject.point);
   if (!speed || !share || !(*share > rule.limit("GEMMs"))) return std::nullopt;
-  Judgement said;
+  Finding said;
   said.add(speed->alone ? "rate alone" : "rate as traced", speed->rate, Unit::flop_rate);
   said.add("FLOP of a GEMM", speed->flop_of_one, Unit::flop);
   said.add("GEMMs' share of the step", *share);
@@ -234,7 +234,7 @@ Said slower_gemms(const PointSubject& subject, const Rule& rule) {
   const double all_lost = waterfall->measured - waterfall->ideal;
   const double share = std::min(lost->seconds, all_lost) / waterfall->measured;
   if (!(share > rule.limit("lost"))) return std::nullopt;
-  Judgement said{.severity = std::min(share, 1.0)};
+  Finding said{.severity = std::min(share, 1.0)};
   said.sentence =
       fmt::format("GEMMs take {} of the step longer than ideal scaling would", percent(share));
   said.add("lost", lost->seconds, Unit::seconds);
@@ -259,7 +259,7 @@ Said small_microbatch(const PointSubject& subject, const Rule& rule) {
     return std::nullopt;
   }
   const double tokens = *microbatch * *sequence / point.mesh.cp;
-  Judgement said;
+  Finding said;
   said.add("microbatch", *microbatch, Unit::count);
   said.add("tokens of a microbatch", tokens, Unit::count);
   said.next_step =
@@ -290,7 +290,7 @@ Said throttling(const PointSubject& subject, const Rule& /*rule*/) {
   const devices::UsableSeries usable = devices::usable_series(*point.data);
   const Worst worst = worst_of(usable, devices::warm_up_seconds(*point.data));
   if (worst.series == nullptr) return std::nullopt;
-  Judgement said{.size = worst.held.share};
+  Finding said{.size = worst.held.share};
   const std::string more =
       worst.devices > 1 ? fmt::format(" and {} more", worst.devices - 1) : std::string{};
   said.sentence = fmt::format("clocks of {}, {}{} were held down by {}",
@@ -323,7 +323,7 @@ Said few_microbatches(const PointSubject& subject, const Rule& rule) {
   // The interleaved schedule needs a multiple of pp microbatches.
   const double turn = schedule == "interleaved" ? point.mesh.pp : 1;
   const double enough = std::ceil(microbatches_for(bubble, *microbatches, most) / turn) * turn;
-  Judgement said{.severity = bubble};
+  Finding said{.severity = bubble};
   said.sentence =
       fmt::format("{:.0f} microbatches on {} stages: the {} schedule alone leaves {} idle",
                   *microbatches, point.mesh.pp, schedule, percent(bubble));
@@ -348,7 +348,7 @@ Said bubble_beyond_schedule(const PointSubject& subject, const Rule& rule) {
   const double bubble = breakdown.mean->bubble / step;
   const double of_schedule = *breakdown.schedule_bubble / step;
   if (!(bubble - of_schedule > rule.limit("excess"))) return std::nullopt;
-  Judgement said{.severity = bubble - of_schedule};
+  Finding said{.severity = bubble - of_schedule};
   said.sentence =
       fmt::format("the bubble is {} of the step, the schedule asks for {}: stages may be unequal",
                   percent(bubble), percent(of_schedule));

@@ -18,7 +18,6 @@
 #include "calibration/calibration.hpp"
 #include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"
-#include "units/text.hpp"
 
 /// Implements the rules about ranks, links and nodes, and about the variation of times.
 namespace isoscale::analysis::advice {
@@ -79,40 +78,34 @@ bool is_slow(const PointReport& point, int rank) {
       [&](const efficiency::NamedCause* cause) { return cause->ranks.front() == rank; });
 }
 
-/// Returns the results of the named preflight checks that are warnings, or failures that the user
-/// allowed, in the order of the names.
-std::vector<const CheckResult*> warnings_of(const results::RunData& run,
-                                            std::span<const std::string_view> names) {
-  std::vector<const CheckResult*> found;
-  if (!run.preflight) return found;
-  for (const std::string_view check : names) {
-    for (const CheckResult& result : run.preflight->results) {
-      const bool bad =
-          result.verdict == results::Verdict::warning || result.verdict == results::Verdict::stop;
-      if (result.name == check && bad) found.push_back(&result);
-    }
-  }
-  return found;
-}
-
 std::string place_of(const CheckResult& result) {
   if (result.host.empty() || result.device.empty()) return result.host + result.device;
   return result.host + ", " + result.device;
 }
 
-Judgement from_checks(const std::vector<const CheckResult*>& found) {
+/// Returns what the named preflight checks warned of, or found and the user allowed, in the order
+/// of the names; absent if it is nothing.
+Said from_checks(const results::RunData& run, std::span<const std::string_view> names) {
+  if (!run.preflight) return std::nullopt;
+  std::vector<const CheckResult*> found;
+  for (const std::string_view check : names) {
+    for (const CheckResult& result : run.preflight->results) {
+      const bool is_bad = result.verdict >= results::Verdict::warning;
+      if (result.name == check && is_bad) found.push_back(&result);
+    }
+  }
+  if (found.empty()) return std::nullopt;
+  const auto text_of = [](const CheckResult& result) {
+    const std::string place = place_of(result);
+    return (place.empty() ? "" : place + ": ") + result.what;
+  };
   const CheckResult& first = *found.front();
-  const std::string place = place_of(first);
-  Judgement said{.next_step = first.fix};
-  said.sentence = (place.empty() ? "" : place + ": ") + first.what;
+  Finding said{.sentence = text_of(first), .next_step = first.fix};
   if (found.size() > 1) said.sentence += fmt::format(" (and {} more)", found.size() - 1);
   for (const CheckResult* const result : found) {
-    const std::string of = place_of(*result);
-    said.add("preflight " + result->name, (of.empty() ? "" : of + ": ") + result->what);
+    said.add("preflight " + result->name, text_of(*result));
   }
-  if (!first.cost.empty()) {
-    said.add("costs", first.cost);
-  }
+  if (!first.cost.empty()) said.add("costs", first.cost);
   return said;
 }
 
@@ -164,19 +157,13 @@ bool expects_nvlink(const results::RunData& run) {
   });
 }
 
-void add_bandwidth(const char* what, const microbench::ClassReport& at,
-                   std::vector<Evidence>& evidence) {
-  if (!at.bandwidth) return;
-  evidence.push_back({.what = what, .unit = Unit::bandwidth, .value = *at.bandwidth});
-}
-
 Said slow_rank(const PointSubject& subject, const Rule& /*rule*/) {
   const Causes slow = causes_of(subject.point, "slow rank");
   const efficiency::NamedCause* const worst = largest(slow);
   if (worst == nullptr) return std::nullopt;
-  Judgement said{.severity = avoidable(compute_share(subject.point.breakdown, worst->ranks.front()),
-                                       worst->size),
-                 .size = avoidable(1, worst->size)};
+  Finding said{.severity = avoidable(compute_share(subject.point.breakdown, worst->ranks.front()),
+                                     worst->size),
+               .size = avoidable(1, worst->size)};
   said.sentence =
       fmt::format("{} is slow: its GEMMs take {:.2f} times as long as those of others{}",
                   ranks_of(subject, worst->ranks), worst->size, and_more(slow.size() - 1, "rank"));
@@ -193,7 +180,7 @@ Said slow_link(const PointSubject& subject, const Rule& /*rule*/) {
   if (worst == nullptr) return std::nullopt;
   const auto& mean = subject.point.breakdown.mean;
   const auto share = mean ? std::optional{mean->transfer / mean->step} : std::nullopt;
-  Judgement said{.severity = avoidable(share, worst->size), .size = avoidable(1, worst->size)};
+  Finding said{.severity = avoidable(share, worst->size), .size = avoidable(1, worst->size)};
   // If all slow links have ranks in common, the last named cause is about these ranks.
   const efficiency::NamedCause& shared = *slow.back();
   const bool has_shared = shared.text.starts_with("slow links share");
@@ -217,7 +204,7 @@ Said imbalance(const PointSubject& subject, const Rule& rule) {
   if (!cause->ranks.empty() && is_slow(subject.point, cause->ranks.front())) return std::nullopt;
   const std::string whom =
       cause->ranks.empty() ? std::string{} : ", mostly for " + ranks_of(subject, cause->ranks);
-  Judgement said{.severity = cause->size};
+  Finding said{.severity = cause->size};
   said.sentence = fmt::format("{} of the step is waiting for late ranks{}{}", percent(cause->size),
                               whom, divided ? "" : "; it may be chance");
   said.add("waiting", cause->size);
@@ -230,7 +217,7 @@ Said imbalance(const PointSubject& subject, const Rule& rule) {
 Said noise(const PointSubject& subject, const Rule& rule) {
   const efficiency::NamedCause* const cause = largest(causes_of(subject.point, "noise"));
   if (cause == nullptr || !(cause->size > rule.limit("waiting"))) return std::nullopt;
-  Judgement said{.severity = cause->size};
+  Finding said{.severity = cause->size};
   said.sentence = fmt::format("{} of the step is waiting for ranks that are occasionally late",
                               percent(cause->size));
   said.add("waiting", cause->size);
@@ -246,7 +233,7 @@ Said above_ceiling(const PointSubject& subject, const Rule& rule) {
   const auto* const ceiling =
       calibration::ceiling_of(subject.calibration, subject.point.data->dtype);
   if (!mfu || ceiling == nullptr || !(*mfu > rule.limit("MFU"))) return std::nullopt;
-  return Judgement{
+  return Finding{
       .size = *mfu - 1,
       .sentence = fmt::format(
           "MFU is {}, above 100%: GEMMs ran faster than the best that this run measured alone",
@@ -263,7 +250,7 @@ Said wide_interval(const PointSubject& subject, const Rule& rule) {
   if (!half || subject.launch_spread || !(*half > rule.limit("half width"))) {
     return std::nullopt;
   }
-  Judgement said{.size = *half};
+  Finding said{.size = *half};
   said.sentence = fmt::format(
       "the step time is only known to ±{}: smaller differences mean nothing", percent(*half));
   said.add("half width of the 95% interval", *half);
@@ -280,7 +267,7 @@ Said launch_spread(const PointSubject& subject, const Rule& rule) {
   const auto& spread = subject.launch_spread;
   const auto& time = subject.point.step_time;
   if (!spread || !time || !(*spread > rule.limit("spread"))) return std::nullopt;
-  Judgement said{.size = *spread};
+  Finding said{.size = *spread};
   said.sentence = fmt::format("launches differ by {} of the step: compare by several launches only",
                               percent(*spread));
   said.add("spread", *spread);
@@ -306,7 +293,7 @@ Said slow_pair(const RunReport& run, const Rule& /*rule*/) {
     }
   }
   if (worst == nullptr) return std::nullopt;
-  Judgement said{.size = 1 - worst->share()};
+  Finding said{.size = 1 - worst->share()};
   said.sentence = fmt::format("ranks {} and {} reach {} of what others on their kind of link do{}",
                               world_rank(*of_worst, worst->src), world_rank(*of_worst, worst->dst),
                               percent(worst->share()),
@@ -323,14 +310,16 @@ Said slow_pair(const RunReport& run, const Rule& /*rule*/) {
 
 Said pcie_for_nvlink(const RunReport& run, const Rule& /*rule*/) {
   static constexpr std::array<std::string_view, 2> checks{"nvlink-pairs", "nvlinks"};
-  const std::string next = "nvidia-smi topo -m and nvlink -s; choose GPUs that NVLink joins";
-  Judgement said{.next_step = next};
+  Finding said{.next_step = "nvidia-smi topo -m and nvlink -s; choose GPUs that NVLink joins"};
   const Classes classes = classes_of(run);
   if (classes.pcie != nullptr && expects_nvlink(*run.data)) {
     said.sentence = fmt::format("PCIe joins {} pairs of GPUs inside nodes though they have NVLink",
                                 classes.pcie->pairs);
-    add_bandwidth("over PCIe", *classes.pcie, said.evidence);
-    if (classes.nvlink != nullptr) add_bandwidth("over NVLink", *classes.nvlink, said.evidence);
+    const auto add = [&said](const char* what, const microbench::ClassReport* links) {
+      if (links != nullptr && links->bandwidth) said.add(what, *links->bandwidth, Unit::bandwidth);
+    };
+    add("over PCIe", classes.pcie);
+    add("over NVLink", classes.nvlink);
     return said;
   }
   if (const auto hosts = unlinked_hosts(*run.data); !hosts.empty()) {
@@ -341,14 +330,12 @@ Said pcie_for_nvlink(const RunReport& run, const Rule& /*rule*/) {
     said.add("active NVLinks of a GPU", 0, Unit::count);
     return said;
   }
-  const auto found = warnings_of(*run.data, checks);
-  return found.empty() ? std::nullopt : std::optional{from_checks(found)};
+  return from_checks(*run.data, checks);
 }
 
 Said far_numa(const RunReport& run, const Rule& /*rule*/) {
   static constexpr std::array<std::string_view, 3> checks{"gpu-cores", "gpu-nic", "numa-mask"};
-  const auto found = warnings_of(*run.data, checks);
-  return found.empty() ? std::nullopt : std::optional{from_checks(found)};
+  return from_checks(*run.data, checks);
 }
 
 constexpr Rule machine_table[] = {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "analysis/breakdown/rank_step.hpp"
@@ -37,29 +38,19 @@ std::string missing_text(const results::PointData& point, const TracedSteps& ste
   const auto say = [&text](const std::string& sentence) {
     text += (text.empty() ? "" : "; ") + sentence;
   };
-  if (!steps.broken.empty()) {
-    say(fmt::format("the traces of {} are damaged and left out", rank_list(point, steps.broken)));
-  }
+  const auto say_of = [&](const std::set<int>& ranks, std::string_view before,
+                          std::string_view after) {
+    if (!ranks.empty()) say(fmt::format("{}{}{}", before, rank_list(point, ranks), after));
+  };
+  say_of(steps.broken, "the traces of ", " are damaged and left out");
   std::set<int> unseen = steps.unseen;
   for (const int rank : steps.unaligned) unseen.erase(rank);
-  if (!unseen.empty()) {
-    say(fmt::format("{} not traced: waiting for them counts as transfer",
-                    rank_list(point, unseen)));
-  }
-  if (!steps.unaligned.empty()) {
-    say(
-        fmt::format("the clocks of {} are not aligned: waiting there and for them counts as "
-                    "transfer",
-                    rank_list(point, steps.unaligned)));
-  }
-  if (!steps.unmatched.empty()) {
-    say(fmt::format("messages of {} match no op of the partner: waiting in them counts as transfer",
-                    rank_list(point, steps.unmatched)));
-  }
-  if (!replay.assumed.empty()) {
-    say(fmt::format("bubble assumes the mean op times of like ranks for {}",
-                    rank_list(point, replay.assumed)));
-  }
+  say_of(unseen, "", " not traced: waiting for them counts as transfer");
+  say_of(steps.unaligned, "the clocks of ",
+         " are not aligned: waiting there and for them counts as transfer");
+  say_of(steps.unmatched, "messages of ",
+         " match no op of the partner: waiting in them counts as transfer");
+  say_of(replay.assumed, "bubble assumes the mean op times of like ranks for ", "");
   if (!replay.failure.empty()) {
     say(fmt::format("bubble and waiting are not separated: {}", replay.failure));
   }
@@ -107,82 +98,66 @@ Breakdown to_breakdown(const RankStep& times, Nanoseconds bubble) {
   return result;
 }
 
-/// Splits one traced step over its ranks.
-class StepSplit {
- public:
-  StepSplit(const results::PointData& point, const Condensed& condensed, const TracedStep& step,
-            const Layers& layers, std::vector<double> noise_shares)
-      : point_(point),
-        condensed_(condensed),
-        step_(step),
-        layers_(layers),
-        noise_shares_(std::move(noise_shares)),
-        result_(layers) {}
-
-  StepResult run() {
-    replay();
-    for (int rank = 0; rank < point_.ranks; ++rank) {
-      if (step_.traces[static_cast<std::size_t>(rank)] != nullptr) add_rank(rank);
-    }
-    return std::move(result_);
+/// Returns each rank's idle time in a replay of a step on a network that takes no time; no rank is
+/// idle if the replay fails. Adds the other results of the replay to `result`.
+std::vector<Nanoseconds> idle_times(const results::PointData& point, const Condensed& condensed,
+                                    const TracedStep& step, StepResult& result) {
+  try {
+    Replay replay = replay_on_free_network(point, condensed, step.traces);
+    result.replay.assumed = std::move(replay.assumed);
+    result.free_network_step = replay.step;
+    return std::move(replay.idle);
+  } catch (const base::Error& error) {
+    result.replay.failure = error.what();
+    return std::vector<Nanoseconds>(step.traces.size());
   }
+}
 
- private:
-  void replay() {
-    try {
-      Replay replay = replay_on_free_network(point_, condensed_, step_.traces);
-      result_.replay.assumed = std::move(replay.assumed);
-      result_.free_network_step = replay.step;
-      idle_ = std::move(replay.idle);
-    } catch (const base::Error& error) {
-      result_.replay.failure = error.what();
-      idle_.assign(step_.traces.size(), Nanoseconds{0});
-    }
+/// Adds the waiting of a rank's ops with a known cause. `instance` is by op, see TracedStep;
+/// `bubble_share` is the share of the time until late partners arrived that is bubble.
+void add_waiting(const program::Outline& outline, const std::vector<OpShare>& shares,
+                 const std::vector<std::uint32_t>& instance,
+                 const std::vector<double>& noise_shares, double bubble_share, Waiting& waiting) {
+  if (noise_shares.empty() || instance.empty()) return;
+  for (std::size_t op = 0; op < shares.size(); ++op) {
+    if (instance[op] == no_instance || shares[op].waiting == Nanoseconds{0}) continue;
+    const double noise = noise_shares[instance[op]];
+    if (std::isnan(noise)) continue;
+    double waited = seconds(shares[op].waiting);
+    if (program::between_stages(outline.ops[op])) waited *= 1 - bubble_share;
+    waiting.known += waited;
+    waiting.noise += waited * noise;
   }
+}
 
-  void add_rank(int rank) {
+/// Splits one traced step over its ranks. `noise_shares` is that of WaitCauses, empty if not known.
+StepResult split_step(const results::PointData& point, const Condensed& condensed,
+                      const TracedStep& step, const Layers& layers,
+                      const std::vector<double>& noise_shares) {
+  StepResult result{layers};
+  const std::vector<Nanoseconds> idle = idle_times(point, condensed, step, result);
+  std::vector<OpShare> shares;  // of one rank
+  for (int rank = 0; rank < point.ranks; ++rank) {
     const auto at = static_cast<std::size_t>(rank);
-    const program::Outline& outline = point_.outline.of(rank);
+    if (step.traces[at] == nullptr) continue;
+    const program::Outline& outline = point.outline.of(rank);
     const RankStep times =
-        split(outline, *step_.traces[at], step_.waits[at], folding_of(point_), shares_);
-    const Nanoseconds bubble = std::clamp(idle_[at], Nanoseconds{0}, times.late);
+        split(outline, *step.traces[at], step.waits[at], folding_of(point), shares);
+    const Nanoseconds bubble = std::clamp(idle[at], Nanoseconds{0}, times.late);
     const double bubble_share = times.late > Nanoseconds{0} ? bubble / times.late : 0;
-    result_.of_rank.emplace(rank, to_breakdown(times, bubble));
-    result_.places.add(outline, layers_.of_outline(point_.outline.outline_of_rank[at]), shares_,
-                       bubble_share);
-    add_waiting(outline, at, bubble_share);
-    result_.unaccounted += times.unaccounted;
-    result_.length += times.step;
-    if (times.largest.length > result_.largest.length) {
-      result_.largest = times.largest;
-      result_.largest_rank = rank;
+    result.of_rank.emplace(rank, to_breakdown(times, bubble));
+    result.places.add(outline, layers.of_outline(point.outline.outline_of_rank[at]), shares,
+                      bubble_share);
+    add_waiting(outline, shares, step.instance[at], noise_shares, bubble_share, result.waiting);
+    result.unaccounted += times.unaccounted;
+    result.length += times.step;
+    if (times.largest.length > result.largest.length) {
+      result.largest = times.largest;
+      result.largest_rank = rank;
     }
   }
-
-  void add_waiting(const program::Outline& outline, std::size_t rank, double bubble_share) {
-    if (noise_shares_.empty() || step_.instance[rank].empty()) return;
-    for (std::size_t op = 0; op < shares_.size(); ++op) {
-      const std::uint32_t instance = step_.instance[rank][op];
-      if (instance == no_instance || shares_[op].waiting == Nanoseconds{0}) continue;
-      const double noise = noise_shares_[instance];
-      if (std::isnan(noise)) continue;
-      double waiting = seconds(shares_[op].waiting);
-      if (program::between_stages(outline.ops[op])) waiting *= 1 - bubble_share;
-      result_.waiting.known += waiting;
-      result_.waiting.noise += waiting * noise;
-    }
-  }
-
-  const results::PointData& point_;
-  const Condensed& condensed_;
-  const TracedStep& step_;
-  const Layers& layers_;
-  std::vector<double> noise_shares_;  ///< see WaitCauses::noise_shares; empty = not known
-  /// By rank: idle time in the replay on a network that takes no time.
-  std::vector<Nanoseconds> idle_;
-  std::vector<OpShare> shares_;  ///< of the rank that is being split
-  StepResult result_;
-};
+  return result;
+}
 
 constexpr std::array fields{
     &Breakdown::compute,      &Breakdown::copies, &Breakdown::transfer,
@@ -344,9 +319,8 @@ BreakdownResult breakdown(const results::PointData& point, const TracedSteps& tr
   const Condensed condensed{point.outline, folding_of(point)};
   std::vector<StepResult> steps(traced.steps.size(), StepResult{layers});
   base::parallel_for(steps.size(), [&](std::size_t i) {
-    steps[i] = StepSplit{point, condensed, traced.steps[i], layers,
-                         causes.known() ? causes.noise_shares(i) : std::vector<double>{}}
-                   .run();
+    steps[i] = split_step(point, condensed, traced.steps[i], layers,
+                          causes.known() ? causes.noise_shares(i) : std::vector<double>{});
   });
   Merge merge{point, condensed, traced, layers};
   for (std::size_t i = 0; i < steps.size(); ++i) merge.add(traced.steps[i], steps[i]);

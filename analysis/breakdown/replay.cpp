@@ -41,6 +41,7 @@ std::vector<bool> awaited_ops(const program::Outline& outline) {
 }
 
 using Table = std::vector<Nanoseconds>;
+using Traces = std::vector<const timeline::StepTrace*>;
 
 /// The numbers of plays before and after the replay has settled. All ranks begin the first play
 /// together, unlike in the steady state, so the settling plays are not counted.
@@ -56,23 +57,31 @@ Table measured_times(const Outline& outline, const timeline::StepTrace& trace) {
   return table;
 }
 
-/// Returns the mean op times over the traced ranks that play outline number `outline`.
-Table mean_times(const program::OutlineSet& set, std::uint32_t outline, const TraceOfRank& traces) {
-  std::optional<Table> sum;
-  std::int64_t count = 0;
-  for (std::size_t rank = 0; rank < traces.size(); ++rank) {
-    if (traces[rank] == nullptr || set.outline_of_rank[rank] != outline) continue;
-    const Table table = measured_times(set.outlines[outline], *traces[rank]);
-    if (!sum) sum.emplace(table.size());
-    std::ranges::transform(*sum, table, sum->begin(), std::plus<>{});
-    ++count;
+/// Returns the mean op times over traces of an outline; empty without traces.
+Table mean_times(const Outline& outline, const Traces& traces) {
+  Table sum;
+  for (const timeline::StepTrace* const trace : traces) {
+    const Table table = measured_times(outline, *trace);
+    sum.resize(table.size());
+    std::ranges::transform(sum, table, sum.begin(), std::plus<>{});
   }
-  if (!sum) {
+  for (Nanoseconds& time : sum) time = time / static_cast<std::int64_t>(traces.size());
+  return sum;
+}
+
+/// Returns the mean op times over the traced ranks that play outline number `outline`.
+Table mean_over_ranks(const program::OutlineSet& set, std::uint32_t outline,
+                      const TraceOfRank& traces) {
+  Traces alike;
+  for (std::size_t rank = 0; rank < traces.size(); ++rank) {
+    const bool plays = traces[rank] != nullptr && set.outline_of_rank[rank] == outline;
+    if (plays) alike.push_back(traces[rank]);
+  }
+  if (alike.empty()) {
     throw base::Error(fmt::format(
         "no rank that plays program {} was traced; trace more ranks (--trace-ranks)", outline));
   }
-  for (Nanoseconds& time : *sum) time = time / count;
-  return *std::move(sum);
+  return mean_times(set.outlines[outline], alike);
 }
 
 simulate::Costs costs_of(const program::OutlineSet& set, const TraceOfRank& traces,
@@ -90,7 +99,7 @@ simulate::Costs costs_of(const program::OutlineSet& set, const TraceOfRank& trac
     auto& table = mean_table[set.outline_of_rank[rank]];
     if (!table) {
       table = next;
-      costs.tables.push_back(mean_times(set, set.outline_of_rank[rank], traces));
+      costs.tables.push_back(mean_over_ranks(set, set.outline_of_rank[rank], traces));
     }
     costs.table_of_rank.push_back(*table);
   }
@@ -229,17 +238,11 @@ Replay play(const results::PointData& point, const Condensed& condensed,
 /// Returns a rank's mean op times over the steps in which it was traced; empty if there are none.
 Table mean_over_steps(const program::OutlineSet& set, const std::vector<TracedStep>& steps,
                       std::size_t rank) {
-  Table sum;
-  std::int64_t count = 0;
+  Traces of_rank;
   for (const TracedStep& step : steps) {
-    if (step.traces[rank] == nullptr) continue;
-    const Table table = measured_times(set.of(static_cast<int>(rank)), *step.traces[rank]);
-    sum.resize(table.size());
-    std::ranges::transform(sum, table, sum.begin(), std::plus<>{});
-    ++count;
+    if (step.traces[rank] != nullptr) of_rank.push_back(step.traces[rank]);
   }
-  for (Nanoseconds& time : sum) time = time / count;
-  return sum;
+  return mean_times(set.of(static_cast<int>(rank)), of_rank);
 }
 
 /// Returns the seconds per FLOP of a rank's GEMMs; 0 if it has none.

@@ -114,7 +114,7 @@ void add_labels(const Comparison& of, render::Facts& facts) {
       ++points;
       const std::vector<std::string> labels = results::unsound(side.curve.points[i].data->labels);
       if (labels.empty()) return;
-      auto& [sides, count] = found[fmt::format("{}", fmt::join(labels, ", "))];
+      auto& [sides, count] = found[base::listed(labels)];
       sides.insert(s);
       ++count;
     });

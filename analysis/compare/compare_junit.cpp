@@ -33,100 +33,91 @@ std::string xml(std::string_view escaped) {
   return result;
 }
 
-struct Count {
-  std::size_t tests = 0, failures = 0, errors = 0, skipped = 0;
-};
-
-/// Opens test cases. Readers distinguish cases by their names, so each name occurs once.
+/// Collects test cases. Readers distinguish cases by their names, so each name occurs once.
 class Cases {
  public:
-  std::string open(const std::string& curve, const std::string& name) {
+  /// Adds a case with its `element` ("failure", "error" or "skipped"; "" if it passed), the message
+  /// of the element, and the text that the case printed, if any.
+  void add(const std::string& curve, const std::string& name, std::string_view element,
+           std::string_view message, std::string_view out = "") {
     const std::string full = curve.empty() ? name : curve + ": " + name;
     const int times = ++seen_[full];
-    return fmt::format("    <testcase classname=\"{}\" name=\"{}{}\">\n", xml(curve), xml(full),
-                       times == 1 ? "" : fmt::format(" ({})", times));
+    text_ += fmt::format("    <testcase classname=\"{}\" name=\"{}{}\">\n", xml(curve), xml(full),
+                         times == 1 ? "" : fmt::format(" ({})", times));
+    if (!element.empty()) {
+      text_ += fmt::format("      <{} message=\"{}\"/>\n", element, xml(message));
+    }
+    if (!out.empty()) text_ += fmt::format("      <system-out>{}</system-out>\n", xml(out));
+    text_ += "    </testcase>\n";
+    ++tests_;
+    ++count_[element];
   }
-  Count count{};
+  [[nodiscard]] const std::string& text() const { return text_; }
+  /// Returns the attributes of a suite that count its cases.
+  [[nodiscard]] std::string counts() {
+    return fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"", tests_,
+                       count_["failure"], count_["error"], count_["skipped"]);
+  }
 
  private:
   std::map<std::string, int> seen_;
+  std::string text_;
+  std::size_t tests_ = 0;
+  std::map<std::string_view, std::size_t> count_;  ///< by element
 };
 
-std::string inside(std::string_view element, std::string_view message) {
-  return fmt::format("      <{} message=\"{}\"/>\n", element, xml(message));
+/// Returns the element of a case that a gate could not decide.
+std::string_view element_of_untold(const Comparison& of) {
+  const bool is_strict = of.gate && of.gate->untold == CompareOptions::Untold::fail;
+  return is_strict ? "failure" : "skipped";
 }
 
 /// Returns the XML element for a verdict: "failure", "skipped", or "" if the point passed.
 std::string_view element_of(const Comparison& of, Verdict verdict) {
-  const bool strict = of.gate && of.gate->untold == CompareOptions::Untold::fail;
   if (verdict == Verdict::regression) return "failure";
   const bool untold = verdict == Verdict::one_launch || verdict == Verdict::too_noisy;
-  if (!untold) return "";
-  return strict ? "failure" : "skipped";
+  return untold ? element_of_untold(of) : "";
 }
 
-std::string case_text(const Comparison& of, const Difference& at, Cases& cases) {
+void add_point(const Comparison& of, const Difference& at, Cases& cases) {
   std::string name = fmt::format("{}, {} against {}", base::counted(at.ranks, "rank"),
                                  of.sides[at.side].name, of.sides.front().name);
   const std::vector<std::string> marks = marks_of(of, at.curve, at.side, at.ranks);
   if (!marks.empty()) name += render::escape(fmt::format(" [UNLIKE {}]", fmt::join(marks, ", ")));
-  std::string text = cases.open(curve_title(of, at.curve), name);
-  ++cases.count.tests;
-  const std::string said = throughput_sentence(of, at);
-  if (const std::string_view element = element_of(of, at.verdict); !element.empty()) {
-    (element == "failure" ? cases.count.failures : cases.count.skipped) += 1;
-    text += inside(element, fmt::format("{}: {}", compare::name(at.verdict), said));
-  }
   std::string out;
   for (const std::string& sentence : sentences_of(of, at)) out += sentence + "\n";
-  return text + fmt::format("      <system-out>{}</system-out>\n    </testcase>\n", xml(out));
+  cases.add(curve_title(of, at.curve), name, element_of(of, at.verdict),
+            fmt::format("{}: {}", compare::name(at.verdict), throughput_sentence(of, at)), out);
 }
 
-/// Returns test cases for the points that the first side has and another side lacks; with a gate
-/// these are tests that could not be run.
-std::string absent_text(const Comparison& of, Cases& cases) {
-  if (!of.gate) return "";
-  const bool strict = of.gate->untold == CompareOptions::Untold::fail;
-  std::string text;
+/// Adds test cases for the points that the first side has and another side lacks; with a gate these
+/// are tests that could not be run.
+void add_absent(const Comparison& of, Cases& cases) {
   for (const OnlyOn& at : of.only) {
-    if (at.side != 0) continue;
-    ++cases.count.tests;
-    (strict ? cases.count.failures : cases.count.skipped) += 1;
+    if (!of.gate || at.side != 0) continue;
     const std::string where = at.ranks.empty() ? "the curve" : base::counted(at.ranks, "rank");
     const std::string why = at.reason.empty() ? "" : ": " + at.reason;
-    text += cases.open(render::escape_up_to(at.title, 200), where) +
-            inside(strict ? "failure" : "skipped",
-                   render::escape_up_to("only in " + of.sides.front().name + why, 500)) +
-            "    </testcase>\n";
+    cases.add(render::escape_up_to(at.title, 200), where, element_of_untold(of),
+              render::escape_up_to("only in " + of.sides.front().name + why, 500));
   }
-  return text;
 }
 
-std::string refusals(const Comparison& of, Cases& cases) {
-  std::string text;
+void add_refusals(const Comparison& of, Cases& cases) {
   for (const Unlike& at : of.unlike) {
-    ++cases.count.tests;
-    ++cases.count.errors;
     const std::string where = fmt::format(
         "{}{}, {} against {}", at.ranks ? base::counted(*at.ranks, "rank") + ", " : "",
         "alike: " + render::escape_up_to(at.what, 200), at.there.side, of.sides.front().name);
-    text += cases.open(render::escape_up_to(at.title, 200), where) +
-            inside("error", "not alike: " + text_of(at)) + "    </testcase>\n";
+    cases.add(render::escape_up_to(at.title, 200), where, "error", "not alike: " + text_of(at));
   }
-  return text;
 }
 
 }  // namespace
 
 std::string render_junit(const Comparison& of) {
   Cases cases;
-  std::string text = of.refused ? refusals(of, cases) : "";
-  for (const Difference& at : of.differences) text += case_text(of, at, cases);
-  text += absent_text(of, cases);
-  const Count& count = cases.count;
-  const std::string counts =
-      fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"", count.tests,
-                  count.failures, count.errors, count.skipped);
+  if (of.refused) add_refusals(of, cases);
+  for (const Difference& at : of.differences) add_point(of, at, cases);
+  add_absent(of, cases);
   std::string out;
   for (const std::string& sentence : overall_sentences(of)) out += sentence + "\n";
   for (const auto& [key, value] : comparison_facts(of)) out += fmt::format("{}: {}\n", key, value);
@@ -135,7 +126,7 @@ std::string render_junit(const Comparison& of) {
       "<testsuites name=\"isoscale compare\" {0}>\n"
       "  <testsuite name=\"isoscale compare\" {0}>\n{1}"
       "    <system-out>{2}</system-out>\n  </testsuite>\n</testsuites>\n",
-      counts, text, xml(out));
+      cases.counts(), cases.text(), xml(out));
 }
 
 }  // namespace isoscale::analysis::compare

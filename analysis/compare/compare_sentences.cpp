@@ -72,7 +72,7 @@ std::string causes_text(const Causes& of) {
                     is_cause ? render::escape(at.cause) : std::string{traced_steps_differ}));
     uncertain = uncertain || (!is_cause && std::abs(at.value) > std::abs(of.whole));
   }
-  std::string text = fmt::format("{}", fmt::join(parts, ", "));
+  std::string text = base::listed(parts);
   if (uncertain) text += " (more than the difference: the causes are uncertain)";
   return text;
 }

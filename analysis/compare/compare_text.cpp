@@ -40,7 +40,7 @@ std::string launches_cell(const SideCurve& side, std::size_t i) {
 
 render::Value efficiency_of(const PointReport& point) {
   const auto efficiency = render::efficiency_of(point);
-  return render::words(efficiency ? with_interval(*efficiency, "%", "") : "");
+  return render::value_json(efficiency ? with_interval(*efficiency, "%", "") : "");
 }
 
 /// Returns a row for each difference of a curve; of all curves, and without the efficiency, if
@@ -88,7 +88,7 @@ render::DocumentTable normalised_table(const Comparison& of, std::size_t c) {
         heading = render::throughput_unit(curve.sides.front()->curve) + " " + heading;
       }
       cells.push_back({std::move(heading),
-                       render::number(value ? std::optional{*value * rate.unit} : std::nullopt),
+                       render::value_json(value ? std::optional{*value * rate.unit} : std::nullopt),
                        rate.of});
     }
     if (any) add_row(table, std::move(cells));
@@ -138,13 +138,8 @@ render::Document comparison_document(const Comparison& of, render::Document open
     render::append(document, curve_facts(of, c));
   }
   document.emplace_back(render::Heading{""});
-  for (const std::string& sentence : comparison_key(of))
-    document.emplace_back(render::Paragraph{sentence});
+  render::append_sentences(document, comparison_key(of));
   return document;
-}
-
-void add_sentences(render::Document& document, const std::vector<std::string>& sentences) {
-  for (const std::string& sentence : sentences) document.emplace_back(render::Paragraph{sentence});
 }
 
 }  // namespace
@@ -167,7 +162,7 @@ render::DocumentTable points_table(const Comparison& of, std::size_t c) {
     sides.emplace_back(of.sides[s].name);
     launches.emplace_back(launches_cell(side, i));
     efficiencies.push_back(efficiency_of(*points.back()));
-    notes.push_back(render::words(render::notes(*points.back())));
+    notes.push_back(render::value_json(render::notes(*points.back())));
   });
   render::DocumentTable table = render::table_of<PointReport>(
       render::point_metrics(), points,
@@ -209,7 +204,7 @@ render::DocumentTable sides_table(const Comparison& of) {
 
 std::string render_text(const Comparison& of) {
   render::Document opening;
-  add_sentences(opening, overall_sentences(of));
+  render::append_sentences(opening, overall_sentences(of));
   render::Document document = comparison_document(of, std::move(opening));
   if (of.gate) {
     render::append(document, gate_table(of));
@@ -223,7 +218,7 @@ std::string render_markdown(const Comparison& of) {
   if (of.refused) {
     opening.emplace_back(render::Paragraph{"Not compared: the sides measured different things."});
   }
-  add_sentences(opening, overall_sentences(of));
+  render::append_sentences(opening, overall_sentences(of));
   if (of.gate) {
     opening.emplace_back(render::Paragraph{gate_sentence(of)});
     render::append(opening, gate_table(of));

@@ -17,7 +17,6 @@
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"
 #include "results/records/point_facts.hpp"
-#include "units/text.hpp"
 
 namespace isoscale::analysis::compare {
 
@@ -124,9 +123,9 @@ std::optional<Reference> link_measured(const Place& at) {
 
 Normalised over(std::optional<double> rate, const std::optional<Reference>& reference,
                 std::string_view missing) {
-  if (!rate) return {.value = {}, .against = "", .missing = "no such rate is known of the point"};
-  if (!reference) return {.value = {}, .against = "", .missing = std::string{missing}};
-  return {.value = *rate / reference->value, .against = reference->name, .missing = ""};
+  if (!rate) return {.missing = "no such rate is known of the point"};
+  if (!reference) return {.missing = std::string{missing}};
+  return {.value = *rate / reference->value, .against = reference->name};
 }
 
 using Find = std::optional<Reference> (*)(const Place&);
@@ -157,7 +156,7 @@ Normalised per_watt(const Place& at) {
     if (!energy.missing.empty()) missing = energy.missing;
   }
   const std::optional<double> power = statistics::median(watts);
-  if (!power) return {.value = {}, .against = "", .missing = missing};
+  if (!power) return {.missing = missing};
   const std::string of = at.point().devices.energy.of;
   return over(at.point().throughput, reference(power, Unit::watts, of.empty() ? "devices" : of),
               "");
@@ -191,7 +190,7 @@ void normalise(std::span<SideCurve* const> sides, int ranks) {
              "no datasheet is known, and the run measured no multiplication of this type");
     side.per_link[at.index] =
         point.data->ranks == 1
-            ? Normalised{.value = {}, .against = "", .missing = "one rank has no link"}
+            ? Normalised{.missing = "one rank has no link"}
             : over(point.throughput, links[i],
                    "no datasheet is known, and the run measured no link of this class");
     side.per_watt[at.index] = per_watt(at);
@@ -201,17 +200,14 @@ void normalise(std::span<SideCurve* const> sides, int ranks) {
 /// The values of each side's curves by the name of a fact, as one set for each side.
 using Values = std::map<std::string, std::vector<std::set<std::string>>>;
 
-/// Adds to `found` the facts in which sides differ. A side without a value has the text that
-/// `absent` returns for the fact; if that is empty, the side does not count.
-void add_differing(const Values& all, std::string (*absent)(const std::string& name),
-                   std::vector<MachineDifference>& found) {
+/// Adds to `found` the facts in which sides differ; a side without a value does not count.
+void add_differing(const Values& all, std::vector<MachineDifference>& found) {
   for (const auto& [name, values] : all) {
     MachineDifference at{.name = name, .values = {}};
     std::set<std::string> seen;
     for (const auto& of_side : values) {
-      const bool has_value = !of_side.empty();
-      at.values.push_back(has_value ? fmt::format("{}", fmt::join(of_side, " | ")) : absent(name));
-      if (has_value || !at.values.back().empty()) seen.insert(at.values.back());
+      at.values.push_back(fmt::format("{}", fmt::join(of_side, " | ")));
+      if (!of_side.empty()) seen.insert(at.values.back());
     }
     if (seen.size() > 1) found.push_back(std::move(at));
   }
@@ -241,15 +237,14 @@ std::vector<MachineDifference> machine_differences(const std::vector<ComparedCur
       }
     }
   }
+  for (auto& [name, values] : machines) {
+    for (auto& of_side : values) {
+      if (of_side.empty()) of_side.insert(bears_on_times(name) ? "unset" : "unknown");
+    }
+  }
   std::vector<MachineDifference> found;
-  add_differing(
-      machines,
-      [](const std::string& name) {
-        return std::string{bears_on_times(name) ? "unset" : "unknown"};
-      },
-      found);
-  add_differing(
-      points, [](const std::string&) { return std::string{}; }, found);
+  add_differing(machines, found);
+  add_differing(points, found);
   return found;
 }
 
@@ -364,12 +359,6 @@ std::vector<std::string> marks_of(const Comparison& comparison, std::size_t curv
     if (std::ranges::find(marks, at.what) == marks.end()) marks.push_back(at.what);
   }
   return marks;
-}
-
-const PointReport* point_of(const Curve& curve, int ranks) {
-  const auto found = std::ranges::find_if(
-      curve.points, [ranks](const PointReport& at) { return at.data->ranks == ranks; });
-  return found == curve.points.end() ? nullptr : &*found;
 }
 
 }  // namespace isoscale::analysis::compare

@@ -230,7 +230,4 @@ struct Comparison {
 [[nodiscard]] std::vector<std::string> marks_of(const Comparison& comparison, std::size_t curve,
                                                 std::size_t side, int ranks);
 
-/// Returns the point of a curve with this rank count (not owned); null if there is none.
-[[nodiscard]] const PointReport* point_of(const Curve& curve, int ranks);
-
 }  // namespace isoscale::analysis::compare

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "analysis/curves.hpp"
-#include "analysis/render/text.hpp"
 #include "results/records/point_facts.hpp"
 #include "statistics/t_test.hpp"
 
@@ -100,24 +99,19 @@ bool is_communication(std::string_view cause) {
          is_waiting(cause);
 }
 
-/// Merges causes until both waterfalls have the same list of causes.
-class Partition {
- public:
-  Partition(const efficiency::Waterfall& a, const efficiency::Waterfall& b)
-      : gemms_(has_cause(a, "GEMM overlap") != has_cause(b, "GEMM overlap")),
-        waiting_(has_cause(a, "waiting") != has_cause(b, "waiting")),
-        communication_(has_cause(a, "communication") || has_cause(b, "communication")) {}
-
-  [[nodiscard]] std::string name(const std::string& cause) const {
-    if (gemms_ && is_gemm(cause)) return "GEMMs";
-    if (communication_ && is_communication(cause)) return "communication";
-    if (waiting_ && is_waiting(cause)) return "waiting";
+/// Returns a function that gives each cause the name of the group that it is merged into, so that
+/// both waterfalls have the same list of causes.
+auto names_in_both(const efficiency::Waterfall& a, const efficiency::Waterfall& b) {
+  const bool gemms = has_cause(a, "GEMM overlap") != has_cause(b, "GEMM overlap");
+  const bool waiting = has_cause(a, "waiting") != has_cause(b, "waiting");
+  const bool communication = has_cause(a, "communication") || has_cause(b, "communication");
+  return [=](const std::string& cause) -> std::string {
+    if (gemms && is_gemm(cause)) return "GEMMs";
+    if (communication && is_communication(cause)) return "communication";
+    if (waiting && is_waiting(cause)) return "waiting";
     return cause;
-  }
-
- private:
-  bool gemms_, waiting_, communication_;
-};
+  };
+}
 
 void add(std::vector<CausePart>& parts, const std::string& cause, double value) {
   const auto known = std::ranges::find(parts, cause, &CausePart::cause);
@@ -277,13 +271,13 @@ Difference difference_between(const PointLaunches& first, const PointLaunches& h
 
 std::vector<CausePart> efficiency_causes(const efficiency::Waterfall& here,
                                          const efficiency::Waterfall& there) {
-  const Partition partition{here, there};
+  const auto name_of = names_in_both(here, there);
   std::vector<CausePart> parts;
   for (const efficiency::LostTime& lost : here.lost) {
-    add(parts, partition.name(lost.cause), -lost.seconds / here.measured);
+    add(parts, name_of(lost.cause), -lost.seconds / here.measured);
   }
   for (const efficiency::LostTime& lost : there.lost) {
-    add(parts, partition.name(lost.cause), lost.seconds / there.measured);
+    add(parts, name_of(lost.cause), lost.seconds / there.measured);
   }
   return parts;
 }

@@ -23,12 +23,6 @@ namespace isoscale::analysis::compare {
 
 namespace {
 
-/// Two curves that are compared, by their indices among the curves of their sides.
-struct Pair {
-  std::size_t first = 0, other = 0;
-  std::vector<Unlike> unlike;  ///< empty where the settings are equal
-};
-
 /// Returns the rank counts of points that both curves have, in ascending order.
 std::vector<int> common_ranks(const Curve& a, const Curve& b) {
   std::vector<int> ranks;
@@ -38,16 +32,18 @@ std::vector<int> common_ranks(const Curve& a, const Curve& b) {
   return ranks;
 }
 
-/// A possible pair of curves, and the numbers that rank it.
-struct CurvePair {
-  Pair pair;
-  std::size_t common = 0;    ///< points
-  std::size_t launches = 0;  ///< launches of these points, on both sides
+/// Two curves that may be compared, by their indices among the curves of their sides, and the
+/// numbers that rank the pair.
+struct Pair {
+  std::size_t first = 0, other = 0;
+  std::vector<Unlike> unlike;  ///< empty where the settings are equal
+  std::size_t common = 0;      ///< points
+  std::size_t launches = 0;    ///< launches of these points, on both sides
 
   /// Returns a key that orders the best pair first.
   [[nodiscard]] auto rank() const {
-    return std::tuple{pair.unlike.size(), -static_cast<std::ptrdiff_t>(common),
-                      -static_cast<std::ptrdiff_t>(launches), pair.first, pair.other};
+    return std::tuple{unlike.size(), -static_cast<std::ptrdiff_t>(common),
+                      -static_cast<std::ptrdiff_t>(launches), first, other};
   }
 };
 
@@ -61,21 +57,22 @@ std::size_t launches_at(const merge::JoinedCurve& curve, std::span<const int> ra
   return count;
 }
 
-std::vector<CurvePair> candidates(std::span<const merge::JoinedCurve> first,
-                                  std::span<const merge::JoinedCurve> other) {
-  std::vector<CurvePair> all;
+std::vector<Pair> candidates(std::span<const merge::JoinedCurve> first,
+                             std::span<const merge::JoinedCurve> other) {
+  std::vector<Pair> all;
   for (std::size_t i = 0; i < first.size(); ++i) {
     for (std::size_t j = 0; j < other.size(); ++j) {
       if (first[i].experiment.workload != other[j].experiment.workload) continue;
       const std::vector<int> common = common_ranks(first[i].curve, other[j].curve);
       if (common.empty()) continue;
-      all.push_back(
-          {.pair = {.first = i, .other = j, .unlike = differences_between(first[i], other[j])},
-           .common = common.size(),
-           .launches = launches_at(first[i], common) + launches_at(other[j], common)});
+      all.push_back({.first = i,
+                     .other = j,
+                     .unlike = differences_between(first[i], other[j]),
+                     .common = common.size(),
+                     .launches = launches_at(first[i], common) + launches_at(other[j], common)});
     }
   }
-  std::ranges::sort(all, {}, &CurvePair::rank);
+  std::ranges::sort(all, {}, &Pair::rank);
   return all;
 }
 
@@ -87,16 +84,14 @@ std::vector<Pair> pair_curves(std::span<const merge::JoinedCurve> first,
                               std::span<const merge::JoinedCurve> other) {
   std::vector<bool> used_first(first.size()), used_other(other.size());
   std::vector<Pair> pairs;
-  for (CurvePair& at : candidates(first, other)) {
-    if (used_first[at.pair.first] || used_other[at.pair.other]) continue;
-    used_first[at.pair.first] = used_other[at.pair.other] = true;
-    pairs.push_back(std::move(at.pair));
+  for (Pair& at : candidates(first, other)) {
+    if (used_first[at.first] || used_other[at.other]) continue;
+    used_first[at.first] = used_other[at.other] = true;
+    pairs.push_back(std::move(at));
   }
   std::ranges::sort(pairs, {}, &Pair::first);
   return pairs;
 }
-
-constexpr std::size_t most_shown = 100;
 
 std::vector<std::string> alphabetic_names(std::size_t count) {
   constexpr std::size_t alphabet = 26;
@@ -119,9 +114,8 @@ void require_other_runs(const std::vector<std::span<const RunReport>>& sides,
           throw base::UsageError(fmt::format(
               "{} (side {}) and {} (side {}) hold the same run, {}: comparing a run with itself "
               "claims nothing; give each launch to one side only",
-              render::escape_up_to(a.file, render::most_shown), names[s],
-              render::escape_up_to(b.file, render::most_shown), names[t],
-              render::escape_up_to(a.data->id, render::most_shown)));
+              render::escape(a.file), names[s], render::escape(b.file), names[t],
+              render::escape(a.data->id)));
         }
       }
     }
@@ -236,10 +230,9 @@ void require_common(const Comparison& comparison) {
         std::string which = fmt::format("ranks {}", fmt::join(ranks, ", "));
         if (ranks.empty()) which = "no point that counts";
         if (ranks.empty() && !at.left_out.empty()) {
-          which += ": " + render::escape_up_to(at.left_out.front().reason, render::most_shown);
+          which += ": " + render::escape(at.left_out.front().reason);
         }
-        all.insert(fmt::format("{} ({})", render::escape_up_to(at.curve.title, render::most_shown),
-                               which));
+        all.insert(fmt::format("{} ({})", render::escape(at.curve.title), which));
       }
       return all.empty() ? std::string{"no curve"} : fmt::format("{}", fmt::join(all, "; "));
     };

@@ -8,49 +8,53 @@
 #include <set>
 #include <utility>
 
+#include "analysis/curves.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 
 namespace isoscale::analysis::compare {
 namespace {
 
-/// Collects the differences between two curves.
-class Collector {
- public:
-  Collector(const merge::JoinedCurve& here, const merge::JoinedCurve& there)
-      : here_(here), there_(there) {}
-
-  /// Adds fields of one point, or of the whole curve if `ranks` is absent. Fields of the whole
-  /// curve are not repeated for its points.
-  void add(const std::vector<UnlikeField>& fields, std::optional<int> ranks = std::nullopt) {
-    for (const UnlikeField& at : fields) {
-      if (ranks && of_curve_.contains(at.name)) continue;
-      if (!ranks) of_curve_.insert(at.name);
-      found_.push_back({.what = at.name,
-                        .here = {.side = "", .value = at.here, .files = files_of(here_, ranks)},
-                        .there = {.side = "", .value = at.there, .files = files_of(there_, ranks)},
-                        .ranks = ranks,
-                        .title = here_.curve.title});
+/// Returns the files of the launches that have points on a curve; if `ranks` is given, only
+/// launches that have this point.
+std::vector<std::string> files_of(const merge::JoinedCurve& curve, std::optional<int> ranks) {
+  std::vector<std::string> files;
+  for (const auto& launches : curve.launches) {
+    for (const merge::LaunchPoint& at : launches) {
+      if (ranks && at.point->data->ranks != *ranks) continue;
+      if (std::ranges::find(files, at.run->file) == files.end()) files.push_back(at.run->file);
     }
   }
+  return files;
+}
 
-  /// Calls visit(ranks, fields) for each point that both curves have.
-  template <class Visit>
-  void for_each_point(const Visit& visit) {
-    for (const PointReport& a : here_.curve.points) {
-      const PointReport* const b = point_of(there_.curve, a.data->ranks);
-      if (b != nullptr) visit(a.data->ranks, merge::unlike_fields(a, *b));
-    }
+/// Adds the fields of one point, or of the whole curve if `ranks` is absent, in which two curves
+/// differ. Fields of the whole curve are not repeated for its points.
+void add(const std::vector<UnlikeField>& fields, const merge::JoinedCurve& here,
+         const merge::JoinedCurve& there, std::optional<int> ranks, std::vector<Unlike>& found) {
+  for (const UnlikeField& at : fields) {
+    const auto is_of_curve = [&at](const Unlike& known) {
+      return !known.ranks && known.what == at.name;
+    };
+    if (ranks && std::ranges::any_of(found, is_of_curve)) continue;
+    found.push_back({.what = at.name,
+                     .here = {.side = "", .value = at.here, .files = files_of(here, ranks)},
+                     .there = {.side = "", .value = at.there, .files = files_of(there, ranks)},
+                     .ranks = ranks,
+                     .title = here.curve.title});
   }
+}
 
-  [[nodiscard]] std::vector<Unlike> take() { return std::move(found_); }
-
- private:
-  const merge::JoinedCurve& here_;
-  const merge::JoinedCurve& there_;
-  std::set<std::string> of_curve_;
-  std::vector<Unlike> found_;
-};
+/// Returns the rank counts that both curves have, each with the fields in which the points differ.
+std::vector<std::pair<int, std::vector<UnlikeField>>> fields_of_points(
+    const merge::JoinedCurve& here, const merge::JoinedCurve& there) {
+  std::vector<std::pair<int, std::vector<UnlikeField>>> all;
+  for (const PointReport& a : here.curve.points) {
+    const PointReport* const b = point_of(there.curve, a.data->ranks);
+    if (b != nullptr) all.emplace_back(a.data->ranks, merge::unlike_fields(a, *b));
+  }
+  return all;
+}
 
 std::string device_of(const merge::JoinedCurve& curve) {
   return curve.launches.empty() ? "" : curve.launches.front().front().run->data->device;
@@ -163,17 +167,6 @@ std::vector<Unlike> with_injections_at_labels(const std::vector<Unlike>& all) {
 
 }  // namespace
 
-std::vector<std::string> files_of(const merge::JoinedCurve& curve, std::optional<int> ranks) {
-  std::vector<std::string> files;
-  for (const auto& launches : curve.launches) {
-    for (const merge::LaunchPoint& at : launches) {
-      if (ranks && at.point->data->ranks != *ranks) continue;
-      if (std::ranges::find(files, at.run->file) == files.end()) files.push_back(at.run->file);
-    }
-  }
-  return files;
-}
-
 std::string text_of(const Unlike& unlike) {
   return text_of(unlike, unlike.ranks ? std::vector{*unlike.ranks} : std::vector<int>{});
 }
@@ -188,27 +181,29 @@ std::string text_of(const Unlike& unlike, const std::vector<int>& ranks) {
 
 std::vector<Unlike> differences_between(const merge::JoinedCurve& here,
                                         const merge::JoinedCurve& there) {
-  Collector found{here, there};
+  std::vector<Unlike> found;
   const std::string a = device_of(here), b = device_of(there);
-  if (a != b) found.add({{"executor", a, b}});
-  found.add(unlike_fields(here.experiment, there.experiment));
-  found.for_each_point([&](int ranks, const auto& fields) { found.add(fields, ranks); });
-  return found.take();
+  if (a != b) add({{"executor", a, b}}, here, there, std::nullopt, found);
+  add(unlike_fields(here.experiment, there.experiment), here, there, std::nullopt, found);
+  for (const auto& [ranks, fields] : fields_of_points(here, there)) {
+    add(fields, here, there, ranks, found);
+  }
+  return found;
 }
 
 std::vector<Unlike> differences_within(const merge::JoinedCurve& here,
                                        const merge::JoinedCurve& there) {
   if (!are_alike(here.experiment, there.experiment)) return {};
-  Collector found{here, there};
-  found.add(unlike_texts("machine ", here.machine, there.machine));
+  std::vector<Unlike> found;
+  add(unlike_texts("machine ", here.machine, there.machine), here, there, std::nullopt, found);
   // Points with another mesh or other options are meant to differ.
   const auto is_unintended = [](const UnlikeField& at) {
     return at.name == "labels" || at.name == "injected";
   };
-  found.for_each_point([&](int ranks, const std::vector<UnlikeField>& fields) {
-    if (std::ranges::all_of(fields, is_unintended)) found.add(fields, ranks);
-  });
-  return found.take();
+  for (const auto& [ranks, fields] : fields_of_points(here, there)) {
+    if (std::ranges::all_of(fields, is_unintended)) add(fields, here, there, ranks, found);
+  }
+  return found;
 }
 
 std::vector<Unlike> not_verified(const merge::JoinedCurve& curve) {

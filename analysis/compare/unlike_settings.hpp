@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,11 +31,6 @@ namespace isoscale::analysis::compare {
 
 /// Returns an entry for each launch of a curve that fails verification; `there` names the launch.
 [[nodiscard]] std::vector<Unlike> not_verified(const merge::JoinedCurve& curve);
-
-/// Returns the files of the launches that have points on a curve; if `ranks` is given, only
-/// launches that have this point.
-[[nodiscard]] std::vector<std::string> files_of(const merge::JoinedCurve& curve,
-                                                std::optional<int> ranks = std::nullopt);
 
 /// Returns all differences in few lines. A difference that all curves of a side have comes first,
 /// in one line, "dtype: f32 in A (a.h5), bf16 in B (b.h5); all 4 curves". The others follow curve

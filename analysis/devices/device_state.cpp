@@ -56,6 +56,9 @@ constexpr std::array<Known, 21> known_quantities{{
     {"nvlink_received_bytes", {"B", QuantityKind::counter}},
 }};
 
+/// Returns the seconds from the first sample to the last.
+double period_of(const DeviceSeries& series) { return series.time.back() - series.time.front(); }
+
 bool are_within(std::span<const double> numbers, double largest) {
   // The comparison is false for NaN, so NaN is not within any limit.
   return std::ranges::all_of(numbers, [&](double x) { return std::abs(x) <= largest; });
@@ -72,8 +75,8 @@ std::string_view flaw_of_values(const DeviceSeries& series, const Quantity& quan
   const auto [least, most] = std::ranges::minmax(values);
   if (least < 0) return "it is below 0";
   if (series.quantity == "utilisation" && most > 1) return "it is a share above 1";
-  const double watched = series.time.back() - series.time.front();
-  if (series.quantity == "busy_time" && most - least > watched * (1 + busy_slack) + busy_slack) {
+  const double limit = period_of(series) * (1 + busy_slack) + busy_slack;
+  if (series.quantity == "busy_time" && most - least > limit) {
     return "it grows faster than time";
   }
   return "";
@@ -82,9 +85,6 @@ std::string_view flaw_of_values(const DeviceSeries& series, const Quantity& quan
 constexpr double shortest_loop = 1;  // s
 
 using Usable = std::vector<const DeviceSeries*>;
-
-/// Returns the seconds from the first sample to the last.
-double period_of(const DeviceSeries& series) { return series.time.back() - series.time.front(); }
 
 /// Returns the mean power (W) from a counter of joules.
 std::optional<double> power_of_counter(const DeviceSeries& series) {
@@ -231,7 +231,7 @@ void add_state(DeviceState& state, const UsableSeries& usable, Computing computi
     if (series.quantity == "utilisation" && series.median) busy.push_back(*series.median);
     if (series.quantity != "busy_time") continue;
     const DeviceSeries* const counter = usable.find(series.rank, series.device, series.quantity);
-    const double period = counter->time.back() - counter->time.front();
+    const double period = period_of(*counter);
     if (period > 0) busy.push_back((series.last - series.first) / period);
   }
   state.clock = statistics::median(clocks);

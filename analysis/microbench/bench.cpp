@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -51,6 +52,53 @@ std::vector<double> values_of(std::span<const PairReport* const> pairs,
 std::map<std::string, std::vector<const PairReport*>> by_class(std::span<const PairReport> pairs) {
   std::map<std::string, std::vector<const PairReport*>> classes;
   for (const PairReport& pair : pairs) classes[pair.link_class].push_back(&pair);
+  return classes;
+}
+
+/// Merges rows of the kinds latency, bandwidth and bidirectional into pairs, ordered by src and
+/// dst. Latency (half of a round trip) and bidirectional bandwidth do not depend on the direction,
+/// so both pairs (src, dst) and (dst, src) get them.
+std::vector<PairReport> merge_pairs(std::span<const RowReport> rows) {
+  PairMap pairs;
+  for (const RowReport& row : rows) {
+    const auto src = number_of(*row.data, "src"), dst = number_of(*row.data, "dst");
+    if (text_of(*row.data, "op") != "p2p" || !src || !dst) continue;
+    const auto from = static_cast<int>(*src), to = static_cast<int>(*dst);
+    const std::string kind = text_of(*row.data, "kind");
+    if (kind == "bandwidth") {
+      pair_at(pairs, from, to, row).bandwidth = row.bandwidth;
+    } else if (kind == "latency" || kind == "bidirectional") {
+      const bool latency = kind == "latency";
+      auto& here = pair_at(pairs, from, to, row);
+      (latency ? here.latency : here.bidirectional) = latency ? latency_of(row) : row.bandwidth;
+      auto& there = pair_at(pairs, to, from, row);
+      auto& mirrored = latency ? there.latency : there.bidirectional;
+      if (!mirrored) mirrored = latency ? here.latency : here.bidirectional;
+    }
+  }
+  std::vector<PairReport> result;
+  for (auto& [ends, pair] : pairs) result.push_back(std::move(pair));
+  return result;
+}
+
+/// Returns the results of each link class, ordered by falling median bandwidth.
+std::vector<ClassReport> classes_of(std::span<const PairReport> pairs) {
+  std::vector<ClassReport> classes;
+  for (const auto& [name, members] : by_class(pairs)) {
+    const std::vector<double> bandwidths = values_of(members, &PairReport::bandwidth);
+    const bool is_known = !bandwidths.empty();
+    classes.push_back(
+        {.name = name,
+         .pairs = static_cast<int>(members.size()),
+         .latency = statistics::median(values_of(members, &PairReport::latency)),
+         .bandwidth = statistics::median(bandwidths),
+         .bidirectional = statistics::median(values_of(members, &PairReport::bidirectional)),
+         .lowest = is_known ? std::optional{std::ranges::min(bandwidths)} : std::nullopt,
+         .highest = is_known ? std::optional{std::ranges::max(bandwidths)} : std::nullopt});
+  }
+  std::ranges::stable_sort(classes, [](const ClassReport& a, const ClassReport& b) {
+    return a.bandwidth.value_or(0) > b.bandwidth.value_or(0);
+  });
   return classes;
 }
 
@@ -214,13 +262,12 @@ class Datasheets {
       const results::RankFacts* const facts = facts_of(run.rank_facts, point, rank);
       of_rank_.push_back(facts == nullptr ? nullptr : datasheet_of(*facts));
     }
-    for (const Datasheet* const at : of_rank_) {
-      if (at != of_rank_.front()) all_alike_ = false;
+    if (std::ranges::adjacent_find(of_rank_, std::not_equal_to<>{}) == of_rank_.end()) {
+      of_all_ = of_rank_.empty() ? nullptr : of_rank_.front();
     }
   }
   [[nodiscard]] const Datasheet* of(const results::RowData& row) const {
-    if (of_rank_.empty()) return nullptr;
-    if (row.ranks.empty()) return all_alike_ ? of_rank_.front() : nullptr;
+    if (row.ranks.empty()) return of_all_;
     const Datasheet* const first = at(row.ranks.front());
     const bool alike = std::ranges::all_of(row.ranks, [&](int r) { return at(r) == first; });
     return alike ? first : nullptr;
@@ -232,57 +279,10 @@ class Datasheets {
     return rank >= 0 && index < of_rank_.size() ? of_rank_[index] : nullptr;
   }
   std::vector<const Datasheet*> of_rank_;
-  bool all_alike_ = true;
+  const Datasheet* of_all_ = nullptr;  ///< null unless all ranks have the same
 };
 
 }  // namespace
-
-std::vector<PairReport> merge_pairs(std::span<const RowReport> rows) {
-  PairMap pairs;
-  for (const RowReport& row : rows) {
-    const auto src = number_of(*row.data, "src"), dst = number_of(*row.data, "dst");
-    if (text_of(*row.data, "op") != "p2p" || !src || !dst) continue;
-    const auto from = static_cast<int>(*src), to = static_cast<int>(*dst);
-    const std::string kind = text_of(*row.data, "kind");
-    if (kind == "bandwidth") {
-      pair_at(pairs, from, to, row).bandwidth = row.bandwidth;
-    } else if (kind == "latency" || kind == "bidirectional") {
-      const bool latency = kind == "latency";
-      auto& here = pair_at(pairs, from, to, row);
-      (latency ? here.latency : here.bidirectional) = latency ? latency_of(row) : row.bandwidth;
-      auto& there = pair_at(pairs, to, from, row);
-      auto& mirrored = latency ? there.latency : there.bidirectional;
-      if (!mirrored) mirrored = latency ? here.latency : here.bidirectional;
-    }
-  }
-  std::vector<PairReport> result;
-  for (auto& [ends, pair] : pairs) result.push_back(std::move(pair));
-  return result;
-}
-
-std::vector<ClassReport> classes_of(std::span<const PairReport> pairs) {
-  std::vector<ClassReport> classes;
-  for (const auto& [name, members] : by_class(pairs)) {
-    const std::vector<double> bandwidths = values_of(members, &PairReport::bandwidth);
-    ClassReport report{
-        .name = name,
-        .pairs = static_cast<int>(members.size()),
-        .latency = statistics::median(values_of(members, &PairReport::latency)),
-        .bandwidth = statistics::median(bandwidths),
-        .bidirectional = statistics::median(values_of(members, &PairReport::bidirectional)),
-        .lowest = std::nullopt,
-        .highest = std::nullopt};
-    if (!bandwidths.empty()) {
-      report.lowest = std::ranges::min(bandwidths);
-      report.highest = std::ranges::max(bandwidths);
-    }
-    classes.push_back(std::move(report));
-  }
-  std::ranges::stable_sort(classes, [](const ClassReport& a, const ClassReport& b) {
-    return a.bandwidth.value_or(0) > b.bandwidth.value_or(0);
-  });
-  return classes;
-}
 
 std::string rank_name(const results::PointData& point, int rank,
                       std::span<const results::RankFacts> facts) {

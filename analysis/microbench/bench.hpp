@@ -25,19 +25,12 @@ struct PairReport {
   std::string failure{};                  ///< why a value is missing; "" if none is
 };
 
-/// Merges rows of the kinds latency, bandwidth and bidirectional into pairs, ordered by src and
-/// dst. Latency (half of a round trip) and bidirectional bandwidth do not depend on the direction,
-/// so both pairs (src, dst) and (dst, src) get them.
-[[nodiscard]] std::vector<PairReport> merge_pairs(std::span<const RowReport> rows);
-
 struct ClassReport {
   std::string name;
   int pairs = 0;
   std::optional<double> latency, bandwidth, bidirectional;  ///< medians over pairs
   std::optional<double> lowest, highest;                    ///< bandwidth of any pair
 };
-/// Returns the results of each link class, ordered by falling median bandwidth.
-[[nodiscard]] std::vector<ClassReport> classes_of(std::span<const PairReport> pairs);
 
 struct SlowPair {
   int src = 0, dst = 0;

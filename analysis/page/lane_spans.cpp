@@ -38,7 +38,7 @@ template <class Value>
 std::optional<int> largest(const breakdown::BreakdownResult& breakdown, const Value& value) {
   std::optional<int> found;
   double most = 0;
-  for (std::size_t i = 0; i < std::min(breakdown.ranks.size(), breakdown.of_rank.size()); ++i) {
+  for (std::size_t i = 0; i < breakdown.ranks.size(); ++i) {
     if (value(i) <= most) continue;
     most = value(i);
     found = breakdown.ranks[i];
@@ -103,9 +103,7 @@ std::vector<int> lane_ranks(const PointReport& point, const LaneStep& step,
   add(largest(breakdown, [&](std::size_t i) { return breakdown.of_rank[i].compute; }), most);
   add(largest(breakdown,
               [&](std::size_t i) {
-                const auto rank = static_cast<std::size_t>(breakdown.ranks[i]);
-                const auto& caused = breakdown.caused.of_rank;
-                return rank < caused.size() ? caused[rank] : 0.0;
+                return breakdown.caused.of_rank.at(static_cast<std::size_t>(breakdown.ranks[i]));
               }),
       most);
   // The remaining lanes are spread evenly over the ranks of the point.

@@ -156,15 +156,10 @@ class Names {
 };
 
 std::string name_of(std::uint8_t op) {
-  if (op < program::op_kind_count) {
-    return std::string{program::name(static_cast<program::OpKind>(op))};
-  }
-  constexpr std::array of_several{std::pair{LaneOp::compute, "compute"},
-                                  std::pair{LaneOp::copies, "copies"},
-                                  std::pair{LaneOp::communication, "communication"}};
-  const auto found = std::ranges::find(of_several, static_cast<LaneOp>(op),
-                                       &std::pair<LaneOp, const char*>::first);
-  return found == of_several.end() ? "mixed" : found->second;
+  constexpr std::array<std::string_view, 4> of_several{"compute", "copies", "communication",
+                                                       "mixed"};  // in the order of LaneOp
+  return std::string{op < program::op_kind_count ? program::name(static_cast<program::OpKind>(op))
+                                                 : of_several[op - program::op_kind_count]};
 }
 
 Json lane_json(std::span<const results::RankFacts> facts, const results::PointData& point,

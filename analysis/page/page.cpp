@@ -6,13 +6,18 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <ostream>
+#include <set>
+#include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/output_file.hpp"
 #include "analysis/page/asset.hpp"
+#include "analysis/page/point_details.hpp"
 #include "analysis/page/prune.hpp"
 #include "base/build_info.hpp"
 #include "base/error.hpp"
@@ -63,6 +68,148 @@ Json data_of(const char* kind, const char* name, Json part, PageNotes notes = {}
           {"notes", notes}};
 }
 
+/// Returns the details of points in at most `most` bytes. If there are too many points to give each
+/// `fewest` bytes, only those with the most ranks have details. The points have equal shares of the
+/// bytes; bytes that a point does not need go to points with more ranks.
+Json sampled_details(const std::vector<DetailedPoint>& points, std::size_t most, PageNotes& notes) {
+  constexpr std::size_t fewest = 64'000;
+  std::vector<std::size_t> order(points.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return points[i].point->data->ranks; });
+  std::size_t left = std::min(points.size(), std::max<std::size_t>(1, most / fewest));
+  std::vector<Json> made(points.size());
+  for (const std::size_t i : std::span{order}.last(left)) {
+    Json details = point_details(points[i], limits_within(*points[i].point->data, most / left--));
+    const std::size_t bytes = page_bytes(details) + 1;
+    if (bytes > most) continue;  // Names in a file can be longer than all numbers.
+    most -= bytes;
+    made[i] = std::move(details);
+  }
+  Json details = Json::array();
+  std::vector<DetailedPoint> shown;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (made[i].is_null()) continue;
+    details.push_back(std::move(made[i]));
+    shown.push_back(points[i]);
+  }
+  note_shown({.shown = shown.size(), .all = points.size()},
+             "points have pictures of steps, ranks, timeline and devices, those of the most ranks",
+             notes);
+  note_details(shown, details, notes);
+  return details;
+}
+
+/// True if a row must stay when rows are thinned out.
+bool matters(const Json& row, const std::set<std::pair<int, int>>& slow) {
+  if (row.contains("status") && row["status"] != "ok") return true;
+  const auto is_rank = [&](const char* key) { return row.contains(key) && row[key].is_number(); };
+  return is_rank("src") && is_rank("dst") &&
+         slow.contains({row["src"].get<int>(), row["dst"].get<int>()});
+}
+
+/// Keeps about `share` of a point's rows.
+void thin_rows(Json& point, double share) {
+  std::set<std::pair<int, int>> slow;
+  for (const Json& at : point["slow_pairs"]) {
+    slow.insert({at["src"].get<int>(), at["dst"].get<int>()});
+  }
+  constexpr std::size_t few = 64;
+  Json& rows = point["rows"];
+  if (rows.size() <= few) return;
+  Json kept = Json::array();
+  double credit = 1;
+  for (Json& row : rows) {
+    credit += share;
+    const bool is_due = credit >= 1;
+    if (is_due) credit -= 1;
+    if (is_due || matters(row, slow)) kept.push_back(std::move(row));
+  }
+  rows = std::move(kept);
+}
+
+/// Removes rows that together take `bytes`, evenly spread. Failed rows, rows of slow pairs and
+/// all rows of points that have at most 64 stay, even if the removal of all other rows is not
+/// enough.
+void sample_rows(Json& report, std::size_t bytes, PageNotes& notes) {
+  std::size_t of_rows = 0;
+  Shown rows;
+  for (const Json& run : report["runs"]) {
+    for (const Json& point : run["points"]) {
+      of_rows += page_bytes(point["rows"]);
+      rows.all += point["rows"].size();
+    }
+  }
+  const double share =
+      of_rows > bytes ? static_cast<double>(of_rows - bytes) / static_cast<double>(of_rows) : 0.0;
+  for (Json& run : report["runs"]) {
+    for (Json& point : run["points"]) {
+      thin_rows(point, share);
+      rows.shown += point["rows"].size();
+    }
+  }
+  note_shown(rows,
+             "rows of micro-benchmarks are shown, with all that failed and all slow pairs; "
+             "report --format json has all",
+             notes);
+}
+
+/// Keeps the layers of each point in which ranks spend the most time. All points together keep at
+/// most `most_layers`, but each point keeps at least `fewest`.
+void sample_layers(Json& report, PageNotes& notes) {
+  constexpr std::size_t most_layers = 6000, fewest = 8;
+  std::vector<Json*> split;
+  for (Json& run : report["runs"]) {
+    for (Json& point : run["points"]) {
+      if (point["breakdown_by"].is_object()) split.push_back(&point["breakdown_by"]["layer"]);
+    }
+  }
+  const auto seconds = [](const Json& layer) {
+    double sum = 0;
+    for (const Json& part : layer) sum += part.is_number() ? part.get<double>() : 0.0;
+    return sum;
+  };
+  Shown layers;
+  for (Json* const at : split) {
+    const std::size_t most = std::max(fewest, most_layers / split.size());
+    std::vector<double> times;
+    for (const Json& layer : *at) times.push_back(seconds(layer));
+    layers.all += times.size();
+    layers.shown += std::min(times.size(), most);
+    if (times.size() <= most) continue;
+    std::ranges::sort(times, std::ranges::greater{});
+    Json kept = Json::object();
+    for (auto& [name, layer] : at->items()) {
+      if (kept.size() < most && seconds(layer) >= times[most - 1]) kept[name] = std::move(layer);
+    }
+    *at = std::move(kept);
+  }
+  note_shown(layers,
+             "layers are shown in breakdowns, those that take the most time; report "
+             "--format json has all",
+             notes);
+}
+
+/// Reduces a report to at most `most` bytes: it removes layers, then rows of micro-benchmarks, and
+/// then, if there are several launches, the points of the last launches.
+void sample_report(Json& report, std::size_t most, PageNotes& notes) {
+  sample_layers(report, notes);
+  std::size_t bytes = page_bytes(report);
+  if (bytes > most) {
+    sample_rows(report, bytes - most, notes);
+    bytes = page_bytes(report);
+  }
+  Json& runs = report["runs"];
+  std::size_t shown = runs.size();
+  while (shown > 1 && bytes > most) {
+    Json& points = runs[--shown]["points"];
+    bytes -= std::min(bytes, page_bytes(points));
+    points = Json::array();
+  }
+  note_shown({.shown = shown, .all = runs.size()},
+             "launches have their own points, the first; the joined curves are of all launches",
+             notes);
+}
+
 }  // namespace
 
 std::string inert(const nlohmann::ordered_json& data) {
@@ -90,6 +237,30 @@ std::string page_document(const nlohmann::ordered_json& data) {
   document += inert(data);
   document += page.substr(at + place.size());
   return document;
+}
+
+std::size_t page_bytes(const Json& part) { return inert(part).size(); }
+
+Json page_data(const merge::Report& report, std::size_t most_bytes) {
+  PageNotes notes;
+  Json pruned = render::report_json(report);
+  prune_report(pruned, notes);
+  cut_texts(pruned, notes);
+  // The report may take up to two thirds of the room, and the details of points take the rest.
+  constexpr std::size_t reserved = 20'000;  // for notes and the enclosing keys
+  const std::size_t room = most_bytes - std::min(most_bytes, reserved);
+  sample_report(pruned, room - room / 3, notes);
+  const std::size_t bytes = page_bytes(pruned);
+  Json details = sampled_details(detailed_points(report), room - std::min(room, bytes), notes);
+  cut_texts(details, notes);
+  Json data{{"kind", "report"},
+            {"isoscale_version", base::build_info().version},
+            {"report", std::move(pruned)},
+            {"details", std::move(details)},
+            {"notes", notes}};
+  PageNotes of_notes;
+  cut_texts(data["notes"], of_notes);
+  return data;
 }
 
 Json page_data(const compare::Comparison& comparison) {

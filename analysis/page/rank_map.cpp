@@ -71,7 +71,7 @@ OfRank traced(const PointReport& point, const ValueOf& value_of) {
   OfRank values(static_cast<std::size_t>(point.data->ranks),
                 std::numeric_limits<double>::quiet_NaN());
   const breakdown::BreakdownResult& breakdown = point.breakdown;
-  for (std::size_t i = 0; i < std::min(breakdown.ranks.size(), breakdown.of_rank.size()); ++i) {
+  for (std::size_t i = 0; i < breakdown.ranks.size(); ++i) {
     values[static_cast<std::size_t>(breakdown.ranks[i])] = value_of(i);
   }
   return values;
@@ -81,9 +81,8 @@ OfRank traced(const PointReport& point, const ValueOf& value_of) {
 OfRank caused_waits(const PointReport& point) {
   const breakdown::BreakdownResult& breakdown = point.breakdown;
   return traced(point, [&](std::size_t i) {
-    const auto rank = static_cast<std::size_t>(breakdown.ranks[i]);
-    const bool is_known = breakdown.wait_known && rank < breakdown.caused.of_rank.size();
-    return is_known ? breakdown.caused.of_rank[rank] : std::numeric_limits<double>::quiet_NaN();
+    if (!breakdown.wait_known) return std::numeric_limits<double>::quiet_NaN();
+    return breakdown.caused.of_rank.at(static_cast<std::size_t>(breakdown.ranks[i]));
   });
 }
 

@@ -3,7 +3,6 @@
 #include "analysis/render/bench_tables.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -19,7 +18,6 @@
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"
-#include "units/text.hpp"
 
 namespace isoscale::analysis::render {
 namespace {
@@ -76,7 +74,7 @@ DocumentTable collective_table(const CollectiveGroup& group) {
     rated.push_back(has_rates ? any.back() : nullptr);
     out.push_back(has_rates ? pair.out_of_place : nullptr);
     in.push_back(has_rates ? pair.in_place : nullptr);
-    wrong.push_back(has_rates ? wrong_of(pair) : Value{});
+    wrong.push_back(has_rates ? wrong_of(pair) : Value());
     // Wrong elements are left out here, since they have a column of their own.
     const bool is_half = pair.in_place != nullptr && !microbench::has_rates(*pair.in_place->data);
     reasons.push_back(!has_rates ? row_excuse(pair.any())
@@ -119,18 +117,14 @@ std::string memory_title(const results::RowData& row) {
 }
 
 DocumentTable overlap_table(const microbench::BenchReport& bench) {
-  std::vector<const microbench::OverlapReport*> all;
-  std::vector<std::string> reasons;
-  for (const microbench::OverlapReport& at : bench.overlaps) {
-    all.push_back(&at);
-    reasons.push_back(at.failure.empty() ? at.why_unknown : at.failure);
-  }
   DocumentTable table = table_of<microbench::OverlapReport>(
-      overlap_metrics(), all,
+      overlap_metrics(), pointers_to(bench.overlaps),
       "collective dtype bytes m n k gemm_alone collective_alone together gemm_slowdown "
       "collective_slowdown hidden_shown hidden_interval");
   table.title = "overlap: a multiplication and a collective, alone and together";
-  table.reasons = std::move(reasons);
+  for (const microbench::OverlapReport& at : bench.overlaps) {
+    table.reasons.push_back(at.failure.empty() ? at.why_unknown : at.failure);
+  }
   return table;
 }
 
@@ -209,17 +203,16 @@ Metrics<ClassReport> class_metrics() {
 }
 
 DocumentTable class_table(const microbench::BenchReport& bench) {
-  std::vector<const ClassReport*> all;
   std::vector<Value> shares;
   const auto fastest = bench.classes.front().bandwidth;
   for (const ClassReport& at : bench.classes) {
-    all.push_back(&at);
     const bool known = fastest && at.bandwidth;
-    shares.push_back(number(known ? std::optional{*at.bandwidth / *fastest} : std::nullopt));
+    shares.push_back(value_json(known ? std::optional{*at.bandwidth / *fastest} : std::nullopt));
   }
-  DocumentTable table = table_of<ClassReport>(
-      class_metrics(), all, "class pairs latency bandwidth lowest highest bidirectional share",
-      {{{"share", "of the fastest", Unit::share}, shares}});
+  DocumentTable table =
+      table_of<ClassReport>(class_metrics(), pointers_to(bench.classes),
+                            "class pairs latency bandwidth lowest highest bidirectional share",
+                            {{{"share", "of the fastest", Unit::share}, shares}});
   table.title = "link classes: medians over ordered pairs, the fastest first";
   return table;
 }
@@ -255,16 +248,10 @@ std::vector<DocumentTable> row_tables(
     const microbench::BenchReport& bench,
     const std::function<bool(const results::RowData&)>& belongs,
     const std::function<std::string(const results::RowData&)>& title, std::string_view keys) {
-  std::vector<std::pair<std::string, std::vector<const RowReport*>>> groups;
-  for (const RowReport& row : bench.rows) {
-    if (!belongs(*row.data)) continue;
-    const std::string name = title(*row.data);
-    auto place = std::ranges::find(groups, name, [](const auto& group) { return group.first; });
-    if (place == groups.end()) place = groups.insert(groups.end(), {name, {}});
-    place->second.push_back(&row);
-  }
+  std::vector<const RowReport*> all = pointers_to(bench.rows);
+  std::erase_if(all, [&](const RowReport* row) { return !belongs(*row->data); });
   std::vector<DocumentTable> tables;
-  for (const auto& [name, rows] : groups) {
+  for (const auto& [name, rows] : grouped(all, [&](auto& row) { return title(*row.data); })) {
     DocumentTable& table = tables.emplace_back(table_of<RowReport>(row_metrics(), rows, keys));
     table.title = name;
     for (const RowReport* const row : rows) table.reasons.push_back(row_excuse(*row));
@@ -292,10 +279,10 @@ std::string bench_title(const PointReport& point) {
   const results::PointData& data = *point.data;
   std::vector<std::string> parts{data.workload};
   if (!data.dtype.empty()) parts.push_back(data.dtype);
-  parts.push_back(fmt::format("{}", base::counted(data.ranks, "rank")));
+  parts.push_back(base::counted(data.ranks, "rank"));
   if (const std::string mesh = mesh::to_string(data.mesh); mesh != "1") parts.push_back(mesh);
   if (!data.placement.empty()) parts.push_back(data.placement);
-  return escape(fmt::format("{}", fmt::join(parts, ", ")));
+  return escape(base::listed(parts));
 }
 
 std::vector<DocumentTable> pair_tables(const PointReport& point) {

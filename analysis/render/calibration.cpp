@@ -3,7 +3,6 @@
 #include "results/records/calibration_data.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +13,7 @@
 #include "analysis/render/bench_tables.hpp"
 #include "analysis/render/document.hpp"
 #include "analysis/render/render.hpp"
+#include "base/text.hpp"
 
 /// Writes what was fitted to the rows of micro-benchmarks.
 namespace isoscale::analysis::render {
@@ -44,7 +44,7 @@ Metrics<CalibrationCurve> fitted_metrics() {
       {"implementation", "by", text, member<&C::implementation>},
       {"members", "ranks", count, member<&C::members>},
       {"nodes", "", count,  // 0 = not known, as in the file
-       [](auto& at) { return Value{Json(at.nodes.value_or(0))}; }},
+       [](auto& at) { return Value(at.nodes.value_or(0)); }},
       {"~known_nodes", "nodes", count, member<&C::nodes>},
       {"labels", "", text, member<&C::labels>},
       {"latency", "latency", seconds, member<&C::latency>},
@@ -52,7 +52,7 @@ Metrics<CalibrationCurve> fitted_metrics() {
       {"error", "error", share, member<&C::error>},
       {"form", "form", text, plain<&C::form>},
       {"samples", "", text, samples_json},
-      {"~sizes", "sizes", count, [](auto& at) { return Value{Json(at.samples.size())}; }},
+      {"~sizes", "sizes", count, [](auto& at) { return Value(at.samples.size()); }},
   };
   return all;
 }
@@ -85,8 +85,7 @@ Metrics<CalibrationGrowth> growth_metrics() {
       {"dtype", "type", text, member<&G::dtype>},
       {"class", "class", text, member<&G::link_class>},
       {"implementation", "by", text, member<&G::implementation>},
-      {"~ranks", "ranks", text,
-       [](auto& at) { return words(fmt::format("{}", fmt::join(at.members, ", "))); }},
+      {"~ranks", "ranks", text, [](auto& at) { return value_json(base::listed(at.members)); }},
       {"~latency", "latency", text, latency_law},
       {"law", "law", text, member<&G::law>},
       {"base", "base", seconds, member<&G::base>},
@@ -132,9 +131,7 @@ std::vector<DocumentTable> calibration_tables(const RunReport& report) {
   const auto table = [](const auto& metrics, const auto& items, std::string title,
                         const std::string& keys) {
     using Item = typename std::decay_t<decltype(items)>::value_type;
-    std::vector<const Item*> all;
-    for (const Item& item : items) all.push_back(&item);
-    DocumentTable made = table_of<Item>(metrics, all, keys);
+    DocumentTable made = table_of<Item>(metrics, pointers_to(items), keys);
     made.title = std::move(title);
     return made;
   };

@@ -3,7 +3,6 @@
 #include "analysis/render/catalog_tables.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -45,15 +44,15 @@ Metrics<IndexRun> index_run_metrics() {
   using R = IndexRun;
   static constexpr Metric<IndexRun> all[] = {
       {"~began", "began", text, member<&R::created, minute>},
-      {"~run", "run", text, [](auto& run) { return words(run.id.substr(0, short_id)); }},
+      {"~run", "run", text, [](auto& run) { return value_json(run.id.substr(0, short_id)); }},
       {"~isoscale", "Isoscale", text,
-       [](auto& run) { return words(run.isoscale_version + " " + run.git_hash); }},
+       [](auto& run) { return value_json(run.isoscale_version + " " + run.git_hash); }},
       {"~status", "status", text,
-       [](auto& run) { return words(run.complete ? "complete" : "partial"); }},
+       [](auto& run) { return value_json(run.complete ? "complete" : "partial"); }},
       {"ranks", "ranks", count, member<&R::ranks>},
       {"nodes", "nodes", count, member<&R::nodes>},
       {"~points_ok", "points ok", count,
-       [](auto& run) { return words(fmt::format("{} of {}", run.ok_points, run.points)); }},
+       [](auto& run) { return value_json(fmt::format("{} of {}", run.ok_points, run.points)); }},
       {"file", "file", text, member<&R::file>},
       {"ended", "", text, member<&R::ended>},
       {"git_hash", "", text, member<&R::git_hash>},
@@ -71,7 +70,7 @@ Metrics<IndexRun> index_run_metrics() {
 }
 
 std::string rate(double value, const std::string& unit) {
-  return count_text(value) + (unit.empty() ? "" : " " + unit);
+  return value_text(value, Unit::prefixed) + (unit.empty() ? "" : " " + unit);
 }
 
 std::string points_text(const IndexExperiment& of) {
@@ -80,7 +79,7 @@ std::string points_text(const IndexExperiment& of) {
        {std::pair{of.ok, "ok"}, {of.failed, "failed"}, {of.skipped, "skipped"}}) {
     if (count > 0) parts.push_back(fmt::format("{} {}", count, what));
   }
-  return fmt::format("{}", fmt::join(parts, ", "));
+  return base::listed(parts);
 }
 
 Metrics<IndexExperiment> index_experiment_metrics() {
@@ -100,7 +99,7 @@ Metrics<IndexExperiment> index_experiment_metrics() {
          return Json{{"value", number_or_null(of.throughput)}, {"unit", text_or_null(of.unit)}};
        }},
       {"~rate", "throughput", share,
-       [](auto& of) { return words(of.throughput ? rate(*of.throughput, of.unit) : ""); }},
+       [](auto& of) { return value_json(of.throughput ? rate(*of.throughput, of.unit) : ""); }},
       {"baseline", "", count, member<&E::baseline>},
       {"efficiency", "efficiency", share, member<&E::efficiency>},
       {"verified", "verified", share, member<&E::verified>},
@@ -118,11 +117,12 @@ Metrics<IndexTrend> index_trend_metrics() {
       {"title", "experiment", text, plain<&T::title>},
       {"ranks", "ranks", count, member<&T::ranks>},
       {"unit", "", text, member<&T::unit>},
-      {"runs", "runs", count, [](auto& at) { return Value{Json(at.runs.size())}; }},
+      {"runs", "runs", count, [](auto& at) { return Value(at.runs.size()); }},
       {"first", "first", prefixed, plain<&T::first>},
       {"last", "last", prefixed, plain<&T::last>},
       {"median", "", prefixed, plain<&T::median>},
-      {"~median_rate", "median", share, [](auto& at) { return words(rate(at.median, at.unit)); }},
+      {"~median_rate", "median", share,
+       [](auto& at) { return value_json(rate(at.median, at.unit)); }},
       {"min", "least", prefixed, plain<&T::minimum>},
       {"max", "most", prefixed, plain<&T::maximum>},
       {"spread", "range", share, member<&T::spread>},
@@ -168,7 +168,7 @@ DocumentTable table_of_lines(const catalog::Index& index, const std::vector<Line
   for (const Line& line : lines) {
     runs.push_back(&index.runs[line.run]);
     experiments.push_back(line.experiment);
-    launches.push_back(numbered == Numbered::as_launches ? Value{Json(line.run + 1)} : Value{});
+    launches.push_back(numbered == Numbered::as_launches ? Value(line.run + 1) : Value());
   }
   DocumentTable table =
       table_of<IndexRun>(index_run_metrics(), runs, fmt::format("launch {}", of_runs),
@@ -234,7 +234,7 @@ DocumentTable bench_table(const catalog::Index& index, const catalog::IndexMachi
     if (benches.empty()) continue;
     runs.push_back(at);
     all.push_back(together(benches));
-    names_of.push_back(words(fmt::format("{}", fmt::join(names, ", "))));
+    names_of.push_back(value_json(base::listed(names)));
   }
   std::vector<Line> lines;
   for (const IndexExperiment& of : all) {

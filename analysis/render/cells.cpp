@@ -3,7 +3,6 @@
 #include "analysis/render/cells.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -51,8 +50,6 @@ const std::array<Category, 7>& categories() {
   }};
   return all;
 }
-
-std::string count_text(double value) { return value_text(value, Unit::prefixed); }
 
 std::string percent(std::optional<double> ratio) {
   return ratio ? units::format_percent(*ratio) : std::string{undefined};
@@ -138,7 +135,7 @@ std::string notes(const PointReport& point) {
   } else if (!*point.data->verified) {
     all.emplace_back("WRONG");
   }
-  return fmt::format("{}", fmt::join(all, ", "));
+  return base::listed(all);
 }
 
 std::string excuse(const PointReport& point) {

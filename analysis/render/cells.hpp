@@ -25,8 +25,6 @@ struct Category {
 [[nodiscard]] bool is_known(const breakdown::BreakdownResult& breakdown,
                             double breakdown::Breakdown::*part);
 
-/// Returns "12.1 k": a number with a prefix, without a unit.
-[[nodiscard]] std::string count_text(double value);
 [[nodiscard]] std::string percent(std::optional<double> ratio);
 /// Returns the median step time: "6.54 s", or "6.54 s (1 step)" for a point with the label
 /// few-steps.

@@ -25,11 +25,6 @@ Points points_with(const Curve& curve, const std::function<bool(const PointRepor
   return points;
 }
 
-/// Returns "1 rank", "8 ranks".
-std::string ranks_heading(const PointReport& point) {
-  return base::counted(point.data->ranks, "rank");
-}
-
 /// A named row of by_ranks(), with the text of its cell for a point.
 using RankRow = std::pair<std::string, std::function<std::string(const PointReport&)>>;
 
@@ -41,7 +36,7 @@ DocumentTable by_ranks(const std::string& title, const Points& points,
       .columns = {{}}, .title = title + of_launches(points), .width = Width::as_needed};
   if (points.empty()) return table;
   for (const PointReport* const point : points) {
-    table.columns.push_back({"", ranks_heading(*point), Unit::share});
+    table.columns.push_back({"", base::counted(point->data->ranks, "rank"), Unit::share});
   }
   for (const auto& [name, cell] : rows) {
     std::vector<Value>& row = table.rows.emplace_back();
@@ -139,8 +134,8 @@ constexpr std::string_view untraced_cause = "untraced";
 
 /// Returns the source of a table: "2 ranks, 4 traced steps, launch 3".
 std::string traced_heading(const PointReport& point) {
-  return fmt::format("{}, {} traced step{}{}", ranks_heading(point), point.breakdown.steps,
-                     point.breakdown.steps == 1 ? "" : "s", of_launches({&point}));
+  return fmt::format("{}, {}{}", base::counted(point.data->ranks, "rank"),
+                     base::counted(point.breakdown.steps, "traced step"), of_launches({&point}));
 }
 
 /// Returns the causes of all points, in an order that agrees with the order of causes at each
@@ -220,7 +215,7 @@ DocumentTable first_rows(DocumentTable table, std::size_t most) {
   const std::size_t rows = table.rows.size();
   if (rows <= most) return table;
   table.rows.resize(most + 1);
-  table.rows.back() = std::vector<Value>(table.columns.size(), std::string{});
+  table.rows.back() = std::vector<Value>(table.columns.size(), Value(""));
   table.rows.back().front() = fmt::format("and {} more (--format json)", rows - most);
   return table;
 }
@@ -252,11 +247,11 @@ DocumentTable place_table(const PointReport& point, std::string_view title, cons
 DocumentTable gemm_table(const PointReport& point) {
   DocumentTable table{.title = "GEMMs by shape, a rank's in a step, " + traced_heading(point)};
   for (const breakdown::GemmTime& at : breakdown::gemm_times(*point.data)) {
-    const Value rate = at.seconds > 0 ? number(at.flop / at.seconds) : Value{std::string{}};
+    const Value rate = at.seconds > 0 ? value_json(at.flop / at.seconds) : Value("");
     add_row(table, {{"m x n x k", program::to_string(at.shape), Unit::text},
-                    {"calls", number(at.calls), Unit::digits},
-                    {"step", number(at.seconds / point.breakdown.mean->step), Unit::share},
-                    {"time of one", number(at.seconds / at.calls), Unit::seconds},
+                    {"calls", value_json(at.calls), Unit::digits},
+                    {"step", value_json(at.seconds / point.breakdown.mean->step), Unit::share},
+                    {"time of one", value_json(at.seconds / at.calls), Unit::seconds},
                     {"FLOP/s", rate, Unit::flop_rate}});
   }
   return first_rows(std::move(table), most_gemm_shapes);
@@ -267,7 +262,7 @@ std::string notes_of(std::span<const merge::LaunchPoint> points) {
   std::set<std::string> all;
   for (const merge::LaunchPoint& at : points) all.insert(notes(*at.point));
   all.erase("");
-  return fmt::format("{}", fmt::join(all, ", "));
+  return base::listed(all);
 }
 
 }  // namespace
@@ -279,11 +274,11 @@ DocumentTable scaling_table(const Curve& curve, const merge::JoinedCurve* joined
   for (const PointReport& at : curve.points) {
     points.push_back(&at);
     reasons.push_back(excuse(at));
-    labels.push_back(reasons.back().empty() ? words(notes(at)) : Value{});
+    labels.push_back(reasons.back().empty() ? value_json(notes(at)) : Value());
     if (joined == nullptr) continue;
     const auto& of = joined->launches[points.size() - 1];
     launches.push_back(Json(of.size()));
-    labels.back() = words(notes_of(of));
+    labels.back() = value_json(notes_of(of));
   }
   const std::string keys = fmt::format(
       "ranks {}mesh_text | {} interval throughput speedup flops_per_rank efficiency {} notes",
@@ -302,7 +297,7 @@ DocumentTable scaling_table(const Curve& curve, const merge::JoinedCurve* joined
     // Even what was measured of a point that is not ok does not count.
     if (reasons[i].empty()) continue;
     std::fill(table.rows[i].begin() + static_cast<std::ptrdiff_t>(table.named), table.rows[i].end(),
-              Value{});
+              Value());
   }
   table.title = joined == nullptr ? "" : "over launches";
   table.reasons = std::move(reasons);

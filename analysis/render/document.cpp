@@ -7,6 +7,7 @@
 
 #include <array>
 #include <iterator>
+#include <numeric>
 
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text.hpp"
@@ -50,8 +51,8 @@ std::string number_text(const statistics::Located& at, Unit unit, Intervals inte
          fmt::format(" ({} to {})", value_text(*at.lower, unit), value_text(*at.upper, unit));
 }
 
-/// Returns the number that a JSON number, or an object with an interval, is.
-std::optional<statistics::Located> number_in(const Json& json) {
+/// Returns the number that a value, or an object with an interval, is.
+std::optional<statistics::Located> number_in(const Value& json) {
   const auto part = [&json](const char* key) {
     const auto found = json.find(key);
     const bool is_known = found != json.end() && found->is_number();
@@ -65,20 +66,14 @@ std::optional<statistics::Located> number_in(const Json& json) {
 }
 
 std::string cell_text(const Value& value, Unit unit, Intervals intervals) {
-  if (const auto* const words = std::get_if<std::string>(&value)) return escape(*words);
-  if (const auto* const number = std::get_if<statistics::Located>(&value)) {
-    return number_text(*number, unit, intervals);
-  }
-  if (const auto* const json = std::get_if<Json>(&value)) {
-    if (const auto number = number_in(*json)) return number_text(*number, unit, intervals);
-    if (json->is_string()) return escape(json->get<std::string>());
-    if (json->is_boolean()) return json->get<bool>() ? "yes" : "NO";
+  if (const auto number = number_in(value)) return number_text(*number, unit, intervals);
+  if (value.is_string()) return escape(value.get<std::string>());
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "NO";
+  if (value.is_array() && !value.empty()) {
+    const Unit of_parts = unit == Unit::text ? Unit::count : unit;
     std::vector<std::string> parts;
-    if (json->is_array()) {
-      const Unit of_parts = unit == Unit::text ? Unit::count : unit;
-      for (const Json& part : *json) parts.push_back(cell_text(part, of_parts, intervals));
-    }
-    if (!parts.empty()) return fmt::format("{}", fmt::join(parts, ", "));
+    for (const Value& part : value) parts.push_back(cell_text(part, of_parts, intervals));
+    return base::listed(parts);
   }
   return unit == Unit::text ? "" : std::string{undefined};
 }
@@ -92,18 +87,9 @@ bool is_without_figure(const DocumentTable& table, std::size_t row) {
   return true;
 }
 
-std::size_t width_of(const TitledTable& table, std::size_t column) {
-  std::size_t widest = display_width(table.columns[column].heading);
-  for (const Row& row : table.rows) {
-    if (column < row.cells.size()) widest = std::max(widest, display_width(row.cells[column]));
-  }
-  return widest;
-}
-
 std::size_t width_of(const TitledTable& table) {
-  std::size_t sum = 0;
-  for (std::size_t i = 0; i < table.columns.size(); ++i) sum += gutter + width_of(table, i);
-  return sum;
+  const std::vector<std::size_t> widths = widths_of(table.columns, table.rows);
+  return std::reduce(widths.begin(), widths.end(), gutter * widths.size());
 }
 
 /// Returns the table as text cells. Columns are left out if their `keep` comes after `kept` in
@@ -135,21 +121,20 @@ TitledTable text_table(const DocumentTable& table, Intervals intervals, Keep kep
 
 /// Shortens the widest column of words repeatedly, until all columns fit or none can be shortened.
 void shorten(TitledTable& table, std::size_t columns) {
-  while (width_of(table) > columns) {
-    std::optional<std::size_t> widest;
-    for (std::size_t i = 0; i < table.columns.size(); ++i) {
-      if (table.columns[i].align != Align::left) continue;
-      if (!widest || width_of(table, i) > width_of(table, *widest)) widest = i;
+  for (std::size_t whole = width_of(table); whole > columns; whole = width_of(table)) {
+    std::vector<std::size_t> widths = widths_of(table.columns, table.rows);
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      if (table.columns[i].align != Align::left) widths[i] = 0;
     }
-    if (!widest || width_of(table, *widest) <= narrowest) return;
-    const std::size_t excess = width_of(table) - columns;
-    const std::size_t now = width_of(table, *widest);
+    const auto widest = std::ranges::max_element(widths);
+    if (widest == widths.end() || *widest <= narrowest) return;
     // One round shortens a column by a quarter at most, so that columns of similar width share the
     // loss.
-    const std::size_t to = std::max(narrowest, now - std::min(excess, now / 4));
-    table.columns[*widest].heading = shortened(table.columns[*widest].heading, to);
+    const std::size_t to = std::max(narrowest, *widest - std::min(whole - columns, *widest / 4));
+    const auto place = static_cast<std::size_t>(widest - widths.begin());
+    table.columns[place].heading = shortened(table.columns[place].heading, to);
     for (Row& row : table.rows) {
-      if (*widest < row.cells.size()) row.cells[*widest] = shortened(row.cells[*widest], to);
+      if (place < row.cells.size()) row.cells[place] = shortened(row.cells[place], to);
     }
   }
 }
@@ -196,8 +181,7 @@ Sections Sections::parse(std::string_view names) {
   Sections wanted;
   if (names == "all") return wanted;
   wanted.wanted_.reset();
-  while (true) {
-    const std::string_view name = names.substr(0, names.find(','));
+  for (const std::string_view name : base::split(names, ',')) {
     const auto known = std::ranges::find(all_names, name, &SectionName::name);
     if (known == all_names.end()) {
       std::vector<std::string_view> accepted;
@@ -207,9 +191,8 @@ Sections Sections::parse(std::string_view names) {
           base::did_you_mean(name, accepted), fmt::join(accepted, ", ")));
     }
     wanted.wanted_.set(static_cast<std::size_t>(known->section));
-    if (name.size() == names.size()) return wanted;
-    names.remove_prefix(name.size() + 1);
   }
+  return wanted;
 }
 
 Section section_of_remark(std::string_view key) {
@@ -240,11 +223,19 @@ void append(Document& document, DocumentTable table) {
   if (!table.rows.empty()) document.emplace_back(std::move(table));
 }
 
+void append(Document& document, std::vector<DocumentTable> tables) {
+  for (DocumentTable& table : tables) append(document, std::move(table));
+}
+
+void append_sentences(Document& document, const std::vector<std::string>& sentences) {
+  for (const std::string& sentence : sentences) document.emplace_back(Paragraph{sentence});
+}
+
+void append(Facts& facts, Facts more) { std::ranges::move(more, std::back_inserter(facts)); }
+
 bool is_absent(const Value& value) {
-  const auto* const json = std::get_if<Json>(&value);
-  if (json == nullptr) return std::holds_alternative<std::monostate>(value);
-  return json->is_null() ||
-         (json->is_object() && json->contains("median") && (*json)["median"].is_null());
+  return value.is_null() ||
+         (value.is_object() && value.contains("median") && value["median"].is_null());
 }
 
 std::string located_text(const statistics::Located& at, Unit unit) {
@@ -253,15 +244,6 @@ std::string located_text(const statistics::Located& at, Unit unit) {
 
 std::string text_of(const Value& value, Unit unit) {
   return cell_text(value, unit, Intervals::left_out);
-}
-
-Json json_of(const Value& value) {
-  if (const auto* const words = std::get_if<std::string>(&value)) return *words;
-  if (const auto* const number = std::get_if<statistics::Located>(&value)) {
-    return number_or_null(number->value);
-  }
-  const auto* const json = std::get_if<Json>(&value);
-  return json == nullptr ? Json{} : *json;
 }
 
 void add_column(DocumentTable& table, DocumentColumn column, std::vector<Value> values) {
@@ -360,41 +342,6 @@ std::string heading(const std::string& title) {
   std::string text = fmt::format("\n{}\n", title);
   for (std::size_t i = display_width(title); i > 0; --i) text += "─";
   return text + "\n";
-}
-
-std::string in_lines(const std::string& text, std::size_t indent, std::size_t columns) {
-  std::string lines, line;
-  const auto flush = [&] {
-    if (!line.empty()) lines += std::string(indent, ' ') + line + "\n";
-    line.clear();
-  };
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(' ', begin), text.size());
-    const std::string word = text.substr(begin, end - begin);
-    begin = end + 1;
-    if (word.empty()) continue;
-    const bool full =
-        indent + display_width(line) + 1 + display_width(word) > columns && !line.empty();
-    if (full) flush();
-    line += (line.empty() ? "" : " ") + word;
-  }
-  flush();
-  return lines;
-}
-
-std::string shortened(const std::string& text, std::size_t columns) {
-  if (display_width(text) <= columns) return text;
-  const auto is_continuation = [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U;
-  };
-  std::size_t end = 0;
-  for (std::size_t shown = 0; end < text.size(); ++end) {
-    if (is_continuation(text[end])) continue;
-    if (++shown == columns) break;
-  }
-  std::string result = text.substr(0, end);
-  result.erase(result.find_last_not_of(' ') + 1);
-  return result + "…";
 }
 
 std::string titled(const TitledTable& part) {

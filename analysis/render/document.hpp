@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "analysis/groups.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/text_and_markdown.hpp"
 #include "analysis/unit.hpp"
@@ -77,10 +77,10 @@ class Sections {
 
 using Json = nlohmann::ordered_json;
 
-/// A value is absent, a number (with its 95% interval if it has one), words, or what the JSON
-/// report has for it. Text shows a JSON object with value or median, lower and upper as a number
-/// with its interval, and a list as words between commas.
-using Value = std::variant<std::monostate, statistics::Located, std::string, Json>;
+/// A value is what the JSON report has for it, null if it is absent; value_json() makes it. Text
+/// shows an object with value or median, lower and upper as a number with its 95% interval, and a
+/// list as words between commas.
+using Value = Json;
 
 /// Says what a column may lose in a table that is too wide for the page: first the intervals of
 /// columns with `without_interval` and `if_it_fits` are dropped, then the columns with
@@ -144,6 +144,10 @@ void append(Document& document, Document more);
 /// These functions append the facts or the table, unless they are empty.
 void append(Document& document, Facts facts);
 void append(Document& document, DocumentTable table);
+/// These functions append the tables that are not empty, a paragraph for each sentence, and facts.
+void append(Document& document, std::vector<DocumentTable> tables);
+void append_sentences(Document& document, const std::vector<std::string>& sentences);
+void append(Facts& facts, Facts more);
 
 /// Returns plain text in which no line is wider than `columns`. Exceptions are words that are
 /// longer by themselves, Facts and tables of Width::as_needed, which are neither wrapped nor
@@ -159,13 +163,6 @@ void append(Document& document, DocumentTable table);
 [[nodiscard]] std::string lines(const Facts& facts);
 /// Returns the underlined title of a part of a report, after an empty line.
 [[nodiscard]] std::string heading(const std::string& title);
-
-/// Returns escaped text in lines of at most `columns` columns, each after the indent; a longer word
-/// has a line of its own. Returns no line for empty text.
-[[nodiscard]] std::string in_lines(const std::string& text, std::size_t indent,
-                                   std::size_t columns);
-/// Returns escaped text of at most `columns` columns, with "…" at the end where it was longer.
-[[nodiscard]] std::string shortened(const std::string& text, std::size_t columns);
 
 /// Returns the table below its title, both indented by two.
 [[nodiscard]] std::string titled(const TitledTable& part);
@@ -196,18 +193,6 @@ template <class Item>
   return metric.value == nullptr ? stored_value(item, metric.key, metric.unit) : metric.value(item);
 }
 
-/// Returns a cell of words; empty for an empty text.
-[[nodiscard]] inline Value words(std::string text) {
-  return text.empty() ? Value{} : Value{std::move(text)};
-}
-/// Returns a cell of a number; empty for an absent number.
-[[nodiscard]] inline Value number(const std::optional<statistics::Located>& at) {
-  return at ? Value{*at} : Value{};
-}
-[[nodiscard]] inline Value number(const std::optional<double>& at) {
-  return at ? Value{statistics::Located{*at}} : Value{};
-}
-
 /// Returns what is at the end of a path of members and functions: at_path<&A::b, f>(a) is f(a.b).
 template <auto First, auto... Rest>
 [[nodiscard]] decltype(auto) at_path(const auto& item) {
@@ -228,15 +213,13 @@ inline constexpr auto whole =
 /// The same of a text or list that programs get even if it is empty.
 template <auto... Path>
 inline constexpr auto plain =
-    [](const auto& item) -> Value { return Json(at_path<Path...>(item)); };
+    [](const auto& item) -> Value { return Value(at_path<Path...>(item)); };
 
 /// Returns a number with its interval: "92.5% (91.8% to 93.2%)", "6.703 ms ±0.5%".
 [[nodiscard]] std::string located_text(const statistics::Located& at, Unit unit);
 /// Returns the text of a value in reports for people, without its interval; escaped.
 [[nodiscard]] std::string text_of(const Value& value, Unit unit);
-/// Returns the value for programs, null where it is absent.
-[[nodiscard]] Json json_of(const Value& value);
-/// True if there is no value.
+/// True if there is no value: null, or an object without a median.
 [[nodiscard]] bool is_absent(const Value& value);
 
 /// Adds a column, unless none of its values is present.
@@ -274,7 +257,7 @@ template <class Item>
   const auto add = [&](const Metric<Item>& metric) {
     std::vector<Value> values;
     for (const Item* const item : items) {
-      values.push_back(item == nullptr ? Value{} : value_of(metric, *item));
+      values.push_back(item == nullptr ? Value() : value_of(metric, *item));
     }
     add_column(table,
                {std::string{metric.name()}, std::string{metric.heading}, metric.unit, metric.keep},
@@ -297,9 +280,7 @@ template <class Item>
 /// Returns a table that fits on the page, with all metrics.
 template <class Item>
 [[nodiscard]] DocumentTable table_of(Metrics<Item> metrics, std::span<const Item> items) {
-  std::vector<const Item*> all;
-  for (const Item& item : items) all.push_back(&item);
-  DocumentTable table = table_of<Item>(metrics, all, "");
+  DocumentTable table = table_of<Item>(metrics, pointers_to(items), "");
   table.width = Width::of_page;
   return table;
 }
@@ -311,8 +292,8 @@ template <class Item>
                              std::string_view keys = "") {
   Json object = Json::object();
   const auto add = [&](const Metric<Item>& metric, bool is_optional) {
-    const Value value = value_of(metric, item);
-    if (!is_optional || !is_absent(value)) object[std::string{metric.name()}] = json_of(value);
+    Value value = value_of(metric, item);
+    if (!is_optional || !is_absent(value)) object[std::string{metric.name()}] = std::move(value);
   };
   for (const Metric<Item>& metric : metrics) {
     if (keys.empty() && !metric.is_for_people()) add(metric, false);

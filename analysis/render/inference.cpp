@@ -14,7 +14,6 @@
 
 #include "analysis/render/bench_tables.hpp"
 #include "analysis/render/json_values.hpp"
-#include "analysis/render/text.hpp"
 
 namespace isoscale::analysis::render {
 namespace {
@@ -76,6 +75,17 @@ bool dominates(const Inference& a, const Inference& b) {
   return a_time <= b_time && a_rate >= b_rate && (a_time < b_time || a_rate > b_rate);
 }
 
+/// Marks the Pareto frontier: the entries that no other entry dominates. An entry dominates another
+/// one if its time per token is not longer, its tokens per second per rank are not fewer, and one
+/// of them is better. Entries without times and points that are not ok are ignored.
+void mark_frontier(std::span<Inference* const> all) {
+  for (Inference* const one : all) {
+    one->on_frontier = is_measured(*one) && std::ranges::none_of(all, [&](const Inference* other) {
+                         return is_measured(*other) && dominates(*other, *one);
+                       });
+  }
+}
+
 /// Returns the mean FLOP/s of a rank. The row has the total FLOP of all calls on all ranks.
 std::optional<double> rate_of(const microbench::RowReport& row, int ranks) {
   const std::optional<double> flop = number_of(*row.data, "flop");
@@ -98,7 +108,7 @@ std::string status_of(const Inference& at) {
 
 /// Returns a whole number that one of the two rows has stored.
 Value stored_count(const results::RowData* row, const char* key) {
-  return row == nullptr ? Value{} : Value{count_or_null(number_of(*row, key))};
+  return row == nullptr ? Value() : count_or_null(number_of(*row, key));
 }
 
 Metrics<Inference> inference_metrics() {
@@ -110,7 +120,7 @@ Metrics<Inference> inference_metrics() {
          const std::string mesh = mesh::to_string(at.point->data->mesh);
          return mesh == "1" ? std::string{"one rank"} : mesh;
        }},
-      {"~ranks", "ranks", count, [](auto& at) { return Value{Json(at.point->data->ranks)}; }},
+      {"~ranks", "ranks", count, [](auto& at) { return Value(at.point->data->ranks); }},
       {"dtype", "type", text, member<&I::dtype>},
       {"batch", "batch", count, whole<&I::batch>},
       {"prompt", "prompt", count, whole<&I::prompt>},
@@ -119,10 +129,10 @@ Metrics<Inference> inference_metrics() {
       {"groups", "groups", count, [](auto& at) { return stored_count(at.decode, "groups"); }},
       {"ttft", "TTFT", seconds, member<&I::ttft>, Keep::value_only},
       {"~ttft_interval", "±95%", share,
-       [](auto& at) { return words(interval_cell(at.prefill, at.ttft)); }},
+       [](auto& at) { return value_json(interval_cell(at.prefill, at.ttft)); }},
       {"tpot", "TPOT", seconds, member<&I::tpot>, Keep::value_only},
       {"~tpot_interval", "±95%", share,
-       [](auto& at) { return words(interval_cell(at.decode, at.tpot)); }},
+       [](auto& at) { return value_json(interval_cell(at.decode, at.tpot)); }},
       {"tokens_per_second", "tokens/s", digits, member<&I::tokens_per_second>},
       {"tokens_per_second_per_rank", "tokens/s/rank", digits,
        member<&I::tokens_per_second_per_rank>},
@@ -136,8 +146,9 @@ Metrics<Inference> inference_metrics() {
       {"decode_tokens", "tokens", count,
        [](auto& at) { return stored_count(at.decode, "tokens"); }},
       {"on_frontier", "on frontier", text, member<&I::on_frontier>},
-      {"~frontier", "frontier", text, [](auto& at) { return words(at.on_frontier ? "*" : ""); }},
-      {"status", "status", text, [](auto& at) { return words(status_of(at)); }},
+      {"~frontier", "frontier", text,
+       [](auto& at) { return value_json(at.on_frontier ? "*" : ""); }},
+      {"status", "status", text, [](auto& at) { return value_json(status_of(at)); }},
       {"reason", "reason", text, member<&I::failure>},
   };
   return all;
@@ -226,30 +237,15 @@ std::vector<Inference> inferences_of(const RunReport& report) {
   return all;
 }
 
-void mark_frontier(std::span<Inference* const> all) {
-  for (Inference* const one : all) {
-    one->on_frontier = is_measured(*one) && std::ranges::none_of(all, [&](const Inference* other) {
-                         return is_measured(*other) && dominates(*other, *one);
-                       });
-  }
-}
-
 std::vector<DocumentTable> inference_tables(const RunReport& report) {
   const std::vector<Inference> all = inferences_of(report);
-  std::vector<std::pair<std::string, std::vector<const Inference*>>> questions;
-  for (const Inference& at : all) {
-    const std::string title = "latency and throughput: " + question_of(at);
-    auto place = std::ranges::find(questions, title, [](const auto& known) { return known.first; });
-    if (place == questions.end()) place = questions.insert(questions.end(), {title, {}});
-    place->second.push_back(&at);
-  }
   std::vector<DocumentTable> tables;
-  for (const auto& [title, same] : questions) {
+  for (const auto& [question, same] : grouped(pointers_to(all), question_of)) {
     DocumentTable& table = tables.emplace_back(
         table_of<Inference>(inference_metrics(), same,
                             "mesh ranks batch ttft ttft_interval tpot tpot_interval "
                             "tokens_per_second tokens_per_second_per_rank cache_bytes frontier"));
-    table.title = title;
+    table.title = "latency and throughput: " + question;
     for (const Inference* const at : same) table.reasons.push_back(at->failure);
   }
   return tables;
@@ -262,7 +258,7 @@ std::vector<DocumentTable> infer_part_tables(const PointReport& point) {
       "batch part | time interval");
   std::vector<Value> rates;
   for (const microbench::RowReport& row : point.bench->rows) {
-    if (is_part(*row.data)) rates.push_back(number(rate_of(row, point.data->ranks)));
+    if (is_part(*row.data)) rates.push_back(value_json(rate_of(row, point.data->ranks)));
   }
   if (!tables.empty()) {
     add_column(tables.front(), {"", "FLOP/s/rank", Unit::flop_rate}, std::move(rates));

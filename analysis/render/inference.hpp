@@ -33,7 +33,7 @@ struct Inference {
   std::optional<statistics::Estimate> tpot{};
   std::optional<double> tokens_per_second{};  ///< replicas x batch / tpot: decode, all replicas
   std::optional<double> tokens_per_second_per_rank{};
-  bool on_frontier = false;  ///< see mark_frontier
+  bool on_frontier = false;  ///< no other entry dominates it
   std::string failure{};     ///< why a value is missing; "" if none is
 };
 
@@ -41,11 +41,6 @@ struct Inference {
 /// marked. There is one frontier for each combination of model, type, prompt and output, with and
 /// without the output projection.
 [[nodiscard]] std::vector<Inference> inferences_of(const RunReport& report);
-
-/// Marks the Pareto frontier: the entries that no other entry dominates. An entry dominates another
-/// one if its time per token is not longer, its tokens per second per rank are not fewer, and one
-/// of them is better. Entries without times and points that are not ok are ignored.
-void mark_frontier(std::span<Inference* const> all);
 
 /// Returns the task on which meshes are compared, as text: "tiny, f32, prompt 16, output 64";
 /// not escaped.

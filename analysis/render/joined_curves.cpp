@@ -166,14 +166,14 @@ Facts joined_remarks(const merge::JoinedCurve& joined, std::span<const RunReport
   }
   add_left_out(joined, reports, facts);
   add_launches(joined, reports, facts);
-  for (Facts::value_type& fact : baseline_remark(joined.curve)) facts.push_back(std::move(fact));
+  append(facts, baseline_remark(joined.curve));
   Sentences said{{"label", "axes"}};
   for (const PointReport& point : joined.curve.points) {
     said.add("label", point, few_steps_text(point));
     said.add("axes", point, axes_text(point));
   }
   said.append_to(facts);
-  for (Facts::value_type& fact : cause_remarks(joined.curve)) facts.push_back(std::move(fact));
+  append(facts, cause_remarks(joined.curve));
   return facts;
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/render/json_values.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
 
 namespace isoscale::analysis::render {
 namespace {
@@ -25,16 +25,8 @@ std::string plain_text(const Json& value) {
 
 /// Returns the value at a path of keys, separated by slashes; null if there is none.
 Json value_at(const Json& object, std::string_view path) {
-  const Json* at = &object;
-  while (true) {
-    const std::size_t end = std::min(path.find('/'), path.size());
-    if (!at->is_object()) return {};
-    const auto found = at->find(std::string{path.substr(0, end)});
-    if (found == at->end()) return {};
-    at = &*found;
-    if (end == path.size()) return *at;
-    path.remove_prefix(end + 1);
-  }
+  const Json::json_pointer place{fmt::format("/{}", path)};
+  return object.contains(place) ? object.at(place) : Json{};
 }
 
 }  // namespace
@@ -57,16 +49,6 @@ Json mesh_extents_json(const mesh::Shape& mesh) {
 
 std::string dumped(const Json& document) {
   return document.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
-}
-
-std::vector<std::string_view> words_in(std::string_view list) {
-  std::vector<std::string_view> words;
-  while (!list.empty()) {
-    const std::string_view word = list.substr(0, list.find(' '));
-    list.remove_prefix(std::min(word.size() + 1, list.size()));
-    if (!word.empty()) words.push_back(word);
-  }
-  return words;
 }
 
 void add_csv_cells(std::vector<CsvCell>& cells, const Json& object, std::string_view columns) {

@@ -61,9 +61,6 @@ template <class Items, class Make>
   return list;
 }
 
-/// Returns the words of a list that blanks separate.
-[[nodiscard]] std::vector<std::string_view> words_in(std::string_view list);
-
 /// Returns median, lower, upper, min and max in seconds, and the number of samples under the key
 /// `samples`.
 [[nodiscard]] nlohmann::ordered_json time_json(const std::optional<statistics::Estimate>& time,
@@ -75,6 +72,9 @@ template <class Items, class Make>
 [[nodiscard]] inline nlohmann::ordered_json value_json(const std::string& text) {
   return text_or_null(text);
 }
+[[nodiscard]] inline nlohmann::ordered_json value_json(const char* text) {
+  return text_or_null(text);
+}
 [[nodiscard]] inline nlohmann::ordered_json value_json(const std::optional<double>& number) {
   return number_or_null(number);
 }
@@ -82,7 +82,8 @@ template <class Items, class Make>
     const std::optional<statistics::Estimate>& time) {
   return time_json(time, "plays");
 }
-/// Writes other types as the JSON library does.
+/// Writes figures with an interval as located_json() does, and other types as the JSON library
+/// does.
 template <class Other>
 [[nodiscard]] nlohmann::ordered_json value_json(const Other& value) {
   if constexpr (requires { value->upper; }) {

@@ -3,7 +3,6 @@
 #include "analysis/render/machine.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -36,7 +35,7 @@ std::string subject(const CheckResult& result) {
   for (const std::string* const part : {&result.host, &result.device}) {
     if (!part->empty()) parts.push_back(escape(*part));
   }
-  const std::string where = fmt::format("{}", fmt::join(parts, ", "));
+  const std::string where = base::listed(parts);
   return where.empty() ? escape(result.what) : fmt::format("{}: {}", where, escape(result.what));
 }
 
@@ -56,37 +55,18 @@ std::string lines_of(const CheckResult& result, std::size_t width) {
   return text;
 }
 
-/// Returns `first` and the words after it, wrapped; all lines but the first are indented by the
-/// width of `first`.
-std::string wrapped(const std::string& first, const std::vector<std::string>& words) {
-  constexpr std::size_t most_columns = 110;
-  std::string text, line = first;
-  const std::string indent(display_width(first), ' ');
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string word = words[i] + (i + 1 < words.size() ? "," : "");
-    if (line.size() > indent.size() && line.size() + 1 + word.size() > most_columns) {
-      text += line + "\n";
-      line = indent;
-    }
-    line += (line.size() > indent.size() ? " " : "") + word;
-  }
-  return text + line + "\n";
-}
-
 /// Lists the checks that were not made, grouped by reason, since on most machines many have the
 /// same reason.
 std::string render_not_checked(std::span<const CheckResult> results) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> groups;
-  for (const CheckResult& result : results) {
-    if (result.verdict != Verdict::not_checked) continue;
-    const std::string why = subject(result);
-    auto group = std::ranges::find(groups, why, [](const auto& one) { return one.first; });
-    if (group == groups.end()) group = groups.insert(group, {why, {}});
-    group->second.push_back(escape(result.name));
-  }
+  constexpr std::size_t indent = 4, most_columns = 110;
+  std::vector<const CheckResult*> not_checked = pointers_to(results);
+  std::erase_if(not_checked, [](auto* at) { return at->verdict != Verdict::not_checked; });
   std::string text;
-  for (const auto& [why, names] : groups) {
-    text += fmt::format("  not checked: {}\n", why) + wrapped("    ", names);
+  for (const auto& [why, checks] : grouped(not_checked, subject)) {
+    std::vector<std::string> names;
+    for (const CheckResult* const check : checks) names.push_back(escape(check->name));
+    text += fmt::format("  not checked: {}\n", why) +
+            in_lines(base::listed(names), indent, most_columns);
   }
   return text;
 }
@@ -108,7 +88,7 @@ std::string node_text(const results::RankFacts& facts) {
   if (const auto quota = facts.text.find("cpu_quota"); quota != facts.text.end()) {
     parts.push_back("limited to " + escape(quota->second));
   }
-  return fmt::format("{}", fmt::join(parts, ", "));
+  return base::listed(parts);
 }
 
 void add(Facts& facts, const std::string& key, const std::vector<std::string>& values) {
@@ -116,7 +96,7 @@ void add(Facts& facts, const std::string& key, const std::vector<std::string>& v
   for (const std::string& value : values) {
     if (!value.empty()) known.push_back(escape(value));
   }
-  if (!known.empty()) facts.emplace_back(key, fmt::format("{}", fmt::join(known, ", ")));
+  if (!known.empty()) facts.emplace_back(key, base::listed(known));
 }
 
 // The largest number of warnings that are shown for a point; a run of many ranks has many devices.
@@ -165,7 +145,7 @@ std::string count_checks(const results::PreflightData& preflight) {
       parts.push_back(fmt::format("{} {}{}", count, results::name(verdict), takes_s ? "s" : ""));
     }
   }
-  return fmt::format("{}", fmt::join(parts, ", "));
+  return base::listed(parts);
 }
 
 std::string render_checks_text(const results::PreflightData& preflight) {
@@ -271,7 +251,7 @@ Facts header(const RunReport& report, const Sections& sections) {
     }
   }
   if (run.preflight && sections.has(Section::preflight)) {
-    for (auto& fact : check_facts(*run.preflight)) facts.push_back(std::move(fact));
+    append(facts, check_facts(*run.preflight));
   }
   return facts;
 }

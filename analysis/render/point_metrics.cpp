@@ -177,7 +177,7 @@ Value breakdown_of(const PointReport& point) {
 /// Returns a number of the mean breakdown; absent without traces.
 template <double breakdown::Breakdown::*part>
 Value mean_of(const PointReport& point) {
-  return point.breakdown.mean ? Value{Json((*point.breakdown.mean).*part)} : Value{};
+  return point.breakdown.mean ? Value((*point.breakdown.mean).*part) : Value();
 }
 
 Value pop_of(const PointReport& at) {
@@ -215,7 +215,8 @@ Metrics<PointReport> point_metrics() {
       {"ranks", "ranks", count, stored<&D::ranks>},
       {"nodes", "nodes", count, stored<&D::nodes>},
       {"~nodes_used", "nodes", text, member<nodes_text>},
-      {"~mesh_text", "mesh", text, [](auto& at) { return words(mesh::to_string(at.data->mesh)); }},
+      {"~mesh_text", "mesh", text,
+       [](auto& at) { return value_json(mesh::to_string(at.data->mesh)); }},
       {"ranks_per_node", "ranks per node", text,
        [](const PointReport& at) -> Value {
          if (!at.nodes) return {};
@@ -231,13 +232,12 @@ Metrics<PointReport> point_metrics() {
          return axes;
        }},
       {"labels", "labels", text, plain<&P::labels>},
-      {"status", "status", text,
-       [](auto& at) { return Value{Json(results::name(at.data->status))}; }},
+      {"status", "status", text, [](auto& at) { return Value(results::name(at.data->status)); }},
       {"reason", "reason", text, stored<&D::reason>},
       {"verified", "verified", text, stored<&D::verified>},
       {"step_time", "step time", seconds, step_time_of, Keep::value_only},
       {"~step_time_shown", "step time", share,
-       [](auto& at) { return words(at.step_time ? step_time(at) : ""); }},
+       [](auto& at) { return value_json(at.step_time ? step_time(at) : ""); }},
       {"~spread", "spread", share, member<merge::spread_of>},
       {"~interval", "±95%", share, member<interval>},
       {"throughput", "throughput", prefixed,
@@ -250,7 +250,7 @@ Metrics<PointReport> point_metrics() {
       {"efficiency", "efficiency", share, member<&P::efficiency>},
       {"~efficiency_shown", "efficiency", share, member<efficiency_of>},
       {"~efficiency_bar", "", text,
-       [](auto& at) { return words(at.efficiency ? efficiency_bar(*at.efficiency) : ""); },
+       [](auto& at) { return value_json(at.efficiency ? efficiency_bar(*at.efficiency) : ""); },
        Keep::drawing},
       {"flop_per_step", "FLOP/step", flop, member<&P::flop_per_step>},
       {"flops_per_rank", "FLOP/s/rank", prefixed, member<&P::flops_per_rank>},

@@ -2,11 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/render/curve_tables.hpp"
 
-#include <fmt/ranges.h>
-
 #include <cmath>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <string_view>
 
@@ -31,21 +28,18 @@ std::string ranks_prefix(const PointReport& point) {
 }
 
 void add_laws(const Curve& curve, Facts& facts) {
-  std::string serial;
+  std::vector<std::string> serial;
   for (const PointReport& point : curve.points) {
     if (!point.causes.serial_fraction) continue;
-    serial += (serial.empty() ? "" : ", ") +
-              fmt::format("{} on {}", located_text(*point.causes.serial_fraction, Unit::share),
-                          point.data->ranks);
+    serial.push_back(fmt::format(
+        "{} on {}", located_text(*point.causes.serial_fraction, Unit::share), point.data->ranks));
   }
-  if (!serial.empty()) facts.emplace_back("serial", "Karp-Flatt serial fraction: " + serial);
-  if (curve.laws.amdahl) {
-    facts.emplace_back("Amdahl",
-                       "serial fraction " + located_text(*curve.laws.amdahl, Unit::share));
+  if (!serial.empty()) {
+    facts.emplace_back("serial", "Karp-Flatt serial fraction: " + base::listed(serial));
   }
-  if (curve.laws.gustafson) {
-    facts.emplace_back("Gustafson",
-                       "serial fraction " + located_text(*curve.laws.gustafson, Unit::share));
+  for (const auto& [name, law] :
+       {std::pair{"Amdahl", curve.laws.amdahl}, {"Gustafson", curve.laws.gustafson}}) {
+    if (law) facts.emplace_back(name, "serial fraction " + located_text(*law, Unit::share));
   }
   if (curve.laws.usl) {
     const efficiency::Usl& usl = *curve.laws.usl;
@@ -150,32 +144,31 @@ void add_setup(const PointReport& point, Facts& facts) {
 }
 
 void add_pairs(const PointReport& point, Facts& facts) {
-  std::size_t said = 0;
+  std::vector<std::string> failed, slow;
   for (const microbench::PairReport& pair : point.bench->pairs) {
-    if (pair.failure.empty() || ++said > most_of_kind) continue;
-    facts.emplace_back("failed",
-                       fmt::format("rank {} to rank {}: {}", world_rank(*point.data, pair.src),
-                                   world_rank(*point.data, pair.dst), escape(pair.failure)));
+    if (pair.failure.empty()) continue;
+    failed.push_back(fmt::format("rank {} to rank {}: {}", world_rank(*point.data, pair.src),
+                                 world_rank(*point.data, pair.dst), escape(pair.failure)));
   }
-  if (said > most_of_kind)
-    facts.emplace_back("failed", fmt::format("and {} more pairs", said - most_of_kind));
-  const auto& slow = point.bench->slow;
-  for (std::size_t i = 0; i < std::min(slow.size(), most_of_kind); ++i) {
-    const microbench::SlowPair& at = slow[i];
-    facts.emplace_back(
-        "SLOW",
-        at.quantity == "latency"
-            ? fmt::format("{} to {} ({}): latency {}, {:.3g} times its class's {}", escape(at.from),
-                          escape(at.to), escape(at.link_class), figure(at.value, Unit::seconds),
-                          at.value / at.typical, figure(at.typical, Unit::seconds))
-            : fmt::format("{} to {} ({}): {} {}, {} of its class's {}", escape(at.from),
-                          escape(at.to), escape(at.link_class), at.quantity,
-                          figure(at.value, Unit::bandwidth), percent(at.share()),
-                          figure(at.typical, Unit::bandwidth)));
+  for (const microbench::SlowPair& at : point.bench->slow) {
+    const std::string pair =
+        fmt::format("{} to {} ({})", escape(at.from), escape(at.to), escape(at.link_class));
+    slow.push_back(at.quantity == "latency"
+                       ? fmt::format("{}: latency {}, {:.3g} times its class's {}", pair,
+                                     figure(at.value, Unit::seconds), at.value / at.typical,
+                                     figure(at.typical, Unit::seconds))
+                       : fmt::format("{}: {} {}, {} of its class's {}", pair, at.quantity,
+                                     figure(at.value, Unit::bandwidth), percent(at.share()),
+                                     figure(at.typical, Unit::bandwidth)));
   }
-  if (slow.size() > most_of_kind) {
-    facts.emplace_back("SLOW", fmt::format("and {} more pairs", slow.size() - most_of_kind));
-  }
+  const auto add = [&facts](const char* key, std::vector<std::string> pairs) {
+    const std::size_t more = pairs.size() - std::min(pairs.size(), most_of_kind);
+    pairs.resize(pairs.size() - more);
+    for (std::string& pair : pairs) facts.emplace_back(key, std::move(pair));
+    if (more > 0) facts.emplace_back(key, fmt::format("and {} more pairs", more));
+  };
+  add("failed", std::move(failed));
+  add("SLOW", std::move(slow));
 }
 
 /// Adds the range of GPU clocks over the rows, the reasons for lowered clocks, and the number of
@@ -240,7 +233,7 @@ void add_of_measured(const PointReport& point, Sentences& remarks) {
   remarks.add(
       "label", point,
       labelled("oversubscribed", "oversubscribed: ranks share cores, not a scaling result"));
-  const std::string given = fmt::format("{}", fmt::join(data.injections, ", "));
+  const std::string given = base::listed(data.injections);
   remarks.add("label", point,
               labelled("injected", "injected: " + (given.empty() ? "faults" : escape(given))));
   remarks.add("label", point, few_steps_text(point));
@@ -266,7 +259,7 @@ void add_model(const PointReport& point, Sentences& remarks) {
     remarks.add("scaled", point,
                 fmt::format("tokens count {} times: so much larger is the model than that of one "
                             "rank",
-                            count_text(point.work_growth)));
+                            value_text(point.work_growth, Unit::prefixed)));
   }
   if (point.host_memory_per_rank.value_or(0) > 0) {
     remarks.add(
@@ -344,17 +337,17 @@ Facts remarks(const Curve& curve) {
       add_model(point, models);
     }
     if (point.samples_per_second && data.status == results::PointStatus::ok) {
-      rates.push_back(fmt::format("{} on {}", count_text(*point.samples_per_second),
+      rates.push_back(fmt::format("{} on {}", value_text(*point.samples_per_second, Unit::prefixed),
                                   base::counted(data.ranks, "rank")));
     }
   }
   Facts facts = baseline_remark(curve);
   first.append_to(facts);
-  if (!rates.empty()) facts.emplace_back("samples/s", fmt::format("{}", fmt::join(rates, ", ")));
+  if (!rates.empty()) facts.emplace_back("samples/s", base::listed(rates));
   models.append_to(facts);
   if (!verified.empty()) facts.emplace_back("verified", base::counted(verified, "rank"));
   rest.append_to(facts);
-  std::ranges::move(cause_remarks(curve), std::back_inserter(facts));
+  append(facts, cause_remarks(curve));
   return facts;
 }
 

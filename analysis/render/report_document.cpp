@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <span>
 #include <utility>
 
@@ -36,7 +35,7 @@ DocumentTable breakdown_table(const Curve& curve) {
           {fmt::format("{} {}", category.glyph, category.name), share(*at, category.seconds)});
     }
     cells.push_back({"hidden", share(*at, &breakdown::Breakdown::hidden_communication)});
-    cells.push_back({"tracing", number(at->instrumentation_overhead), Unit::share});
+    cells.push_back({"tracing", value_json(at->instrumentation_overhead), Unit::share});
     cells.push_back({"where a step went", breakdown_bar(*at->breakdown.mean), Unit::text});
     add_row(table, std::move(cells));
     table.columns.back().keep = Keep::drawing;
@@ -52,10 +51,9 @@ void add_efficiency(const Curve& curve, const Sections& sections, Document& docu
     return speedup && speedup->lower;
   });
   if (!curve.baseline || (!has_intervals && sections.are_all())) return;
-  Points points;
-  for (const PointReport& point : curve.points) points.push_back(&point);
-  DocumentTable table = table_of<PointReport>(
-      point_metrics(), points, "ranks speedup_shown efficiency_shown serial_fraction");
+  DocumentTable table =
+      table_of<PointReport>(point_metrics(), pointers_to(curve.points),
+                            "ranks speedup_shown efficiency_shown serial_fraction");
   table.width = Width::of_page;
   table.title = "speed-up and efficiency with 95% intervals";
   document.emplace_back(std::move(table));
@@ -85,7 +83,7 @@ Document curve_document(const Curve& curve, const Sections& sections,
   }
   if (sections.has(Section::efficiency)) add_efficiency(curve, sections, parts);
   if (sections.has(Section::breakdown)) append(parts, breakdown_table(curve));
-  for (DocumentTable& part : cause_tables(curve, sections)) append(parts, std::move(part));
+  append(parts, cause_tables(curve, sections));
   append(parts,
          wanted(joined == nullptr ? remarks(curve) : joined_remarks(*joined, runs), sections));
   if (joined == nullptr && sections.has(Section::devices)) {
@@ -98,7 +96,7 @@ Document curve_document(const Curve& curve, const Sections& sections,
 Document bench_document(const PointReport& point) {
   Document document{Heading{bench_title(point), Underline::yes}};
   if (std::string why = excuse(point); !why.empty()) document.emplace_back(Paragraph{why});
-  for (DocumentTable& part : bench_tables(point)) append(document, std::move(part));
+  append(document, bench_tables(point));
   append(document, bench_remarks(point));
   return document;
 }
@@ -107,7 +105,7 @@ Document bench_document(const PointReport& point) {
 void add_legend(Document& document, const std::vector<std::string>& sentences) {
   if (sentences.empty()) return;
   document.emplace_back(Heading{""});
-  for (const std::string& sentence : sentences) document.emplace_back(Paragraph{sentence});
+  append_sentences(document, sentences);
 }
 
 std::vector<std::string> bench_key() {
@@ -146,15 +144,13 @@ void add_curve_key(Document& document) {
   parts.push_back({"  hidden", "communication behind computation and copies (part of these)"});
   parts.push_back({"  tracing", "how much longer a step is when it is traced"});
   document.emplace_back(std::move(parts));
-  for (
-      const char* const sentence :
+  append_sentences(
+      document,
       {"Lost time: what a cause adds to the step beyond the baseline's share of it; untraced: what "
        "traced steps differ by. GEMMs: slower per FLOP without communication, by shapes, clocks or "
        "memory; GEMM overlap: with it.",
        "Efficiencies as the POP Centre of Excellence defines them; serialisation from a replay on "
-       "a free network."}) {
-    document.emplace_back(Paragraph{sentence});
-  }
+       "a free network."});
 }
 
 Facts warnings(const std::vector<std::string>& sentences) {
@@ -167,9 +163,7 @@ Facts warnings(const std::vector<std::string>& sentences) {
 Document index_document(const catalog::Index& index, Numbered numbered) {
   Document document{Heading{index_headline(index, numbered)}};
   for (const catalog::IndexMachine& machine : index.machines) {
-    for (DocumentTable& part : index_tables(index, machine, numbered)) {
-      append(document, std::move(part));
-    }
+    append(document, index_tables(index, machine, numbered));
   }
   append(document, index_warnings(index));
   return document;
@@ -212,7 +206,7 @@ Document joined_document(const merge::Report& report, const Sections& sections) 
 
 void add_tables(Document& document, std::string title, std::vector<DocumentTable> tables) {
   Document parts;
-  for (DocumentTable& table : tables) append(parts, std::move(table));
+  append(parts, std::move(tables));
   append(document, under(std::move(title), std::move(parts)));
 }
 
@@ -228,8 +222,8 @@ Document run_document(const RunReport& run, const merge::Report& whole, const Se
   Document document{Heading{headline(run)}};
   Facts facts = header(run, sections);
   if (sections.has(Section::warnings)) {
-    std::ranges::move(warnings(whole.warnings), std::back_inserter(facts));
-    std::ranges::move(index_warnings(whole.index), std::back_inserter(facts));
+    append(facts, warnings(whole.warnings));
+    append(facts, index_warnings(whole.index));
   }
   append(document, std::move(facts));
   if (sections.has(Section::findings)) {
@@ -275,9 +269,7 @@ std::string render_summary(const merge::Report& report, std::size_t columns) {
   return to_text(summary(report), columns);
 }
 
-std::string render_text(const merge::Report& report) {
-  return to_text(detailed(report, {}), widest);
-}
+std::string render_text(const merge::Report& report) { return render_sections(report, {}); }
 
 std::string render_markdown(const merge::Report& report) {
   // The answer comes first, then the description of its machine.

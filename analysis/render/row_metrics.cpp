@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "analysis/render/cells.hpp"
@@ -34,7 +33,7 @@ Value row_time(const RowReport& row) {
 /// Returns the memory of a row, unless the system placed it (below 0).
 Value numa_node(const RowReport& row) {
   const auto node = number_of(*row.data, "numa");
-  return node && *node >= 0 ? Value{count_or_null(node)} : Value{};
+  return node && *node >= 0 ? count_or_null(node) : Value();
 }
 
 }  // namespace
@@ -48,7 +47,7 @@ Metrics<RowReport> row_metrics() {
       {"in_place", "in place", text,
        [](const RowReport& row) -> Value {
          const std::string in_place = text_of(*row.data, "in_place");
-         return in_place.empty() ? Value{} : Value{Json(in_place == "yes")};
+         return in_place.empty() ? Value() : Value(in_place == "yes");
        }},
       {"kind", "kind", text},
       {"bytes", "size", bytes},
@@ -57,11 +56,11 @@ Metrics<RowReport> row_metrics() {
       {"~interval", "±95%", share,
        [](const RowReport& row) -> Value {
          const std::string text = interval_cell(row.data, row.time);
-         return text == undefined ? Value{} : Value{text};
+         return text == undefined ? Value() : Value(text);
        }},
       {"~least", "min", seconds,
        [](auto& row) {
-         return number(row.time ? std::optional{row.time->minimum} : std::nullopt);
+         return value_json(row.time ? std::optional{row.time->minimum} : std::nullopt);
        }},
       {"~p99", "p99", seconds, member<&R::p99, statistics::value_of>},
       {"algbw", "algbw", bandwidth, member<&R::algbw>},
@@ -101,8 +100,7 @@ Metrics<RowReport> row_metrics() {
       {"throttle_reasons", "reasons", digits},
       {"repeated_plays", "repeated", digits},
       {"late_plays", "late", digits},
-      {"status", "status", text,
-       [](auto& row) { return Value{Json(results::name(row.data->status))}; }},
+      {"status", "status", text, [](auto& row) { return Value(results::name(row.data->status)); }},
       {"reason", "reason", text, member<&R::data, &results::RowData::reason>},
       {"part", "part", text},
       // These are figures of serving, for a request rate and for a replica at such a rate.
@@ -125,7 +123,7 @@ Metrics<RowReport> row_metrics() {
       {"backlog", "backlog", count},
       {"saturated", "saturated", text},
       {"~highest", "highest", text,
-       [](auto& row) { return words(text_of(*row.data, "highest") == "yes" ? "*" : ""); }},
+       [](auto& row) { return value_json(text_of(*row.data, "highest") == "yes" ? "*" : ""); }},
       {"replica", "replica", count},
       {"batches", "batches", count},
       {"busy_seconds", "busy", seconds},
@@ -138,7 +136,7 @@ namespace {
 /// The value of the hidden share, or an end of its interval.
 template <auto End>
 constexpr auto end_of_hidden = [](const OverlapReport& at) -> Value {
-  return at.hidden ? Value{value_json((*at.hidden).*End)} : Value{};
+  return at.hidden ? value_json((*at.hidden).*End) : Value();
 };
 
 // The keys of each kind of row in the JSON report, and those that all kinds have at their end.
@@ -176,19 +174,19 @@ Metrics<OverlapReport> overlap_metrics() {
       {"~hidden_shown", "hidden", share,
        [](auto& at) {
          const char* const doubt = at.hidden_known ? "" : "?";
-         return words(at.hidden ? percent(value_of(at.hidden)) + doubt : "");
+         return value_json(at.hidden ? percent(value_of(at.hidden)) + doubt : "");
        }},
       {"~hidden_interval", "±95%", share,
        [](auto& at) {
          const auto& hidden = at.hidden;
-         if (!hidden || !hidden->lower) return Value{};
-         return words("±" + percent(std::max(*hidden->upper - hidden->value,
-                                             hidden->value - *hidden->lower)));
+         if (!hidden || !hidden->lower) return Value();
+         return value_json("±" + percent(std::max(*hidden->upper - hidden->value,
+                                                  hidden->value - *hidden->lower)));
        }},
       {"hidden_known", "known", text, member<&O::hidden_known>},
       {"why_unknown", "why unknown", text, member<&O::why_unknown>},
       {"status", "status", text,
-       [](auto& at) { return words(at.failure.empty() ? "ok" : "failed"); }},
+       [](auto& at) { return value_json(at.failure.empty() ? "ok" : "failed"); }},
       {"reason", "reason", text, member<&O::failure>},
   };
   return all;
@@ -201,7 +199,7 @@ Json other_json(const RowReport& row) {
   Json object = Json::object();
   for (const auto& [key, value] : row.data->text) object[key] = value;
   for (const auto& [key, value] : row.data->number) object[key] = number_or_null(value);
-  object["time"] = json_of(row_time(row));
+  object["time"] = row_time(row);
   return object;
 }
 
@@ -246,7 +244,7 @@ Json row_json(const RowReport& row) {
 template <>
 Value stored_value(const RowReport& row, std::string_view key, Unit unit) {
   const std::string name{key};
-  if (unit == Unit::text) return words(text_of(*row.data, name.c_str()));
+  if (unit == Unit::text) return value_json(text_of(*row.data, name.c_str()));
   const std::optional<double> number = number_of(*row.data, name.c_str());
   return unit == Unit::count || unit == Unit::bytes ? count_or_null(number)
                                                     : number_or_null(number);
@@ -261,8 +259,7 @@ std::string interval_cell(const results::RowData* row,
 }
 
 std::string figure(const std::optional<double>& value, Unit unit) {
-  const bool is_known = value && std::isfinite(*value);
-  return text_of(number(is_known ? value : std::nullopt), unit);
+  return text_of(value_json(value), unit);
 }
 
 std::string row_excuse(const RowReport& row) {

@@ -47,36 +47,30 @@ std::string title_of(const RunReport& run) {
   return fmt::format("{}; {}, Isoscale {}", described, day_of(data), data.isoscale_version);
 }
 
-/// Returns notes on failed, wrong and skipped points, with the reason of the first of each kind.
-std::vector<Note> mishaps(const RunReport& run) {
-  struct Kind {
-    std::string_view key, verb;
-    std::vector<const results::PointData*> points;
-  };
-  std::vector<Kind> kinds{{"FAILED", "failed", {}}, {"SKIPPED", "skipped", {}}};
-  for (const results::PointData& point : run.data->points) {
-    const bool is_wrong = point.verified == false;
-    if (is_wrong || point.status == results::PointStatus::failed) {
-      kinds[0].points.push_back(&point);
-    } else if (point.status == results::PointStatus::skipped) {
-      kinds[1].points.push_back(&point);
-    }
-  }
-  std::vector<Note> notes;
-  for (const Kind& kind : kinds) {
-    if (kind.points.empty()) continue;
-    const results::PointData& first = *kind.points.front();
-    std::string reason = first.reason;
-    if (reason.empty())
-      reason = first.verified == false ? first.verification : "no reason recorded";
-    notes.push_back({.key = std::string{kind.key},
-                     .text = fmt::format("{} of {}{}: {} on {}: {}", kind.points.size(),
-                                         base::counted(run.data->points.size(), "point"),
-                                         kind.points.size() == 1 ? "" : ", the first",
-                                         first.workload, ranks_of(first.ranks), reason),
-                     .lines = kind.key == "FAILED" ? Lines::as_needed : Lines::one});
-  }
-  return notes;
+/// Returns a note on the points of a run for which `belongs` is true, with the reason of the first;
+/// without text if there are none.
+Note note_on(const RunReport& run, std::string key, Lines lines,
+             bool (*belongs)(const results::PointData&)) {
+  std::vector<const results::PointData*> points = pointers_to(run.data->points);
+  std::erase_if(points, [&](const results::PointData* point) { return !belongs(*point); });
+  if (points.empty()) return {};
+  const results::PointData& first = *points.front();
+  std::string reason = first.reason;
+  if (reason.empty()) reason = first.verified == false ? first.verification : "no reason recorded";
+  return {std::move(key),
+          fmt::format("{} of {}{}: {} on {}: {}", points.size(),
+                      base::counted(run.data->points.size(), "point"),
+                      points.size() == 1 ? "" : ", the first", first.workload,
+                      base::counted(first.ranks, "rank"), reason),
+          lines};
+}
+
+bool is_failed(const results::PointData& point) {
+  return point.verified == false || point.status == results::PointStatus::failed;
+}
+
+bool is_skipped(const results::PointData& point) {
+  return !is_failed(point) && point.status == results::PointStatus::skipped;
 }
 
 /// Returns "launch 2: " for a run of several launches, "" for the only one.
@@ -84,30 +78,30 @@ std::string launch_text(const merge::Report& report, const RunReport& run) {
   return report.runs.size() == 1 ? "" : fmt::format("launch {}: ", &run - report.runs.data() + 1);
 }
 
+void add_more(std::vector<Note>& notes, std::size_t count, std::string_view section) {
+  if (count > 0) notes.push_back({"", fmt::format("and {} more: --detail {}", count, section)});
+}
+
+/// Returns notes on the runs that did not finish, and on failed, wrong and skipped points.
 std::vector<Note> opening(const merge::Report& report) {
   std::vector<Note> notes;
   for (const RunReport& run : report.runs) {
-    const std::string launch = launch_text(report, run);
-    if (!run.data->complete) {
-      notes.push_back({"PARTIAL", launch + "the run did not finish; these are the points that "
-                                           "it completed"});
-    }
-    for (Note& note : mishaps(run)) {
-      note.text = launch + note.text;
+    const auto add = [&](Note note) {
+      if (note.text.empty()) return;
+      note.text = launch_text(report, run) + note.text;
       notes.push_back(std::move(note));
+    };
+    if (!run.data->complete) {
+      add({"PARTIAL", "the run did not finish; these are the points that it completed"});
     }
+    add(note_on(run, "FAILED", Lines::as_needed, is_failed));
+    add(note_on(run, "SKIPPED", Lines::one, is_skipped));
   }
-  const std::size_t most = 6;
-  if (notes.size() > most) {
-    const std::size_t more = notes.size() - most + 1;
-    notes.resize(most - 1);
-    notes.push_back({"", fmt::format("and {} more: --detail curves", more)});
-  }
+  constexpr std::size_t most = 6;
+  const std::size_t more = notes.size() > most ? notes.size() - most + 1 : 0;
+  notes.resize(notes.size() - more);
+  add_more(notes, more, "curves");
   return notes;
-}
-
-void add_more(std::vector<Note>& notes, std::size_t count, std::string_view section) {
-  if (count > 0) notes.push_back({"", fmt::format("and {} more: --detail {}", count, section)});
 }
 
 /// Adds a table, and the number of its rows that were left out.
@@ -136,20 +130,6 @@ void add_benches(const merge::Report& report, Document& document) {
 /// The findings of one rule with the same next step. The summary shows only the most severe of
 /// them.
 using Alike = std::vector<const advice::Finding*>;
-std::vector<Alike> groups_of(const std::vector<advice::Finding>& findings) {
-  std::vector<Alike> groups;
-  for (const advice::Finding& at : findings) {
-    const auto group = std::ranges::find_if(groups, [&at](const Alike& known) {
-      return known.front()->rule == at.rule && known.front()->next_step == at.next_step;
-    });
-    if (group == groups.end()) {
-      groups.push_back({&at});
-    } else {
-      group->push_back(&at);
-    }
-  }
-  return groups;
-}
 
 /// Returns the sentence of the most severe finding with its curve, and the other curves: "hybrid, 2
 /// ranks: no overlap ... (also: dp, tp)".
@@ -171,17 +151,18 @@ std::string sentence_of(const Alike& alike, const CurvesSummary& curves) {
 
 void add_findings(const merge::Report& report, const CurvesSummary& curves, Document& document) {
   const std::vector<advice::Finding> findings = advice::findings_of(report);
-  const std::vector<Alike> groups = groups_of(findings);
+  const auto kind = [](const advice::Finding& at) { return std::pair{at.rule, at.next_step}; };
+  const auto groups = grouped(pointers_to(findings), kind);
   const std::string left_out = left_out_text(advice::left_out_of(report));
   if (groups.empty() && left_out.empty()) return;
   std::vector<Note> notes;
   std::vector<advice::Finding> first;
-  for (const Alike& alike : groups) first.push_back(*alike.front());
+  for (const auto& [unused, alike] : groups) first.push_back(*alike.front());
   std::size_t shown = 0;
   for (const std::size_t i : shown_findings(first, most_shown_findings)) {
-    notes.push_back({share_text(first[i]), sentence_of(groups[i], curves)});
+    notes.push_back({share_text(first[i]), sentence_of(groups[i].second, curves)});
     if (!first[i].next_step.empty()) notes.push_back({"", "next: " + first[i].next_step});
-    shown += groups[i].size();
+    shown += groups[i].second.size();
   }
   add_more(notes, findings.size() - shown, "findings");
   if (!left_out.empty()) notes.push_back({"", "not judged: " + left_out});
@@ -209,7 +190,7 @@ std::vector<std::string> warnings_of(const merge::Report& report) {
       for (const PointReport& point : curve.points) {
         for (const std::string& warning : point.devices.warnings) {
           all.push_back(fmt::format("{}{} on {}: {}", launch, point.data->workload,
-                                    ranks_of(point.data->ranks), warning));
+                                    base::counted(point.data->ranks, "rank"), warning));
         }
       }
     }

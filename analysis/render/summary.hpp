@@ -47,7 +47,4 @@ struct BenchesSummary {
 [[nodiscard]] std::vector<Note> curve_legend();
 [[nodiscard]] std::vector<Note> bench_legend();
 
-/// Returns "2 ranks", "1 rank".
-[[nodiscard]] std::string ranks_of(int ranks);
-
 }  // namespace isoscale::analysis::render

@@ -34,21 +34,21 @@ constexpr std::array<Metric<BenchRow>, 5> bench_metrics{{
     {"workload", "workload", Unit::text,
      [](const BenchRow& row) {
        const results::PointData& data = *row.point->data;
-       return words(data.workload + (data.dtype.empty() ? "" : ", " + data.dtype));
+       return value_json(data.workload + (data.dtype.empty() ? "" : ", " + data.dtype));
      },
      Keep::always, "the micro-benchmark and its element type"},
     {"ranks", "ranks", Unit::count,
-     [](const BenchRow& row) -> Value {
-       return statistics::Located{static_cast<double>(row.point->data->ranks)};
-     },
-     Keep::always, "the largest rank count without a label"},
-    {"figure", "figure", Unit::text, [](const BenchRow& row) { return words(row.figure); },
+     [](const BenchRow& row) { return Value(row.point->data->ranks); }, Keep::always,
+     "the largest rank count without a label"},
+    {"figure", "figure", Unit::text, [](const BenchRow& row) { return value_json(row.figure); },
      Keep::always, "which of its results is shown"},
     {"value", "value", Unit::text,
-     [](const BenchRow& row) { return words(row.value ? value_text(*row.value, row.unit) : ""); },
+     [](const BenchRow& row) {
+       return value_json(row.value ? value_text(*row.value, row.unit) : "");
+     },
      Keep::always, "the result"},
-    {"where", "at", Unit::text, [](const BenchRow& row) { return words(row.where); }, Keep::always,
-     "the size, pair or setting that it was reached at"},
+    {"where", "at", Unit::text, [](const BenchRow& row) { return value_json(row.where); },
+     Keep::always, "the size, pair or setting that it was reached at"},
 }};
 
 /// Returns the row with the largest `value`, the first of several; null if no row has one.
@@ -96,7 +96,7 @@ void add_collectives(const PointReport& point, std::vector<BenchRow>& rows) {
     seen.push_back(op);
     std::string where = figure(bytes(largest), Unit::bytes);
     if (const auto members = number_of(*group.first, "members")) {
-      where += fmt::format(" among {}", ranks_of(static_cast<int>(*members)));
+      where += fmt::format(" among {}", base::counted(static_cast<int>(*members), "rank"));
     }
     rows.push_back({&point, op + " busbw", largest->busbw, Unit::bandwidth, std::move(where)});
   }
@@ -181,18 +181,6 @@ void add_serving(const PointReport& point, std::vector<BenchRow>& rows) {
 
 /// Points of one workload, model and element type.
 using Family = std::vector<const PointReport*>;
-std::vector<Family> families_of(const RunReport& run) {
-  const auto key = [](const PointReport& at) {
-    return std::tie(at.data->workload, at.data->model, at.data->dtype);
-  };
-  std::vector<Family> families;
-  for (const PointReport& point : run.benches) {
-    const auto same = std::ranges::find_if(
-        families, [&](const Family& family) { return key(*family.front()) == key(point); });
-    (same == families.end() ? families.emplace_back() : *same).push_back(&point);
-  }
-  return families;
-}
 
 /// Adds the best token rate over all batch sizes, from points with the same number of ranks and the
 /// same labels as `telling`. Rates whose time has an interval are preferred.
@@ -253,7 +241,12 @@ BenchesSummary summarise_benches(const merge::Report& report) {
   std::vector<BenchRow> rows;
   for (const RunReport& run : report.runs) {
     const std::vector<Inference> inferences = inferences_of(run);
-    for (const Family& family : families_of(run)) add_family(family, run, inferences, rows);
+    const auto kind = [](const PointReport& at) {
+      return std::tuple{at.data->workload, at.data->model, at.data->dtype};
+    };
+    for (const auto& [unused, family] : grouped(pointers_to(run.benches), kind)) {
+      add_family(family, run, inferences, rows);
+    }
   }
   BenchesSummary summary;
   summary.left_out = rows.size() - std::min(rows.size(), most_summary_rows);

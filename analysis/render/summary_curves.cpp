@@ -1,12 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 #include <set>
 #include <span>
 #include <string_view>
@@ -45,7 +43,7 @@ std::string largest_two(std::vector<std::pair<std::string, double>> shares) {
   shares.resize(std::min<std::size_t>(shares.size(), 2));
   std::vector<std::string> words;
   for (const auto& [name, share] : shares) words.push_back(name + " " + percent(share));
-  return fmt::format("{}", fmt::join(words, ", "));
+  return base::listed(words);
 }
 
 /// Returns the two largest parts of the point's own step other than computation, as text: "own
@@ -92,10 +90,10 @@ std::string lost_text(const PointReport& point) {
 Value lost_most(const CurveRow& row) {
   if (row.point == nullptr) {
     const auto& points = row.curve->points;
-    return words(points.empty() ? "" : "not measured: " + excuse(points.front()));
+    return value_json(points.empty() ? "" : "not measured: " + excuse(points.front()));
   }
-  if (row.point->causes.waterfall) return words(lost_text(*row.point));
-  return words(row.is_baseline() || row.baseline == nullptr ? own_step_text(*row.point) : "");
+  if (row.point->causes.waterfall) return value_json(lost_text(*row.point));
+  return value_json(row.is_baseline() || row.baseline == nullptr ? own_step_text(*row.point) : "");
 }
 
 /// Returns the labels of the point, then the labels of its baseline, which make the efficiency
@@ -116,40 +114,34 @@ Value notes_of(const CurveRow& row) {
       }
     }
   }
-  return words(fmt::format("{}", fmt::join(all, ", ")));
+  return value_json(base::listed(all));
 }
 
 constexpr std::array<Metric<CurveRow>, 8> curve_metrics{{
-    {"curve", "curve", Unit::text, [](const CurveRow& row) { return words(row.name); },
+    {"curve", "curve", Unit::text, [](const CurveRow& row) { return value_json(row.name); },
      Keep::always, "what was scaled"},
     {"ranks", "ranks", Unit::count,
-     [](const CurveRow& row) -> Value {
-       if (row.point == nullptr) return {};
-       return statistics::Located{static_cast<double>(row.point->data->ranks)};
+     [](const CurveRow& row) {
+       return row.point == nullptr ? Value() : Value(row.point->data->ranks);
      },
      Keep::always, "the largest rank count without a label"},
     {"launches", "launches", Unit::count,
-     [](const CurveRow& row) -> Value {
-       if (row.launches == 0) return {};
-       return statistics::Located{static_cast<double>(row.launches)};
-     },
+     [](const CurveRow& row) { return row.launches == 0 ? Value() : Value(row.launches); },
      Keep::if_it_fits, "runs that the point was measured in"},
     {"efficiency", "efficiency", Unit::share,
-     [](const CurveRow& row) -> Value {
-       const auto at =
-           row.point == nullptr || row.is_baseline() ? std::nullopt : efficiency_of(*row.point);
-       return number(at);
+     [](const CurveRow& row) {
+       const bool is_compared = row.point != nullptr && !row.is_baseline();
+       return is_compared ? value_json(efficiency_of(*row.point)) : Value();
      },
      Keep::always, "throughput per rank relative to the baseline's, with its 95% interval"},
     {"baseline", "vs", Unit::text,
      [](const CurveRow& row) {
-       return words(has_efficiency(row) ? baseline_name(*row.curve) : "");
+       return value_json(has_efficiency(row) ? baseline_name(*row.curve) : "");
      },
      Keep::always, "the rank count that efficiency is relative to"},
     {"step_time", "step time", Unit::seconds,
-     [](const CurveRow& row) -> Value {
-       if (row.point == nullptr || !row.point->step_time) return {};
-       return located(*row.point->step_time);
+     [](const CurveRow& row) {
+       return row.point == nullptr ? Value() : value_json(row.point->step_time);
      },
      Keep::without_interval, "median of the slowest rank, with its 95% interval"},
     {"lost", "lost most, of the step", Unit::text, lost_most, Keep::always,
@@ -193,9 +185,9 @@ std::string name_rows(std::vector<CurveRow>& rows) {
       if (!shared) own.push_back(without_noun(parts[i]));
       if (shared && &row == &rows.front()) common.push_back(parts[i]);
     }
-    row.name = fmt::format("{}", fmt::join(own, ", "));
+    row.name = base::listed(own);
   }
-  return fmt::format("{}", fmt::join(common, ", "));
+  return base::listed(common);
 }
 
 CurveRow row_of(const Curve& curve) {
@@ -234,10 +226,12 @@ std::string efficiency_sentence(const std::vector<const CurveRow*>& rows) {
   }
   const bool together = ranks.size() == 1;
   const auto name = [&](const CurveRow& row) {
-    return together ? row.name : fmt::format("{}, {}", row.name, ranks_of(row.point->data->ranks));
+    return together
+               ? row.name
+               : fmt::format("{}, {}", row.name, base::counted(row.point->data->ranks, "rank"));
   };
   std::string text = "Efficiency";
-  if (together) text += " on " + ranks_of(*ranks.begin());
+  if (together) text += " on " + base::counted(*ranks.begin(), "rank");
   if (baselines.size() == 1) text += " against " + *baselines.begin();
   text += fmt::format(": {}", percent(best.point->efficiency));
   if (&best == &worst) return text + fmt::format(" ({}).", name(best));
@@ -286,8 +280,6 @@ void name_baseline(DocumentTable& table, const std::vector<CurveRow>& rows) {
 }
 
 }  // namespace
-
-std::string ranks_of(int ranks) { return base::counted(ranks, "rank"); }
 
 std::vector<Note> curve_legend() {
   return legend_of(std::span<const Metric<CurveRow>>{curve_metrics});

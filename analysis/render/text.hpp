@@ -30,6 +30,14 @@ inline constexpr std::size_t whole_text = std::string_view::npos;
 /// points; wide characters count as one column.
 [[nodiscard]] std::size_t display_width(std::string_view text);
 
+/// Returns escaped text of at most `columns` columns, with "…" at the end where it was longer.
+[[nodiscard]] std::string shortened(const std::string& text, std::size_t columns);
+/// Returns the words of a list that blanks separate.
+[[nodiscard]] std::vector<std::string_view> words_in(std::string_view list);
+/// Returns escaped text in lines of at most `columns` columns, each after the indent; a longer word
+/// has a line of its own. Returns no line for empty text.
+[[nodiscard]] std::string in_lines(std::string_view text, std::size_t indent, std::size_t columns);
+
 /// True if `a` comes before `b` when digits in names are compared as numbers: node2 before node10.
 [[nodiscard]] bool before_naturally(std::string_view a, std::string_view b);
 

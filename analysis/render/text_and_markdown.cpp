@@ -3,11 +3,13 @@
 #include "analysis/render/text_and_markdown.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
+#include <ranges>
 
 #include "base/text.hpp"
 
@@ -35,14 +37,8 @@ std::string in_quotes(const std::string& cell) {
   return result + "\"";
 }
 
-template <class Projection>
-std::string line(const std::vector<CsvCell>& cells, Projection projection) {
-  std::string text;
-  for (const CsvCell& cell : cells) {
-    if (&cell != &cells.front()) text += ',';
-    text += projection(cell);
-  }
-  return text + "\n";
+std::string csv_line(const std::vector<CsvCell>& cells, auto part) {
+  return fmt::format("{}\n", fmt::join(cells | std::views::transform(part), ","));
 }
 
 constexpr std::string_view column_gap = "  ";
@@ -92,6 +88,38 @@ std::size_t display_width(std::string_view text) {
       std::ranges::count_if(text, [](char c) { return !is_continuation(c); }));
 }
 
+std::vector<std::string_view> words_in(std::string_view list) {
+  std::vector<std::string_view> words = base::split(list, ' ');
+  std::erase(words, "");
+  return words;
+}
+
+std::string shortened(const std::string& text, std::size_t columns) {
+  if (display_width(text) <= columns) return text;
+  std::size_t end = 0;
+  for (std::size_t shown = 0; end < text.size(); ++end) {
+    if (is_continuation(text[end])) continue;
+    if (++shown == columns) break;
+  }
+  return without_trailing_blanks(text.substr(0, end)) + "…";
+}
+
+std::string in_lines(std::string_view text, std::size_t indent, std::size_t columns) {
+  std::string lines, line;
+  const auto flush = [&] {
+    if (!line.empty()) lines += std::string(indent, ' ') + line + "\n";
+    line.clear();
+  };
+  for (const std::string_view word : words_in(text)) {
+    const bool is_full = indent + display_width(line) + 1 + display_width(word) > columns;
+    if (is_full) flush();
+    line += line.empty() ? "" : " ";
+    line += word;
+  }
+  flush();
+  return lines;
+}
+
 bool before_naturally(std::string_view a, std::string_view b) {
   std::size_t i = 0, j = 0;
   while (i < a.size() && j < b.size()) {
@@ -128,23 +156,27 @@ std::string number_cell(std::optional<double> number) {
 }
 
 std::string csv_heading(const std::vector<CsvCell>& cells) {
-  return line(cells, [](const CsvCell& cell) { return cell.first; });
+  return csv_line(cells, &CsvCell::first);
 }
 
 std::string csv_values(const std::vector<CsvCell>& cells) {
-  return line(cells, [](const CsvCell& cell) { return cell.second; });
+  return csv_line(cells, &CsvCell::second);
 }
 
-std::string table(const std::vector<Column>& columns, const std::vector<Row>& rows) {
-  std::vector<std::string> headings(columns.size());
-  std::ranges::transform(columns, headings.begin(), &Column::heading);
-  std::vector<std::size_t> widths(columns.size());
-  std::ranges::transform(headings, widths.begin(), display_width);
+std::vector<std::size_t> widths_of(const std::vector<Column>& columns,
+                                   const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths;
+  for (const Column& column : columns) widths.push_back(display_width(column.heading));
   for (const Row& row : rows) {
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
       widths[i] = std::max(widths[i], display_width(row.cells[i]));
     }
   }
+  return widths;
+}
+
+std::string table(const std::vector<Column>& columns, const std::vector<Row>& rows) {
+  const std::vector<std::size_t> widths = widths_of(columns, rows);
   const auto line = [&](const std::vector<std::string>& cells, const std::string& tail) {
     std::string text;
     for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -157,6 +189,8 @@ std::string table(const std::vector<Column>& columns, const std::vector<Row>& ro
     }
     return without_trailing_blanks(text) + "\n";
   };
+  std::vector<std::string> headings(columns.size());
+  std::ranges::transform(columns, headings.begin(), &Column::heading);
   std::string text = columns.empty() ? "" : line(headings, "");
   for (const Row& row : rows) text += line(row.cells, row.tail);
   return text;

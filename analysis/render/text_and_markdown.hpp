@@ -35,6 +35,9 @@ struct TitledTable {
   std::vector<Row> rows{};
 };
 
+/// Returns the widths of the columns, which are those of their widest heading or cell.
+[[nodiscard]] std::vector<std::size_t> widths_of(const std::vector<Column>& columns,
+                                                 const std::vector<Row>& rows);
 /// Returns columns separated by two blanks, indented by two; lines do not end in blanks.
 [[nodiscard]] std::string table(const std::vector<Column>& columns, const std::vector<Row>& rows);
 

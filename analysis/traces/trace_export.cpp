@@ -29,6 +29,11 @@ using timeline::StepTrace;
 using units::Nanoseconds;
 using Json = nlohmann::ordered_json;
 
+/// Returns a value as JSON, in which bytes that are not UTF-8 are replaced.
+std::string json_text(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 /// Returns the ranks that take part in a communication op of `rank`, including `rank` itself.
 std::vector<int> partners_of(const results::PointData& point, int rank,
                              const program::OutlineOp& op) {
@@ -126,11 +131,16 @@ class PointExport {
   }
 
   [[nodiscard]] std::uint64_t next_flow() const { return next_flow_; }
-  /// These return the ranks with damaged traces, without traces, and with clocks that are not
-  /// aligned.
-  [[nodiscard]] const std::set<int>& broken() const { return broken_; }
-  [[nodiscard]] const std::set<int>& untraced() const { return untraced_; }
-  [[nodiscard]] const std::set<int>& unaligned() const { return unaligned_; }
+  /// Adds notes on the traces and ranks that are missing from the export of the point `name`.
+  void add_notes(const std::string& name, std::vector<std::string>& notes) const {
+    const auto say = [&](const std::set<int>& ranks, const char* what) {
+      if (ranks.empty()) return;
+      notes.push_back(fmt::format("{}: {} {}", name, breakdown::rank_list(point_, ranks), what));
+    };
+    say(broken_, "left out: their traces are damaged");
+    say(untraced_, "not traced");
+    say(unaligned_, "without arrows: their clocks are not aligned");
+  }
 
  private:
   [[nodiscard]] static Nanoseconds earliest(const StepTrace& trace) {
@@ -270,19 +280,65 @@ class PointExport {
   std::set<int> broken_, untraced_, unaligned_;
 };
 
-/// Adds notes on the traces and ranks that are missing from an exported point.
-void note(const PointExport& exported, const PointData& point, const std::string& name,
-          std::vector<std::string>& notes) {
-  const auto say = [&](const std::set<int>& ranks, const char* what) {
-    if (ranks.empty()) return;
-    notes.push_back(fmt::format("{}: {} {}", name, breakdown::rank_list(point, ranks), what));
-  };
-  say(exported.broken(), "left out: their traces are damaged");
-  say(exported.untraced(), "not traced");
-  say(exported.unaligned(), "without arrows: their clocks are not aligned");
+}  // namespace
+
+std::string microseconds(units::Nanoseconds time) {
+  constexpr std::uint64_t per_microsecond = 1000;
+  const bool is_negative = time.value() < 0;
+  const auto magnitude = static_cast<std::uint64_t>(is_negative ? -time.value() : time.value());
+  return fmt::format("{}{}.{:03}", is_negative ? "-" : "", magnitude / per_microsecond,
+                     magnitude % per_microsecond);
 }
 
-}  // namespace
+TraceWriter::TraceWriter(std::ostream& out) : out_(out) {
+  out_ << R"({"displayTimeUnit":"ns","traceEvents":[)";
+}
+
+void TraceWriter::begin_line() {
+  out_ << (is_first_ ? "\n" : ",\n");
+  is_first_ = false;
+}
+
+void TraceWriter::write_name(std::string_view kind, const Track& track, std::string_view name,
+                             std::int64_t place) {
+  begin_line();
+  out_ << fmt::format(R"({{"ph":"M","name":"{}_name","pid":{},"tid":{},"args":{{"name":{}}}}})",
+                      kind, track.process, track.thread, json_text(name));
+  begin_line();
+  out_ << fmt::format(
+      R"({{"ph":"M","name":"{}_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}}}})", kind,
+      track.process, track.thread, place);
+}
+
+void TraceWriter::name_process(std::int64_t process, std::string_view name) {
+  write_name("process", {.process = process}, name, process);
+}
+
+void TraceWriter::name_thread(const Track& track, std::string_view name) {
+  write_name("thread", track, name, track.thread);
+}
+
+void TraceWriter::write(const TraceEvent& event) {
+  begin_line();
+  const units::Nanoseconds length = std::max(event.end - event.start, units::Nanoseconds{0});
+  out_ << fmt::format(
+      R"({{"ph":"X","name":{},"cat":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{}}})",
+      json_text(event.name), json_text(event.category), event.track.process, event.track.thread,
+      microseconds(event.start), microseconds(length), json_text(event.arguments));
+  ++events_;
+}
+
+void TraceWriter::write_flow(FlowEnd end, std::uint64_t id, const Track& track,
+                             units::Nanoseconds time) {
+  begin_line();
+  // The entry "bp":"e" makes the arrow end at the interval that contains the time, not at the next.
+  out_ << fmt::format(
+      R"({{"ph":"{}","name":"message","cat":"message","id":{},"pid":{},"tid":{},"ts":{}{}}})",
+      end == FlowEnd::start ? "s" : "f", id, track.process, track.thread, microseconds(time),
+      end == FlowEnd::start ? "" : R"(,"bp":"e")");
+}
+
+void TraceWriter::finish() { out_ << "\n]}\n"; }
 
 TraceExport export_traces(std::span<const results::RunData> runs, std::ostream& out) {
   TraceWriter writer{out};
@@ -303,7 +359,7 @@ TraceExport export_traces(std::span<const results::RunData> runs, std::ostream& 
       }
       PointExport exported{run, launch, point, next_process, next_flow, writer};
       exported.run();
-      note(exported, point, name, result.left_out);
+      exported.add_notes(name, result.left_out);
       next_process += point.ranks;
       next_flow = exported.next_flow();
     }

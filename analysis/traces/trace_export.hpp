@@ -57,7 +57,9 @@ class TraceWriter {
 
  private:
   void begin_line();
-  void write_name(std::string_view what, const Track& track, std::string_view name);
+  /// Names a process or a thread, and says at which place a viewer shows it.
+  void write_name(std::string_view kind, const Track& track, std::string_view name,
+                  std::int64_t place);
 
   std::ostream& out_;
   bool is_first_ = true;

@@ -4,6 +4,7 @@
 #include "analysis/compare/comparison.hpp"
 #include "analysis/compare/sides.hpp"
 #include "analysis/compare/unlike_settings.hpp"
+#include "analysis/curves.hpp"
 #include "compare_samples.hpp"
 #include "results/records/point_facts.hpp"
 
@@ -221,7 +222,7 @@ TEST(Compare, TheBaselineIsCommon) {
   const Compared of{against_a(b)};
   EXPECT_EQ(of->curves[0].baseline, 2);
   for (const auto& at : of->curves[0].sides) {
-    EXPECT_EQ(compare::point_of(at->curve, 2)->efficiency, 1);
+    EXPECT_EQ(point_of(at->curve, 2)->efficiency, 1);
   }
   const Compared four{against_a(side_b()), {.baseline = 4}};
   EXPECT_EQ(four->curves[0].baseline, 4);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 // Defines the causes of lost time for all sections: their shares of the step, meanings and colours.
 import { ownOf, unsound } from "./data.js";
-import { largestBy } from "./format.js";
+import { largestBy } from "./lists.js";
 
 /** Each cause's part of the step, which gives it the same colour everywhere, and its meaning, as in docs/breakdown.md. */
 const causes = {

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Provides the data of the page (written by analysis/page/page_data.cpp), and views of it that sections share.
-import { counted, distinctOf, dotted, groupBy, joined, listed, memory as memoryText, ranksText } from "./format.js";
+// Provides the data of the page (written by analysis/page/page.cpp), and views of it that sections share.
+import { counted, dotted, joined, listed, memory as memoryText, ranksText } from "./format.js";
+import { distinctOf, groupBy, naturally } from "./lists.js";
 
 /** One point of a curve, of one launch or of several: ranks; nodes; stepTime {median, lower, upper} in seconds; throughput, in
  * `unit`; speedup and efficiency (1 = ideal) with speedupInterval and efficiencyInterval [lower, upper], null where not known;
@@ -112,11 +113,8 @@ function nodeText(kind) {
   return joined([kind.text.cpu_model, cores ? counted(cores, "core") : "", memory ? memoryText(memory) : ""]);
 }
 
-/** Compares names so that node2 is before node10. */
-export const naturally = (a, b) => a.localeCompare(b, "en", { numeric: true });
-
 /** Returns the names of the hosts: "a, b, c and 5 more". */
-function hostsText(kinds, most = 3) {
+export function hostsText(kinds, most = 3) {
   const hosts = distinctOf(kinds.flatMap((kind) => kind.hosts)).sort(naturally);
   const more = hosts.length - most + kinds.reduce((sum, kind) => sum + (kind.more_hosts ?? 0), 0);
   return hosts.slice(0, most).join(", ") + (hosts.length > most || more > 0 ? ` and ${Math.max(more, 0)} more` : "");

@@ -6,6 +6,7 @@ export * from "./causes.js";
 export * from "./data.js";
 export * from "./dom.js";
 export * from "./format.js";
+export * from "./lists.js";
 export * from "./marks.js";
 export * from "./panels.js";
 export * from "./table.js";

@@ -2,10 +2,7 @@
 // SPDX-License-Identifier: MIT
 // Shows several launches of one experiment: a list, the spread of their step times, and the points that were not joined. Shows
 // the index of several runs: the experiments of each, by machine, and throughput over time.
-import {
-  columns, counted, data, dateText, joined, labels, largestBy, linesChart, percent, rankCount, seconds,
-  si,
-} from "../kit.js";
+import { columns, counted, data, dateText, joined, labels, largestBy, linesChart, percent, rankCount, seconds, si } from "../kit.js";
 
 const verdicts = new Map([[true, "yes"], [false, "no"]]);
 const pointsText = ({ ok, failed, skipped }) => joined([`${ok} ok`, failed > 0 && `${failed} failed`, skipped > 0 && `${skipped} skipped`]);

@@ -3,7 +3,7 @@
 // Shows the machine, command and software of each launch: enough to repeat it. Lists the checks made before the measurement,
 // worst results first.
 import {
-  column, columns, copyButton, counted, dateText, el, groupBy, joined, kindsOf, missing, naturally, oneOf, ownOf, si,
+  column, columns, copyButton, counted, dateText, el, groupBy, hostsText, joined, kindsOf, missing, oneOf, ownOf, si,
 } from "../kit.js";
 
 const worstFirst = ["stop", "warning", "ok", "not checked"];
@@ -51,16 +51,11 @@ function factOf(kind, name) {
   return ownOf(kind.text, name) ?? (typeof number !== "number" ? null : unit ? si(number, unit) : String(number));
 }
 
-function hostsOf(kind) {
-  const more = kind.more_hosts > 0 ? ` and ${kind.more_hosts} more` : "";
-  return kind.hosts.length > 0 ? [...kind.hosts].sort(naturally).join(", ") + more : null;
-}
-
 /** Returns a table with a column for each kind of node, and a row for each fact. */
 function kindsTable(run) {
   const kinds = kindsOf(run);
   const names = [...new Set(kinds.flatMap((kind) => [...Object.keys(kind.text), ...Object.keys(kind.number)]))];
-  const value = (kind) => (name) => (name === null ? hostsOf(kind) : factOf(kind, name));
+  const value = (kind) => (name) => (name === null ? hostsText([kind], kind.hosts.length) || null : factOf(kind, name));
   return {
     columns: columns({ fact: (name) => name?.replaceAll("_", " ") ?? "hosts" },
       kinds.map((kind) => column(`ranks ${kind.ranks}${kinds.length === 1 ? "" : ` (${kind.count})`}`, value(kind), { kind: "long" }))),

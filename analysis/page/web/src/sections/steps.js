@@ -6,7 +6,7 @@ import {
   column, columns, fixed, groupBy, linesChart, markLine, ownOf, percent, pointContent, rankCount, seconds, si,
 } from "../kit.js";
 
-/** The looks of steps, by `kind` in details.steps. */
+/** The symbols and colours of steps, by `kind` in details.steps. */
 const kinds = [
   { name: "measured", symbol: "circle", size: 5, colour: (colours) => colours.series[0] },
   { name: "traced", symbol: "triangle", size: 6, colour: (colours) => colours.series[1] },
