@@ -14,6 +14,7 @@
 #include "analysis/predict/prediction.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/document.hpp"
+#include "analysis/render/json_values.hpp"
 #include "analysis/unit.hpp"
 #include "base/text.hpp"
 
@@ -23,8 +24,7 @@ namespace {
 
 using render::Json;
 using render::Value;
-
-Value figure(double at) { return statistics::Located{at}; }
+using render::value_json;
 
 /// Returns "1.64 s to 1.81 s".
 std::string range(const Expected& at, Unit unit) {
@@ -130,9 +130,9 @@ render::DocumentTable forecast_table(const Prediction& prediction) {
   };
   const std::string empty;
   for (const MeasuredPoint& at : prediction.measured) {
-    add({Json(at.ranks), Json(at.nodes), mesh::to_string(at.mesh), figure(at.throughput / at.ranks),
-         Value{}, figure(at.step_time), empty, render::number(at.efficiency), empty, empty, empty,
-         empty, std::string{"measured"}});
+    add({Json(at.ranks), Json(at.nodes), mesh::to_string(at.mesh),
+         value_json(at.throughput / at.ranks), Value(), value_json(at.step_time), empty,
+         value_json(at.efficiency), empty, empty, empty, empty, std::string{"measured"}});
   }
   for (const Forecast& at : prediction.base.points) {
     if (!at.refused.empty()) {
@@ -143,13 +143,13 @@ render::DocumentTable forecast_table(const Prediction& prediction) {
     std::vector<Value> row{Json(at.ranks),
                            Json(at.nodes),
                            mesh::to_string(at.request.mesh),
-                           figure(at.throughput_per_rank().value),
-                           mfu ? figure(mfu->value) : Value{},
-                           figure(at.step_time.value),
+                           value_json(at.throughput_per_rank().value),
+                           mfu ? value_json(mfu->value) : Value(),
+                           value_json(at.step_time.value),
                            range(at.step_time, Unit::seconds)};
     if (with_efficiency) {
       const Expected& share = at.efficiency;
-      row.push_back(figure(share.value));
+      row.push_back(value_json(share.value));
       row.emplace_back(share.lower == share.upper ? std::string{render::undefined}
                                                   : range(share, Unit::share));
     }
@@ -177,8 +177,8 @@ render::DocumentTable parts_table(const ForecastCurve& curve) {
           {fmt::format("{} {}", category.glyph, category.name), share(parts.*category.seconds)});
     }
     cells.push_back({"hidden", share(parts.hidden_communication)});
-    cells.push_back({"MFU", render::number(at.mfu), Unit::share});
-    cells.push_back({"memory/rank", figure(at.memory_per_rank), Unit::bytes});
+    cells.push_back({"MFU", value_json(at.mfu), Unit::share});
+    cells.push_back({"memory/rank", value_json(at.memory_per_rank), Unit::bytes});
     cells.push_back({"where a step would go", render::breakdown_bar(parts), Unit::text});
     render::add_row(result, std::move(cells));
   }
@@ -233,19 +233,19 @@ render::DocumentTable what_if_table(const Prediction& prediction, const Forecast
     const Expected rate = then.throughput_per_rank();
     std::vector<render::Cell> cells{
         {"ranks", Json(now.ranks)},
-        {prediction.throughput_unit + "/rank", figure(now.throughput_per_rank().value),
+        {prediction.throughput_unit + "/rank", value_json(now.throughput_per_rank().value),
          Unit::prefixed},
-        {"then", figure(rate.value), Unit::prefixed},
+        {"then", value_json(rate.value), Unit::prefixed},
         {"90% interval", range(rate, Unit::prefixed), Unit::text},
-        {"faster by", figure(now.step_time.value / then.step_time.value - 1), Unit::share},
-        {"MFU", render::number(now.mfu), Unit::share},
-        {"then", render::number(then.mfu), Unit::share},
-        {"step time", figure(now.step_time.value), Unit::seconds},
-        {"then", figure(then.step_time.value), Unit::seconds},
+        {"faster by", value_json(now.step_time.value / then.step_time.value - 1), Unit::share},
+        {"MFU", value_json(now.mfu), Unit::share},
+        {"then", value_json(then.mfu), Unit::share},
+        {"step time", value_json(now.step_time.value), Unit::seconds},
+        {"then", value_json(then.step_time.value), Unit::seconds},
         {"90% interval", range(then.step_time, Unit::seconds), Unit::text}};
     if (prediction.has_efficiency()) {
-      cells.push_back({"efficiency", figure(now.efficiency.value), Unit::share});
-      cells.push_back({"then", figure(then.efficiency.value), Unit::share});
+      cells.push_back({"efficiency", value_json(now.efficiency.value), Unit::share});
+      cells.push_back({"then", value_json(then.efficiency.value), Unit::share});
     }
     render::add_row(result, std::move(cells));
   }
@@ -264,10 +264,10 @@ render::DocumentTable best_table(const Prediction& prediction) {
                                     {"mesh", mesh::to_string(at.request.mesh), Unit::text}};
     for (const std::string& key : keys) {
       const auto found = at.request.options.find(key);
-      cells.push_back({key, found == at.request.options.end() ? Value{} : Value{found->second}});
+      cells.push_back({key, found == at.request.options.end() ? Value() : Value(found->second)});
     }
-    cells.push_back({"step time", figure(at.step_time), Unit::seconds});
-    cells.push_back({"memory/rank", figure(at.memory_per_rank), Unit::bytes});
+    cells.push_back({"step time", value_json(at.step_time), Unit::seconds});
+    cells.push_back({"memory/rank", value_json(at.memory_per_rank), Unit::bytes});
     cells.push_back({"why it loses", at.why_not, Unit::text});
     render::add_row(result, std::move(cells));
   }
