@@ -91,10 +91,9 @@ constexpr std::string_view row =
 /// if no bytes are sent.
 std::string traffic_text(const plan::PlannedPoint& point) {
   std::vector<std::string> texts;
-  for (const plan::AxesTraffic& traffic : point.sent_by_axes) {
-    if (traffic.sent == units::Bytes{0}) continue;
-    texts.push_back(
-        fmt::format("{} {}", mesh::to_string(traffic.axes), units::format(traffic.sent)));
+  for (const auto& [axes, sent] : point.sent_by_axes) {
+    if (sent == units::Bytes{0}) continue;
+    texts.push_back(fmt::format("{} {}", mesh::to_string(axes), units::format(sent)));
   }
   return texts.empty() ? "nothing" : fmt::format("{}", fmt::join(texts, ", "));
 }

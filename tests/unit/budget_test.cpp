@@ -28,7 +28,7 @@ plan::PlannedPoint point_of(std::string_view workload) {
                            .request = {},
                            .world_ranks = {0, 1},
                            .skip_reason = {}};
-  point.sent_by_axes = {{.axes = mesh::Axis::dp, .sent = units::Bytes{2'000'000'000}}};
+  point.sent_by_axes = {{mesh::Axis::dp, units::Bytes{2'000'000'000}}};
   point.load = {
       .flop = 8e9, .sent = units::Bytes{1'000'000'000}, .memory = units::Bytes{2'000'000'000}};
   return point;

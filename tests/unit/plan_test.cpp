@@ -263,7 +263,7 @@ plan::PlannedPoint point_on(int ranks, RunConfig config, int per_node = 1'000) {
 /// The bytes that all ranks of a point send along all axes.
 std::uint64_t sent_by(const plan::PlannedPoint& point) {
   units::Bytes sum{0};
-  for (const plan::AxesTraffic& traffic : point.sent_by_axes) sum += traffic.sent;
+  for (const auto& [axes, sent] : point.sent_by_axes) sum += sent;
   return sum.value();
 }
 
@@ -284,8 +284,8 @@ TEST(PlanTraffic, IsToldByAxis) {
   const plan::PlannedPoint point =
       point_on(4, config_of("hybrid", {{mesh::Axis::dp, 2}, {mesh::Axis::tp, 2}}), 2);
   ASSERT_EQ(point.sent_by_axes.size(), 2U);
-  EXPECT_EQ(point.sent_by_axes[0].axes, mesh::AxisSet{mesh::Axis::tp});
-  EXPECT_EQ(point.sent_by_axes[1].axes, mesh::AxisSet{mesh::Axis::dp});
+  EXPECT_EQ(point.sent_by_axes.begin()->first, mesh::AxisSet{mesh::Axis::tp});
+  EXPECT_EQ(point.sent_by_axes.rbegin()->first, mesh::AxisSet{mesh::Axis::dp});
   EXPECT_EQ(sent_by(point), 4 * point.load.sent.value());  // all ranks send alike
   // tp on neighbours, on one node; dp between the two nodes.
   EXPECT_EQ(point.reach, "tp intra-node, dp inter-node");

@@ -25,32 +25,22 @@ using program::Precision;
 using settings::GpuWork;
 using settings::RunConfig;
 
-/// named: the user named the rank count. chosen: the program chose it.
-enum class Origin : std::uint8_t { named, chosen };
-
-struct Count {
-  int ranks = 1;
-  Origin origin = Origin::chosen;
-};
-
-std::vector<Count> counts_of(const settings::RunConfig& config, const Site& site) {
-  std::vector<Count> counts;
+/// Returns the rank counts that the user named, or else those that the program chooses, ascending.
+std::vector<int> counts_of(const settings::RunConfig& config, const Site& site) {
   for (const int ranks : config.ranks) {
     if (ranks > site.ranks) {
       throw base::usage_error(
           "--ranks {}: only {} started; start more (mpirun -np {} ...) or name fewer", ranks,
           base::counted(site.ranks, "rank"), ranks);
     }
-    // In a suite, a rank count that some workloads cannot use is not a mistake of the user.
-    counts.push_back({ranks, config.suite.empty() ? Origin::named : Origin::chosen});
   }
-  if (!counts.empty()) return counts;
-  if (config.rank_counts == settings::RankCounts::every) {
-    for (int ranks = 1; ranks <= site.ranks; ++ranks) counts.push_back({ranks, Origin::chosen});
-    return counts;
+  if (!config.ranks.empty()) return config.ranks;
+  const bool is_every = config.rank_counts == settings::RankCounts::every;
+  std::vector<int> counts;
+  for (int ranks = 1; ranks < site.ranks; ranks = is_every ? ranks + 1 : 2 * ranks) {
+    counts.push_back(ranks);
   }
-  for (int ranks = 1; ranks < site.ranks; ranks *= 2) counts.push_back({ranks, Origin::chosen});
-  counts.push_back({site.ranks, Origin::chosen});
+  counts.push_back(site.ranks);
   return counts;
 }
 
@@ -142,24 +132,23 @@ std::string curve_problem(mesh::Request fixed, int count) {
 /// Plans a point on the mesh that the user named or, if `fixed` is not empty, on a mesh with these
 /// extents.
 PlannedPoint plan_point(const settings::Experiment& experiment, const mesh::Request& fixed,
-                        Count count, const settings::RunConfig& config, const Site& site) {
-  PlannedPoint point{
-      .index = 0,
-      .experiment = &experiment,
-      .workload = &workloads::find_workload(experiment.workload),
-      .ranks = count.ranks,
-      .request = experiment.base,
-      .world_ranks = mesh::place(experiment.placement, site.node_of_rank, count.ranks),
-      .skip_reason = {}};
+                        int ranks, const settings::RunConfig& config, const Site& site) {
+  PlannedPoint point{.index = 0,
+                     .experiment = &experiment,
+                     .workload = &workloads::find_workload(experiment.workload),
+                     .ranks = ranks,
+                     .request = experiment.base,
+                     .world_ranks = mesh::place(experiment.placement, site.node_of_rank, ranks),
+                     .skip_reason = {}};
   point.nodes = nodes_of(point.world_ranks, site);
   // The program chose this mesh, even if the user named the rank count. So the point is skipped,
   // and no error is thrown.
-  point.skip_reason = curve_problem(fixed, count.ranks);
+  point.skip_reason = curve_problem(fixed, ranks);
   if (!point.skip_reason.empty()) return point;
   try {
     point.request =
         workloads::fit(*point.workload, experiment.base, fixed.empty() ? experiment.mesh : fixed,
-                       count.ranks, experiment.scaling);
+                       ranks, experiment.scaling);
     const mesh::Shape mesh = point.request.mesh;
     point.world_ranks =
         reordered(point.world_ranks, workloads::hybrid::expert_places(point.request));
@@ -178,9 +167,10 @@ PlannedPoint plan_point(const settings::Experiment& experiment, const mesh::Requ
     }
     add_program_needs(point, config, site);
   } catch (const base::UsageError& error) {
-    if (count.origin == Origin::named) {
-      throw base::usage_error("{} on {}: {}", experiment.workload,
-                              base::counted(count.ranks, "rank"), error.what());
+    // In a suite, a rank count that some workloads cannot use is not a mistake of the user.
+    if (!config.ranks.empty() && config.suite.empty()) {
+      throw base::usage_error("{} on {}: {}", experiment.workload, base::counted(ranks, "rank"),
+                              error.what());
     }
     point.skip_reason = error.what();
   }
@@ -253,24 +243,21 @@ bool uses_model(const PlannedPoint& point) {
 
 Plan make_plan(const settings::RunConfig& config, const Site& site) {
   require_ranks(config.injections, site.ranks);
-  const std::vector<Count> counts = counts_of(config, site);
+  const std::vector<int> counts = counts_of(config, site);
   Plan plan;
   for (const settings::Experiment& experiment : config.experiments) {
     require_device(experiment, site);
     const workloads::Workload& workload = workloads::find_workload(experiment.workload);
     require_axes(workload, experiment.mesh);
-    std::vector<int> ranks;
-    for (const Count count : counts) {
-      if (experiment.max_ranks == 0 || count.ranks <= experiment.max_ranks) {
-        ranks.push_back(count.ranks);
-      }
-    }
+    std::vector<int> ranks = counts;
+    std::erase_if(ranks, [&](int count) {
+      return experiment.max_ranks != 0 && count > experiment.max_ranks;
+    });
     mesh::Request fixed;
     if (experiment.mesh.empty()) {
       fixed = workloads::curve_mesh(workload, ranks, fewest_on_a_node(site));
     }
-    for (const Count count : counts) {
-      if (std::ranges::find(ranks, count.ranks) == ranks.end()) continue;
+    for (const int count : ranks) {
       PlannedPoint point = plan_point(experiment, fixed, count, config, site);
       point.index = static_cast<int>(plan.points.size());
       plan.points.push_back(std::move(point));

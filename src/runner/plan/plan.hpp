@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,14 +17,6 @@
 
 /// The plan of a run: the list of points that follows from the configuration and the site.
 namespace isoscale::runner::plan {
-
-/// The bytes that all ranks send along one set of axes in one step, see program::Traffic::sent.
-struct AxesTraffic {
-  mesh::AxisSet axes;
-  units::Bytes sent;
-
-  bool operator==(const AxesTraffic&) const = default;
-};
 
 /// The work of the busiest rank of a point, from which the point's time is estimated. For a
 /// micro-benchmark it is the sum over all cases, each played once.
@@ -54,8 +47,8 @@ struct PlannedPoint {
   /// The memory of pinned and pageable buffers, which are in host memory, on the rank with the
   /// most.
   units::Bytes host_memory_per_rank{0};
-  /// The bytes that all ranks send, for each set of axes, ascending; see program::Traffic::sent.
-  std::vector<AxesTraffic> sent_by_axes{};
+  /// The bytes that all ranks send in one step, for each set of axes; see program::Traffic::sent.
+  std::map<mesh::AxisSet, units::Bytes> sent_by_axes{};
   Load load{};
   std::string reach{};                    ///< mesh::reach_text(), or "?" if nodes are unknown
   std::vector<std::string> notes{};       ///< further remarks for the plan, a sentence each

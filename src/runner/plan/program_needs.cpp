@@ -181,12 +181,7 @@ void add_injections(std::span<const settings::Injection> injections, const progr
 /// along which the point has more than one rank are named.
 void add_traffic(const program::Facts& facts, PlannedPoint& point) {
   for (const program::Traffic& entry : facts.traffic) {
-    const mesh::AxisSet axes = mesh::varying(point.request.mesh, entry.axes);
-    auto at = std::ranges::lower_bound(point.sent_by_axes, axes, {}, &AxesTraffic::axes);
-    if (at == point.sent_by_axes.end() || at->axes != axes) {
-      at = point.sent_by_axes.insert(at, {.axes = axes, .sent = {}});
-    }
-    at->sent += entry.sent;
+    point.sent_by_axes[mesh::varying(point.request.mesh, entry.axes)] += entry.sent;
   }
 }
 
