@@ -101,7 +101,7 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
   limit.starts();
   const comm::Environment environment{&argc, &argv};
   comm::Communicator world = comm::Communicator::world();
-  runner::watch::Supervisor supervisor{{.world = world, .signals = signals}};
+  runner::watch::Supervisor supervisor{world, signals};
   limit.is_over();
   supervisor.set_timeout(timeout);
   world.count_calls(supervisor.activity().calls());

@@ -36,10 +36,11 @@ using results::PointStatus;
 
 constexpr std::size_t most_soak_findings = 1000;  // limit on the findings in a run file
 
-std::string standing_text(const measure::Standing& at) {
-  const std::string text =
-      fmt::format("{} of {} steps count, {}", at.counted, at.steps, units::format(at.elapsed));
-  return at.half_width ? fmt::format("{}, ±{}", text, units::format_percent(*at.half_width)) : text;
+std::string standing_text(const plan::StepLoop& loop) {
+  const std::string text = fmt::format("{} of {} steps count, {}", loop.counted(), loop.steps(),
+                                       units::format(loop.elapsed()));
+  const std::optional<double> width = loop.half_width();
+  return width ? fmt::format("{}, ±{}", text, units::format_percent(*width)) : text;
 }
 
 /// Changes the times in traces to those that this rank's clock would show if it had the injected
@@ -225,7 +226,7 @@ class PointRun {
     measure::PointSampler sampler{duty()};
     measure::Record record =
         measure::measure(*session_, set_.of(sub_world_.rank()).step(), active_, ranks_.share,
-                         context_.effort, [this](const measure::Standing& at) { look_at(at); });
+                         context_.effort, [this](const plan::StepLoop& loop) { look_at(loop); });
     const std::vector<results::DeviceSeries> sampled = sampler.stop();
     const comm::ClockFit clock = clocks.fit();
     misread(clocks, record);
@@ -244,10 +245,10 @@ class PointRun {
 
   /// Called between blocks. Shows the progress, and checks the weights if steps were traced since
   /// the last call.
-  void look_at(const measure::Standing& at) {
-    context_.progress.doing(standing_text(at));
-    if (at.traced == checked_traces_) return;
-    checked_traces_ = at.traced;
+  void look_at(const plan::StepLoop& loop) {
+    context_.progress.doing(standing_text(loop));
+    if (loop.traced_blocks() == checked_traces_) return;
+    checked_traces_ = loop.traced_blocks();
     check_->weights(*session_, sub_world_);
   }
 
@@ -305,8 +306,8 @@ class PointRun {
   std::optional<program::Section> solo_;  ///< the step without communication
   std::optional<measure::StepCheck> check_;
   std::optional<measure::Soak> soak_;
-  std::size_t checked_traces_ = 0;
-  units::Seconds last_step_{};  ///< time of the last step that was measured, on this rank
+  std::size_t checked_traces_ = 0;  ///< traced blocks after which weights were checked
+  units::Seconds last_step_{};      ///< time of the last step that was measured, on this rank
   std::unique_ptr<executor::Session> session_;
 };
 

@@ -108,6 +108,15 @@ std::string numbers_text(const std::set<int>& indices) {
   return base::ranges_text(numbers);
 }
 
+/// Throws base::UsageError with all of the differences in `found`; does nothing if there are none.
+void require_no_differences(const std::string& file, const std::vector<std::string>& found) {
+  if (found.empty()) return;
+  throw base::usage_error(
+      "--resume {}: this launch is unlike the one that wrote the file: {}; start it as that one "
+      "was, or begin a new run",
+      file, fmt::join(found, "; "));
+}
+
 }  // namespace
 
 Missing missing_points(const RunData& earlier, const plan::Plan& plan) {
@@ -171,16 +180,8 @@ std::vector<std::string> differences(const RunData& earlier, const plan::Plan& p
 
 void require_ranks(const RunData& earlier, const std::string& file, int ranks) {
   if (earlier.ranks == ranks) return;
-  require_no_differences(
-      file, std::vector{fmt::format("{}, not {}", base::counted(ranks, "rank"), earlier.ranks)});
-}
-
-void require_no_differences(const std::string& file, std::span<const std::string> found) {
-  if (found.empty()) return;
-  throw base::usage_error(
-      "--resume {}: this launch is unlike the one that wrote the file: {}; start it as that one "
-      "was, or begin a new run",
-      file, fmt::join(found, "; "));
+  require_no_differences(file,
+                         {fmt::format("{}, not {}", base::counted(ranks, "rank"), earlier.ranks)});
 }
 
 std::string resumption_warning(const RunData& earlier, const RunData& now,

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -35,9 +34,6 @@ struct Missing {
 /// rank count or mesh, a clause each.
 [[nodiscard]] std::vector<std::string> differences(const results::RunData& earlier,
                                                    const plan::Plan& plan);
-
-/// Throws base::UsageError with all of the differences in `found`; does nothing if there are none.
-void require_no_differences(const std::string& file, std::span<const std::string> found);
 
 /// Throws base::UsageError unless the earlier run had `ranks` ranks. With another count, the plans
 /// could not even be compared.

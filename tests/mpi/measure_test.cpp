@@ -94,7 +94,7 @@ class Measure : public testing::Test {
   /// Collective.
   measure::Record measured(
       const plan::Effort& effort,
-      const std::function<void(const measure::Standing&)>& block = [](auto&) {}) {
+      const std::function<void(const plan::StepLoop&)>& block = [](auto&) {}) {
     return measure::measure(*ready_.session, ready_.step(), world_, measure::Share::in_point,
                             effort, block);
   }
@@ -146,7 +146,7 @@ TEST_F(Measure, BlocksAreReportedAndBeginFromAStandstill) {
   std::vector<std::size_t> reported;
   const measure::Record record =
       measured(effort_of(0.3, std::nullopt, 2),
-               [&](const measure::Standing& at) { reported.push_back(at.steps); });
+               [&](const plan::StepLoop& at) { reported.push_back(at.steps()); });
   EXPECT_TRUE(std::is_sorted(reported.begin(), reported.end()));
   EXPECT_EQ(reported.back(), record.step_times.size());
   EXPECT_EQ(record.dropped[record.warm_up_steps], 1);

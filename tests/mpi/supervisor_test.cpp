@@ -20,7 +20,7 @@ class Supervised : public testing::Test {
 
   const comm::Communicator world_ = comm::Communicator::world();
   watch::HeldSignals signals_;
-  watch::Supervisor supervisor_{{.world = world_, .signals = signals_}};
+  watch::Supervisor supervisor_{world_, signals_};
 };
 
 TEST_F(Supervised, WhatFailsOutsideOfPointsIsThrown) {

@@ -209,7 +209,7 @@ Played play(const plan::Effort& effort, const TimeOf& time_of) {
   }
   played.counted = loop.counted();
   played.end = loop.end();
-  played.looks_planned = loop.looks_planned();
+  played.looks_planned = loop.looks().planned;
   return played;
 }
 

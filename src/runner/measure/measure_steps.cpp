@@ -37,24 +37,14 @@ class StepPlayer {
   Record run(const OnBlock& on_block) {
     while (loop_.end().empty()) {
       play(loop_.next());
-      if (loop_.warm_up_end() && loop_.steps() > record_.warm_up_steps) on_block(standing());
+      if (loop_.warm_up_end() && loop_.steps() > record_.warm_up_steps) on_block(loop_);
     }
     record_.stopped_because = loop_.end();
-    record_.looks = {.planned = loop_.looks_planned(),
-                     .made = loop_.looks_made(),
-                     .growth = plan::StopRule::growth};
+    record_.looks = loop_.looks();
     return std::move(record_);
   }
 
  private:
-  [[nodiscard]] Standing standing() const {
-    return {.steps = record_.step_times.size(),
-            .traced = static_cast<std::size_t>(std::ranges::count(record_.traced, 1)),
-            .counted = loop_.counted(),
-            .elapsed = loop_.elapsed(),
-            .half_width = loop_.half_width()};
-  }
-
   void play(const plan::Block& block) {
     const bool is_traced = block.kind == plan::Block::Kind::traced;
     const bool is_warm_up = block.kind == plan::Block::Kind::warm_up;

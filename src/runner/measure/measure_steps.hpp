@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,16 +41,8 @@ struct StepSums {
 [[nodiscard]] StepSums sum_up(std::uint32_t step, std::span<const timeline::Span> spans,
                               std::span<const OpClass> classes);
 
-/// The state of the loop between two blocks of steps.
-struct Standing {
-  std::size_t steps = 0;
-  std::size_t traced = 0;   ///< number of `steps` that were traced
-  std::size_t counted = 0;  ///< number of `steps` that count for the step time
-  units::Seconds elapsed;
-  std::optional<double> half_width;  ///< relative, of the interval at the last look, see StopRule
-};
 /// Called on every rank between blocks.
-using OnBlock = std::function<void(const Standing&)>;
+using OnBlock = std::function<void(const plan::StepLoop& loop)>;
 
 /// The largest number of steps whose op sums are kept; they are spread evenly over all steps.
 inline constexpr std::size_t most_op_sums = 512;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <numeric>
 #include <utility>
 
 #include "runner/plan/step_loop.hpp"
@@ -133,15 +134,6 @@ double pace(const PointTime& thought, units::Seconds loop, units::Seconds time) 
   const units::Seconds whole = total(thought, loop);
   if (time >= whole) return time / whole;
   return std::min(1.0, time / total(thought, thought.least));
-}
-
-/// Returns the indices of the points that show how a workload scales, without skipped points.
-std::set<int> points_of_curves(const Plan& plan) {
-  std::set<int> indices;
-  for (const PlannedPoint& point : plan.points) {
-    if (point.skip_reason.empty() && !point.workload->is_bench()) indices.insert(point.index);
-  }
-  return indices;
 }
 
 }  // namespace
@@ -292,15 +284,13 @@ Schedule::Schedule(const Plan& plan, const settings::RunConfig& config, std::str
 }
 
 PointTime Schedule::expected(const PlannedPoint& point) const {
-  double sum = 0;
-  int count = 0;
-  for (const Experience& one : experience_) {
-    if (one.workload != point.workload->name) continue;
-    sum += one.factor;
-    ++count;
-  }
   const PointTime time = estimate(point, *config_, device_);
-  return count == 0 ? time : at_pace(time, sum / count, config_->max_time);
+  const auto found = paces_.find(point.workload->name);
+  if (found == paces_.end()) return time;
+  const std::vector<double>& paces = found->second;
+  const double mean =
+      std::accumulate(paces.begin(), paces.end(), 0.0) / static_cast<double>(paces.size());
+  return at_pace(time, mean, config_->max_time);
 }
 
 std::optional<Turn> Schedule::next(units::Seconds elapsed) const {
@@ -329,8 +319,8 @@ void Schedule::done(const Turn& turn, std::optional<units::Seconds> time) {
   const PlannedPoint& point = plan_->points[static_cast<std::size_t>(turn.index)];
   if (!point.skip_reason.empty()) return;
   if (time) {
-    experience_.push_back({.workload = point.workload->name,
-                           .factor = pace(estimate(point, *config_, device_), turn.loop, *time)});
+    paces_[point.workload->name].push_back(
+        pace(estimate(point, *config_, device_), turn.loop, *time));
   }
   if (turn.loop >= config_->max_time) return;
   ++shortened_;
@@ -358,12 +348,17 @@ std::map<int, units::Seconds> expected_loops(const Plan& plan, const settings::R
 
 std::optional<std::string> no_curve_warning(const Plan& plan, const std::set<int>& waiting,
                                             units::Seconds budget) {
-  const std::set<int> of_curves = points_of_curves(plan);
-  if (of_curves.empty() || !std::ranges::includes(waiting, of_curves)) return std::nullopt;
+  int of_curves = 0;
+  for (const PlannedPoint& point : plan.points) {
+    if (!point.skip_reason.empty() || point.workload->is_bench()) continue;
+    if (!waiting.contains(point.index)) return std::nullopt;
+    ++of_curves;
+  }
+  if (of_curves == 0) return std::nullopt;
   return fmt::format(
       "--budget {} left no time for any of the {} points that show how the machine scales; give it "
       "more, or measure them with --resume",
-      units::format(budget), of_curves.size());
+      units::format(budget), of_curves);
 }
 
 }  // namespace isoscale::runner::plan

@@ -132,18 +132,13 @@ class Schedule {
  private:
   [[nodiscard]] PointTime expected(const PlannedPoint& point) const;
 
-  /// The time that a measured point took, as a multiple of its estimate.
-  struct Experience {
-    std::string_view workload;
-    double factor = 1;
-  };
-
   const Plan* plan_;
   const settings::RunConfig* config_;
   std::string_view device_;
   std::vector<int> order_;
   std::set<int> waiting_;
-  std::vector<Experience> experience_;
+  /// The times that the measured points of each workload took, as multiples of their estimates.
+  std::map<std::string_view, std::vector<double>> paces_;
   std::optional<units::Seconds> shortest_;
   int shortened_ = 0;
 };

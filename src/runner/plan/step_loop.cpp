@@ -144,10 +144,14 @@ void StepLoop::played(const Block& block, std::span<const double> times, units::
   if (round_.empty() && !owes_trace()) look();
 }
 
-int StepLoop::looks_made() const { return std::min(rule_->made(), rule_->planned()); }
-
 std::optional<double> StepLoop::half_width() const {
   return rule_ ? rule_->half_width() : std::nullopt;
+}
+
+results::Looks StepLoop::looks() const {
+  return {.planned = rule_->planned(),
+          .made = std::min(rule_->made(), rule_->planned()),
+          .growth = StopRule::growth};
 }
 
 /// Plans the length of blocks and the looks, from the times of the later half of all steps so far.

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "results/records/run_data.hpp"
 #include "units/quantity.hpp"
 
 /// Decides how many steps a point plays, in which blocks, and when they suffice. All rules are
@@ -168,10 +169,12 @@ class StepLoop {
   [[nodiscard]] std::size_t steps() const { return times_.size(); }
   [[nodiscard]] std::size_t counted() const { return samples_.size(); }
   [[nodiscard]] units::Seconds elapsed() const { return elapsed_; }
-  /// The functions below may be called when warm-up is over. See StopRule.
-  [[nodiscard]] int looks_planned() const { return rule_->planned(); }
-  [[nodiscard]] int looks_made() const;
+  /// Returns the number of traced blocks that were played.
+  [[nodiscard]] std::size_t traced_blocks() const { return traced_; }
+  /// Returns the relative half-width of the interval at the last look, see StopRule.
   [[nodiscard]] std::optional<double> half_width() const;
+  /// Returns the looks of a loop that is over.
+  [[nodiscard]] results::Looks looks() const;
 
  private:
   [[nodiscard]] units::Seconds bound() const { return effort_.overtime * effort_.max_time; }

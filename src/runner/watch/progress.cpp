@@ -121,11 +121,6 @@ Activity::Idle::~Idle() {
   ++activity_->changes_;
 }
 
-std::shared_ptr<comm::CallCount> Activity::calls() const {
-  const std::scoped_lock lock{mutex_};
-  return calls_;
-}
-
 void Activity::enter(WatchedSession* session) {
   const std::scoped_lock lock{mutex_};
   sessions_.push_back(session);

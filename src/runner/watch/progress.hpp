@@ -52,7 +52,7 @@ class Activity {
   void enter(WatchedSession* session);
   void leave(WatchedSession* session);
   /// Returns the counter of the runner's own collective calls.
-  [[nodiscard]] std::shared_ptr<comm::CallCount> calls() const;
+  [[nodiscard]] std::shared_ptr<comm::CallCount> calls() const { return calls_; }
 
   /// A snapshot of this rank's progress. If two snapshots are equal, the rank made no progress
   /// between them.
@@ -67,8 +67,8 @@ class Activity {
 
  private:
   int rank_;
-  mutable std::mutex mutex_;  ///< guards the members below
-  std::shared_ptr<comm::CallCount> calls_;
+  std::shared_ptr<comm::CallCount> calls_;  ///< always the same; its counters are atomic
+  mutable std::mutex mutex_;                ///< guards the members below
   std::string point_, doing_ = "starting", failure_;
   std::uint64_t changes_ = 0;
   int idle_count_ = 0;

@@ -63,10 +63,6 @@ std::string text_of(const std::exception_ptr& error) {
 
 }  // namespace
 
-void MpiLimit::starts() { watch("started"); }
-
-void MpiLimit::ends() { watch("ended"); }
-
 void MpiLimit::watch(std::string_view what) {
   over_ = false;
   thread_ = std::thread{[this, what] {
@@ -108,8 +104,8 @@ void HeldSignals::release() {
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-Supervisor::Supervisor(const Setting& setting)
-    : world_(setting.world), signals_(setting.signals), activity_(setting.world.rank()) {
+Supervisor::Supervisor(const comm::Communicator& world, HeldSignals& signals)
+    : world_(world), signals_(signals), activity_(world.rank()) {
   if (comm::threads_may_talk()) rank_poll_.emplace(world_);
 }
 

@@ -34,9 +34,9 @@ class MpiLimit {
   MpiLimit(const MpiLimit&) = delete;
   MpiLimit& operator=(const MpiLimit&) = delete;
 
-  void starts();
+  void starts() { watch("started"); }
   /// Ends the limit on the end of MPI; called after starts() and is_over().
-  void ends();
+  void ends() { watch("ended"); }
   void is_over();
 
  private:
@@ -76,12 +76,8 @@ class Supervisor {
   /// handled at once.
   static constexpr units::Nanoseconds look_pause{300'000'000};
 
-  struct Setting {
-    const comm::Communicator& world;
-    HeldSignals& signals;
-  };
   /// Collective. A launch has one supervisor, which its main thread creates and uses.
-  explicit Supervisor(const Setting& setting);
+  Supervisor(const comm::Communicator& world, HeldSignals& signals);
 
   [[nodiscard]] Activity& activity() { return activity_; }
 
