@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <new>
+#include <string>
 #include <variant>
+#include <vector>
 
 #include "analysis/predict/system_file.hpp"
 #include "commands.hpp"
@@ -32,7 +34,8 @@ base::ExitCode execute(const config::PrintCommand& command) { return print(comma
 int run(int argc, char** argv) {
   try {
     // 1. Read the command line.  2. Execute the command.
-    const config::Command command = config::parse_command_line(argc, argv);
+    const config::Command command =
+        config::parse_arguments(std::vector<std::string>(argv, argv + argc), workloads::registry());
     const auto execution = [&](const auto& one) {
       if constexpr (requires { execute(one, argc, argv); }) {
         return execute(one, argc, argv);

@@ -17,7 +17,6 @@
 #include "settings/layer.hpp"
 #include "settings/values.hpp"
 #include "workloads/api/toml_files.hpp"
-#include "workloads/registry.hpp"
 
 namespace isoscale::config {
 
@@ -221,11 +220,6 @@ Command parse_arguments(std::span<const std::string> arguments, Known known) {
   if (command.get_name() == "predict") return interpret_predict(command, known);
   if (command.get_name() == "completion") return interpret_completion(*app, command, known);
   return interpret_list(command, known);
-}
-
-Command parse_command_line(int argc, const char* const* argv) {
-  const std::vector<std::string> arguments(argv, argv + argc);
-  return parse_arguments(arguments, workloads::registry());
 }
 
 }  // namespace isoscale::config

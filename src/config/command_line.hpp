@@ -41,13 +41,10 @@ struct PrintCommand {
 using Command = std::variant<RunConfig, CheckCommand, ReportCommand, CompareCommand, PredictCommand,
                              ListCommand, PrintCommand>;
 
-/// Reads the command line (CLI11). It never prints and never exits. Throws base::UsageError that
-/// says what was wrong, where, and what would have been accepted (the nearest option, workload,
-/// model ... by name).
-[[nodiscard]] Command parse_command_line(int argc, const char* const* argv);
-
-/// Like parse_command_line(), with the caller's table of workloads. The first argument is the
-/// program's name.
+/// Reads the command line (CLI11), whose first argument is the program's name. `known` are the
+/// workloads that it may name. It never prints and never exits. Throws base::UsageError that says
+/// what was wrong, where, and what would have been accepted (the nearest option, workload, model
+/// ... by name).
 [[nodiscard]] Command parse_arguments(std::span<const std::string> arguments,
                                       std::span<const workloads::Workload> known);
 

@@ -115,6 +115,23 @@ constexpr std::array memory_files{
     MemoryFiles{"memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes",
                 "total_inactive_file"}};
 
+/// Returns the memory that the limits of the control groups leave to the process.
+std::optional<units::Bytes> memory_left(const ReadFile& read) {
+  // Version 1 writes a number near 2^63 for "no limit".
+  constexpr std::int64_t unlimited = std::int64_t{1} << 60;
+  std::optional<units::Bytes> least;
+  for (const MemoryFiles& files : memory_files) {
+    for (const std::string& folder : group_folders(read, files.controller)) {
+      const auto limit = read_number(read, folder + files.limit);
+      if (!limit || *limit >= unlimited) continue;
+      const std::int64_t used = read_number(read, folder + files.used).value_or(0);
+      const std::int64_t held = used - statistic(read(folder + "/memory.stat"), files.droppable);
+      lower(least, std::optional{memory_left_of(*limit, held)});
+    }
+  }
+  return least;
+}
+
 }  // namespace
 
 std::optional<std::string> read_file(const std::string& path) {
@@ -173,22 +190,6 @@ std::optional<double> cpu_limit(const ReadFile& read) {
   for (const std::string& folder : group_folders(read, "cpu")) {
     lower(least, ratio(read_number(read, folder + "/cpu.cfs_quota_us"),
                        read_number(read, folder + "/cpu.cfs_period_us")));
-  }
-  return least;
-}
-
-std::optional<units::Bytes> memory_left(const ReadFile& read) {
-  // Version 1 writes a number near 2^63 for "no limit".
-  constexpr std::int64_t unlimited = std::int64_t{1} << 60;
-  std::optional<units::Bytes> least;
-  for (const MemoryFiles& files : memory_files) {
-    for (const std::string& folder : group_folders(read, files.controller)) {
-      const auto limit = read_number(read, folder + files.limit);
-      if (!limit || *limit >= unlimited) continue;
-      const std::int64_t used = read_number(read, folder + files.used).value_or(0);
-      const std::int64_t held = used - statistic(read(folder + "/memory.stat"), files.droppable);
-      lower(least, std::optional{memory_left_of(*limit, held)});
-    }
   }
   return least;
 }

@@ -65,10 +65,6 @@ struct FoundGpus {
 /// Finds the GPUs of a node. `nvml` may be nullptr. Xids are not filled in.
 [[nodiscard]] FoundGpus find_gpus(const nvml::Functions* nvml, const std::filesystem::path& root);
 
-/// Returns the names of the throttle reasons in an answer of
-/// nvmlDeviceGetCurrentClocksEventReasons. The reason "idle" is left out.
-[[nodiscard]] std::vector<std::string> names_of_throttle_reasons(unsigned long long bits);
-
 /// Returns the link between each pair of GPUs.
 [[nodiscard]] std::vector<CheckedPeers> find_peers(const nvml::Functions* nvml,
                                                    const FoundGpus& found);

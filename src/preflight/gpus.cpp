@@ -40,6 +40,28 @@ std::optional<std::int64_t> retired_pages(const Functions& nvml, Device device, 
   return count;
 }
 
+/// Returns the names of the throttle reasons in an answer of
+/// nvmlDeviceGetCurrentClocksEventReasons. The reason "idle" is left out.
+std::vector<std::string> names_of_throttle_reasons(unsigned long long bits) {
+  struct Reason {
+    unsigned long long bit;
+    const char* name;
+  };
+  constexpr std::array<Reason, 8> reasons{{{0x02, "application clock settings"},
+                                           {0x04, "software power cap"},
+                                           {0x08, "hardware slowdown"},
+                                           {0x10, "sync boost"},
+                                           {0x20, "software thermal slowdown"},
+                                           {0x40, "hardware thermal slowdown"},
+                                           {0x80, "hardware power brake"},
+                                           {0x100, "display clock settings"}}};
+  std::vector<std::string> names;
+  for (const Reason& reason : reasons) {
+    if ((bits & reason.bit) != 0) names.emplace_back(reason.name);
+  }
+  return names;
+}
+
 void add_health(GpuFacts& gpu, const Functions& nvml, Device device) {
   if (const auto errors = ask<unsigned long long>(nvml.ecc_errors, device, nvml::uncorrected,
                                                   nvml::volatile_count)) {
@@ -176,26 +198,6 @@ void ask_peers(CheckedPeers& peers, const Functions& nvml, Device a, Device b) {
 }
 
 }  // namespace
-
-std::vector<std::string> names_of_throttle_reasons(unsigned long long bits) {
-  struct Reason {
-    unsigned long long bit;
-    const char* name;
-  };
-  constexpr std::array<Reason, 8> reasons{{{0x02, "application clock settings"},
-                                           {0x04, "software power cap"},
-                                           {0x08, "hardware slowdown"},
-                                           {0x10, "sync boost"},
-                                           {0x20, "software thermal slowdown"},
-                                           {0x40, "hardware thermal slowdown"},
-                                           {0x80, "hardware power brake"},
-                                           {0x100, "display clock settings"}}};
-  std::vector<std::string> names;
-  for (const Reason& reason : reasons) {
-    if ((bits & reason.bit) != 0) names.emplace_back(reason.name);
-  }
-  return names;
-}
 
 FoundGpus find_gpus(const Functions* nvml, const fs::path& root) {
   FoundGpus found;

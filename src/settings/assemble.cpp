@@ -182,7 +182,7 @@ void apply_options(const Choices& choices, const Workload& workload, Experiment&
         workloads::validate(*spec, value);
       }
     } catch (const base::UsageError& error) {
-      throw base::UsageError(fmt::format("{}: {}", given.place, error.what()), error.where());
+      throw base::usage_error("{}: {}", given.place, error.what());
     }
     experiment.base.options.insert_or_assign(key, given.text);
   }

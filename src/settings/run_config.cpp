@@ -10,7 +10,6 @@
 
 #include "settings/layer.hpp"
 #include "workloads/api/toml_files.hpp"
-#include "workloads/registry.hpp"
 
 namespace isoscale::settings {
 
@@ -90,10 +89,6 @@ std::string to_toml(const RunConfig& config) {
 RunConfig from_toml(std::string_view toml, std::string_view origin,
                     std::span<const workloads::Workload> known) {
   return assemble(read_layer(toml, origin), Layer{}, known);
-}
-
-RunConfig from_toml(std::string_view toml, std::string_view origin) {
-  return from_toml(toml, origin, workloads::registry());
 }
 
 RunConfig resumed(const RunConfig& asked, std::string_view toml) {

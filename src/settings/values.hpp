@@ -62,7 +62,7 @@ auto with_place(std::string_view place, std::string_view text, Parse parse) {
     require_sane(text);
     return parse(text);
   } catch (const base::UsageError& error) {
-    throw base::UsageError(fmt::format("{}: {}", place, error.what()), error.where());
+    throw base::usage_error("{}: {}", place, error.what());
   } catch (const std::invalid_argument& error) {
     throw base::usage_error("{}: {}", place, error.what());
   }

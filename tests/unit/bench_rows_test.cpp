@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "results/records/json_object.hpp"
 #include "runner/microbench/benchmark_case.hpp"
 #include "runner/microbench/rank_speeds.hpp"
 #include "runner/microbench/result_rows.hpp"
@@ -33,8 +34,8 @@ using workloads::RowSpec;
 // From what ranks report of a case to its rows.
 
 microbench::RankReport through_the_wire(const microbench::RankReport& report) {
-  const std::string packed = microbench::pack(report);
-  return microbench::unpack(std::as_bytes(std::span{packed}));
+  const std::string packed = results::packed(report);
+  return results::unpacked<microbench::RankReport>(std::as_bytes(std::span{packed}));
 }
 
 TEST(RankReport, ArrivesAsItWasSent) {
@@ -45,10 +46,11 @@ TEST(RankReport, ArrivesAsItWasSent) {
         microbench::RankReport{.plays = {1}, .gpu = {.throttle_reasons = 0}}}) {
     EXPECT_EQ(through_the_wire(report), report);
   }
-  EXPECT_THROW((void)microbench::unpack({}), base::Error);
-  const std::string packed = microbench::pack({.wrong = 7, .plays = {1, 2}});
+  EXPECT_THROW((void)results::unpacked<microbench::RankReport>({}), base::Error);
+  const std::string packed = results::packed(microbench::RankReport{.wrong = 7, .plays = {1, 2}});
   const auto bytes = std::as_bytes(std::span{packed});
-  EXPECT_THROW((void)microbench::unpack(bytes.first(bytes.size() / 2)), base::Error);
+  EXPECT_THROW((void)results::unpacked<microbench::RankReport>(bytes.first(bytes.size() / 2)),
+               base::Error);
 }
 
 const std::vector<microbench::RankReport> reports{
@@ -249,8 +251,6 @@ TEST(Pairs, BelowWhatIsExpectedFailWithBothEnds) {
   rows[3].status = PointStatus::failed;
   EXPECT_THAT(microbench::reason_of_failed(rows), HasSubstr("2 more rows"));
   EXPECT_EQ(microbench::reason_of_failed({}), "");
-  EXPECT_THAT(microbench::silence(names[0], names[2], units::Seconds{30}),
-              AllOf(HasSubstr("30 s"), HasSubstr("rank 5 (a)"), HasSubstr("rank 4 (c)")));
 }
 
 TEST(SniffPhases, PairNeighboursOfANodeFirstThenPlacesOfTwoNodes) {

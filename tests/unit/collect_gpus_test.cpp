@@ -111,10 +111,11 @@ TEST_F(Gpus, NameWhatHoldsTheirClocksBack) {
   node_.gpus[0].reasons = 0x45;
   EXPECT_THAT(first().throttle_reasons,
               Optional(ElementsAre("software power cap", "hardware thermal slowdown")));
-  EXPECT_THAT(
-      names_of_throttle_reasons(0x1BA),
-      ElementsAre("application clock settings", "hardware slowdown", "sync boost",
-                  "software thermal slowdown", "hardware power brake", "display clock settings"));
+  node_.gpus[0].reasons = 0x1BA;
+  EXPECT_THAT(first().throttle_reasons,
+              Optional(ElementsAre("application clock settings", "hardware slowdown", "sync boost",
+                                   "software thermal slowdown", "hardware power brake",
+                                   "display clock settings")));
 }
 
 TEST_F(Gpus, SayHowFarTheyAreInJoiningTheirFabric) {

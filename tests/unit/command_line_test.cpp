@@ -170,7 +170,7 @@ TEST(CommandLine, ListingsShowEachItem) {
 
 TEST(CommandLine, HelpComesWithoutArgumentsAndAtBothLevels) {
   EXPECT_THAT(text_of({}), AllOf(HasSubstr("run"), HasSubstr("report"), HasSubstr("list")));
-  EXPECT_THAT(std::get<config::PrintCommand>(config::parse_command_line(0, nullptr)).text,
+  EXPECT_THAT(std::get<config::PrintCommand>(config::parse_arguments({}, fake_workloads())).text,
               HasSubstr("Usage"));
   EXPECT_EQ(text_of({"--help"}), text_of({}));
   const std::string help = text_of({"--help"});

@@ -332,8 +332,7 @@ TEST(Completion, SaysWhatAValueMayBeAndArgumentsInOrder) {
 
 TEST(Completion, TheCommandTakesAShell) {
   const auto printed = [](const std::string& shell) {
-    const std::array arguments{"isoscale", "completion", shell.c_str()};
-    return std::get<PrintCommand>(parse_command_line(3, arguments.data())).text;
+    return settings::text_of({"completion", shell});
   };
   EXPECT_THAT(printed("bash"), HasSubstr("complete -F _isoscale"));
   EXPECT_THAT(printed("zsh"), StartsWith("#compdef isoscale\n"));

@@ -60,13 +60,13 @@ TEST(CpuLimit, IsAbsentWithoutOneOrWhenItMakesNoSense) {
   EXPECT_EQ(cpu_limit(known({{"/proc/self/cgroup", "nonsense\n\n::\n"}})), std::nullopt);
 }
 
-TEST(MemoryLeft, KnowsVersionOneAndItsNumberForNoLimit) {
+TEST(MemoryAvailable, KnowsVersionOneAndItsNumberForNoLimit) {
   const Texts limited{{"/proc/self/cgroup", "4:memory:/job\n"},
                       {"/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "1000\n"},
                       {"/sys/fs/cgroup/memory/job/memory.usage_in_bytes", "1200\n"},
                       {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"}};
-  EXPECT_THAT(memory_left(known(limited)), Optional(Bytes{0}));
-  EXPECT_EQ(memory_left(
+  EXPECT_THAT(memory_available(known(limited)), Optional(Bytes{0}));
+  EXPECT_EQ(memory_available(
                 known({{"/proc/self/cgroup", "4:memory:/\n"},
                        {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"}})),
             std::nullopt);

@@ -9,7 +9,6 @@
 #include <set>
 #include <utility>
 
-#include "results/records/json_object.hpp"
 #include "results/records/point_layout.hpp"
 
 namespace isoscale::runner::measure {
@@ -33,18 +32,6 @@ Extents kept(const mesh::Shape& shape, int most) {
     size = others * mine;
   }
   return extents;
-}
-
-/// Collective: returns on rank 0 the records of all ranks, by rank.
-template <class Row>
-std::vector<std::vector<Row>> gather_rows(const comm::Communicator& point,
-                                          const std::vector<Row>& mine) {
-  std::vector<std::vector<Row>> all;
-  const std::string packed = results::packed(mine);
-  for (const std::vector<std::byte>& part : point.gather(std::as_bytes(std::span{packed}))) {
-    all.push_back(results::unpacked<std::vector<Row>>(part));
-  }
-  return all;
 }
 
 void collect_step_times(const comm::Communicator& point, const Record& record,
@@ -76,7 +63,7 @@ void collect_traces(const comm::Communicator& point, const Record& record,
       }
     }
   }
-  auto parts = gather_rows(point, mine);
+  auto parts = gather_records(point, mine);
   if (point.rank() != 0) return;
   data.traces.resize(record.traces.size());
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
@@ -170,7 +157,7 @@ void collect_gemm_choices(const comm::Communicator& point,
                           const std::vector<results::GemmChoice>& mine, results::PointData& data) {
   std::map<std::string, results::GemmChoice> by_shape;
   for (const results::GemmChoice& choice : data.gemm_choices) by_shape[choice.shape] = choice;
-  for (const auto& part : gather_rows(point, mine)) {
+  for (const auto& part : gather_records(point, mine)) {
     for (const results::GemmChoice& choice : part) by_shape.try_emplace(choice.shape, choice);
   }
   data.gemm_choices.clear();
@@ -262,7 +249,7 @@ GpuWatch::GpuWatch(const std::string& uuid) : nvml_(nvml_for({.gpu_uuid = uuid})
 void collect_device_series(const comm::Communicator& point, const Record& record,
                            const std::vector<results::DeviceSeries>& mine,
                            results::PointData& data) {
-  auto parts = gather_rows(point, mine);
+  auto parts = gather_records(point, mine);
   if (point.rank() != 0) return;
   const double origin = units::to_seconds(record.begin).value();
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {

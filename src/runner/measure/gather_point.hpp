@@ -16,6 +16,7 @@
 #include "machine/facts.hpp"
 #include "machine/nvml.hpp"
 #include "mesh/mesh.hpp"
+#include "results/records/json_object.hpp"
 #include "results/records/run_data.hpp"
 #include "runner/measure/measure_steps.hpp"
 
@@ -38,6 +39,19 @@ template <class Value>
   for (const std::vector<std::byte>& part : ranks.gather(std::as_bytes(mine))) {
     std::vector<Value>& values = all.emplace_back(part.size() / sizeof(Value));
     if (!values.empty()) std::memcpy(values.data(), part.data(), part.size());
+  }
+  return all;
+}
+
+/// Collective: returns on rank 0 the records of all ranks, by rank; empty on other ranks. A record
+/// is a struct whose fields are listed (results::fields_of), or a list of such structs.
+template <class Record>
+[[nodiscard]] std::vector<Record> gather_records(const comm::Communicator& ranks,
+                                                 const Record& mine) {
+  std::vector<Record> all;
+  const std::string packed = results::packed(mine);
+  for (const std::vector<std::byte>& part : ranks.gather(std::as_bytes(std::span{packed}))) {
+    all.push_back(results::unpacked<Record>(part));
   }
   return all;
 }

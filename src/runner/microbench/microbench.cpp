@@ -177,7 +177,7 @@ class BenchRun {
                     .stream_times = record.stream_times,
                     .gpu = gpu_state_of(record.gpu)};
     if (!one.check) mine.wrong = compared(index, expectations);
-    if (ranks_.in_point()) add_rows(one, record, gather(mine));
+    if (ranks_.in_point()) add_rows(one, record, measure::gather_records(ranks_.sub_world, mine));
     return CaseEnd::complete;
   }
 
@@ -213,20 +213,11 @@ class BenchRun {
     session_->play({.section = one.section});
     const RankReport mine{.wrong = compared(index, expectations)};
     if (!ranks_.in_point()) return;
-    const std::vector<RankReport> reports = gather(mine);
+    const std::vector<RankReport> reports = measure::gather_records(ranks_.sub_world, mine);
     if (ranks_.sub_world.rank() != 0) return;
     for (std::size_t row = one.row_begin; row < one.row_end; ++row) {
       note_wrong(bench_.rows[row], reports, data_.rows[first_row_ + row]);
     }
-  }
-
-  std::vector<RankReport> gather(const RankReport& mine) {
-    const std::string packed = pack(mine);
-    std::vector<RankReport> reports;
-    for (const auto& part : ranks_.sub_world.gather(std::as_bytes(std::span{packed}))) {
-      reports.push_back(unpack(part));
-    }
-    return reports;
   }
 
   void add_rows(const Case& one, const CaseRecord& record, std::span<const RankReport> reports) {
@@ -235,7 +226,9 @@ class BenchRun {
       if (spec.silent) {
         const auto& low = names_[static_cast<std::size_t>(spec.silent->first)];
         const auto& high = names_[static_cast<std::size_t>(spec.silent->second)];
-        data_.rows.push_back(row_of(spec, PointStatus::failed, silence(low, high, timeout_)));
+        data_.rows.push_back(row_of(spec, PointStatus::failed,
+                                    fmt::format("no answer within {} between {} and {}",
+                                                units::format(timeout_), low, high)));
         continue;
       }
       RowData& row = data_.rows.emplace_back(row_of(spec, one, record, reports));

@@ -8,36 +8,13 @@
 #include <iterator>
 #include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "base/text.hpp"
 #include "machine/nvml.hpp"
 #include "mesh/mesh.hpp"
-#include "results/records/json_object.hpp"
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
-
-namespace isoscale::results {
-
-using runner::microbench::GpuState;
-using runner::microbench::RankReport;
-using runner::microbench::StreamTime;
-
-template <>
-inline constexpr auto fields_of<StreamTime> =
-    std::tuple{field("stream", &StreamTime::stream, "1", "stream"),
-               field("seconds", &StreamTime::seconds, "s", "duration of a pass")};
-
-template <>
-inline constexpr auto fields_of<RankReport> = std::tuple{
-    attribute("wrong", &RankReport::wrong, "wrong elements"),
-    field("plays", &RankReport::plays, "s", "duration of each play"),
-    table("streams", &RankReport::stream_times, "streams"),
-    attribute("sm_clock", path(&RankReport::gpu, &GpuState::sm_clock), "Hz, median"),
-    attribute("throttle_reasons", path(&RankReport::gpu, &GpuState::throttle_reasons), "bits")};
-
-}  // namespace isoscale::results
 
 namespace isoscale::runner::microbench {
 namespace {
@@ -136,12 +113,6 @@ GpuState gpu_state_of(std::span<const results::DeviceSeries> sampled) {
     }
   }
   return state;
-}
-
-std::string pack(const RankReport& report) { return results::packed(report); }
-
-RankReport unpack(std::span<const std::byte> packed) {
-  return results::unpacked<RankReport>(packed);
 }
 
 RowData row_of(const workloads::RowSpec& spec, PointStatus status, std::string reason) {
@@ -266,10 +237,6 @@ void classify_rows(const LinkClasses& classes, results::PointData& point) {
 
 std::string rank_name(int world_rank, const std::string& host) {
   return fmt::format("rank {} ({})", world_rank, host);
-}
-
-std::string silence(const std::string& low, const std::string& high, units::Seconds timeout) {
-  return fmt::format("no answer within {} between {} and {}", units::format(timeout), low, high);
 }
 
 std::optional<units::BytesPerSecond> median_bandwidth(const RowData& row) {

@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "results/records/fields.hpp"
 #include "results/records/run_data.hpp"
 #include "runner/microbench/benchmark_case.hpp"
 #include "units/quantity.hpp"
@@ -36,9 +37,31 @@ struct RankReport {
   bool operator==(const RankReport&) const = default;
 };
 
-/// Packs a report into bytes to send it to another rank, and the reverse.
-[[nodiscard]] std::string pack(const RankReport& report);
-[[nodiscard]] RankReport unpack(std::span<const std::byte> packed);
+}  // namespace isoscale::runner::microbench
+
+namespace isoscale::results {
+
+template <>
+inline constexpr auto fields_of<runner::microbench::StreamTime> = std::tuple{
+    field("stream", &runner::microbench::StreamTime::stream, "1", "stream"),
+    field("seconds", &runner::microbench::StreamTime::seconds, "s", "duration of a pass")};
+
+template <>
+inline constexpr auto fields_of<runner::microbench::RankReport> = std::tuple{
+    attribute("wrong", &runner::microbench::RankReport::wrong, "wrong elements"),
+    field("plays", &runner::microbench::RankReport::plays, "s", "duration of each play"),
+    table("streams", &runner::microbench::RankReport::stream_times, "streams"),
+    attribute("sm_clock",
+              path(&runner::microbench::RankReport::gpu, &runner::microbench::GpuState::sm_clock),
+              "Hz, median"),
+    attribute(
+        "throttle_reasons",
+        path(&runner::microbench::RankReport::gpu, &runner::microbench::GpuState::throttle_reasons),
+        "bits")};
+
+}  // namespace isoscale::results
+
+namespace isoscale::runner::microbench {
 
 /// Returns the row without times, with a status and its reason.
 [[nodiscard]] results::RowData row_of(const workloads::RowSpec& spec, results::PointStatus status,
@@ -90,11 +113,6 @@ using RankNames = std::vector<std::string>;
 
 /// Returns "rank 3 (node7)"; the number is the rank in the launch.
 [[nodiscard]] std::string rank_name(int world_rank, const std::string& host);
-
-/// Returns the reason why a row of two ranks has no times: "no answer within 30 s between rank 3
-/// (a) and rank 5 (b)".
-[[nodiscard]] std::string silence(const std::string& low, const std::string& high,
-                                  units::Seconds timeout);
 
 /// Returns the bandwidth of a row of p2p: the bytes of a call divided by the median over all plays
 /// of a call's time on the slowest rank. Absent if the row has no times.
