@@ -171,10 +171,9 @@ RunReport make_report(const results::RunData& run, std::string file, const Repor
   RunReport report{.data = &run, .file = std::move(file)};
   report.calibration = calibration::calibration_of(run);
   std::vector<double> confidence;
-  results::Confidences confidences;
   for (const PointData& point : run.points) {
     confidence.push_back(microbench::is_bench(point) ? statistics::plain_confidence
-                                                     : confidences.of(point));
+                                                     : results::confidence_of(point));
   }
   std::vector<PointReport> reports(run.points.size());
   base::parallel_for(reports.size(), [&](std::size_t i) {

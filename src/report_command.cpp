@@ -165,12 +165,11 @@ std::vector<analysis::catalog::Unreadable> index_files(
   base::parallel_for(files.size(), [&](std::size_t at) {
     if (const auto summary = results::read_summary(files[at])) index(at, *summary);
   });
-  results::Confidences confidences;
   std::vector<analysis::catalog::Unreadable> unreadable;
   for (std::size_t at = 0; at < files.size(); ++at) {
     const std::string file = files[at].string();
     try {
-      if (!lines[at]) index(at, results::summary_of(results::read_run(file), confidences));
+      if (!lines[at]) index(at, results::summary_of(results::read_run(file)));
       into.push_back(std::move(*lines[at]));
     } catch (const base::UsageError& error) {
       unreadable.push_back({.file = file, .reason = error.what()});

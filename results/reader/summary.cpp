@@ -18,6 +18,7 @@
 
 #include "base/error.hpp"
 #include "results/hdf5/integrity.hpp"
+#include "results/records/counted_steps.hpp"
 #include "results/records/json_object.hpp"
 #include "results/records/point_layout.hpp"
 #include "statistics/estimate.hpp"
@@ -179,9 +180,8 @@ bool has_parts(const RunSummary& summary, const fs::path& path) {
 
 }  // namespace
 
-void add_point(RunSummary& summary, const PointData& point, double confidence,
-               std::optional<std::string> part_file) {
-  const auto time = statistics::estimate(untraced_times(point), confidence);
+void add_point(RunSummary& summary, const PointData& point, std::optional<std::string> part_file) {
+  const auto time = statistics::estimate(untraced_times(point), confidence_of(point));
   summary.figures.push_back({.step_time = time ? std::optional{time->median} : std::nullopt,
                              .counted = time ? time->samples : 0,
                              .steps = point.step_times.size(),
@@ -190,12 +190,12 @@ void add_point(RunSummary& summary, const PointData& point, double confidence,
   copy_fields(point, summary.run.points.emplace_back(), point_facts);
 }
 
-RunSummary summary_of(const RunData& run, Confidences& confidences) {
+RunSummary summary_of(const RunData& run) {
   RunSummary summary;
   RunData& kept = summary.run;
   copy_fields(run, kept, run_identity);
   kept.rank_facts = run.rank_facts;
-  for (const PointData& point : run.points) add_point(summary, point, confidences.of(point));
+  for (const PointData& point : run.points) add_point(summary, point);
   return summary;
 }
 

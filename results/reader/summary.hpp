@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "results/hdf5/run_files.hpp"
-#include "results/records/counted_steps.hpp"
 #include "results/records/run_data.hpp"
 
 /// The summary of a run file: the facts that an index of many runs needs, as JSON behind the HDF5
@@ -34,10 +33,9 @@ struct RunSummary {
 };
 
 /// Returns the summary of a run that was read or is being measured.
-[[nodiscard]] RunSummary summary_of(const RunData& run, Confidences& confidences);
-/// Appends a point to a summary. `confidence` is that of the interval of its step time
-/// (confidence_of).
-void add_point(RunSummary& summary, const PointData& point, double confidence,
+[[nodiscard]] RunSummary summary_of(const RunData& run);
+/// Appends a point to a summary.
+void add_point(RunSummary& summary, const PointData& point,
                std::optional<std::string> part_file = {});
 
 /// Returns the text that is appended to a run file when its HDF5 data is complete.

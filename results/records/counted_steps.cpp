@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
+#include <utility>
 
 #include "units/text.hpp"
 
@@ -51,12 +53,11 @@ std::vector<double> untraced_times(const PointData& point) {
 }
 
 double confidence_of(const PointData& point) {
-  return statistics::nominal_confidence(point.looks.planned, point.looks.growth);
-}
-
-double Confidences::of(const PointData& point) {
-  const auto [at, is_new] = known_.try_emplace({point.looks.planned, point.looks.growth}, 0);
-  if (is_new) at->second = confidence_of(point);
+  // The integration takes a while, and most points have the same interim analyses planned.
+  thread_local std::map<std::pair<int, double>, double> known;
+  const Looks& looks = point.looks;
+  const auto [at, is_new] = known.try_emplace({looks.planned, looks.growth}, 0);
+  if (is_new) at->second = statistics::nominal_confidence(looks.planned, looks.growth);
   return at->second;
 }
 

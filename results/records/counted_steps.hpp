@@ -3,10 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "results/records/run_data.hpp"
@@ -31,16 +29,6 @@ struct StepBlock {
 
 /// Returns the confidence level for a point's step time: the one that the measuring loop used.
 [[nodiscard]] double confidence_of(const PointData& point);
-
-/// Caches confidence_of() for many points, since most of them had the same interim analyses
-/// planned.
-class Confidences {
- public:
-  double of(const PointData& point);
-
- private:
-  std::map<std::pair<int, double>, double> known_;  ///< by planned interim analyses and growth
-};
 
 /// Returns a remark on a point that ran out of time, "out of time at ±2.3%"; "" for other points.
 [[nodiscard]] std::string out_of_time(const PointData& point,

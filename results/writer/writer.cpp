@@ -185,8 +185,7 @@ RunWriter::RunWriter(const fs::path& path, RunData header, settings::IfExists if
       part_limit_(part_limit.value()) {
   header_.points.clear();
   make_partial(header_);
-  Confidences none;
-  summary_ = summary_of(header_, none);
+  summary_ = summary_of(header_);
   if (if_exists_ == settings::IfExists::overwrite) {
     replaced_ = open_locked(path_);
     owned_ = identity_of(path_);
@@ -208,8 +207,7 @@ RunWriter::RunWriter(Existing, const fs::path& path, RunData earlier, const std:
   require_unchanged(path_, header_);
   const std::vector<PointData> before = std::exchange(header_.points, {});
   make_partial(header_);
-  Confidences confidences;
-  summary_ = summary_of(header_, confidences);
+  summary_ = summary_of(header_);
   const std::map<int, fs::path> parts = named_parts(path_);
   std::vector<int> removed;
   for (const PointData& point : before) {
@@ -219,7 +217,7 @@ RunWriter::RunWriter(Existing, const fs::path& path, RunData earlier, const std:
     }
     committed_.insert(point.index);
     const auto part = parts.find(point.index);
-    add_point(summary_, point, confidences.of(point),
+    add_point(summary_, point,
               part == parts.end() ? std::nullopt : std::optional{part->second.filename().string()});
   }
   commit_change(room_for_reference, summary_, [&](hdf5::Group& root) {
@@ -289,7 +287,7 @@ void RunWriter::commit_change(std::uint64_t room, RunSummary next_summary, Chang
 
 RunSummary RunWriter::with(const PointData& point, std::optional<std::string> part_file) const {
   RunSummary next = summary_;
-  add_point(next, point, confidence_of(point), std::move(part_file));
+  add_point(next, point, std::move(part_file));
   return next;
 }
 

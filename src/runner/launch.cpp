@@ -54,8 +54,7 @@ results::PointData left_out(const plan::PlannedPoint& point, std::string_view re
 
 Launch::Launch(const Setting& setting, std::optional<results::RunData> earlier)
     : setting_(setting),
-      site_(setting.site),
-      plan_(plan::make_plan(setting.config, site_)),
+      plan_(plan::make_plan(setting.config, setting.site)),
       path_(output_path(setting.config, setting.facts.front().host)),
       earlier_(std::move(earlier)) {
   for (const plan::PlannedPoint& point : plan_.points) wanted_.insert(point.index);
@@ -70,10 +69,12 @@ base::ExitCode Launch::measure() {
   if (!opened()) return exit_code();
   const settings::RunConfig& config = setting_.config;
   const bool speaks = setting_.world.rank() == 0 && config.verbosity == settings::Verbosity::normal;
+  std::optional<units::Nanoseconds> deadline;
+  if (config.budget) deadline = setting_.begin + units::to_nanoseconds(*config.budget);
   progress_.emplace(speaks ? watch::Progress::detect() : watch::Progress::Style::silent,
-                    static_cast<int>(plan_.points.size()), planned_times(), deadline());
+                    static_cast<int>(plan_.points.size()), planned_times(), deadline);
   progress_->tell(&supervisor.activity());
-  schedule_.emplace(plan_, config, site_.device, wanted_, retried_);
+  schedule_.emplace(plan_, config, setting_.site.device, wanted_, retried_);
   while (begin_next()) {
     const units::Seconds began = elapsed();
     results::PointData data = measure_point(*current_);
@@ -127,17 +128,13 @@ bool Launch::begin_next() {
 
 units::Seconds Launch::elapsed() const { return units::to_seconds(comm::now() - setting_.begin); }
 
-std::optional<units::Nanoseconds> Launch::deadline() const {
-  if (!setting_.config.budget) return std::nullopt;
-  return setting_.begin + units::to_nanoseconds(*setting_.config.budget);
-}
-
 std::map<int, units::Seconds> Launch::planned_times() const {
   std::map<int, units::Seconds> times;
-  for (const auto& [index, loop] : plan::expected_loops(plan_, setting_.config, site_.device)) {
+  for (const auto& [index, loop] :
+       plan::expected_loops(plan_, setting_.config, setting_.site.device)) {
     if (!wanted_.contains(index)) continue;
     const plan::PlannedPoint& point = plan_.points[static_cast<std::size_t>(index)];
-    times[index] = plan::total(plan::estimate(point, setting_.config, site_.device), loop);
+    times[index] = plan::total(plan::estimate(point, setting_.config, setting_.site.device), loop);
   }
   return times;
 }
@@ -165,7 +162,7 @@ measure::PointContext Launch::context(const plan::Turn& turn) {
     return statistics::relative_half_width(samples, confidence);
   };
   return {.config = config,
-          .site = site_,
+          .site = setting_.site,
           .facts = setting_.facts,
           .world = setting_.world,
           .executor = setting_.executor,

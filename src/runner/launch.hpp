@@ -62,8 +62,6 @@ class Launch {
   [[nodiscard]] units::Seconds elapsed() const;
   /// Returns the estimated time of each wanted point, by its index.
   [[nodiscard]] std::map<int, units::Seconds> planned_times() const;
-  /// Returns the time when the budget is used up; absent without a budget.
-  [[nodiscard]] std::optional<units::Nanoseconds> deadline() const;
   /// Prepares the run file and determines which points are wanted. Returns false on every rank if
   /// the run to resume lacks no point.
   bool opened();
@@ -87,7 +85,6 @@ class Launch {
   void add_idle_injections();
 
   Setting setting_;
-  plan::Site site_;
   plan::Plan plan_;
   std::filesystem::path path_;
   std::set<int> wanted_;     ///< points to measure, by index; right on rank 0 only

@@ -76,10 +76,11 @@ bool Launch::opened() {
                                             setting_.world);
   require_no_stop(looked, setting_.world);
   const executor::Description& device = setting_.executor.describe();
-  rank_facts_ = gather_rank_facts(setting_.world, device, setting_.facts, site_.node_of_rank);
+  rank_facts_ =
+      gather_rank_facts(setting_.world, device, setting_.facts, setting_.site.node_of_rank);
   bool is_open = true;
   on_root(setting_.world, [&] {
-    header_ = make_header(setting_.config, site_, device, rank_facts_);
+    header_ = make_header(setting_.config, setting_.site, device, rank_facts_);
     header_.preflight = std::move(looked);
     if (is_new) {
       create();
@@ -102,7 +103,7 @@ void Launch::warn_of_time_limit() const {
   units::Seconds expected{0};
   for (const int index : wanted_) {
     const plan::PlannedPoint& point = plan_.points[static_cast<std::size_t>(index)];
-    const plan::PointTime time = plan::estimate(point, setting_.config, site_.device);
+    const plan::PointTime time = plan::estimate(point, setting_.config, setting_.site.device);
     expected += plan::total(time, time.most);
   }
   if (setting_.config.budget) expected = std::min(expected, *setting_.config.budget);

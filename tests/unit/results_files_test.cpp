@@ -150,9 +150,8 @@ class Summary : public RunFileTest {
   void expect_same() const {
     std::optional<RunSummary> stored = read_summary(file());
     ASSERT_TRUE(stored);
-    Confidences confidences;
     for (PointFigures& figures : stored->figures) figures.part_file.reset();
-    EXPECT_EQ(summary_text(*stored), summary_text(summary_of(read_run(file()), confidences)));
+    EXPECT_EQ(summary_text(*stored), summary_text(summary_of(read_run(file()))));
   }
 };
 
