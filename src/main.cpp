@@ -10,7 +10,6 @@
 #include "analysis/predict/system_file.hpp"
 #include "commands.hpp"
 #include "machine/job_environment.hpp"
-#include "workloads/registry.hpp"
 
 namespace isoscale {
 namespace {
@@ -18,7 +17,7 @@ namespace {
 base::ExitCode execute(const config::ListCommand& command) {
   using enum config::ListCommand::File;
   if (command.what != config::ListCommand::What::keys || command.file != system) {
-    return print(config::listing(command, workloads::registry()));
+    return print(config::listing(command));
   }
   std::string text;
   for (const analysis::predict::SheetKey& key : analysis::predict::system_keys()) {
@@ -35,7 +34,7 @@ int run(int argc, char** argv) {
   try {
     // 1. Read the command line.  2. Execute the command.
     const config::Command command =
-        config::parse_arguments(std::vector<std::string>(argv, argv + argc), workloads::registry());
+        config::parse_arguments(std::vector<std::string>(argv, argv + argc));
     const auto execution = [&](const auto& one) {
       if constexpr (requires { execute(one, argc, argv); }) {
         return execute(one, argc, argv);

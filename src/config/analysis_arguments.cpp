@@ -278,8 +278,7 @@ CompareCommand interpret_compare(const CLI::App& command) {
   return compare;
 }
 
-PredictCommand interpret_predict(const CLI::App& command,
-                                 std::span<const workloads::Workload> known) {
+PredictCommand interpret_predict(const CLI::App& command) {
   PredictCommand predict;
   const std::string* const source = value_of(command, source_argument);
   if (source == nullptr) {
@@ -296,7 +295,7 @@ PredictCommand interpret_predict(const CLI::App& command,
     refuse("predict needs --ranks, the rank counts to predict, as --ranks 64,256,1024", command);
   }
   if (!predict.workload.empty()) {
-    predict.workload = settings::find_workload(predict.workload, "--workload", known).name;
+    predict.workload = settings::find_workload(predict.workload, "--workload").name;
   }
   refuse_idle_force(command, predict.html, "file that --html names");
   return predict;

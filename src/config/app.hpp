@@ -55,8 +55,7 @@ enum class Shell : std::uint8_t { bash, zsh };
 /// or the position of an argument, from 1. VALUES lists words and patterns, "tiny *.toml". It
 /// begins with a comma if several values may be given, is "-" if there is no value, and is empty if
 /// the program cannot know the values.
-[[nodiscard]] std::string completion_script(Shell shell, const CLI::App& app,
-                                            std::span<const workloads::Workload> known);
+[[nodiscard]] std::string completion_script(Shell shell, const CLI::App& app);
 
 // The functions below read the command line that CLI11 has parsed. They throw errors with messages
 // of this program, not of CLI11.
@@ -83,7 +82,6 @@ enum class Shell : std::uint8_t { bash, zsh };
 
 /// Reads the arguments of `predict`. Throws base::UsageError. Keys of --set are checked later, when
 /// the workload and the machine are known.
-[[nodiscard]] PredictCommand interpret_predict(const CLI::App& command,
-                                               std::span<const workloads::Workload> known);
+[[nodiscard]] PredictCommand interpret_predict(const CLI::App& command);
 
 }  // namespace isoscale::config

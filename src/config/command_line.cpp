@@ -22,8 +22,6 @@ namespace isoscale::config {
 
 namespace {
 
-using Known = std::span<const workloads::Workload>;
-
 /// Returns the text of --help. Replaces several empty lines in a row, which CLI11 leaves, by one.
 PrintCommand help_text(const CLI::App& app) {
   std::string text = app.help();
@@ -99,8 +97,7 @@ void read_option(settings::Layer& layer, const CLI::App& command,
   }
 }
 
-RunConfig interpret_run(const CLI::App& command, std::span<const std::string> arguments,
-                        Known known) {
+RunConfig interpret_run(const CLI::App& command, std::span<const std::string> arguments) {
   settings::Layer layer;
   for (const settings::RunOption& option : settings::run_options())
     read_option(layer, command, option);
@@ -109,7 +106,7 @@ RunConfig interpret_run(const CLI::App& command, std::span<const std::string> ar
     const auto readable = settings::with_place(experiment_argument, *path, settings::parse_path);
     file = settings::read_layer(workloads::read_small_file(readable, "experiment file"), *path);
   }
-  RunConfig run = settings::assemble(file, layer, known);
+  RunConfig run = settings::assemble(file, layer);
   run.command_line = base::shell_quoted(arguments);
   return run;
 }
@@ -129,7 +126,7 @@ CheckCommand interpret_check(const CLI::App& command, std::span<const std::strin
   return check;
 }
 
-ListCommand interpret_list(const CLI::App& command, Known known) {
+ListCommand interpret_list(const CLI::App& command) {
   using enum ListCommand::What;
   const std::string* const what = value_of(command, what_argument);
   const std::string* const workload = value_of(command, workload_argument);
@@ -152,17 +149,17 @@ ListCommand interpret_list(const CLI::App& command, Known known) {
     return list;
   }
   if (workload == nullptr) refuse("list options needs the name of a workload", command);
-  list.workload = settings::find_workload(*workload, "list options", known).name;
+  list.workload = settings::find_workload(*workload, "list options").name;
   return list;
 }
 
-PrintCommand interpret_completion(const CLI::App& app, const CLI::App& command, Known known) {
+PrintCommand interpret_completion(const CLI::App& app, const CLI::App& command) {
   const std::string* const text = value_of(command, shell_argument);
   if (text == nullptr) refuse("completion needs bash or zsh", command);
   const Shell shell = settings::with_place("completion", *text, [](std::string_view value) {
     return settings::parse_choice(value, {Shell::bash, Shell::zsh});
   });
-  return {completion_script(shell, app, known)};
+  return {completion_script(shell, app)};
 }
 
 std::string version_text() {
@@ -184,7 +181,7 @@ std::string_view name(ListCommand::File file) {
   return names[static_cast<std::size_t>(file)];
 }
 
-Command parse_arguments(std::span<const std::string> arguments, Known known) {
+Command parse_arguments(std::span<const std::string> arguments) {
   const std::unique_ptr<CLI::App> app = make_app();
   if (arguments.size() <= 1) return help_text(*app);
   const auto given = arguments.subspan(1);
@@ -213,13 +210,13 @@ Command parse_arguments(std::span<const std::string> arguments, Known known) {
   const CLI::App& command = chosen();
   if (&command == app.get()) return help_text(*app);
   refuse_extras(command);
-  if (command.get_name() == "run") return interpret_run(command, arguments, known);
+  if (command.get_name() == "run") return interpret_run(command, arguments);
   if (command.get_name() == "check") return interpret_check(command, arguments);
   if (command.get_name() == "report") return interpret_report(command);
   if (command.get_name() == "compare") return interpret_compare(command);
-  if (command.get_name() == "predict") return interpret_predict(command, known);
-  if (command.get_name() == "completion") return interpret_completion(*app, command, known);
-  return interpret_list(command, known);
+  if (command.get_name() == "predict") return interpret_predict(command);
+  if (command.get_name() == "completion") return interpret_completion(*app, command);
+  return interpret_list(command);
 }
 
 }  // namespace isoscale::config

@@ -9,7 +9,6 @@
 #include <variant>
 
 #include "settings/run_config.hpp"
-#include "workloads/api/workload.hpp"
 
 namespace isoscale::config {
 
@@ -41,12 +40,10 @@ struct PrintCommand {
 using Command = std::variant<RunConfig, CheckCommand, ReportCommand, CompareCommand, PredictCommand,
                              ListCommand, PrintCommand>;
 
-/// Reads the command line (CLI11), whose first argument is the program's name. `known` are the
-/// workloads that it may name. It never prints and never exits. Throws base::UsageError that says
-/// what was wrong, where, and what would have been accepted (the nearest option, workload, model
-/// ... by name).
-[[nodiscard]] Command parse_arguments(std::span<const std::string> arguments,
-                                      std::span<const workloads::Workload> known);
+/// Reads the command line (CLI11), whose first argument is the program's name. It never prints and
+/// never exits. Throws base::UsageError that says what was wrong, where, and what would have been
+/// accepted (the nearest option, workload, model ... by name).
+[[nodiscard]] Command parse_arguments(std::span<const std::string> arguments);
 
 /// Formats the description of one key of an input file. `fallback` is its default value, or
 /// "needed" if the key is mandatory.
@@ -55,7 +52,6 @@ using Command = std::variant<RunConfig, CheckCommand, ReportCommand, CompareComm
 
 /// Returns the output of `isoscale list ...`, whose lines all end with a line break. Throws
 /// std::logic_error for the keys of data sheets, which this library does not know.
-[[nodiscard]] std::string listing(const ListCommand& command,
-                                  std::span<const workloads::Workload> known);
+[[nodiscard]] std::string listing(const ListCommand& command);
 
 }  // namespace isoscale::config

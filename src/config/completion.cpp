@@ -9,11 +9,10 @@
 #include "config/app.hpp"
 #include "mesh/mesh.hpp"
 #include "workloads/api/toml_files.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::config {
 namespace {
-
-using Known = std::span<const workloads::Workload>;
 
 // The beginning of the shell function that searches the table, for bash and zsh. The table itself
 // follows, and then the end of the function.
@@ -91,11 +90,11 @@ bool is_word(std::string_view text) {
 }
 
 /// Returns the values that the program knows for the option or argument called `what`.
-std::vector<std::string> names_for(std::string_view what, Known known) {
+std::vector<std::string> names_for(std::string_view what) {
   if (what == "--model") return workloads::model_names();
   std::vector<std::string> names;
   if (what == "--workload" || what == workload_argument) {
-    for (const auto& workload : known) names.emplace_back(workload.name);
+    for (const auto& workload : workloads::registry()) names.emplace_back(workload.name);
   } else if (what == "--suite") {
     for (const std::string_view suite : settings::suite_names()) names.emplace_back(suite);
   } else if (what == "--mesh") {
@@ -104,7 +103,7 @@ std::vector<std::string> names_for(std::string_view what, Known known) {
     for (const auto& system : workloads::system_presets()) names.emplace_back(system.name);
   } else if (what == "--set") {
     std::set<std::string> keys;
-    for (const auto& workload : known) {
+    for (const auto& workload : workloads::registry()) {
       for (const auto& option : workload.options) keys.insert(fmt::format("{}=", option.key));
     }
     names.assign(keys.begin(), keys.end());
@@ -131,7 +130,7 @@ std::string values_of_placeholder(std::string_view placeholder, std::vector<std:
 }
 
 /// Returns the rows of a command's options and arguments.
-std::string rows_of(const CLI::App& command, std::string_view command_name, Known known) {
+std::string rows_of(const CLI::App& command, std::string_view command_name) {
   std::string rows;
   int place = 0;
   for (const CLI::Option* const option : command.get_options()) {
@@ -143,11 +142,11 @@ std::string rows_of(const CLI::App& command, std::string_view command_name, Know
       // The alternatives of an argument are in its name, its text and its description.
       const std::string argument = option->get_name(true);
       text = fmt::format("{}|{}|{}", argument, text, help);
-      add(std::to_string(++place), values_of_placeholder(text, names_for(argument, known)));
+      add(std::to_string(++place), values_of_placeholder(text, names_for(argument)));
     }
     for (const std::string& long_name : option->get_lnames()) {
       const std::string flag = "--" + long_name;
-      const std::string values = values_of_placeholder(text, names_for(flag, known));
+      const std::string values = values_of_placeholder(text, names_for(flag));
       add(flag, option->get_items_expected_max() == 0 ? "-" : values);
     }
   }
@@ -158,11 +157,11 @@ std::string rows_of(const CLI::App& command, std::string_view command_name, Know
 
 std::string_view name(Shell shell) { return shell == Shell::bash ? "bash" : "zsh"; }
 
-std::string completion_script(Shell shell, const CLI::App& app, Known known) {
-  std::string first = rows_of(app, "", known), others;
+std::string completion_script(Shell shell, const CLI::App& app) {
+  std::string first = rows_of(app, ""), others;
   for (const CLI::App* const command : app.get_subcommands({})) {
     first += fmt::format("|{}|-|{}\n", command->get_name(), command->get_description());
-    others += rows_of(*command, command->get_name(), known);
+    others += rows_of(*command, command->get_name());
   }
   return fmt::format("{}# {} completion of isoscale, made by 'isoscale completion {}'\n{}{}{}{}",
                      shell == Shell::zsh ? "#compdef isoscale\n" : "", name(shell), name(shell),

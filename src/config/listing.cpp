@@ -11,15 +11,14 @@
 #include "settings/values.hpp"
 #include "units/text.hpp"
 #include "workloads/api/toml_files.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::config {
 namespace {
 
-using Known = std::span<const workloads::Workload>;
-
-std::string list_workloads(Known known) {
+std::string list_workloads() {
   std::string text;
-  for (const auto& workload : known) {
+  for (const auto& workload : workloads::registry()) {
     text += fmt::format("{:<10} {}\n", workload.name, workload.description);
   }
   return text;
@@ -104,16 +103,16 @@ std::string key_text(std::string_view key, std::string_view fallback, std::strin
                      fallback.empty() ? "" : fmt::format(" [{}]", fallback));
 }
 
-std::string listing(const ListCommand& command, Known known) {
+std::string listing(const ListCommand& command) {
   switch (command.what) {
     case ListCommand::What::workloads:
-      return list_workloads(known);
+      return list_workloads();
     case ListCommand::What::models:
       return list_models();
     case ListCommand::What::suites:
       return list_suites();
     case ListCommand::What::options:
-      return list_options(settings::find_workload(command.workload, "list options", known));
+      return list_options(settings::find_workload(command.workload, "list options"));
     case ListCommand::What::systems:
       return list_systems();
     case ListCommand::What::keys:

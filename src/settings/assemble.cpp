@@ -49,7 +49,6 @@ std::vector<Experiment> alternatives(const Experiment& experiment,
   return all;
 }
 
-using Known = std::span<const Workload>;
 constexpr std::string_view default_suite = "quick";
 constexpr std::string_view default_model = "tiny";
 
@@ -308,7 +307,7 @@ RunConfig without_experiments(const Layer& layer) {
   return run;
 }
 
-RunConfig assemble(const Layer& file, const Layer& command_line, Known known) {
+RunConfig assemble(const Layer& file, const Layer& command_line) {
   for (const char* const option : {"resume", "retry"}) {
     const Given* const given = file.shared.find(option);
     if (given == nullptr) continue;
@@ -339,7 +338,7 @@ RunConfig assemble(const Layer& file, const Layer& command_line, Known known) {
     const Given& names = *choices.find("workload");
     std::vector<const Workload*> targets;
     for (const std::string& name : parse_names(names.text)) {
-      targets.push_back(&find_workload(name, names.place, known));
+      targets.push_back(&find_workload(name, names.place));
     }
     refuse_unknown_options(choices, targets);
     const auto layers = layers_of(plan, choices);

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,8 +52,7 @@ void give(Choices& choices, const RunOption& option, std::string_view text,
 /// Combines the file and the command line into one configuration; the command line overrides the
 /// file. If neither chooses workloads, the quick suite is run. Throws base::UsageError for options
 /// that conflict or are unknown.
-[[nodiscard]] RunConfig assemble(const Layer& file, const Layer& command_line,
-                                 std::span<const workloads::Workload> known);
+[[nodiscard]] RunConfig assemble(const Layer& file, const Layer& command_line);
 
 /// Returns the configuration that a layer's shared settings give, without experiments. Throws
 /// base::UsageError for options that conflict.

@@ -86,9 +86,8 @@ std::string to_toml(const RunConfig& config) {
   return text;
 }
 
-RunConfig from_toml(std::string_view toml, std::string_view origin,
-                    std::span<const workloads::Workload> known) {
-  return assemble(read_layer(toml, origin), Layer{}, known);
+RunConfig from_toml(std::string_view toml, std::string_view origin) {
+  return assemble(read_layer(toml, origin), Layer{});
 }
 
 RunConfig resumed(const RunConfig& asked, std::string_view toml) {

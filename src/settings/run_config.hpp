@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,7 +15,6 @@
 #include "settings/injection.hpp"
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"
-#include "workloads/registry.hpp"
 
 /// Turns the command line and TOML files into one frozen record of what the user asked for. Only
 /// this library reads argv.
@@ -189,11 +187,9 @@ struct PredictCommand {
 /// Returns the configuration as canonical TOML, which the run file keeps and from_toml() reads
 /// back. Models that are not built in are written out, so that no other file is needed.
 [[nodiscard]] std::string to_toml(const RunConfig& config);
-/// Reads a configuration in the form of an experiment file, whose workloads are among `known`.
-/// Throws base::UsageError with line and key.
-[[nodiscard]] RunConfig from_toml(
-    std::string_view toml, std::string_view origin,
-    std::span<const workloads::Workload> known = workloads::registry());
+/// Reads a configuration in the form of an experiment file. Throws base::UsageError with line and
+/// key.
+[[nodiscard]] RunConfig from_toml(std::string_view toml, std::string_view origin);
 
 /// Returns the configuration of a run that --resume continues. Most settings come from `toml`, the
 /// configuration in the run file; the path of this file, `retry`, the budget, the allowed checks

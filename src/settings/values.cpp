@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "units/text.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::settings {
 
@@ -182,10 +183,9 @@ std::vector<GpuName> parse_gpu_bind(std::string_view text) {
   return gpus;
 }
 
-const workloads::Workload& find_workload(std::string_view name, std::string_view place,
-                                         std::span<const workloads::Workload> known) {
+const workloads::Workload& find_workload(std::string_view name, std::string_view place) {
   std::vector<std::string_view> names;
-  for (const workloads::Workload& workload : known) {
+  for (const workloads::Workload& workload : workloads::registry()) {
     if (workload.name == name) return workload;
     names.push_back(workload.name);
   }

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -97,10 +96,9 @@ struct GpuName {
 /// `auto`.
 [[nodiscard]] std::vector<GpuName> parse_gpu_bind(std::string_view text);
 
-/// Returns the workload of this name among `known`. If there is none, throws base::UsageError
-/// "PLACE: ..." with the nearest name and all names.
+/// Returns the workload of this name. If there is none, throws base::UsageError "PLACE: ..." with
+/// the nearest name and all names.
 [[nodiscard]] const workloads::Workload& find_workload(std::string_view name,
-                                                       std::string_view place,
-                                                       std::span<const workloads::Workload> known);
+                                                       std::string_view place);
 
 }  // namespace isoscale::settings

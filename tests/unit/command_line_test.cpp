@@ -70,11 +70,10 @@ TEST(CommandLine, OptionsReachTheRunAndTheWorkloadsThatKnowThem) {
   EXPECT_THAT(every.ranks, IsEmpty());
   EXPECT_EQ(every.rank_counts, RankCounts::every);
   const RunConfig run =
-      run_of("--workload dp,pp --set bucket=1MiB --set schedule=gpipe --set batch=4");
+      run_of("--workload dp,tiles --set schedule=gpipe --set kernel=3 --set batch=4");
   EXPECT_EQ(run.experiments[0].base.options,
-            (workloads::Options{{"bucket", "1MiB"}, {"batch", "4"}}));
-  EXPECT_EQ(run.experiments[1].base.options,
             (workloads::Options{{"schedule", "gpipe"}, {"batch", "4"}}));
+  EXPECT_EQ(run.experiments[1].base.options, (workloads::Options{{"kernel", "3"}, {"batch", "4"}}));
   const RunConfig suite = run_of("--suite quick --model gpt-125m --max-time 9s");
   EXPECT_EQ(suite.suite, "quick");
   EXPECT_EQ(suite.max_time.value(), 9.0);
@@ -163,15 +162,14 @@ TEST(CommandLine, ListingsShowEachItem) {
            {"list keys model", {"layers", "[4 x hidden]"}},
            {"list keys suite", {"workload"}},
            {"list options dp", {"overlap=on|off", "25MiB", "derived"}}}) {
-    const std::string text = listing(parsed<config::ListCommand>(command), fake_workloads());
+    const std::string text = listing(parsed<config::ListCommand>(command));
     for (const char* const shown : shows) EXPECT_THAT(text, HasSubstr(shown)) << command;
   }
 }
 
 TEST(CommandLine, HelpComesWithoutArgumentsAndAtBothLevels) {
   EXPECT_THAT(text_of({}), AllOf(HasSubstr("run"), HasSubstr("report"), HasSubstr("list")));
-  EXPECT_THAT(std::get<config::PrintCommand>(config::parse_arguments({}, fake_workloads())).text,
-              HasSubstr("Usage"));
+  EXPECT_THAT(std::get<config::PrintCommand>(config::parse_arguments({})).text, HasSubstr("Usage"));
   EXPECT_EQ(text_of({"--help"}), text_of({}));
   const std::string help = text_of({"--help"});
   int examples = 0;
@@ -263,8 +261,8 @@ TEST(CommandLine, RefusalsSayWhatIsWrongAndWhatToDo) {
            {"run --workload dp,dp", "names 'dp' twice"},
            {"run --set bucket", "'bucket' is not KEY=VALUE"},
            {"run --set =1", "'=1' is not KEY=VALUE"},
-           {"run --workload tp --set bucket=1", "option 'bucket' of tp",
-            "isoscale list options tp"},
+           {"run --workload calibrate --set bucket=1", "option 'bucket' of calibrate",
+            "isoscale list options calibrate"},
            {"run --set batch=1 --set batch=2", "'batch' is given twice"},
            {"run --seed -1", "'-1' is not a"},
            {"run --blas-threads 0", "--blas-threads: '0'", "from 1 to"},
@@ -277,7 +275,7 @@ TEST(CommandLine, RefusalsSayWhatIsWrongAndWhatToDo) {
            {"run --ranks 99999999999999999999", "holds '99999999999999999999'"},
            {"run --ranks '2 4'", "holds '2 4'"},
            {"run --workload tp --mesh dp=2,tp=2", "does not use dp"},
-           {"run --workload hybrid --mesh cp=2", "does not use cp", "dp+tp+pp"},
+           {"run --workload tiles --mesh ep=2", "does not use ep", "dp+tp+cp"},
            {"run --gpu-bind 0,,1", "holds ''", "such as 2,3,0,1"},
            {"run --share-gpu=yes", "--share-gpu takes no value"},
            {"run --gemm-algorithms", "--gemm-algorithms needs a value"},

@@ -114,7 +114,8 @@ dtype = "f32"
   EXPECT_EQ(run.experiments[0].base.options,
             (workloads::Options{{"batch", "16"}, {"bucket", "1MiB"}}));
   EXPECT_EQ(run.experiments[1].workload, "tp");
-  EXPECT_EQ(run.experiments[1].base.options, (workloads::Options{{"batch", "8"}}));
+  EXPECT_EQ(run.experiments[1].base.options,
+            (workloads::Options{{"batch", "8"}, {"bucket", "1MiB"}}));
   EXPECT_EQ(run.experiments[2].workload, "pp");
   EXPECT_EQ(run.experiments[2].base.model.name, "mine");
   EXPECT_EQ(run.experiments[2].base.model.hidden, 8);
@@ -171,7 +172,7 @@ TEST(ExperimentFile, RefusalsSayWhereAndWhy) {
             "for the whole run"},
            {"[[experiment]]\nworkload = \"dp\"\nscalling = 3", "unknown key 'scalling'",
             "did you mean 'scaling'?"},
-           {"[[experiment]]\nworkload = \"tp\"\nset = { bucket = 1 }",
+           {"[[experiment]]\nworkload = \"calibrate\"\nset = { bucket = 1 }",
             "exp.toml:3: bucket: unknown"},
            {"[recorded]\nuser = \"x\"", "user is unknown"},
            {"[recorded]\nsuite = 3", "suite must be a"},
@@ -247,7 +248,7 @@ TEST_F(OnDisk, TheCommandLineMayChooseOtherWorkloadsButNotBesideTables) {
 }
 
 RunConfig suite(std::string_view toml) {
-  RunConfig run = from_toml(toml, "exp.toml", workloads::registry());
+  RunConfig run = read(toml);
   run.on_gpus.reset();  // settled before a run is recorded
   return run;
 }
@@ -300,8 +301,7 @@ TEST(Registry, OptionsOfWorkloadsAreKnown) {
       parse(base::shell_words("run --workload dp,tp,pp,hybrid --set overlap=off --set bucket=1MiB "
                               "--set tp_output=gather --set schedule=gpipe --set input=pinned "
                               "--set vocabulary=on --set optimizer=adam --set batch=8 "
-                              "--set microbatch=2 --set microbatches=4"),
-            workloads::registry()));
+                              "--set microbatch=2 --set microbatches=4")));
   EXPECT_EQ(run.experiments.size(), 4U);
   EXPECT_EQ(run.experiments[3].base.options.at("tp_output"), "gather");
 }

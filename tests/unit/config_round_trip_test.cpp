@@ -100,7 +100,7 @@ class Generator {
   }
 
   Experiment experiment() {
-    const auto& workload = fake_workloads()[static_cast<std::size_t>(number(0, 3))];
+    const auto& workload = workloads::registry()[static_cast<std::size_t>(number(0, 3))];
     Experiment result;
     result.workload = workload.name;
     result.base.model = model();
@@ -108,7 +108,7 @@ class Generator {
     result.base.precision = pick(std::array{f64, f32, tf32, f16, bf16, fp8});
     result.base.seed = std::uniform_int_distribution<std::uint64_t>{}(random_);
     for (const auto& spec : workload.options) {
-      if (flip()) result.base.options[std::string{spec.key}] = value(spec);
+      if (flip() && flip()) result.base.options[std::string{spec.key}] = value(spec);
     }
     for (const mesh::Axis axis : mesh::all_axes) {
       if (flip() && workload.axes.contains(axis)) result.mesh[axis] = number(1, 2'000'000'000);
@@ -122,7 +122,8 @@ class Generator {
     if (spec.type == workloads::OptionType::choice) {
       return std::string{spec.choices[static_cast<std::size_t>(number(0, 1))]};
     }
-    const std::string digits = std::to_string(number(1, 1'000'000'000));
+    const int most = spec.maximum == 0 ? 1'000'000'000 : static_cast<int>(spec.maximum);
+    const std::string digits = std::to_string(number(1, most));
     return spec.type == workloads::OptionType::bytes && flip() ? digits + " KiB" : digits;
   }
 
@@ -152,9 +153,9 @@ TEST(RoundTrip, HoldsForWhatTheCommandLineGives) {
   for (const char* const line :
        {"run", "run --suite standard", R"(run --ranks all --output "it's \"here\".h5")",
         "run --workload dp --mesh dp=4 --precision 0.1%"}) {
-    auto run = std::get<RunConfig>(parse(base::shell_words(line), workloads::registry()));
+    auto run = std::get<RunConfig>(parse(base::shell_words(line)));
     run.on_gpus.reset();  // settled before a run is recorded
-    EXPECT_EQ(from_toml(to_toml(run), "echo", workloads::registry()), run);
+    EXPECT_EQ(from_toml(to_toml(run), "echo"), run);
   }
 }
 
@@ -231,7 +232,7 @@ TEST(Injection, ExperimentFileHasAListThatTheEchoKeepsAndTheCommandLineReplaces)
   const Layer file = read_layer("inject = \"jitter=5%\"\nworkload = \"dp\"\n", "exp.toml");
   Layer line;
   give(line.shared, *find_option("inject"), "slow-rank=1:2", "--inject");
-  const RunConfig replaced = assemble(file, line, fake_workloads());
+  const RunConfig replaced = assemble(file, line);
   ASSERT_EQ(replaced.injections.size(), 1U);
   EXPECT_EQ(replaced.injections[0].text, "slow-rank=1:2");
 }
@@ -284,7 +285,7 @@ TEST(Resumption, RefusesWhatChoosesWhatIsMeasuredAndExperimentFiles) {
   Layer command_line;
   give(command_line.shared, *find_option("resume"), "a.h5", "--resume");
   const Layer file = read_layer("[[experiment]]\nworkload = \"dp\"\n", "e.toml");
-  EXPECT_THAT(usage_error([&] { (void)assemble(file, command_line, fake_workloads()); }),
+  EXPECT_THAT(usage_error([&] { (void)assemble(file, command_line); }),
               AllOf(HasSubstr("e.toml:2"), HasSubstr("--resume")));
   EXPECT_THAT(usage_error([] { (void)read("resume = \"a.h5\""); }),
               AllOf(HasSubstr("exp.toml:1"), HasSubstr("on the command line")));
@@ -296,9 +297,7 @@ TEST(Resumption, RefusesWhatChoosesWhatIsMeasuredAndExperimentFiles) {
 namespace isoscale::config {
 namespace {
 
-using testing_support::fake_workloads;
-
-std::string script(Shell shell) { return completion_script(shell, *make_app(), fake_workloads()); }
+std::string script(Shell shell) { return completion_script(shell, *make_app()); }
 
 /// Returns the row of the table for a word: "VALUES|HELP".
 std::string row_of(std::string_view command, std::string_view word) {

@@ -190,7 +190,7 @@ TEST(BeyondHost, IsAPlanOfMoreBytesThanTheHostHas) {
 
 RunConfig asked(std::vector<std::string> options = {}) {
   options.insert(options.begin(), {"isoscale", "run"});
-  return std::get<RunConfig>(config::parse_arguments(options, workloads::registry()));
+  return std::get<RunConfig>(config::parse_arguments(options));
 }
 
 /// GPUs, eight to a node, of so much memory (0: unknown) and such a compute capability.
