@@ -12,7 +12,6 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
-#include <vector>
 
 #include "results/records/point_layout.hpp"
 

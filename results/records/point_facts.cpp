@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "results/records/point_facts.hpp"
 
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <set>
 

@@ -8,7 +8,6 @@
 #include <unordered_map>
 
 #include "base/text.hpp"
-#include "machine/kernel_files.hpp"
 #include "preflight/collect_facts.hpp"
 #include "units/text.hpp"
 
