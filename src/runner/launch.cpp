@@ -119,13 +119,6 @@ results::PointData Launch::commit(results::PointData data) {
   return data;
 }
 
-bool Launch::begin_next() {
-  const std::optional<plan::Turn> next = agreed_next();
-  const auto lock = hold_file();
-  current_ = next;
-  return current_.has_value();
-}
-
 units::Seconds Launch::elapsed() const { return units::to_seconds(comm::now() - setting_.begin); }
 
 std::map<int, units::Seconds> Launch::planned_times() const {
@@ -139,9 +132,10 @@ std::map<int, units::Seconds> Launch::planned_times() const {
   return times;
 }
 
-/// Collective: returns the next turn, the same on every rank. Rank 0 chooses the turn, since only
-/// its clock counts and only rank 0 knows which points are wanted.
-std::optional<plan::Turn> Launch::agreed_next() {
+/// Collective: makes the next turn the current one, the same on every rank. Returns false if there
+/// is none. Rank 0 chooses the turn, since only its clock counts and only rank 0 knows which points
+/// are wanted.
+bool Launch::begin_next() {
   const comm::Communicator& world = setting_.world;
   watch::Supervisor& supervisor = setting_.services.supervisor;
   ends_soon_ = world.all_max(supervisor.shall_end_soon() ? 1.0 : 0.0) > 0;
@@ -150,10 +144,13 @@ std::optional<plan::Turn> Launch::agreed_next() {
   plan::Turn turn = next.value_or(plan::Turn{.index = -1});
   static_assert(std::is_trivially_copyable_v<plan::Turn>);
   world.broadcast(std::as_writable_bytes(std::span{&turn, 1}));
-  if (turn.index < 0) return std::nullopt;
-  const std::int64_t left = world.broadcast(std::ssize(schedule_->waiting()) - 1 + failed_);
-  supervisor.set_point(turn.index, static_cast<int>(left));
-  return turn;
+  if (turn.index >= 0) {
+    const std::int64_t left = world.broadcast(std::ssize(schedule_->waiting()) - 1 + failed_);
+    supervisor.set_point(turn.index, static_cast<int>(left));
+  }
+  const auto lock = hold_file();
+  current_ = turn.index < 0 ? std::nullopt : std::optional{turn};
+  return current_.has_value();
 }
 
 measure::PointContext Launch::context(const plan::Turn& turn) {

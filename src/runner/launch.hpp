@@ -69,9 +69,8 @@ class Launch {
   bool reopen();                                                            ///< in resume.cpp
   [[nodiscard]] std::optional<results::PointData> unrecorded_hang() const;  ///< in resume.cpp
   [[nodiscard]] base::ExitCode exit_code() const;
-  [[nodiscard]] std::optional<plan::Turn> agreed_next();
-  [[nodiscard]] measure::PointContext context(const plan::Turn& turn);
   [[nodiscard]] bool begin_next();
+  [[nodiscard]] measure::PointContext context(const plan::Turn& turn);
   results::PointData measure_point(const plan::Turn& turn);
   /// Called on rank 0 when the job ends early: records the point under way as failed.
   void record_abort(const std::string& why);
@@ -82,7 +81,6 @@ class Launch {
   void record_left_out();
   void finish();
   void warn_of_time_limit() const;
-  void add_idle_injections();
 
   Setting setting_;
   plan::Plan plan_;

@@ -163,13 +163,6 @@ std::optional<std::string> reason_not_to_sniff(const PreflightWish& wish,
   return std::nullopt;
 }
 
-/// Joins the facts of all ranks; called on rank 0.
-JobFacts join(const std::vector<std::string>& texts) {
-  std::vector<JobFacts> parts;
-  for (const std::string& text : texts) parts.push_back(preflight::job_facts_from_json(text));
-  return preflight::merge(std::move(parts));
-}
-
 /// Writes the facts for the run file. The environment of a rank is left out if it equals that of
 /// rank 0.
 std::string recorded(JobFacts job) {
@@ -240,10 +233,12 @@ results::PreflightData preflight(const PreflightWish& wish, const comm::Communic
     mine.ranks.front().neighbours = std::move(sniffed.neighbours);
     no_sniff = std::move(sniffed.problem);
   }
-  const std::vector<std::string> parts = world.gather(preflight::to_json(mine));
+  const std::vector<std::string> texts = world.gather(preflight::to_json(mine));
   results::PreflightData data;
   on_root(world, [&] {
-    JobFacts job = join(parts);
+    std::vector<JobFacts> parts;
+    for (const std::string& text : texts) parts.push_back(preflight::job_facts_from_json(text));
+    JobFacts job = preflight::merge(std::move(parts));
     job.device = wish.executor == nullptr ? std::string{settings::name(wish.config.device)}
                                           : wish.executor->describe().name;
     job.share_gpu = wish.config.share_gpu == settings::ShareGpu::yes;

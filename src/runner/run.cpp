@@ -93,7 +93,11 @@ bool Launch::opened() {
 }
 
 void Launch::create() {
-  add_idle_injections();
+  // Injections that affect no point are named, so that nobody expects their effect.
+  for (const std::string& text : plan::idle_injections(setting_.config.injections, plan_)) {
+    header_.warnings.push_back(fmt::format("--inject {} touches no point of this run", text));
+    base::warn(header_.warnings.back());
+  }
   measured_ = header_;
   file_.emplace(results::RunWriter{path_, header_, setting_.config.if_exists}, path_, header_,
                 fallback_of(setting_.config));
@@ -111,14 +115,6 @@ void Launch::warn_of_time_limit() const {
   const auto warning = machine::time_limit_warning(
       machine::time_limit(machine::process_environment(), now), expected);
   if (warning) base::warn(*warning);
-}
-
-/// Warns of injections that affect no point, so that nobody expects their effect.
-void Launch::add_idle_injections() {
-  for (const std::string& text : plan::idle_injections(setting_.config.injections, plan_)) {
-    header_.warnings.push_back(fmt::format("--inject {} touches no point of this run", text));
-    base::warn(header_.warnings.back());
-  }
 }
 
 base::ExitCode run(const settings::RunConfig& asked, const comm::Environment& environment,
