@@ -20,6 +20,17 @@
 
 namespace isoscale::config {
 
+static std::string_view name(ListCommand::What what) {
+  constexpr std::array<std::string_view, 6> names{"workloads", "models",  "suites",
+                                                  "options",   "systems", "keys"};
+  return names[static_cast<std::size_t>(what)];
+}
+
+static std::string_view name(ListCommand::File file) {
+  constexpr std::array<std::string_view, 3> names{"model", "system", "suite"};
+  return names[static_cast<std::size_t>(file)];
+}
+
 namespace {
 
 /// Returns the text of --help. Replaces several empty lines in a row, which CLI11 leaves, by one.
@@ -169,17 +180,6 @@ std::string version_text() {
 }
 
 }  // namespace
-
-std::string_view name(ListCommand::What what) {
-  constexpr std::array<std::string_view, 6> names{"workloads", "models",  "suites",
-                                                  "options",   "systems", "keys"};
-  return names[static_cast<std::size_t>(what)];
-}
-
-std::string_view name(ListCommand::File file) {
-  constexpr std::array<std::string_view, 3> names{"model", "system", "suite"};
-  return names[static_cast<std::size_t>(file)];
-}
 
 Command parse_arguments(std::span<const std::string> arguments) {
   const std::unique_ptr<CLI::App> app = make_app();

@@ -29,9 +29,6 @@ struct ListCommand {
   File file = File::model;  ///< the kind of file whose keys are listed
 };
 
-[[nodiscard]] std::string_view name(ListCommand::What what);
-[[nodiscard]] std::string_view name(ListCommand::File file);
-
 /// The command that only prints `text` on standard output (--help, --version).
 struct PrintCommand {
   std::string text;

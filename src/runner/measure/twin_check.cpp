@@ -11,6 +11,7 @@
 #include <cstring>
 #include <limits>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "base/error.hpp"
@@ -32,6 +33,25 @@ std::vector<double> convert(std::span<const std::byte> raw, const Convert& to_do
     values[i] = to_double(element);
   }
   return values;
+}
+
+/// Converts raw elements of a floating type to f64. Throws base::Error for other types.
+std::vector<double> to_doubles(std::span<const std::byte> raw, program::DType type) {
+  using program::DType;
+  if (const auto format = program::narrow_format(type)) {
+    if (program::element_size(type) == 1) {
+      return convert<std::uint8_t>(raw, [&](std::uint8_t code) { return decode(*format, code); });
+    }
+    return convert<std::uint16_t>(raw, [&](std::uint16_t code) { return decode(*format, code); });
+  }
+  switch (type) {
+    case DType::f64:
+      return convert<double>(raw, [](double value) { return value; });
+    case DType::f32:
+      return convert<float>(raw, [](float value) { return static_cast<double>(value); });
+    default:
+      throw base::Error(fmt::format("cannot read {} as floating point", program::name(type)));
+  }
 }
 
 std::vector<double> read_slice(executor::Session& session, const program::RankProgram& program,
@@ -118,24 +138,6 @@ std::string missing_tensor(const program::RankProgram& program, const mesh::Coor
 }
 
 }  // namespace
-
-std::vector<double> to_doubles(std::span<const std::byte> raw, program::DType type) {
-  using program::DType;
-  if (const auto format = program::narrow_format(type)) {
-    if (program::element_size(type) == 1) {
-      return convert<std::uint8_t>(raw, [&](std::uint8_t code) { return decode(*format, code); });
-    }
-    return convert<std::uint16_t>(raw, [&](std::uint16_t code) { return decode(*format, code); });
-  }
-  switch (type) {
-    case DType::f64:
-      return convert<double>(raw, [](double value) { return value; });
-    case DType::f32:
-      return convert<float>(raw, [](float value) { return static_cast<double>(value); });
-    default:
-      throw base::Error(fmt::format("cannot read {} as floating point", program::name(type)));
-  }
-}
 
 Initial play_twin(executor::Session& session, const program::RankProgram& program) {
   session.play(program::Section::setup, executor::Trace::off);

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,9 +80,6 @@ struct Difference {
                                       const workloads::Workload& workload,
                                       const workloads::Request& twin, executor::Executor& executor,
                                       const comm::Communicator& point);
-
-/// Converts raw elements of a floating type to f64. Throws base::Error for other types.
-[[nodiscard]] std::vector<double> to_doubles(std::span<const std::byte> raw, program::DType type);
 
 /// Calls visit(local, global) with the indices of each element of a shard.
 template <class Visit>
