@@ -45,8 +45,7 @@ std::string outcome_text(const results::PointData& data) {
 /// Returns the data of a point that is not measured for lack of time; `reason` becomes its reason.
 results::PointData left_out(const plan::PlannedPoint& point, std::string_view reason) {
   results::PointData data = describe_point(point);  // with the planned mesh
-  data.status = results::PointStatus::skipped;
-  data.reason = reason;
+  measure::end_as(results::PointStatus::skipped, std::string{reason}, data);
   return data;
 }
 
@@ -247,8 +246,7 @@ void Launch::record_abort(const std::string& why) {
 results::PointData Launch::as_failed(int index, const std::string& why) const {
   const plan::PlannedPoint& point = plan_.points[static_cast<std::size_t>(index)];
   results::PointData data = describe_point(point);
-  data.status = results::PointStatus::failed;
-  data.reason = why;
+  measure::end_as(results::PointStatus::failed, why, data);
   data.injections = point.injections;
   if (!data.injections.empty()) data.labels.emplace_back("injected");
   data.ended = base::utc_now();

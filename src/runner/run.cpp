@@ -30,21 +30,17 @@
 namespace isoscale::runner {
 namespace {
 
-/// The run that --resume continues: the run itself (on rank 0 only), and its configuration (on all
-/// ranks).
-struct Resumed {
+/// Collective: returns the run that --resume continues (on rank 0 only), and its configuration (on
+/// all ranks).
+std::pair<std::optional<results::RunData>, settings::RunConfig> read_resumed(
+    const settings::RunConfig& asked, const comm::Communicator& world) {
   std::optional<results::RunData> run;
-  settings::RunConfig config;
-};
-Resumed read_resumed(const settings::RunConfig& asked, const comm::Communicator& world) {
-  Resumed resumed;
   on_root(world, [&] {
-    resumed.run = results::read_run(asked.resume);
-    require_ranks(*resumed.run, asked.resume.string(), world.size());
+    run = results::read_run(asked.resume);
+    require_ranks(*run, asked.resume.string(), world.size());
   });
-  const std::string toml = world.broadcast(resumed.run ? resumed.run->config_toml : "");
-  resumed.config = settings::resumed(asked, toml);
-  return resumed;
+  const std::string toml = world.broadcast(run ? run->config_toml : "");
+  return {std::move(run), settings::resumed(asked, toml)};
 }
 
 /// Returns the lines that are printed first: the device if --device auto chose it, and how to get a
@@ -128,9 +124,9 @@ base::ExitCode run(const settings::RunConfig& asked, const comm::Environment& en
     dry_run(asked, environment, world, services);
     return base::ExitCode::done;
   }
-  const bool is_new = asked.resume.empty();
-  auto [earlier, config] =
-      is_new ? Resumed{.run = {}, .config = asked} : read_resumed(asked, world);
+  auto [earlier, config] = asked.resume.empty()
+                               ? std::pair{std::optional<results::RunData>{}, asked}
+                               : read_resumed(asked, world);
   const auto [executor, reason] = choose_executor(config, environment, world);
   const std::vector<machine::MachineFacts> facts = plan::gather_facts(world);
   const plan::Site site = plan::make_site(world, executor->describe(), facts);
