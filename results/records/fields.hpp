@@ -129,7 +129,7 @@ class RowsToFill {
   bool known_ = false;
 };
 
-/// Reads the rows of a table, which has this name in errors.
+/// Reads the rows of a table. `label` names the table in error messages.
 template <class Row, class Source, class Fields = decltype(fields_of<Row>)>
 std::vector<Row> get_rows(const Source& from, int minor, std::string_view label,
                           const Fields& fields = fields_of<Row>) {
