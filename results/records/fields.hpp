@@ -239,7 +239,7 @@ struct Field {
 };
 
 /// A list of records, stored as one dataset for each field in the group `name`, or, if `name` is
-/// empty, in the group of the record that has the list. `label` names the list in errors.
+/// empty, in the group of the record that has the list. `label` names the list in error messages.
 template <class Member>
 struct Table {
   const char* name;

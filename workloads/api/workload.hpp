@@ -51,8 +51,8 @@ struct Model {
 /// Throws base::UsageError for an unknown name (with the nearest one). For a file, one error lists
 /// all missing and unknown keys and impossible numbers.
 [[nodiscard]] Model load_model(std::string_view name_or_path);
-/// Parses one model. `origin` names the file in errors; if the text names no model, the stem of
-/// `origin` becomes the name.
+/// Parses one model. `origin` names the file in error messages; if the text names no model, the
+/// stem of `origin` becomes the name.
 [[nodiscard]] Model parse_model(std::string_view toml, std::string_view origin);
 
 /// The description of one key of a model file, as in `isoscale list keys model`.

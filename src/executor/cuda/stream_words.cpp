@@ -40,6 +40,7 @@ int call(WordCall function, cudaStream_t stream, const std::uint32_t* word, std:
   return function(stream, reinterpret_cast<CUdeviceptr>(word), value, flags);
 }
 
+/// The largest share of the time of a section that marks may take.
 constexpr double most_share = 0.005;
 
 /// Rates that no known GPU exceeds: the rate of 8-bit GEMMs as measured on a GB200, the bandwidth
