@@ -285,7 +285,8 @@ RowSum TensorRows::reduce(const Product& product, BufferId out, BufferId residua
 
 RowSum TensorRows::all_reduce(const Product& product, BufferId out, BufferId residual) {
   const std::uint64_t rows = g_.tokens / g_.chunks;
-  const StreamId stream = g_.streams_tp() ? builder_.stream("tp") : StreamId{0};
+  // With several chunks, GEMMs hide the communication.
+  const StreamId stream = g_.chunks > 1 ? builder_.stream("tp") : StreamId{0};
   for (std::uint64_t first = 0; first < g_.tokens; first += rows) {
     Addend addend;
     if (residual != no_buffer) {  // each rank adds the rows that it keeps

@@ -40,16 +40,16 @@ Gradients::Gradients(Builder& builder, const Geometry& geometry, const Parameter
       type_(types_of(request.precision).accumulate),
       travel_type_(travel_type(request)),
       scale_(narrow_scale(geometry, request.mesh)),
-      reduces_(geometry.replicas > 1 && !funnels(geometry, request)),
+      reduces_(geometry.replicas > 1 && !funnels(geometry)),
       reduces_experts_(geometry.replicas > geometry.ep),
-      overlaps_(options_of(request).overlap),
       whole_(builder, workspace(type_, parameters.largest_bucket()), 2),
       parts_(builder, workspace(type_, parameters.largest_bucket() / parameters.plan().shards), 2) {
-  prepare_compression(options_of(request));
-  if (overlaps_ && reduces_) stream_ = builder_.stream("dp");
+  prepare_compression();
+  if (g_.options.overlap && reduces_) stream_ = builder_.stream("dp");
 }
 
-void Gradients::prepare_compression(const TrainingOptions& options) {
+void Gradients::prepare_compression() {
+  const TrainingOptions& options = g_.options;
   if (options.compression != Compression::topk || g_.replicas == 1) return;
   const long long block = options.compression_block;
   top_k_ = {.block = static_cast<std::uint32_t>(block),
@@ -92,11 +92,7 @@ void Gradients::exchange_largest(const Slice& bucket, mesh::AxisSet axes) {
   const BufferId places = builder_.allocate(workspace(DType::i32, kept));
   const BufferId all_values = builder_.allocate(workspace(type_, kept * parts));
   const BufferId all_places = builder_.allocate(workspace(DType::i32, kept * parts));
-  builder_.emit(0, Add{.rows = 1,
-                       .columns = static_cast<std::uint32_t>(bucket.count),
-                       .a = dense(unsent, 1, bucket.count),
-                       .b = dense(bucket, 1, bucket.count),
-                       .dst = dense(unsent, 1, bucket.count)});
+  add_flat(builder_, 0, bucket, unsent);
   builder_.emit(0, program::Select{.block = top_k_.block,
                                    .keep = top_k_.keep,
                                    .src = unsent,
@@ -138,7 +134,7 @@ void Gradients::done(const Slice& gradient, int microbatch) {
   if (parameters_.plan().shards_gradients()) {
     const auto whole = open_.extract({bucket, microbatch});
     accumulate(*bucket, whole.mapped(), microbatch);
-  } else if (reduces_ && overlaps_ && microbatch + 1 == g_.microbatches) {
+  } else if (reduces_ && g_.options.overlap && microbatch + 1 == g_.microbatches) {
     reduce(*bucket);
   }
 }
@@ -146,7 +142,7 @@ void Gradients::done(const Slice& gradient, int microbatch) {
 void Gradients::finish() {
   whole_.release();
   parts_.release();
-  if (!reduces_ || overlaps_ || parameters_.plan().shards_gradients()) return;
+  if (!reduces_ || g_.options.overlap || parameters_.plan().shards_gradients()) return;
   for (const Bucket& bucket : parameters_.buckets()) reduce(bucket);
 }
 

@@ -94,7 +94,7 @@ Fill weight_fill(const Slice& dst, const Parameter& parameter, std::uint64_t see
 
 Parameters::Parameters(Builder& builder, const Geometry& geometry, const Request& request)
     : has_vocabulary_(geometry.vocabulary > 0),
-      follows_(follows(geometry, request)),
+      follows_(follows(geometry)),
       has_master_type_(types_of(request.precision).has_master()),
       layers_(geometry.layers),
       experts_(geometry.local_experts),

@@ -72,13 +72,13 @@ class StageWriter {
               const std::vector<BufferId>& symmetric)
       : request_(request),
         g_(request, at),
-        types_(types_of(request.precision, options_of(request).fp8_accumulate)),
+        types_(types_of(request.precision, g_.options.fp8_accumulate)),
         builder_(request.mesh, symmetric),
         parameters_(builder_, g_, request),
         weights_(builder_, g_, parameters_),
         gradients_(builder_, g_, parameters_, request),
         updates_(builder_, parameters_),
-        funnel_(builder_, g_, types_, request),
+        funnel_(builder_, g_, types_),
         inputs_(builder_, g_, types_, request),
         layers_(builder_, g_, types_, parameters_, weights_, gradients_, request),
         hand_overs_(builder_, g_, types_) {}
@@ -98,7 +98,7 @@ class StageWriter {
     const double tokens =
         static_cast<double>(g_.tokens) * g_.all_microbatches * (g_.replicas / request_.mesh.dp);
     funnel_.reduce(parameters_);
-    if (!follows(g_, request_)) updates_.write(tokens);
+    if (!follows(g_)) updates_.write(tokens);
     funnel_.broadcast(parameters_);
     if (request_.keep == Keep::observables) parameters_.observe(builder_);
     return builder_.finish();
@@ -140,7 +140,7 @@ class StageWriter {
     }
     outputs_[microbatch] = activation;
     if (request_.keep == Keep::observables) observe_output(microbatch, activation);
-    if (!funnel_.is_on()) return;
+    if (!funnels(g_)) return;
     funnel_.gather_output(microbatch, activation);
     release_unless_kept(activation);
   }
@@ -151,7 +151,7 @@ class StageWriter {
     layers_.put_off_weight_gradients(action.pass == Pass::input_gradient);
     BufferId gradient = no_buffer;
     LayerWriter::Ownership ownership = LayerWriter::Ownership::released;
-    if (is_last(action) && funnel_.is_on()) {
+    if (is_last(action) && funnels(g_)) {
       outputs_[microbatch] = funnel_.loss_gradient(microbatch);
     }
     if (!is_last(action)) {
