@@ -220,8 +220,8 @@ TEST(CollectiveAlgorithms, AreThoseOfNccl) {
               algorithm.name == "ring" || algorithm.name == "tree");
     EXPECT_TRUE(has_protocol(algorithm, "simple"));
   }
-  EXPECT_EQ(find_collective_algorithm("bruck"), nullptr);
-  EXPECT_EQ(find_collective_protocol("LL"), nullptr);
+  EXPECT_EQ(find_named(collective_algorithms, "bruck"), nullptr);
+  EXPECT_EQ(find_named(collective_protocols, "LL"), nullptr);
 }
 
 }  // namespace

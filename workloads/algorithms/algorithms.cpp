@@ -18,8 +18,7 @@ namespace {
 using collectives::Operation;
 using program::Space;
 
-constexpr std::array registered_names{std::string_view{"none"}, std::string_view{"local"},
-                                      std::string_view{"symmetric"}};
+constexpr std::array<std::string_view, 3> registered_names{"none", "local", "symmetric"};
 
 /// Holds the parsed options, which option_table() describes.
 struct Values {
@@ -48,7 +47,7 @@ Options measured(const Values& options, const std::vector<Operation>& operations
 
 /// Adds the choices of an algorithm, one for each protocol that it exists with.
 void add_choices(const Values& options, const std::string& name, std::vector<Choice>& choices) {
-  const CollectiveAlgorithm& algorithm = *find_collective_algorithm(name);
+  const CollectiveAlgorithm& algorithm = *find_named(collective_algorithms, name);
   std::vector<Operation> operations = options.op;
   std::ranges::sort(operations);
   std::erase_if(operations, [&](Operation operation) {
