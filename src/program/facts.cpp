@@ -147,9 +147,6 @@ Facts facts(const RankProgram& program, const mesh::Shape& mesh) {
     account_memory(program, program.steps[i], kept, result);
   }
   for (const auto& [key, entry] : traffic) result.traffic.push_back(entry);
-  for (std::size_t s = 0; s < space_count; ++s) {
-    result.memory[s] = units::Bytes{program.arena_bytes[s]};
-  }
   return result;
 }
 

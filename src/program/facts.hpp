@@ -32,7 +32,6 @@ struct Facts {
   std::array<units::Flops, phase_count> flop_of_phase;  ///< indexed by Phase
   std::vector<Traffic> traffic;                         ///< of the steps, by (axes, kind)
   units::Bytes copied;                                  ///< by Copy ops, read + written
-  std::array<units::Bytes, space_count> memory;         ///< arena need per Space
   std::array<units::Bytes, space_count> peak_live;      ///< peak of live bytes per Space
   std::array<units::Bytes, role_count> peak_of_role;    ///< peak of live bytes per Role
   int peak_live_microbatches =

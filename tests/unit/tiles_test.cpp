@@ -130,7 +130,7 @@ TEST(Tiles, MemoryIsOneTileALayerWithItsHalo) {
     EXPECT_EQ(peak(program::Role::workspace), 4 * e.columns_of_one_side() / e.passes());
     const std::uint64_t buckets = kernel[0] == '3' ? 2 : 3;
     EXPECT_EQ(peak(program::Role::optimizer), 2 * e.kernels() + buckets * 2 * e.bytes);
-    EXPECT_GE(facts.memory[0], facts.peak_live[0]);
+    EXPECT_GE(set.of(0).arena_bytes[0], facts.peak_live[0].value());
   }
 }
 
@@ -265,7 +265,7 @@ TEST(Tiles, TwinsAreSmallAndKeepTheGridAndTheBuckets) {
     EXPECT_EQ(twin.mesh, mesh);
     const program::ProgramSet set = tiles().build(twin);
     program::check(set);
-    EXPECT_LT(facts_of(set).memory[0].value(), 1U << 20);
+    EXPECT_LT(set.of(0).arena_bytes[0], 1U << 20);
     const int reductions = count_ops(set.of(0), [](const program::Op& op) {
       return op.place.phase == program::Phase::gradient_reduction;
     });
