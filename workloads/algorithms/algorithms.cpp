@@ -81,6 +81,31 @@ void make_symmetric(program::ProgramSet& set) {
 
 std::string named(const std::string& choice) { return choice.empty() ? "library" : choice; }
 
+Bench build(const Request& request, int batch) {
+  const Choice choice = choices_of(request).at(static_cast<std::size_t>(batch));
+  Bench bench = collectives::build(measured_by(request, choice), 0);
+  bench.session.collective_algorithm = choice.algorithm;
+  bench.session.collective_protocol = choice.protocol;
+  if (choice.registered == Registered::local) {
+    bench.session.registration = program::Registration::local;
+  }
+  if (choice.registered == Registered::symmetric) make_symmetric(bench.set);
+  for (Case& one : bench.cases) one.wants_estimate = true;
+  for (RowSpec& row : bench.rows) {
+    row.text["algorithm"] = named(choice.algorithm);
+    row.text["protocol"] = named(choice.protocol);
+    row.text["registration"] = name(choice.registered);
+    // The library does not report which algorithm it has chosen itself.
+    row.text["chosen"] = choice.algorithm.empty() ? "unknown" : choice.algorithm;
+  }
+  return bench;
+}
+
+std::vector<Expectation> expect(const Request& request, int batch, std::size_t index, int rank) {
+  const Choice choice = choices_of(request).at(static_cast<std::size_t>(batch));
+  return collectives::expect(measured_by(request, choice), 0, index, rank);
+}
+
 }  // namespace
 
 std::string_view name(Registered registered) {
@@ -134,31 +159,6 @@ std::vector<Choice> choices_of(const Request& request) {
         {.registered = registered, .measured = measured(options, operations, options.small_sizes)});
   }
   return choices;
-}
-
-Bench build(const Request& request, int batch) {
-  const Choice choice = choices_of(request).at(static_cast<std::size_t>(batch));
-  Bench bench = collectives::build(measured_by(request, choice), 0);
-  bench.session.collective_algorithm = choice.algorithm;
-  bench.session.collective_protocol = choice.protocol;
-  if (choice.registered == Registered::local) {
-    bench.session.registration = program::Registration::local;
-  }
-  if (choice.registered == Registered::symmetric) make_symmetric(bench.set);
-  for (Case& one : bench.cases) one.wants_estimate = true;
-  for (RowSpec& row : bench.rows) {
-    row.text["algorithm"] = named(choice.algorithm);
-    row.text["protocol"] = named(choice.protocol);
-    row.text["registration"] = name(choice.registered);
-    // The library does not report which algorithm it has chosen itself.
-    row.text["chosen"] = choice.algorithm.empty() ? "unknown" : choice.algorithm;
-  }
-  return bench;
-}
-
-std::vector<Expectation> expect(const Request& request, int batch, std::size_t index, int rank) {
-  const Choice choice = choices_of(request).at(static_cast<std::size_t>(batch));
-  return collectives::expect(measured_by(request, choice), 0, index, rank);
 }
 
 BenchHooks hooks() {
