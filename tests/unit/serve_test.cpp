@@ -9,6 +9,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <string>
 
 #include "words.hpp"
