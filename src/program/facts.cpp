@@ -134,8 +134,6 @@ Facts facts(const RankProgram& program, const mesh::Shape& mesh) {
     const Outline step = outline(program, step_section(i), mesh);
     for (const OutlineOp& op : step.ops) {
       result.flop += units::Flops{op.flop};
-      result.flop_of_phase[static_cast<std::size_t>(op.place.phase)] += units::Flops{op.flop};
-      if (op.kind == OpKind::copy) result.copied += units::Bytes{op.bytes};
       if (!communicates(op.kind)) continue;
       Traffic& entry = traffic[{op.axes.bits(), op.kind}];
       entry.axes = op.axes;
