@@ -230,14 +230,6 @@ Distribution distribution_of(const Request& request) {
   return distribution;
 }
 
-std::vector<int> alike_replicas(const Request& request) {
-  const Distribution distribution = distribution_of(request);
-  std::vector<int> result(distribution.microbatches.size());
-  for (std::size_t r = 0; r < result.size(); ++r)
-    result[r] = distribution.alike(static_cast<int>(r));
-  return result;
-}
-
 void require_partition(const Request& scaled) {
   const TrainingOptions options = options_of(scaled);
   const Partition partition = partition_of(options);

@@ -88,6 +88,11 @@ struct Geometry {
   [[nodiscard]] LayerRange layers_of(int chunk) const;
   /// Returns the number in the whole model of a layer of this stage.
   [[nodiscard]] int global_layer(int layer) const;
+  /// Returns the number of tokens in the batch of all replicas; ranks along cp and ep have
+  /// different tokens.
+  [[nodiscard]] double batch_tokens() const {
+    return static_cast<double>(tokens) * all_microbatches * (cp * ep);
+  }
   [[nodiscard]] bool first_stage() const { return stage == 0; }
   [[nodiscard]] bool last_stage() const { return stage == stages - 1; }
   [[nodiscard]] bool gathers() const { return tp > 1 && options.tp_output == TpOutput::gather; }
@@ -145,8 +150,6 @@ struct Distribution {
 /// Returns how the option `partition` distributes microbatches x dp over the replicas, in multiples
 /// of pp if the schedule needs that. Without measured speeds, "proportional" gives equal parts.
 [[nodiscard]] Distribution distribution_of(const Request& request);
-/// Returns the result of Distribution::alike() for each replica, by coordinate along dp.
-[[nodiscard]] std::vector<int> alike_replicas(const Request& request);
 
 /// Throws base::UsageError, with the numbers and the nearest valid ones, if `partition` is invalid
 /// or there are too few microbatches to distribute.

@@ -18,9 +18,8 @@ program::Buffer workspace(DType type, std::uint64_t count) {
 /// Returns the factor for gradients in a narrow type. A sum over many tokens would exceed the range
 /// of f16, so gradients are divided by about the number of tokens before they are cast. The scale
 /// is a power of two, so no digit is lost.
-double narrow_scale(const Geometry& g, const mesh::Shape& mesh) {
-  const double tokens = static_cast<double>(g.tokens) * g.all_microbatches * (g.replicas / mesh.dp);
-  return std::exp2(-std::round(std::log2(tokens)));
+double narrow_scale(const Geometry& g) {
+  return std::exp2(-std::round(std::log2(g.batch_tokens())));
 }
 
 }  // namespace
@@ -39,9 +38,8 @@ Gradients::Gradients(Builder& builder, const Geometry& geometry, const Parameter
       mesh_(request.mesh),
       type_(types_of(request.precision).accumulate),
       travel_type_(travel_type(request)),
-      scale_(narrow_scale(geometry, request.mesh)),
+      scale_(narrow_scale(geometry)),
       reduces_(geometry.replicas > 1 && !funnels(geometry)),
-      reduces_experts_(geometry.replicas > geometry.ep),
       whole_(builder, workspace(type_, parameters.largest_bucket()), 2),
       parts_(builder, workspace(type_, parameters.largest_bucket() / parameters.plan().shards), 2) {
   prepare_compression();
@@ -147,7 +145,7 @@ void Gradients::finish() {
 }
 
 void Gradients::reduce(const Bucket& bucket) {
-  if (bucket.of_expert && !reduces_experts_) return;
+  if (bucket.of_expert && g_.replicas == g_.ep) return;
   const Place place = builder_.place();
   builder_.at({.phase = Phase::gradient_reduction, .layer = place.layer, .microbatch = -1});
   const Slice slice = parameters_.gradient(bucket);

@@ -94,11 +94,8 @@ class StageWriter {
     }
     weights_.finish();
     gradients_.finish();
-    // Ranks along cp and ep have different tokens, so these are counted, too.
-    const double tokens =
-        static_cast<double>(g_.tokens) * g_.all_microbatches * (g_.replicas / request_.mesh.dp);
     funnel_.reduce(parameters_);
-    if (!follows(g_)) updates_.write(tokens);
+    if (!follows(g_)) updates_.write();
     funnel_.broadcast(parameters_);
     if (request_.keep == Keep::observables) parameters_.observe(builder_);
     return builder_.finish();
@@ -274,12 +271,14 @@ mesh::AxisSet program_axes(const Request& request) {
 std::vector<int> replica_programs(const Request& request) {
   const TrainingOptions options = options_of(request);
   std::vector<int> result(static_cast<std::size_t>(request.mesh.dp), 1);
-  if (options.experts > 0) {
-    std::iota(result.begin(), result.end(), 0);
+  if (options.experts == 0 && options.strategy == Strategy::funnel) {
+    result.front() = 0;
     return result;
   }
-  if (options.strategy != Strategy::funnel) return alike_replicas(request);
-  result.front() = 0;
+  std::iota(result.begin(), result.end(), 0);
+  if (options.experts > 0) return result;
+  const Distribution distribution = distribution_of(request);
+  for (int& replica : result) replica = distribution.alike(replica);
   return result;
 }
 
