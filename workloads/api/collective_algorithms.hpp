@@ -38,27 +38,19 @@ struct CollectiveAlgorithm {
   return static_cast<std::uint16_t>(bits);
 }
 
-inline constexpr std::array<CollectiveAlgorithm, 7> collective_algorithms{{
-    {"ring", "Ring",
-     kind_bits({program::CollectiveKind::all_reduce, program::CollectiveKind::reduce_scatter,
-                program::CollectiveKind::all_gather, program::CollectiveKind::broadcast,
-                program::CollectiveKind::reduce}),
-     true},
-    {"tree", "Tree", kind_bits({program::CollectiveKind::all_reduce}), true},
-    {"nvls", "NVLS",
-     kind_bits({program::CollectiveKind::all_reduce, program::CollectiveKind::reduce_scatter,
-                program::CollectiveKind::all_gather}),
-     false},
-    {"nvlstree", "NVLSTree", kind_bits({program::CollectiveKind::all_reduce}), false},
-    {"collnetdirect", "CollnetDirect",
-     kind_bits({program::CollectiveKind::all_reduce, program::CollectiveKind::reduce_scatter,
-                program::CollectiveKind::all_gather}),
-     false},
-    {"collnetchain", "CollnetChain", kind_bits({program::CollectiveKind::all_reduce}), false},
-    {"pat", "PAT",
-     kind_bits({program::CollectiveKind::reduce_scatter, program::CollectiveKind::all_gather}),
-     false},
-}};
+inline constexpr std::array collective_algorithms = [] {
+  using enum program::CollectiveKind;
+  return std::array<CollectiveAlgorithm, 7>{
+      {{"ring", "Ring", kind_bits({all_reduce, reduce_scatter, all_gather, broadcast, reduce}),
+        true},
+       {"tree", "Tree", kind_bits({all_reduce}), true},
+       {"nvls", "NVLS", kind_bits({all_reduce, reduce_scatter, all_gather}), false},
+       {"nvlstree", "NVLSTree", kind_bits({all_reduce}), false},
+       {"collnetdirect", "CollnetDirect", kind_bits({all_reduce, reduce_scatter, all_gather}),
+        false},
+       {"collnetchain", "CollnetChain", kind_bits({all_reduce}), false},
+       {"pat", "PAT", kind_bits({reduce_scatter, all_gather}), false}}};
+}();
 
 struct CollectiveProtocol {
   std::string_view name;       ///< in options and rows
