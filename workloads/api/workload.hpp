@@ -294,18 +294,18 @@ struct Workload {
   Request (*scale)(const Request& base, const mesh::Shape& mesh, Scaling scaling);
   /// Builds the programs of all ranks. Throws base::UsageError for options that exclude each other
   /// or do not fit the mesh.
-  program::ProgramSet (*build)(const Request& request);
+  program::ProgramSet (*build)(const Request& request) = nullptr;
   /// Returns a small version of the request for verification. It has the same mesh, code, schedule
   /// and options; sizes and bucket thresholds are reduced by the same factor, and its programs keep
   /// their results (observables).
-  Request (*twin)(const Request& request);
+  Request (*twin)(const Request& request) = nullptr;
   /// Returns the request with which a single rank computes, in f64, the same outputs, gradients and
   /// weights as the whole mesh of `twin`.
-  Request (*reference)(const Request& twin);
+  Request (*reference)(const Request& twin) = nullptr;
   /// Returns the work of all ranks per step, in the unit of `throughput_unit`: tokens, multiplied
   /// by Request::growth.
-  double (*work_per_step)(const Request& request);
-  std::string_view throughput_unit;
+  double (*work_per_step)(const Request& request) = nullptr;
+  std::string_view throughput_unit{};
   Kind kind = Kind::steps;
   /// The functions of a workload with rows instead of steps. In such a workload work_per_step is
   /// null; build, twin and reference are null, too, unless a twin verifies the workload.

@@ -36,9 +36,8 @@ constexpr std::array<OperationRow, 10> operations{
      {.name = "sendrecv"},
      {.name = "barrier", .kind = CollectiveKind::barrier}}};
 
-constexpr std::array implementation_names{std::string_view{"library"}, std::string_view{"ring"},
-                                          std::string_view{"tree"},
-                                          std::string_view{"recursive-doubling"}};
+constexpr std::array<std::string_view, 4> implementation_names{"library", "ring", "tree",
+                                                               "recursive-doubling"};
 
 std::vector<std::string_view> operation_names() {
   std::vector<std::string_view> names;
@@ -90,18 +89,11 @@ bool exists(Implementation implementation, Operation operation, Place place,
   if (place == Place::in_place || reduction.value_or(Reduction::sum) != Reduction::sum) {
     return false;
   }
+  if (implementation == Implementation::tree) return operation == Operation::all_reduce;
   const bool is_power = std::has_single_bit(static_cast<unsigned>(members));
-  switch (implementation) {
-    case Implementation::ring:
-      return operation == Operation::all_reduce || operation == Operation::all_gather ||
-             operation == Operation::reduce_scatter;
-    case Implementation::tree:
-      return operation == Operation::all_reduce;
-    default:
-      return is_power &&
-             (operation == Operation::all_reduce || operation == Operation::all_gather ||
-              operation == Operation::reduce_scatter);
-  }
+  return (implementation == Implementation::ring || is_power) &&
+         (operation == Operation::all_reduce || operation == Operation::all_gather ||
+          operation == Operation::reduce_scatter);
 }
 
 /// Sets the size of a case as nccl-tests would round it. `count` becomes 0 if the rounded size is
