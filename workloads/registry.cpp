@@ -29,6 +29,12 @@ namespace isoscale::workloads {
 
 namespace {
 
+/// Returns the mesh with all ranks along one axis.
+template <mesh::Axis axis>
+mesh::Request along(int ranks) {
+  return {{axis, ranks}};
+}
+
 /// Returns a training workload on `axes`. All training workloads have the functions of hybrid; they
 /// differ in the axes that they use.
 Workload training(std::string_view name, std::string_view description, mesh::AxisSet axes,
@@ -85,9 +91,7 @@ Request with_experts(Request base) {
 Workload mixture_of_experts() {
   Workload result =
       training("ep", "mixture of experts: tokens go to the ranks of their experts and come back",
-               {mesh::Axis::ep, mesh::Axis::dp}, [](int ranks) {
-                 return mesh::Request{{mesh::Axis::ep, ranks}};
-               });
+               {mesh::Axis::ep, mesh::Axis::dp}, along<mesh::Axis::ep>);
   result.options = options_with_experts();
   result.limits = [](const Request& base, Scaling scaling) {
     return hybrid::limits(with_experts(base), scaling);
@@ -105,10 +109,7 @@ Workload micro(std::string_view name, std::string_view description,
           .description = description,
           .options = options,
           .axes = mesh::every_axis,
-          .natural_mesh =
-              [](int ranks) {
-                return mesh::Request{{mesh::Axis::dp, ranks}};
-              },
+          .natural_mesh = along<mesh::Axis::dp>,
           .limits = [](const Request&, Scaling) { return std::vector<mesh::Constraint>{}; },
           .scale =
               [](const Request& base, const mesh::Shape& mesh, Scaling) {
@@ -116,11 +117,6 @@ Workload micro(std::string_view name, std::string_view description,
                 request.mesh = mesh;
                 return request;
               },
-          .build = nullptr,
-          .twin = nullptr,
-          .reference = nullptr,
-          .work_per_step = nullptr,
-          .throughput_unit = "",
           .kind = Kind::rows,
           .bench = hooks};
 }
@@ -132,18 +128,13 @@ Workload inference() {
       "infer", "inference: time to first token, time per output token, tokens/s by batch size",
       infer::option_table(), infer::hooks());
   workload.axes = {mesh::Axis::tp, mesh::Axis::dp, mesh::Axis::pp};
-  workload.natural_mesh = [](int ranks) { return mesh::Request{{mesh::Axis::tp, ranks}}; };
+  workload.natural_mesh = along<mesh::Axis::tp>;
   workload.limits = infer::limits;
   workload.scale = infer::scale;
   workload.build = infer::build;
   workload.twin = infer::twin;
   workload.reference = infer::reference;
   return workload;
-}
-
-template <mesh::Axis axis>
-mesh::Request along(int ranks) {
-  return {{axis, ranks}};
 }
 
 /// Returns the workload of serving. It runs the programs of inference for requests as they arrive,

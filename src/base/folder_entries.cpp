@@ -9,20 +9,11 @@
 #include "base/handle.hpp"
 
 namespace isoscale::base {
-namespace {
-
-struct FolderTraits {
-  using type = DIR*;
-  static type null() { return nullptr; }
-  static void free(type folder) noexcept { closedir(folder); }
-};
-
-}  // namespace
 
 std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder,
                                               std::string_view prefix) {
   std::vector<std::filesystem::path> entries;
-  const Handle<FolderTraits> open{opendir(folder.c_str())};
+  const Handle<GivenBackBy<DIR*, closedir>> open{opendir(folder.c_str())};
   while (const dirent* const entry = open ? readdir(open.get()) : nullptr) {
     const std::string_view name{entry->d_name};
     if (name != "." && name != ".." && name.starts_with(prefix)) entries.push_back(folder / name);

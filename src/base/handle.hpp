@@ -38,6 +38,15 @@ class Handle {
   type value_ = Traits::null();
 };
 
+/// The traits of a handle that is null without an object, and that `release` gives back; what
+/// `release` returns is of no use.
+template <class Pointer, auto release>
+struct GivenBackBy {
+  using type = Pointer;
+  static constexpr type null() { return nullptr; }
+  static void free(type handle) noexcept { static_cast<void>(release(handle)); }
+};
+
 /// An open file, or an end of a pipe.
 struct DescriptorTraits {
   using type = int;

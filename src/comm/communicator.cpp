@@ -31,11 +31,6 @@ class Calling {
   CallCount* calls_;
 };
 
-double all_reduce(MPI_Comm communicator, double value, MPI_Op operation) {
-  check(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, operation, communicator));
-  return value;
-}
-
 std::vector<int> translated(MPI_Comm from, const std::vector<int>& ranks, MPI_Comm to) {
   MPI_Group own = MPI_GROUP_NULL, theirs = MPI_GROUP_NULL;
   check(MPI_Comm_group(from, &own));
@@ -205,17 +200,10 @@ std::int64_t Communicator::broadcast(std::int64_t value, int root) const {
   return value;
 }
 
-double Communicator::all_max(double value) const {
+double Communicator::all_reduce(double value, MPI_Op operation) const {
   const Calling calling{calls_.get()};
-  return all_reduce(get(), value, MPI_MAX);
-}
-double Communicator::all_min(double value) const {
-  const Calling calling{calls_.get()};
-  return all_reduce(get(), value, MPI_MIN);
-}
-double Communicator::all_sum(double value) const {
-  const Calling calling{calls_.get()};
-  return all_reduce(get(), value, MPI_SUM);
+  check(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, operation, get()));
+  return value;
 }
 
 void Communicator::all_max(std::span<double> values) const {

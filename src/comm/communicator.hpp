@@ -91,9 +91,9 @@ class Communicator {
   void broadcast(std::span<std::byte> data, int root = 0) const;
   [[nodiscard]] std::string broadcast(std::string text, int root = 0) const;
   [[nodiscard]] std::int64_t broadcast(std::int64_t value, int root = 0) const;
-  [[nodiscard]] double all_max(double value) const;
-  [[nodiscard]] double all_min(double value) const;
-  [[nodiscard]] double all_sum(double value) const;
+  [[nodiscard]] double all_max(double value) const { return all_reduce(value, MPI_MAX); }
+  [[nodiscard]] double all_min(double value) const { return all_reduce(value, MPI_MIN); }
+  [[nodiscard]] double all_sum(double value) const { return all_reduce(value, MPI_SUM); }
   void all_max(std::span<double> values) const;  ///< element by element, in place
   /// Returns the bytes of all ranks on rank 0, indexed by rank; returns an empty vector on other
   /// ranks. A part may exceed 2 GiB, since it is sent in blocks.
@@ -105,6 +105,7 @@ class Communicator {
 
  private:
   explicit Communicator(MPI_Comm owned, std::shared_ptr<CallCount> calls = nullptr);
+  [[nodiscard]] double all_reduce(double value, MPI_Op operation) const;
 
   base::Handle<CommunicatorTraits> handle_;
   std::shared_ptr<CallCount> calls_;  ///< null: calls are not counted

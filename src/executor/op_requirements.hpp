@@ -65,10 +65,11 @@ void require_possible(const Arguments<Op>& /*call*/) {}
 /// Throws base::Error if the op has no buffer for an operand that it needs.
 template <class Op>
 void require_complete(const Op& op) {
-  const char* const missing = program::missing_operand(op);
-  if (missing == nullptr) return;
-  throw base::Error(
-      fmt::format("{} op: {} has no buffer", program::name(program::kind_of(op)), missing));
+  program::for_each_in_table<Op>([&](const auto& operand, std::size_t /*number*/) {
+    if (!operand.is_missing(op)) return;
+    throw base::Error(
+        fmt::format("{} op: {} has no buffer", program::name(program::kind_of(op)), operand.name));
+  });
 }
 
 /// Returns an op with the addresses of its operands. For a Fill, the base of its shard becomes the

@@ -17,7 +17,9 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view cuda_plugin_name = "libisoscale_cuda.so";
 
-PluginSearch refused(std::string problem) { return {.plugin = {}, .problem = std::move(problem)}; }
+PluginSearch refused(std::string problem) {
+  return {.table = nullptr, .problem = std::move(problem)};
+}
 
 std::string dl_problem() {
   const char* const text = ::dlerror();
@@ -49,7 +51,7 @@ PluginSearch open_file(const fs::path& file) {
         "build",
         file.string(), table->fingerprint, core_fingerprint()));
   }
-  return {.plugin = Plugin{.file = file, .table = table}, .problem = {}};
+  return {.table = table, .problem = {}};
 }
 
 }  // namespace

@@ -49,17 +49,11 @@ inline constexpr const char* plugin_entry = "isoscale_plugin";
 /// It is the same in both if they come from one build.
 [[nodiscard]] std::string_view core_fingerprint();
 
-/// A plugin that is open. It is never closed, since objects of its types may exist until the
-/// process ends.
-struct Plugin {
-  std::filesystem::path file;
-  const PluginTable* table = nullptr;
-};
-
-/// A plugin, or the reason why there is none.
+/// The table of an open plugin, or the reason why there is none. A plugin is never closed, since
+/// objects of its types may exist until the process ends.
 struct PluginSearch {
-  std::optional<Plugin> plugin;
-  std::string problem;  ///< one sentence with the fix; "" if there is a plugin
+  const PluginTable* table = nullptr;  ///< null: there is no plugin
+  std::string problem;                 ///< one sentence with the fix; "" if there is a plugin
 };
 
 /// Opens the first file that exists under the name `file_name` in `folders`, and checks its

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 
 #include "machine/memory_on_node.hpp"
 
@@ -28,23 +27,17 @@ void for_each_symmetric_slice(const program::RankProgram& program, const Visit& 
 }  // namespace
 
 CommunicationNeeds communication_needs(const program::ProgramSet& set) {
-  std::set<std::pair<mesh::AxisSet, program::StreamId>> collectives;
-  std::map<mesh::Axis, std::set<std::int32_t>> exchanges;
+  CommunicationNeeds needs;
   for (const program::RankProgram& program : set.programs) {
     for_each_op<program::Collective>(program, [&](const auto& op, const auto& collective) {
-      collectives.emplace(collective.axes, op.stream);
+      needs.collectives.emplace(collective.axes, op.stream);
     });
     for_each_op<program::Exchange>(program, [&](const auto&, const auto& exchange) {
       for (const program::Transfer& transfer : exchange.transfers) {
         const bool sends = transfer.direction == program::Direction::send;
-        exchanges[transfer.axis].insert(sends ? transfer.offset : -transfer.offset);
+        needs.exchanges[transfer.axis].insert(sends ? transfer.offset : -transfer.offset);
       }
     });
-  }
-  CommunicationNeeds needs{.collectives = {collectives.begin(), collectives.end()},
-                           .exchanges = {}};
-  for (const auto& [axis, offsets] : exchanges) {
-    needs.exchanges[axis].assign(offsets.begin(), offsets.end());
   }
   return needs;
 }

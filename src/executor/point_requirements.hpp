@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "executor/executor.hpp"
 #include "program/program.hpp"
@@ -38,12 +38,11 @@ void for_each_symmetric(const program::RankProgram& program, const Visit& visit)
 /// All communication in the programs of a set. It depends on the set alone, so it is the same on
 /// all ranks.
 struct CommunicationNeeds {
-  /// The (axes, stream) of collectives, sorted. Each has a communicator of its own, so that two
-  /// streams never use the same one for collectives.
-  std::vector<std::pair<mesh::AxisSet, program::StreamId>> collectives;
-  /// The axes of exchanges. Each has the offsets from the sender to the receiver of its messages,
-  /// ascending.
-  std::map<mesh::Axis, std::vector<std::int32_t>> exchanges;
+  /// The (axes, stream) of collectives. Each has a communicator of its own, so that two streams
+  /// never use the same one for collectives.
+  std::set<std::pair<mesh::AxisSet, program::StreamId>> collectives;
+  /// The axes of exchanges. Each has the offsets from the sender to the receiver of its messages.
+  std::map<mesh::Axis, std::set<std::int32_t>> exchanges;
 };
 [[nodiscard]] CommunicationNeeds communication_needs(const program::ProgramSet& set);
 

@@ -3,14 +3,11 @@
 
 #include "machine/nvml.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <utility>
 
 namespace isoscale::machine {
-
-void NvmlLibrary::SharedObjectTraits::free(type object) noexcept { dlclose(object); }
 
 NvmlLibrary NvmlLibrary::open() {
   return NvmlLibrary{SharedObject{dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)}};

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <dlfcn.h>
+
 #include <array>
 #include <cstddef>
 #include <functional>
@@ -226,12 +228,7 @@ class NvmlLibrary {
   }
 
  private:
-  struct SharedObjectTraits {
-    using type = void*;
-    static constexpr type null() { return nullptr; }
-    static void free(type object) noexcept;
-  };
-  using SharedObject = base::Handle<SharedObjectTraits>;
+  using SharedObject = base::Handle<base::GivenBackBy<void*, dlclose>>;
   explicit NvmlLibrary(SharedObject object);
   void initialise();
 

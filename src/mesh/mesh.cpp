@@ -15,6 +15,8 @@ namespace isoscale::mesh {
 namespace {
 
 constexpr std::array<std::string_view, axis_count> axis_names{"tp", "cp", "ep", "dp", "pp"};
+/// dp comes first, as meshes are usually written: "dp+tp".
+constexpr std::array written_order{Axis::dp, Axis::tp, Axis::pp, Axis::cp, Axis::ep};
 
 void require_rank(const Shape& shape, int rank) {
   if (rank < 0 || rank >= shape.size()) {
@@ -82,10 +84,8 @@ std::string_view name(Placement placement) {
 std::string to_string(AxisSet axes) {
   if (axes == every_axis) return "world";
   if (axes.empty()) return "self";
-  // dp comes first, as meshes are usually written: "dp+tp".
-  constexpr std::array order{Axis::dp, Axis::tp, Axis::pp, Axis::cp, Axis::ep};
   std::string text;
-  for (const Axis axis : order) {
+  for (const Axis axis : written_order) {
     if (!axes.contains(axis)) continue;
     if (!text.empty()) text += '+';
     text += name(axis);
@@ -94,9 +94,8 @@ std::string to_string(AxisSet axes) {
 }
 
 std::string to_string(const Shape& shape) {
-  constexpr std::array order{Axis::dp, Axis::tp, Axis::pp, Axis::cp, Axis::ep};
   std::string text;
-  for (const Axis axis : order) {
+  for (const Axis axis : written_order) {
     if (shape[axis] == 1) continue;
     text += fmt::format("{}{}={}", text.empty() ? "" : ",", name(axis), shape[axis]);
   }

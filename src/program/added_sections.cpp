@@ -46,8 +46,10 @@ Buffer words_of(std::size_t checksums) {
 /// adds to the program, when the number of checksums is known.
 class Summing {
  public:
-  explicit Summing(BufferId next, bool flips)
-      : sums_{.buffer = next, .flips = flips ? next + 1 : no_buffer} {}
+  Summing(const RankProgram& program, bool flips) {
+    sums_.buffer = static_cast<BufferId>(program.buffers.size());
+    if (flips) sums_.flips = sums_.buffer + 1;
+  }
 
   [[nodiscard]] Op checksum(const Output& output, std::uint32_t of, Op like) {
     const std::uint64_t place = 2 * sums_.of.size();
@@ -70,10 +72,6 @@ class Summing {
  private:
   Sums sums_;
 };
-
-BufferId next_buffer(const RankProgram& program) {
-  return static_cast<BufferId>(program.buffers.size());
-}
 
 /// Gives a rank a program of its own, if it shares one with other ranks.
 void separate(ProgramSet& set, int rank) {
@@ -191,7 +189,7 @@ CheckedSection add_checked_step(ProgramSet& set, std::optional<int> flipping) {
   CheckedSection result;
   for (RankProgram& program : set.programs) {
     const bool flips = flipping && &program == &set.of(*flipping);
-    Summing summing{next_buffer(program), flips};
+    Summing summing{program, flips};
     Program section = checked(program, summing);
     result.sums.push_back(summing.finish(program));
     result.section = append_section(program, std::move(section));
@@ -202,7 +200,7 @@ CheckedSection add_checked_step(ProgramSet& set, std::optional<int> flipping) {
 CheckedSection add_weight_check(ProgramSet& set) {
   CheckedSection result;
   for (RankProgram& program : set.programs) {
-    Summing summing{next_buffer(program), false};
+    Summing summing{program, false};
     Program section;
     for (BufferId id = 0; id < program.buffers.size(); ++id) {
       for (const Output& row : weight_rows(program, id)) {

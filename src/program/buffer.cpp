@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/error.hpp"
@@ -45,9 +46,8 @@ std::string_view name(Precision precision) {
 }
 
 Precision parse_precision(std::string_view text) {
-  for (std::size_t i = 0; i < precisions.size(); ++i) {
-    if (precisions[i] == text) return static_cast<Precision>(i);
-  }
+  const auto* const found = std::ranges::find(precisions, text);
+  if (found != precisions.end()) return static_cast<Precision>(found - precisions.begin());
   throw base::UsageError{fmt::format("unknown dtype {}{}; the dtypes are {}", base::quoted(text),
                                      base::did_you_mean(text, precisions),
                                      fmt::join(precisions, ", "))};

@@ -154,9 +154,8 @@ Builder::~Builder() = default;
 
 StreamId Builder::stream(std::string_view name) {
   auto& names = state_->program.streams;
-  for (std::size_t s = 0; s < names.size(); ++s) {
-    if (names[s] == name) return static_cast<StreamId>(s);
-  }
+  const auto known = std::ranges::find(names, name);
+  if (known != names.end()) return static_cast<StreamId>(known - names.begin());
   if (names.size() == max_streams) {
     throw std::length_error(fmt::format("a program has at most {} streams", max_streams));
   }

@@ -134,8 +134,6 @@ Facts facts(const RankProgram& program, const mesh::Shape& mesh) {
     const Outline step = outline(program, step_section(i), mesh);
     for (const OutlineOp& op : step.ops) {
       result.flop += units::Flops{op.flop};
-      result.flop_of_phase[static_cast<std::size_t>(op.place.phase)] += units::Flops{op.flop};
-      if (op.kind == OpKind::copy) result.copied += units::Bytes{op.bytes};
       if (!communicates(op.kind)) continue;
       Traffic& entry = traffic[{op.axes.bits(), op.kind}];
       entry.axes = op.axes;
@@ -147,9 +145,6 @@ Facts facts(const RankProgram& program, const mesh::Shape& mesh) {
     account_memory(program, program.steps[i], kept, result);
   }
   for (const auto& [key, entry] : traffic) result.traffic.push_back(entry);
-  for (std::size_t s = 0; s < space_count; ++s) {
-    result.memory[s] = units::Bytes{program.arena_bytes[s]};
-  }
   return result;
 }
 

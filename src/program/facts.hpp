@@ -28,13 +28,10 @@ struct Traffic {
 /// The work and the resources that a program needs, derived from its ops and buffers. With several
 /// steps, work and traffic are the sums over all of them, each played once.
 struct Facts {
-  units::Flops flop;                                    ///< of the steps on this rank
-  std::array<units::Flops, phase_count> flop_of_phase;  ///< indexed by Phase
-  std::vector<Traffic> traffic;                         ///< of the steps, by (axes, kind)
-  units::Bytes copied;                                  ///< by Copy ops, read + written
-  std::array<units::Bytes, space_count> memory;         ///< arena need per Space
-  std::array<units::Bytes, space_count> peak_live;      ///< peak of live bytes per Space
-  std::array<units::Bytes, role_count> peak_of_role;    ///< peak of live bytes per Role
+  units::Flops flop;                                  ///< of the steps on this rank
+  std::vector<Traffic> traffic;                       ///< of the steps, by (axes, kind)
+  std::array<units::Bytes, space_count> peak_live;    ///< peak of live bytes per Space
+  std::array<units::Bytes, role_count> peak_of_role;  ///< peak of live bytes per Role
   int peak_live_microbatches =
       0;  ///< microbatches with a live activation, at most, in program order
 };

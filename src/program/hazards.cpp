@@ -38,9 +38,7 @@ BufferHistory::BufferHistory(std::uint64_t count, const Clock& birth)
 
 std::size_t BufferHistory::find(std::uint64_t element) const {
   if (segments_.size() == 1) return 0;  // most buffers are only ever touched as a whole
-  const auto after =
-      std::upper_bound(segments_.begin(), segments_.end(), element,
-                       [](std::uint64_t value, const Segment& s) { return value < s.begin; });
+  const auto after = std::ranges::upper_bound(segments_, element, {}, &Segment::begin);
   return static_cast<std::size_t>(after - segments_.begin()) - 1;
 }
 

@@ -60,7 +60,7 @@ void MatchTable::compile(const Outline& outline) {
 }
 
 std::uint32_t MatchTable::channel_of(const OutlineOp& op) {
-  const auto found = std::find_if(channels_.begin(), channels_.end(), [&](const Channel& channel) {
+  const auto found = std::ranges::find_if(channels_, [&](const Channel& channel) {
     return channel.axes == op.axes && channel.stream == op.stream;
   });
   if (found != channels_.end()) return static_cast<std::uint32_t>(found - channels_.begin());
@@ -73,13 +73,8 @@ std::uint32_t MatchTable::channel_of(const OutlineOp& op) {
 
 void MatchTable::add_links(const Outline& outline) {
   for (const OutlineTransfer& transfer : outline.transfers) {
-    const Link link{
-        .axis = transfer.axis,
-        .offset = transfer.direction == Direction::receive ? transfer.offset : -transfer.offset};
-    const bool known = std::any_of(links_.begin(), links_.end(), [&](const Link& other) {
-      return other.axis == link.axis && other.offset == link.offset;
-    });
-    if (!known) links_.push_back(link);
+    const Link link = link_of(transfer);
+    if (std::ranges::find(links_, link) == links_.end()) links_.push_back(link);
   }
 }
 
@@ -88,19 +83,11 @@ std::size_t MatchTable::mailbox_count() const {
 }
 
 std::size_t MatchTable::mailbox(int rank, const OutlineTransfer& transfer) const {
-  const auto link_of = [this](mesh::Axis axis, std::int32_t offset) {
-    std::size_t l = 0;
-    while (links_[l].axis != axis || links_[l].offset != offset) ++l;
-    return l;
-  };
-  const auto box = [this](int receiver, std::size_t link) {
-    return static_cast<std::size_t>(receiver) * links_.size() + link;
-  };
-  if (transfer.direction == Direction::receive) {
-    return box(rank, link_of(transfer.axis, transfer.offset));
-  }
-  const int receiver = mesh::neighbour(set_.mesh, rank, transfer.axis, transfer.offset);
-  return box(receiver, link_of(transfer.axis, -transfer.offset));
+  const bool receives = transfer.direction == Direction::receive;
+  const int receiver =
+      receives ? rank : mesh::neighbour(set_.mesh, rank, transfer.axis, transfer.offset);
+  const auto link = std::ranges::find(links_, link_of(transfer)) - links_.begin();
+  return static_cast<std::size_t>(receiver) * links_.size() + static_cast<std::size_t>(link);
 }
 
 void MatchTable::require_alike(int rank_a, std::uint32_t op_a, int rank_b,

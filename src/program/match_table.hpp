@@ -88,8 +88,13 @@ class MatchTable {
   struct Link {
     mesh::Axis axis = mesh::Axis::pp;
     std::int32_t offset = 1;  ///< as the receiver sees it
+    bool operator==(const Link&) const = default;
   };
 
+  [[nodiscard]] static Link link_of(const OutlineTransfer& transfer) {
+    const bool receives = transfer.direction == Direction::receive;
+    return {.axis = transfer.axis, .offset = receives ? transfer.offset : -transfer.offset};
+  }
   [[nodiscard]] const Compiled& compiled(int rank) const {
     return compiled_[set_.outline_of_rank[static_cast<std::size_t>(rank)]];
   }

@@ -132,8 +132,8 @@ struct Add {
 }
 
 /// The factor by which a cast multiplies. fixed: `scale`. amax: 2^floor(log2(target / max|src|)),
-/// so that the largest element comes close to `target` (program/low_precision.hpp has the exact
-/// rule), but 1 when max|src| is 0 or not finite.
+/// so that the largest element comes close to `target`, with an exponent kept within -126 ... 126;
+/// but 1 when max|src| is 0 or not finite.
 enum class CastScale : std::uint8_t { fixed, amax };
 
 /// Casts src (rows x columns) to dst (rows x columns) and to `transposed` (columns x rows), either

@@ -261,17 +261,6 @@ void for_each_operand(const Op& op, const Visit& visit) {
   });
 }
 
-/// Returns the name of the first operand that an op needs but has no buffer for; null if the op has
-/// all that it needs.
-template <class Op>
-[[nodiscard]] const char* missing_operand(const Op& op) {
-  const char* found = nullptr;
-  for_each_in_table<Op>([&](const auto& operand, std::size_t /*number*/) {
-    if (found == nullptr && operand.is_missing(op)) found = operand.name;
-  });
-  return found;
-}
-
 /// Returns the number, in the table, of the first operand that is stored in this member of its op.
 template <class Op, class Member>
 [[nodiscard]] constexpr std::size_t operand_number(Member Op::*member) {

@@ -67,7 +67,7 @@ std::vector<results::GemmChoice> known_algorithms(const settings::RunConfig& con
 }
 
 std::unique_ptr<executor::Executor> make_cuda(const settings::RunConfig& config,
-                                              const executor::Plugin& plugin,
+                                              const executor::PluginTable& plugin,
                                               const comm::Communicator& world) {
   executor::CudaOptions options{.gpu_bind = config.gpu_bind,
                                 .share = config.share_gpu,
@@ -78,7 +78,7 @@ std::unique_ptr<executor::Executor> make_cuda(const settings::RunConfig& config,
   // The executor gives up first, so that the report of the hang names the communicator.
   constexpr double before_hang = 0.9;
   options.communicator_timeout = before_hang * config.timeout;
-  return plugin.table->make(options, world);
+  return plugin.make(options, world);
 }
 
 /// The CUDA plugin, and the result of the vote on whether all ranks can use it.
@@ -88,7 +88,7 @@ struct Gpus {
 };
 Gpus look_for_gpus(const comm::Communicator& world) {
   executor::PluginSearch search = executor::open_cuda_plugin();
-  const std::string problem = search.plugin ? search.plugin->table->problem() : search.problem;
+  const std::string problem = search.table != nullptr ? search.table->problem() : search.problem;
   return {.search = std::move(search), .usable = comm::all_ok(world, problem)};
 }
 
@@ -191,7 +191,7 @@ ChosenExecutor choose_executor(const settings::RunConfig& config,
           "choose --device host, or inject a clock",
           given);
     }
-    return {.executor = make_cuda(config, *search.plugin, world),
+    return {.executor = make_cuda(config, *search.table, world),
             .reason = is_automatic ? std::optional{"every rank has a GPU"} : std::nullopt};
   }
   if (!is_automatic) throw base::UsageError("--device cuda: " + vote.why);

@@ -55,9 +55,9 @@ int run(int argc, char** argv) {
 
   const executor::PluginSearch search =
       executor::open_plugin("libisoscale_cuda.so", {build_folder()});
-  const std::string problem = search.plugin ? search.plugin->table->problem() : search.problem;
+  const std::string problem = search.table != nullptr ? search.table->problem() : search.problem;
   if (!problem.empty()) throw base::UsageError(problem);
-  const auto cuda = search.plugin->table->make({}, world);
+  const auto cuda = search.table->make({}, world);
   const program::ProgramSet set = bench::gemm_program(shape, count);
   const auto session = cuda->prepare(set, world);
   session->play(program::Section::setup, executor::Trace::off);

@@ -15,6 +15,7 @@
 
 #include "tests/cuda/standin.hpp"
 #include "tests/executor/sketch.hpp"
+#include "tests/support/gpu_rounding.hpp"
 
 struct cublasLtContext {};
 

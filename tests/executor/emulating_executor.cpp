@@ -25,6 +25,7 @@
 #include "executor/point_requirements.hpp"
 #include "program/operands.hpp"
 #include "tests/executor/narrow_ops.hpp"
+#include "tests/support/gpu_rounding.hpp"
 
 namespace isoscale::executor {
 namespace {

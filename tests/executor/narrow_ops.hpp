@@ -12,6 +12,7 @@
 
 #include "executor/host/compute_ops.hpp"
 #include "program/low_precision.hpp"
+#include "tests/support/gpu_rounding.hpp"
 
 /// Plays ops that compute in any floating type, by the host executor's loops. Operands in types
 /// that the host does not compute in are copied to f32 and back, which rounds once.

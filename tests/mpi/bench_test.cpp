@@ -228,13 +228,13 @@ TEST_F(Products, WithoutThePlayEveryElementIsWrong) {
 TEST_F(Products, OverlapComparesBothParts) {
   for (const char* const op : {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"}) {
     SCOPED_TRACE(op);
-    Benchmarks::prepare(workloads::overlap::build,
+    Benchmarks::prepare(workloads::overlap::hooks().build,
                         fmt::format("op={} shapes=64x48x16,31x29x7 sizes=4KiB,300KiB "
                                     "multiplications=2",
                                     op));
     for (std::size_t i = 0; i < bench_.cases.size(); ++i) {
       const Case& one = bench_.cases[i];
-      const auto expected = workloads::overlap::expect(request_, 0, i, world_.rank());
+      const auto expected = workloads::overlap::hooks().expect(request_, 0, i, world_.rank());
       const bool multiplies = i % 3 != 1, communicates = i % 3 != 0;
       EXPECT_EQ(one.check->products.size(), multiplies ? 2U : 0U);
       EXPECT_EQ(expected.empty(), !communicates);

@@ -82,6 +82,7 @@ TEST_F(Point, OnAllRanksIsVerifiedMeasuredAndCollected) {
   EXPECT_EQ(data.verified, std::optional{true}) << data.verification;
   EXPECT_EQ(data.stopped_because, world_.rank() == 0 ? "precision" : data.stopped_because);
   if (world_.rank() != 0) return;
+  EXPECT_THAT(data.verification, HasSubstr("all members of a collective held the same bits"));
   EXPECT_EQ(data.mesh, (mesh::Shape{.dp = ranks}));
   EXPECT_EQ(data.traces.size(), 2U);
   EXPECT_EQ(data.flop_of_rank.size(), static_cast<std::size_t>(ranks));

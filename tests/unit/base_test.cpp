@@ -21,6 +21,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -119,6 +120,8 @@ struct IntTraits {
   static void free(int value) noexcept { freed().push_back(value); }
 };
 using IntHandle = Handle<IntTraits>;
+static_assert(!std::is_copy_constructible_v<IntHandle> && !std::is_copy_assignable_v<IntHandle>);
+static_assert(std::is_nothrow_move_constructible_v<IntHandle>);
 
 TEST(HandleTest, FreesOnceAtTheEndOfItsLifeAndNeverNull) {
   freed().clear();

@@ -174,14 +174,14 @@ TEST(AlgorithmsBench, EverySessionHoldsTogetherAndSaysWhatItWasTold) {
   const int batches = hooks().batches(request);
   for (int batch = 0; batch < batches; ++batch) {
     const Choice choice = choices_of(request)[static_cast<std::size_t>(batch)];
-    const Bench bench = build(request, batch);
+    const Bench bench = hooks().build(request, batch);
     EXPECT_NO_THROW(program::check(bench.set));
     EXPECT_EQ(bench.session.collective_algorithm, choice.algorithm);
     EXPECT_EQ(bench.session.collective_protocol, choice.protocol);
     EXPECT_EQ(bench.session.registration == program::Registration::local,
               choice.registered == Registered::local);
     for (std::size_t i = 0; i < bench.cases.size(); ++i) {
-      EXPECT_FALSE(expect(request, batch, i, 1).empty());
+      EXPECT_FALSE(hooks().expect(request, batch, i, 1).empty());
     }
     for (const RowSpec& row : bench.rows) {
       EXPECT_EQ(row.text.at("algorithm"), choice.algorithm.empty() ? "library" : choice.algorithm);
@@ -220,8 +220,8 @@ TEST(CollectiveAlgorithms, AreThoseOfNccl) {
               algorithm.name == "ring" || algorithm.name == "tree");
     EXPECT_TRUE(has_protocol(algorithm, "simple"));
   }
-  EXPECT_EQ(find_collective_algorithm("bruck"), nullptr);
-  EXPECT_EQ(find_collective_protocol("LL"), nullptr);
+  EXPECT_EQ(find_named(collective_algorithms, "bruck"), nullptr);
+  EXPECT_EQ(find_named(collective_protocols, "LL"), nullptr);
 }
 
 }  // namespace

@@ -303,7 +303,7 @@ TEST(Gemm, RowsSayWhatTheProgramsCompute) {
 TEST(Overlap, PlaysEachAloneAndBothOnTwoStreams) {
   for (const char* const op : {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"}) {
     const Request request = request_on(4, {{"shapes", "64x64x64"}, {"sizes", "4KiB"}, {"op", op}});
-    const Bench bench = overlap::build(request, 0);
+    const Bench bench = overlap::hooks().build(request, 0);
     EXPECT_NO_THROW(program::check(bench.set)) << op;
     ASSERT_EQ(bench.cases.size(), 3U);
     ASSERT_EQ(bench.rows.size(), 7U);
@@ -323,7 +323,7 @@ TEST(Overlap, ExpectsPartsByThePlaceInTheGroupOnMeshesOfSeveralAxes) {
       Request request =
           request_on(shape.size(), {{"shapes", "64x64x64"}, {"sizes", "4800"}, {"op", op}});
       request.mesh = shape;
-      return overlap::expect(request, 0, 1, rank);
+      return overlap::hooks().expect(request, 0, 1, rank);
     };
     const std::uint64_t part = 4800 / 4 / static_cast<std::uint64_t>(shape.size());
     for (int rank = 0; rank < shape.size(); ++rank) {

@@ -83,6 +83,22 @@ TEST(Coarse, ACollectiveWithoutItsPartnersIsADeadlock) {
   EXPECT_THROW((void)play_coarse(set, {}), base::Error);
 }
 
+// The draws of ops add up by their squares: over 4000 steps of one op of 1000 and four of 500, the
+// deviation is 0.1 * 1000 * sqrt 2.
+TEST(Coarse, OpNoiseAddsUpByVariance) {
+  const CoarseSet set = coarse({}, {gemm(1000), gemm(500), gemm(500), gemm(500), gemm(500)});
+  constexpr int plays = 4000;
+  double total = 0, squares = 0;
+  for (const auto& step : play_coarse(set, {.plays = plays, .op_noise = 0.1})) {
+    const auto time = static_cast<double>((step.at(0).end - step.at(0).begin).value());
+    total += time;
+    squares += time * time;
+  }
+  const double mean = total / plays;
+  EXPECT_NEAR(mean, 3000, 10);  // 4.5 standard errors
+  EXPECT_NEAR(std::sqrt(squares / plays - mean * mean), 141.4, 7);
+}
+
 mesh::AxisSet tight(const std::vector<MadeOp>& ops) {
   const AllAlike ranks = all_alike({.tp = 2, .dp = 2}, ops);
   return tight_axes(ranks.set.mesh, ranks.classes.outline, ranks.costs);

@@ -176,5 +176,15 @@ TEST(FindingsDocs, NameEveryRuleWithItsThresholdsAndSourceAndNoOther) {
   for (const auto& [name, cells] : documented) ADD_FAILURE() << "no such rule: " << name;
 }
 
+TEST(Rules, HaveOneFunctionAndStandForOthersThatThereAre) {
+  for (const advice::Rule& rule : advice::rules()) {
+    EXPECT_NE(rule.judge_point == nullptr, rule.judge_run == nullptr) << rule.name;
+    EXPECT_EQ(std::ranges::count(advice::rules(), rule.instead_of, &advice::Rule::name),
+              rule.instead_of.empty() ? 0 : 1)
+        << rule.name;
+  }
+  EXPECT_THROW((void)advice::rules().front().limit("no such"), std::out_of_range);
+}
+
 }  // namespace
 }  // namespace isoscale::analysis

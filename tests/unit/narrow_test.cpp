@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "program/low_precision.hpp"
+#include "tests/support/gpu_rounding.hpp"
 
 namespace isoscale::program {
 namespace {

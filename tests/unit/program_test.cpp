@@ -12,7 +12,6 @@
 
 #include "op_samples.hpp"
 #include "program/check.hpp"
-#include "stack_samples.hpp"
 #include "words.hpp"
 
 namespace isoscale::program {
@@ -279,46 +278,6 @@ TEST(CheckTest, UnevenAllToAllMustAgreePairByPair) {
   };
   EXPECT_EQ(said(30), "");
   expect_words(said(29), {"rank 0 sends 30", "to rank 1", "receives 29"});
-}
-
-/// Takes each wait of the step away in turn, and expects a race each time; returns how many waits
-/// there are.
-int expect_each_wait_needed(const RankProgram& good, const mesh::Shape& mesh) {
-  RankProgram program = good;
-  Program& step = program.step();
-  int removed = 0;
-  for (std::size_t i = 0; i < step.ops.size(); ++i) {
-    Op& op = step.ops[i];
-    for (std::uint32_t w = 0; w < good.step().ops[i].wait_count; ++w, ++removed) {
-      --op.wait_count;  // the last one takes the place of the one that goes
-      step.waits[op.wait_begin + w] = step.waits[op.wait_begin + op.wait_count];
-      EXPECT_THAT(error_of([&] { check_races(program, mesh); }), HasSubstr("race"))
-          << "op " << i << " on " << program.streams[op.stream] << ", wait " << w;
-      step.waits = good.step().waits;
-      op.wait_count = good.step().ops[i].wait_count;
-    }
-  }
-  return removed;
-}
-
-/// Three stages and two replicas: streams for compute, dp, both neighbours and the input copies.
-TEST(CheckTest, AnyDependencyThatIsMissingInTrainingIsARace) {
-  for (const char* schedule : {"1f1b", "gpipe"}) {
-    for (const auto keep : {workloads::Keep::nothing, workloads::Keep::observables}) {
-      SCOPED_TRACE(schedule);
-      workloads::Request base = workloads::request_of(
-          {.ffn = 32, .heads = 4, .kv_heads = 2, .head_size = 4, .layers = 6, .gated_mlp = true},
-          10,
-          {{"microbatch", "1"}, {"bucket", "4KiB"}, {"input", "pinned"}, {"schedule", schedule}});
-      base.keep = keep;
-      const ProgramSet set = workloads::strong(base, {.dp = 2, .pp = 3});
-      EXPECT_NO_THROW(check(set));
-      for (const RankProgram& program : set.programs) {
-        // At the least: five microbatches come in, and their gradients go out (or the reverse).
-        EXPECT_GE(expect_each_wait_needed(program, set.mesh), 10);
-      }
-    }
-  }
 }
 
 }  // namespace

@@ -294,5 +294,18 @@ TEST(RenderLaunches, JsonHasTheCurves) {
   EXPECT_EQ(curve["points"][1]["axes"].size(), 2U);
 }
 
+TEST(RenderLaunches, LetNoControlCharactersThrough) {
+  std::vector<results::RunData> runs{samples::hostile_run(), samples::hostile_run()};
+  for (auto& run : runs) {
+    for (auto& point : run.points) point.labels.clear();
+  }
+  runs[1].mpi_library += "x\x1b[2J";
+  const samples::JoinedLaunches of{std::move(runs)};
+  for (const auto& render :
+       {render::render_text, render::render_json, render::render_csv, render::render_markdown}) {
+    golden::expect_harmless(render(of.report()));
+  }
+}
+
 }  // namespace
 }  // namespace isoscale::analysis

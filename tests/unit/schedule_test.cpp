@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 
@@ -39,6 +40,14 @@ Times times_of(const Model& model, int layers) {
   return {.forward = layers * (linear + attention),
           .input_gradient = layers * (linear + 2 * attention),
           .weight_gradient = layers * linear};
+}
+
+stack::Pipeline pipeline_of(stack::Schedule schedule, int stages, int chunks, int microbatches) {
+  return {.schedule = schedule,
+          .stages = stages,
+          .chunks = chunks,
+          .microbatches = microbatches,
+          .layers = std::vector<int>(static_cast<std::size_t>(stages * chunks), 1)};
 }
 
 /// Returns how long each rank is idle in one period of repeated plays.
@@ -112,12 +121,7 @@ TEST(ScheduleTest, MicrobatchesInFlightAreThoseOfThePapers) {
       EXPECT_THAT(of_stages("zb-h1"), testing::Each(p));
       // Megatron's interleaved schedule holds v p + p - 1 chunks on the first stage: Korthikanti et
       // al., arXiv 2205.05198, section 4.2.3.
-      const stack::Pipeline pipeline{
-          .schedule = stack::Schedule::interleaved,
-          .stages = p,
-          .chunks = 2,
-          .microbatches = m,
-          .layers = std::vector<int>(2 * static_cast<std::size_t>(p), 1)};
+      const stack::Pipeline pipeline = pipeline_of(stack::Schedule::interleaved, p, 2, m);
       EXPECT_EQ(stack::most_in_flight(pipeline, 0), std::min(2 * p + p - 1, 2 * m));
     }
   }
@@ -135,6 +139,28 @@ TEST(ScheduleTest, MemoryOfAStageEqualsItsFormula) {
     const program::Facts facts = facts_of(set, stage);
     const auto chunks = static_cast<std::uint64_t>(2 * (p - 1 - stage) + (v - 1) * p + 1);
     EXPECT_EQ(peak_of(facts, program::Role::activation), chunks * kept) << stage;
+  }
+}
+
+TEST(ScheduleTest, EachPassOfEachChunkHappensOnceAndInMicrobatchOrder) {
+  using stack::Schedule;
+  for (const Schedule schedule :
+       {Schedule::gpipe, Schedule::one_f_one_b, Schedule::interleaved, Schedule::zb_h1}) {
+    for (const int p : {1, 2, 3, 5}) {
+      const int v = schedule == Schedule::interleaved && p > 1 ? 3 : 1;
+      for (const int m : {p, 4 * p}) {
+        const stack::Pipeline pipeline = pipeline_of(schedule, p, v, m);
+        for (int stage = 0; stage < p; ++stage) {
+          std::map<std::pair<stack::Pass, int>, int> next;  // microbatch by pass and chunk
+          for (const stack::Action& action : stack::actions_of(pipeline, stage)) {
+            EXPECT_EQ(action.microbatch, (next[{action.pass, action.chunk}]++));
+          }
+          const std::size_t passes = schedule == Schedule::zb_h1 ? 3 : 2;
+          EXPECT_EQ(next.size(), passes * static_cast<std::size_t>(v));
+          for (const auto& [key, count] : next) EXPECT_EQ(count, m);
+        }
+      }
+    }
   }
 }
 

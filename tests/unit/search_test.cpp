@@ -62,7 +62,7 @@ DeviceBytes device_bytes_of(const Request& request) {
   DeviceBytes most;
   for (const program::RankProgram& program : set.programs) {
     const program::Facts facts = program::facts(program, set.mesh);
-    most.all = std::max(most.all, static_cast<double>(facts.memory[device].value()));
+    most.all = std::max(most.all, static_cast<double>(program.arena_bytes[device]));
     most.live = std::max(most.live, static_cast<double>(facts.peak_live[device].value()));
   }
   return most;

@@ -182,16 +182,17 @@ TEST(Ledger, EachRequestIsAnsweredOnceByWhoWasAsked) {
 
 TEST(Summary, QuantilesAreSamplesAndUndefinedWithoutEnough) {
   const auto quantiles = [](std::size_t count) {
-    std::vector<double> values(count);
-    std::iota(values.begin(), values.end(), 1.0);
-    const Quantiles of = quantiles_of(values);
+    std::vector<Outcome> outcomes(count);
+    for (std::size_t i = 0; i < count; ++i) outcomes[i].finished = static_cast<double>(i + 1);
+    const Quantiles of = summarise(outcomes, 1).latency;
     return std::vector{of.median, of.p90, of.p99, of.max};
   };
   constexpr auto none = std::nullopt;
   EXPECT_THAT(quantiles(100), ElementsAre(50, 90, 99, 100));
   EXPECT_THAT(quantiles(99), ElementsAre(50, 90, none, 99));
   EXPECT_THAT(quantiles(9), ElementsAre(5, none, none, 9));
-  EXPECT_EQ(quantiles_of({}).median, none);
+  // No answer has a second token.
+  EXPECT_EQ(summarise(std::vector<Outcome>(1), 1).tpot.median, none);
 }
 
 TEST(Summary, OfAHandMadeTrial) {

@@ -87,6 +87,23 @@ inline program::Facts facts_of(const program::ProgramSet& set, int rank = 0) {
   return program::facts(set.of(rank), set.mesh);
 }
 
+/// Returns the sum of value(op) over the ops of a step of the first rank.
+template <class Value>
+[[nodiscard]] auto sum_over_step(const program::ProgramSet& set, const Value& value) {
+  const auto step = program::outline(set.of(0), program::Section::step, set.mesh);
+  decltype(value(step.ops.front())) sum{};
+  for (const program::OutlineOp& op : step.ops) sum += value(op);
+  return sum;
+}
+inline double flop_in(const program::ProgramSet& set, program::Phase phase) {
+  return sum_over_step(set, [&](const auto& op) { return op.place.phase == phase ? op.flop : 0; });
+}
+/// Returns the bytes that copies read and write.
+inline std::uint64_t copied_in(const program::ProgramSet& set) {
+  return sum_over_step(
+      set, [](const auto& op) { return op.kind == program::OpKind::copy ? op.bytes : 0; });
+}
+
 inline double flop_of(const program::ProgramSet& set, int rank = 0) {
   return facts_of(set, rank).flop.value();
 }

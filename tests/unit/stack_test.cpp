@@ -166,7 +166,7 @@ TEST(TwinTest, KeepsMeshScheduleAndTheNumberOfBuckets) {
       if (mesh.dp > 1) {
         EXPECT_GE(reductions, 2) << name << " " << mesh::to_string(mesh);
       }
-      EXPECT_LT(facts_of(set).memory[0].value(), 64U << 20);
+      EXPECT_LT(set.of(0).arena_bytes[0], 64U << 20);
       EXPECT_FALSE(set.of(mesh.size() - 1).observables.empty());
     }
   }

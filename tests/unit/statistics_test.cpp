@@ -219,6 +219,21 @@ TEST(OverLaunches, OneSaysNothingTwoHaveASpreadAndThreeATInterval) {
   EXPECT_NEAR(three->maximum - three->minimum, std::exp(0.1) - std::exp(-0.1), 1e-12);
 }
 
+TEST(OverLaunches, HoldsTheCentreAsOftenAsItPromises) {
+  constexpr int trials = 2000;
+  samples::Draw draw{7};
+  for (const std::size_t launches : {3U, 5U, 12U}) {
+    int held = 0;
+    for (int trial = 0; trial < trials; ++trial) {
+      std::vector<double> medians(launches);
+      for (double& median : medians) median = std::exp(0.039 * draw.normal());
+      const auto estimate = statistics::over_launches(medians);
+      held += *estimate->lower <= 1 && 1 <= *estimate->upper ? 1 : 0;
+    }
+    EXPECT_NEAR(held, trials * 0.95, trials * 0.02) << launches;
+  }
+}
+
 TEST(Robust, CentreIsTheMedianOfPairMeans) {
   // Walsh averages of 1, 2, 9: 1 1.5 2 5 5.5 9.
   EXPECT_DOUBLE_EQ(statistics::centre(std::vector{1.0, 2.0, 9.0})->value, 3.5);

@@ -1,6 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/predict/step_estimate.hpp"
+
+#include <numeric>
+
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/pipeline_report.hpp"
 #include "analysis/efficiency/losses.hpp"
@@ -50,11 +53,10 @@ TEST(StepEstimate, CountsMemoryAndFlopOfAllRanksAsTheirProgramsDo) {
   const program::ProgramSet set = hybrid().build(of);
   double memory = 0, flop = 0;
   for (const std::uint32_t program : set.program_of_rank) {
-    const program::Facts facts = program::facts(set.programs[program], set.mesh);
-    units::Bytes bytes{0};
-    for (const units::Bytes part : facts.memory) bytes += part;
-    memory = std::max(memory, static_cast<double>(bytes.value()));
-    flop += facts.flop.value();
+    const auto& arenas = set.programs[program].arena_bytes;
+    const std::uint64_t bytes = std::accumulate(arenas.begin(), arenas.end(), std::uint64_t{0});
+    memory = std::max(memory, static_cast<double>(bytes));
+    flop += program::facts(set.programs[program], set.mesh).flop.value();
   }
   const predict::StepEstimate found = estimate(of, samples::plain_sheet());
   EXPECT_DOUBLE_EQ(found.memory_per_rank, memory);

@@ -3,6 +3,7 @@
 
 // The stop rule and warm-up as the loop over steps uses them, with the statistics they are lent.
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 #include <tuple>
@@ -281,6 +282,32 @@ TEST(StepLoop, GoesOnWhileThereIsNoInterval) {
   EXPECT_LT(played.elapsed, 2);
   effort.half_width = [](std::span<const double>, double) { return std::optional<double>{}; };
   EXPECT_NEAR(play(effort, [](std::size_t) { return 0.02; }).elapsed, 3, 0.2);
+}
+
+TEST(StepLoop, WarmsUpUntilNothingChangesByMoreThanHalfThePrecision) {
+  plan::Effort effort = effort_of(30);
+  // Half a second of steps is over long before the change is.
+  effort.last_change = [](std::span<const double> times, double smallest) -> std::size_t {
+    EXPECT_EQ(smallest, 0.005);
+    return times.size() < 40 ? times.size() - 1 : 3;
+  };
+  EXPECT_GE(play(effort, [](std::size_t) { return 0.03; }).warm_up, 40U);
+}
+
+TEST(StepLoop, PlaysPairsAndHalfAsManySamplesMoreFromLookToLook) {
+  int looks = 0;
+  plan::Effort effort = effort_of(3600);
+  effort.half_width = [&](std::span<const double>, double) {
+    return std::optional{++looks < 5 ? 1.0 : 0.0};
+  };
+  const Played played = play(effort, [](std::size_t) { return 1e-3; });
+  EXPECT_EQ(played.end, "precision");
+  EXPECT_EQ(looks, 5);
+  EXPECT_GT(std::ranges::count(played.blocks, plan::Block::Kind::traced, &plan::Block::kind), 6);
+  const std::size_t of_block = played.blocks.at(played.warm_up + 1).steps - 1;
+  std::size_t expected = 6 + 6 * of_block;
+  for (int look = 1; look < 5; ++look) expected += (expected + 1) / 2;
+  EXPECT_EQ(played.counted, expected);
 }
 
 }  // namespace

@@ -333,7 +333,7 @@ TEST(OffloadTest, CopiesWhatTheFormulaSays) {
   for (const std::uint64_t m : {1U, 2U, 5U}) {
     const auto copied = [&](const char* what, Precision precision) {
       const Options options{{"offload", what}, {"optimizer", "adam"}};
-      return facts_of(weak(states(options, static_cast<int>(m), precision), {})).copied.value();
+      return copied_in(weak(states(options, static_cast<int>(m), precision), {}));
     };
     EXPECT_EQ(copied("weights", Precision::f32), 2 * (2 * m + 2) * psi * 4);
     EXPECT_EQ(copied("weights", Precision::bf16), 2 * (2 * m + 1) * psi * 2);
@@ -355,7 +355,7 @@ TEST(OffloadTest, ManagedMemoryIsAdvisedAndNotCopied) {
   for (const char* what : {"weights", "optimizer"}) {
     const program::ProgramSet set = weak(
         states({{"offload", what}, {"offload_memory", "managed"}, {"optimizer", "adam"}}, 2), {});
-    EXPECT_EQ(program::facts(set.of(0), {}).copied.value(), 0U) << what;
+    EXPECT_EQ(copied_in(set), 0U) << what;
     const int advices = count_ops(set.of(0), [](const program::Op& op) {
       return std::holds_alternative<program::Advise>(op.payload);
     });

@@ -141,9 +141,8 @@ TEST(Recompute, IsPartOfBackward) {
     for (const char* elementwise : {"off", "on"}) {
       const auto flop = [&](const char* recompute) {
         const Options options{{"elementwise", elementwise}, {"recompute", recompute}};
-        const auto of_phase = facts_of({.gated = gated, .options = options}).flop_of_phase;
-        return std::pair{of_phase[static_cast<std::size_t>(Phase::forward)].value(),
-                         of_phase[static_cast<std::size_t>(Phase::backward)].value()};
+        const program::ProgramSet set = build({.gated = gated, .options = options});
+        return std::pair{flop_in(set, Phase::forward), flop_in(set, Phase::backward)};
       };
       const auto [forward, backward] = flop("none");
       EXPECT_EQ(backward, 2 * forward);

@@ -104,12 +104,12 @@ TEST(Tiles, FlopIsThatOfTheConvolutionsAndOfTheZerosBetweenRows) {
     for (const mesh::Shape mesh : {""_mesh, "tp=2,cp=2"_mesh, "tp=3,cp=2,dp=2"_mesh}) {
       SCOPED_TRACE(testing::PrintToString(options) + mesh::to_string(mesh));
       const Expected e{mesh, std::stoul(options.at("kernel"))};
-      const program::Facts facts = facts_of(built(tiled(options), mesh));
+      const program::ProgramSet set = built(tiled(options), mesh);
       const std::uint64_t of_a_pixel = 2 * e.k * e.k * e.c * e.c, pixels = e.h * e.w * e.b;
       const std::uint64_t with_zeros = ((e.h - 1) * (e.w + 2 * e.p) + e.w) * e.b;
-      EXPECT_EQ(facts.flop.value(),
+      EXPECT_EQ(flop_of(set),
                 static_cast<double>(of_a_pixel * (e.passes() * pixels + e.layers * with_zeros)));
-      EXPECT_EQ(facts.flop_of_phase[static_cast<std::size_t>(program::Phase::forward)].value(),
+      EXPECT_EQ(flop_in(set, program::Phase::forward),
                 static_cast<double>(of_a_pixel * e.layers * pixels));
     }
   }
@@ -130,7 +130,7 @@ TEST(Tiles, MemoryIsOneTileALayerWithItsHalo) {
     EXPECT_EQ(peak(program::Role::workspace), 4 * e.columns_of_one_side() / e.passes());
     const std::uint64_t buckets = kernel[0] == '3' ? 2 : 3;
     EXPECT_EQ(peak(program::Role::optimizer), 2 * e.kernels() + buckets * 2 * e.bytes);
-    EXPECT_GE(facts.memory[0], facts.peak_live[0]);
+    EXPECT_GE(set.of(0).arena_bytes[0], facts.peak_live[0].value());
   }
 }
 
@@ -265,7 +265,7 @@ TEST(Tiles, TwinsAreSmallAndKeepTheGridAndTheBuckets) {
     EXPECT_EQ(twin.mesh, mesh);
     const program::ProgramSet set = tiles().build(twin);
     program::check(set);
-    EXPECT_LT(facts_of(set).memory[0].value(), 1U << 20);
+    EXPECT_LT(set.of(0).arena_bytes[0], 1U << 20);
     const int reductions = count_ops(set.of(0), [](const program::Op& op) {
       return op.place.phase == program::Phase::gradient_reduction;
     });

@@ -8,6 +8,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "units/quantity.hpp"
@@ -46,6 +47,14 @@ void expect_refusals(const auto& parse,
                      const std::vector<testing_support::Refused<std::string>>& cases) {
   testing_support::expect_words_of(cases, [&](const auto& text) { return refusal(parse, text); });
 }
+
+// A quantity keeps its unit and mixes with no other.
+static_assert(Bytes{3} + Bytes{4} * 2 - Bytes{1} == 2 * Bytes{5});
+static_assert(Bytes{10} / std::uint64_t{4} == Bytes{2});
+static_assert(!std::is_convertible_v<std::uint64_t, Bytes>);
+static_assert(!std::is_convertible_v<Bytes, std::uint64_t>);
+static_assert(!std::is_constructible_v<Bytes, Seconds>);
+static_assert(!std::is_constructible_v<Seconds, Nanoseconds>);
 
 TEST(Quantity, ConvertsRates) {
   EXPECT_DOUBLE_EQ(Bytes{1} / Bytes{4}, 0.25);

@@ -18,8 +18,7 @@ namespace {
 using collectives::Operation;
 using program::Space;
 
-constexpr std::array registered_names{std::string_view{"none"}, std::string_view{"local"},
-                                      std::string_view{"symmetric"}};
+constexpr std::array<std::string_view, 3> registered_names{"none", "local", "symmetric"};
 
 /// Holds the parsed options, which option_table() describes.
 struct Values {
@@ -48,7 +47,7 @@ Options measured(const Values& options, const std::vector<Operation>& operations
 
 /// Adds the choices of an algorithm, one for each protocol that it exists with.
 void add_choices(const Values& options, const std::string& name, std::vector<Choice>& choices) {
-  const CollectiveAlgorithm& algorithm = *find_collective_algorithm(name);
+  const CollectiveAlgorithm& algorithm = *find_named(collective_algorithms, name);
   std::vector<Operation> operations = options.op;
   std::ranges::sort(operations);
   std::erase_if(operations, [&](Operation operation) {
@@ -81,6 +80,31 @@ void make_symmetric(program::ProgramSet& set) {
 }
 
 std::string named(const std::string& choice) { return choice.empty() ? "library" : choice; }
+
+Bench build(const Request& request, int batch) {
+  const Choice choice = choices_of(request).at(static_cast<std::size_t>(batch));
+  Bench bench = collectives::build(measured_by(request, choice), 0);
+  bench.session.collective_algorithm = choice.algorithm;
+  bench.session.collective_protocol = choice.protocol;
+  if (choice.registered == Registered::local) {
+    bench.session.registration = program::Registration::local;
+  }
+  if (choice.registered == Registered::symmetric) make_symmetric(bench.set);
+  for (Case& one : bench.cases) one.wants_estimate = true;
+  for (RowSpec& row : bench.rows) {
+    row.text["algorithm"] = named(choice.algorithm);
+    row.text["protocol"] = named(choice.protocol);
+    row.text["registration"] = name(choice.registered);
+    // The library does not report which algorithm it has chosen itself.
+    row.text["chosen"] = choice.algorithm.empty() ? "unknown" : choice.algorithm;
+  }
+  return bench;
+}
+
+std::vector<Expectation> expect(const Request& request, int batch, std::size_t index, int rank) {
+  const Choice choice = choices_of(request).at(static_cast<std::size_t>(batch));
+  return collectives::expect(measured_by(request, choice), 0, index, rank);
+}
 
 }  // namespace
 
@@ -135,31 +159,6 @@ std::vector<Choice> choices_of(const Request& request) {
         {.registered = registered, .measured = measured(options, operations, options.small_sizes)});
   }
   return choices;
-}
-
-Bench build(const Request& request, int batch) {
-  const Choice choice = choices_of(request).at(static_cast<std::size_t>(batch));
-  Bench bench = collectives::build(measured_by(request, choice), 0);
-  bench.session.collective_algorithm = choice.algorithm;
-  bench.session.collective_protocol = choice.protocol;
-  if (choice.registered == Registered::local) {
-    bench.session.registration = program::Registration::local;
-  }
-  if (choice.registered == Registered::symmetric) make_symmetric(bench.set);
-  for (Case& one : bench.cases) one.wants_estimate = true;
-  for (RowSpec& row : bench.rows) {
-    row.text["algorithm"] = named(choice.algorithm);
-    row.text["protocol"] = named(choice.protocol);
-    row.text["registration"] = name(choice.registered);
-    // The library does not report which algorithm it has chosen itself.
-    row.text["chosen"] = choice.algorithm.empty() ? "unknown" : choice.algorithm;
-  }
-  return bench;
-}
-
-std::vector<Expectation> expect(const Request& request, int batch, std::size_t index, int rank) {
-  const Choice choice = choices_of(request).at(static_cast<std::size_t>(batch));
-  return collectives::expect(measured_by(request, choice), 0, index, rank);
 }
 
 BenchHooks hooks() {

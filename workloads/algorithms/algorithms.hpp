@@ -34,8 +34,4 @@ struct Choice {
 /// base::UsageError if nothing is left to measure.
 [[nodiscard]] std::vector<Choice> choices_of(const Request& request);
 
-[[nodiscard]] Bench build(const Request& request, int batch);
-[[nodiscard]] std::vector<Expectation> expect(const Request& request, int batch, std::size_t index,
-                                              int rank);
-
 }  // namespace isoscale::workloads::algorithms

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <string_view>
@@ -36,27 +38,19 @@ struct CollectiveAlgorithm {
   return static_cast<std::uint16_t>(bits);
 }
 
-inline constexpr std::array<CollectiveAlgorithm, 7> collective_algorithms{{
-    {"ring", "Ring",
-     kind_bits({program::CollectiveKind::all_reduce, program::CollectiveKind::reduce_scatter,
-                program::CollectiveKind::all_gather, program::CollectiveKind::broadcast,
-                program::CollectiveKind::reduce}),
-     true},
-    {"tree", "Tree", kind_bits({program::CollectiveKind::all_reduce}), true},
-    {"nvls", "NVLS",
-     kind_bits({program::CollectiveKind::all_reduce, program::CollectiveKind::reduce_scatter,
-                program::CollectiveKind::all_gather}),
-     false},
-    {"nvlstree", "NVLSTree", kind_bits({program::CollectiveKind::all_reduce}), false},
-    {"collnetdirect", "CollnetDirect",
-     kind_bits({program::CollectiveKind::all_reduce, program::CollectiveKind::reduce_scatter,
-                program::CollectiveKind::all_gather}),
-     false},
-    {"collnetchain", "CollnetChain", kind_bits({program::CollectiveKind::all_reduce}), false},
-    {"pat", "PAT",
-     kind_bits({program::CollectiveKind::reduce_scatter, program::CollectiveKind::all_gather}),
-     false},
-}};
+inline constexpr std::array collective_algorithms = [] {
+  using enum program::CollectiveKind;
+  return std::array<CollectiveAlgorithm, 7>{
+      {{"ring", "Ring", kind_bits({all_reduce, reduce_scatter, all_gather, broadcast, reduce}),
+        true},
+       {"tree", "Tree", kind_bits({all_reduce}), true},
+       {"nvls", "NVLS", kind_bits({all_reduce, reduce_scatter, all_gather}), false},
+       {"nvlstree", "NVLSTree", kind_bits({all_reduce}), false},
+       {"collnetdirect", "CollnetDirect", kind_bits({all_reduce, reduce_scatter, all_gather}),
+        false},
+       {"collnetchain", "CollnetChain", kind_bits({all_reduce}), false},
+       {"pat", "PAT", kind_bits({reduce_scatter, all_gather}), false}}};
+}();
 
 struct CollectiveProtocol {
   std::string_view name;       ///< in options and rows
@@ -65,20 +59,12 @@ struct CollectiveProtocol {
 inline constexpr std::array<CollectiveProtocol, 3> collective_protocols{
     {{"ll", "LL"}, {"ll128", "LL128"}, {"simple", "Simple"}}};
 
-/// Returns the algorithm or protocol of this name; nullptr if there is none.
-[[nodiscard]] constexpr const CollectiveAlgorithm* find_collective_algorithm(
-    std::string_view name) {
-  for (const CollectiveAlgorithm& algorithm : collective_algorithms) {
-    if (algorithm.name == name) return &algorithm;
-  }
-  return nullptr;
-}
-
-[[nodiscard]] constexpr const CollectiveProtocol* find_collective_protocol(std::string_view name) {
-  for (const CollectiveProtocol& protocol : collective_protocols) {
-    if (protocol.name == name) return &protocol;
-  }
-  return nullptr;
+/// Returns the row of this name in one of the tables above; nullptr if there is none.
+template <class Row, std::size_t count>
+[[nodiscard]] constexpr const Row* find_named(const std::array<Row, count>& table,
+                                              std::string_view name) {
+  const auto found = std::ranges::find(table, name, &Row::name);
+  return found == table.end() ? nullptr : &*found;
 }
 
 /// True if the algorithm exists with the protocol.

@@ -51,8 +51,8 @@ struct Model {
 /// Throws base::UsageError for an unknown name (with the nearest one). For a file, one error lists
 /// all missing and unknown keys and impossible numbers.
 [[nodiscard]] Model load_model(std::string_view name_or_path);
-/// Parses one model. `origin` names the file in errors; if the text names no model, the stem of
-/// `origin` becomes the name.
+/// Parses one model. `origin` names the file in error messages; if the text names no model, the
+/// stem of `origin` becomes the name.
 [[nodiscard]] Model parse_model(std::string_view toml, std::string_view origin);
 
 /// The description of one key of a model file, as in `isoscale list keys model`.
@@ -102,9 +102,9 @@ enum class Repeat : std::uint8_t { allowed, never };
 /// a whole model is played, as a user would run it, but not if single calls are measured.
 enum class LaunchCost : std::uint8_t { excluded, included };
 
-/// The demands of a device on the plays of a micro-benchmark, so that times are not dominated by
-/// the resolution of its clock or by launches on the host. The defaults are for the host, which
-/// demands nothing.
+/// The limits on the plays of a micro-benchmark that a device needs, so that times are not
+/// dominated by the resolution of its clock or by launches on the host. The defaults, which limit
+/// nothing, are those of the host device.
 struct PlayBounds {
   /// A play is long enough if it reaches one of these two; a Case may demand more.
   units::Seconds least_time{0};
@@ -259,7 +259,7 @@ struct Request {
   /// Pairs of ranks (the lower first) that did not answer each other in a micro-benchmark and are
   /// skipped.
   std::vector<std::pair<int, int>> silent_pairs{};
-  /// The demands of the device on the plays of a micro-benchmark.
+  /// For micro-benchmarks, the limits on plays that the device needs for reliable times.
   PlayBounds bounds{};
   /// The measured speed of each rank of the mesh, in any unit, for workloads that partition work by
   /// speed; empty = all ranks are equally fast.
@@ -294,18 +294,18 @@ struct Workload {
   Request (*scale)(const Request& base, const mesh::Shape& mesh, Scaling scaling);
   /// Builds the programs of all ranks. Throws base::UsageError for options that exclude each other
   /// or do not fit the mesh.
-  program::ProgramSet (*build)(const Request& request);
+  program::ProgramSet (*build)(const Request& request) = nullptr;
   /// Returns a small version of the request for verification. It has the same mesh, code, schedule
   /// and options; sizes and bucket thresholds are reduced by the same factor, and its programs keep
   /// their results (observables).
-  Request (*twin)(const Request& request);
+  Request (*twin)(const Request& request) = nullptr;
   /// Returns the request with which a single rank computes, in f64, the same outputs, gradients and
   /// weights as the whole mesh of `twin`.
-  Request (*reference)(const Request& twin);
+  Request (*reference)(const Request& twin) = nullptr;
   /// Returns the work of all ranks per step, in the unit of `throughput_unit`: tokens, multiplied
   /// by Request::growth.
-  double (*work_per_step)(const Request& request);
-  std::string_view throughput_unit;
+  double (*work_per_step)(const Request& request) = nullptr;
+  std::string_view throughput_unit{};
   Kind kind = Kind::steps;
   /// The functions of a workload with rows instead of steps. In such a workload work_per_step is
   /// null; build, twin and reference are null, too, unless a twin verifies the workload.

@@ -36,9 +36,8 @@ constexpr std::array<OperationRow, 10> operations{
      {.name = "sendrecv"},
      {.name = "barrier", .kind = CollectiveKind::barrier}}};
 
-constexpr std::array implementation_names{std::string_view{"library"}, std::string_view{"ring"},
-                                          std::string_view{"tree"},
-                                          std::string_view{"recursive-doubling"}};
+constexpr std::array<std::string_view, 4> implementation_names{"library", "ring", "tree",
+                                                               "recursive-doubling"};
 
 std::vector<std::string_view> operation_names() {
   std::vector<std::string_view> names;
@@ -90,18 +89,11 @@ bool exists(Implementation implementation, Operation operation, Place place,
   if (place == Place::in_place || reduction.value_or(Reduction::sum) != Reduction::sum) {
     return false;
   }
+  if (implementation == Implementation::tree) return operation == Operation::all_reduce;
   const bool is_power = std::has_single_bit(static_cast<unsigned>(members));
-  switch (implementation) {
-    case Implementation::ring:
-      return operation == Operation::all_reduce || operation == Operation::all_gather ||
-             operation == Operation::reduce_scatter;
-    case Implementation::tree:
-      return operation == Operation::all_reduce;
-    default:
-      return is_power &&
-             (operation == Operation::all_reduce || operation == Operation::all_gather ||
-              operation == Operation::reduce_scatter);
-  }
+  return (implementation == Implementation::ring || is_power) &&
+         (operation == Operation::all_reduce || operation == Operation::all_gather ||
+          operation == Operation::reduce_scatter);
 }
 
 /// Sets the size of a case as nccl-tests would round it. `count` becomes 0 if the rounded size is
@@ -128,7 +120,8 @@ void plan_calls(CollectiveCase& one, std::uint64_t rotate, std::uint64_t most) {
   one.most_times = one.spoils_input() ? 1 : std::max<std::uint64_t>(1, wanted / one.calls);
 }
 
-/// Returns the cases of an operation without sizes.
+/// Returns a case for each combination of the other options that can be measured for an operation.
+/// The sizes of these cases are not set yet; in_sizes() sets them.
 std::vector<CollectiveCase> forms_of(const Request& request, const Setting& setting, Groups groups,
                                      Operation operation) {
   const Values options = values_of(request);
@@ -155,11 +148,11 @@ std::vector<CollectiveCase> forms_of(const Request& request, const Setting& sett
   return forms;
 }
 
-/// Returns a case for each size that leaves every rank some data.
+/// Returns a copy of `one` for each size at which every rank has some data.
 std::vector<CollectiveCase> in_sizes(CollectiveCase one, const std::vector<std::uint64_t>& sizes,
                                      int members) {
   std::vector<CollectiveCase> cases;
-  std::uint64_t last = 0;  // rounding may make two sizes equal
+  std::uint64_t last = 0;  // the size of the last case; rounding may make two sizes equal
   for (const std::uint64_t asked : sizes) {
     realise(one, asked, members);
     // Textbook algorithms for all_reduce cut the data into as many parts as there are ranks.
@@ -217,8 +210,8 @@ std::vector<Expectation> received(const CollectiveCase& one, const Member& me,
     case Operation::all_gather:
     case Operation::all_to_all:
       for (std::uint64_t other = 0; other < n; ++other) {
-        // In all_to_all each rank sends a receiver the part at the receiver's index. Else it sends
-        // the beginning of its pattern, or in place the part at its own index.
+        // In all_to_all each rank sends a receiver the part at the receiver's index. In the other
+        // operations it sends the beginning of its pattern or, in place, the part at its own index.
         const std::uint64_t there = base + other * one.count;
         add(there, one.count, {me.ranks[other]},
             one.operation == Operation::all_to_all ? own

@@ -76,7 +76,7 @@ class Writer {
       std::uint64_t& elements = room[one.type];
       elements = std::max(elements, one.calls * one.stride);
       if (one.implementation != Implementation::library) {
-        scratch[one.type] = std::max(scratch[one.type], scratch_room(one.stride));
+        scratch[one.type] = std::max(scratch[one.type], 2 * one.stride);
       }
     }
     for (const auto& [type, elements] : room) {

@@ -109,13 +109,10 @@ struct TextbookCall {
   int members = 1;
   int me = 0;  ///< index of this rank in the group
   program::Slice send{}, receive{};
-  program::BufferId scratch = program::no_buffer;  ///< has scratch_room() elements
+  /// Has twice as many elements as a rank sends or receives, whichever is more: half of them for
+  /// incoming data, half for partial sums.
+  program::BufferId scratch = program::no_buffer;
 };
-
-/// Returns the number of scratch elements that a call needs: half of them for incoming data, half
-/// for partial sums. `whole` is the number of elements that a rank sends or receives, whichever is
-/// larger.
-[[nodiscard]] constexpr std::uint64_t scratch_room(std::uint64_t whole) { return 2 * whole; }
 
 /// Emits the ops of the call. Sources: ring: Patarasuk and Yuan, J. Parallel Distrib. Comput. 69
 /// (2009); tree: binomial reduction and broadcast; recursive doubling, and halving for

@@ -56,8 +56,7 @@ class Lister {
   explicit Lister(const Request& request)
       : request_(request),
         options_(values_of(request)),
-        types_(stack::types_of(request.precision, options_.fp8_accumulate)),
-        largest_(options_.largest) {}
+        types_(stack::types_of(request.precision, options_.fp8_accumulate)) {}
 
   std::vector<Shape> list() {
     for (const std::string& text : parse_list("shapes", options_.shapes)) {
@@ -123,7 +122,7 @@ class Lister {
   }
 
   void powers() {
-    for (std::uint32_t edge = smallest_power; edge <= largest_; edge *= 2) {
+    for (std::uint32_t edge = smallest_power; edge <= options_.largest; edge *= 2) {
       add(usual(edge, edge, edge, "powers"));
     }
   }
@@ -131,11 +130,12 @@ class Lister {
   void search() {
     for (const std::uint32_t width : search_widths) {
       for (const std::uint32_t depth : search_depths) {
-        if (width <= largest_ && depth <= largest_) add(usual(width, width, depth, "search"));
+        if (width <= options_.largest && depth <= options_.largest)
+          add(usual(width, width, depth, "search"));
       }
     }
     for (const auto& [m, n, k] : published) {
-      if (std::max({m, n, k}) <= largest_) add(usual(m, n, k, "search"));
+      if (std::max({m, n, k}) <= options_.largest) add(usual(m, n, k, "search"));
     }
   }
 
@@ -164,7 +164,6 @@ class Lister {
   const Request& request_;
   Values options_;
   stack::Types types_;
-  std::uint32_t largest_;
   std::vector<Shape> shapes_;
 };
 

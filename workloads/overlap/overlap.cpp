@@ -179,24 +179,6 @@ RowSpec row_of(const Request& request, const Plan& plan, std::size_t index, std:
   return row;
 }
 
-}  // namespace
-
-std::span<const OptionSpec> option_table() {
-  static const std::array table{
-      option::choice<&Values::op>("op", "all_reduce",
-                                  {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"},
-                                  "the collective"),
-      option::text<&Values::shapes>("shapes", "256x256x256,512x512x512,1024x1024x1024",
-                                    "shapes to multiply, as in workload gemm",
-                                    "2048x2048x2048,4096x4096x4096,8192x8192x8192"),
-      option::text<&Values::sizes>("sizes", "64KiB..16MiB*4",
-                                   "message sizes, as in workload collectives", "1MiB..256MiB*4"),
-      option::integer<&Values::multiplications>("multiplications", "1", {1, 64},
-                                                "multiplications in a row beside one message", "4"),
-  };
-  return table;
-}
-
 Bench build(const Request& request, int /*batch*/) {
   const Plan plan = plan_of(request);
   Bench bench;
@@ -232,6 +214,7 @@ Bench build(const Request& request, int /*batch*/) {
   return bench;
 }
 
+/// Returns the values that the collective of case number `index` leaves on `rank`.
 std::vector<Expectation> expect(const Request& request, int /*batch*/, std::size_t index,
                                 int rank) {
   if (index % 3 == 0) return {};  // multiplications alone: nothing is received
@@ -242,6 +225,24 @@ std::vector<Expectation> expect(const Request& request, int /*batch*/, std::size
       {.index = mesh::group_index(request.mesh, rank, mesh::every_axis),
        .ranks = mesh::group_members(request.mesh, rank, mesh::every_axis)},
       target, 0);
+}
+
+}  // namespace
+
+std::span<const OptionSpec> option_table() {
+  static const std::array table{
+      option::choice<&Values::op>("op", "all_reduce",
+                                  {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"},
+                                  "the collective"),
+      option::text<&Values::shapes>("shapes", "256x256x256,512x512x512,1024x1024x1024",
+                                    "shapes to multiply, as in workload gemm",
+                                    "2048x2048x2048,4096x4096x4096,8192x8192x8192"),
+      option::text<&Values::sizes>("sizes", "64KiB..16MiB*4",
+                                   "message sizes, as in workload collectives", "1MiB..256MiB*4"),
+      option::integer<&Values::multiplications>("multiplications", "1", {1, 64},
+                                                "multiplications in a row beside one message", "4"),
+  };
+  return table;
 }
 
 BenchHooks hooks() { return {.build = build, .expect = expect, .uses_model = gemm::uses_model}; }

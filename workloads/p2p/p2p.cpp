@@ -131,19 +131,13 @@ class Writer {
 
   // Sender and receiver identify a message by the same distance, at least 1: the receiver's rank
   // minus the sender's, modulo the number of ranks. The offset is its negative on the receiver.
-  void add_send(std::uint64_t offset, std::uint64_t bytes, const Part& part,
-                std::vector<Transfer>& transfers) const {
-    transfers.push_back({.direction = Direction::send,
-                         .axis = setting_.axis,
-                         .offset = part.hop,
-                         .slice = {.buffer = source, .offset = offset, .count = bytes}});
-  }
-  void add_receive(std::uint64_t offset, std::uint64_t bytes, const Part& part,
-                   std::vector<Transfer>& transfers) const {
-    transfers.push_back({.direction = Direction::receive,
-                         .axis = setting_.axis,
-                         .offset = part.hop - setting_.ranks,
-                         .slice = {.buffer = work, .offset = offset, .count = bytes}});
+  [[nodiscard]] Transfer transfer(Direction direction, const Part& part, std::uint64_t offset,
+                                  std::uint64_t bytes) const {
+    const bool sends = direction == Direction::send;
+    return {.direction = direction,
+            .axis = setting_.axis,
+            .offset = sends ? part.hop : part.hop - setting_.ranks,
+            .slice = {.buffer = sends ? source : work, .offset = offset, .count = bytes}};
   }
 
   void emit(const Timed& timed, const Part& part) {
@@ -154,18 +148,21 @@ class Writer {
     std::vector<Transfer> transfers;
     for (std::uint64_t i = 0; i < setting_.messages; ++i) {
       const std::uint64_t offset = i * setting_.bytes;
-      if (both || is_low != timed.back) add_send(offset, setting_.bytes, part, transfers);
-      if (both || is_low == timed.back) add_receive(offset, setting_.bytes, part, transfers);
+      for (const Direction way : {Direction::send, Direction::receive}) {
+        const bool plays = both || (way == Direction::send) == (is_low != timed.back);
+        if (plays) transfers.push_back(transfer(way, part, offset, setting_.bytes));
+      }
     }
     builder_.emit(stream, program::Exchange{std::move(transfers), setting_.transport});
   }
 
   void emit_round_trip(const Part& part) {
-    std::vector<Transfer> ping, pong;
-    add_send(0, latency_bytes, part, part.role == Part::Role::low ? ping : pong);
-    add_receive(0, latency_bytes, part, part.role == Part::Role::low ? pong : ping);
-    builder_.emit(stream, program::Exchange{std::move(ping), setting_.transport});
-    builder_.emit(stream, program::Exchange{std::move(pong), setting_.transport});
+    const bool is_low = part.role == Part::Role::low;
+    for (const bool pings : {true, false}) {
+      const Direction way = pings == is_low ? Direction::send : Direction::receive;
+      builder_.emit(stream,
+                    program::Exchange{{transfer(way, part, 0, latency_bytes)}, setting_.transport});
+    }
   }
 
   void emit_all_to_all() {

@@ -28,9 +28,8 @@ void add_to_rounds(const std::vector<Pair>& pairs, std::size_t first, std::vecto
   for (std::size_t i = 0; i < pairs.size(); ++i) rounds[first + i].push_back(pairs[i]);
 }
 
-constexpr std::array kind_names{std::string_view{"latency"}, std::string_view{"bandwidth"},
-                                std::string_view{"bidirectional"}, std::string_view{"bisection"},
-                                std::string_view{"all_to_all"}};
+constexpr std::array<std::string_view, 5> kind_names{"latency", "bandwidth", "bidirectional",
+                                                     "bisection", "all_to_all"};
 
 /// The number of bytes that are on their way in one direction at any time. It is so large that the
 /// latency of a message costs no bandwidth.

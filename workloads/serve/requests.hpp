@@ -66,7 +66,6 @@ class Dispatch {
 };
 
 /// Checks that no request is lost and that none is answered twice.
-
 class Ledger {
  public:
   explicit Ledger(std::size_t requests) : replica_of_(requests), is_answered_(requests) {}

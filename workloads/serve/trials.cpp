@@ -29,7 +29,11 @@ Quantiles quantiles_of(std::span<const Outcome> outcomes, const Value& value) {
   for (const Outcome& one : outcomes) {
     if (const std::optional<double> known = value(one)) values.push_back(*known);
   }
-  return serve::quantiles_of(std::move(values));
+  std::ranges::sort(values);
+  return {.median = at_percent(values, 50, 1),
+          .p90 = at_percent(values, 90, 10),
+          .p99 = at_percent(values, 99, 100),
+          .max = at_percent(values, 100, 1)};
 }
 
 std::vector<ReplicaUse> uses_of(std::span<const Outcome> outcomes, std::size_t replicas,
@@ -97,14 +101,6 @@ double taken_at_once(std::span<const ReplicaUse> uses) {
 }
 
 }  // namespace
-
-Quantiles quantiles_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  return {.median = at_percent(values, 50, 1),
-          .p90 = at_percent(values, 90, 10),
-          .p99 = at_percent(values, 99, 100),
-          .max = at_percent(values, 100, 1)};
-}
 
 Summary summarise(std::span<const Outcome> outcomes, std::size_t replicas) {
   if (outcomes.empty()) throw base::Error("a trial without requests says nothing");

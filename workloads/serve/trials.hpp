@@ -41,7 +41,6 @@ struct ReplicaUse {
 struct Quantiles {
   std::optional<double> median{}, p90{}, p99{}, max{};
 };
-[[nodiscard]] Quantiles quantiles_of(std::vector<double> values);
 
 struct Summary {
   double time = 0;       ///< seconds from the beginning to the last answer

@@ -13,7 +13,7 @@ namespace {
 /// weights.
 double context_scale(const Geometry& g) {
   const auto s = static_cast<double>(g.whole_sequence);
-  return g.elementwise ? 1 : 1 / std::sqrt(s + s * s / static_cast<double>(g.hidden));
+  return g.options.elementwise ? 1 : 1 / std::sqrt(s + s * s / static_cast<double>(g.hidden));
 }
 
 double score_scale(const Geometry& g) { return 1 / std::sqrt(static_cast<double>(g.head_size)); }
@@ -135,7 +135,7 @@ void Attention::scores(BufferId qkv, BufferId scores) {
       multiply(query(qkv, j), keys, score_scale(g_), scores_of(scores, i, j));
     }
   });
-  if (g_.elementwise) softmax(scores);
+  if (g_.options.elementwise) softmax(scores);
 }
 
 void Attention::context(BufferId qkv, BufferId scores, BufferId context) {
@@ -162,9 +162,9 @@ void Attention::backward(const Backward& of) {
   };
   for (std::uint64_t j = 0; j < g_.grouped; ++j) {
     through_context(j);
-    if (!g_.elementwise) through_scores(j);
+    if (!g_.options.elementwise) through_scores(j);
   }
-  if (!g_.elementwise) return;
+  if (!g_.options.elementwise) return;
   softmax_gradient(of.scores, of.d_scores);
   for (std::uint64_t j = 0; j < g_.grouped; ++j) through_scores(j);
 }
@@ -184,7 +184,7 @@ void Attention::backward_on_ring(const Backward& of) {
       multiply(contexts(j), values, context_scale(g_), scores_of(of.d_scores, i, j));
     }
   });
-  if (g_.elementwise) softmax_gradient(of.scores, of.d_scores);
+  if (g_.options.elementwise) softmax_gradient(of.scores, of.d_scores);
   for_each_block(of.qkv, Part::key, [&](int i, const Matrix& keys) {
     if (i > 0) {
       arrived_keys = pass_gradient(of.d_scores, i, queries, score_scale(g_), arrived_keys);
@@ -225,7 +225,7 @@ void LayerWriter::attention_forward(LayerState& state, int layer, int microbatch
   state.qkv = new_buffer(g_.tokens * g_.qkv, kept_if(saved.states, microbatch));
   first_forward(linear(layer, Tensor::qkv), state.attention_input, state.qkv, microbatch,
                 copy_of(saved.states));
-  release_if(g_.elementwise && !saved.linear_inputs, state.attention_input);
+  release_if(g_.options.elementwise && !saved.linear_inputs, state.attention_input);
   state.scores = scores_of(state.qkv, kept_if(saved.scores, microbatch));
   state.context =
       new_buffer(g_.tokens * g_.context, kept_if(!g_.gathers() && saved.linear_inputs, microbatch));

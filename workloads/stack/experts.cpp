@@ -27,10 +27,7 @@ ExpertWriter::ExpertWriter(Builder& builder, const Geometry& geometry, const Typ
     : OpWriter(builder, geometry, types),
       parameters_(parameters),
       gradient_done_(std::move(gradient_done)),
-      routing_(routing_of(request)) {
-  const TrainingOptions options = options_of(request);
-  if (options.expert_batch == ExpertBatch::padded) batch_ = ExpertBatch::padded;
-}
+      routing_(routing_of(request)) {}
 
 ExpertWriter::Weights ExpertWriter::weights(int layer, Tensor tensor, Of which) const {
   Weights result{.of_expert = {},
@@ -44,7 +41,7 @@ ExpertWriter::Weights ExpertWriter::weights(int layer, Tensor tensor, Of which) 
 }
 
 BufferId ExpertWriter::forward(int layer, int microbatch, BufferId input, KeptFor output_for) {
-  State state{.dispatch = dispatch(routing_, g_, batch_, g_.global_layer(layer), microbatch)};
+  State state{.dispatch = dispatch(routing_, g_, g_.global_layer(layer), microbatch)};
   const Dispatch& way = state.dispatch;
   BufferId out = no_buffer;
   state.input = bring(way, input, 1, microbatch);
@@ -215,7 +212,7 @@ void ExpertWriter::multiply(const Dispatch& way, const Weights& weights, Transpo
             .transpose_b = transpose,
             .mode = types_.mode,
             .alpha = alpha};
-  if (batch_ == ExpertBatch::padded) {
+  if (g_.options.expert_batch == ExpertBatch::padded) {
     const std::uint64_t rows = way.rows_of_expert.front();
     gemm.m = extent(rows);
     gemm.batch = extent(way.rows_of_expert.size());
@@ -247,7 +244,7 @@ void ExpertWriter::accumulate(const Dispatch& way, int layer, Tensor tensor, int
             .transpose_a = Transpose::yes,
             .mode = types_.mode,
             .alpha = alpha};
-  if (batch_ == ExpertBatch::padded) {
+  if (g_.options.expert_batch == ExpertBatch::padded) {
     const std::uint64_t rows = way.rows_of_expert.front();
     gemm.k = extent(rows);
     gemm.batch = extent(into.of_expert.size());
@@ -264,7 +261,7 @@ void ExpertWriter::accumulate(const Dispatch& way, int layer, Tensor tensor, int
   for (std::size_t e = 0; e < into.of_expert.size(); ++e) {
     const Slice& gradient = into.of_expert[e];
     const std::uint64_t rows = way.rows_of_expert[e];
-    if (batch_ == ExpertBatch::exact && rows > 0) {
+    if (g_.options.expert_batch == ExpertBatch::exact && rows > 0) {
       bool& has_begun = begun_[gradient.offset];
       gemm.k = extent(rows);
       gemm.beta = has_begun ? 1.0 : 0.0;
@@ -277,7 +274,7 @@ void ExpertWriter::accumulate(const Dispatch& way, int layer, Tensor tensor, int
     }
     if (!is_last) continue;
     // The gradient of an expert that received no token must be zero.
-    if (batch_ == ExpertBatch::exact && !begun_[gradient.offset]) {
+    if (g_.options.expert_batch == ExpertBatch::exact && !begun_[gradient.offset]) {
       fill_flat(builder_, gradient, 0);
     }
     gradient_done_(gradient);

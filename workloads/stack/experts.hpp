@@ -83,8 +83,8 @@ struct Dispatch {
 
 /// Returns the dispatch of a microbatch. `layer` is its number in the whole model. The geometry
 /// must be made for this rank's coordinates along cp, ep and dp.
-[[nodiscard]] Dispatch dispatch(const Routing& routing, const Geometry& geometry, ExpertBatch batch,
-                                int layer, int microbatch);
+[[nodiscard]] Dispatch dispatch(const Routing& routing, const Geometry& geometry, int layer,
+                                int microbatch);
 
 /// Writes, on the compute stream, a layer of experts, which replaces the MLP if the model has
 /// experts (Shazeer et al., arXiv 1701.06538; Lepikhin et al., arXiv 2006.16668):
@@ -155,7 +155,6 @@ class ExpertWriter : public OpWriter {
   const Parameters& parameters_;
   GradientDone gradient_done_;
   Routing routing_;
-  ExpertBatch batch_ = ExpertBatch::exact;
   std::map<std::pair<int, int>, State> kept_;  ///< by (layer, microbatch)
   std::map<std::uint64_t, bool> begun_;  ///< offsets of gradients to which a row has contributed
 };

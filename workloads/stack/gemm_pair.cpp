@@ -285,7 +285,8 @@ RowSum TensorRows::reduce(const Product& product, BufferId out, BufferId residua
 
 RowSum TensorRows::all_reduce(const Product& product, BufferId out, BufferId residual) {
   const std::uint64_t rows = g_.tokens / g_.chunks;
-  const StreamId stream = g_.streams_tp() ? builder_.stream("tp") : StreamId{0};
+  // With several chunks, GEMMs hide the communication.
+  const StreamId stream = g_.chunks > 1 ? builder_.stream("tp") : StreamId{0};
   for (std::uint64_t first = 0; first < g_.tokens; first += rows) {
     Addend addend;
     if (residual != no_buffer) {  // each rank adds the rows that it keeps
@@ -333,13 +334,13 @@ RowSum TensorRows::reduce_ring(const Product& product, BufferId out, BufferId re
   Addend addend;
   if (residual != no_buffer) addend = {.beta = 1, .c = matrix_of(residual)};
   product(0, rows, matrix_of(out), addend);
-  return {.out = out, .addend = arrived, .ownership = RowSum::Addend::owned};
+  return {.out = out, .addend = arrived};
 }
 
 void TensorRows::close(const RowSum& sum) {
   if (!sum.is_open()) return;
   add(sum.out, sum.addend);
-  if (sum.ownership == RowSum::Addend::owned) builder_.release(sum.addend);
+  if (g_.ring) builder_.release(sum.addend);  // a partial sum that arrived, not the residual
 }
 
 void TensorRows::add(BufferId into, BufferId addend) {

@@ -79,8 +79,8 @@ Partition partition_of(const TrainingOptions& options) {
 
 }  // namespace
 
-Geometry::Geometry(const Request& request, const mesh::Coordinates& coordinates) : at(coordinates) {
-  const TrainingOptions options = options_of(request);
+Geometry::Geometry(const Request& request, const mesh::Coordinates& coordinates)
+    : options(options_of(request)), at(coordinates) {
   const Model& model = request.model;
   const auto share = [&](int whole) { return static_cast<std::uint64_t>(whole / request.mesh.tp); };
   tp = request.mesh.tp;
@@ -121,10 +121,6 @@ Geometry::Geometry(const Request& request, const mesh::Coordinates& coordinates)
   vocabulary = stage == stages - 1 && options.vocabulary ? share(model.vocabulary) : 0;
   local_experts = static_cast<int>(options.experts) / ep;
   residual_gain = 0.5 / model.layers;
-  tp_output = options.tp_output;
-  elementwise = options.elementwise;
-  recompute = options.recompute;
-  hand_over_scattered = options.handover == HandOverForm::scattered;
 }
 
 LayerRange Geometry::layers_of(int chunk) const {
@@ -232,14 +228,6 @@ Distribution distribution_of(const Request& request) {
                            turns.least / turns.unit);
   for (int& share : distribution.microbatches) share *= turns.unit;
   return distribution;
-}
-
-std::vector<int> alike_replicas(const Request& request) {
-  const Distribution distribution = distribution_of(request);
-  std::vector<int> result(distribution.microbatches.size());
-  for (std::size_t r = 0; r < result.size(); ++r)
-    result[r] = distribution.alike(static_cast<int>(r));
-  return result;
 }
 
 void require_partition(const Request& scaled) {

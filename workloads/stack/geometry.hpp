@@ -54,6 +54,7 @@ struct LayerRange {
 struct Geometry {
   Geometry(const Request& request, const mesh::Coordinates& at);
 
+  TrainingOptions options;
   mesh::Coordinates at;  ///< 0 along axes in which programs do not differ (program_axes)
   int tp, cp, ep, stage, stages;
   int replicas;                  ///< ranks with the same parameters, whose gradients are summed
@@ -82,28 +83,27 @@ struct Geometry {
   int layers;                ///< of this stage, with all its chunks
   int local_experts;         ///< experts of a layer on this rank; 0 = a dense MLP
   double residual_gain;      ///< g = 0.5 / layers of the model: keeps a linear stack bounded
-  TpOutput tp_output;
-  bool elementwise;  ///< layers have norms, softmax and activations
-  Recompute recompute;
-  bool hand_over_scattered;  ///< each rank of tp sends only its rows to the next stage
 
   /// Returns the layers of a chunk, as numbered within the stage.
   [[nodiscard]] LayerRange layers_of(int chunk) const;
   /// Returns the number in the whole model of a layer of this stage.
   [[nodiscard]] int global_layer(int layer) const;
+  /// Returns the number of tokens in the batch of all replicas; ranks along cp and ep have
+  /// different tokens.
+  [[nodiscard]] double batch_tokens() const {
+    return static_cast<double>(tokens) * all_microbatches * (cp * ep);
+  }
   [[nodiscard]] bool first_stage() const { return stage == 0; }
   [[nodiscard]] bool last_stage() const { return stage == stages - 1; }
-  [[nodiscard]] bool gathers() const { return tp > 1 && tp_output == TpOutput::gather; }
+  [[nodiscard]] bool gathers() const { return tp > 1 && options.tp_output == TpOutput::gather; }
   /// True if each rank of tp sends only its rows to the next stage, which must then gather them.
   /// Under sequence_parallel nothing is gathered, since each rank needs only its own rows.
   [[nodiscard]] bool scatters_hand_over() const {
-    return tp > 1 && hand_over_scattered && !sequence_parallel;
+    return tp > 1 && options.handover == HandOverForm::scattered && !sequence_parallel;
   }
   /// Returns the number of elements of an activation between the pairs of GEMMs. Such activations
   /// are sent between stages and kept by layers.
   [[nodiscard]] std::uint64_t activation() const { return shard_tokens * hidden; }
-  /// True if communication over tp has a stream of its own, so that GEMMs hide it.
-  [[nodiscard]] bool streams_tp() const { return sequence_parallel || chunks > 1; }
 };
 
 /// The element types. `compute`: of weights and activations. `accumulate`: of gradients, master
@@ -150,8 +150,6 @@ struct Distribution {
 /// Returns how the option `partition` distributes microbatches x dp over the replicas, in multiples
 /// of pp if the schedule needs that. Without measured speeds, "proportional" gives equal parts.
 [[nodiscard]] Distribution distribution_of(const Request& request);
-/// Returns the result of Distribution::alike() for each replica, by coordinate along dp.
-[[nodiscard]] std::vector<int> alike_replicas(const Request& request);
 
 /// Throws base::UsageError, with the numbers and the nearest valid ones, if `partition` is invalid
 /// or there are too few microbatches to distribute.

@@ -18,9 +18,8 @@ program::Buffer workspace(DType type, std::uint64_t count) {
 /// Returns the factor for gradients in a narrow type. A sum over many tokens would exceed the range
 /// of f16, so gradients are divided by about the number of tokens before they are cast. The scale
 /// is a power of two, so no digit is lost.
-double narrow_scale(const Geometry& g, const mesh::Shape& mesh) {
-  const double tokens = static_cast<double>(g.tokens) * g.all_microbatches * (g.replicas / mesh.dp);
-  return std::exp2(-std::round(std::log2(tokens)));
+double narrow_scale(const Geometry& g) {
+  return std::exp2(-std::round(std::log2(g.batch_tokens())));
 }
 
 }  // namespace
@@ -39,17 +38,16 @@ Gradients::Gradients(Builder& builder, const Geometry& geometry, const Parameter
       mesh_(request.mesh),
       type_(types_of(request.precision).accumulate),
       travel_type_(travel_type(request)),
-      scale_(narrow_scale(geometry, request.mesh)),
-      reduces_(geometry.replicas > 1 && !funnels(geometry, request)),
-      reduces_experts_(geometry.replicas > geometry.ep),
-      overlaps_(options_of(request).overlap),
+      scale_(narrow_scale(geometry)),
+      reduces_(geometry.replicas > 1 && !funnels(geometry)),
       whole_(builder, workspace(type_, parameters.largest_bucket()), 2),
       parts_(builder, workspace(type_, parameters.largest_bucket() / parameters.plan().shards), 2) {
-  prepare_compression(options_of(request));
-  if (overlaps_ && reduces_) stream_ = builder_.stream("dp");
+  prepare_compression();
+  if (g_.options.overlap && reduces_) stream_ = builder_.stream("dp");
 }
 
-void Gradients::prepare_compression(const TrainingOptions& options) {
+void Gradients::prepare_compression() {
+  const TrainingOptions& options = g_.options;
   if (options.compression != Compression::topk || g_.replicas == 1) return;
   const long long block = options.compression_block;
   top_k_ = {.block = static_cast<std::uint32_t>(block),
@@ -92,11 +90,7 @@ void Gradients::exchange_largest(const Slice& bucket, mesh::AxisSet axes) {
   const BufferId places = builder_.allocate(workspace(DType::i32, kept));
   const BufferId all_values = builder_.allocate(workspace(type_, kept * parts));
   const BufferId all_places = builder_.allocate(workspace(DType::i32, kept * parts));
-  builder_.emit(0, Add{.rows = 1,
-                       .columns = static_cast<std::uint32_t>(bucket.count),
-                       .a = dense(unsent, 1, bucket.count),
-                       .b = dense(bucket, 1, bucket.count),
-                       .dst = dense(unsent, 1, bucket.count)});
+  add_flat(builder_, 0, bucket, unsent);
   builder_.emit(0, program::Select{.block = top_k_.block,
                                    .keep = top_k_.keep,
                                    .src = unsent,
@@ -138,7 +132,7 @@ void Gradients::done(const Slice& gradient, int microbatch) {
   if (parameters_.plan().shards_gradients()) {
     const auto whole = open_.extract({bucket, microbatch});
     accumulate(*bucket, whole.mapped(), microbatch);
-  } else if (reduces_ && overlaps_ && microbatch + 1 == g_.microbatches) {
+  } else if (reduces_ && g_.options.overlap && microbatch + 1 == g_.microbatches) {
     reduce(*bucket);
   }
 }
@@ -146,12 +140,12 @@ void Gradients::done(const Slice& gradient, int microbatch) {
 void Gradients::finish() {
   whole_.release();
   parts_.release();
-  if (!reduces_ || overlaps_ || parameters_.plan().shards_gradients()) return;
+  if (!reduces_ || g_.options.overlap || parameters_.plan().shards_gradients()) return;
   for (const Bucket& bucket : parameters_.buckets()) reduce(bucket);
 }
 
 void Gradients::reduce(const Bucket& bucket) {
-  if (bucket.of_expert && !reduces_experts_) return;
+  if (bucket.of_expert && g_.replicas == g_.ep) return;
   const Place place = builder_.place();
   builder_.at({.phase = Phase::gradient_reduction, .layer = place.layer, .microbatch = -1});
   const Slice slice = parameters_.gradient(bucket);

@@ -60,7 +60,7 @@ class Gradients {
   void finish();
 
  private:
-  void prepare_compression(const TrainingOptions& options);
+  void prepare_compression();
   void reduce(const Bucket& bucket);
   // These functions replace the gradients of a bucket on each replica by their sum.
   void all_reduce(const Slice& bucket, mesh::AxisSet axes);
@@ -81,7 +81,7 @@ class Gradients {
   double scale_;  ///< factor for data in a narrow type, a power of two
   TopK top_k_{};
   BufferId unsent_ = no_buffer;  ///< only with compression
-  bool reduces_, reduces_experts_, overlaps_;
+  bool reduces_;
   StreamId stream_ = 0;
   Slots whole_, parts_;  ///< zero=2|3: whole buckets of a microbatch, and received parts
   std::map<std::pair<const Bucket*, int>, BufferId> open_;  ///< by bucket and microbatch
@@ -146,8 +146,8 @@ class Updates {
  public:
   Updates(Builder& builder, const Parameters& parameters);
 
-  /// Writes all updates. Gradients are sums over `tokens` tokens.
-  void write(double tokens);
+  /// Writes all updates.
+  void write();
 
  private:
   /// The slices that an update reads and writes. Offloaded states and weights are copied to slots
@@ -157,7 +157,7 @@ class Updates {
     Slice whole_weight{};  ///< the whole bucket; the update's weight is this rank's part
     std::vector<BufferId> states{}, weights{};  ///< slots that are in use
   };
-  [[nodiscard]] Bundle fetch(std::size_t bucket, double tokens);
+  [[nodiscard]] Bundle fetch(std::size_t bucket);
   void fetch_weight(const Bucket& bucket, Bundle& bundle);
   void give_back(const Bucket& bucket, Bundle& bundle);
   void gather(const Bundle& bundle);

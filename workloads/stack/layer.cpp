@@ -54,7 +54,7 @@ BufferId LayerWriter::forward(int layer, int microbatch, BufferId input, KeptFor
 
 BufferId LayerWriter::layer_forward(LayerState& state, int layer, int microbatch,
                                     KeptFor output_for, const Saved& saved) {
-  const bool keeps_middle = g_.elementwise ? saved.states : saved.linear_inputs;
+  const bool keeps_middle = g_.options.elementwise ? saved.states : saved.linear_inputs;
   state.attention_input = norm(state.input, state.attention_inverse, microbatch, saved);
   attention_forward(state, layer, microbatch, saved);
   if (g_.gathers()) {
@@ -87,7 +87,7 @@ BufferId LayerWriter::backward(int layer, int microbatch, BufferId gradient,
   builder_.at(
       {.phase = Phase::backward, .layer = g_.global_layer(layer), .microbatch = microbatch});
   LayerState state = kept_.at({layer, microbatch});
-  if (g_.recompute == Recompute::full) {
+  if (g_.options.recompute == Recompute::full) {
     builder_.release(layer_forward(state, layer, microbatch, std::nullopt, saved_for_backward()));
   }
   const BufferId d_middle =
@@ -118,7 +118,7 @@ BufferId LayerWriter::mlp_backward(LayerState& state, int layer, int microbatch,
   const BufferId d_middle = normed_backward(
       {.layer = layer, .microbatch = microbatch, .linear = up, .in = mlp_input}, d_up_operand,
       gradient, InputGradient::first, {.x = state.middle, .inverse = state.mlp_inverse});
-  release_if(g_.elementwise, state.middle);
+  release_if(g_.options.elementwise, state.middle);
   after_weight_gradients(layer, microbatch, [=, this] {
     linear_.release(d_up_operand);
     builder_.release(d_up);
@@ -136,7 +136,7 @@ BufferId LayerWriter::attention_part_backward(LayerState& state, int layer, int 
   const BufferId d_context = second_backward(layer, projection, context, d_middle, microbatch);
   after_weight_gradients(layer, microbatch,
                          [=, this] { release_if(saved.linear_inputs, context); });
-  if (g_.recompute == Recompute::selective) {
+  if (g_.options.recompute == Recompute::selective) {
     state.scores = scores_of(state.qkv, microbatch);
   }
   const BufferId d_qkv = attention_backward(state, d_context);
@@ -149,7 +149,7 @@ BufferId LayerWriter::attention_part_backward(LayerState& state, int layer, int 
   after_weight_gradients(layer, microbatch, [=, this] {
     linear_.release(d_qkv_operand);
     builder_.release(d_qkv);
-    release_if(g_.elementwise && saved.linear_inputs, attention_input);
+    release_if(g_.options.elementwise && saved.linear_inputs, attention_input);
   });
   return d_input;
 }
@@ -157,7 +157,7 @@ BufferId LayerWriter::attention_part_backward(LayerState& state, int layer, int 
 BufferId LayerWriter::normed_backward(const First& first, const LinearWriter::Operand& d_out,
                                       const Residual& bypass, InputGradient order,
                                       const Normed& normed) {
-  if (!g_.elementwise) return first_backward(first, d_out, bypass, order);
+  if (!g_.options.elementwise) return first_backward(first, d_out, bypass, order);
   const BufferId d_in = first_backward(first, d_out, {}, order);
   norm_gradient(d_in, normed.x, normed.inverse, bypass.buffer);
   after_weight_gradients(first.layer, first.microbatch, [=, this] {
@@ -189,12 +189,12 @@ void LayerWriter::inner_forward(LayerState& state, int layer, int microbatch, co
   const bool gated = g_.up_parts > 1;
   // If `inner` is gathered over tp, the gathered copy is kept instead.
   const KeptFor inner_for = kept_if(saved.inner && !g_.gathers(), microbatch);
-  const bool keeps_up = g_.elementwise ? saved.states : !gated && saved.inner;
+  const bool keeps_up = g_.options.elementwise ? saved.states : !gated && saved.inner;
   state.up = new_buffer(g_.tokens * g_.up_parts * g_.ffn, kept_if(keeps_up, microbatch));
   first_forward(linear(layer, Tensor::up), state.mlp_input, state.up, microbatch,
                 copy_of(saved.states));
-  release_if(g_.elementwise && !saved.linear_inputs, state.mlp_input);
-  if (g_.elementwise) {
+  release_if(g_.options.elementwise && !saved.linear_inputs, state.mlp_input);
+  if (g_.options.elementwise) {
     state.inner = activation(state.up, inner_for);
     release_if(!saved.states, state.up);
     return;
@@ -209,7 +209,7 @@ void LayerWriter::inner_forward(LayerState& state, int layer, int microbatch, co
 }
 
 BufferId LayerWriter::inner_gradient(const LayerState& state, BufferId d_inner) {
-  if (g_.elementwise) return activation_gradient(state.up, d_inner);
+  if (g_.options.elementwise) return activation_gradient(state.up, d_inner);
   if (g_.up_parts == 1) return d_inner;
   const BufferId d_up = new_buffer(g_.tokens * g_.up_parts * g_.ffn);
   copy_to_gate(g_.tokens, d_inner, d_up);
@@ -257,13 +257,13 @@ Linear LayerWriter::with_gradient(const Linear& linear, int microbatch) {
 bool LayerWriter::recomputes_inner() const {
   // An activation's output that was gathered over tp is kept, since recomputation would have to
   // gather it again.
-  return g_.recompute == Recompute::selective && g_.elementwise && !g_.gathers();
+  return g_.options.recompute == Recompute::selective && g_.options.elementwise && !g_.gathers();
 }
 
 Saved LayerWriter::saved_by_forward() const {
-  if (g_.recompute == Recompute::full) return {};
+  if (g_.options.recompute == Recompute::full) return {};
   Saved saved = saved_for_backward();
-  saved.scores = g_.recompute == Recompute::none;
+  saved.scores = g_.options.recompute == Recompute::none;
   if (recomputes_inner()) saved.inner = saved.inner_copy = false;
   return saved;
 }
@@ -299,7 +299,7 @@ program::ActivationKind kind_of(const Geometry& g) {
 }  // namespace
 
 BufferId LayerWriter::norm(BufferId x, BufferId& inverse, int microbatch, const Saved& saved) {
-  if (!g_.elementwise) return x;
+  if (!g_.options.elementwise) return x;
   const BufferId y = new_buffer(g_.activation(), kept_if(saved.linear_inputs, microbatch));
   inverse = builder_.allocate({.dtype = types_.compute == DType::f64 ? DType::f64 : DType::f32,
                                .role = saved.states ? Role::activation : Role::workspace,

@@ -81,7 +81,8 @@ class LayerWriter : public OpWriter {
 
   /// True if backward() reads the inputs of forward(), so that they must be kept.
   [[nodiscard]] bool keeps_inputs() const {
-    return !types_.casts_operands() || g_.elementwise || g_.recompute == Recompute::full;
+    return !types_.casts_operands() || g_.options.elementwise ||
+           g_.options.recompute == Recompute::full;
   }
 
  private:

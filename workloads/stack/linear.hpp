@@ -122,7 +122,6 @@ struct GatheredRows {
 struct RowSum {
   BufferId out = no_buffer;
   BufferId addend = no_buffer;
-  enum class Addend : std::uint8_t { borrowed, owned } ownership = Addend::borrowed;
   [[nodiscard]] bool is_open() const { return addend != no_buffer; }
 };
 

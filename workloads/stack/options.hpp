@@ -83,7 +83,7 @@ struct TrainingOptions {
   int v = 1;
   std::string stage_layers{};
   HandOverForm handover{};
-  bool elementwise = false;
+  bool elementwise = false;  ///< layers have norms, softmax and activations
   Recompute recompute{};
   Fp8Accumulate fp8_accumulate{};
   long long experts = 0;

@@ -28,7 +28,7 @@ Parameter matrix(std::string name, std::uint64_t rows, std::uint64_t columns,
 /// gathered, by columns.
 Parameter second(std::string name, const Geometry& g, std::uint64_t inner) {
   const auto tp = static_cast<std::uint64_t>(g.tp);
-  if (g.tp_output == TpOutput::gather) {
+  if (g.options.tp_output == TpOutput::gather) {
     return matrix(std::move(name), inner * tp, g.hidden / tp, g.hidden, g.hidden / tp, inner * tp);
   }
   return matrix(std::move(name), inner, g.hidden, g.hidden, inner * g.hidden, inner * tp);

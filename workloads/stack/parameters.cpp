@@ -93,11 +93,8 @@ Fill weight_fill(const Slice& dst, const Parameter& parameter, std::uint64_t see
 }
 
 Parameters::Parameters(Builder& builder, const Geometry& geometry, const Request& request)
-    : has_vocabulary_(geometry.vocabulary > 0),
-      follows_(follows(geometry, request)),
+    : g_(geometry),
       has_master_type_(types_of(request.precision).has_master()),
-      layers_(geometry.layers),
-      experts_(geometry.local_experts),
       update_(update_of(request)),
       parameters_(parameters_of(geometry)),
       plan_(state_plan_of(request)) {
@@ -127,9 +124,9 @@ void Parameters::allocate(Builder& builder, const Types& types) {
   states_.gradients = flat(types.accumulate, Role::gradient,
                            plan_.shards_gradients() ? part : whole, Space::device);
   const Space space = plan_.space_of(Offload::optimizer);
-  if (types.has_master() && !follows_)
+  if (types.has_master() && !follows(g_))
     states_.masters = flat(types.accumulate, Role::master, part, space);
-  if (update_.optimizer == program::Optimizer::adam && !follows_) {
+  if (update_.optimizer == program::Optimizer::adam && !follows(g_)) {
     states_.moment1 = flat(types.accumulate, Role::optimizer, part, space);
     states_.moment2 = flat(types.accumulate, Role::optimizer, part, space);
     states_.powers = flat(types.accumulate, Role::optimizer, 2 * buckets_.size(), Space::device);
@@ -209,16 +206,16 @@ Slice Parameters::part(BufferId buffer, const Bucket& bucket) const {
 
 std::size_t Parameters::index(int layer_of_stage, Tensor tensor, int expert) const {
   if (layer_of_stage == vocabulary) return 0;
-  const std::size_t head = has_vocabulary_ ? 1 : 0;
-  const auto from_last = static_cast<std::size_t>(layers_ - 1 - layer_of_stage);
+  const std::size_t head = g_.vocabulary > 0 ? 1 : 0;
+  const auto from_last = static_cast<std::size_t>(g_.layers - 1 - layer_of_stage);
   const auto place = static_cast<std::size_t>(tensor);
-  if (experts_ == 0) return head + from_last * layer_tensors.size() + place;
+  if (g_.local_experts == 0) return head + from_last * layer_tensors.size() + place;
   // Each layer's two attention tensors come first; the tensors of all experts follow after all
   // layers.
   constexpr std::size_t mlp = 2, attention = layer_tensors.size() - mlp;
-  const auto experts = static_cast<std::size_t>(experts_);
+  const auto experts = static_cast<std::size_t>(g_.local_experts);
   if (place >= mlp) return head + from_last * attention + place - mlp;
-  const std::size_t dense = head + static_cast<std::size_t>(layers_) * attention;
+  const std::size_t dense = head + static_cast<std::size_t>(g_.layers) * attention;
   return dense + (from_last * mlp + place) * experts + static_cast<std::size_t>(expert);
 }
 
@@ -252,10 +249,10 @@ const Bucket* Parameters::completed_by(const Slice& gradient) const {
   return parameters_[bucket.last].offset == gradient.offset ? &bucket : nullptr;
 }
 
-Update Parameters::update(std::size_t bucket, double tokens) const {
+Update Parameters::update(std::size_t bucket) const {
   Update result = update_;
   result.powers = flat(states_.powers, 2 * bucket, 2);
-  result.gradient_scale = 1.0 / tokens;
+  result.gradient_scale = 1.0 / g_.batch_tokens();
   return result;
 }
 
@@ -293,12 +290,12 @@ void Parameters::observe(Builder& builder) const {
     const std::string& name = entry.observed_in.empty() ? entry.name : entry.observed_in;
     Shard shard = entry.shard;
     shard.base += entry.observed_base;
-    if (!follows_) {
+    if (!follows(g_)) {
       builder.observe(name + ".gradient", flat(gradients, entry.offset, entry.count()), shard);
     }
     // A weight in a narrow type is too coarse to show the small change of a step. Its master shows
     // it, but this replica has none.
-    if (follows_ && has_master_type_) continue;
+    if (follows(g_) && has_master_type_) continue;
     builder.observe(name + ".weight", flat(weights, entry.offset, entry.count()), shard);
   }
 }

@@ -143,8 +143,8 @@ class Parameters {
   /// not sharded, the part is the whole bucket.
   [[nodiscard]] Slice part(BufferId buffer, const Bucket& bucket) const;
   /// Returns the update op of a bucket, without the slices that it reads and writes. Gradients are
-  /// sums over `tokens` tokens.
-  [[nodiscard]] Update update(std::size_t bucket, double tokens) const;
+  /// sums over all tokens of the batch.
+  [[nodiscard]] Update update(std::size_t bucket) const;
   /// Makes gradients and weights observables. Sharded ones are gathered first.
   void observe(Builder& builder) const;
 
@@ -166,11 +166,9 @@ class Parameters {
   void draw_parts(Builder& builder, std::uint64_t seed, BufferId into) const;
   void gather_observed(Builder& builder, BufferId from, BufferId to) const;
 
-  bool has_vocabulary_;
-  bool follows_;  ///< another replica has the optimizer's states and updates the weights
+  const Geometry& g_;
   bool has_master_type_;
-  int layers_, experts_;  ///< of this rank
-  Update update_;         ///< without slices and scale, which differ by bucket
+  Update update_;  ///< without slices, and without powers and scale, which update() adds
   std::vector<Parameter> parameters_;
   std::vector<Bucket> buckets_;
   StatePlan plan_;

@@ -299,9 +299,9 @@ std::uint64_t Dispatch::received_rows() const { return sum(received); }
 
 std::uint64_t Dispatch::expert_rows() const { return sum(rows_of_expert); }
 
-Dispatch dispatch(const Routing& routing, const Geometry& g, ExpertBatch batch, int layer,
-                  int microbatch) {
+Dispatch dispatch(const Routing& routing, const Geometry& g, int layer, int microbatch) {
   Dispatch result;
+  const ExpertBatch batch = g.options.expert_batch;
   const auto members = static_cast<std::size_t>(g.ep);
   const std::size_t local = routing.experts / members;
   const auto mine = static_cast<std::size_t>(g.at.ep);

@@ -72,13 +72,13 @@ class StageWriter {
               const std::vector<BufferId>& symmetric)
       : request_(request),
         g_(request, at),
-        types_(types_of(request.precision, options_of(request).fp8_accumulate)),
+        types_(types_of(request.precision, g_.options.fp8_accumulate)),
         builder_(request.mesh, symmetric),
         parameters_(builder_, g_, request),
         weights_(builder_, g_, parameters_),
         gradients_(builder_, g_, parameters_, request),
         updates_(builder_, parameters_),
-        funnel_(builder_, g_, types_, request),
+        funnel_(builder_, g_, types_),
         inputs_(builder_, g_, types_, request),
         layers_(builder_, g_, types_, parameters_, weights_, gradients_, request),
         hand_overs_(builder_, g_, types_) {}
@@ -94,11 +94,8 @@ class StageWriter {
     }
     weights_.finish();
     gradients_.finish();
-    // Ranks along cp and ep have different tokens, so these are counted, too.
-    const double tokens =
-        static_cast<double>(g_.tokens) * g_.all_microbatches * (g_.replicas / request_.mesh.dp);
     funnel_.reduce(parameters_);
-    if (!follows(g_, request_)) updates_.write(tokens);
+    if (!follows(g_)) updates_.write();
     funnel_.broadcast(parameters_);
     if (request_.keep == Keep::observables) parameters_.observe(builder_);
     return builder_.finish();
@@ -140,7 +137,7 @@ class StageWriter {
     }
     outputs_[microbatch] = activation;
     if (request_.keep == Keep::observables) observe_output(microbatch, activation);
-    if (!funnel_.is_on()) return;
+    if (!funnels(g_)) return;
     funnel_.gather_output(microbatch, activation);
     release_unless_kept(activation);
   }
@@ -151,7 +148,7 @@ class StageWriter {
     layers_.put_off_weight_gradients(action.pass == Pass::input_gradient);
     BufferId gradient = no_buffer;
     LayerWriter::Ownership ownership = LayerWriter::Ownership::released;
-    if (is_last(action) && funnel_.is_on()) {
+    if (is_last(action) && funnels(g_)) {
       outputs_[microbatch] = funnel_.loss_gradient(microbatch);
     }
     if (!is_last(action)) {
@@ -274,12 +271,14 @@ mesh::AxisSet program_axes(const Request& request) {
 std::vector<int> replica_programs(const Request& request) {
   const TrainingOptions options = options_of(request);
   std::vector<int> result(static_cast<std::size_t>(request.mesh.dp), 1);
-  if (options.experts > 0) {
-    std::iota(result.begin(), result.end(), 0);
+  if (options.experts == 0 && options.strategy == Strategy::funnel) {
+    result.front() = 0;
     return result;
   }
-  if (options.strategy != Strategy::funnel) return alike_replicas(request);
-  result.front() = 0;
+  std::iota(result.begin(), result.end(), 0);
+  if (options.experts > 0) return result;
+  const Distribution distribution = distribution_of(request);
+  for (int& replica : result) replica = distribution.alike(replica);
   return result;
 }
 

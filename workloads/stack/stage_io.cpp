@@ -34,14 +34,14 @@ Shard position_shard(const Geometry& g, int microbatch, std::uint64_t columns, s
 Inputs::Inputs(Builder& builder, const Geometry& geometry, const Types& types,
                const Request& request)
     : OpWriter(builder, geometry, types) {
-  space_ = options_of(request).input;
-  scatters_ = funnels(g_, request);
-  if (scatters_) parts_ = g_.at.dp == 0 ? g_.replicas : 0;
+  if (funnels(g_)) parts_ = g_.at.dp == 0 ? g_.replicas : 0;
   if (!g_.first_stage() || parts_ == 0) return;
   builder_.at({.phase = Phase::setup});
   for (int microbatch = 0; microbatch < g_.microbatches; ++microbatch) {
-    const BufferId source = builder_.allocate(
-        {.dtype = types_.compute, .space = space_, .role = Role::input, .count = source_count()});
+    const BufferId source = builder_.allocate({.dtype = types_.compute,
+                                               .space = g_.options.input,
+                                               .role = Role::input,
+                                               .count = source_count()});
     fill(microbatch, source, fill_key(request.seed, "input"));
     sources_.push_back(source);
   }
@@ -62,7 +62,7 @@ void Inputs::fill(int microbatch, BufferId source, std::uint64_t key) {
 }
 
 BufferId Inputs::take(int microbatch) {
-  return scatters_ ? scatter(microbatch) : source_of(microbatch);
+  return funnels(g_) ? scatter(microbatch) : source_of(microbatch);
 }
 
 BufferId Inputs::scatter(int microbatch) {
@@ -71,12 +71,12 @@ BufferId Inputs::scatter(int microbatch) {
   const BufferId mine = new_buffer(g_.activation(), microbatch);
   communicate(builder_, 0, CollectiveKind::scatter, mesh::Axis::dp,
               parts_ > 0 ? builder_.whole(whole) : Slice{}, builder_.whole(mine));
-  if (parts_ > 0 && space_ != Space::device) builder_.release(whole);
+  if (parts_ > 0 && g_.options.input != Space::device) builder_.release(whole);
   return mine;
 }
 
 BufferId Inputs::source_of(int microbatch) {
-  if (space_ == Space::device) return sources_[static_cast<std::size_t>(microbatch)];
+  if (g_.options.input == Space::device) return sources_[static_cast<std::size_t>(microbatch)];
   if (!copied_.contains(microbatch)) copy(microbatch);
   if (microbatch + 1 < g_.microbatches) copy(microbatch + 1);
   return copied_.extract(microbatch).mapped();
@@ -93,7 +93,7 @@ void Inputs::copy(int microbatch) {
 }
 
 void Inputs::give_back(BufferId input) {
-  if (scatters_ || space_ != Space::device) builder_.release(input);
+  if (funnels(g_) || g_.options.input != Space::device) builder_.release(input);
 }
 
 void HandOvers::leave(const Action& made, BufferId buffer) { made_[made] = buffer; }
@@ -141,19 +141,11 @@ BufferId HandOvers::gather(BufferId part, const Action& awaited) {
   return whole;
 }
 
-bool funnels(const Geometry& geometry, const Request& request) {
-  return geometry.replicas > 1 && options_of(request).strategy == Strategy::funnel;
+bool funnels(const Geometry& geometry) {
+  return geometry.replicas > 1 && geometry.options.strategy == Strategy::funnel;
 }
 
-bool follows(const Geometry& geometry, const Request& request) {
-  return geometry.at.dp != 0 && funnels(geometry, request);
-}
-
-Funnel::Funnel(Builder& builder, const Geometry& geometry, const Types& types,
-               const Request& request)
-    : OpWriter(builder, geometry, types),
-      is_on_(funnels(geometry, request)),
-      is_root_(geometry.at.dp == 0) {}
+bool follows(const Geometry& geometry) { return geometry.at.dp != 0 && funnels(geometry); }
 
 void Funnel::emit(CollectiveKind kind, const Slice& send, const Slice& receive) {
   communicate(builder_, 0, kind, mesh::Axis::dp, send, receive);
@@ -163,25 +155,25 @@ void Funnel::gather_output(int microbatch, BufferId output) {
   builder_.at({.phase = Phase::forward, .layer = -1, .microbatch = microbatch});
   const std::uint64_t count = builder_.buffer(output).count;
   Output& gathered = outputs_[microbatch] = {.of_all = no_buffer, .count = count};
-  if (is_root_) {
+  if (is_root()) {
     gathered.of_all = new_buffer(count * static_cast<std::uint64_t>(g_.replicas), microbatch);
   }
   emit(CollectiveKind::gather, builder_.whole(output),
-       is_root_ ? builder_.whole(gathered.of_all) : Slice{});
+       is_root() ? builder_.whole(gathered.of_all) : Slice{});
 }
 
 BufferId Funnel::loss_gradient(int microbatch) {
   builder_.at({.phase = Phase::backward, .layer = -1, .microbatch = microbatch});
   const Output gathered = outputs_.extract(microbatch).mapped();
   const BufferId mine = new_buffer(gathered.count, microbatch);
-  emit(CollectiveKind::scatter, is_root_ ? builder_.whole(gathered.of_all) : Slice{},
+  emit(CollectiveKind::scatter, is_root() ? builder_.whole(gathered.of_all) : Slice{},
        builder_.whole(mine));
-  if (is_root_) builder_.release(gathered.of_all);
+  if (is_root()) builder_.release(gathered.of_all);
   return mine;
 }
 
 void Funnel::reduce(const Parameters& parameters) {
-  if (!is_on_) return;
+  if (!funnels(g_)) return;
   builder_.at({.phase = Phase::gradient_reduction});
   for (const Bucket& bucket : parameters.buckets()) {
     const Slice slice = parameters.gradient(bucket);
@@ -190,7 +182,7 @@ void Funnel::reduce(const Parameters& parameters) {
 }
 
 void Funnel::broadcast(const Parameters& parameters) {
-  if (!is_on_) return;
+  if (!funnels(g_)) return;
   builder_.at({.phase = Phase::optimizer});
   for (const Bucket& bucket : parameters.buckets()) {
     const Slice slice = parameters.weight(bucket);

@@ -50,9 +50,7 @@ class Inputs : public OpWriter {
   [[nodiscard]] BufferId scatter(int microbatch);
   [[nodiscard]] std::uint64_t source_count() const;  ///< of one microbatch
 
-  Space space_;
-  int parts_ = 1;  ///< number of replicas whose inputs are on this rank
-  bool scatters_ = false;
+  int parts_ = 1;                  ///< number of replicas whose inputs are on this rank
   std::vector<BufferId> sources_;  ///< for each microbatch
   std::map<int, BufferId> copied_;
 };
@@ -81,9 +79,9 @@ class HandOvers : public OpWriter {
 };
 
 /// True if all data goes through the first replica: strategy=funnel with several replicas.
-[[nodiscard]] bool funnels(const Geometry& geometry, const Request& request);
+[[nodiscard]] bool funnels(const Geometry& geometry);
 /// True if this replica receives its weights from the first replica and does not update them.
-[[nodiscard]] bool follows(const Geometry& geometry, const Request& request);
+[[nodiscard]] bool follows(const Geometry& geometry);
 
 /// Trains replicas like torch.nn.DataParallel (see its documentation; Li et al., arXiv 2006.15704,
 /// compare with it). The first replica gathers all outputs and scatters their gradients. After
@@ -93,24 +91,24 @@ class HandOvers : public OpWriter {
 /// class Inputs.
 class Funnel : public OpWriter {
  public:
-  Funnel(Builder& builder, const Geometry& geometry, const Types& types, const Request& request);
-  [[nodiscard]] bool is_on() const { return is_on_; }
+  using OpWriter::OpWriter;
 
   /// Gathers the outputs of all replicas for a microbatch on the first replica.
   void gather_output(int microbatch, BufferId output);
   /// Returns a new buffer with this replica's part of the gradient of the outputs, which the first
   /// replica scatters. It equals the outputs, since loss = 1/2 |Y|^2.
   [[nodiscard]] BufferId loss_gradient(int microbatch);
-  /// Sums gradients over replicas on the first one, bucket by bucket. Does nothing if the funnel is
-  /// off.
+  /// Sums gradients over replicas on the first one, bucket by bucket. Does nothing unless
+  /// funnels() is true.
   void reduce(const Parameters& parameters);
-  /// Broadcasts the first replica's weights to all replicas. Does nothing if the funnel is off.
+  /// Broadcasts the first replica's weights to all replicas. Does nothing unless funnels() is true.
   void broadcast(const Parameters& parameters);
 
  private:
   void emit(CollectiveKind kind, const Slice& send, const Slice& receive);
 
-  bool is_on_, is_root_;
+  [[nodiscard]] bool is_root() const { return g_.at.dp == 0; }
+
   struct Output {
     BufferId of_all = no_buffer;  ///< on the first replica
     std::uint64_t count = 0;      ///< elements of the output of one replica

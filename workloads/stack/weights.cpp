@@ -228,15 +228,15 @@ bool Updates::advises(Offload what) const {
   return parameters_.plan().offload == what && parameters_.plan().is_managed();
 }
 
-void Updates::write(double tokens) {
+void Updates::write() {
   builder_.at({.phase = Phase::optimizer});
   const std::vector<Bucket>& buckets = parameters_.buckets();
   const bool is_ahead = parameters_.plan().overlaps;
   std::optional<Bundle> next;
   for (std::size_t i = 0; i < buckets.size(); ++i) {
-    Bundle bundle = next ? std::move(*next) : fetch(i, tokens);
+    Bundle bundle = next ? std::move(*next) : fetch(i);
     next.reset();
-    if (is_ahead && i + 1 < buckets.size()) next = fetch(i + 1, tokens);
+    if (is_ahead && i + 1 < buckets.size()) next = fetch(i + 1);
     builder_.emit(0, bundle.update);
     gather(bundle);
     give_back(buckets[i], bundle);
@@ -245,10 +245,10 @@ void Updates::write(double tokens) {
   weights_.release();
 }
 
-Updates::Bundle Updates::fetch(std::size_t number, double tokens) {
+Updates::Bundle Updates::fetch(std::size_t number) {
   const Bucket& bucket = parameters_.buckets()[number];
   const StatePlan& plan = parameters_.plan();
-  Bundle bundle{.update = parameters_.update(number, tokens)};
+  Bundle bundle{.update = parameters_.update(number)};
   bundle.update.gradient = plan.shards_gradients()
                                ? parameters_.part(parameters_.states().gradients, bucket)
                                : own_part(parameters_.gradient(bucket), plan.shards);

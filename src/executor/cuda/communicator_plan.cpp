@@ -130,8 +130,9 @@ CommunicatorPlan communicator_plan(const program::ProgramSet& set) {
       for (const std::set<MessageKind>& op : along.ops) all.insert(op.begin(), op.end());
     }
   }
-  CommunicatorPlan plan{
-      .collectives = needs.collectives, .links = {}, .joined = joined_axes(set, needs, exchanges)};
+  CommunicatorPlan plan{.collectives = {needs.collectives.begin(), needs.collectives.end()},
+                        .links = {},
+                        .joined = joined_axes(set, needs, exchanges)};
   std::set<LinkKind> links;
   for (int rank = 0; rank < set.mesh.size(); ++rank) {
     const std::uint32_t program = set.program_of_rank[static_cast<std::size_t>(rank)];

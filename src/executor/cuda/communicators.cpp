@@ -139,23 +139,17 @@ std::size_t Communicators::link_number(const LinkKind& kind) const {
   return static_cast<std::size_t>(found - plan_.links.begin());
 }
 
-void Communicators::connect(const comm::Communicator& point, const FirstCalls& calls) {
+void Communicators::connect(const comm::Communicator& point,
+                            const std::map<ncclComm_t, FirstCalls>& calls) {
   if (all_.empty()) return;
   const Stream stream = make_stream(Priority::high);
   for (std::size_t i = 0; i < all_.size(); ++i) {
-    const ncclComm_t communicator = all_[i].get();
+    const auto found = calls.find(all_[i].get());
+    if (found == calls.end()) continue;
+    const auto& [collectives, exchange] = found->second;
     const units::Nanoseconds before = comm::now();
-    bool any = false;
-    for (const CollectiveCall& call : calls.collectives) {
-      if (call.communicator != communicator) continue;
-      launch(call, stream.get());
-      any = true;
-    }
-    if (const auto found = calls.exchanges.find(communicator); found != calls.exchanges.end()) {
-      launch(found->second, stream.get());
-      any = true;
-    }
-    if (!any) continue;
+    for (const CollectiveCall& call : collectives) launch(call, stream.get());
+    if (!exchange.messages.empty()) launch(exchange, stream.get());
     wait_for(all_[i], stream.get());
     point.count_other();
     facts_[i + 1].first_call = units::to_seconds(comm::now() - before).value();

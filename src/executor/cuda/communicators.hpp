@@ -57,16 +57,12 @@ class NcclCommunicator {
   void abort() noexcept;
 
  private:
-  struct AbortTraits {
-    using type = ncclComm_t;
-    static type null() { return nullptr; }
-    static void free(type communicator) noexcept;
-  };
-
   explicit NcclCommunicator(std::string name);
 
   std::unique_ptr<const std::string> name_;  ///< NCCL keeps a pointer to the name
-  base::Handle<AbortTraits> handle_;
+  /// A communicator that was not closed is aborted, since ncclCommDestroy may wait for peers that
+  /// never answer.
+  base::Handle<ReleasedBy<ncclComm_t, ncclCommAbort>> handle_;
   int size_ = 0;
 };
 
@@ -162,13 +158,13 @@ struct CommunicatorPlan {
 };
 [[nodiscard]] CommunicatorPlan communicator_plan(const program::ProgramSet& set);
 
-/// The first calls on communicators, in which NCCL makes all connections that a program will use:
-/// the largest collective of each communicator, kind, type and reduction, and the largest message
-/// of each pair of ranks. NCCL connects an algorithm and allocates its buffers only when a call
-/// first uses the algorithm.
+/// The first calls on a communicator, in which NCCL makes all connections that a program will use:
+/// the largest collective of each kind, type and reduction, and the largest message of each pair of
+/// ranks. NCCL connects an algorithm and allocates its buffers only when a call first uses the
+/// algorithm.
 struct FirstCalls {
-  std::vector<CollectiveCall> collectives;       ///< in order of their first use in the program
-  std::map<ncclComm_t, ExchangeCall> exchanges;  ///< one per communicator
+  std::vector<CollectiveCall> collectives;  ///< in order of their first use in the program
+  ExchangeCall exchange;                    ///< without messages: none
 };
 
 /// The NCCL communicators of one rank.
@@ -196,7 +192,7 @@ class Communicators {
   /// Collective over `point`: makes the first calls, one communicator after another. Throws
   /// NeverReady if the calls on a communicator take longer than the limit; waits inside NCCL while
   /// it connects are not limited.
-  void connect(const comm::Communicator& point, const FirstCalls& calls);
+  void connect(const comm::Communicator& point, const std::map<ncclComm_t, FirstCalls>& calls);
   /// Returns the communicators that carry the programs' communication, in the order in which all
   /// ranks made them.
   [[nodiscard]] std::vector<ncclComm_t> all() const;

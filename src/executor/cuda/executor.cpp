@@ -33,7 +33,7 @@ void require_protocol(const SessionOptions& options,
                       const workloads::CollectiveAlgorithm* algorithm) {
   const std::string& name = options.collective_protocol;
   if (name.empty()) return;
-  if (workloads::find_collective_protocol(name) == nullptr) {
+  if (find_named(workloads::collective_protocols, name) == nullptr) {
     throw Unsupported(fmt::format("NCCL has no protocol '{}'", name));
   }
   if (algorithm != nullptr && !workloads::has_protocol(*algorithm, name)) {
@@ -71,7 +71,7 @@ class CollectiveChoice {
   CollectiveChoice(const SessionOptions& options, const program::ProgramSet& programs) {
     const workloads::CollectiveAlgorithm* algorithm = nullptr;
     if (!options.collective_algorithm.empty()) {
-      algorithm = workloads::find_collective_algorithm(options.collective_algorithm);
+      algorithm = find_named(workloads::collective_algorithms, options.collective_algorithm);
       if (algorithm == nullptr) {
         throw Unsupported(fmt::format("NCCL has no algorithm '{}'", options.collective_algorithm));
       }
@@ -79,7 +79,8 @@ class CollectiveChoice {
     }
     require_protocol(options, algorithm);
     if (algorithm != nullptr) set("NCCL_ALGO", algorithm_setting(*algorithm));
-    if (const auto* protocol = workloads::find_collective_protocol(options.collective_protocol)) {
+    if (const auto* protocol =
+            find_named(workloads::collective_protocols, options.collective_protocol)) {
       set("NCCL_PROTO", std::string{protocol->nccl_name});
     }
   }
@@ -148,20 +149,17 @@ units::Bytes storage_of(const program::RankProgram& program, const Memory& memor
   return bytes;
 }
 
-/// Chooses the ops that mark their start, in all sections; returns false if there are none.
-bool mark(PreparedProgram& prepared, const program::RankProgram& program, const mesh::Shape& mesh,
+/// Chooses the ops that mark their start, in all sections.
+void mark(PreparedProgram& prepared, const program::RankProgram& program, const mesh::Shape& mesh,
           std::optional<units::Seconds> cost) {
-  if (!cost) return false;
-  bool any = false;
+  if (!cost) return;
   for (std::size_t i = 0; i < prepared.sections.size(); ++i) {
     PreparedSection& section = prepared.sections[i];
     const auto which = static_cast<program::Section>(i);
     const std::vector<bool> marked = choose_marks(program::outline(program, which, mesh), *cost);
     section.has_marks = !marked.empty();
-    any = any || section.has_marks;
     for (std::size_t op = 0; op < marked.size(); ++op) section.ops[op].is_marked = marked[op];
   }
-  return any;
 }
 
 class CudaExecutor final : public Executor {
@@ -261,8 +259,8 @@ class CudaExecutor final : public Executor {
     }
     std::optional<StreamPlayer> player;
     agreed(point, [&] {
-      const bool has_marks = mark(prepared, program, set.mesh, options_.mark_cost);
-      player.emplace(program, has_marks ? StreamPlayer::Marking::on : StreamPlayer::Marking::off);
+      mark(prepared, program, set.mesh, options_.mark_cost);
+      player.emplace(program, prepared);
     });
     facts.memory = storage_of(program, *memory);
     facts.memory += prepared.scratch.bytes + puts.bytes();

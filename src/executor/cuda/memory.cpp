@@ -142,12 +142,6 @@ void Arenas::abandon() noexcept {
   abandon_all(device_, managed_, registered_, symmetric_, pinned_, pageable_);
 }
 
-void Arenas::FreeTraits::free(type pointer) noexcept { std::free(pointer); }
-
-void Arenas::NcclTraits::free(type memory) noexcept {
-  log_release("memory of NCCL", give_memory_back(memory));
-}
-
 Memory::Memory(const program::ProgramSet& set, int rank, Registration registration,
                units::Bytes behind)
     : arenas(arena_bytes(set, rank, behind), registration),

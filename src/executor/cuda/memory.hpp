@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -48,25 +49,14 @@ class Arenas {
   void abandon() noexcept;
 
  private:
-  struct FreeTraits {
-    using type = void*;
-    static type null() { return nullptr; }
-    static void free(type pointer) noexcept;
-  };
-
-  struct NcclTraits {
-    using type = void*;
-    static type null() { return nullptr; }
-    static void free(type memory) noexcept;
-  };
-  using NcclMemory = base::Handle<NcclTraits>;
+  using NcclMemory = base::Handle<ReleasedBy<void*, give_memory_back>>;
   [[nodiscard]] static NcclMemory allocate_nccl(units::Bytes bytes);
 
   DeviceMemory device_, managed_;
   NcclMemory registered_, symmetric_;  ///< registered_ replaces device_
   Area symmetric_area_, device_area_;
   PinnedMemory pinned_;
-  base::Handle<FreeTraits> pageable_;
+  base::Handle<base::GivenBackBy<void*, std::free>> pageable_;
 };
 
 /// The storage of one rank's program, and the addresses of its slices. The symmetric arena has

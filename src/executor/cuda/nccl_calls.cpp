@@ -151,12 +151,6 @@ std::optional<units::Seconds> NcclGroup::end_estimated() {
   return units::Seconds{microseconds * 1e-6};
 }
 
-void NcclCommunicator::AbortTraits::free(type communicator) noexcept {
-  // The communicator is aborted, not destroyed, since ncclCommDestroy may wait for peers that never
-  // answer.
-  log_release("a communicator", ncclCommAbort(communicator));
-}
-
 ncclRedOp_t nccl_operation(program::Reduction reduction) {
   using enum program::Reduction;
   static_assert(sum == program::Reduction{0} && min == program::Reduction{1} &&

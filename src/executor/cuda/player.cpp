@@ -52,7 +52,7 @@ cudaEvent_t EventPool::at(std::size_t index) {
   return events_[index].get();
 }
 
-StreamPlayer::StreamPlayer(const program::RankProgram& program, Marking marking) {
+StreamPlayer::StreamPlayer(const program::RankProgram& program, const PreparedProgram& prepared) {
   const std::size_t count = std::max<std::size_t>(1, program.streams.size());
   for (std::size_t stream = 0; stream < count; ++stream) {
     // Stream 0 has normal priority: it also computes, and its communication runs in order with
@@ -60,7 +60,9 @@ StreamPlayer::StreamPlayer(const program::RankProgram& program, Marking marking)
     const bool is_urgent = stream > 0 && communicates(program, stream);
     streams_.push_back(make_stream(is_urgent ? Priority::high : Priority::normal));
   }
-  if (marking == Marking::on) marks_ = Marks{count, main()};
+  if (std::ranges::any_of(prepared.sections, &PreparedSection::has_marks)) {
+    marks_ = Marks{count, main()};
+  }
 }
 
 void StreamPlayer::record(cudaEvent_t event, cudaStream_t stream, EventMode mode) const {

@@ -88,22 +88,21 @@ units::Bytes host_fill_bytes(const Resolver& resolver, const program::Fill& op) 
   return units::Bytes{is_host ? op.dst.count * resolver.element_size(op.dst) : 0};
 }
 
-FirstCalls first_calls(const PreparedProgram& program) {
-  FirstCalls result;
-  std::map<std::tuple<ncclComm_t, program::CollectiveKind, ncclDataType_t, ncclRedOp_t, int>,
-           std::size_t>
-      collectives;  // number in the result
+std::map<ncclComm_t, FirstCalls> first_calls(const PreparedProgram& program) {
+  std::map<ncclComm_t, FirstCalls> result;
   std::map<std::tuple<ncclComm_t, int, program::Direction, ncclDataType_t>, Message> messages;
   for (const PreparedSection& section : program.sections) {
     for (const PreparedOp& op : section.ops) {
       if (const auto* const call = std::get_if<CollectiveCall>(&op.call)) {
-        const auto [found, is_new] = collectives.try_emplace(
-            std::tuple{call->communicator, call->kind, call->type, call->operation, call->root},
-            result.collectives.size());
-        if (is_new) {
-          result.collectives.push_back(*call);
-        } else if (call->data.count > result.collectives[found->second].data.count) {
-          result.collectives[found->second] = *call;
+        const auto form = [](const CollectiveCall& one) {
+          return std::tuple{one.kind, one.type, one.operation, one.root};
+        };
+        std::vector<CollectiveCall>& known = result[call->communicator].collectives;
+        const auto largest = std::ranges::find(known, form(*call), form);
+        if (largest == known.end()) {
+          known.push_back(*call);
+        } else if (call->data.count > largest->data.count) {
+          *largest = *call;
         }
       } else if (const auto* const exchange = std::get_if<ExchangeCall>(&op.call)) {
         for (const Message& one : exchange->messages) {
@@ -115,7 +114,7 @@ FirstCalls first_calls(const PreparedProgram& program) {
     }
   }
   for (const auto& [key, largest] : messages) {
-    result.exchanges[largest.communicator].messages.push_back(largest);
+    result[largest.communicator].exchange.messages.push_back(largest);
   }
   return result;
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <variant>
@@ -52,9 +53,8 @@ struct PreparedSection {
   std::vector<PreparedOp> ops;
   std::vector<std::uint32_t> waits;        ///< numbers of events that ops wait for
   std::vector<program::StreamId> streams;  ///< used streams, ascending
-  std::uint32_t event_count = 0;
-  std::vector<OpRange> ranges;  ///< by op, for profilers; empty: none
-  bool can_be_captured = true;  ///< false if ops give advice or use pageable memory
+  std::vector<OpRange> ranges;             ///< by op, for profilers; empty: none
+  bool can_be_captured = true;             ///< false if ops give advice or use pageable memory
   bool has_marks = false;
 };
 
@@ -103,8 +103,8 @@ struct PreparedProgram {
                                       const Communicators& communicators, const Puts& puts,
                                       const GemmChoices& choices);
 
-/// Returns the first calls on each communicator. The first calls of all ranks of a communicator
-/// correspond, since their ops do.
-[[nodiscard]] FirstCalls first_calls(const PreparedProgram& program);
+/// Returns the first calls on each communicator that has any. The first calls of all ranks of a
+/// communicator correspond, since their ops do.
+[[nodiscard]] std::map<ncclComm_t, FirstCalls> first_calls(const PreparedProgram& program);
 
 }  // namespace isoscale::executor::cuda

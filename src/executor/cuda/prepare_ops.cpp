@@ -105,7 +105,8 @@ void give(const AdviseCall& call, cudaStream_t stream) {
 template <class Op>
 Arguments<Op> arguments(const Resolver& resolver, const Op& op) {
   return arguments_of(resolver, op, [&](const TypedOperand& operand, const program::Slice& slice) {
-    if (std::is_same_v<Op, program::Fill>) return;  // fills of host memory use staging
+    // A fill may have any destination: if it is host memory, the kernel fills staging memory.
+    if (std::is_same_v<Op, program::Fill>) return;
     if constexpr (std::is_same_v<Op, program::Checksum>) {
       // A checksum may read pinned memory, although kernels reach it slowly, since checksums are
       // not timed.
@@ -150,6 +151,7 @@ class Preparer {
   PreparedSection section(const program::Program& section) {
     advanced_.clear();
     PreparedSection result;
+    std::uint32_t events = 0;  // of ops that others wait for
     std::set<program::StreamId> used;
     std::array<std::vector<std::uint32_t>, program::max_streams> of_stream;  // ops so far
     for (std::uint32_t i = 0; i < section.ops.size(); ++i) {
@@ -158,7 +160,7 @@ class Preparer {
       of_stream[op.stream].push_back(i);
       PreparedOp prepared{.call = naming(op, i, [&] { return call(op); }),
                           .stream = op.stream,
-                          .done = op.awaited ? result.event_count++ : no_event,
+                          .done = op.awaited ? events++ : no_event,
                           .wait_begin = static_cast<std::uint32_t>(result.waits.size()),
                           .wait_count = op.wait_count};
       for (const program::Wait& wait : section.waits_of(op)) {

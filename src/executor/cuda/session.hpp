@@ -61,11 +61,10 @@ class EventPool {
 /// The streams of one rank; one thread issues a section on them in program order.
 class StreamPlayer {
  public:
-  /// Tells if streams write to host memory which op they begin; see Marks.
-  enum class Marking : std::uint8_t { off, on };
   /// Makes one stream for each stream of the program; those that communicate get a high priority,
-  /// except stream 0.
-  StreamPlayer(const program::RankProgram& program, Marking marking);
+  /// except stream 0. Streams write to host memory which op they begin if an op of `prepared` is
+  /// marked.
+  StreamPlayer(const program::RankProgram& program, const PreparedProgram& prepared);
 
   /// Issues a section. All streams wait for stream 0 before their first op, and stream 0 waits for
   /// all streams after their last op. If traced, each op lies between two timing events, of which

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "base/error.hpp"
 #include "executor/executor.hpp"
@@ -91,37 +92,13 @@ void check_all(int code, const std::vector<MPI_Status>& statuses) {
   comm::check(code);
 }
 
-/// Throws TimedOut if an exchange takes too long. It reads the clock only at every 64th poll, so a
-/// quick exchange never reads it.
-class Patience {
- public:
-  Patience(const ExchangeCall& call, const Player& player) : call_(call), player_(player) {}
-
-  void lose() {
-    if (player_.patience == units::Nanoseconds{} || ++looks_ % looks_between_clock_readings != 0) {
-      return;
-    }
-    const units::Nanoseconds now = comm::now();
-    if (begin_ == units::Nanoseconds{}) begin_ = now;
-    if (now - begin_ > player_.patience) give_up();
-  }
-
- private:
-  static constexpr int looks_between_clock_readings = 64;
-
-  [[noreturn]] void give_up() const {
-    const Message& message = call_.receives.empty() ? call_.sends.front() : call_.receives.front();
-    throw TimedOut(fmt::format(
-        "an exchange of {} messages, the first with place {} of its group, did not end within {}",
-        call_.receives.size() + call_.sends.size(), message.peer,
-        units::format(units::to_seconds(player_.patience))));
-  }
-
-  const ExchangeCall& call_;
-  const Player& player_;
-  int looks_ = 0;
-  units::Nanoseconds begin_{};
-};
+[[noreturn]] void give_up(const ExchangeCall& call, units::Nanoseconds patience) {
+  const Message& message = call.receives.empty() ? call.sends.front() : call.receives.front();
+  throw TimedOut(fmt::format(
+      "an exchange of {} messages, the first with place {} of its group, did not end within {}",
+      call.receives.size() + call.sends.size(), message.peer,
+      units::format(units::to_seconds(patience))));
+}
 
 using program::CollectiveKind;
 
@@ -175,34 +152,33 @@ void play_part(const MpiCall& call, const Player& player) {
 
 }  // namespace
 
-Communicators::Communicators(CommunicationNeeds needs, const mesh::Shape& mesh,
+Communicators::Communicators(const CommunicationNeeds& needs, const mesh::Shape& mesh,
                              const comm::Communicator& point)
-    : needs_(std::move(needs)) {
-  for (const auto& [axes, stream] : needs_.collectives) {
-    collectives_.push_back(split(point, mesh, axes));
+    : offsets_(needs.exchanges) {
+  for (const auto& group : needs.collectives) {
+    collectives_.emplace(group, split(point, mesh, group.first));
   }
-  for (const auto& [axis, offsets] : needs_.exchanges) {
+  for (const auto& [axis, offsets] : offsets_) {
     exchanges_.emplace(axis, split(point, mesh, axis));
   }
 }
 
 MPI_Comm Communicators::collective(mesh::AxisSet axes, program::StreamId stream) const {
-  const auto found = std::ranges::lower_bound(needs_.collectives, std::pair{axes, stream});
-  return collectives_[static_cast<std::size_t>(found - needs_.collectives.begin())].get();
+  return collectives_.at({axes, stream}).get();
 }
 
 MPI_Comm Communicators::exchange(mesh::Axis axis) const { return exchanges_.at(axis).get(); }
 
 int Communicators::tag(mesh::Axis axis, std::int32_t sender_offset, std::uint64_t sequence) const {
-  const std::vector<std::int32_t>& offsets = needs_.exchanges.at(axis);
-  const auto link = static_cast<std::uint64_t>(std::ranges::lower_bound(offsets, sender_offset) -
-                                               offsets.begin());
+  const std::set<std::int32_t>& offsets = offsets_.at(axis);
+  const auto link =
+      static_cast<std::uint64_t>(std::distance(offsets.begin(), offsets.find(sender_offset)));
   const std::uint64_t window = tag_values / offsets.size();
   return static_cast<int>(link * window + sequence % window);
 }
 
 void Communicators::abandon() noexcept {
-  for (comm::Communicator& communicator : collectives_) communicator.abandon();
+  for (auto& [group, communicator] : collectives_) communicator.abandon();
   for (auto& [axis, communicator] : exchanges_) communicator.abandon();
 }
 
@@ -257,7 +233,15 @@ void run(const ExchangeCall& call, Player& player) {
   for (const Message& m : call.sends) {
     comm::check(MPI_Isend(m.data, m.count, m.type, m.peer, m.tag, m.communicator, request++));
   }
-  Patience patience{call, player};
+  units::Nanoseconds begin{};
+  int looks = 0;
+  // The clock is read only at every 64th poll, so a quick exchange never reads it.
+  const auto lose_patience = [&] {
+    if (player.patience == units::Nanoseconds{} || ++looks % 64 != 0) return;
+    const units::Nanoseconds now = comm::now();
+    if (begin == units::Nanoseconds{}) begin = now;
+    if (now - begin > player.patience) give_up(call, player.patience);
+  };
   // MPI_Waitall is not used: with several threads, MPI_Waitall of Open MPI 4.1 does not return when
   // a message fails.
   climb(player.waiting, player.stopped, [&] {
@@ -265,7 +249,7 @@ void run(const ExchangeCall& call, Player& player) {
     check_all(
         MPI_Testall(static_cast<int>(count), player.requests.data(), &done, player.statuses.data()),
         player.statuses);
-    if (done == 0) patience.lose();
+    if (done == 0) lose_patience();
     return done != 0;
   });
 }

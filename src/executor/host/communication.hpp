@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -27,7 +28,8 @@ class Communicators {
  public:
   /// Collective over `point`: makes the communicators that `needs` lists, in the same order on all
   /// ranks.
-  Communicators(CommunicationNeeds needs, const mesh::Shape& mesh, const comm::Communicator& point);
+  Communicators(const CommunicationNeeds& needs, const mesh::Shape& mesh,
+                const comm::Communicator& point);
 
   [[nodiscard]] MPI_Comm collective(mesh::AxisSet axes, program::StreamId stream) const;
   [[nodiscard]] MPI_Comm exchange(mesh::Axis axis) const;
@@ -42,9 +44,9 @@ class Communicators {
   void abandon() noexcept;
 
  private:
-  CommunicationNeeds needs_;
-  std::vector<comm::Communicator> collectives_;
+  std::map<std::pair<mesh::AxisSet, program::StreamId>, comm::Communicator> collectives_;
   std::map<mesh::Axis, comm::Communicator> exchanges_;
+  std::map<mesh::Axis, std::set<std::int32_t>> offsets_;  ///< CommunicationNeeds::exchanges
 };
 
 struct OperationTraits {

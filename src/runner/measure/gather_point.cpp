@@ -109,7 +109,9 @@ void collect_communicators(const comm::Communicator& point,
                            results::PointData& data) {
   for (results::CommunicatorTime made : mine) {
     made.creation = point.all_max(made.creation);
-    if (made.first_call) made.first_call = point.all_max(*made.first_call);
+    // Some ranks may have no call on a communicator that others use, so all ranks take part here.
+    const double first_call = point.all_max(made.first_call.value_or(-1));
+    if (first_call >= 0) made.first_call = first_call;
     data.communicators.push_back(std::move(made));
   }
 }

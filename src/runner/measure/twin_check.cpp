@@ -12,6 +12,7 @@
 #include <limits>
 #include <set>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "base/error.hpp"
@@ -20,6 +21,7 @@
 #include "program/check.hpp"
 #include "program/low_precision.hpp"
 #include "program/operands.hpp"
+#include "results/records/json_object.hpp"
 
 namespace isoscale::runner::measure {
 namespace {
@@ -102,10 +104,19 @@ Tensors reference_tensors(const workloads::Workload& workload, const workloads::
 
 /// Copies rank 0's tensors to every rank.
 void broadcast(Tensors& tensors, const comm::Communicator& point) {
+  nlohmann::json object = nlohmann::json::object();
+  const results::JsonObject datasets{object};
   std::string packed;
-  if (point.rank() == 0) nlohmann::json::to_cbor(nlohmann::json(tensors), packed);
+  if (point.rank() == 0) {
+    for (const auto& [name, values] : tensors) {
+      datasets.write(name, std::span<const double>{values}, {});
+    }
+    nlohmann::json::to_cbor(object, packed);
+  }
   packed = point.broadcast(std::move(packed));
-  if (point.rank() != 0) tensors = nlohmann::json::from_cbor(packed).get<Tensors>();
+  if (point.rank() == 0) return;
+  object = nlohmann::json::from_cbor(packed);
+  for (const std::string& name : datasets.names()) tensors[name] = datasets.read<double>(name);
 }
 
 /// Collective: returns the name of a tensor that has an element which no rank holds; "" if every

@@ -27,7 +27,8 @@ __global__ void find_largest(Extents extents, In<From> src, unsigned int* larges
   if (lane() == 0) atomicMax(largest, mine);
 }
 
-/// Computes program::amax_scale on the device.
+/// Returns the scale of CastScale::amax, computed in f64: 2^floor(log2(target / largest)), its
+/// exponent kept within -126 ... 126; 1 if `largest` is 0 or not finite.
 __device__ float scale_of(unsigned int largest_bits, double target) {
   const auto largest = static_cast<double>(__uint_as_float(largest_bits));
   if (!(largest > 0) || isinf(largest)) return 1;
