@@ -15,6 +15,7 @@ namespace {
 
 /// The Hodges-Lehmann centre combines every two values, so its cost grows with the square of pairs.
 constexpr std::size_t most_pairs = 256;
+/// The largest relative overhead of tracing for which there is no warning.
 constexpr double tolerated = 0.01;
 
 /// Returns traced / untraced - 1 of the median step times of two blocks, one of each kind. Absent

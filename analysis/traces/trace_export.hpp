@@ -42,7 +42,7 @@ enum class FlowEnd : std::uint8_t { start, finish };
 /// Writes the events of a trace as one JSON object. It does not keep events in memory.
 class TraceWriter {
  public:
-  /// Writes the beginning of the JSON object. `out` outlives this writer.
+  /// Writes the beginning of the JSON object. `out` must outlive this writer.
   explicit TraceWriter(std::ostream& out);
 
   void name_process(std::int64_t process, std::string_view name);
