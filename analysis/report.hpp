@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "analysis/breakdown/breakdown.hpp"
-#include "analysis/breakdown/link_shares.hpp"
 #include "analysis/breakdown/op_times.hpp"
 #include "analysis/breakdown/pipeline_report.hpp"
 #include "analysis/devices/device_state.hpp"

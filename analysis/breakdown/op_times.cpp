@@ -3,18 +3,26 @@
 #include "analysis/breakdown/op_times.hpp"
 
 #include <algorithm>
+#include <compare>
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
-#include "analysis/breakdown/traced_steps.hpp"
+#include "calibration/calibration.hpp"
 #include "program/op.hpp"
 #include "units/quantity.hpp"
 
 namespace isoscale::analysis::breakdown {
 namespace {
+
+using program::OpKind;
+using results::CalibrationCurve;
 
 /// Calls visit(op, span) for each op of each usable trace of the steps that count. Returns the
 /// number of these traces.
@@ -31,10 +39,88 @@ std::size_t for_each_op(const results::PointData& point, Visit&& visit) {
   return count;
 }
 
+/// A kind of collective along some axes.
+struct Kind {
+  OpKind op = OpKind::all_reduce;
+  mesh::AxisSet axes;
+  auto operator<=>(const Kind&) const = default;
+};
+
+struct Sums {
+  double alone = 0, measured = 0;
+  bool known = true;
+  std::string link_class;
+};
+
+bool has_transfer(OpKind op) {
+  return program::communicates(op) && op != OpKind::exchange && op != OpKind::barrier;
+}
+
+/// Finds the calibration curves of groups, and stores each result so that it is searched for once.
+class Curves {
+ public:
+  Curves(const results::RunData& run, const results::PointData& point,
+         const results::CalibrationData& calibration)
+      : run_(run), point_(point), calibration_(calibration) {}
+
+  /// Returns the curve of a collective among the group of `rank`; null if there is none, or if the
+  /// matching curves are of several link classes. Not owned.
+  const CalibrationCurve* find(OpKind op, mesh::AxisSet axes, int rank) {
+    const int colour = mesh::group_colour(point_.mesh, rank, axes);
+    const auto [place, added] = found_.try_emplace({op, axes, colour}, nullptr);
+    if (added) place->second = search(op, mesh::group_members(point_.mesh, rank, axes));
+    return place->second;
+  }
+
+ private:
+  const CalibrationCurve* search(OpKind op, const std::vector<int>& members) const {
+    const std::optional<int> nodes = calibration::nodes_of(run_, point_, members);
+    const CalibrationCurve* best = nullptr;
+    std::set<std::string> classes;
+    for (const CalibrationCurve& at : calibration_.curves) {
+      const bool fits = at.op == program::name(op) && at.implementation == "library" &&
+                        std::cmp_equal(at.members, members.size()) && at.nodes == nodes;
+      if (!fits) continue;
+      classes.insert(at.link_class);
+      if (best == nullptr || at.dtype == point_.dtype) best = &at;
+    }
+    return classes.size() == 1 ? best : nullptr;
+  }
+
+  const results::RunData& run_;
+  const results::PointData& point_;
+  const results::CalibrationData& calibration_;
+  std::map<std::tuple<OpKind, mesh::AxisSet, int>, const CalibrationCurve*> found_;
+};
+
+void add_rank(const results::PointData& point, const TracedStep& step, int rank, Curves& curves,
+              std::map<Kind, Sums>& sums) {
+  const program::Outline& outline = point.outline.of(rank);
+  const auto& spans = step.traces[static_cast<std::size_t>(rank)]->spans;
+  const auto& waits = step.waits[static_cast<std::size_t>(rank)];
+  std::map<mesh::AxisSet, bool> known;  // true if all members of the rank's group have known waits
+  for (std::size_t at = 0; at < outline.ops.size(); ++at) {
+    const program::OutlineOp& op = outline.ops[at];
+    if (!has_transfer(op.kind) || mesh::group_size(point.mesh, op.axes) < 2) continue;
+    Sums& sum = sums[{.op = op.kind, .axes = op.axes}];
+    sum.measured += units::to_seconds(transfer_time(spans[at], waits[at])).value();
+    const CalibrationCurve* const curve = curves.find(op.kind, op.axes, rank);
+    const auto alone = curve == nullptr
+                           ? std::optional<double>{}
+                           : calibration::predict(*curve, static_cast<double>(op.bytes));
+    const auto [members, added] = known.try_emplace(op.axes);
+    if (added) members->second = all_known(step, mesh::group_members(point.mesh, rank, op.axes));
+    sum.known = sum.known && alone && members->second;
+    if (!alone) continue;
+    sum.alone += *alone;
+    sum.link_class = curve->link_class;
+  }
+}
+
 }  // namespace
 
 std::map<std::string, double> op_times(const results::PointData& point) {
-  std::map<program::OpKind, units::Nanoseconds> total;
+  std::map<OpKind, units::Nanoseconds> total;
   const std::size_t traces =
       for_each_op(point, [&](const program::OutlineOp& op, const timeline::Span& span) {
         total[op.kind] += span.end - span.start;
@@ -67,6 +153,34 @@ std::vector<GemmTime> gemm_times(const results::PointData& point) {
   }
   std::ranges::stable_sort(times, std::ranges::greater{}, &GemmTime::seconds);
   return times;
+}
+
+std::vector<LinkShare> link_shares(const results::RunData& run, const results::PointData& point,
+                                   const TracedSteps& traced,
+                                   const results::CalibrationData& calibration) {
+  if (traced.steps.empty() || calibration.curves.empty()) return {};
+  Curves curves{run, point, calibration};
+  std::map<Kind, Sums> sums;
+  double steps = 0;  // traced steps, summed over ranks
+  for (const TracedStep& step : traced.steps) {
+    for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
+      // If the waits of a rank are not known, its transfer time is not known either.
+      if (step.traces[rank] == nullptr || step.waits[rank].empty()) continue;
+      add_rank(point, step, static_cast<int>(rank), curves, sums);
+      ++steps;
+    }
+  }
+  std::vector<LinkShare> shares;
+  for (const auto& [kind, sum] : sums) {
+    if (!sum.known || !(sum.measured > 0)) continue;
+    shares.push_back({.op = std::string{program::name(kind.op)},
+                      .axes = mesh::to_string(kind.axes),
+                      .link_class = sum.link_class,
+                      .alone = sum.alone / steps,
+                      .measured = sum.measured / steps,
+                      .share = sum.alone / sum.measured});
+  }
+  return shares;
 }
 
 }  // namespace isoscale::analysis::breakdown

@@ -15,6 +15,7 @@
 #include "mesh/mesh.hpp"
 #include "program/match.hpp"
 #include "simulate/classes.hpp"
+#include "simulate/coarse_play.hpp"
 #include "statistics/estimate.hpp"
 #include "timeline/timeline.hpp"
 
@@ -25,20 +26,6 @@ using mesh::Axis;
 using program::Outline;
 using program::OutlineOp;
 using units::Nanoseconds;
-
-/// Returns for each op, in program order, if some other op waits for it.
-std::vector<bool> awaited_ops(const program::Outline& outline) {
-  std::array<std::vector<std::uint32_t>, program::max_streams> on_stream;
-  std::vector<bool> awaited(outline.ops.size());
-  for (std::uint32_t op = 0; op < outline.ops.size(); ++op) {
-    for (const program::Wait& wait : outline.waits_of(outline.ops[op])) {
-      const auto& before = on_stream[wait.stream];
-      if (wait.count > 0 && wait.count <= before.size()) awaited[before[wait.count - 1]] = true;
-    }
-    on_stream[outline.ops[op].stream].push_back(op);
-  }
-  return awaited;
-}
 
 using Table = std::vector<Nanoseconds>;
 using Traces = std::vector<const timeline::StepTrace*>;
@@ -265,7 +252,7 @@ Condensed::Condensed(const program::OutlineSet& whole, program::Folding folding)
 
 void Condensed::add(const program::Outline& whole, program::Folding folding) {
   const bool folded = folding == program::Folding::folded;
-  const std::vector<bool> awaited = awaited_ops(whole);
+  const std::vector<bool> awaited = simulate::awaited_ops(whole);
   program::Outline& outline = set_.outlines.emplace_back(program::Outline{
       .streams = whole.streams, .ops = {}, .waits = {}, .transfers = whole.transfers});
   std::vector<std::uint32_t>& place = place_.emplace_back();

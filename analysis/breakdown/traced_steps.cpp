@@ -112,6 +112,21 @@ Sequences sequences_of(const Outline& outline) {
   return result;
 }
 
+/// The result of matching the ops of a step's ranks.
+struct Arrivals {
+  /// Indexed by [rank][op]: the latest start among a communication op and the matching ops of its
+  /// traced partners; for all other ops their own start. Empty for ranks without a trace.
+  std::vector<std::vector<Nanoseconds>> last;
+  std::vector<std::vector<std::uint32_t>> instance;  ///< see TracedStep
+  std::uint32_t instances = 0;
+  bool sees_messages = true;  ///< false if a partner of some exchange has no trace
+  std::set<int> unseen;       ///< ranks without a trace that are partners of traced ranks
+  std::set<int> unmatched;    ///< ranks with a message that no op of the partner matches
+};
+
+/// Matches the n-th collective of each (axes, stream, group) among its members, and the n-th
+/// message of each (axis, offset, direction) between its two ranks. The time is linear in the
+/// number of spans. The traces are usable (see usable_step) and belong to ranks of the set.
 class Matcher {
  public:
   Matcher(const OutlineSet& set, const TraceOfRank& traces) : set_(set), traces_(traces) {
@@ -300,7 +315,7 @@ void judge_clocks(const results::PointData& point, TracedSteps& result) {
 Arrivals add_waits(const results::PointData& point, const TracedSteps& all, TracedStep& step) {
   TraceOfRank comparable = step.traces;
   for (const int rank : all.unaligned) comparable[static_cast<std::size_t>(rank)] = nullptr;
-  Arrivals arrivals = last_arrivals(point.outline, comparable);
+  Arrivals arrivals = Matcher{point.outline, comparable}.run();
   const Nanoseconds error = units::to_nanoseconds(units::Seconds{all.clock_error});
   step.waits.resize(step.traces.size());
   for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
@@ -407,10 +422,6 @@ std::string rank_list(const results::PointData& point, const std::set<int>& rank
   }
   if (left > 0) text += fmt::format(" and {} more", left);
   return text;
-}
-
-Arrivals last_arrivals(const OutlineSet& set, const TraceOfRank& traces) {
-  return Matcher{set, traces}.run();
 }
 
 std::vector<Message> messages(const OutlineSet& set, const TraceOfRank& traces) {

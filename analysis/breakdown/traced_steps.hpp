@@ -60,26 +60,6 @@ using TraceOfRank = std::vector<const timeline::StepTrace*>;
 
 inline constexpr std::uint32_t no_instance = UINT32_MAX;
 
-struct Arrivals {
-  /// Indexed by [rank][op]: the latest start among a communication op and the matching ops of its
-  /// traced partners; for all other ops their own start. Empty for ranks without a trace.
-  std::vector<std::vector<units::Nanoseconds>> last;
-  /// Indexed by [rank][op]: the number of the collective, or of the pair of exchanges, that a
-  /// communication op is part of; no_instance for other ops, and for exchanges with several
-  /// partners.
-  std::vector<std::vector<std::uint32_t>> instance;
-  std::uint32_t instances = 0;
-  bool sees_messages = true;  ///< false if a partner of some exchange has no trace
-  std::set<int> unseen;       ///< ranks without a trace that are partners of traced ranks
-  std::set<int> unmatched;    ///< ranks with a message that no op of the partner matches
-};
-
-/// Matches the n-th collective of each (axes, stream, group) among its members, and the n-th
-/// message of each (axis, offset, direction) between its two ranks. The time is linear in the
-/// number of spans. `traces` are usable (see usable_step)
-/// and belong to ranks of `set`.
-[[nodiscard]] Arrivals last_arrivals(const program::OutlineSet& set, const TraceOfRank& traces);
-
 /// A message: the ranks of the point that send and receive it, and the numbers of their exchange
 /// ops.
 struct Message {
@@ -102,7 +82,10 @@ struct TracedStep {
   /// all other ops, and for waits that do not exceed the clock error. Empty for ranks without a
   /// trace or an aligned clock.
   std::vector<std::vector<units::Nanoseconds>> waits{};
-  std::vector<std::vector<std::uint32_t>> instance{};  ///< see Arrivals
+  /// Indexed by [rank][op]: the number of the collective, or of the pair of exchanges, that a
+  /// communication op is part of; no_instance for other ops, and for exchanges with several
+  /// partners.
+  std::vector<std::vector<std::uint32_t>> instance{};
   std::uint32_t instances = 0;
 };
 

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <numeric>
 
-#include "analysis/efficiency/stragglers.hpp"
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"
 #include "statistics/estimate.hpp"

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,8 +13,57 @@
 #include "results/records/run_data.hpp"
 #include "statistics/robust.hpp"
 
-/// Finds the reasons why the points of a curve are not faster.
+/// Finds the reasons why the points of a curve are not faster, among them ranks and links that are
+/// slower than their peers.
 namespace isoscale::analysis::efficiency {
+
+/// A rank whose own GEMMs take longer than those of other ranks.
+struct SlowRank {
+  int rank = 0;       ///< rank of the point
+  double factor = 1;  ///< its GEMM time / that of its peers, median over steps (from `since` on)
+  std::optional<double> lower, upper;  ///< 95% interval; absent if steps depend on each other
+  std::optional<std::uint32_t> since;  ///< the first slow step; absent if all steps are slow
+  bool by_rate = false;                ///< true if time per FLOP was compared among all ranks
+};
+
+/// Finds slow ranks. It compares each rank's GEMM time of every traced step with the median of its
+/// peers, the ranks that play the same program; of two peers, each is compared with the other.
+///
+/// If only one rank plays some program, each rank's time per FLOP is also compared with the median
+/// of all ranks. The limits in brackets are for this comparison: they are wider, since the shapes
+/// of GEMMs differ. A rank is slow if three conditions hold: it takes more than 5% (15%) longer;
+/// the interval of this factor lies above 3% (10%); and, if it has at least four peers including
+/// itself, its factor exceeds their median by four scaled median deviations. If steps depend on
+/// each other, there is no interval; then all steps must be above 3% (10%) and their median above
+/// 10% (25%).
+///
+/// Fewer than 6 steps give no result. If a rank becomes slower during the run by at least 3%, only
+/// the steps after its last change count (statistics::last_change). Steps in which some peer has no
+/// time above 0 are left out.
+[[nodiscard]] std::vector<SlowRank> slow_ranks(const results::PointData& point);
+
+/// A group of ranks that communicates slower than other groups of the same kind.
+struct SlowLink {
+  std::string op{}, axes{};    ///< "all_reduce", "dp"; the group of an exchange is a pair
+  std::vector<int> members{};  ///< ranks of the point
+  double factor = 1;           ///< its least transfer time per byte / that of the other groups
+};
+
+/// Finds slow links. It compares the transfer time per byte, without waiting for members, among
+/// groups that run the same kind of collective along the same axes, and among pairs that exchange
+/// along the same axis. The time of an op is the least in any traced step, since other activity of
+/// the machine only makes it longer. A group is slow if its time is at least 1.25 times the median
+/// of all groups. With the median time of each op over steps instead of the least, it must also
+/// exceed 1.15 times the median, so that a single fast step of other groups has no effect. If there
+/// are only two groups, one is slow at 1.5 times the time of the other (1.25 times with median
+/// times). Groups that are the only one of their kind, have a member without traces, or have fewer
+/// than three traced steps are not judged.
+[[nodiscard]] std::vector<SlowLink> slow_links(const results::PointData& point,
+                                               const breakdown::TracedSteps& steps);
+
+/// Returns the ranks that are members of all the slow links, which suggests a common cause. Empty
+/// for fewer than two links.
+[[nodiscard]] std::vector<int> shared_by(const std::vector<SlowLink>& links);
 
 /// A problem of a rank, a link or a point, with its likely cause.
 struct NamedCause {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/efficiency/stragglers.hpp"
+#include "analysis/efficiency/causes.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,6 @@
 
 #include "statistics/estimate.hpp"
 #include "statistics/sample_flags.hpp"
-#include "statistics/trend.hpp"
 
 namespace isoscale::analysis::efficiency {
 namespace {

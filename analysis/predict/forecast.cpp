@@ -10,7 +10,6 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/predict/next_measurement.hpp"
 #include "analysis/predict/search.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"

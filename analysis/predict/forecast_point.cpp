@@ -11,7 +11,6 @@
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/efficiency/losses.hpp"
 #include "analysis/predict/forecast.hpp"
-#include "analysis/predict/next_measurement.hpp"
 #include "analysis/predict/step_estimate.hpp"
 #include "analysis/report.hpp"
 #include "workloads/hybrid/hybrid.hpp"
@@ -172,8 +171,6 @@ Forecast forecast_of(const Question& question, const simulate::Machine& machine,
   forecast.extrapolated = is_extrapolated(question, forecast.ranks);
   const double correction = question.fit ? question.fit->correction : 1;
   const double step = estimate.seconds() * correction;
-  forecast.step_time.value = step;
-  forecast.throughput.value = estimate.work / step;
   forecast.uncertainty = uncertainty_of(question, forecast);
   forecast.step_time = expected(step, forecast.uncertainty);
   forecast.throughput = expected(estimate.work / step, forecast.uncertainty);

@@ -5,7 +5,6 @@
 #include <cstddef>
 
 #include "analysis/predict/run_machine.hpp"
-#include "analysis/predict/run_noise.hpp"
 #include "analysis/predict/step_estimate.hpp"
 #include "results/records/counted_steps.hpp"
 #include "statistics/estimate.hpp"
@@ -169,7 +168,6 @@ ModelFit fit_model(const results::RunData& run, const std::vector<const PointDat
       at.efficiency = at.throughput / at.ranks / (first.throughput / first.ranks);
     }
     fit.most_ranks = std::max(fit.most_ranks, at.ranks);
-    fit.most_nodes = std::max(fit.most_nodes, at.nodes);
     fit.workload = point->workload;
     if (!(at.simulated > 0)) continue;
     const double error = error_of_median(*point);

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/next_measurement.hpp"
+#include "analysis/predict/forecast.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -12,7 +12,6 @@
 #include <string_view>
 
 #include "analysis/predict/forecast.hpp"
-#include "analysis/predict/run_noise.hpp"
 #include "analysis/report.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"

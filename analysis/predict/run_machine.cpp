@@ -16,8 +16,6 @@
 #include <vector>
 
 #include "analysis/microbench/bench.hpp"
-#include "analysis/predict/run_noise.hpp"
-#include "analysis/predict/traced_ops.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"

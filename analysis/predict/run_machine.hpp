@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <map>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "analysis/predict/prediction.hpp"
@@ -17,11 +20,91 @@ namespace isoscale::analysis::predict {
 /// without calibration, with a message on how to measure one.
 [[nodiscard]] simulate::Machine run_machine(const results::RunData& run);
 
+// The parts from which run_machine() is made (traced_ops.cpp and run_noise.cpp).
+
+/// The times of single ops, from the traced steps of a run's points.
+struct TracedOps {
+  std::vector<simulate::TimedGemm> gemms{};
+  std::vector<simulate::TimedLocal> locals{};
+  /// The seconds between the time when an op could begin (the previous op on its stream and all ops
+  /// that it waits for had ended) and the time when it began: mean over the ops of a step, median
+  /// over steps and ranks. Absent without traces.
+  std::optional<double> gap{};
+  /// The factor by which ops other than communication take longer while their rank communicates; 1
+  /// if no such op overlapped with communication.
+  double compute_slowdown = 1;
+  double op_noise = 0;  ///< relative standard deviation of an op about the mean of its shape
+};
+
+/// Returns the op times of a run. Points count only if they have steps and traces and their
+/// programs can be built again, since the run file has no shapes. The time of a shape is the mean
+/// over those ops of a step that ran without communication, then the median over ranks and steps.
+/// If no op ran without communication, it is the time in a step that was run without communication
+/// (SoloTimes), or else the time during communication divided by the slowdown of other ops. It
+/// comes from the points with most ranks that have the shape, so that it includes the effects of
+/// ranks on each other's caches and memory. Points whose ranks share cores or have injected faults
+/// count only if there are no others.
+[[nodiscard]] TracedOps traced_ops(const results::RunData& run);
+
+/// Returns the ok points of a run with steps that count. Points whose ranks share cores or a GPU or
+/// have injected faults are returned only if there are no others.
+[[nodiscard]] std::vector<const results::PointData*> stepped_points(const results::RunData& run);
+
+/// The ratio of the time of collectives in steps to their time alone. The two differ since a
+/// calibration repeats calls back to back on their own buffers, while in a step the data has just
+/// been computed, and compute or idle time lies between calls.
+struct CommunicationInSteps {
+  /// The factor for each kind, from calls that hardly overlap with the rank's compute. A kind
+  /// without such calls is absent.
+  std::map<program::OpKind, double> apart{};
+  /// The additional factor for calls that overlap with the rank's compute; at least 1.
+  double slowdown = 1;
+};
+
+/// Compares collectives in the traced steps of `points` with their times alone in `measured`. It
+/// uses the points with at least half of the largest rank count and with known waits. A call lasts
+/// from its last member's arrival to its last member's end, since the next call waits for this end.
+[[nodiscard]] CommunicationInSteps communication_in_steps(
+    const results::RunData& run, const std::vector<const results::PointData*>& points,
+    const simulate::Measured& measured);
+
+/// Multiplies the measured times of each kind by its factor in `apart`.
+void stretch(simulate::Measured& measured, const std::map<program::OpKind, double>& apart);
+
+/// The relative deviation of the median step from one launch to the next that is assumed if only
+/// one launch was measured. The interval within one launch cannot replace it (0.3% within launches,
+/// 3.9% between them, where both were measured).
+inline constexpr double assumed_launch_deviation = 0.02;
+
+/// Returns the variation of compute from rank to rank and from step to step:
+///   standing: each rank's constant factor relative to the median of ranks that play the same
+///     program, if ranks differ by more than chance (analysis of variance over ranks and steps, F
+///     above 3), shrunk towards 1 by the part that is chance
+///   node: the standard deviation between nodes (variance component) of what remains: the
+///     deviations of ranks from the step's mean over ranks
+///   rank: the standard deviation between ranks of a node, without the part that the deviations of
+///     single ops explain
+///   draws: the measured deviations of ranks from their node's mean, scaled to have the standard
+///     deviation `rank`; empty if they are too few to show the shape of their distribution
+/// `of_op` is the deviation of a single op, which averages out in a step of many ops.
+[[nodiscard]] simulate::Noise noise_of(const results::PointData& point,
+                                       const simulate::Layout& layout, double of_op);
+
+/// Returns the relative standard deviation over launches of the median step time, pooled over the
+/// points that several runs have in common; `assumed_launch_deviation` if they have none in common.
+[[nodiscard]] double launch_deviation(std::span<const results::RunData> runs);
+
+/// Returns the relative standard deviation of untraced step times, from their median absolute
+/// deviation.
+[[nodiscard]] double step_deviation(const results::PointData& point);
+/// Returns the median seconds of the untraced steps; 0 without any.
+[[nodiscard]] double median_step(const results::PointData& point);
+
 /// The fit of the model to the measured points.
 struct ModelFit {
   double correction = 1;  ///< measured over simulated step time, from the curve's larger points
   Uncertainty known{};    ///< uncertainty at the largest measured point
-  int most_ranks = 1, most_nodes = 1;
+  int most_ranks = 1;
   std::vector<MeasuredPoint> points{};
   std::string workload{};  ///< workload of the points
   /// The change of log(measured / simulated) per doubling of the ranks, shrunk towards 0 by its own

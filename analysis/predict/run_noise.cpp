@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/run_noise.hpp"
+#include "analysis/predict/run_machine.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "analysis/breakdown/traced_steps.hpp"
-#include "analysis/predict/traced_ops.hpp"
 #include "results/records/counted_steps.hpp"
 #include "statistics/estimate.hpp"
 #include "statistics/sample_flags.hpp"

@@ -103,7 +103,6 @@ class Search {
     if (best.empty()) refuse(space);
     SearchResult result{.best = {},
                         .looked_at = static_cast<int>(space.requests.size()) + space.impossible,
-                        .simulated = simulated_,
                         .complete = complete_};
     describe(best, result);
     return result;
@@ -202,7 +201,6 @@ class Search {
       }
     }
     std::erase_if(entries, [&](const Entry& entry) { return !fits(entry); });
-    simulated_ += static_cast<int>(entries.size());
     std::ranges::stable_sort(entries, better);
     if (entries.size() > keep_) entries.resize(keep_);
     return entries;
@@ -322,7 +320,6 @@ class Search {
   double smallest_bytes_ = std::numeric_limits<double>::infinity();
   /// The smallest bound of the entries that were not simulated with one op per pass.
   double not_played_from_ = std::numeric_limits<double>::infinity();
-  int simulated_ = 0;
   bool complete_ = true;
 };
 

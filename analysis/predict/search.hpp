@@ -20,7 +20,6 @@ inline constexpr double search_memory_slack = 0.25;
 struct SearchResult {
   std::vector<Candidate> best;  ///< at most `keep`, best first
   int looked_at = 0;            ///< number of candidates, impossible ones included
-  int simulated = 0;            ///< number that fit and whose whole programs were simulated
   /// True if every candidate was simulated that may be among the best by the rule of search();
   /// false if there was no time for some.
   bool complete = true;

@@ -21,8 +21,6 @@ using workloads::Request;
 using workloads::Scaling;
 using workloads::Workload;
 
-constexpr program::Section step = program::Section::step;
-
 /// A probe has three microbatches: the first has the extra time of a step's beginning, the last has
 /// the extra time of its end, and the middle one has no extra time.
 constexpr int probed_microbatches = 3;
@@ -157,8 +155,8 @@ StageNumbers play(const Workload& workload, const Request& request,
                   const simulate::Machine& machine, int node_ranks) {
   const program::ProgramSet set = workload.build(request);
   const simulate::Layout layout = simulate::packed(request.mesh.size(), node_ranks);
-  const simulate::Classes classes = simulate::classes_of(set, step);
-  const simulate::Costs costs = simulate::class_costs(classes, set, step, machine, layout);
+  const simulate::Classes classes = simulate::classes_of(set);
+  const simulate::Costs costs = simulate::class_costs(classes, set, machine, layout);
   const simulate::ClassStep played =
       simulate::play_classes(classes, costs, machine.overlap, simulate::Record::spans);
   StageNumbers result;

@@ -61,8 +61,6 @@ void describe(const workloads::Workload& workload, const workloads::Request& req
   point.throughput_unit = workload.throughput_unit;
 }
 
-constexpr program::Section step_section = program::Section::step;
-
 double flop_of(const program::Outline& outline) {
   double sum = 0;
   for (const program::OutlineOp& op : outline.ops) sum += op.flop;
@@ -117,8 +115,8 @@ StepEstimate simulated_step(const workloads::Workload& workload, const workloads
     estimate.simulated = std::numeric_limits<double>::infinity();
     return estimate;
   }
-  Classes classes = simulate::classes_of(set, step_section);
-  const simulate::Costs costs = simulate::class_costs(classes, set, step_section, machine, layout);
+  Classes classes = simulate::classes_of(set);
+  const simulate::Costs costs = simulate::class_costs(classes, set, machine, layout);
   const std::optional<Classes> folded =
       machine.folded ? std::optional{as_folded(classes)} : std::nullopt;
   const Classes& as_played = folded ? *folded : classes;

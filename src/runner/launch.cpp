@@ -15,7 +15,7 @@
 #include "comm/errors.hpp"
 #include "results/records/counted_steps.hpp"
 #include "statistics/estimate.hpp"
-#include "statistics/trend.hpp"
+#include "statistics/sample_flags.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {

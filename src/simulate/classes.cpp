@@ -178,7 +178,7 @@ mesh::AxisSet axes_of_messages(const program::OutlineSet& set) {
 
 ReducedMesh reduced(const mesh::Shape& shape, std::vector<std::uint64_t> kind,
                     const std::function<bool(mesh::Axis, int kept)>& may_merge) {
-  ReducedMesh result{.mesh = shape, .kept = {}, .rank = {}, .place = {}};
+  ReducedMesh result{.mesh = shape, .rank = {}, .place = {}};
   for (int rank = 0; rank < shape.size(); ++rank) {
     result.rank.push_back(rank);
     result.place.push_back(static_cast<std::uint32_t>(rank));
@@ -188,7 +188,6 @@ ReducedMesh reduced(const mesh::Shape& shape, std::vector<std::uint64_t> kind,
     if (before[axis] == 1) continue;
     const std::vector<int> number = kept_numbers(first_alike(kind, before, axis));
     const int extent = 1 + *std::max_element(number.begin(), number.end());
-    if (extent > 1) result.kept |= axis;
     if (extent == before[axis] || !may_merge(axis, extent)) continue;
     result.mesh[axis] = extent;
     const int stride = mesh::stride(before, axis);
@@ -211,14 +210,13 @@ ReducedMesh reduced(const mesh::Shape& shape, std::vector<std::uint64_t> kind,
   return result;
 }
 
-Classes classes_of(const program::ProgramSet& set, program::Section section) {
-  program::OutlineSet outline = program::outline(set, section);
+Classes classes_of(const program::ProgramSet& set) {
+  program::OutlineSet outline = program::outline(set, program::Section::step);
   const mesh::AxisSet messages = axes_of_messages(outline);
   ReducedMesh mesh =
       reduced(set.mesh, {set.program_of_rank.begin(), set.program_of_rank.end()},
               [&](mesh::Axis axis, int kept) { return kept == 1 || !messages.contains(axis); });
-  Classes classes{.kept = mesh.kept,
-                  .outline = std::move(outline),
+  Classes classes{.outline = std::move(outline),
                   .rank = std::move(mesh.rank),
                   .class_of_rank = std::move(mesh.place)};
   classes.outline.mesh = mesh.mesh;
@@ -229,8 +227,8 @@ Classes classes_of(const program::ProgramSet& set, program::Section section) {
   return classes;
 }
 
-Costs class_costs(const Classes& classes, const program::ProgramSet& set, program::Section section,
-                  const Machine& machine, const Layout& layout) {
+Costs class_costs(const Classes& classes, const program::ProgramSet& set, const Machine& machine,
+                  const Layout& layout) {
   Places places{set.mesh, layout};
   const std::vector<std::uint32_t> numbers =
       place_numbers(classes.outline, set.mesh.size(), places);
@@ -255,7 +253,7 @@ Costs class_costs(const Classes& classes, const program::ProgramSet& set, progra
     for (const auto& [place, rank] : standing_for[c]) {
       auto [found, unknown] = times.try_emplace({program, place});
       if (unknown) {
-        found->second = op_times(machine, set.programs[program], section, places, rank);
+        found->second = op_times(machine, set.programs[program], places, rank);
       }
       table.resize(found->second.size());
       for (std::size_t op = 0; op < table.size(); ++op) {
@@ -279,8 +277,8 @@ ClassStep play_classes(const Classes& classes, const Costs& costs, const Overlap
       step.costs = std::move(next);
       const double before = steady.period;
       steady = settle(coarsen(set, step.costs));
-      step.error = before > 0 ? std::abs(steady.period - before) / before : 0;
-      if (step.error < small_change) break;
+      const double change = before > 0 ? std::abs(steady.period - before) / before : 0;
+      if (change < small_change) break;
     }
   }
   step.seconds = steady.period * 1e-9;

@@ -16,7 +16,6 @@ namespace isoscale::simulate {
 /// A mesh in which one rank represents all ranks of the whole mesh that are alike.
 struct ReducedMesh {
   mesh::Shape mesh;
-  mesh::AxisSet kept;                ///< axes whose coordinates are not all alike
   std::vector<int> rank;             ///< by rank of this mesh: a rank that it represents
   std::vector<std::uint32_t> place;  ///< by rank of the whole mesh: the one that represents it
 };
@@ -36,21 +35,19 @@ struct ReducedMesh {
 /// coordinates are all alike is removed: its collectives and messages, which a rank then has with
 /// itself, keep their time. An axis with messages along it keeps all its coordinates or is removed.
 struct Classes {
-  mesh::AxisSet kept;  ///< axes whose coordinates are not all alike
   /// On the mesh of the classes; sizes and axes are those of the whole mesh, and programs have the
   /// numbers that they have in the ProgramSet.
   program::OutlineSet outline;
   std::vector<int> rank;  ///< per class, the rank of the whole mesh that represents it
   std::vector<std::uint32_t> class_of_rank;  ///< per rank of the whole mesh, its class
 };
-[[nodiscard]] Classes classes_of(const program::ProgramSet& set, program::Section section);
+[[nodiscard]] Classes classes_of(const program::ProgramSet& set);
 
 /// Returns the times that the ops of each class take on a machine. If the groups of a class's ranks
 /// lie differently on the nodes, each op takes the longest of its times on these ranks. Classes
 /// with the same program and the same places on the nodes share a table.
 [[nodiscard]] Costs class_costs(const Classes& classes, const program::ProgramSet& set,
-                                program::Section section, const Machine& machine,
-                                const Layout& layout);
+                                const Machine& machine, const Layout& layout);
 
 enum class Record : std::uint8_t { steps, spans };  ///< step ends only, or every span too
 
@@ -61,8 +58,6 @@ struct ClassStep {
   /// The times that the ops took: the given costs, lengthened by overlap. If they were lengthened,
   /// there is one table for each class.
   Costs costs{};
-  /// The relative change of `seconds` in the last round of stretching by overlap.
-  double error = 0;
 };
 /// Plays steps of the classes until they are steady and returns one. If a factor of `overlap` is
 /// not 1, ops take longer while compute and communication overlap; their times are corrected in

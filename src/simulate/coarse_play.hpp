@@ -28,6 +28,9 @@ struct CoarseSet {
   std::vector<std::vector<CoarseTime>> times;  ///< [outline][op]
 };
 
+/// Returns for each op, in program order, if some other op waits for it.
+[[nodiscard]] std::vector<bool> awaited_ops(const program::Outline& outline);
+
 /// Converts programs to coarse ones: rank r of `mesh` plays outlines[outline_of_rank[r]], whose ops
 /// take the times tables[table_of_rank[r]].
 [[nodiscard]] CoarseSet coarsen(const mesh::Shape& mesh,

@@ -107,10 +107,8 @@ double excess_of_one(const GroupFamily& family, double first) {
 }
 
 Excesses excesses_of(const GroupFamily& family, GrowthLaw law, Moved moved, double bytes) {
-  Excesses result;
-  result.moved = moved;
+  Excesses result{.moved = moved, .bandwidth = wire_bandwidth(family, moved), .of_group = {}};
   const TimedCommunication& largest = *family.groups.back().curve;
-  result.bandwidth = wire_bandwidth(family, result.moved);
   for (const GroupFamily::Group& group : family.groups) {
     const double seconds = curve_seconds(*group.curve, bytes);
     const double wire = result.wire(largest.kind, group.size, group.curve->members, bytes);

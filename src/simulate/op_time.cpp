@@ -264,7 +264,6 @@ double local_seconds(const Machine& machine, OpKind kind, double bytes, double m
 
 double collective_seconds(const Machine& machine, OpKind kind, double bytes,
                           const GroupPlace& place) {
-  if (place.members <= 1) return 0;
   if (const auto known = measured_collective_seconds(machine.measured, kind, bytes, place)) {
     return *known;
   }
@@ -279,11 +278,11 @@ double message_seconds(const Machine& machine, double bytes, const GroupPlace& p
 }
 
 std::vector<units::Nanoseconds> op_times(const Machine& machine,
-                                         const program::RankProgram& program,
-                                         program::Section section, Places& places, int rank) {
+                                         const program::RankProgram& program, Places& places,
+                                         int rank) {
   ProgramTimes times{machine, program, places, rank};
   std::vector<units::Nanoseconds> result;
-  const program::Program& source = program.section(section);
+  const program::Program& source = program.step();
   result.reserve(source.ops.size());
   for (const program::Op& op : source.ops) {
     result.emplace_back(std::llround(times.of(op) * 1e9));

@@ -31,12 +31,11 @@ namespace isoscale::simulate {
 /// Returns the seconds of one message.
 [[nodiscard]] double message_seconds(const Machine& machine, double bytes, const GroupPlace& place);
 
-/// Returns the time that each op of a program's section takes on `rank`, whose groups and messages
+/// Returns the time that each op of a program's step takes on `rank`, whose groups and messages
 /// have these places; the time of communication counts from the last arrival.
 [[nodiscard]] std::vector<units::Nanoseconds> op_times(const Machine& machine,
                                                        const program::RankProgram& program,
-                                                       program::Section section, Places& places,
-                                                       int rank);
+                                                       Places& places, int rank);
 
 // The following functions (sheet_time.cpp) compute times from a data sheet: times of matrix
 // multiplication from its processor, and times of communication from its network. The algorithms of

@@ -147,7 +147,6 @@ TEST(Overlap, OpsBesideTheOtherKindTakeTheirShareLonger) {
   const ClassStep step = play({gemm(1000), beside(600)});
   expect_lengths(step, {1400, 1200});
   EXPECT_NEAR(step.seconds, 1400e-9, 2e-9);
-  EXPECT_LT(step.error, 1e-3);
 }
 
 // No op runs beside another: the reduction waits for the GEMM, and the second GEMM for the
@@ -156,7 +155,6 @@ TEST(Overlap, OpsAloneTakeTheirTimeAndCopiesStretchNothing) {
   const ClassStep step = play({gemm(1000), beside(600, {{.stream = 0, .count = 1}}),
                                gemm(500, {{.stream = 1, .count = 1}})});
   EXPECT_DOUBLE_EQ(step.seconds, 2100e-9);
-  EXPECT_EQ(step.error, 0);
   const MadeOp copy{.kind = OpKind::copy, .stream = 1, .nanoseconds = 600};
   EXPECT_DOUBLE_EQ(play({gemm(1000), copy}).seconds, 1000e-9);
 }
@@ -189,8 +187,7 @@ TEST(Classes, KeepOneCoordinateOfThoseThatAreAlike) {
   for (int rank = 0; rank < mesh.size(); ++rank) {
     set.program_of_rank.push_back(mesh::coordinates(mesh, rank).dp % 3 == 2 ? 1 : 0);
   }
-  const Classes classes = classes_of(set, program::Section::step);
-  EXPECT_EQ(classes.kept, mesh::AxisSet{dp});
+  const Classes classes = classes_of(set);
   EXPECT_EQ(classes.outline.mesh, (mesh::Shape{.dp = 2}));
   EXPECT_EQ(classes.outline.outline_of_rank, (std::vector<std::uint32_t>{0, 1}));
   EXPECT_EQ(classes.rank, (std::vector<int>{0, 4}));

@@ -54,7 +54,7 @@ AllAlike pipeline(const mesh::Shape& mesh, int microbatches) {
   extents.vocabulary = 0;
   const auto base = workloads::request_of(extents, microbatches * mesh.dp, {{"microbatch", "1"}});
   AllAlike result{.set = workloads::strong(base, mesh), .classes = {}, .costs = {}};
-  result.classes = classes_of(result.set, program::Section::step);
+  result.classes = classes_of(result.set);
   for (const program::Outline& outline : result.classes.outline.outlines) {
     auto& table = result.costs.tables.emplace_back();
     for (const program::OutlineOp& op : outline.ops) {

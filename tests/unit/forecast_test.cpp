@@ -3,7 +3,6 @@
 #include "analysis/predict/forecast.hpp"
 #include "analysis/page/asset.hpp"
 #include "analysis/page/page.hpp"
-#include "analysis/predict/next_measurement.hpp"
 #include "analysis_test.hpp"
 #include "base/error.hpp"
 #include "predict_samples.hpp"

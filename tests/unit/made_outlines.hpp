@@ -55,8 +55,7 @@ inline AllAlike all_alike(const mesh::Shape& mesh, const std::vector<MadeOp>& op
   return {.set = {.mesh = mesh,
                   .programs = std::vector<program::RankProgram>(1),
                   .program_of_rank = std::vector<std::uint32_t>(ranks)},
-          .classes = {.kept = {},
-                      .outline = {.mesh = {}, .outlines = {one.outline}, .outline_of_rank = {0}},
+          .classes = {.outline = {.mesh = {}, .outlines = {one.outline}, .outline_of_rank = {0}},
                       .rank = {0},
                       .class_of_rank = std::vector<std::uint32_t>(ranks)},
           .costs = {.tables = {one.costs}, .table_of_rank = {0}}};

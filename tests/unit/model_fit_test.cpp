@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: MIT
 
 /// From a run whose machine is known to the step on eight times its ranks.
-#include "analysis/predict/next_measurement.hpp"
+#include "analysis/predict/forecast.hpp"
 #include "analysis/predict/question.hpp"
 #include "analysis/predict/run_machine.hpp"
 #include "analysis/predict/step_estimate.hpp"
-#include "analysis/predict/traced_ops.hpp"
 #include "analysis_test.hpp"
 #include "known_machine.hpp"
 #include "workloads/registry.hpp"
@@ -47,7 +46,7 @@ TEST(ModelFit, NeedsNoCorrectionOfItself) {
   EXPECT_NEAR(known().fit.correction, 1, 0.02);
   EXPECT_LT(std::abs(known().fit.drift), 0.01);
   EXPECT_EQ(known().fit.most_ranks, 8);
-  EXPECT_EQ(known().fit.most_nodes, 8);
+  EXPECT_EQ(known().fit.points.back().nodes, 8);
   EXPECT_EQ(known().fit.workload, "dp");
   EXPECT_EQ(known().fit.known.launch, 0.02);
   EXPECT_LT(known().fit.known.fit, 0.05);

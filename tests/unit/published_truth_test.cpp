@@ -99,12 +99,11 @@ Request request_of(const Row& row, int microbatch, int chunks,
 }
 
 Estimate estimate_at(const Row& row, const simulate::Machine& machine, int microbatch, int chunks) {
-  constexpr auto section = program::Section::step;
   const program::ProgramSet set =
       workloads::find_workload("hybrid").build(request_of(row, microbatch, chunks));
   const simulate::Layout layout = simulate::packed(set.mesh.size(), machine.network->node_ranks);
-  const simulate::Classes classes = simulate::classes_of(set, section);
-  const simulate::Costs costs = simulate::class_costs(classes, set, section, machine, layout);
+  const simulate::Classes classes = simulate::classes_of(set);
+  const simulate::Costs costs = simulate::class_costs(classes, set, machine, layout);
   Estimate found{
       .seconds =
           simulate::play_classes(classes, costs, machine.overlap, simulate::Record::steps).seconds,
@@ -172,7 +171,7 @@ std::pair<double, double> layer_of_22b(const char* recompute) {
       request_of(row, row.microbatch, row.chunks, recompute));
   const simulate::Layout layout = simulate::packed(set.mesh.size(), 8);
   simulate::Places places{set.mesh, layout};
-  const auto times = simulate::op_times(a100(), set.of(0), program::Section::step, places, 0);
+  const auto times = simulate::op_times(a100(), set.of(0), places, 0);
   double forward = 0, backward = 0;
   for (std::size_t i = 0; i < times.size(); ++i) {
     const program::Place& place = set.of(0).step().ops[i].place;

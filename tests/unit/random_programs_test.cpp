@@ -217,7 +217,7 @@ TEST(RandomClasses, PlayAsEveryRankDoes) {
     const program::OutlineSet whole = program::outline(set, program::Section::step);
     const Costs costs = drawn_costs(whole, i);
     const auto all = simulate(whole, costs, {.plays = 2});
-    const Classes classes = classes_of(set, program::Section::step);
+    const Classes classes = classes_of(set);
     ASSERT_EQ(classes.rank.size(), static_cast<std::size_t>(classes.outline.mesh.size()));
     if (classes.rank.size() < 32) ++smaller;
     const auto few = simulate(
@@ -254,7 +254,7 @@ TEST(RandomClasses, SettleToThePeriodOfManySteps) {
     }
     if (!is_steady) return;
     ++steady;
-    const Classes classes = classes_of(set, program::Section::step);
+    const Classes classes = classes_of(set);
     const Costs of_classes{.tables = costs.tables,
                            .table_of_rank = classes.outline.outline_of_rank};
     for (const Record record : {Record::steps, Record::spans}) {

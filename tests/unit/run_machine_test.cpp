@@ -1,8 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/predict/run_machine.hpp"
-#include "analysis/predict/run_noise.hpp"
-#include "analysis/predict/traced_ops.hpp"
 #include "analysis_test.hpp"
 #include "base/error.hpp"
 #include "known_machine.hpp"

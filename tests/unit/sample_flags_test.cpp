@@ -5,7 +5,6 @@
 #include "analysis/tracing_overhead.hpp"
 #include "analysis_test.hpp"
 #include "results/records/counted_steps.hpp"
-#include "statistics/trend.hpp"
 
 namespace isoscale::analysis {
 namespace {

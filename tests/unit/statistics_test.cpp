@@ -7,7 +7,6 @@
 #include "statistics/estimate.hpp"
 #include "statistics/robust.hpp"
 #include "statistics/sample_flags.hpp"
-#include "statistics/trend.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -13,7 +13,7 @@
 #include "runner/plan/step_loop.hpp"
 #include "series.hpp"
 #include "statistics/estimate.hpp"
-#include "statistics/trend.hpp"
+#include "statistics/sample_flags.hpp"
 
 namespace isoscale::runner {
 namespace {
