@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "analysis/curves.hpp"
-#include "analysis/render/text_and_markdown.hpp"
+#include "analysis/render/text.hpp"
 #include "analysis/unit.hpp"
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"

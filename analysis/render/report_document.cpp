@@ -17,7 +17,7 @@
 #include "analysis/render/machine.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/render/summary.hpp"
-#include "analysis/render/text_and_markdown.hpp"
+#include "analysis/render/text.hpp"
 
 /// Builds the detailed report as one document, from which plain text and Markdown are written.
 namespace isoscale::analysis::render {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/render/text_and_markdown.hpp"
+#include "analysis/render/text.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
