@@ -9,7 +9,6 @@
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/comparison.hpp"
 #include "analysis/compare/sides.hpp"
-#include "analysis/compare/unlike_settings.hpp"
 #include "analysis/identity.hpp"
 #include "analysis/report.hpp"
 #include "results/reader/reader.hpp"

@@ -9,7 +9,6 @@
 
 #include "analysis/compare/differences.hpp"
 #include "analysis/compare/sides.hpp"
-#include "analysis/compare/unlike_settings.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/render/json_values.hpp"
 

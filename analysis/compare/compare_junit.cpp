@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "analysis/compare/compare_render.hpp"
-#include "analysis/compare/unlike_settings.hpp"
+#include "analysis/compare/sides.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/compare/unlike_settings.hpp"
+#include "analysis/compare/sides.hpp"
 
 #include <fmt/format.h>
 
