@@ -13,7 +13,6 @@
 #include "analysis/compare/sides.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/microbench/row_report.hpp"
-#include "analysis/render/cells.hpp"
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"
 #include "results/records/point_facts.hpp"

@@ -63,16 +63,14 @@ struct SlowPair {
 
 /// The times of a GEMM and a collective, each alone and then both at once; seconds of one call.
 struct OverlapReport {
-  std::string pair;  ///< number of the pair
   std::string collective, dtype;
   std::optional<double> bytes, m, n, k;
   std::optional<double> gemm, communication;  ///< time alone
   std::optional<double> together;             ///< until both have ended
   /// The time of each part during the overlap divided by its time alone, 1.0 = no slowdown. Absent
   /// if there is no row with its time during the overlap ("gemm together", "collective together").
+  /// Both times are those of traced plays.
   std::optional<double> gemm_slowdown, communication_slowdown;
-  /// The time of each part alone in traced plays, in seconds; the slowdowns are relative to it.
-  std::optional<double> gemm_traced, communication_traced;
   /// The share of the shorter part that is hidden: (gemm + communication - together) / min(gemm,
   /// communication). It is 1 if all of this part is hidden, 0 if none is, and negative if both
   /// parts together take longer than one after the other. The 95% interval combines the intervals

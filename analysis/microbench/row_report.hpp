@@ -3,7 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -23,14 +22,10 @@ struct Datasheet {
   std::optional<double> peak_8bit{};   ///< FLOP/s, dense, fp8
   std::optional<double> memory{};      ///< bytes/s of the GPU's own memory
   std::optional<double> link{};        ///< bytes/s in one direction over NVLink
-  std::string_view source{};
 
   /// Returns the dense peak for an element type such as "bf16"; absent if it is not known.
   [[nodiscard]] std::optional<double> peak(std::string_view dtype) const;
 };
-
-/// Returns all known datasheets. If several match a GPU's name, the first one applies.
-[[nodiscard]] std::span<const Datasheet> datasheets();
 
 /// Returns the datasheet for the name of a GPU; null if there is none.
 [[nodiscard]] const Datasheet* datasheet_of(std::string_view gpu_name);
