@@ -30,16 +30,6 @@ std::vector<analysis::RunFiles> read_sides(const settings::CompareCommand& comma
   return sides;
 }
 
-analysis::compare::CompareOptions options_of(const settings::CompareCommand& command) {
-  using Options = analysis::compare::CompareOptions;
-  return {.baseline = command.baseline,
-          .whole_node = command.whole_node,
-          .gate = command.gate,
-          .untold = command.strict ? Options::Untold::fail : Options::Untold::warn,
-          .unlikes = command.anyway ? Options::Unlikes::compare : Options::Unlikes::refuse,
-          .names = command.names};
-}
-
 std::string render(const analysis::compare::Comparison& comparison, settings::Format format) {
   using enum settings::Format;
   if (format == json) return analysis::compare::render_json(comparison);
@@ -74,7 +64,7 @@ base::ExitCode execute(const settings::CompareCommand& command) {
   }
   // 2. Compare.
   const std::vector<std::span<const analysis::RunReport>> sides{reports.begin(), reports.end()};
-  analysis::compare::CompareOptions options = options_of(command);
+  settings::CompareOptions options = command;
   if (options.names.empty()) options.names = analysis::compare::default_names(sides);
   analysis::compare::Comparison comparison = analysis::compare::compare(sides, options);
   for (std::size_t s = 0; s < files.size(); ++s) {
