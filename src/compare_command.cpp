@@ -64,9 +64,9 @@ base::ExitCode execute(const settings::CompareCommand& command) {
   }
   // 2. Compare.
   const std::vector<std::span<const analysis::RunReport>> sides{reports.begin(), reports.end()};
-  settings::CompareOptions options = command;
-  if (options.names.empty()) options.names = analysis::compare::default_names(sides);
-  analysis::compare::Comparison comparison = analysis::compare::compare(sides, options);
+  settings::CompareCommand named = command;
+  if (named.names.empty()) named.names = analysis::compare::default_names(sides);
+  analysis::compare::Comparison comparison = analysis::compare::compare(sides, named);
   for (std::size_t s = 0; s < files.size(); ++s) {
     for (const std::string& warning : files[s].warnings) {
       comparison.warnings.push_back(fmt::format("side {}: {}", comparison.sides[s].name, warning));
