@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
 #include <utility>
 
@@ -45,7 +46,7 @@ std::optional<double> flop_per_step(const PointData& point) {
 double closure_limit(const results::RunData& run) { return run.device == "host" ? 0.03 : 0.01; }
 
 bool may_have_rates(const PointData& point, const ReportOptions& options) {
-  if (point.verified == false) return options.of_wrong == ReportOptions::OfWrong::rates;
+  if (point.verified == false) return options.rates_of_wrong;
   return point.status == results::PointStatus::ok;
 }
 

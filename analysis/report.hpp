@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
@@ -95,20 +94,19 @@ struct RunReport {
 };
 
 struct ReportOptions {
-  /// Selects if points that fail verification get rates; reports that show such points mark them.
-  enum class OfWrong : std::uint8_t { nothing, rates };
-  OfWrong of_wrong = OfWrong::nothing;
   std::optional<int> baseline{};  ///< rank count; absent = baseline_ranks() chooses
   /// If true, the baseline is instead the first point that fills one whole node: it uses all ranks
   /// that its launch has on that node.
   bool whole_node = false;
+  /// True if points that fail verification get rates; reports that show such points mark them.
+  bool rates_of_wrong = false;
 };
 
 /// Makes a report of a run. The efficiency of N ranks relative to the N0 ranks of the baseline is
 /// throughput(N) / throughput(N0) * N0 / N. The speed-up is throughput(N) / throughput(N0) * N0, so
 /// the baseline has the ideal speed-up N0; if the baseline is a whole node, the speed-up is
 /// throughput(N) / throughput(N0). Points that failed or are known to be wrong have no throughput
-/// (but see OfWrong). `run` outlives the report.
+/// (but see rates_of_wrong). `run` outlives the report.
 [[nodiscard]] RunReport make_report(const results::RunData& run, std::string file,
                                     const ReportOptions& options);
 

@@ -52,9 +52,7 @@ base::ExitCode execute(const settings::CompareCommand& command) {
   if (!command.html.empty()) analysis::page::require_page();
   // 1. Read the files and analyse each launch.
   const std::vector<analysis::RunFiles> files = read_sides(command);
-  using OfWrong = analysis::ReportOptions::OfWrong;
-  analysis::ReportOptions of_launch;
-  if (command.anyway) of_launch.of_wrong = OfWrong::rates;
+  const analysis::ReportOptions of_launch{.rates_of_wrong = command.anyway};
   std::vector<std::vector<analysis::RunReport>> reports;
   for (const analysis::RunFiles& side : files) {
     auto& of_side = reports.emplace_back();

@@ -35,8 +35,6 @@ void set_side_by_side(Comparison& comparison, const CompareOptions& options);
 /// Returns "dtype: f32 in A (a.h5), bf16 in B (b.h5); dp, tiny, ...: 4 ranks". Texts from files are
 /// escaped.
 [[nodiscard]] std::string text_of(const Unlike& unlike);
-/// Returns the same text for several rank counts; for the whole curve if `ranks` is empty.
-[[nodiscard]] std::string text_of(const Unlike& unlike, const std::vector<int>& ranks);
 
 /// Returns the differences between the experiments of two curves, then between their points with
 /// the same rank count. For experiments it compares executor, model with its numbers, element type,

@@ -18,10 +18,7 @@ class Compared {
     for (const auto& side : runs_) {
       auto& of_side = reports_.emplace_back();
       for (const results::RunData& run : side) {
-        analysis::ReportOptions of_launch;
-        if (options.anyway) {
-          of_launch.of_wrong = analysis::ReportOptions::OfWrong::rates;
-        }
+        const analysis::ReportOptions of_launch{.rates_of_wrong = options.anyway};
         of_side.push_back(analysis::make_report(run, run.id + ".h5", of_launch));
       }
     }
