@@ -12,7 +12,7 @@
 #include "analysis/compare/differences.hpp"
 #include "analysis/compare/sides.hpp"
 #include "analysis/curves.hpp"
-#include "analysis/microbench/row_report.hpp"
+#include "analysis/microbench/bench.hpp"
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"
 #include "results/records/point_facts.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/microbench/row_report.hpp"
+#include "analysis/microbench/bench.hpp"
 
 #include <algorithm>
 #include <array>
