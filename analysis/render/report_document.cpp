@@ -11,7 +11,6 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/curve_tables.hpp"
 #include "analysis/render/document.hpp"
-#include "analysis/render/inference.hpp"
 #include "analysis/render/machine.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/render/report_parts.hpp"
