@@ -152,6 +152,7 @@ PointReport report_point(const results::RunData& run, const PointData& point,
 
 /// The Hodges-Lehmann centre combines every two values, so its cost grows with the square of pairs.
 constexpr std::size_t most_pairs = 256;
+/// The largest relative overhead of tracing for which there is no warning.
 constexpr double tolerated_overhead = 0.01;
 
 /// Returns traced / untraced - 1 of the median step times of two blocks, one of each kind. Absent

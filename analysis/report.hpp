@@ -106,14 +106,14 @@ struct ReportOptions {
 /// throughput(N) / throughput(N0) * N0 / N. The speed-up is throughput(N) / throughput(N0) * N0, so
 /// the baseline has the ideal speed-up N0; if the baseline is a whole node, the speed-up is
 /// throughput(N) / throughput(N0). Points that failed or are known to be wrong have no throughput
-/// (but see rates_of_wrong). `run` outlives the report.
+/// (but see rates_of_wrong). `run` must outlive the report.
 [[nodiscard]] RunReport make_report(const results::RunData& run, std::string file,
                                     const ReportOptions& options);
 
 /// Makes a report from a summary, which has fewer data than a run: points have the median of their
 /// step times, throughput, speed-up and efficiency relative to their baseline, and labels.
 /// Micro-benchmarks have only their data. A whole node cannot be the baseline, since a summary does
-/// not say which node each rank is on. `summary` outlives the report.
+/// not say which node each rank is on. `summary` must outlive the report.
 [[nodiscard]] RunReport summarise(const results::RunSummary& summary, std::string file,
                                   const ReportOptions& options);
 

@@ -36,7 +36,7 @@ struct Evidence {
 enum class Concern : std::uint8_t {
   hardware,     ///< a fault to repair: something is slower than its peers
   program,      ///< a cost of the program, the mesh or the placement
-  measurement,  ///< how far the times can be trusted
+  measurement,  ///< the reliability of the measured times
 };
 /// Returns the name in the JSON report: "hardware", "program", "measurement".
 [[nodiscard]] std::string_view name(Concern concern);

@@ -59,7 +59,8 @@ struct Rule {
   [[nodiscard]] double limit(std::string_view what) const;
 };
 
-/// Returns all rules, in the order of the three tables below, which ranks equal findings.
+/// Returns all rules: those of the three functions below, in this order. Findings that
+/// would otherwise rank equal are sorted in the order of their rules.
 [[nodiscard]] std::span<const Rule> rules();
 [[nodiscard]] std::span<const Rule> communication_rules();
 [[nodiscard]] std::span<const Rule> compute_rules();

@@ -133,7 +133,7 @@ struct TracedSteps {
   }
 };
 
-/// Returns the traced steps that count. `point` has no outline_problem and outlives the result.
+/// Returns the traced steps that count. `point` has no outline_problem and must outlive the result.
 [[nodiscard]] TracedSteps traced_steps(const results::PointData& point);
 
 /// Returns the transfer time of a communication op: the length of its span without the wait for its

@@ -18,7 +18,7 @@ namespace isoscale::analysis::breakdown {
 /// Finds the cause of each wait by comparing the waits of all traced steps.
 class WaitCauses {
  public:
-  /// Takes the traced steps, which outlive this object.
+  /// Takes the traced steps, which must outlive this object.
   explicit WaitCauses(const TracedSteps& steps);
 
   /// True if there are at least two steps, the fewest that can tell imbalance from noise.

@@ -22,6 +22,7 @@ namespace {
 using results::DeviceSeries;
 using results::PointData;
 
+/// The share of samples below which a reason that is common in normal operation is not reported.
 constexpr double reason_share = 0.1;
 
 struct Reason {
@@ -38,12 +39,12 @@ constexpr std::array<Reason, 6> reasons{{{0x04, "software power cap", reason_sha
                                          {0x40, "hardware thermal slowdown", 0},
                                          {0x80, "hardware power brake", 0}}};
 
-constexpr double drift_limit = 0.03;
-constexpr std::size_t fewest_of_third = 3;
-constexpr double dip = 0.9;  // share of the median; lower samples count as dips
-constexpr double dip_share = 0.1;
-constexpr std::size_t fewest_for_dips = 10;
-constexpr double busy_enough = 0.8;
+constexpr double drift_limit = 0.03;         // relative change from the first to the last third
+constexpr std::size_t fewest_of_third = 3;   // samples that each of the two thirds must have
+constexpr double dip = 0.9;                  // share of the median; lower samples count as dips
+constexpr double dip_share = 0.1;            // dips are reported if more samples than this are dips
+constexpr std::size_t fewest_for_dips = 10;  // samples
+constexpr double busy_enough = 0.8;          // share of the time in which a CPU must be busy
 /// The bit of nvmlClocksEventReasons for an idle GPU.
 constexpr std::uint64_t idle_bit = 0x01;
 

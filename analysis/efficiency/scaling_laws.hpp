@@ -27,12 +27,12 @@ struct ScalingPoint {
 [[nodiscard]] std::optional<statistics::Located> karp_flatt(const ScalingPoint& point);
 
 /// Fits the serial fraction f of Amdahl's law, speedup = p / (1 + f (p - 1)), by least squares.
-/// Absent with fewer than three points besides the baseline, since the interval would not be
-/// reliable.
+/// Absent with fewer than three points with more ranks than the baseline, since the interval would
+/// not be reliable; also if f is above 1 or its interval is at least 1 wide.
 [[nodiscard]] std::optional<statistics::Located> amdahl(std::span<const ScalingPoint> points);
 
 /// Fits the serial fraction f of Gustafson's law for weak scaling, speedup = p - f (p - 1), by
-/// least squares. Absent with fewer than three points besides the baseline.
+/// least squares. Absent in the same cases as amdahl().
 [[nodiscard]] std::optional<statistics::Located> gustafson(std::span<const ScalingPoint> points);
 
 /// Gunther's universal scalability law: speedup = p / (1 + a (p - 1) + b p (p - 1)).
@@ -41,11 +41,11 @@ struct Usl {
   statistics::Located coherency;   ///< the coefficient b
   std::optional<double> peak{};    ///< p of the largest speed-up, sqrt((1 - a) / b), if any
 };
-/// Fits the universal scalability law by least squares. Absent with fewer than five points besides
-/// the baseline.
+/// Fits the universal scalability law by least squares. Absent with fewer than five points with
+/// more ranks than the baseline, or if the points do not determine the coefficients.
 [[nodiscard]] std::optional<Usl> usl(std::span<const ScalingPoint> points);
 
-/// The laws fitted to a curve; absent where there are too few points for an interval.
+/// The laws fitted to a curve; absent where the functions above return nothing.
 struct Laws {
   std::optional<statistics::Located> amdahl;     ///< serial fraction, of strong scaling
   std::optional<statistics::Located> gustafson;  ///< serial fraction, of weak scaling

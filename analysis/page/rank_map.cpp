@@ -22,7 +22,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using results::PointData;
 
-constexpr double cell_digits = 1e4;  ///< cells are shown as colours: 0.01% is fine enough
+/// Cells are rounded to multiples of 1 / cell_digits; this is enough, as they are shown as colours.
+constexpr double cell_digits = 1e4;
 
 /// Returns all ranks of the point, sorted by host and then by MPI rank.
 std::vector<int> by_host(std::span<const results::RankFacts> facts, const PointData& point) {
@@ -50,7 +51,7 @@ std::vector<std::size_t> measured_steps(const PointData& point) {
   return steps;
 }
 
-/// Returns the median step times by rank; empty where nothing was measured.
+/// Returns the median step time of each rank, in seconds; empty if no step was measured.
 std::vector<double> median_of_rank(const PointData& point, const std::vector<std::size_t>& steps) {
   std::vector<double> medians;
   if (steps.empty()) return medians;
@@ -141,7 +142,7 @@ Json cells(const PointData& point, const std::vector<int>& ranks,
   return {{"first", first}, {"every", every}, {"steps", steps.size()}, {"time", time}};
 }
 
-/// Adds a column of the ranks that are shown, and the median of all ranks.
+/// Adds a column with the values of `ranks`, and the median of all values that are known.
 void add_column(const char* name, const OfRank& values, const std::vector<int>& ranks, Json& map) {
   Json column = Json::array();
   for (const int rank : ranks) {

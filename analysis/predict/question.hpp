@@ -93,7 +93,7 @@ struct Question {
 /// the first of its curves that agrees with the command. The deviation between launches is computed
 /// from all of them. The command's settings replace those of the run. Throws base::UsageError for a
 /// run without calibration or without a curve, for fewer ranks than were measured, and for unknown
-/// settings. `launches` outlive the question.
+/// settings. `launches` must outlive the question.
 [[nodiscard]] Question question_of(const settings::PredictCommand& command,
                                    std::span<const results::RunData> launches);
 /// Returns a question about a machine by its data sheet. By default the work is a whole training

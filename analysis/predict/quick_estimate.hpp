@@ -103,7 +103,7 @@ struct StageBytes {
 /// composed from the stack of layers.
 class QuickEstimate {
  public:
-  /// Keeps references to the arguments, which outlive this object.
+  /// Keeps references to `workload` and `machine`, which must outlive this object.
   QuickEstimate(const workloads::Workload& workload, const simulate::Machine& machine,
                 int node_ranks)
       : workload_(workload), machine_(machine), node_ranks_(node_ranks) {}

@@ -19,11 +19,12 @@ inline constexpr double assumed_launch_deviation = 0.02;
 ///   standing: each rank's constant factor relative to the median of ranks that play the same
 ///     program, if ranks differ by more than chance (analysis of variance over ranks and steps, F
 ///     above 3), shrunk towards 1 by the part that is chance
-///   node: the part of the remaining deviations, relative to the step's mean over ranks, that ranks
-///     of a node share (variance component between nodes)
-///   rank: the part that ranks of a node do not share, less the part that single ops explain
-///   draws: the measured deviations of ranks from their node's mean, scaled to the width `rank`;
-///     present if they are enough to show the shape of their distribution
+///   node: the standard deviation between nodes (variance component) of what remains: the
+///     deviations of ranks from the step's mean over ranks
+///   rank: the standard deviation between ranks of a node, without the part that the deviations of
+///     single ops explain
+///   draws: the measured deviations of ranks from their node's mean, scaled to have the standard
+///     deviation `rank`; empty if they are too few to show the shape of their distribution
 /// `of_op` is the deviation of a single op, which averages out in a step of many ops.
 [[nodiscard]] simulate::Noise noise_of(const results::PointData& point,
                                        const simulate::Layout& layout, double of_op);

@@ -35,7 +35,8 @@ std::string number_text(const statistics::Located& at, Unit unit, Intervals inte
          fmt::format(" ({} to {})", value_text(*at.lower, unit), value_text(*at.upper, unit));
 }
 
-/// Returns the number that a value, or an object with an interval, is.
+/// Returns the number in a JSON value: the value itself, or `value` or `median` of an object, with
+/// its interval if it has one. Absent if the JSON value contains no number.
 std::optional<statistics::Located> number_in(const Value& json) {
   const auto part = [&json](const char* key) {
     const auto found = json.find(key);

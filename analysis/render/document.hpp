@@ -136,8 +136,9 @@ void append(Document& document, Document more);
 /// These functions append the facts or the table, unless they are empty.
 void append(Document& document, Facts facts);
 void append(Document& document, DocumentTable table);
-/// These functions append the tables that are not empty, a paragraph for each sentence, and facts.
+/// Appends the tables that are not empty.
 void append(Document& document, std::vector<DocumentTable> tables);
+/// Appends a paragraph for each sentence.
 void append_sentences(Document& document, const std::vector<std::string>& sentences);
 void append(Facts& facts, Facts more);
 

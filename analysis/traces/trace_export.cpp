@@ -60,7 +60,7 @@ enum class FlowEnd : std::uint8_t { start, finish };
 /// Writes the events of a trace as one JSON object. It does not keep events in memory.
 class TraceWriter {
  public:
-  /// Writes the beginning of the JSON object. `out` outlives this writer.
+  /// Writes the beginning of the JSON object. `out` must outlive this writer.
   explicit TraceWriter(std::ostream& out) : out_(out) {
     out_ << R"({"displayTimeUnit":"ns","traceEvents":[)";
   }

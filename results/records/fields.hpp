@@ -129,7 +129,7 @@ class RowsToFill {
   bool known_ = false;
 };
 
-/// Reads the rows of a table, which has this name in errors.
+/// Reads the rows of a table. `label` names the table in error messages.
 template <class Row, class Source, class Fields = decltype(fields_of<Row>)>
 std::vector<Row> get_rows(const Source& from, int minor, std::string_view label,
                           const Fields& fields = fields_of<Row>) {
@@ -239,7 +239,7 @@ struct Field {
 };
 
 /// A list of records, stored as one dataset for each field in the group `name`, or, if `name` is
-/// empty, in the group of the record that has the list. `label` names the list in errors.
+/// empty, in the group of the record that has the list. `label` names the list in error messages.
 template <class Member>
 struct Table {
   const char* name;

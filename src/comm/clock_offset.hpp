@@ -24,7 +24,7 @@ struct RoundTrip {
 /// time.
 struct ClockFit {
   units::Nanoseconds reference{};  ///< a time on this rank's clock
-  units::Nanoseconds offset{};     ///< difference of the clocks at `reference`
+  units::Nanoseconds offset{};     ///< this rank's clock minus rank 0's clock, at `reference`
   double drift = 0;                ///< seconds of offset per second of this rank's clock
   units::Nanoseconds error{};      ///< bound on the line's error between the fitted round trips
 

@@ -35,8 +35,9 @@ struct GpuView {
 };
 
 /// Returns the index of the GPU that the rank takes. `bind` is the value of --gpu-bind. If it
-/// leaves the choice to Isoscale, the index is the local rank where all ranks of the node see the
-/// same GPUs; where each rank sees a single GPU, the rank takes it. Throws base::UsageError if no
+/// leaves the choice to Isoscale, ranks that see different GPUs, one each, take theirs. Otherwise
+/// the rank takes the visible GPU whose place in the list is its local rank; if `share` is yes,
+/// places are counted modulo the number of visible GPUs. Throws base::UsageError if no
 /// GPU is visible, or if `bind` does not name a visible GPU for each rank. Unless `share` is yes,
 /// it also throws if ranks see different sets of GPUs (other than one GPU each), or if there are
 /// fewer GPUs than ranks.

@@ -218,8 +218,8 @@ struct Rule {
   Judge judge = nullptr;
   Verdict verdict = Verdict::warning;  ///< if something is wrong
   std::string_view cost{}, fix{};      ///< as in CheckResult
-  // These texts are those of Otherwise. An empty `unknown` or `how` of rules that judge GPUs or
-  // single ranks, or that compare nodes, is set by the rule; that of others stays empty.
+  // Texts for the result of a rule that found nothing wrong; see Otherwise. Texts that many rules
+  // share or that depend on the job may be empty here; `judge` then sets them.
   std::string_view fine{}, unknown{}, how{};
   Scope scope{};
 };

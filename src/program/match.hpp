@@ -97,7 +97,9 @@ class Matcher {
     Arrival from;
     std::uint64_t bytes = 0;
   };
-  struct Mailbox {  ///< unmatched messages: only sends or only receives
+  /// The unmatched messages to one rank along one axis, from one offset. Sends and receives are
+  /// never unmatched at the same time, since they would match each other.
+  struct Mailbox {
     std::vector<Message> sends, receives;
     std::size_t sends_taken = 0, receives_taken = 0;
   };
@@ -190,9 +192,10 @@ class Matcher {
     return true;
   }
 
-  /// If all members of a group that has met are at the same op of the same program, plays the
-  /// collectives of the group that follow it without a wait, up to the last arrival at the last of
-  /// them.
+  /// Called when all members of a group have arrived at a collective. If they are all at the same
+  /// op of the same program, and the next ops are collectives of the same group that wait for no
+  /// other stream, this function moves all members to the last of these ops, and sets group.latest
+  /// to the last arrival there.
   void run_on(Group& group, int rank, std::uint32_t l) {
     const std::span<const std::uint32_t> ops = table_.lane_ops(rank, l);
     std::uint32_t position = lane(rank, l).position;

@@ -97,7 +97,8 @@ enum class Stuck : std::uint8_t { no, spins, fails };
 /// The faults that are injected into one rank.
 struct Faults {
   double gemm_factor = 1;  ///< every GEMM takes this many times as long
-  double gemm_rate = 0;    ///< FLOP/s at which GEMMs wait instead of multiplying; 0 = they multiply
+  /// If not 0, GEMMs are not computed; they only wait as long as they would take at this FLOP/s.
+  double gemm_rate = 0;
   std::vector<SlowLink> slow_links = {};  ///< those that end at this rank
   /// The mean of the share by which compute ops are lengthened; the share of each op is drawn from
   /// an exponential distribution.

@@ -59,9 +59,10 @@ class RunFile {
   RunFile(results::RunWriter writer, std::filesystem::path path, results::RunData header,
           std::filesystem::path fallback);
 
-  /// When these functions return, the data is on disk: in the file, or in a file of the same name
-  /// in the fallback directory, which then also has all earlier points that can still be read. Both
-  /// throw base::Error if neither file can be written.
+  /// When these functions return, the data is on disk: in the file, or in a new file in the
+  /// fallback directory, which then also has all earlier points that can still be read. The new
+  /// file has the same name, with a number added if this name is taken there. Both functions throw
+  /// base::Error if neither file can be written.
   void commit(const results::PointData& point);
   void finish(const results::RunData& last);
 

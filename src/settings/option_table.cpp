@@ -81,7 +81,7 @@ constexpr auto within = [](In text) { return parse_int(text, least, most); };
 template <class Owner, class Value>
 Owner owner_of(Value Owner::*);
 
-/// Returns the object whose member an option is: the run, an experiment, or its request.
+/// Returns the object of type `Owner`: the run, the experiment, or the experiment's request.
 template <class Owner, class SomeExperiment, class SomeRun>
 auto& owner_in(SomeExperiment& experiment, SomeRun& run) {
   if constexpr (std::is_same_v<Owner, R>) {
@@ -93,7 +93,8 @@ auto& owner_in(SomeExperiment& experiment, SomeRun& run) {
   }
 }
 
-/// Completes the row of an option whose value is one member.
+/// Completes the row of an option whose value is the data member `member`: sets the option's scope,
+/// and the functions that parse a text into the member and write the member as TOML.
 template <auto member, auto parse, auto write>
 constexpr RunOption row(RunOption option) {
   using Owner = decltype(owner_of(member));
@@ -105,7 +106,8 @@ constexpr RunOption row(RunOption option) {
   return option;
 }
 
-/// Returns the row of a flag, which changes a member from its first enumerator to `on`.
+/// Returns the row of a flag. A flag that is given sets the member to `on`; otherwise the member
+/// has the first enumerator of its type.
 template <auto member, auto on>
 constexpr RunOption flag(std::string_view name, Group group, std::string_view help) {
   constexpr auto parse = [](In text) { return parse_flag(text) ? on : decltype(on){}; };

@@ -53,7 +53,7 @@ struct GroupPlace {
 /// once, when it is first asked for.
 class Places {
  public:
-  /// Keeps references to the arguments, which outlive this object.
+  /// Keeps references to the arguments, which must outlive this object.
   Places(const mesh::Shape& shape, const Layout& layout) : shape_(shape), layout_(layout) {}
   /// Returns places_of(axes), by rank.
   [[nodiscard]] const std::vector<GroupPlace>& of_groups(mesh::AxisSet axes) {

@@ -279,7 +279,8 @@ class Delay {
   /// path: in a pipeline, the stages that a microbatch passes before and after the slowest stage.
   double respond(const Moments& typical) {
     constexpr std::size_t most_kinds = 64;
-    constexpr double least_range = 0.01;  // makes a difference of many nanoseconds in a step
+    // Times are whole nanoseconds. A smaller deviation would change a step by too few of them.
+    constexpr double least_range = 0.01;
     const double usual = std::max(0.0, 1 + typical.mean);
     std::vector<double> factor(classes_.rank.size(), usual);
     const double range = std::max(highest() - typical.mean, least_range);

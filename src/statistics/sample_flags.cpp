@@ -14,7 +14,8 @@
 namespace isoscale::statistics {
 namespace {
 
-constexpr std::size_t fewest_in_modes = 4;
+constexpr std::size_t fewest_in_modes = 4;  ///< samples that are needed to look for several modes
+/// The standard deviation of a normal distribution divided by its median absolute deviation.
 constexpr double deviations_per_mad = 1.4826;
 
 /// Returns the samples sorted; empty if there are too few to judge or one is not finite.

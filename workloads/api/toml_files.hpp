@@ -37,7 +37,7 @@ struct Preset {
 /// too large for a file of its `kind` ("model file").
 [[nodiscard]] std::string read_small_file(const std::filesystem::path& path, std::string_view kind);
 
-/// Reads a model from a parsed table; `origin` names the file in errors. See parse_model().
+/// Reads a model from a parsed table; `origin` names the file in error messages. See parse_model().
 [[nodiscard]] Model read_model(const toml::table& table, std::string_view origin);
 
 /// Returns a TOML text with the keys of a model and their values, one on each line. parse_model()

@@ -51,8 +51,8 @@ struct Model {
 /// Throws base::UsageError for an unknown name (with the nearest one). For a file, one error lists
 /// all missing and unknown keys and impossible numbers.
 [[nodiscard]] Model load_model(std::string_view name_or_path);
-/// Parses one model. `origin` names the file in errors; if the text names no model, the stem of
-/// `origin` becomes the name.
+/// Parses one model. `origin` names the file in error messages; if the text names no model, the
+/// stem of `origin` becomes the name.
 [[nodiscard]] Model parse_model(std::string_view toml, std::string_view origin);
 
 /// The description of one key of a model file, as in `isoscale list keys model`.
@@ -102,9 +102,9 @@ enum class Repeat : std::uint8_t { allowed, never };
 /// a whole model is played, as a user would run it, but not if single calls are measured.
 enum class LaunchCost : std::uint8_t { excluded, included };
 
-/// The demands of a device on the plays of a micro-benchmark, so that times are not dominated by
-/// the resolution of its clock or by launches on the host. The defaults are for the host, which
-/// demands nothing.
+/// The limits on the plays of a micro-benchmark that a device needs, so that times are not
+/// dominated by the resolution of its clock or by launches on the host. The defaults, which limit
+/// nothing, are those of the host device.
 struct PlayBounds {
   /// A play is long enough if it reaches one of these two; a Case may demand more.
   units::Seconds least_time{0};
@@ -259,7 +259,7 @@ struct Request {
   /// Pairs of ranks (the lower first) that did not answer each other in a micro-benchmark and are
   /// skipped.
   std::vector<std::pair<int, int>> silent_pairs{};
-  /// The demands of the device on the plays of a micro-benchmark.
+  /// For micro-benchmarks, the limits on plays that the device needs for reliable times.
   PlayBounds bounds{};
   /// The measured speed of each rank of the mesh, in any unit, for workloads that partition work by
   /// speed; empty = all ranks are equally fast.

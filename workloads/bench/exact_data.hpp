@@ -44,8 +44,8 @@ struct PatternGrid {
 /// to allocate.
 [[nodiscard]] std::uint64_t pattern_room(std::uint64_t count);
 
-/// Returns a fill of `dst`, which has pattern_room() elements, with the pattern of the rank of
-/// `mesh` that plays it.
+/// Returns an op that fills `dst`, which must have pattern_room() elements. Each rank of `mesh`
+/// that plays the op writes the pattern of its own rank.
 [[nodiscard]] program::Fill fill_pattern(const program::Slice& dst, program::DType type,
                                          const mesh::Shape& mesh);
 

@@ -128,7 +128,8 @@ void plan_calls(CollectiveCase& one, std::uint64_t rotate, std::uint64_t most) {
   one.most_times = one.spoils_input() ? 1 : std::max<std::uint64_t>(1, wanted / one.calls);
 }
 
-/// Returns the cases of an operation without sizes.
+/// Returns a case for each combination of the other options that can be measured for an operation.
+/// The sizes of these cases are not set yet; in_sizes() sets them.
 std::vector<CollectiveCase> forms_of(const Request& request, const Setting& setting, Groups groups,
                                      Operation operation) {
   const Values options = values_of(request);
@@ -155,11 +156,11 @@ std::vector<CollectiveCase> forms_of(const Request& request, const Setting& sett
   return forms;
 }
 
-/// Returns a case for each size that leaves every rank some data.
+/// Returns a copy of `one` for each size at which every rank has some data.
 std::vector<CollectiveCase> in_sizes(CollectiveCase one, const std::vector<std::uint64_t>& sizes,
                                      int members) {
   std::vector<CollectiveCase> cases;
-  std::uint64_t last = 0;  // rounding may make two sizes equal
+  std::uint64_t last = 0;  // the size of the last case; rounding may make two sizes equal
   for (const std::uint64_t asked : sizes) {
     realise(one, asked, members);
     // Textbook algorithms for all_reduce cut the data into as many parts as there are ranks.
@@ -217,8 +218,8 @@ std::vector<Expectation> received(const CollectiveCase& one, const Member& me,
     case Operation::all_gather:
     case Operation::all_to_all:
       for (std::uint64_t other = 0; other < n; ++other) {
-        // In all_to_all each rank sends a receiver the part at the receiver's index. Else it sends
-        // the beginning of its pattern, or in place the part at its own index.
+        // In all_to_all each rank sends a receiver the part at the receiver's index. In the other
+        // operations it sends the beginning of its pattern or, in place, the part at its own index.
         const std::uint64_t there = base + other * one.count;
         add(there, one.count, {me.ranks[other]},
             one.operation == Operation::all_to_all ? own

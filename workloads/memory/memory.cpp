@@ -83,7 +83,7 @@ std::vector<std::string_view> option_names() {
 
 bool is_managed(Kind kind) { return kind >= Kind::managed; }
 
-constexpr std::uint64_t element = 4;  // f32
+constexpr std::uint64_t element = 4;  // bytes of an f32
 
 enum class Together : std::uint8_t { one, all, both };
 

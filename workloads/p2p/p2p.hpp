@@ -52,7 +52,8 @@ using Round = std::vector<Pair>;
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 
-/// Those of pairs come first, then those in which all ranks take part.
+/// The kinds of cases. In the first three, pairs of ranks are measured; in the last two, all ranks
+/// take part.
 enum class Kind : std::uint8_t { latency, bandwidth, bidirectional, bisection, all_to_all };
 [[nodiscard]] std::string_view name(Kind kind);
 /// True if all ranks take part, so that the case cannot be timed if two of them do not answer each

@@ -100,17 +100,17 @@ class Clock {
   }
 
   const Pipeline& pipeline_;
-  std::vector<Time> ends_;  ///< of all forward actions, then of all backward actions
+  std::vector<Time> ends_;  ///< ends of all forward passes, then of all backward passes
   std::vector<std::vector<Timed>> stages_;
   std::vector<bool> is_kept_;
 };
 
-/// An action or a message of a stage, with its time. If times are equal, messages come before
-/// actions. Messages are ordered by the pair of stages, so that the order is the same on both
-/// sides.
+/// An action or a message of a stage, with its time on the clock. At equal times messages come
+/// before actions, and messages are ordered by `link`, so that both stages of a link exchange their
+/// messages in the same order.
 struct Moment {
   Time time = 0;
-  int link = 0;  ///< message: the stage before its link; action: the number of stages
+  int link = 0;  ///< of a message: the stage before its link; of an action: the number of stages
   StageStep step;
 };
 
@@ -127,8 +127,9 @@ std::vector<Action> actions_of(const Pipeline& pipeline, int stage) {
   const int ahead = ahead_of(pipeline, stage), passes = v * m;
   const int late = std::min(stage, m);  // microbatches by which split weight gradients are late
   std::vector<Action> actions;
-  // Pass number i: the first p microbatches go through the first chunk, then through the next one,
-  // and so on; then the next p microbatches go the same way.
+  // Adds the stage's pass number i. Passes are numbered in this order: the first p microbatches go
+  // through one chunk, then through the next chunk, and so on through all chunks; then the next p
+  // microbatches do the same. Backward passes take the chunks from the last to the first.
   const auto add = [&](Pass pass, int i) {
     const int chunk = i % (p * v) / p;
     actions.push_back(
@@ -173,7 +174,7 @@ std::vector<StageStep> steps_of(const Pipeline& pipeline, int stage) {
     moments.push_back({timed.start, forward ? (stage + p - 1) % p : stage,
                        HandOver{.offset = offset, .awaited = timed.action}});
   }
-  // This loop adds the messages that this stage sends to its neighbours.
+  // The loop above added the messages that this stage receives; this one adds those that it sends.
   if (p > 1) {
     for (const int offset : {-1, +1}) {
       for (const Timed& timed : clock.of((stage + p + offset) % p)) {

@@ -105,7 +105,8 @@ void give(const AdviseCall& call, cudaStream_t stream) {
 template <class Op>
 Arguments<Op> arguments(const Resolver& resolver, const Op& op) {
   return arguments_of(resolver, op, [&](const TypedOperand& operand, const program::Slice& slice) {
-    if (std::is_same_v<Op, program::Fill>) return;  // fills of host memory use staging
+    // A fill may have any destination: if it is host memory, the kernel fills staging memory.
+    if (std::is_same_v<Op, program::Fill>) return;
     if constexpr (std::is_same_v<Op, program::Checksum>) {
       // A checksum may read pinned memory, although kernels reach it slowly, since checksums are
       // not timed.

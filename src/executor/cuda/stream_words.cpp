@@ -40,6 +40,7 @@ int call(WordCall function, cudaStream_t stream, const std::uint32_t* word, std:
   return function(stream, reinterpret_cast<CUdeviceptr>(word), value, flags);
 }
 
+/// The largest share of the time of a section that marks may take.
 constexpr double most_share = 0.005;
 
 /// Rates that no known GPU exceeds: the rate of 8-bit GEMMs as measured on a GB200, the bandwidth
@@ -154,8 +155,8 @@ std::vector<bool> choose_marks(const program::Outline& section, units::Seconds c
     is_used[op.stream] = true;
   }
   const double apart = cost.value() / most_share;
-  // Some marks are always written: one for the pass and, for each stream, one that says that no op
-  // has begun and one for its first op.
+  // If a section has marks at all, these are always written: one for the pass and, for each stream,
+  // one that says that no op has begun and one for the first op.
   const auto always = 1 + 2 * static_cast<double>(std::ranges::count(is_used, true));
   if (always * apart > *std::ranges::max_element(takes)) return {};
   std::vector<bool> marked;

@@ -94,10 +94,12 @@ class Marks {
 
   [[nodiscard]] explicit operator bool() const { return words_ != nullptr; }
 
-  /// Writes a mark on `main`: pass number `number` over a section begins.
+  /// Makes `main` write that pass number `number` over a section begins.
   void pass(std::uint64_t number, cudaStream_t main) const;
-  /// Writes a mark on `main`, before `streams` begin: none of their ops has begun.
+  /// Makes `main` write, for each of `streams`, that none of its ops has begun. To be called before
+  /// the streams begin.
   void clear(std::span<const program::StreamId> streams, cudaStream_t main) const;
+  /// Makes `handle`, the CUDA stream of `stream`, write that `op` begins.
   void begins(std::uint32_t op, program::StreamId stream, cudaStream_t handle) const;
 
   /// Returns the lowest 32 bits of the number of the pass that began last.

@@ -124,9 +124,10 @@ class Schedule {
 
   /// Returns the points that have not been measured, ascending.
   [[nodiscard]] const std::set<int>& waiting() const { return waiting_; }
-  /// Returns the shortest loop of all points that had a shorter loop than asked for; absent if
-  /// there is none.
+  /// Returns the time of the shortest loop that a point got because --max-time did not fit into the
+  /// budget; absent if every loop got --max-time.
   [[nodiscard]] std::optional<units::Seconds> shortest() const { return shortest_; }
+  /// Returns the number of points whose loop got less than --max-time.
   [[nodiscard]] int shortened() const { return shortened_; }
 
  private:

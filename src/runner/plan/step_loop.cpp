@@ -26,7 +26,7 @@ int looks_until(double first, double most) {
   return std::min(most_looks, 3 + static_cast<int>(std::min(grown, 1.0 * most_looks)));
 }
 
-constexpr std::size_t least_steps = 3;
+constexpr std::size_t least_steps = 3;     // fewest warm-up steps
 constexpr std::size_t steps_to_tell = 16;  // with fewer steps, no change can be detected
 // Warm-up lasts at least this share of max_time, or least_seconds if that is less.
 constexpr double least_share = 0.1;
@@ -35,9 +35,12 @@ constexpr double least_seconds = 0.5;  // long enough for clocks and caches to s
 constexpr double share_to_tell = 0.1;
 constexpr double largest_share = 0.3;  // largest share of max_time for warm-up
 
-constexpr double block_seconds = 0.05;
-constexpr std::size_t least_block = 2, largest_block = 64;
+constexpr double block_seconds = 0.05;                      // wanted length of a block
+constexpr std::size_t least_block = 2, largest_block = 64;  // limits of a block's counted steps
+// The first least_pairs pairs together take at most this share of the time that is left when blocks
+// are planned.
 constexpr double share_of_pairs = 0.5;
+// If there is no time for least_pairs pairs, those that are played take at most this share.
 constexpr double share_of_few = 0.25;
 constexpr int alone_between_pairs = 3;   // untraced blocks between two pairs, after the first pairs
 constexpr std::size_t least_alone = 6;   // steps of an unpaired block; dropping one costs little
