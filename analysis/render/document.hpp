@@ -28,7 +28,7 @@ namespace isoscale::analysis::render {
 /// The sections of the detailed report; the names are those of --detail.
 enum class Section : std::uint8_t {
   curves,       ///< each curve: step time, throughput and efficiency of every point
-  breakdown,    ///< where a traced step went: compute, transfer, waiting ...
+  breakdown,    ///< parts of a traced step: compute, transfer, waiting ...
   efficiency,   ///< speed-up and efficiency with intervals, serial fractions
   waterfall,    ///< time lost by cause, from the ideal step to the measured one
   pop,          ///< the efficiency tree of the POP Centre of Excellence
@@ -36,14 +36,14 @@ enum class Section : std::uint8_t {
   phases,       ///< traced steps by phase, mesh axis and GEMM shape
   layers,       ///< traced steps by layer
   soak,         ///< steps replayed and compared bit by bit
-  nodes,        ///< which mesh axes cross nodes
+  nodes,        ///< mesh axes that cross nodes
   devices,      ///< clocks, temperature, power and energy
-  findings,     ///< what was found, most severe first, with the next step
+  findings,     ///< problems found, most severe first, with the next step
   warnings,     ///< all warnings of the run and its files
-  preflight,    ///< what the checks before the run found
+  preflight,    ///< results of the checks before the run
   rows,         ///< micro-benchmarks, inference and serving
   calibration,  ///< latency, bandwidth and ceilings fitted to the rows
-  legend,       ///< what the words and columns mean
+  legend,       ///< meanings of words and columns
 };
 inline constexpr std::size_t section_count = 17;
 
