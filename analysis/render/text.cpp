@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 #include <ranges>
@@ -193,29 +192,6 @@ std::string table(const std::vector<Column>& columns, const std::vector<Row>& ro
   std::ranges::transform(columns, headings.begin(), &Column::heading);
   std::string text = columns.empty() ? "" : line(headings, "");
   for (const Row& row : rows) text += line(row.cells, row.tail);
-  return text;
-}
-
-std::string bar_to_mark(double length, int full, int beyond) {
-  constexpr std::array<std::string_view, 8> eighths{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  constexpr std::string_view mark = "│";
-  const double most = full + beyond;
-  const auto drawn = static_cast<int>(std::lround(std::clamp(length, 0.0, most) * 8));
-  std::string text;
-  for (int cell = 0; cell < full + beyond; ++cell) {
-    if (cell == full) text += mark;
-    const int filled = std::clamp(drawn - cell * 8, 0, 8);
-    if (filled == 8) {
-      text += "█";
-    } else if (filled > 0) {
-      text += eighths[static_cast<std::size_t>(filled)];
-    } else {
-      if (cell >= full) break;
-      text += ' ';
-    }
-  }
-  if (beyond == 0) text += mark;
-  if (length > most) text += ">";
   return text;
 }
 

@@ -92,10 +92,6 @@ struct TitledTable {
 /// Returns columns separated by two blanks, indented by two; lines do not end in blanks.
 [[nodiscard]] std::string table(const std::vector<Column>& columns, const std::vector<Row>& rows);
 
-/// Draws a bar of `length` cells in eighths of a cell, with a mark after cell number `full` for the
-/// ideal. Longer bars continue for at most `beyond` cells after the mark, then end in ">".
-[[nodiscard]] std::string bar_to_mark(double length, int full, int beyond);
-
 /// Returns escaped text in a form that Markdown shows unchanged.
 [[nodiscard]] std::string literal(std::string_view text);
 /// Returns a table in Markdown, below its title.
