@@ -6,8 +6,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
-#include <optional>
 #include <ranges>
 
 #include "base/text.hpp"
@@ -148,10 +146,6 @@ std::string text_cell(std::string_view text) {
     cell.insert(cell.begin(), '\'');
   }
   return in_quotes(cell);
-}
-
-std::string number_cell(std::optional<double> number) {
-  return number && std::isfinite(*number) ? fmt::format("{}", *number) : "";
 }
 
 std::string csv_heading(const std::vector<CsvCell>& cells) {

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -56,8 +55,6 @@ using CsvCell = std::pair<std::string_view, std::string>;
 /// Returns the text of a CSV cell, escaped as escape() does but never cut. An apostrophe precedes a
 /// text that begins with =, +, - or @, which a spreadsheet would take for a formula.
 [[nodiscard]] std::string text_cell(std::string_view text);
-/// Returns the shortest text that reads back as the same number; "" for an unknown number.
-[[nodiscard]] std::string number_cell(std::optional<double> number);
 
 [[nodiscard]] std::string csv_heading(const std::vector<CsvCell>& cells);
 [[nodiscard]] std::string csv_values(const std::vector<CsvCell>& cells);
