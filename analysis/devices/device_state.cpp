@@ -204,11 +204,9 @@ SeriesSummary summary(const DeviceSeries& series, double begin) {
   return result;
 }
 
-enum class Computing : std::uint8_t { gpus, cpus };
-
 /// Adds the state of the computing devices, from the summaries of their series.
-void add_state(DeviceState& state, Computing computing) {
-  const bool gpus = computing == Computing::gpus;
+void add_state(DeviceState& state, const results::RunData& run) {
+  const bool gpus = run.device != "host";
   const std::string_view clock = gpus ? "sm_clock" : "clock";
   const std::string_view lowest = gpus ? "sm_clock" : "clock_min";
   std::vector<double> clocks, busy;
@@ -329,7 +327,7 @@ DeviceState device_state(const results::RunData& run, const PointData& point) {
   for (const DeviceSeries* const series : usable_series(point).series) {
     state.series.push_back(summary(*series, begin));
   }
-  add_state(state, run.device == "host" ? Computing::cpus : Computing::gpus);
+  add_state(state, run);
   state.energy = energy_of(run, point);
   state.warnings = device_warnings(point);
   return state;
