@@ -336,22 +336,23 @@ std::vector<UnlikeField> unlike_machines(const Machine& here, const Machine& the
   return fields;
 }
 
-Distinct distinct(const std::vector<FileContent>& files) {
-  Distinct result;
+std::vector<std::size_t> distinct(const std::vector<FileContent>& files,
+                                  std::vector<std::string>& warnings) {
+  std::vector<std::size_t> kept;
   std::map<std::string_view, std::size_t> place;  // index in `kept`, by run
   for (std::size_t i = 0; i < files.size(); ++i) {
     const auto known = files[i].id.empty() ? place.end() : place.find(files[i].id);
     if (known == place.end()) {
-      if (!files[i].id.empty()) place[files[i].id] = result.kept.size();
-      result.kept.push_back(i);
+      if (!files[i].id.empty()) place[files[i].id] = kept.size();
+      kept.push_back(i);
       continue;
     }
-    std::size_t& kept = result.kept[known->second];
+    std::size_t& best = kept[known->second];
     std::size_t other = i;
-    if (holds_more(files[i], files[kept])) std::swap(other, kept);
-    result.warnings.push_back(said_of(files[other], files[kept]));
+    if (holds_more(files[i], files[best])) std::swap(other, best);
+    warnings.push_back(said_of(files[other], files[best]));
   }
-  return result;
+  return kept;
 }
 
 RunFiles without_copies(RunFiles given) {
@@ -367,13 +368,11 @@ RunFiles without_copies(RunFiles given) {
                         .complete = run.complete,
                         .ended = run.ended});
   }
-  Distinct which = distinct(contents);
   RunFiles kept{.runs = {}, .files = {}, .warnings = std::move(given.warnings)};
-  for (const std::size_t i : which.kept) {
+  for (const std::size_t i : distinct(contents, kept.warnings)) {
     kept.runs.push_back(std::move(given.runs[i]));
     kept.files.push_back(std::move(given.files[i]));
   }
-  std::ranges::move(which.warnings, std::back_inserter(kept.warnings));
   return kept;
 }
 
