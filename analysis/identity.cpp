@@ -97,26 +97,6 @@ std::set<std::string> telling(std::span<const Experiment* const> family, Texts E
 constexpr std::array setting_maps{&Experiment::options, &Experiment::numbers,
                                   &Experiment::settings};
 
-class Hash {
- public:
-  void add(std::string_view text) {
-    for (const char c : text) add_byte(static_cast<unsigned char>(c));
-    add_byte(0);  // this separates texts, so that "ab", "c" and "a", "bc" have different hashes
-  }
-  void add(const Texts& texts) {
-    add(std::to_string(texts.size()));
-    for (const auto& [name, value] : texts) {
-      add(name);
-      add(value);
-    }
-  }
-  [[nodiscard]] std::string text() const { return fmt::format("{:016x}", value_); }
-
- private:
-  void add_byte(unsigned char byte) { value_ = (value_ ^ byte) * 0x100000001b3ULL; }
-  std::uint64_t value_ = 0xcbf29ce484222325ULL;
-};
-
 constexpr std::array communication_and_threads = std::to_array<std::string_view>(
     {"NCCL_", "UCX_", "OMPI_MCA_", "I_MPI_", "MPICH_", "MV2_", "FI_", "CUDA_", "CUBLAS_",
      "NVIDIA_TF32_", "OMP_", "OPENBLAS_", "GOTO_", "MKL_", "BLIS_", "GOMP_", "KMP_"});
@@ -256,17 +236,25 @@ std::string text_of(const std::vector<UnlikeField>& fields) {
 bool are_alike(const Experiment& a, const Experiment& b) { return unlike_fields(a, b).empty(); }
 
 std::string fingerprint(const Experiment& experiment, std::string_view device) {
-  Hash hash;
+  // A zero byte ends each text, so that "ab", "c" and "a", "bc" have different hashes.
+  std::string texts;
+  const auto add = [&texts](std::string_view text) { texts.append(text).push_back('\0'); };
   for (const std::string_view text :
        {device, std::string_view{experiment.workload}, std::string_view{experiment.model},
         std::string_view{experiment.dtype}, std::string_view{experiment.scaling},
         std::string_view{experiment.placement}}) {
-    hash.add(text);
+    add(text);
   }
-  hash.add(experiment.options);
-  hash.add(experiment.numbers);
-  hash.add(experiment.settings);
-  return hash.text();
+  for (const auto map : setting_maps) {
+    add(std::to_string((experiment.*map).size()));
+    for (const auto& [name, value] : experiment.*map) {
+      add(name);
+      add(value);
+    }
+  }
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  for (const char c : texts) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return fmt::format("{:016x}", hash);
 }
 
 std::vector<std::string> titles(const std::vector<Experiment>& experiments) {
@@ -348,22 +336,23 @@ std::vector<UnlikeField> unlike_machines(const Machine& here, const Machine& the
   return fields;
 }
 
-Distinct distinct(const std::vector<FileContent>& files) {
-  Distinct result;
+std::vector<std::size_t> distinct(const std::vector<FileContent>& files,
+                                  std::vector<std::string>& warnings) {
+  std::vector<std::size_t> kept;
   std::map<std::string_view, std::size_t> place;  // index in `kept`, by run
   for (std::size_t i = 0; i < files.size(); ++i) {
     const auto known = files[i].id.empty() ? place.end() : place.find(files[i].id);
     if (known == place.end()) {
-      if (!files[i].id.empty()) place[files[i].id] = result.kept.size();
-      result.kept.push_back(i);
+      if (!files[i].id.empty()) place[files[i].id] = kept.size();
+      kept.push_back(i);
       continue;
     }
-    std::size_t& kept = result.kept[known->second];
+    std::size_t& best = kept[known->second];
     std::size_t other = i;
-    if (holds_more(files[i], files[kept])) std::swap(other, kept);
-    result.warnings.push_back(said_of(files[other], files[kept]));
+    if (holds_more(files[i], files[best])) std::swap(other, best);
+    warnings.push_back(said_of(files[other], files[best]));
   }
-  return result;
+  return kept;
 }
 
 RunFiles without_copies(RunFiles given) {
@@ -379,13 +368,11 @@ RunFiles without_copies(RunFiles given) {
                         .complete = run.complete,
                         .ended = run.ended});
   }
-  Distinct which = distinct(contents);
   RunFiles kept{.runs = {}, .files = {}, .warnings = std::move(given.warnings)};
-  for (const std::size_t i : which.kept) {
+  for (const std::size_t i : distinct(contents, kept.warnings)) {
     kept.runs.push_back(std::move(given.runs[i]));
     kept.files.push_back(std::move(given.files[i]));
   }
-  std::ranges::move(which.warnings, std::back_inserter(kept.warnings));
   return kept;
 }
 

@@ -94,16 +94,12 @@ struct FileContent {
   std::string ended;
 };
 
-/// The files to keep (indices, in the order in which their runs first occurred), and a warning for
-/// each file that was left out.
-struct Distinct {
-  std::vector<std::size_t> kept;
-  std::vector<std::string> warnings;
-};
-
 /// Leaves out copies of a launch, since each copy would count as another launch. Of several files
 /// with the same run id it keeps the most complete one, or the first if all are equally complete.
-[[nodiscard]] Distinct distinct(const std::vector<FileContent>& files);
+/// Returns the files to keep (indices, in the order in which their runs first occurred), and adds a
+/// warning for each file that it leaves out.
+[[nodiscard]] std::vector<std::size_t> distinct(const std::vector<FileContent>& files,
+                                                std::vector<std::string>& warnings);
 
 /// The contents of run files, one launch each, with the names of the files.
 struct RunFiles {

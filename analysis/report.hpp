@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,9 +18,11 @@
 #include "analysis/microbench/bench.hpp"
 #include "results/reader/summary.hpp"
 #include "results/records/calibration_data.hpp"
+#include "results/records/counted_steps.hpp"
 #include "results/records/point_facts.hpp"
 #include "results/records/run_data.hpp"
 #include "statistics/estimate.hpp"
+#include "statistics/robust.hpp"
 #include "statistics/sample_flags.hpp"
 
 /// Turns run files into reports with pure functions. The renderers only print these reports.
@@ -58,7 +60,7 @@ struct PointReport {
   std::map<std::string, double> op_time;      ///< seconds by kind of op, see op_times
   std::optional<double> communication_ratio;  ///< (transfer + wait + hidden) / step
   std::optional<statistics::Located>
-      instrumentation_overhead;   ///< traced / untraced - 1, see tracing_overhead.hpp
+      instrumentation_overhead;   ///< traced / untraced - 1, see instrumentation_overhead()
   statistics::SampleFlags flags;  ///< of the untraced steps
   std::vector<breakdown::LinkShare>
       link_shares;               ///< collectives compared with the same ones alone; with traces
@@ -91,20 +93,19 @@ struct RunReport {
 };
 
 struct ReportOptions {
-  /// Selects if points that fail verification get rates; reports that show such points mark them.
-  enum class OfWrong : std::uint8_t { nothing, rates };
-  OfWrong of_wrong = OfWrong::nothing;
   std::optional<int> baseline{};  ///< rank count; absent = baseline_ranks() chooses
   /// If true, the baseline is instead the first point that fills one whole node: it uses all ranks
   /// that its launch has on that node.
   bool whole_node = false;
+  /// True if points that fail verification get rates; reports that show such points mark them.
+  bool rates_of_wrong = false;
 };
 
 /// Makes a report of a run. The efficiency of N ranks relative to the N0 ranks of the baseline is
 /// throughput(N) / throughput(N0) * N0 / N. The speed-up is throughput(N) / throughput(N0) * N0, so
 /// the baseline has the ideal speed-up N0; if the baseline is a whole node, the speed-up is
 /// throughput(N) / throughput(N0). Points that failed or are known to be wrong have no throughput
-/// (but see OfWrong). `run` must outlive the report.
+/// (but see rates_of_wrong). `run` must outlive the report.
 [[nodiscard]] RunReport make_report(const results::RunData& run, std::string file,
                                     const ReportOptions& options);
 
@@ -120,5 +121,16 @@ struct ReportOptions {
 /// 2205.05198, section 6.3). The backward pass needs two products for each one of the forward pass;
 /// all further ones are recomputed. Absent if the file does not list the ops of a step.
 [[nodiscard]] std::optional<double> model_flop_per_step(const results::PointData& point);
+
+/// Returns the share by which tracing makes steps longer: the Hodges-Lehmann centre of traced /
+/// untraced - 1 over pairs of neighbouring blocks, one traced and one untraced, each represented by
+/// its median. The interval exists from 6 pairs on. Of more than 256 pairs, 256 are used, evenly
+/// spread. Absent without a pair.
+[[nodiscard]] std::optional<statistics::Located> instrumentation_overhead(
+    std::span<const results::StepBlock> blocks);
+
+/// Returns a warning if tracing makes steps more than 1% longer: if the whole interval lies above
+/// 1%, or if the value does and there is no interval. Returns "" otherwise.
+[[nodiscard]] std::string overhead_warning(const std::optional<statistics::Located>& overhead);
 
 }  // namespace isoscale::analysis

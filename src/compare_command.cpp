@@ -9,7 +9,6 @@
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/comparison.hpp"
 #include "analysis/compare/sides.hpp"
-#include "analysis/compare/unlike_settings.hpp"
 #include "analysis/identity.hpp"
 #include "analysis/report.hpp"
 #include "results/reader/reader.hpp"
@@ -29,16 +28,6 @@ std::vector<analysis::RunFiles> read_sides(const settings::CompareCommand& comma
     sides.push_back(analysis::without_copies(std::move(read)));
   }
   return sides;
-}
-
-analysis::compare::CompareOptions options_of(const settings::CompareCommand& command) {
-  using Options = analysis::compare::CompareOptions;
-  return {.baseline = command.baseline,
-          .whole_node = command.whole_node,
-          .gate = command.gate,
-          .untold = command.strict ? Options::Untold::fail : Options::Untold::warn,
-          .unlikes = command.anyway ? Options::Unlikes::compare : Options::Unlikes::refuse,
-          .names = command.names};
 }
 
 std::string render(const analysis::compare::Comparison& comparison, settings::Format format) {
@@ -63,9 +52,7 @@ base::ExitCode execute(const settings::CompareCommand& command) {
   if (!command.html.empty()) analysis::page::require_page();
   // 1. Read the files and analyse each launch.
   const std::vector<analysis::RunFiles> files = read_sides(command);
-  using OfWrong = analysis::ReportOptions::OfWrong;
-  analysis::ReportOptions of_launch;
-  if (command.anyway) of_launch.of_wrong = OfWrong::rates;
+  const analysis::ReportOptions of_launch{.rates_of_wrong = command.anyway};
   std::vector<std::vector<analysis::RunReport>> reports;
   for (const analysis::RunFiles& side : files) {
     auto& of_side = reports.emplace_back();
@@ -75,9 +62,9 @@ base::ExitCode execute(const settings::CompareCommand& command) {
   }
   // 2. Compare.
   const std::vector<std::span<const analysis::RunReport>> sides{reports.begin(), reports.end()};
-  analysis::compare::CompareOptions options = options_of(command);
-  if (options.names.empty()) options.names = analysis::compare::default_names(sides);
-  analysis::compare::Comparison comparison = analysis::compare::compare(sides, options);
+  settings::CompareCommand named = command;
+  if (named.names.empty()) named.names = analysis::compare::default_names(sides);
+  analysis::compare::Comparison comparison = analysis::compare::compare(sides, named);
   for (std::size_t s = 0; s < files.size(); ++s) {
     for (const std::string& warning : files[s].warnings) {
       comparison.warnings.push_back(fmt::format("side {}: {}", comparison.sides[s].name, warning));

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "analysis/advice/rules.hpp"
-#include "analysis/microbench/row_report.hpp"
+#include "analysis/microbench/bench.hpp"
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"
 #include "results/records/point_facts.hpp"
@@ -129,23 +129,17 @@ std::vector<std::string> unlinked_hosts(const results::RunData& run) {
   return hosts;
 }
 
-/// The median results of pairs of ranks on one node, over PCIe and over NVLink; null if there are
-/// no such pairs.
-struct Classes {
-  const microbench::ClassReport* pcie = nullptr;
-  const microbench::ClassReport* nvlink = nullptr;
-};
-
-Classes classes_of(const RunReport& run) {
-  Classes classes;
+/// Returns the median results of pairs of ranks that a class of links joins; null if there are no
+/// such pairs.
+const microbench::ClassReport* class_of(const RunReport& run, std::string_view name) {
+  const microbench::ClassReport* found = nullptr;
   for (const PointReport& point : run.benches) {
     if (!point.bench) continue;
     for (const microbench::ClassReport& at : point.bench->classes) {
-      if (at.name == "same node, PCIe") classes.pcie = &at;
-      if (at.name == "same node, NVLink") classes.nvlink = &at;
+      if (at.name == name) found = &at;
     }
   }
-  return classes;
+  return found;
 }
 
 /// True if any GPU of the run has NVLink, by its recorded number of links or by its model.
@@ -311,15 +305,15 @@ Said slow_pair(const RunReport& run, const Rule& /*rule*/) {
 Said pcie_for_nvlink(const RunReport& run, const Rule& /*rule*/) {
   static constexpr std::array<std::string_view, 2> checks{"nvlink-pairs", "nvlinks"};
   Finding said{.next_step = "nvidia-smi topo -m and nvlink -s; choose GPUs that NVLink joins"};
-  const Classes classes = classes_of(run);
-  if (classes.pcie != nullptr && expects_nvlink(*run.data)) {
+  const microbench::ClassReport* const pcie = class_of(run, "same node, PCIe");
+  if (pcie != nullptr && expects_nvlink(*run.data)) {
     said.sentence = fmt::format("PCIe joins {} pairs of GPUs inside nodes though they have NVLink",
-                                classes.pcie->pairs);
+                                pcie->pairs);
     const auto add = [&said](const char* what, const microbench::ClassReport* links) {
       if (links != nullptr && links->bandwidth) said.add(what, *links->bandwidth, Unit::bandwidth);
     };
-    add("over PCIe", classes.pcie);
-    add("over NVLink", classes.nvlink);
+    add("over PCIe", pcie);
+    add("over NVLink", class_of(run, "same node, NVLink"));
     return said;
   }
   if (const auto hosts = unlinked_hosts(*run.data); !hosts.empty()) {

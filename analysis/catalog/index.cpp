@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <ranges>
 #include <set>
@@ -309,10 +308,8 @@ std::vector<IndexRun> without_copies(std::vector<IndexRun> runs,
                         .complete = run.complete,
                         .ended = run.ended});
   }
-  Distinct which = distinct(contents);
   std::vector<IndexRun> kept;
-  for (const std::size_t i : which.kept) kept.push_back(std::move(runs[i]));
-  std::ranges::move(which.warnings, std::back_inserter(warnings));
+  for (const std::size_t i : distinct(contents, warnings)) kept.push_back(std::move(runs[i]));
   return kept;
 }
 

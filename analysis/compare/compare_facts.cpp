@@ -9,7 +9,7 @@
 
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/differences.hpp"
-#include "analysis/compare/unlike_settings.hpp"
+#include "analysis/compare/sides.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"

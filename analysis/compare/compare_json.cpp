@@ -9,7 +9,6 @@
 
 #include "analysis/compare/differences.hpp"
 #include "analysis/compare/sides.hpp"
-#include "analysis/compare/unlike_settings.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/render/json_values.hpp"
 
@@ -172,7 +171,7 @@ Json gate_json(const Comparison& of) {
   const Gate& gate = *of.gate;
   return {{"loss", gate.loss},
           {"verdict", gate.fails() ? "failed" : gate_word(gate)},
-          {"strict", gate.untold == CompareOptions::Untold::fail},
+          {"strict", gate.strict},
           {"points", of.differences.size()},
           {"tested", gate.tested},
           {"regressions", gate.regressions},

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "analysis/compare/compare_render.hpp"
-#include "analysis/compare/unlike_settings.hpp"
+#include "analysis/compare/sides.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 
@@ -68,8 +68,7 @@ class Cases {
 
 /// Returns the element of a case that a gate could not decide.
 std::string_view element_of_untold(const Comparison& of) {
-  const bool is_strict = of.gate && of.gate->untold == CompareOptions::Untold::fail;
-  return is_strict ? "failure" : "skipped";
+  return of.gate && of.gate->strict ? "failure" : "skipped";
 }
 
 /// Returns the XML element for a verdict: "failure", "skipped", or "" if the point passed.

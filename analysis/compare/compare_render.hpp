@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "analysis/compare/comparison.hpp"
-#include "analysis/render/cells.hpp"
 #include "analysis/render/curve_tables.hpp"
 
 /// Renders comparisons. Renderers compute no numbers themselves, so their outputs always agree.

@@ -69,7 +69,7 @@ std::string causes_text(const Causes& of) {
     const bool is_cause = at.cause != untraced_part;
     parts.push_back(
         fmt::format("{}{} {}", size, of.unit,
-                    is_cause ? render::escape(at.cause) : std::string{traced_steps_differ}));
+                    is_cause ? render::escape(at.cause) : std::string{"traced steps differ"}));
     uncertain = uncertain || (!is_cause && std::abs(at.value) > std::abs(of.whole));
   }
   std::string text = base::listed(parts);

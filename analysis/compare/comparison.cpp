@@ -12,8 +12,7 @@
 #include "analysis/compare/differences.hpp"
 #include "analysis/compare/sides.hpp"
 #include "analysis/curves.hpp"
-#include "analysis/microbench/row_report.hpp"
-#include "analysis/render/cells.hpp"
+#include "analysis/microbench/bench.hpp"
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"
 #include "results/records/point_facts.hpp"
@@ -325,15 +324,15 @@ Comparison compare(const std::vector<std::span<const RunReport>>& sides,
   comparison.sides = join_sides(sides, options.names);
   set_side_by_side(comparison, options);
   comparison.machines = machine_differences(comparison.curves, comparison.sides);
-  comparison.refused =
-      !comparison.unlike.empty() && options.unlikes == CompareOptions::Unlikes::refuse;
+  comparison.refused = !comparison.unlike.empty() && !options.anyway;
   normalise_all(comparison);
   if (comparison.refused) return comparison;
   add_differences(comparison);
   comparison.overall = overall(comparison);
   add_partial_runs(comparison);
   if (options.gate) {
-    comparison.gate = pass_through_gate(comparison.differences, *options.gate, options.untold);
+    comparison.gate = pass_through_gate(comparison.differences, *options.gate);
+    comparison.gate->strict = options.strict;
     for (const OnlyOn& only : comparison.only) {
       if (only.side == 0) comparison.gate->absent += std::max<std::size_t>(1, only.ranks.size());
     }

@@ -13,23 +13,14 @@
 
 #include "analysis/merge/join.hpp"
 #include "analysis/unit.hpp"
+#include "settings/run_config.hpp"
 #include "statistics/t_test.hpp"
 
 /// Compares curves of several machines, or of one machine over time. All functions are pure: they
 /// read reports and return results.
 namespace isoscale::analysis::compare {
 
-/// The options of a comparison.
-struct CompareOptions {
-  std::optional<int> baseline{};  ///< rank count; absent = the first that is ok on all sides
-  bool whole_node = false;        ///< use the first that fills a node on all sides instead
-  std::optional<double> gate{};   ///< loss of throughput, 0.05 = 5%
-  enum class Untold : std::uint8_t { warn, fail };  ///< result of a gate without a verdict
-  Untold untold = Untold::warn;
-  enum class Unlikes : std::uint8_t { refuse, compare };
-  Unlikes unlikes = Unlikes::refuse;
-  std::vector<std::string> names{};  ///< of the sides; empty = "A", "B", ...
-};
+using settings::CompareOptions;
 
 /// The launches of one machine, or of one machine at one time.
 struct Side {
@@ -96,8 +87,6 @@ enum class Verdict : std::uint8_t {
 inline constexpr std::string_view untraced_part = "untraced";
 /// The name of the sum of the causes that are too small to be shown one by one.
 inline constexpr std::string_view other_causes = "other causes";
-/// The name under which text reports show `untraced_part`.
-inline constexpr std::string_view traced_steps_differ = "traced steps differ";
 
 /// The part of a difference that one cause adds.
 struct CausePart {
@@ -191,12 +180,12 @@ struct MachineDifference {
 
 struct Gate {
   double loss = 0;
-  CompareOptions::Untold untold = CompareOptions::Untold::warn;
+  bool strict = false;  ///< it fails also if it cannot decide
   std::size_t tested = 0, regressions = 0, passed = 0, too_noisy = 0, one_launch = 0;
   std::size_t absent = 0;  ///< points, or whole curves, of the first side that another lacks
   [[nodiscard]] bool fails() const {
     const bool decided = too_noisy + one_launch + absent == 0;
-    return regressions > 0 || (!decided && untold == CompareOptions::Untold::fail);
+    return regressions > 0 || (!decided && strict);
   }
 };
 

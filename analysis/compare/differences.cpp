@@ -297,8 +297,7 @@ std::vector<CausePart> above(std::vector<CausePart> parts, double limit) {
   return parts;
 }
 
-Gate pass_through_gate(std::span<Difference> differences, double loss,
-                       CompareOptions::Untold untold) {
+Gate pass_through_gate(std::span<Difference> differences, double loss) {
   const double bound = std::log1p(-loss);
   std::vector<Difference*> tested;
   std::vector<double> larger, smaller;
@@ -314,7 +313,7 @@ Gate pass_through_gate(std::span<Difference> differences, double loss,
     tested[i]->p_regression = larger[i];
     tested[i]->p_passed = smaller[i];
   }
-  Gate gate{.loss = loss, .untold = untold, .tested = tested.size()};
+  Gate gate{.loss = loss, .tested = tested.size()};
   for (Difference& at : differences) {
     at.verdict = verdict_of(at);
     gate.regressions += at.verdict == Verdict::regression ? 1 : 0;

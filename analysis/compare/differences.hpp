@@ -54,8 +54,7 @@ inline constexpr std::size_t least_launches = 3;
 /// of each test for the number of points over all curves and sides. The level is 2.5%, the same as
 /// at either end of the 95% interval, so a point with the verdict `regression` has an interval
 /// below the gate. Points with fewer than 3 launches on a side are not tested.
-[[nodiscard]] Gate pass_through_gate(std::span<Difference> differences, double loss,
-                                     CompareOptions::Untold untold);
+[[nodiscard]] Gate pass_through_gate(std::span<Difference> differences, double loss);
 
 /// Compares each side but the first with the first over all points; see Overall.
 [[nodiscard]] std::vector<Overall> overall(const Comparison& of);

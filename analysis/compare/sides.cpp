@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "analysis/catalog/index.hpp"
-#include "analysis/compare/unlike_settings.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/merge/join.hpp"
 #include "analysis/render/text.hpp"

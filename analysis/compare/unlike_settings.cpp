@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/compare/unlike_settings.hpp"
+#include "analysis/compare/sides.hpp"
 
 #include <fmt/format.h>
 
@@ -67,6 +67,16 @@ std::string end_text(const UnlikeEnd& end) {
     files.push_back(render::escape_up_to(file, most_characters));
   return fmt::format("{} in {} ({})", render::escape_up_to(end.value, most_characters), end.side,
                      base::listed(files, most_files));
+}
+
+/// Returns the text of a difference at several rank counts; for the whole curve if `ranks` is
+/// empty.
+std::string text_of(const Unlike& unlike, const std::vector<int>& ranks) {
+  constexpr std::size_t most_characters = 200;
+  const std::string here = unlike.here.side.empty() ? "" : end_text(unlike.here) + ", ";
+  return fmt::format("{}: {}{}; {}{}", render::escape_up_to(unlike.what, most_characters), here,
+                     end_text(unlike.there), render::escape_up_to(unlike.title, most_characters),
+                     ranks.empty() ? "" : ": " + base::counted(ranks, "rank"));
 }
 
 bool says_the_same(const Unlike& a, const Unlike& b) {
@@ -169,14 +179,6 @@ std::vector<Unlike> with_injections_at_labels(const std::vector<Unlike>& all) {
 
 std::string text_of(const Unlike& unlike) {
   return text_of(unlike, unlike.ranks ? std::vector{*unlike.ranks} : std::vector<int>{});
-}
-
-std::string text_of(const Unlike& unlike, const std::vector<int>& ranks) {
-  constexpr std::size_t most_characters = 200;
-  const std::string here = unlike.here.side.empty() ? "" : end_text(unlike.here) + ", ";
-  return fmt::format("{}: {}{}; {}{}", render::escape_up_to(unlike.what, most_characters), here,
-                     end_text(unlike.there), render::escape_up_to(unlike.title, most_characters),
-                     ranks.empty() ? "" : ": " + base::counted(ranks, "rank"));
 }
 
 std::vector<Unlike> differences_between(const merge::JoinedCurve& here,

@@ -86,8 +86,8 @@ constexpr double shortest_loop = 1;  // s
 
 using Usable = std::vector<const DeviceSeries*>;
 
-/// Returns the mean power (W) from a counter of joules.
-std::optional<double> power_of_counter(const DeviceSeries& series) {
+/// Returns the mean growth of a counter in a second: the power (W) from a counter of joules.
+std::optional<double> rate_of_counter(const DeviceSeries& series) {
   const double period = period_of(series);
   if (period <= 0) return std::nullopt;
   return (series.value.back() - series.value.front()) / period;
@@ -115,7 +115,7 @@ std::map<int, double> gpu_powers(const Usable& usable) {
       if (power) powers.try_emplace(series->rank, *power);
     }
   };
-  add("energy", power_of_counter);
+  add("energy", rate_of_counter);
   add("power", power_of_samples);
   return powers;
 }
@@ -130,7 +130,7 @@ std::map<int, NodePower> node_powers(const Usable& usable) {
   for (const DeviceSeries* const series : usable) {
     const bool package = series->device.starts_with("package");
     if (series->quantity != "energy" || (!package && !series->device.starts_with("dram"))) continue;
-    const std::optional<double> power = power_of_counter(*series);
+    const std::optional<double> power = rate_of_counter(*series);
     if (!power) continue;
     powers[series->rank].power += *power;
     powers[series->rank].packages += package ? 1 : 0;
@@ -195,13 +195,7 @@ std::vector<double> after(const DeviceSeries& series, double begin) {
 }
 
 SeriesSummary summary(const DeviceSeries& series, double begin) {
-  SeriesSummary result{.rank = series.rank,
-                       .device = series.device,
-                       .quantity = series.quantity,
-                       .unit = series.unit,
-                       .first = series.value.front(),
-                       .last = series.value.back(),
-                       .samples = series.value.size()};
+  SeriesSummary result{.data = &series};
   if (quantity_of(series.quantity).kind != QuantityKind::level) return result;
   const std::vector<double> values = after(series, begin);
   result.minimum = std::ranges::min(values);
@@ -210,29 +204,25 @@ SeriesSummary summary(const DeviceSeries& series, double begin) {
   return result;
 }
 
-enum class Computing : std::uint8_t { gpus, cpus };
-
 /// Adds the state of the computing devices, from the summaries of their series.
-void add_state(DeviceState& state, const UsableSeries& usable, Computing computing) {
-  const bool gpus = computing == Computing::gpus;
+void add_state(DeviceState& state, const results::RunData& run) {
+  const bool gpus = run.device != "host";
   const std::string_view clock = gpus ? "sm_clock" : "clock";
   const std::string_view lowest = gpus ? "sm_clock" : "clock_min";
   std::vector<double> clocks, busy;
   for (const SeriesSummary& series : state.series) {
-    const bool is_gpu = series.device.starts_with("gpu");
-    if (is_gpu != gpus) continue;
-    if (series.quantity == clock && series.median) clocks.push_back(*series.median);
-    if (series.quantity == lowest && series.minimum) {
+    const std::string& quantity = series.data->quantity;
+    if (series.data->device.starts_with("gpu") != gpus) continue;
+    if (quantity == clock && series.median) clocks.push_back(*series.median);
+    if (quantity == lowest && series.minimum) {
       state.clock_min = std::min(state.clock_min.value_or(*series.minimum), *series.minimum);
     }
-    if (series.quantity == "temperature" && series.maximum) {
+    if (quantity == "temperature" && series.maximum) {
       state.temperature = std::max(state.temperature.value_or(*series.maximum), *series.maximum);
     }
-    if (series.quantity == "utilisation" && series.median) busy.push_back(*series.median);
-    if (series.quantity != "busy_time") continue;
-    const DeviceSeries* const counter = usable.find(series.rank, series.device, series.quantity);
-    const double period = period_of(*counter);
-    if (period > 0) busy.push_back((series.last - series.first) / period);
+    if (quantity == "utilisation" && series.median) busy.push_back(*series.median);
+    if (quantity != "busy_time") continue;
+    if (const auto share = rate_of_counter(*series.data)) busy.push_back(*share);
   }
   state.clock = statistics::median(clocks);
   if (!busy.empty()) {
@@ -334,11 +324,10 @@ DeviceState device_state(const results::RunData& run, const PointData& point) {
   DeviceState state;
   if (point.status != results::PointStatus::ok || point.device_series.empty()) return state;
   const double begin = warm_up_seconds(point);
-  const UsableSeries usable = usable_series(point);
-  for (const DeviceSeries* const series : usable.series) {
+  for (const DeviceSeries* const series : usable_series(point).series) {
     state.series.push_back(summary(*series, begin));
   }
-  add_state(state, usable, run.device == "host" ? Computing::cpus : Computing::gpus);
+  add_state(state, run);
   state.energy = energy_of(run, point);
   state.warnings = device_warnings(point);
   return state;

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -76,13 +75,10 @@ struct HeldDown {
 
 /// One sampled quantity of one device.
 struct SeriesSummary {
-  int rank = 0;  ///< of the point
-  std::string device{}, quantity{}, unit{};
+  const results::DeviceSeries* data = nullptr;  ///< usable; not owned: it belongs to the point
   /// Statistics of the samples after warm-up, or of all samples if there are none after it. Absent
-  /// for counters, where only `last` - `first` has a meaning, and for bits.
+  /// for counters, where only the last sample minus the first has a meaning, and for bits.
   std::optional<double> minimum{}, median{}, maximum{};
-  double first = 0, last = 0;  ///< over all samples
-  std::size_t samples = 0;
 };
 
 /// The energy that the computing devices of a point used: all its GPUs or, in a run on the host,

@@ -53,28 +53,18 @@ std::string name_of(const PointData& point, const DeviceSeries& series) {
   return fmt::format("rank {}, {}", world_rank(point, series.rank), series.device);
 }
 
-/// Finds out if a device was busy when a sample of its clock was taken.
-class Working {
- public:
-  Working(const UsableSeries& usable, const DeviceSeries& clock)
-      : gpu_(clock.device.starts_with("gpu")),
-        of_(usable.find(clock.rank, clock.device, gpu_ ? "throttle_reasons" : "busy_time")) {}
-
-  [[nodiscard]] bool at(double time) const {
-    if (of_ == nullptr) return gpu_;
-    const auto found = std::ranges::lower_bound(of_->time, time);
-    if (found == of_->time.end() || *found != time) return gpu_;
-    const auto i = static_cast<std::size_t>(found - of_->time.begin());
-    if (gpu_) return (sampled_bits(of_->value[i]).value_or(0) & idle_bit) == 0;
-    if (i == 0) return false;
-    const double busy = of_->value[i] - of_->value[i - 1];
-    return busy >= busy_enough * (of_->time[i] - of_->time[i - 1]);
-  }
-
- private:
-  bool gpu_;
-  const DeviceSeries* of_;
-};
+/// True if a device was busy at the time of a sample of its clock. `of` are its reasons for lowered
+/// clocks (GPU) or its busy time (CPU); null if they were not sampled.
+bool was_busy(const DeviceSeries* of, bool is_gpu, double time) {
+  if (of == nullptr) return is_gpu;
+  const auto found = std::ranges::lower_bound(of->time, time);
+  if (found == of->time.end() || *found != time) return is_gpu;
+  const auto i = static_cast<std::size_t>(found - of->time.begin());
+  if (is_gpu) return (sampled_bits(of->value[i]).value_or(0) & idle_bit) == 0;
+  if (i == 0) return false;
+  const double busy = of->value[i] - of->value[i - 1];
+  return busy >= busy_enough * (of->time[i] - of->time[i - 1]);
+}
 
 struct ClockSamples {
   std::vector<double> time, value;
@@ -82,10 +72,12 @@ struct ClockSamples {
 
 /// Returns the samples that count: those after warm-up during which the device was busy.
 ClockSamples counting(const UsableSeries& usable, const DeviceSeries& clock, double begin) {
-  const Working working{usable, clock};
+  const bool is_gpu = clock.device.starts_with("gpu");
+  const DeviceSeries* const of =
+      usable.find(clock.rank, clock.device, is_gpu ? "throttle_reasons" : "busy_time");
   ClockSamples samples;
   for (std::size_t i = 0; i < clock.value.size(); ++i) {
-    if (clock.time[i] < begin || !working.at(clock.time[i])) continue;
+    if (clock.time[i] < begin || !was_busy(of, is_gpu, clock.time[i])) continue;
     samples.time.push_back(clock.time[i]);
     samples.value.push_back(clock.value[i]);
   }

@@ -161,7 +161,7 @@ void tell_curves_apart(std::vector<JoinedCurve>& curves, std::span<const RunRepo
 std::string why_left_out(const PointReport& point, Counted counted) {
   const PointData& data = *point.data;
   // Counted::all includes a point that fails verification if it has a throughput. It only has one
-  // if the report was made with OfWrong::rates.
+  // if the report was made with rates_of_wrong.
   const bool shown = counted == Counted::all && data.verified == false && point.throughput;
   if (shown) return "";
   if (data.status != results::PointStatus::ok) {

@@ -138,67 +138,27 @@ std::optional<SpeedLimit> speed_limit(const std::vector<double>& values, const M
 constexpr std::size_t fewest_plays = 6;  ///< a median of fewer plays has no interval
 constexpr double widest_of_a_share = 1;  ///< an interval wider than the range 0 to 1 says nothing
 
-/// The times of a GEMM, a collective and both together, measured without tracing.
-struct Alone {
-  std::optional<statistics::Estimate> gemm, communication, together;
-};
-
-/// The values of a GEMM and a collective that were read from the rows so far.
-struct GatheredOverlap {
-  OverlapReport report;
-  Alone times;
-  std::string few_plays;  ///< parts with too few plays: "together 3, gemm 5"
-};
-
-bool has_time(const RowReport& row) {
-  return row.data->status == results::PointStatus::ok && row.time &&
-         row.data->times.size() >= fewest_plays;
-}
-
-void add_part(GatheredOverlap& into, const RowReport& row) {
-  OverlapReport& report = into.report;
-  const results::RowData& data = *row.data;
-  fill_in(report.collective, text_of(data, "collective"));
-  fill_in(report.dtype, text_of(data, "dtype"));
-  fill_in(report.bytes, number_of(data, "bytes"));
-  fill_in(report.m, number_of(data, "m"));
-  fill_in(report.n, number_of(data, "n"));
-  fill_in(report.k, number_of(data, "k"));
-  const std::string part = text_of(data, "part");
-  if (data.status != results::PointStatus::ok) {
-    fill_in(report.failure,
-            fmt::format("{} {}: {}", part, results::name(data.status), data.reason));
-  } else if (data.times.size() < fewest_plays) {
-    into.few_plays +=
-        fmt::format("{}{} {}", into.few_plays.empty() ? "" : ", ", part, data.times.size());
-  }
-  if (!has_time(row)) return;
-  const double time = row.time->median;
-  if (part == "gemm") into.times.gemm = row.time;
-  if (part == "collective") into.times.communication = row.time;
-  if (part == "together") into.times.together = row.time;
-  // The slowdowns first contain the times during overlap; conclude() divides them by times alone.
-  if (part == "gemm together") report.gemm_slowdown = time;
-  if (part == "collective together") report.communication_slowdown = time;
-  if (part == "gemm traced") report.gemm_traced = time;
-  if (part == "collective traced") report.communication_traced = time;
-}
-
-double hidden_share(double gemm, double communication, double together) {
-  return (gemm + communication - together) / std::min(gemm, communication);
-}
+/// The times of a GEMM and a collective by part: "gemm", "collective" and "together" without
+/// tracing, and those of traced plays.
+using PartTimes = std::map<std::string, statistics::Estimate>;
 
 /// Returns the hidden share, computed from the three medians, with its interval. For each of the
 /// three times, the share is computed again with an end of the time's interval instead of its
 /// median; the half-widths of the share's interval combine these three changes in quadrature.
-std::optional<statistics::Located> hidden_of(const Alone& times) {
-  if (!times.gemm || !times.communication || !times.together) return std::nullopt;
-  const std::array all{&*times.gemm, &*times.communication, &*times.together};
+std::optional<statistics::Located> hidden_of(const PartTimes& times) {
+  constexpr std::array<const char*, 3> parts{"gemm", "collective", "together"};
+  std::array<const statistics::Estimate*, 3> all{};
+  for (std::size_t part = 0; part < all.size(); ++part) {
+    const auto found = times.find(parts[part]);
+    if (found == times.end()) return std::nullopt;
+    all[part] = &found->second;
+  }
   std::array<double, 3> medians{};
   std::ranges::transform(all, medians.begin(), &statistics::Estimate::median);
   if (!(std::min(medians[0], medians[1]) > 0)) return std::nullopt;
   const auto share_at = [](const std::array<double, 3>& at) {
-    return hidden_share(at[0], at[1], at[2]);
+    const auto& [gemm, communication, together] = at;
+    return (gemm + communication - together) / std::min(gemm, communication);
   };
   statistics::Located share{.value = share_at(medians)};
   double below = 0, above = 0;
@@ -232,26 +192,48 @@ std::string why_unknown(const OverlapReport& report, const std::string& few_play
                      units::format_percent(*report.hidden->upper));
 }
 
-void conclude(GatheredOverlap& gathered) {
-  OverlapReport& report = gathered.report;
-  const auto median_of = [](const std::optional<statistics::Estimate>& time) {
-    return time ? std::optional{time->median} : std::nullopt;
+OverlapReport overlap_of(const std::vector<const RowReport*>& rows) {
+  OverlapReport report;
+  PartTimes times;
+  std::string few_plays;  // parts with too few plays: "together 3, gemm 5"
+  for (const RowReport* const row : rows) {
+    const results::RowData& data = *row->data;
+    fill_in(report.collective, text_of(data, "collective"));
+    fill_in(report.dtype, text_of(data, "dtype"));
+    fill_in(report.bytes, number_of(data, "bytes"));
+    fill_in(report.m, number_of(data, "m"));
+    fill_in(report.n, number_of(data, "n"));
+    fill_in(report.k, number_of(data, "k"));
+    const std::string part = text_of(data, "part");
+    if (data.status != results::PointStatus::ok) {
+      fill_in(report.failure,
+              fmt::format("{} {}: {}", part, results::name(data.status), data.reason));
+    } else if (data.times.size() < fewest_plays) {
+      few_plays += fmt::format("{}{} {}", few_plays.empty() ? "" : ", ", part, data.times.size());
+    } else if (row->time) {
+      times.insert_or_assign(part, *row->time);
+    }
+  }
+  const auto median_of = [&times](const char* part) {
+    const auto found = times.find(part);
+    return found == times.end() ? std::nullopt : std::optional{found->second.median};
   };
-  report.gemm = median_of(gathered.times.gemm);
-  report.communication = median_of(gathered.times.communication);
-  report.together = median_of(gathered.times.together);
+  report.gemm = median_of("gemm");
+  report.communication = median_of("collective");
+  report.together = median_of("together");
   const auto against = [](std::optional<double> beside, std::optional<double> alone) {
     return beside && alone && *alone > 0 ? std::optional{*beside / *alone} : std::nullopt;
   };
   // Only traced plays give the time of each stream during overlap, so these times are compared with
   // traced times of each part alone.
-  report.gemm_slowdown = against(report.gemm_slowdown, report.gemm_traced);
+  report.gemm_slowdown = against(median_of("gemm together"), median_of("gemm traced"));
   report.communication_slowdown =
-      against(report.communication_slowdown, report.communication_traced);
-  report.hidden = hidden_of(gathered.times);
+      against(median_of("collective together"), median_of("collective traced"));
+  report.hidden = hidden_of(times);
   report.hidden_known = report.hidden && report.hidden->lower &&
                         *report.hidden->upper - *report.hidden->lower <= widest_of_a_share;
-  report.why_unknown = why_unknown(report, gathered.few_plays);
+  report.why_unknown = why_unknown(report, few_plays);
+  return report;
 }
 
 /// Finds the datasheet for a row: that of its ranks' GPUs, if these are all of one model.
@@ -339,23 +321,16 @@ std::vector<SlowPair> slow_pairs(std::span<const PairReport> pairs, const result
 }
 
 std::vector<OverlapReport> merge_overlaps(std::span<const RowReport> rows) {
-  std::vector<GatheredOverlap> pairs;
+  std::vector<std::pair<std::string, std::vector<const RowReport*>>> pairs;  // by number
   for (const RowReport& row : rows) {
     if (text_of(*row.data, "op") != "overlap") continue;
-    const std::string pair = text_of(*row.data, "pair");
-    auto place = std::ranges::find_if(
-        pairs, [&pair](const GatheredOverlap& known) { return known.report.pair == pair; });
-    if (place == pairs.end()) {
-      place = pairs.insert(place, GatheredOverlap{});
-      place->report.pair = pair;
-    }
-    add_part(*place, row);
+    const std::string number = text_of(*row.data, "pair");
+    auto pair = std::ranges::find(pairs, number, [](const auto& at) { return at.first; });
+    if (pair == pairs.end()) pair = pairs.insert(pair, {number, {}});
+    pair->second.push_back(&row);
   }
   std::vector<OverlapReport> reports;
-  for (GatheredOverlap& pair : pairs) {
-    conclude(pair);
-    reports.push_back(std::move(pair.report));
-  }
+  for (const auto& [number, of_pair] : pairs) reports.push_back(overlap_of(of_pair));
   return reports;
 }
 

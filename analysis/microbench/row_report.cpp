@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/microbench/row_report.hpp"
+#include "analysis/microbench/bench.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,10 +12,6 @@ namespace {
 
 using results::RowData;
 
-constexpr std::string_view open_book =
-    "github.com/stas00/ml-engineering at 744d01e, compute/accelerator and network (bf16 dense, "
-    "fp8, "
-    "memory, NVLink per direction; f16 runs at the rate of bf16 on these)";
 constexpr double tera = 1e12, giga = 1e9;
 
 /// Returns a datasheet from its rates: dense FLOP/s of 16 and of 8 bits in T, bytes/s of memory in
@@ -29,12 +25,13 @@ constexpr Datasheet sheet(std::string_view gpu, double peak_16bit, double peak_8
           .peak_16bit = known(peak_16bit, tera),
           .peak_8bit = known(peak_8bit, tera),
           .memory = known(memory, tera),
-          .link = known(link, giga),
-          .source = open_book};
+          .link = known(link, giga)};
 }
 
-/// The table of datasheets. The first match applies, so longer names precede names that they
-/// contain. An entry without rates is for a model that another entry would match by mistake.
+/// The table of datasheets, from github.com/stas00/ml-engineering at 744d01e, compute/accelerator
+/// and network (bf16 dense, fp8, memory, NVLink per direction; f16 runs at the rate of bf16 on
+/// these). The first match applies, so longer names precede names that they contain. An entry
+/// without rates is for a model that another entry would match by mistake.
 constexpr std::array<Datasheet, 13> all_datasheets{{
     sheet("GB200", 2500, 5000, 8.0, 900),
     {.gpu = "GB300"},
@@ -89,8 +86,6 @@ std::optional<double> Datasheet::peak(std::string_view dtype) const {
   if (dtype == "fp8" || dtype == "e4m3" || dtype == "e5m2") return peak_8bit;
   return std::nullopt;
 }
-
-std::span<const Datasheet> datasheets() { return all_datasheets; }
 
 const Datasheet* datasheet_of(std::string_view gpu_name) {
   const auto found = std::ranges::find_if(

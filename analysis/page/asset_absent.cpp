@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/page/asset.hpp"
+#include "analysis/page/page.hpp"
 
 namespace isoscale::analysis::page {
 

@@ -8,7 +8,7 @@ if(NOT ends EQUAL -1)
   message(FATAL_ERROR "${PAGE} contains what ends a raw string of C++")
 endif()
 file(WRITE ${OUTPUT} "// Generated: see analysis/page/embed.cmake.
-#include \"analysis/page/asset.hpp\"
+#include \"analysis/page/page.hpp\"
 
 namespace isoscale::analysis::page {
 

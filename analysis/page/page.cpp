@@ -16,9 +16,7 @@
 
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/output_file.hpp"
-#include "analysis/page/asset.hpp"
 #include "analysis/page/point_details.hpp"
-#include "analysis/page/prune.hpp"
 #include "base/build_info.hpp"
 #include "base/error.hpp"
 

@@ -5,10 +5,13 @@
 #include <cstddef>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "analysis/compare/comparison.hpp"
 #include "analysis/merge/join.hpp"
+#include "analysis/page/point_details.hpp"
 #include "analysis/predict/prediction.hpp"
 #include "analysis/render/render.hpp"
 #include "settings/run_config.hpp"
@@ -16,6 +19,10 @@
 /// Writes reports as one self-contained HTML page: it contains its data as JSON, and the script
 /// that draws it was embedded when the program was built (analysis/page/web).
 namespace isoscale::analysis::page {
+
+/// Returns the page without data, as it was built from its sources in analysis/page/web; absent in
+/// a build without npm.
+[[nodiscard]] std::optional<std::string_view> page_asset();
 
 /// Throws base::UsageError if this build has no page; its text says how to get one.
 void require_page();
@@ -60,5 +67,24 @@ void write_page_file(const nlohmann::ordered_json& data, const std::filesystem::
 /// Returns the data as ASCII JSON that can neither begin nor end an HTML element, whatever its
 /// texts are; bytes that are not UTF-8 become U+FFFD.
 [[nodiscard]] std::string inert(const nlohmann::ordered_json& data);
+
+/// The largest number of characters of a text or a key on a page.
+inline constexpr std::size_t longest_text = 2000;
+
+/// Removes from a report of report_json() the parts that the page does not read.
+/// runs[].system.ranks is replaced by `kinds` (groups of ranks that are alike) and `places`. The
+/// facts of preflight are removed, and the parts of points about single ranks, devices, GEMM
+/// shapes, communicators, links and kinds of ops. `notes` says how many of the kinds, places and
+/// warnings are left.
+void prune_report(nlohmann::ordered_json& report, PageNotes& notes);
+
+/// Returns kinds[]: ranks ("0-63"), count, hosts (the first eight), more_hosts, text{}, number{}.
+/// Ranks are of one kind if they differ only in rank-specific facts. These are the facts that are
+/// rank-specific by definition, such as the UUID of a GPU, and the facts in which all ranks of each
+/// host differ, if a host has several ranks. `ranks` is as in report_json().
+[[nodiscard]] nlohmann::ordered_json kinds_of_ranks(const nlohmann::ordered_json& ranks);
+
+/// Cuts texts and keys to longest_text characters; `notes` says how many were cut.
+void cut_texts(nlohmann::ordered_json& data, PageNotes& notes);
 
 }  // namespace isoscale::analysis::page

@@ -82,18 +82,15 @@ Json quantiles(const results::PointData& point) {
 
 }  // namespace
 
-Json drawn(double value, int digits) {
+Json drawn(const std::optional<double>& value, int digits) {
   constexpr double most_exact = 1e15;
-  const double short_value = rounded(value, digits);
+  if (!value) return {};
+  const double short_value = rounded(*value, digits);
   if (!std::isfinite(short_value)) return {};
   if (short_value == std::trunc(short_value) && std::abs(short_value) < most_exact) {
     return static_cast<std::int64_t>(short_value);  // "2", not "2.0"
   }
   return short_value;
-}
-
-Json drawn(const std::optional<double>& value, int digits) {
-  return value ? drawn(*value, digits) : Json{};
 }
 
 std::string host_of(std::span<const results::RankFacts> facts, const results::PointData& point,

@@ -147,9 +147,8 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 [[nodiscard]] std::string host_of(std::span<const results::RankFacts> facts,
                                   const results::PointData& point, int rank);
 
-/// Returns a number rounded for a chart, where six digits are finer than a pixel; null if it is not
-/// finite.
-[[nodiscard]] nlohmann::ordered_json drawn(double value, int digits = 6);
+/// Returns a number rounded for a chart, where six digits are finer than a pixel; null if it is
+/// absent or not finite.
 [[nodiscard]] nlohmann::ordered_json drawn(const std::optional<double>& value, int digits = 6);
 
 }  // namespace isoscale::analysis::page

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/page/prune.hpp"
+#include "analysis/page/page.hpp"
 
 #include <fmt/format.h>
 

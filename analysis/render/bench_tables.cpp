@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "analysis/render/cells.hpp"
-#include "analysis/render/inference.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
 #include "calibration/calibration.hpp"

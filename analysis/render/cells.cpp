@@ -10,8 +10,7 @@
 #include <numeric>
 
 #include "analysis/curves.hpp"
-#include "analysis/render/text_and_markdown.hpp"
-#include "analysis/unit.hpp"
+#include "analysis/render/text.hpp"
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"
 #include "units/text.hpp"
@@ -173,7 +172,26 @@ std::string breakdown_bar(const breakdown::Breakdown& parts) {
 }
 
 std::string efficiency_bar(double efficiency) {
-  return bar_to_mark(efficiency * bar_width, bar_width, bar_beyond);
+  constexpr std::array<std::string_view, 8> eighths{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  constexpr std::string_view mark = "│";
+  constexpr double most = bar_width + bar_beyond;
+  const double length = efficiency * bar_width;
+  const auto drawn = static_cast<int>(std::lround(std::clamp(length, 0.0, most) * 8));
+  std::string text;
+  for (int cell = 0; cell < bar_width + bar_beyond; ++cell) {
+    if (cell == bar_width) text += mark;
+    const int filled = std::clamp(drawn - cell * 8, 0, 8);
+    if (filled == 8) {
+      text += "█";
+    } else if (filled > 0) {
+      text += eighths[static_cast<std::size_t>(filled)];
+    } else {
+      if (cell >= bar_width) break;
+      text += ' ';
+    }
+  }
+  if (length > most) text += ">";
+  return text;
 }
 
 std::string efficiency_heading() {

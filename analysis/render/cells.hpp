@@ -65,8 +65,8 @@ struct Category {
 /// Draws the parts of a step as one bar of constant length; the cells are rounded by the largest
 /// remainder method.
 [[nodiscard]] std::string breakdown_bar(const breakdown::Breakdown& parts);
-/// efficiency_bar() draws an efficiency of up to 120%, where 1 is ideal; efficiency_heading() draws
-/// the scale above such bars.
+/// efficiency_bar() draws an efficiency of up to 120% in eighths of a cell, with a mark at the
+/// ideal and ">" at the end of a larger one; efficiency_heading() draws the scale above such bars.
 [[nodiscard]] std::string efficiency_bar(double efficiency);
 [[nodiscard]] std::string efficiency_heading();
 

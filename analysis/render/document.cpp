@@ -10,33 +10,17 @@
 #include <numeric>
 
 #include "analysis/render/cells.hpp"
-#include "analysis/render/text.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 
 namespace isoscale::analysis::render {
 namespace {
 
-constexpr std::array<SectionName, section_count> all_names{{
-    {Section::curves, "curves", "each curve: step time, throughput and efficiency of every point"},
-    {Section::breakdown, "breakdown", "where a traced step went: compute, transfer, waiting ..."},
-    {Section::efficiency, "efficiency", "speed-up and efficiency with intervals, serial fractions"},
-    {Section::waterfall, "waterfall",
-     "time lost by cause, from the ideal step to the measured one"},
-    {Section::pop, "pop", "the efficiency tree of the POP Centre of Excellence"},
-    {Section::strategies, "strategies", "pipeline bubbles, offloading, uneven shares"},
-    {Section::phases, "phases", "traced steps by phase, mesh axis and GEMM shape"},
-    {Section::layers, "layers", "traced steps by layer"},
-    {Section::soak, "soak", "steps replayed and compared bit by bit"},
-    {Section::nodes, "nodes", "which mesh axes cross nodes"},
-    {Section::devices, "devices", "clocks, temperature, power and energy"},
-    {Section::findings, "findings", "what was found, most severe first, with the next step"},
-    {Section::warnings, "warnings", "all warnings of the run and its files"},
-    {Section::preflight, "preflight", "what the checks before the run found"},
-    {Section::rows, "rows", "micro-benchmarks, inference and serving"},
-    {Section::calibration, "calibration", "latency, bandwidth and ceilings fitted to the rows"},
-    {Section::legend, "legend", "what the words and columns mean"},
-}};
+/// The names that --detail takes, in the order of Section.
+constexpr std::array<std::string_view, section_count> section_names{
+    "curves",   "breakdown", "efficiency", "waterfall",   "pop",     "strategies",
+    "phases",   "layers",    "soak",       "nodes",       "devices", "findings",
+    "warnings", "preflight", "rows",       "calibration", "legend"};
 
 constexpr std::size_t gutter = 2;
 constexpr std::size_t narrowest = 5;  ///< the least width of a shortened cell, in columns
@@ -140,6 +124,28 @@ void shorten(TitledTable& table, std::size_t columns) {
   }
 }
 
+/// Returns one fact per line, indented by two, with the keys in a column.
+std::string lines(const Facts& facts) {
+  std::string text;
+  for (const auto& [key, value] : facts) {
+    text += fmt::format("  {}{:{}} {}\n", key, "", 8 - std::min<std::size_t>(8, display_width(key)),
+                        value);
+  }
+  return text;
+}
+
+/// Returns the underlined title of a part of a report, after an empty line.
+std::string heading(const std::string& title) {
+  std::string text = fmt::format("\n{}\n", title);
+  for (std::size_t i = display_width(title); i > 0; --i) text += "─";
+  return text + "\n";
+}
+
+/// Returns the table below its title, both indented by two.
+std::string titled(const TitledTable& part) {
+  return (part.title.empty() ? "" : "  " + part.title + "\n") + table(part.columns, part.rows);
+}
+
 std::string table_text(const DocumentTable& table, std::size_t columns) {
   TitledTable text = as_text(table);
   if (table.width == Width::as_needed) return titled(text);
@@ -176,22 +182,18 @@ std::string notes_text(const std::vector<Note>& notes, std::size_t columns) {
 
 }  // namespace
 
-std::span<const SectionName> section_names() { return all_names; }
-
 Sections Sections::parse(std::string_view names) {
   Sections wanted;
   if (names == "all") return wanted;
   wanted.wanted_.reset();
   for (const std::string_view name : base::split(names, ',')) {
-    const auto known = std::ranges::find(all_names, name, &SectionName::name);
-    if (known == all_names.end()) {
-      std::vector<std::string_view> accepted;
-      for (const SectionName& at : all_names) accepted.push_back(at.name);
+    const auto* const known = std::ranges::find(section_names, name);
+    if (known == section_names.end()) {
       throw base::UsageError(fmt::format(
           "--detail has no section {}{}; the sections are {}, or all", base::quoted(name),
-          base::did_you_mean(name, accepted), fmt::join(accepted, ", ")));
+          base::did_you_mean(name, section_names), fmt::join(section_names, ", ")));
     }
-    wanted.wanted_.set(static_cast<std::size_t>(known->section));
+    wanted.wanted_.set(static_cast<std::size_t>(known - section_names.begin()));
   }
   return wanted;
 }
@@ -328,25 +330,6 @@ std::string to_markdown(const Document& document) {
   std::string text;
   for (const Block& block : document) text += std::visit(Writer{text.empty()}, block) + "\n";
   return text;
-}
-
-std::string lines(const Facts& facts) {
-  std::string text;
-  for (const auto& [key, value] : facts) {
-    text += fmt::format("  {}{:{}} {}\n", key, "", 8 - std::min<std::size_t>(8, display_width(key)),
-                        value);
-  }
-  return text;
-}
-
-std::string heading(const std::string& title) {
-  std::string text = fmt::format("\n{}\n", title);
-  for (std::size_t i = display_width(title); i > 0; --i) text += "─";
-  return text + "\n";
-}
-
-std::string titled(const TitledTable& part) {
-  return (part.title.empty() ? "" : "  " + part.title + "\n") + table(part.columns, part.rows);
 }
 
 }  // namespace isoscale::analysis::render

@@ -17,7 +17,7 @@
 
 #include "analysis/groups.hpp"
 #include "analysis/render/json_values.hpp"
-#include "analysis/render/text_and_markdown.hpp"
+#include "analysis/render/text.hpp"
 #include "analysis/unit.hpp"
 #include "statistics/robust.hpp"
 
@@ -27,33 +27,25 @@ namespace isoscale::analysis::render {
 
 /// The sections of the detailed report; the names are those of --detail.
 enum class Section : std::uint8_t {
-  curves,
-  breakdown,
-  efficiency,
-  waterfall,
-  pop,
-  strategies,
-  phases,
-  layers,
-  soak,
-  nodes,
-  devices,
-  findings,
-  warnings,
-  preflight,
-  rows,
-  calibration,
-  legend,
+  curves,       ///< each curve: step time, throughput and efficiency of every point
+  breakdown,    ///< parts of a traced step: compute, transfer, waiting ...
+  efficiency,   ///< speed-up and efficiency with intervals, serial fractions
+  waterfall,    ///< time lost by cause, from the ideal step to the measured one
+  pop,          ///< the efficiency tree of the POP Centre of Excellence
+  strategies,   ///< pipeline bubbles, offloading, uneven shares
+  phases,       ///< traced steps by phase, mesh axis and GEMM shape
+  layers,       ///< traced steps by layer
+  soak,         ///< steps replayed and compared bit by bit
+  nodes,        ///< mesh axes that cross nodes
+  devices,      ///< clocks, temperature, power and energy
+  findings,     ///< problems found, most severe first, with the next step
+  warnings,     ///< all warnings of the run and its files
+  preflight,    ///< results of the checks before the run
+  rows,         ///< micro-benchmarks, inference and serving
+  calibration,  ///< latency, bandwidth and ceilings fitted to the rows
+  legend,       ///< meanings of words and columns
 };
 inline constexpr std::size_t section_count = 17;
-
-struct SectionName {
-  Section section;
-  std::string_view name;
-  std::string_view sentence;  ///< description of its content
-};
-/// Returns the names in the order of Section.
-[[nodiscard]] std::span<const SectionName> section_names();
 
 class Sections {
  public:
@@ -157,16 +149,6 @@ void append(Facts& facts, Facts more);
 /// Returns Markdown with all columns and intervals, without shortening. If the first block is a
 /// heading, it becomes the title.
 [[nodiscard]] std::string to_markdown(const Document& document);
-
-// These functions make plain text for reports that are not yet documents.
-
-/// Returns one fact per line, indented by two, with the keys in a column.
-[[nodiscard]] std::string lines(const Facts& facts);
-/// Returns the underlined title of a part of a report, after an empty line.
-[[nodiscard]] std::string heading(const std::string& title);
-
-/// Returns the table below its title, both indented by two.
-[[nodiscard]] std::string titled(const TitledTable& part);
 
 /// Describes one figure of an Item (a point, a curve, a row); all reports use this description.
 template <class Item>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/render/findings.hpp"
+#include "analysis/render/report_parts.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/render/inference.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -9,11 +9,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Returns the text of one value in a CSV cell, not yet escaped.
+/// Returns the text of one value in a CSV cell, not yet escaped: of a number the shortest text that
+/// reads back as the same number, "" if it is not finite.
 std::string plain_text(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
-  if (value.is_number_float()) return number_cell(value.get<double>());
+  if (value.is_number_float()) {
+    const auto number = value.get<double>();
+    return std::isfinite(number) ? fmt::format("{}", number) : "";
+  }
   if (value.is_number()) return value.dump();
   std::string text;
   for (const auto& [key, part] : value.items()) {

@@ -298,17 +298,18 @@ Json device_state_json(const PointReport& point) {
   if (state.series.empty() && state.warnings.empty()) return {};
   Json object = object_of<DeviceState>(device_metrics(), state);
   object["series"] = list_json(state.series, [&](const devices::SeriesSummary& at) {
-    return Json{{"rank", at.rank},
-                {"world_rank", world_rank(*point.data, at.rank)},
-                {"device", at.device},
-                {"quantity", at.quantity},
-                {"unit", at.unit},
+    const results::DeviceSeries& data = *at.data;
+    return Json{{"rank", data.rank},
+                {"world_rank", world_rank(*point.data, data.rank)},
+                {"device", data.device},
+                {"quantity", data.quantity},
+                {"unit", data.unit},
                 {"min", number_or_null(at.minimum)},
                 {"median", number_or_null(at.median)},
                 {"max", number_or_null(at.maximum)},
-                {"first", at.first},
-                {"last", at.last},
-                {"samples", at.samples}};
+                {"first", data.value.front()},
+                {"last", data.value.back()},
+                {"samples", data.value.size()}};
   });
   return object;
 }

@@ -10,7 +10,6 @@
 #include "analysis/devices/device_state.hpp"
 #include "analysis/render/bench_tables.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/tracing_overhead.hpp"
 #include "results/records/counted_steps.hpp"
 #include "results/records/point_facts.hpp"
 #include "units/text.hpp"

@@ -8,11 +8,11 @@
 
 #include "analysis/advice/findings.hpp"
 #include "analysis/curves.hpp"
+#include "analysis/render/bench_tables.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/findings.hpp"
-#include "analysis/render/inference.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/machine.hpp"
+#include "analysis/render/report_parts.hpp"
 #include "analysis/render/text.hpp"
 #include "results/records/point_facts.hpp"
 

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "analysis/render/bench_tables.hpp"
-#include "analysis/render/cells.hpp"
 #include "analysis/render/machine.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/render/text.hpp"

@@ -8,16 +8,13 @@
 
 #include "analysis/advice/findings.hpp"
 #include "analysis/render/bench_tables.hpp"
-#include "analysis/render/catalog_tables.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/curve_tables.hpp"
 #include "analysis/render/document.hpp"
-#include "analysis/render/findings.hpp"
-#include "analysis/render/inference.hpp"
 #include "analysis/render/machine.hpp"
 #include "analysis/render/render.hpp"
-#include "analysis/render/summary.hpp"
-#include "analysis/render/text_and_markdown.hpp"
+#include "analysis/render/report_parts.hpp"
+#include "analysis/render/text.hpp"
 
 /// Builds the detailed report as one document, from which plain text and Markdown are written.
 namespace isoscale::analysis::render {

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/render/cells.hpp"
-#include "analysis/render/inference.hpp"
 #include "analysis/render/render.hpp"
 #include "calibration/calibration.hpp"
 #include "results/records/point_facts.hpp"

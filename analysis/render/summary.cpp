@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/render/summary.hpp"
+#include "analysis/render/report_parts.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,9 +10,7 @@
 #include <string_view>
 
 #include "analysis/advice/findings.hpp"
-#include "analysis/render/catalog_tables.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/findings.hpp"
 #include "analysis/render/machine.hpp"
 #include "base/text.hpp"
 #include "results/records/check_result.hpp"

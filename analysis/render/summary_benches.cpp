@@ -13,8 +13,7 @@
 #include "analysis/render/bench_tables.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/document.hpp"
-#include "analysis/render/inference.hpp"
-#include "analysis/render/summary.hpp"
+#include "analysis/render/report_parts.hpp"
 #include "base/text.hpp"
 #include "statistics/estimate.hpp"
 

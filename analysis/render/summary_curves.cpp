@@ -13,7 +13,7 @@
 #include "analysis/curves.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/document.hpp"
-#include "analysis/render/summary.hpp"
+#include "analysis/render/report_parts.hpp"
 #include "base/text.hpp"
 #include "results/records/point_facts.hpp"
 

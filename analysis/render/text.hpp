@@ -3,13 +3,14 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-/// Handles text in reports: escaping, order of names, and comma-separated values.
+/// Handles text in reports: escaping, order of names, comma-separated values, and tables of text
+/// cells in plain text and Markdown.
 namespace isoscale::analysis::render {
 
 /// The largest number of characters that reports for people show of one text. Only texts from files
@@ -54,10 +55,43 @@ using CsvCell = std::pair<std::string_view, std::string>;
 /// Returns the text of a CSV cell, escaped as escape() does but never cut. An apostrophe precedes a
 /// text that begins with =, +, - or @, which a spreadsheet would take for a formula.
 [[nodiscard]] std::string text_cell(std::string_view text);
-/// Returns the shortest text that reads back as the same number; "" for an unknown number.
-[[nodiscard]] std::string number_cell(std::optional<double> number);
 
 [[nodiscard]] std::string csv_heading(const std::vector<CsvCell>& cells);
 [[nodiscard]] std::string csv_values(const std::vector<CsvCell>& cells);
+
+// The following are tables, whose text is already escaped.
+
+enum class Align : std::uint8_t {
+  left,
+  right,
+  drawing,  ///< bars, aligned left; only plain text shows them
+};
+
+struct Column {
+  std::string heading;
+  Align align = Align::right;
+};
+
+struct Row {
+  std::vector<std::string> cells;  ///< may be fewer than there are columns
+  std::string tail{};              ///< follows the last cell, over the remaining columns
+};
+
+struct TitledTable {
+  std::string title{};  ///< "" = without a title
+  std::vector<Column> columns{};
+  std::vector<Row> rows{};
+};
+
+/// Returns the widths of the columns, which are those of their widest heading or cell.
+[[nodiscard]] std::vector<std::size_t> widths_of(const std::vector<Column>& columns,
+                                                 const std::vector<Row>& rows);
+/// Returns columns separated by two blanks, indented by two; lines do not end in blanks.
+[[nodiscard]] std::string table(const std::vector<Column>& columns, const std::vector<Row>& rows);
+
+/// Returns escaped text in a form that Markdown shows unchanged.
+[[nodiscard]] std::string literal(std::string_view text);
+/// Returns a table in Markdown, below its title.
+[[nodiscard]] std::string markdown_table(const TitledTable& table);
 
 }  // namespace isoscale::analysis::render

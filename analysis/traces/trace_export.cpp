@@ -7,17 +7,21 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/output_file.hpp"
 #include "base/text.hpp"
 #include "program/op.hpp"
+#include "program/outline.hpp"
 #include "results/records/point_facts.hpp"
 #include "timeline/timeline.hpp"
+#include "units/quantity.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis::traces {
@@ -33,6 +37,82 @@ using Json = nlohmann::ordered_json;
 std::string json_text(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
+
+/// A row of the trace viewer, identified by process and thread.
+struct Track {
+  std::int64_t process = 0;
+  std::int64_t thread = 0;
+};
+
+/// One interval on a track.
+struct TraceEvent {
+  Track track;
+  std::string_view name;
+  std::string_view category;
+  Nanoseconds start, end;
+  Json arguments;
+};
+
+/// The two ends of an arrow between events: the arrow starts within the sender's event and finishes
+/// within the receiver's.
+enum class FlowEnd : std::uint8_t { start, finish };
+
+/// Writes the events of a trace as one JSON object. It does not keep events in memory.
+class TraceWriter {
+ public:
+  /// Writes the beginning of the JSON object. `out` must outlive this writer.
+  explicit TraceWriter(std::ostream& out) : out_(out) {
+    out_ << R"({"displayTimeUnit":"ns","traceEvents":[)";
+  }
+
+  void name_process(std::int64_t process, std::string_view name) {
+    write_name("process", {.process = process}, name, process);
+  }
+  void name_thread(const Track& track, std::string_view name) {
+    write_name("thread", track, name, track.thread);
+  }
+  /// Writes an interval. An interval that ends before it starts gets the length 0.
+  void write(const TraceEvent& event) {
+    const Nanoseconds length = std::max(event.end - event.start, Nanoseconds{0});
+    write_line(fmt::format(
+        R"({{"ph":"X","name":{},"cat":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{}}})",
+        json_text(event.name), json_text(event.category), event.track.process, event.track.thread,
+        microseconds(event.start), microseconds(length), json_text(event.arguments)));
+    ++events_;
+  }
+  void write_flow(FlowEnd end, std::uint64_t id, const Track& track, Nanoseconds time) {
+    // The entry "bp":"e" makes the arrow end at the interval that contains the time, not at the
+    // next.
+    write_line(fmt::format(
+        R"({{"ph":"{}","name":"message","cat":"message","id":{},"pid":{},"tid":{},"ts":{}{}}})",
+        end == FlowEnd::start ? "s" : "f", id, track.process, track.thread, microseconds(time),
+        end == FlowEnd::start ? "" : R"(,"bp":"e")"));
+  }
+  /// Writes the end of the JSON object.
+  void finish() { out_ << "\n]}\n"; }
+
+  [[nodiscard]] std::uint64_t events() const { return events_; }  ///< intervals written so far
+
+ private:
+  void write_line(const std::string& line) {
+    out_ << (is_first_ ? "\n" : ",\n") << line;
+    is_first_ = false;
+  }
+  /// Names a process or a thread, and says at which place a viewer shows it.
+  void write_name(std::string_view kind, const Track& track, std::string_view name,
+                  std::int64_t place) {
+    write_line(
+        fmt::format(R"({{"ph":"M","name":"{}_name","pid":{},"tid":{},"args":{{"name":{}}}}})", kind,
+                    track.process, track.thread, json_text(name)));
+    write_line(fmt::format(
+        R"({{"ph":"M","name":"{}_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}}}})", kind,
+        track.process, track.thread, place));
+  }
+
+  std::ostream& out_;
+  bool is_first_ = true;
+  std::uint64_t events_ = 0;
+};
 
 /// Returns the ranks that take part in a communication op of `rank`, including `rank` itself.
 std::vector<int> partners_of(const results::PointData& point, int rank,
@@ -282,63 +362,13 @@ class PointExport {
 
 }  // namespace
 
-std::string microseconds(units::Nanoseconds time) {
+std::string microseconds(Nanoseconds time) {
   constexpr std::uint64_t per_microsecond = 1000;
   const bool is_negative = time.value() < 0;
   const auto magnitude = static_cast<std::uint64_t>(is_negative ? -time.value() : time.value());
   return fmt::format("{}{}.{:03}", is_negative ? "-" : "", magnitude / per_microsecond,
                      magnitude % per_microsecond);
 }
-
-TraceWriter::TraceWriter(std::ostream& out) : out_(out) {
-  out_ << R"({"displayTimeUnit":"ns","traceEvents":[)";
-}
-
-void TraceWriter::begin_line() {
-  out_ << (is_first_ ? "\n" : ",\n");
-  is_first_ = false;
-}
-
-void TraceWriter::write_name(std::string_view kind, const Track& track, std::string_view name,
-                             std::int64_t place) {
-  begin_line();
-  out_ << fmt::format(R"({{"ph":"M","name":"{}_name","pid":{},"tid":{},"args":{{"name":{}}}}})",
-                      kind, track.process, track.thread, json_text(name));
-  begin_line();
-  out_ << fmt::format(
-      R"({{"ph":"M","name":"{}_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}}}})", kind,
-      track.process, track.thread, place);
-}
-
-void TraceWriter::name_process(std::int64_t process, std::string_view name) {
-  write_name("process", {.process = process}, name, process);
-}
-
-void TraceWriter::name_thread(const Track& track, std::string_view name) {
-  write_name("thread", track, name, track.thread);
-}
-
-void TraceWriter::write(const TraceEvent& event) {
-  begin_line();
-  const units::Nanoseconds length = std::max(event.end - event.start, units::Nanoseconds{0});
-  out_ << fmt::format(
-      R"({{"ph":"X","name":{},"cat":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{}}})",
-      json_text(event.name), json_text(event.category), event.track.process, event.track.thread,
-      microseconds(event.start), microseconds(length), json_text(event.arguments));
-  ++events_;
-}
-
-void TraceWriter::write_flow(FlowEnd end, std::uint64_t id, const Track& track,
-                             units::Nanoseconds time) {
-  begin_line();
-  // The entry "bp":"e" makes the arrow end at the interval that contains the time, not at the next.
-  out_ << fmt::format(
-      R"({{"ph":"{}","name":"message","cat":"message","id":{},"pid":{},"tid":{},"ts":{}{}}})",
-      end == FlowEnd::start ? "s" : "f", id, track.process, track.thread, microseconds(time),
-      end == FlowEnd::start ? "" : R"(,"bp":"e")");
-}
-
-void TraceWriter::finish() { out_ << "\n]}\n"; }
 
 TraceExport export_traces(std::span<const results::RunData> runs, std::ostream& out) {
   TraceWriter writer{out};

@@ -145,15 +145,19 @@ struct ReportCommand {
   IfExists if_exists = IfExists::refuse;
 };
 
-struct CompareCommand {
-  std::vector<std::vector<std::filesystem::path>> sides;  ///< two or more, each with its run files
+/// The options of a comparison.
+struct CompareOptions {
+  std::optional<int> baseline{};     ///< rank count; absent = first point that is ok on all sides
+  bool whole_node = false;           ///< take the first point that fills a node instead
+  std::optional<double> gate{};      ///< loss of throughput, 0.05 = 5%, above which to fail
+  bool strict = false;               ///< fail also if the gate cannot decide
+  bool anyway = false;               ///< compare even if settings differ, and say so in the result
   std::vector<std::string> names{};  ///< one for each side; empty = named by file or machine
+};
+
+struct CompareCommand : CompareOptions {
+  std::vector<std::vector<std::filesystem::path>> sides;  ///< two or more, each with its run files
   Format format = Format::text;
-  std::optional<int> baseline;   ///< rank count; absent = first point that is ok on all sides
-  bool whole_node = false;       ///< take the first point that fills a node instead
-  std::optional<double> gate;    ///< loss of throughput, 0.05 = 5%, above which to fail
-  bool strict = false;           ///< fail also if the gate cannot decide
-  bool anyway = false;           ///< compare even if settings differ, and say so in the result
   std::filesystem::path html{};  ///< where the comparison is written as a page; empty = nowhere
   IfExists if_exists = IfExists::refuse;
 };

@@ -9,7 +9,6 @@
 
 #include "analysis/page/page.hpp"
 #include "analysis/render/text.hpp"
-#include "analysis/render/text_and_markdown.hpp"
 #include "base/text.hpp"
 #include "tests/fuzz/target.hpp"
 

@@ -191,8 +191,6 @@ TEST(Compare, AnUnevenIntervalIsShownByItsEnds) {
   EXPECT_EQ(compare::with_interval({.value = 0.112}, "", " points"), "11.2 points");
 }
 
-using Untold = compare::CompareOptions::Untold;
-
 TEST(Gate, CountsVerdictsAndFailsForRegressionsOrWhereItIsStrict) {
   auto without_last = side_b(), failed_last = side_b();
   for (results::RunData& run : without_last) run.points.pop_back();
@@ -215,14 +213,14 @@ TEST(Gate, CountsVerdictsAndFailsForRegressionsOrWhereItIsStrict) {
                          {"absent", against_a(without_last), {.passed = 2, .absent = 1}},
                          {"failed", against_a(failed_last), {.passed = 2, .absent = 1}}}) {
     SCOPED_TRACE(at.name);
-    for (const Untold untold : {Untold::warn, Untold::fail}) {
-      const Compared of{at.sides, {.gate = 0.05, .untold = untold}};
+    for (const bool strict : {false, true}) {
+      const Compared of{at.sides, {.gate = 0.05, .strict = strict}};
       const compare::Gate& gate = *of->gate;
       EXPECT_THAT((std::vector{gate.regressions, gate.passed, gate.too_noisy, gate.one_launch,
                                gate.absent}),
                   ElementsAre(at.counts.regressions, at.counts.passed, at.counts.too_noisy,
                               at.counts.one_launch, at.counts.absent));
-      EXPECT_EQ(gate.fails(), untold == Untold::fail ? at.fails_if_strict : at.fails);
+      EXPECT_EQ(gate.fails(), strict ? at.fails_if_strict : at.fails);
       EXPECT_EQ(of->warnings.size(), at.warnings);
       EXPECT_EQ(gate.tested, gate.regressions + gate.passed + gate.too_noisy);
     }
@@ -242,14 +240,14 @@ TEST(Gate, IsCorrectedForTheNumberOfPoints) {
   const double error = 0.01, t = 2.85;
   const double ratio = 0.95 * std::exp(-t * error);
   std::vector<compare::Difference> alone{difference(ratio, error, 4)};
-  EXPECT_EQ(compare::pass_through_gate(alone, 0.05, Untold::warn).regressions, 1U);
+  EXPECT_EQ(compare::pass_through_gate(alone, 0.05).regressions, 1U);
   std::vector<compare::Difference> three(3, difference(ratio, error, 4));
-  EXPECT_EQ(compare::pass_through_gate(three, 0.05, Untold::warn).regressions, 0U);
+  EXPECT_EQ(compare::pass_through_gate(three, 0.05).regressions, 0U);
   EXPECT_NEAR(*three[0].p_regression, 3 * *alone[0].p_regression, 1e-12);
   // A clear one beside two that are clearly not keeps its verdict.
   std::vector<compare::Difference> mixed{difference(0.5, error, 4), difference(1, error, 4),
                                          difference(1, error, 4)};
-  EXPECT_EQ(compare::pass_through_gate(mixed, 0.05, Untold::warn).regressions, 1U);
+  EXPECT_EQ(compare::pass_through_gate(mixed, 0.05).regressions, 1U);
   EXPECT_EQ(mixed[0].verdict, Verdict::regression);
 }
 

@@ -114,14 +114,13 @@ TEST(RenderCompare, RefusalsAreInTheDocuments) {
 }
 
 TEST(RenderCompare, JunitCountsWhatItHolds) {
-  using Untold = compare::CompareOptions::Untold;
   const std::string lax = compare::render_junit(*Compared{three_sides(), with_gate(0.05)});
   for (const char* const part :
        {R"(tests="6" failures="1" errors="0" skipped="4")", R"(<failure message="regression: )",
         R"(<skipped message="one launch: )"}) {
     EXPECT_THAT(lax, HasSubstr(part));
   }
-  const Compared strict{three_sides(), {.gate = 0.05, .untold = Untold::fail}};
+  const Compared strict{three_sides(), {.gate = 0.05, .strict = true}};
   EXPECT_THAT(compare::render_junit(*strict),
               HasSubstr(R"(tests="6" failures="5" errors="0" skipped="0")"));
 }

@@ -18,10 +18,7 @@ class Compared {
     for (const auto& side : runs_) {
       auto& of_side = reports_.emplace_back();
       for (const results::RunData& run : side) {
-        analysis::ReportOptions of_launch;
-        if (options.unlikes == analysis::compare::CompareOptions::Unlikes::compare) {
-          of_launch.of_wrong = analysis::ReportOptions::OfWrong::rates;
-        }
+        const analysis::ReportOptions of_launch{.rates_of_wrong = options.anyway};
         of_side.push_back(analysis::make_report(run, run.id + ".h5", of_launch));
       }
     }
@@ -40,9 +37,7 @@ class Compared {
 };
 
 inline analysis::compare::CompareOptions with_gate(double loss) { return {.gate = loss}; }
-inline analysis::compare::CompareOptions anyway() {
-  return {.unlikes = analysis::compare::CompareOptions::Unlikes::compare};
-}
+inline analysis::compare::CompareOptions anyway() { return {.anyway = true}; }
 
 /// A side of launches whose step takes `factor` times what it takes where that is 1: 1 rank 80 ms,
 /// 2 ranks 50 ms, 4 ranks 30 ms.

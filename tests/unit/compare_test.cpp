@@ -3,7 +3,6 @@
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/comparison.hpp"
 #include "analysis/compare/sides.hpp"
-#include "analysis/compare/unlike_settings.hpp"
 #include "analysis/curves.hpp"
 #include "compare_samples.hpp"
 #include "results/records/point_facts.hpp"

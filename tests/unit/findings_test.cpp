@@ -4,7 +4,7 @@
 
 #include "analysis/advice/findings.hpp"
 #include "analysis/advice/rules.hpp"
-#include "analysis/render/findings.hpp"
+#include "analysis/render/report_parts.hpp"
 #include "findings_samples.hpp"
 #include "launch_samples.hpp"
 

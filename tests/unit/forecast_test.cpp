@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/predict/forecast.hpp"
-#include "analysis/page/asset.hpp"
 #include "analysis/page/page.hpp"
 #include "analysis_test.hpp"
 #include "base/error.hpp"

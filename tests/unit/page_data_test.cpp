@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "analysis/page/asset.hpp"
 #include "analysis/page/point_details.hpp"
-#include "analysis/page/prune.hpp"
 #include "analysis/render/render.hpp"
 #include "base/error.hpp"
 #include "bench_samples.hpp"

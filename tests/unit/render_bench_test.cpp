@@ -3,7 +3,6 @@
 #include <iterator>
 
 #include "analysis/render/bench_tables.hpp"
-#include "analysis/render/inference.hpp"
 #include "bench_samples.hpp"
 #include "golden.hpp"
 #include "report_samples.hpp"

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "statistics/sample_flags.hpp"
 #include "analysis/report.hpp"
-#include "analysis/tracing_overhead.hpp"
 #include "analysis_test.hpp"
 #include "results/records/counted_steps.hpp"
 

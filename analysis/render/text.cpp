@@ -1,14 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/render/text_and_markdown.hpp"
+#include "analysis/render/text.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <optional>
 #include <ranges>
 
 #include "base/text.hpp"
@@ -151,10 +148,6 @@ std::string text_cell(std::string_view text) {
   return in_quotes(cell);
 }
 
-std::string number_cell(std::optional<double> number) {
-  return number && std::isfinite(*number) ? fmt::format("{}", *number) : "";
-}
-
 std::string csv_heading(const std::vector<CsvCell>& cells) {
   return csv_line(cells, &CsvCell::first);
 }
@@ -193,29 +186,6 @@ std::string table(const std::vector<Column>& columns, const std::vector<Row>& ro
   std::ranges::transform(columns, headings.begin(), &Column::heading);
   std::string text = columns.empty() ? "" : line(headings, "");
   for (const Row& row : rows) text += line(row.cells, row.tail);
-  return text;
-}
-
-std::string bar_to_mark(double length, int full, int beyond) {
-  constexpr std::array<std::string_view, 8> eighths{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  constexpr std::string_view mark = "│";
-  const double most = full + beyond;
-  const auto drawn = static_cast<int>(std::lround(std::clamp(length, 0.0, most) * 8));
-  std::string text;
-  for (int cell = 0; cell < full + beyond; ++cell) {
-    if (cell == full) text += mark;
-    const int filled = std::clamp(drawn - cell * 8, 0, 8);
-    if (filled == 8) {
-      text += "█";
-    } else if (filled > 0) {
-      text += eighths[static_cast<std::size_t>(filled)];
-    } else {
-      if (cell >= full) break;
-      text += ' ';
-    }
-  }
-  if (beyond == 0) text += mark;
-  if (length > most) text += ">";
   return text;
 }
 

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/advice/findings.hpp"
+#include "analysis/catalog/index.hpp"
+#include "analysis/merge/join.hpp"
+#include "analysis/render/document.hpp"
+
+/// Declares parts of reports: the summary, the findings and the tables of an index of runs.
+namespace isoscale::analysis::render {
+
+// The following are the summary, which fits on one screen, and its tables.
+
+/// Returns the machine, the scaling and largest losses of each curve, the most severe findings and
+/// the first warnings.
+[[nodiscard]] Document answer(const merge::Report& report);
+/// Returns answer() and the commands that show more of the report.
+[[nodiscard]] Document summary(const merge::Report& report);
+
+/// Returns the meaning of the summary's columns; empty if the summary has no tables.
+[[nodiscard]] Document summary_legend(const RunReport& run);
+
+inline constexpr std::size_t most_summary_rows = 16;
+
+struct CurvesSummary {
+  std::string sentence;      ///< the answer in words; "" without any curve
+  std::string common;        ///< parts that all titles have: "tiny, f32, strong scaling"
+  DocumentTable table;       ///< a row for each curve, at most most_summary_rows
+  std::size_t left_out = 0;  ///< curves without a row
+  std::map<std::string, std::string> names;  ///< of curves by title: "dp", "dp, bucket=1MiB"
+};
+/// Returns a row for each curve, with its point of the largest rank count without a label. The row
+/// shows the baseline only if the curve has no other point.
+[[nodiscard]] CurvesSummary summarise_curves(const merge::Report& report);
+
+struct BenchesSummary {
+  DocumentTable table;  ///< at most most_summary_rows
+  std::size_t left_out = 0;
+};
+/// Returns the main figures of each micro-benchmark, from the point with the most ranks among its
+/// points without a label.
+[[nodiscard]] BenchesSummary summarise_benches(const merge::Report& report);
+
+/// These functions return the meanings of the columns of both tables.
+[[nodiscard]] std::vector<Note> curve_legend();
+[[nodiscard]] std::vector<Note> bench_legend();
+
+// The following are the findings, for people and as JSON.
+
+/// Returns the share of a step that a finding may cost: "~22%", "<1%", or "—" if it is unknown.
+[[nodiscard]] std::string share_text(const advice::Finding& finding);
+/// Returns the indices of the `most` findings to show, in ascending order. These are the first
+/// findings, but the worst finding of each rule about hardware is always among them.
+[[nodiscard]] std::vector<std::size_t> shown_findings(std::span<const advice::Finding> findings,
+                                                      std::size_t most);
+
+/// Returns the points that the rules did not judge, and the reasons: "4 ranks of dp, tp
+/// (oversubscribed)"; "" if there are none. The text is not escaped.
+[[nodiscard]] std::string left_out_text(std::span<const advice::NotJudged> left_out);
+
+/// Returns the findings with evidence, next step, rule and source, and the points left out. The
+/// document is empty if there are neither findings nor points left out.
+[[nodiscard]] Document findings_document(std::span<const advice::Finding> findings,
+                                         std::span<const advice::NotJudged> left_out = {});
+
+/// Returns one object for each entry of `left_out`: curve, ranks[], why.
+[[nodiscard]] nlohmann::ordered_json left_out_json(std::span<const advice::NotJudged> left_out);
+
+/// Returns one object for each finding: rule, concern, severity, size, curve, ranks[], sentence,
+/// evidence[] (ranks, what, value, unit, text), next_step, source; null where a value is absent.
+[[nodiscard]] nlohmann::ordered_json findings_json(std::span<const advice::Finding> findings);
+
+// The following are the tables of an index of runs.
+
+/// Says whether the rest of the report refers to runs as numbered launches, in the order given.
+enum class Numbered : std::uint8_t { no, as_launches };
+
+/// Returns the headline of an index: "6 launches on 3 machines, 2025-03-01 to 2025-04-02".
+[[nodiscard]] std::string index_headline(const catalog::Index& index, Numbered numbered);
+
+/// Returns the tables of one machine: its runs, and the trend of the throughput of experiments that
+/// at least two runs measured. A table may have no rows.
+[[nodiscard]] std::vector<DocumentTable> index_tables(const catalog::Index& index,
+                                                      const catalog::IndexMachine& machine,
+                                                      Numbered numbered);
+
+/// Returns a warning for each file from which no run could be read.
+[[nodiscard]] Facts index_warnings(const catalog::Index& index);
+
+/// Returns sentences that explain the columns of index_tables().
+[[nodiscard]] std::vector<std::string> index_key();
+
+}  // namespace isoscale::analysis::render
