@@ -154,13 +154,14 @@ def check_namespace(path, text):
     if folder.as_posix() in NAMED_AS_PARENT:
         folder = folder.parent
     parts = [part for part in folder.parts if part != "src"]
-    # A namespace that is opened for a forward declaration alone is that of the other folder.
-    names = re.findall(r"^namespace (isoscale[\w:]*) \{\n(?!(?:class|struct) \w+;\n\})", text,
-                       flags=re.M)
     wanted = "::".join(["isoscale", *parts])
-    if path.suffix not in (".hpp", ".cuh") or (
-            names and all(f"{name}::".startswith(f"{wanted}::") for name in names
-                          if (path.as_posix(), name) not in MADE_ABOVE)):
+    # A namespace that is opened for a forward declaration alone, or to specialise its templates, is
+    # that of the other folder.
+    opened = re.findall(r"^namespace (isoscale[\w:]*) \{\n((?:class|struct) \w+;\n\}|\ntemplate <>\n)?",
+                        text, flags=re.M)
+    own = [f"{name}::".startswith(f"{wanted}::") for name, lent in opened
+           if not (lent and not name.startswith(wanted)) and (path.as_posix(), name) not in MADE_ABOVE]
+    if path.suffix not in (".hpp", ".cuh") or own and all(own):
         return None
     return f"a header of this folder opens namespace {wanted}"
 

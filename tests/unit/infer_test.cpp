@@ -15,6 +15,7 @@
 #include "stack_samples.hpp"
 #include "tests/support/unit_costs.hpp"
 #include "workloads/infer/infer.hpp"
+#include "workloads/infer/replica.hpp"
 #include "workloads/serve/requests.hpp"
 #include "workloads/serve/serve.hpp"
 

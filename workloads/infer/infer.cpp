@@ -179,12 +179,6 @@ Window window_of(const Setting& setting) {
   return {.position = setting.prompt + (setting.output - tokens) / 2, .tokens = tokens};
 }
 
-std::uint64_t groups_of(std::uint64_t batch, std::uint64_t stages) {
-  std::uint64_t groups = std::min(batch, stages);
-  while (batch % groups != 0) --groups;
-  return groups;
-}
-
 std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
   if (scaling == Scaling::weak) return {};  // everything that the mesh divides grows with it
   const Model& model = base.model;

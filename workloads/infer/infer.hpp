@@ -41,10 +41,6 @@ struct Window {
 inline constexpr std::uint64_t most_decoded = 16;
 [[nodiscard]] Window window_of(const Setting& setting);
 
-/// Returns the number of equal groups into which a batch is cut, so that up to `stages` stages have
-/// work at the same time: the largest divisor of `batch` that is at most `stages`.
-[[nodiscard]] std::uint64_t groups_of(std::uint64_t batch, std::uint64_t stages);
-
 // The functions below are called through the registry; see workloads/api/workload.hpp.
 [[nodiscard]] std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling);
 /// Fits a request to a mesh. `batch` is the number of samples of each dp replica. Throws

@@ -9,9 +9,14 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "workloads/infer/infer.hpp"
 
 namespace isoscale::workloads::infer {
+
+std::uint64_t groups_of(std::uint64_t batch, std::uint64_t stages) {
+  std::uint64_t groups = std::min(batch, stages);
+  while (batch % groups != 0) --groups;
+  return groups;
+}
 
 namespace {
 

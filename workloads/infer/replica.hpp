@@ -17,6 +17,10 @@
 
 namespace isoscale::workloads::infer {
 
+/// Returns the number of equal groups into which a batch is cut, so that up to `stages` stages have
+/// work at the same time: the largest divisor of `batch` that is at most `stages`.
+[[nodiscard]] std::uint64_t groups_of(std::uint64_t batch, std::uint64_t stages);
+
 /// The weights of one stage on one rank. They have the initial values of training, but there are no
 /// gradients and no optimizer states.
 class Weights {

@@ -249,4 +249,10 @@ void require_partition(const Request& scaled) {
       options.partition, each * dp, dp, turns.least, nearest, options.microbatch * nearest * dp);
 }
 
+bool funnels(const Geometry& geometry) {
+  return geometry.replicas > 1 && geometry.options.strategy == Strategy::funnel;
+}
+
+bool follows(const Geometry& geometry) { return geometry.at.dp != 0 && funnels(geometry); }
+
 }  // namespace isoscale::workloads::stack

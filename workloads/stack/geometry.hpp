@@ -140,6 +140,11 @@ struct Distribution {
   [[nodiscard]] int alike(int replica) const;
 };
 
+/// True if all data goes through the first replica: strategy=funnel with several replicas.
+[[nodiscard]] bool funnels(const Geometry& geometry);
+/// True if this replica receives its weights from the first replica and does not update them.
+[[nodiscard]] bool follows(const Geometry& geometry);
+
 /// Distributes `total` units in proportion to `weights`. Each replica gets the whole part of its
 /// exact share. The largest remainders (of equal ones, the first) get one more unit each. Then
 /// units are moved from the largest shares to those below `least`. `total` must be at least `least`

@@ -5,8 +5,6 @@
 
 #include <cmath>
 
-#include "workloads/stack/stage_io.hpp"
-
 namespace isoscale::workloads::stack {
 
 namespace {

@@ -9,7 +9,6 @@
 #include "workloads/api/options.hpp"
 #include "workloads/stack/gradients.hpp"
 #include "workloads/stack/options.hpp"
-#include "workloads/stack/stage_io.hpp"
 
 namespace isoscale::workloads::stack {
 

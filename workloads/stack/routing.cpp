@@ -12,7 +12,6 @@
 #include "workloads/api/options.hpp"
 #include "workloads/stack/experts.hpp"
 #include "workloads/stack/options.hpp"
-#include "workloads/stack/parameters.hpp"
 
 namespace isoscale::workloads::stack {
 

@@ -141,12 +141,6 @@ BufferId HandOvers::gather(BufferId part, const Action& awaited) {
   return whole;
 }
 
-bool funnels(const Geometry& geometry) {
-  return geometry.replicas > 1 && geometry.options.strategy == Strategy::funnel;
-}
-
-bool follows(const Geometry& geometry) { return geometry.at.dp != 0 && funnels(geometry); }
-
 void Funnel::emit(CollectiveKind kind, const Slice& send, const Slice& receive) {
   communicate(builder_, 0, kind, mesh::Axis::dp, send, receive);
 }

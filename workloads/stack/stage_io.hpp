@@ -78,11 +78,6 @@ class HandOvers : public OpWriter {
   std::map<Action, BufferId> made_, received_;
 };
 
-/// True if all data goes through the first replica: strategy=funnel with several replicas.
-[[nodiscard]] bool funnels(const Geometry& geometry);
-/// True if this replica receives its weights from the first replica and does not update them.
-[[nodiscard]] bool follows(const Geometry& geometry);
-
 /// Trains replicas like torch.nn.DataParallel (see its documentation; Li et al., arXiv 2006.15704,
 /// compare with it). The first replica gathers all outputs and scatters their gradients. After
 /// backward it sums the weight gradients of all replicas, updates the weights, and broadcasts them.
