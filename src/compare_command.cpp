@@ -71,8 +71,8 @@ base::ExitCode execute(const settings::CompareCommand& command) {
     }
   }
   for (const std::string& warning : comparison.warnings) base::warn("isoscale: " + warning);
-  // 3. Print the result. A refused comparison is printed in the formats for programs, too, and
-  // always ends with an error message.
+  // 3. Print the result. A refused comparison is printed unless the format is text. In every format
+  // it ends with an error message.
   write_page(comparison, command);
   const bool is_text = command.format == settings::Format::text;
   if (!comparison.refused || !is_text) print(render(comparison, command.format));

@@ -35,7 +35,7 @@ bool print_or_warn(const std::string& text) {
 
 /// Prints the summary of a finished run. No error here may fail a run whose data is on disk.
 void show_file(const std::filesystem::path& file) {
-  // Reading and analysing a larger file takes more than a second, while all ranks wait.
+  // Reading and analysing a file of more than 16 MiB takes over a second, while all ranks wait.
   constexpr std::uintmax_t largest = 16U << 20U;
   const std::string name = file.string();
   try {

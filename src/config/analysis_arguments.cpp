@@ -30,7 +30,8 @@ struct Row {
   std::string_view value;  ///< placeholder in --help; "" = a flag, which is stored with the text ""
   std::string_view help;
   std::string_view default_text;  ///< "" = not shown
-  /// Throws base::UsageError or std::invalid_argument if the text is no value of the option.
+  /// Stores the value in `command`. Throws base::UsageError or std::invalid_argument if the text is
+  /// not a valid value.
   void (*store)(std::string_view text, Command& command);
   settings::Arity arity = settings::Arity::once;
 };

@@ -49,10 +49,10 @@ void add_predict(CLI::App& app);
 enum class Shell : std::uint8_t { bash, zsh };
 [[nodiscard]] std::string_view name(Shell shell);
 
-/// Returns a script that teaches `shell` to complete the commands and options of `app`. The scripts
-/// for both shells hold the same table of all that CLI11 knows, with rows of
+/// Returns a script with which `shell` completes the commands and options of `app`. The scripts for
+/// both shells hold the same table of all commands, options and arguments, with rows of
 /// COMMAND|WORD|VALUES|HELP. COMMAND is empty for the program itself. WORD is an option, a command,
-/// or the position of an argument, from 1. VALUES lists words and patterns, "tiny *.toml". It
+/// or the position of an argument, from 1. VALUES lists words and file patterns: "tiny *.toml". It
 /// begins with a comma if several values may be given, is "-" if there is no value, and is empty if
 /// the program cannot know the values.
 [[nodiscard]] std::string completion_script(Shell shell, const CLI::App& app);

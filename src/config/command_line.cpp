@@ -192,7 +192,7 @@ Command parse_arguments(std::span<const std::string> arguments) {
   };
   try {
     std::vector<std::string> reversed = with_all_detail(given);
-    std::ranges::reverse(reversed);  // CLI11 reads from the back
+    std::ranges::reverse(reversed);  // CLI11 expects the arguments in reverse order
     app->parse(reversed);
   } catch (const CLI::CallForHelp&) {
     return help_text(*app);

@@ -25,7 +25,7 @@ struct ListCommand {
   enum class What : std::uint8_t { workloads, models, suites, options, systems, keys };
   enum class File : std::uint8_t { model, system, suite };
   What what = What::workloads;
-  std::string workload{};   ///< whose options are listed
+  std::string workload{};   ///< the workload whose options are listed
   File file = File::model;  ///< the kind of file whose keys are listed
 };
 

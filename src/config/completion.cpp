@@ -111,7 +111,8 @@ std::vector<std::string> names_for(std::string_view what) {
   return names;
 }
 
-/// Returns `names`, followed by the words and patterns of files that a placeholder stands for.
+/// Returns `names`, followed by the words and file patterns that a placeholder of --help means:
+/// "*.toml" for "FILE.toml".
 std::string values_of_placeholder(std::string_view placeholder, std::vector<std::string> names) {
   for (const auto& part : std::views::split(placeholder, '|')) {
     const std::string_view whole{part.begin(), part.end()};
@@ -129,7 +130,7 @@ std::string values_of_placeholder(std::string_view placeholder, std::vector<std:
                      fmt::join(names, " "));
 }
 
-/// Returns the rows of a command's options and arguments.
+/// Returns the rows of the table for a command's options and arguments.
 std::string rows_of(const CLI::App& command, std::string_view command_name) {
   std::string rows;
   int place = 0;

@@ -44,12 +44,13 @@ struct Source {
 // counters, and on many systems only root may read the energy counters of real machines.
 
 /// Returns a source of "clock" and "clock_min" in Hz: the mean and the least over `cpus` of
-/// scaling_cur_freq, or of "cpu MHz" in /proc/cpuinfo if there is no cpufreq. If more than 16 CPUs
-/// have cpufreq, only every n-th is read. Empty `cpus` means all.
+/// scaling_cur_freq, or of "cpu MHz" in /proc/cpuinfo if there is no cpufreq. With cpufreq, only
+/// every n-th CPU is read if there are more than 16. Empty `cpus` means all.
 [[nodiscard]] std::vector<Source> cpu_clock_sources(const std::filesystem::path& root,
                                                     const std::vector<int>& cpus);
-/// Returns a source of "throttle_count", a counter: how often the cores of `cpus` were slowed down
-/// because of their temperature, from core_throttle_count of their CPUs (Intel).
+/// Returns a source of "throttle_count", a counter: the sum of core_throttle_count (Intel), which
+/// is how often a core was slowed down because of its temperature, over `cpus`, or over every n-th
+/// of them if there are more than 16.
 [[nodiscard]] std::vector<Source> cpu_throttle_sources(const std::filesystem::path& root,
                                                        const std::vector<int>& cpus);
 /// Returns a source of "busy_time", a counter in seconds from /proc/stat: the mean over `cpus` of
@@ -103,7 +104,7 @@ class SampleStore {
 
 struct Sampling {
   units::Seconds interval{0.1};
-  std::size_t most_samples = 600;  ///< at least 2; at the limit the interval doubles
+  std::size_t most_samples = 600;  ///< limit, at least 2; the interval doubles when it is reached
 };
 
 /// Reads sources from a thread of its own, which sleeps between samples, from construction until
@@ -123,10 +124,10 @@ class DeviceSampler {
   SampleStore::Thinned sample();
 
   std::vector<Source> sources_;
-  std::vector<Channel> channels_;  ///< of all sources, in order, then the sampler's own
+  std::vector<Channel> channels_;  ///< channels of all sources, then the sampler's own
   units::Seconds interval_;
   SampleStore store_;
-  std::mutex mutex_;  ///< only for `wake_`: while the thread runs, no other uses the store
+  std::mutex mutex_;  ///< only for `wake_`: while the thread runs, no other thread uses the store
   std::condition_variable_any wake_;
   std::jthread thread_;  ///< last member: it must end before the members that it uses
 };

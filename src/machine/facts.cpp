@@ -22,8 +22,8 @@ namespace {
 
 /// Loads packages, cores, NUMA nodes and logical CPUs of the whole node, also those that a
 /// scheduler withholds from this process. Caches and devices are left out, since every rank of a
-/// node loads a topology. hwloc's component `without` is not used. Null if hwloc cannot read the
-/// topology.
+/// node loads a topology. `without` names a component of hwloc that is not used; nullptr = all are
+/// used. Returns null if hwloc cannot read the topology.
 Topology load_topology(const char* without) {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return {};
@@ -144,7 +144,7 @@ std::string host_name() {
 
 std::size_t count_with_own_core(const std::vector<std::vector<int>>& cores) {
   // This is bipartite matching by augmenting paths.
-  std::map<int, std::size_t> taken;  // process that has the core
+  std::map<int, std::size_t> taken;  // the process that has each core
   std::set<int> tried;
   const std::function<bool(std::size_t)> match = [&](std::size_t process) {
     // A free core is tried first, so that paths are long only if cores are few.

@@ -17,7 +17,7 @@ namespace isoscale::machine {
 struct MachineFacts {
   std::string host;
   std::optional<std::string> cpu_model;
-  std::optional<int> sockets, cores, numa_nodes;  ///< of the node; cores are physical
+  std::optional<int> sockets, cores, numa_nodes;  ///< counts on the node; cores are physical
   /// Logical CPUs by NUMA node, "0", "1", ...; a node with only memory has none.
   std::map<std::string, std::vector<int>> numa_cpus{};
   std::optional<units::Bytes> memory_total, memory_available;

@@ -27,7 +27,7 @@ struct VisibleGpu {
 /// The facts that the choice depends on. The ranks of a node are indexed by their local rank, which
 /// is their rank in the communicator of the node (MPI_COMM_TYPE_SHARED).
 struct GpuView {
-  std::vector<VisibleGpu> visible;  ///< to this rank, by index
+  std::vector<VisibleGpu> visible;  ///< the GPUs that this rank sees, by index
   int local_rank = 0;
   std::vector<std::vector<std::string>> seen_by;  ///< UUIDs that each rank of the node sees
   std::string host;

@@ -26,11 +26,11 @@ struct GpuFacts : PciFacts {
   std::string uuid;        ///< "GPU-..."; "" if NVML does not know the GPU
   std::string pci_bus_id;  ///< NVML's "00000000:1B:00.0"; in preflight the kernel's "0000:1b:00.0"
   std::optional<std::string> name, driver, vbios;
-  std::optional<std::string> compute_mode;                 ///< "default", "exclusive process", ...
-  std::optional<double> memory, memory_used;               ///< B; used by all processes
-  std::optional<double> sm_clock, sm_clock_max;            ///< Hz
-  std::optional<double> sm_clock_application;              ///< Hz, as users set or locked it
-  std::optional<double> memory_clock, memory_clock_max;    ///< Hz
+  std::optional<std::string> compute_mode;               ///< "default", "exclusive process", ...
+  std::optional<double> memory, memory_used;             ///< B; used by all processes
+  std::optional<double> sm_clock, sm_clock_max;          ///< Hz
+  std::optional<double> sm_clock_application;            ///< Hz, the clock that users set or locked
+  std::optional<double> memory_clock, memory_clock_max;  ///< Hz
   std::optional<double> power_limit, power_limit_default;  ///< W
   std::optional<bool> ecc, mig, persistence;
   std::optional<int> nvlinks_active;    ///< 0 on a GPU without NVLink
@@ -46,11 +46,11 @@ struct GpuFacts : PciFacts {
                                             ///< "completed", or "failed: CODE"
   /// The reasons why clocks are reduced now, without "idle": "software power cap", ...
   std::optional<std::vector<std::string>> throttle_reasons;
-  std::optional<std::int64_t> ecc_uncorrected;  ///< since the driver was loaded
-  std::optional<std::int64_t> remapped_rows;    ///< after uncorrectable errors
+  std::optional<std::int64_t> ecc_uncorrected;  ///< errors since the driver was loaded
+  std::optional<std::int64_t> remapped_rows;    ///< rows remapped after uncorrectable errors
   std::optional<bool> remap_pending, remap_failed;
-  std::optional<std::int64_t> retired_pages;           ///< on GPUs that cannot remap rows
-  std::optional<std::vector<int>> xids;                ///< in the kernel's log of this boot
+  std::optional<std::int64_t> retired_pages;  ///< absent on GPUs that remap rows instead
+  std::optional<std::vector<int>> xids;  ///< driver error codes in the kernel's log of this boot
   std::optional<std::vector<std::int64_t>> processes;  ///< pids that compute on it now
 };
 

@@ -103,8 +103,8 @@ std::int64_t statistic(const std::optional<std::string>& text, std::string_view 
   return 0;
 }
 
-/// The files in which a version of control groups has limit and use of memory, and the entry of
-/// memory.stat for page cache that can be dropped.
+/// For one version of control groups, the files with the limit and the use of memory, and the entry
+/// of memory.stat with the page cache that can be dropped.
 struct MemoryFiles {
   std::string_view controller;
   const char *limit, *used;

@@ -8,15 +8,15 @@
 
 namespace isoscale::machine {
 
-/// Memory cannot be placed on the node that was asked for.
+/// Thrown if memory cannot be placed on the requested NUMA node.
 class PlacementError : public base::Error {
  public:
   using Error::Error;
 };
 
-/// While an object of this class exists, pages that the calling thread touches first lie on one
-/// NUMA node, given by the operating system's number. The constructor throws PlacementError if
-/// there is no such node, or if the system does not let this process choose.
+/// While an object of this class exists, pages are placed on one NUMA node, given by the operating
+/// system's number, if the calling thread is the first to touch them. The constructor throws
+/// PlacementError if there is no such node, or if the system does not let this process choose.
 class MemoryOnNode {
  public:
   explicit MemoryOnNode(int node);

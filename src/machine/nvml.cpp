@@ -30,7 +30,8 @@ void NvmlLibrary::initialise() {
   initialised_ = functions_.init != nullptr && functions_.init() == nvml::success;
 }
 
-/// Tries both forms of the UUID, since that of a MIG instance begins differently in NVML and CUDA.
+/// Tries both forms of the UUID, since that of a MIG instance may begin with "GPU-" in CUDA and
+/// with "MIG-" in NVML.
 std::optional<nvml::Device> nvml::find_device(const Functions& nvml, std::string_view uuid) {
   constexpr std::string_view whole = "GPU-", instance = "MIG-";
   if (const auto device = ask<Device>(nvml.handle_by_uuid, std::string{uuid}.c_str())) {

@@ -87,10 +87,10 @@ struct FieldValue {
   int type, answer;
   unsigned long long value;
 };
-constexpr unsigned nvlink_sent = 138, nvlink_received = 139;  ///< data in KiB, since the driver's
+constexpr unsigned nvlink_sent = 138, nvlink_received = 139;  ///< field ids: KiB since the driver's
                                                               ///< start
-constexpr unsigned all_links = ~0U;                           ///< as a scope: the sum of all
-constexpr int unsigned_long_long = 3;                         ///< nvmlValueType_t
+constexpr unsigned all_links = ~0U;    ///< scope of a field: the sum over all links
+constexpr int unsigned_long_long = 3;  ///< nvmlValueType_t
 
 /// Finds a function of the library by its name, or by the name that older drivers have for it.
 struct FindFunction {
@@ -135,7 +135,7 @@ struct Functions {
   int (*index)(Device, unsigned* index) = find("nvmlDeviceGetIndex");
   int (*power_usage)(Device, unsigned* milliwatts) = find("nvmlDeviceGetPowerUsage");
   int (*total_energy)(Device, unsigned long long* millijoules) =
-      find("nvmlDeviceGetTotalEnergyConsumption");  ///< since driver load
+      find("nvmlDeviceGetTotalEnergyConsumption");  ///< energy since the driver was loaded
   int (*temperature)(Device, int sensor, unsigned* celsius) = find("nvmlDeviceGetTemperature");
   int (*utilisation)(Device, Utilisation*) = find("nvmlDeviceGetUtilizationRates");
   int (*clock_reasons)(Device, unsigned long long* bits) =
@@ -160,7 +160,7 @@ struct Functions {
   int (*pcie_generation)(Device,
                          unsigned* generation) = find("nvmlDeviceGetCurrPcieLinkGeneration");
   int (*pcie_generation_max)(Device, unsigned* generation) =
-      find("nvmlDeviceGetMaxPcieLinkGeneration");  ///< of GPU and slot
+      find("nvmlDeviceGetMaxPcieLinkGeneration");  ///< the highest that GPU and slot support
   int (*pcie_width)(Device, unsigned* lanes) = find("nvmlDeviceGetCurrPcieLinkWidth");
   int (*pcie_width_max)(Device, unsigned* lanes) = find("nvmlDeviceGetMaxPcieLinkWidth");
   int (*common_ancestor)(Device, Device, int* level) = find("nvmlDeviceGetTopologyCommonAncestor");

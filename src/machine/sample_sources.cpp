@@ -200,7 +200,7 @@ struct Counter {
   double scale;
 };
 
-constexpr double word = 4;  // bytes: InfiniBand counts data in words
+constexpr double word = 4;  // bytes per count: InfiniBand counts data in words
 constexpr Counter port_counters[]{{"port_xmit_data", "sent_bytes", "B", word},
                                   {"port_rcv_data", "received_bytes", "B", word},
                                   {"symbol_error", "symbol_errors", "1", 1},

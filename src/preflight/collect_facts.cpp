@@ -36,7 +36,8 @@ void add_shared_memory(CheckedNode& node, const fs::path& root) {
   node.shm_free = block * static_cast<double>(about.f_bavail);
 }
 
-/// Adds the Xids that the kernel's log has for each GPU. A GPU that no message names has had none.
+/// Adds to each GPU its Xids (error codes of the driver) in the kernel's log. A GPU that no message
+/// names gets an empty list.
 void add_xids(std::vector<GpuFacts>& gpus, const fs::path& root) {
   if (gpus.empty()) return;
   const std::optional<std::string> log = kernel_log(root);
@@ -58,7 +59,8 @@ void add_gpus(CheckedNode& node, const FactSources& sources) {
   node.gpus_lost = found.lost;
 }
 
-/// Adds facts about the paths of data between devices: access control (ACS) and IOMMU.
+/// Adds facts about the paths of data between devices: access control (ACS), the IOMMU, and support
+/// for GPUDirect RDMA.
 void add_paths(CheckedNode& node, const FactSources& sources) {
   std::vector<fs::path> functions;
   for (const GpuFacts& gpu : node.gpus.value_or(std::vector<GpuFacts>{})) {

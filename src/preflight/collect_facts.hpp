@@ -59,7 +59,7 @@ namespace nvml = machine::nvml;
 /// shows.
 struct FoundGpus {
   std::optional<std::vector<GpuFacts>> gpus;  ///< absent: no source could be asked
-  std::vector<nvml::Device> handles;          ///< of NVML's GPUs, which come first in `gpus`
+  std::vector<nvml::Device> handles;          ///< for the GPUs of NVML, the first in `gpus`
   std::optional<int> lost;  ///< GPUs that NVML cannot reach; absent: NVML could not be asked
 };
 /// Finds the GPUs of a node. `nvml` may be nullptr. Xids are not filled in.
@@ -110,7 +110,8 @@ struct FoundGpus {
 // The functions below read other facts of a node from files below `root` (node_files.cpp). A fact
 // that cannot be read is absent.
 
-/// Counts CPUs by the content of a file in the folder of each CPU: "cpufreq/scaling_governor".
+/// Returns the number of CPUs for each content of a file that each CPU has in its folder in sysfs:
+/// "cpufreq/scaling_governor".
 [[nodiscard]] std::optional<std::map<std::string, int>> cpus_by(const std::filesystem::path& root,
                                                                 const char* file);
 

@@ -169,7 +169,7 @@ void ask_all(FoundGpus& found, const Functions& nvml) {
   }
 }
 
-/// Adds the facts from sysfs, but keeps those about the link that NVML gave.
+/// Adds the facts from sysfs, but keeps those about the PCIe link that NVML gave.
 void add_pci(GpuFacts& gpu, machine::PciFacts facts) {
   for (const auto fact :
        {&machine::PciFacts::pcie_generation, &machine::PciFacts::pcie_generation_max,
@@ -179,7 +179,8 @@ void add_pci(GpuFacts& gpu, machine::PciFacts facts) {
   static_cast<machine::PciFacts&>(gpu) = std::move(facts);
 }
 
-/// True if one GPU has a capability towards the other; nullopt if NVML does not say.
+/// True if GPU `a` has this P2P capability of NVML (such as p2p_read) towards GPU `b`; nullopt if
+/// NVML does not say.
 std::optional<bool> can(const Functions& nvml, Device a, Device b, int capability) {
   const std::optional<int> status = ask<int>(nvml.p2p_status, a, b, capability);
   if (!status || *status == nvml::p2p_unknown) return std::nullopt;

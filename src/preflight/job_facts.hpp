@@ -52,7 +52,7 @@ struct CheckedNode {
   std::optional<double> memory, shm_size, shm_free;   ///< B; shm: /dev/shm
   std::map<std::string, std::vector<int>> numa_cpus;  ///< logical CPUs by NUMA node "0", "1", ...
   std::optional<std::map<std::string, int>> governors;  ///< CPUs by frequency governor
-  std::optional<std::string> frequency_driver;          ///< of CPUs: "intel_pstate"
+  std::optional<std::string> frequency_driver;  ///< the driver of CPU clocks: "intel_pstate"
   /// The number of CPUs by energy preference, the driver's setting that trades speed for energy:
   /// "balance_performance".
   std::optional<std::map<std::string, int>> energy_preferences;
@@ -84,7 +84,7 @@ struct CheckedRank {
   /// The UUIDs of the node's GPUs that the rank may use; only for ranks that take one.
   std::optional<std::vector<std::string>> visible_gpus;
   int blas_threads = 1;
-  std::optional<double> locked_memory_limit;  ///< B; infinity is stored as absent with
+  std::optional<double> locked_memory_limit;  ///< B; absent: unknown, or no limit, see
                                               ///< locked_memory_unlimited
   bool locked_memory_unlimited = false;
   /// The versions of the job's software: "isoscale", "git", "build_type", "mpi", "cuda_driver",
@@ -94,8 +94,8 @@ struct CheckedRank {
   /// In a run file they are empty for a rank that has the same ones as rank 0.
   std::map<std::string, std::string> environment;
   std::vector<std::string> missing_files;  ///< variables whose file is missing: "NCCL_TOPO_FILE"
-  /// The launcher's own numbers: "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS",
-  /// "SLURM_STEP_NUM_TASKS", "SLURM_JOB_NUM_NODES", ... as numbers.
+  /// The numbers that the launcher sets: "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS",
+  /// "SLURM_STEP_NUM_TASKS", "SLURM_JOB_NUM_NODES", ...
   std::map<std::string, std::int64_t> launcher;
   // These are the results of the sniff test; they are absent and empty if there was no test.
   std::optional<double> gemm_rate;  ///< FLOP/s
@@ -103,10 +103,10 @@ struct CheckedRank {
 };
 
 struct JobFacts {
-  std::string device;                         ///< of the job: "host" or "cuda"
+  std::string device;                         ///< the device of the job: "host" or "cuda"
   bool share_gpu = false;                     ///< --share-gpu allows several ranks on one GPU
   int world = 1;                              ///< ranks as MPI counts them
-  std::optional<std::string> device_problem;  ///< why the device cannot be used: a stop
+  std::optional<std::string> device_problem;  ///< why the device cannot be used; stops the run
   std::optional<std::string> device_reason;   ///< why --device auto chose it
   std::optional<std::string> sniff_skipped;   ///< why there was no sniff test
   std::vector<CheckedNode> nodes;             ///< by index
@@ -126,8 +126,9 @@ struct JobFacts {
 [[nodiscard]] JobFacts merge(std::vector<JobFacts> parts);
 
 /// Runs every check of the job's setup, with pure functions of its facts. Results that differ only
-/// in the host are joined into one that names all hosts. Stops of the checks named in `allowed` are
-/// marked as allowed and do not stop the run. Throws base::UsageError for a name that no check has.
+/// in the host are joined into one that names all hosts. If a check named in `allowed` has the
+/// verdict stop, its result is marked as allowed and does not stop the run. Throws base::UsageError
+/// for a name that no check has.
 [[nodiscard]] std::vector<CheckResult> check_job(const JobFacts& job,
                                                  const std::vector<std::string>& allowed);
 

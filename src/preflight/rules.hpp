@@ -141,8 +141,8 @@ struct Answer {
 
   std::string wrong{};  ///< a clause that says what is wrong; "" = nothing is
   Fact fact = Fact::known;
-  std::string_view cost{}, fix{};    ///< they replace the rule's unless ""
-  std::optional<Verdict> verdict{};  ///< replaces the rule's
+  std::string_view cost{}, fix{};    ///< replace the rule's texts unless ""
+  std::optional<Verdict> verdict{};  ///< replaces the rule's verdict
 };
 inline const Answer nothing_wrong{};
 inline const Answer not_known{.fact = Answer::Fact::unknown};
@@ -216,7 +216,7 @@ constexpr std::string_view how_on_gpus = "run with --device cuda where NVML answ
 struct Rule {
   std::string_view name{};
   Judge judge = nullptr;
-  Verdict verdict = Verdict::warning;  ///< if something is wrong
+  Verdict verdict = Verdict::warning;  ///< verdict if something is wrong
   std::string_view cost{}, fix{};      ///< as in CheckResult
   // Texts for the result of a rule that found nothing wrong; see Otherwise. Texts that many rules
   // share or that depend on the job may be empty here; `judge` then sets them.

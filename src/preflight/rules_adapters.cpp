@@ -22,14 +22,14 @@ std::string no_distance(const JobFacts& job) {
                   : "no InfiniBand or RoCE port is known to be up";
 }
 
-/// True if only PCIe switches lie between a GPU and an adapter (PXB), within which NCCL uses
-/// GPUDirect RDMA by default.
+/// True if only PCIe switches lie between a GPU and an adapter (NCCL's distance PXB). Up to this
+/// distance NCCL uses GPUDirect RDMA by default.
 bool is_behind_switches(std::size_t distance) {
   return distance_name(distance) == "one switch" || distance_name(distance) == "several switches";
 }
 
-/// Warns of GPUs whose nearest adapter is on another NUMA node. A node with a single NUMA node gets
-/// no such warning, nor does one with a single GPU that NVLink-C2C joins to its CPU.
+/// Warns of GPUs whose nearest adapter is on another NUMA node. Without a warning, the result says
+/// if the path between some GPU and its adapter has more than PCIe switches.
 void judge_gpu_nic(Findings& findings, const JobFacts& job) {
   findings.otherwise.unknown = no_distance(job);
   for (const JobGpu& one : job_gpus(job)) {
@@ -174,9 +174,8 @@ bool works(const CheckedPort& port) {
   return is_up(port) && (!port.physical_state || *port.physical_state == "LinkUp");
 }
 
-/// Counts over the ports that have the same name on all nodes: those whose state is known, and
-/// those that work. A port that is down on all nodes is often unused on purpose, such as that of a
-/// storage adapter.
+/// Counts the ports of one name over all nodes: those whose state is known, and those that work. A
+/// port that is down on all nodes is often unused on purpose, such as that of a storage adapter.
 struct SamePorts {
   std::size_t known = 0, working = 0;
 };

@@ -177,7 +177,7 @@ double usual_use(std::span<const JobGpu> gpus) {
 }
 
 void judge_processes(Findings& findings, std::span<const JobGpu> gpus, const JobFacts& job) {
-  constexpr double much = 1024.0 * 1024 * 1024;  // ranks of one program differ by less
+  constexpr double much = 1024.0 * 1024 * 1024;  // bytes; ranks of one program differ by less
   std::map<int, std::set<std::int64_t>> own;
   for (const CheckedRank& rank : job.ranks) own[rank.node].insert(rank.pid);
   const double usual = usual_use(gpus);

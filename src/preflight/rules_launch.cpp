@@ -54,10 +54,9 @@ void judge_device(Findings& findings, const JobFacts& job) {
   }
 }
 
-/// Warns or stops if the launcher started more processes than MPI counts ranks. For a Slurm step,
-/// this is the number of its tasks. The allocation's SLURM_NTASKS is used only if no other variable
-/// gives a number, and leads only to a warning, since a smaller job within the allocation may be
-/// intended.
+/// Warns or stops if the launcher started more processes than MPI counts ranks. A Slurm step has as
+/// many processes as tasks. The allocation's SLURM_NTASKS is used only if no other variable gives a
+/// number, and leads only to a warning, since a smaller job within the allocation may be intended.
 void judge_world_size(Findings& findings, const JobFacts& job) {
   constexpr std::array<std::string_view, 4> names{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
                                                   "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"};
@@ -99,7 +98,7 @@ std::optional<std::size_t> visible_gpus(const NodeRanks& node) {
   }
   std::size_t visible = 0;
   for (const GpuFacts& gpu : *node.facts->gpus) {
-    if (gpu.mig == true) return std::nullopt;  // instances are not counted
+    if (gpu.mig == true) return std::nullopt;  // MIG instances are not counted
     if (!gpu.uuid.empty()) ++visible;
   }
   // If no GPU is visible although the node has some, this is a container or NVML is missing, so the

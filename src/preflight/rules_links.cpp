@@ -131,7 +131,7 @@ bool fits_one_domain(std::span<const JobGpu> gpus) {
 /// domains although one could hold it.
 void judge_domain(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
   std::map<std::string, std::set<std::string>> cliques;  // by cluster
-  std::set<std::string> models;                          // with GPUs that are in a domain
+  std::set<std::string> models;                          // models with a GPU in a domain
   for (const JobGpu& one : gpus) {
     findings.add(one.gpu->fabric_state || one.gpu->fabric ? nothing_wrong : not_known);
     if (!one.gpu->fabric) continue;

@@ -26,7 +26,7 @@ inline constexpr std::string_view assumed_sheet = "h100-ndr";
 struct PricedMachine {
   std::string name;                    ///< "H100 SXM, NDR"
   int node_ranks = 1;                  ///< ranks on a node
-  std::optional<units::Bytes> memory;  ///< of a rank; absent if the sheet does not say
+  std::optional<units::Bytes> memory;  ///< memory of a rank; absent: unknown
   double half_precision_rate = 0;      ///< see Site::half_precision_rate
   /// Returns the time of a step with `node_ranks` ranks on each node. Throws base::UsageError if
   /// the sheet lacks a number that the step needs.
@@ -35,8 +35,8 @@ struct PricedMachine {
       step;
 };
 
-/// Returns why this host could not run the plan, "bf16 is beyond the host device"; absent if the
-/// host could run it. `plan` must have been made without a memory limit.
+/// Returns why this host could not run the plan, "the host device does not compute in bf16"; absent
+/// if the host could run it. `plan` must have been made without a memory limit.
 [[nodiscard]] std::optional<std::string> beyond_host(const settings::RunConfig& config);
 [[nodiscard]] std::optional<std::string> beyond_host(const plan::Plan& plan, const plan::Site& site,
                                                      units::Bytes memory);
@@ -53,8 +53,8 @@ void price(const PricedMachine& machine, const settings::RunConfig& config, plan
 /// Returns the plan as a table for people: points, mesh, nodes, loop and total time, memory, FLOP,
 /// bytes sent along each set of axes, and whether each axis crosses nodes. "?" stands for an
 /// unknown value, and a point that does not fit into memory is marked. Times are estimates for
-/// `device`, see schedule.hpp. With a budget, the points that would not fit into it have no times
-/// and are listed below the table.
+/// `device`, see schedule.hpp. With a budget, the rows of points that would not fit into it have no
+/// times.
 [[nodiscard]] std::string describe(const plan::Plan& plan, const settings::RunConfig& config,
                                    std::string_view device);
 

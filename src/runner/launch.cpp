@@ -44,7 +44,7 @@ std::string outcome_text(const results::PointData& data) {
 
 /// Returns the data of a point that is not measured for lack of time; `reason` becomes its reason.
 results::PointData left_out(const plan::PlannedPoint& point, std::string_view reason) {
-  results::PointData data = describe_point(point);  // with the planned mesh
+  results::PointData data = describe_point(point);  // its mesh is the planned one
   measure::end_as(results::PointStatus::skipped, std::string{reason}, data);
   return data;
 }
@@ -96,8 +96,9 @@ base::ExitCode Launch::exit_code() const {
                                                                        : base::ExitCode::failed;
 }
 
-/// Locks the run file. While the lock is held, no other thread ends the process or records that the
-/// point under way was aborted.
+/// Locks the run file. While the lock is held, no other thread records that the point under way was
+/// aborted. A thread that has to end the process waits for the lock, but for no longer than a
+/// second.
 std::unique_lock<std::timed_mutex> Launch::hold_file() const {
   return std::unique_lock{setting_.services.supervisor.file_mutex()};
 }
@@ -131,8 +132,8 @@ std::map<int, units::Seconds> Launch::planned_times() const {
   return times;
 }
 
-/// Collective: makes the next turn the current one, the same on every rank. Returns false if there
-/// is none. Rank 0 chooses the turn, since only its clock counts and only rank 0 knows which points
+/// Collective: chooses the next point and the time for it, the same on every rank. Returns false if
+/// there is none. Rank 0 chooses, since only its clock counts and only rank 0 knows which points
 /// are wanted.
 bool Launch::begin_next() {
   const comm::Communicator& world = setting_.world;

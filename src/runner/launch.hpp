@@ -43,7 +43,7 @@ class Launch {
     executor::Executor& executor;
     std::span<const machine::MachineFacts> facts;  ///< by rank
     plan::Site site;
-    units::Nanoseconds begin;                    ///< of the run; --budget counts from it
+    units::Nanoseconds begin;                    ///< begin of the run; --budget counts from it
     std::optional<std::string> device_reason{};  ///< why --device auto chose this device
   };
 
@@ -97,7 +97,7 @@ class Launch {
   // The members below are used on rank 0 only.
   std::optional<results::RunData> earlier_;
   results::RunData header_;
-  std::vector<results::RankFacts> rank_facts_;  ///< of this launch
+  std::vector<results::RankFacts> rank_facts_;  ///< facts of the ranks of this launch
   results::RunData measured_;                   ///< measured points, for calibration
   std::optional<RunFile> file_;
   std::optional<int> last_in_file_;  ///< the point that was written last

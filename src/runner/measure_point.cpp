@@ -275,9 +275,9 @@ class PointRun {
     return true;
   }
 
-  /// On shared cores, the step without communication is not played: all ranks would compute at the
-  /// same time, so its ops would take longer than in the real step, where ranks that wait leave the
-  /// cores to others.
+  /// True if steps are traced and no ranks share cores. On shared cores, all ranks would compute at
+  /// the same time in the step without communication, so its ops would take longer than in the real
+  /// step, where ranks that wait leave the cores to others.
   [[nodiscard]] bool can_play_solo() const {
     return context_.effort.trace_steps > 0 &&
            std::ranges::find(data_.labels, "oversubscribed") == data_.labels.end();

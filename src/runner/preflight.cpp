@@ -74,8 +74,9 @@ std::unique_ptr<executor::Executor> make_cuda(const settings::RunConfig& config,
                                 .graph = config.graph,
                                 .nvtx = config.nvtx,
                                 .known_algorithms = known_algorithms(config, world)};
-  if (config.timeout <= units::Seconds{}) options.mark_cost.reset();  // hangs are not detected
-  // The executor gives up first, so that the report of the hang names the communicator.
+  if (config.timeout <= units::Seconds{}) options.mark_cost.reset();  // no marks: no hang detection
+  // The executor gives up creating a communicator before the supervisor detects a hang, so that the
+  // report names the communicator.
   constexpr double before_hang = 0.9;
   options.communicator_timeout = before_hang * config.timeout;
   return plugin.make(options, world);

@@ -26,7 +26,7 @@ struct Services {
   /// Reads a data sheet, given by name or file; called on world rank 0 only. Throws
   /// base::UsageError.
   std::function<PricedMachine(const std::string&)> priced_machine;
-  watch::Supervisor& supervisor;  ///< of the launch
+  watch::Supervisor& supervisor;  ///< the supervisor of the launch
 };
 
 /// Collective over the world: plans and measures a launch, and writes its run file on world rank 0.

@@ -26,7 +26,7 @@ struct Given {
 /// The options given for one experiment, or for all experiments of a layer.
 struct Choices {
   std::map<std::string, Given, std::less<>> values;   ///< by long name of the option
-  std::map<std::string, Given, std::less<>> options;  ///< of workloads, by key
+  std::map<std::string, Given, std::less<>> options;  ///< workload options, by key
   std::optional<workloads::Model> model;  ///< a model given as a table; its place is in `values`
 
   [[nodiscard]] const Given* find(std::string_view option) const;
@@ -35,8 +35,8 @@ struct Choices {
 struct Layer {
   Choices shared;
   std::vector<Choices> experiments;
-  std::string description;     ///< of a suite, for people
-  std::optional<GpuWork> gpu;  ///< of a suite
+  std::string description;     ///< description of a suite, for people
+  std::optional<GpuWork> gpu;  ///< work that a suite has for GPUs
   std::string recorded_suite;  ///< the suite that an earlier run's file names
   std::string recorded_command_line;
 };

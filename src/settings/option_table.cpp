@@ -234,8 +234,8 @@ const std::array rows{
         {"on", "NAME|FILE.toml", "", Group::file, "machine of a dry run (isoscale list systems)"}),
     flag<&R::verbosity, Verbosity::quiet>("quiet", Group::file,
                                           "no progress, and nothing on standard output"),
-    // These options belong to one launch, while the configuration in the file describes the whole
-    // run.
+    // These options belong to one launch. They are not written, since the configuration in the run
+    // file describes the whole run.
     row<&R::resume, parse_path, not_written>(
         {"resume", "FILE.h5", "", Group::file, "finish this run, with its settings"}),
     row<&R::retry, any_of<Retry::failed, Retry::hung>, not_written>(

@@ -58,7 +58,7 @@ enum class Mode : std::uint8_t { measure, dry_run };
 /// experiments.
 struct Experiment {
   std::string workload;
-  workloads::Request base;  ///< for the mesh of one rank; options are checked, and as given
+  workloads::Request base;  ///< request for one rank; its options are checked and as given
   mesh::Request mesh;       ///< axes the user named; empty = the workload's natural mesh
   workloads::Scaling scaling = workloads::Scaling::strong;
   mesh::Placement placement = mesh::Placement::packed;
@@ -83,7 +83,7 @@ struct RunConfig {
   Device device = Device::automatic;
   std::vector<int> ranks;  ///< named by the user, ascending; empty = chosen by rank_counts
   RankCounts rank_counts = RankCounts::doubling;
-  std::optional<int> ranks_per_node;  ///< on each node that a dry run plans
+  std::optional<int> ranks_per_node;  ///< number of ranks on each node, for dry runs
   FillIdle fill = FillIdle::idle;
   int blas_threads = 1;  ///< per rank
   HostStreams host_streams = HostStreams::automatic;
@@ -95,13 +95,13 @@ struct RunConfig {
   double precision = 0.01;               ///< stop at this relative half-width of the interval
   units::Seconds max_time{30};           ///< per point
   std::optional<units::Seconds> soak{};  ///< time to replay each point's step; absent = no replays
-  units::Seconds timeout{120};           ///< without progress before a hang is reported; 0 = never
+  units::Seconds timeout{120};           ///< time without progress that counts as a hang; 0 = never
   std::optional<units::Seconds> budget;  ///< for the whole run; absent = unlimited
   int trace_steps = 4;                   ///< traced steps kept per point
   int trace_ranks = 64;                  ///< ranks whose spans are kept
   Graph graph = Graph::off;
   Nvtx nvtx = Nvtx::off;
-  IfExists if_exists = IfExists::refuse;  ///< of `output`
+  IfExists if_exists = IfExists::refuse;  ///< if the file `output` exists
   std::vector<Injection> injections;      ///< faults put in on purpose
   std::filesystem::path gemm_algorithms;  ///< run file whose algorithms are used; "" = choose anew
 
@@ -137,9 +137,9 @@ struct ReportCommand {
   std::vector<std::filesystem::path> files;
   Format format = Format::text;
   std::optional<int> baseline;          ///< rank count; absent = first point that is ok
-  bool whole_node = false;              ///< take the first point that fills a node instead
+  bool whole_node = false;              ///< the baseline is the first point that fills a node
   std::optional<std::string> detail{};  ///< "all", or sections between commas; absent = a summary
-  bool index_only = false;              ///< describe each file by itself
+  bool index_only = false;              ///< print only an index of the files
   std::filesystem::path trace;          ///< where traces are written for a viewer; empty = nowhere
   std::filesystem::path html;           ///< where the report is written as a page; empty = nowhere
   IfExists if_exists = IfExists::refuse;
@@ -148,7 +148,7 @@ struct ReportCommand {
 /// The options of a comparison.
 struct CompareOptions {
   std::optional<int> baseline{};     ///< rank count; absent = first point that is ok on all sides
-  bool whole_node = false;           ///< take the first point that fills a node instead
+  bool whole_node = false;           ///< the baseline is the first point that fills a node
   std::optional<double> gate{};      ///< loss of throughput, 0.05 = 5%, above which to fail
   bool strict = false;               ///< fail also if the gate cannot decide
   bool anyway = false;               ///< compare even if settings differ, and say so in the result

@@ -90,9 +90,9 @@ struct SamplingDuty {
 
 /// Returns the devices that rank `rank` of a point samples. `world_ranks` are the ranks of the
 /// point, and `gpu_uuid` names this rank's own GPU. On each node the lowest rank of the point
-/// samples the node's devices, and each rank samples its GPU. A series has at most 600 samples,
-/// fewer if the point has more than 128 ranks, so that rank 0 can hold all of them. `facts` and
-/// `node_of_rank` are by world rank. Pure.
+/// samples the node's devices, and each rank samples its GPU. A series has at most 600 samples. If
+/// the point has more than 128 ranks, the limit is lower, but at least 60, so that rank 0 can hold
+/// the samples of all ranks. `facts` and `node_of_rank` are by world rank. Pure.
 [[nodiscard]] SamplingDuty sampling_duty(int rank, std::span<const int> world_ranks,
                                          std::span<const int> node_of_rank,
                                          std::span<const machine::MachineFacts> facts,

@@ -49,15 +49,15 @@ inline constexpr std::size_t most_op_sums = 512;
 
 /// The record of all steps of a point on one rank.
 struct Record {
-  std::vector<double> step_times;  ///< seconds of each step on this rank
-  std::vector<std::uint8_t> traced, dropped;
+  std::vector<double> step_times;             ///< seconds of each step on this rank
+  std::vector<std::uint8_t> traced, dropped;  ///< by step; dropped: the step does not count
   std::size_t warm_up_steps = 0;
-  units::Nanoseconds begin, end;  ///< of the first and the last step, on this rank's clock
+  units::Nanoseconds begin, end;  ///< begin of the first step, end of the last; this rank's clock
   std::string warm_up_rule;       ///< the rule that ended warm-up
   std::string stopped_because;    ///< "precision" or "max-time"
   results::Looks looks;
   std::vector<timeline::StepTrace> traces;  ///< kept steps, on this rank's clock; rank not set
-  std::vector<StepSums> op_sums;            ///< of traced steps that count, at most most_op_sums
+  std::vector<StepSums> op_sums;  ///< one for each traced step that counts; limited to most_op_sums
 };
 
 /// in_point: the rank belongs to the point, and its times count. replica: it plays in a copy of the

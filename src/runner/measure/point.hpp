@@ -43,7 +43,7 @@ struct PointContext {
 struct PointRanks {
   const comm::Communicator& sub_world;  ///< ranks of the point, or of this rank's copy of it
   const comm::Communicator& active;     ///< the ranks of the point and of its copies
-  program::Faults faults{};             ///< to inject on this rank
+  program::Faults faults{};             ///< faults to inject on this rank
   Share share = Share::in_point;
 
   [[nodiscard]] bool in_point() const { return share == Share::in_point; }

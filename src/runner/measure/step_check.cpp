@@ -60,7 +60,7 @@ std::vector<mesh::AxisSet> all_shared_axes(const program::ProgramSet& set) {
   return {found.begin(), found.end()};
 }
 
-/// Combines sums into one number.
+/// Returns a hash of all sums, to compare them as one number.
 std::int64_t digest_of(std::span<const Sum> sums) {
   std::uint64_t digest = 0;
   for (const Sum& sum : sums) digest = program::checksum_term(sum.bits, digest + sum.not_finite);

@@ -66,14 +66,14 @@ class StepCheck {
 
   const program::ProgramSet& set_;
   program::CheckedSection checked_, weights_;
-  std::vector<mesh::AxisSet> shared_axes_;  ///< of collectives with one result for all members
+  std::vector<mesh::AxisSet> shared_axes_;  ///< axes of collectives with one result for all
   std::string problem_;
   int steps_ = 0;
 };
 
 /// A replay whose results differed from those of other replays.
 struct Differing {
-  std::uint64_t replay = 0;  ///< from 1
+  std::uint64_t replay = 0;  ///< number of the replay, from 1
   /// The ranks of the point on which an op differed before any other did: one rank, or all members
   /// of a collective if all of their results differ.
   std::vector<int> ranks{};

@@ -19,10 +19,10 @@ using workloads::pattern_period;
 
 constexpr double plays_wanted = 20;  // number of plays for which the budget should suffice
 constexpr std::size_t least_plays = 6, most_plays = 200;
-constexpr std::size_t calls_traced = 256;   // enough for a 99th percentile
-constexpr double most_traced = 0.3;         // largest share of the budget for traced passes
-constexpr double longest_wait = 4;          // budgets that the first six plays may take
-constexpr double cheap = 0.1;               // seconds that the first six plays may always take
+constexpr std::size_t calls_traced = 256;  // traced calls of a case: enough for a 99th percentile
+constexpr double most_traced = 0.3;        // largest share of the budget for traced passes
+constexpr double longest_wait = 4;  // limit for the first six plays, as a multiple of the budget
+constexpr double cheap = 0.1;       // seconds that the first six plays may take with any budget
 constexpr std::uint64_t most_repeats = 20;  // limit on repeats of late plays in one case
 
 class CasePlayer {
@@ -130,7 +130,7 @@ class CasePlayer {
     pass_ = agree(play_once(executor::Trace::off, 1));
     record_.first_call = pass_ / static_cast<double>(case_.calls);
     // The first pass may be slow only because connections are set up, so a second one is timed,
-    // unless the first took more than four budgets.
+    // unless the first took more than four times the budget.
     if (pass_ < longest_wait * budget_) pass_ = timed_play(1).slowest;
     pass_ = std::max(pass_, 1e-9);
     record_.times = passes_of_play(case_, units::Seconds{pass_}, what_.limits);
@@ -147,8 +147,8 @@ class CasePlayer {
   [[nodiscard]] bool finished() const {
     if (slowest_.size() >= most_plays) return true;
     const bool is_late = elapsed_ >= budget_;
-    // Six plays are needed for an interval. They may take several budgets: otherwise one disturbed
-    // play could use up the budget, and its time would be the only one.
+    // Six plays are needed for an interval. They may take several times the budget: otherwise one
+    // disturbed play could use up the budget, and its time would be the only one.
     if (slowest_.size() < least_plays) {
       const double quickest = *std::ranges::min_element(slowest_);
       return elapsed_ + quickest >= std::max(longest_wait * budget_, cheap);
@@ -213,14 +213,14 @@ class CasePlayer {
   double budget_;
   units::Nanoseconds begin_;
   double elapsed_ = 0;
-  bool has_timed_out_ = false;  ///< on this rank
+  bool has_timed_out_ = false;  ///< true if a play on this rank has timed out
   bool is_late_ = false;        ///< true if the last play was late here; after agree(), on any rank
   double pass_ = 0;             ///< seconds of one pass on the slowest rank
   std::vector<double> slowest_;
   CaseRecord record_;
 };
 
-constexpr std::size_t most_tables = 256;  // 128 KiB to 1 MiB each
+constexpr std::size_t most_tables = 256;  // kept in memory; each has 128 KiB to 1 MiB
 
 /// Reads a slice and compares it with expected bytes. Messages number its elements from `begin`.
 void compare_block(executor::Session& session, const program::Slice& slice, std::uint64_t element,

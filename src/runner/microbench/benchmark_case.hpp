@@ -57,7 +57,7 @@ struct CaseRecord {
   std::vector<StreamTime> stream_times{};
   std::optional<units::Seconds> estimate{};  ///< time of one pass, from the executor's library
   std::string arithmetic{};                  ///< arithmetic in which this library multiplies
-  std::vector<results::DeviceSeries> gpu{};  ///< of this rank's GPU, during the plays
+  std::vector<results::DeviceSeries> gpu{};  ///< samples of this rank's GPU, during the plays
 };
 
 /// Returns the number of passes in each play of a case, at least 1. `pass` is the time of one pass
@@ -84,9 +84,9 @@ struct CasePlay {
 
 /// Collective over CasePlay::active: plays a case and returns this rank's record. Each play starts
 /// from a barrier. All ranks make the same number of plays: at least six, unless six would take
-/// several times the budget. More plays follow until the interval of the slowest rank's times is as
-/// narrow as `effort` asks, or the budget is used up. A few traced passes then give the times of
-/// single calls. If a rank times out, the case ends on all ranks, and the session must be
+/// more than four times the budget. More plays follow until the interval of the slowest rank's
+/// times is as narrow as `effort` asks, or the budget is used up. A few traced passes then give the
+/// times of single calls. If a rank times out, the case ends on all ranks, and the session must be
 /// abandoned.
 [[nodiscard]] CaseRecord play_case(const CasePlay& what);
 

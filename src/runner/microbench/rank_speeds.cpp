@@ -27,7 +27,7 @@ constexpr units::Seconds answer_time{10};  ///< after this time a message counts
 /// The sizes of the sniff test, ascending. A larger size comes closer to a device's best rate. It
 /// is left out if the time of the next smaller size shows that it would take too long.
 struct Sizes {
-  program::DType dtype{};               ///< of the multiplications
+  program::DType dtype{};               ///< type of the matrices
   std::vector<std::uint64_t> gemms;     ///< m = n = k
   std::vector<std::uint64_t> messages;  ///< bytes
 };
@@ -87,11 +87,11 @@ program::ProgramSet exchange_program(std::uint64_t bytes) {
   return workloads::alike(pair, builder.finish());
 }
 
-/// The session of one rank in a phase of the sniff test; null if the rank sits out.
+/// The session of one rank in a phase of the sniff test; null if the rank takes no part.
 using PhaseSession = std::unique_ptr<executor::Session>;
 
-/// Returns the seconds of a play; nullopt if this rank sits out or a partner does not answer, which
-/// ends the session.
+/// Returns the seconds of a play; nullopt if this rank takes no part, or if a partner does not
+/// answer, which ends the session.
 std::optional<double> play(PhaseSession& session, program::Section section, std::uint32_t times) {
   if (!session) return std::nullopt;
   try {
@@ -112,8 +112,9 @@ std::optional<double> first_pass(PhaseSession& session) {
   return play(session, program::Section::step, 1);
 }
 
-/// Returns the seconds of a pass, from the fastest of some plays; nullopt without an answer.
-/// `slowest` must be the same on every rank, since it determines how many passes a play has.
+/// Returns the seconds of a pass, from the fastest of some plays; nullopt if there is no session or
+/// a partner does not answer. `slowest` must be the same on every rank, since it determines how
+/// many passes a play has.
 std::optional<double> least_pass(PhaseSession& session, double slowest) {
   const auto passes = static_cast<std::uint32_t>(
       std::clamp(stretch.value() / std::max(slowest, 1e-9), 1.0, double{most_passes}));
@@ -134,8 +135,8 @@ class Sniffer {
 
   /// Returns this rank's work per second at the largest of `sizes` whose pass is expected to be
   /// shorter than `stretch`, or at the smallest size. The ranks in `ranks` play the program
-  /// `program_of(size)`, which does `work_of(size)` units of work. nullopt if this rank sits out or
-  /// gets no answer.
+  /// `program_of(size)`, which does `work_of(size)` units of work. nullopt if this rank takes no
+  /// part or gets no answer.
   template <class ProgramOf, class WorkOf>
   std::optional<double> rate(const std::vector<std::uint64_t>& sizes, const ProgramOf& program_of,
                              const WorkOf& work_of, const comm::Communicator& ranks) {

@@ -18,13 +18,13 @@
 /// work by speed use it, too.
 namespace isoscale::runner::microbench {
 
-/// The partner of each rank in exchanges that run at the same time; -1 = the rank sits out.
+/// The partner of each rank in exchanges that run at the same time; -1 = the rank takes no part.
 using Partners = std::vector<int>;
 
 /// Returns the phases of the sniff test, in each of which ranks exchange data in pairs. In the
 /// first phases the pairs are neighbours on a node (places 0-1, 2-3, ...), then ranks in the same
 /// place of two nodes (nodes 0-1, 2-3, ...; if the number of nodes is odd, the last and the first
-/// node have a phase of their own). A rank without such a partner sits out. Pure.
+/// node have a phase of their own). A rank without such a partner takes no part. Pure.
 [[nodiscard]] std::vector<Partners> sniff_phases(std::span<const int> node_of_rank);
 
 /// The result of the sniff test on this rank.

@@ -23,7 +23,8 @@ using results::PointStatus;
 using results::RankFacts;
 using results::RowData;
 
-/// Returns the ranks of a row. A row without a list of ranks has all `all` ranks of the point.
+/// Returns the ranks of a row. A row that lists no ranks concerns all ranks of the point, whose
+/// number is `all`.
 std::vector<std::size_t> ranks_of(const workloads::RowSpec& spec, std::size_t all) {
   std::vector<std::size_t> ranks{spec.ranks.begin(), spec.ranks.end()};
   if (!ranks.empty()) return ranks;

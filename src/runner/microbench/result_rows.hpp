@@ -29,7 +29,7 @@ struct GpuState {
 
 /// The results of one case on one rank, which rank 0 gathers.
 struct RankReport {
-  std::optional<std::int64_t> wrong{};  ///< elements; absent: this rank had nothing to compare
+  std::optional<std::int64_t> wrong{};  ///< wrong elements; absent: nothing to compare
   std::vector<double> plays{};          ///< seconds
   std::vector<StreamTime> stream_times{};
   GpuState gpu{};
@@ -118,8 +118,8 @@ using RankNames = std::vector<std::string>;
 /// of a call's time on the slowest rank. Absent if the row has no times.
 [[nodiscard]] std::optional<units::BytesPerSecond> median_bandwidth(const results::RowData& row);
 
-/// Fails each row for one direction whose median bandwidth is below `least`. The reason names both
-/// ranks and the bandwidth.
+/// Fails each row with the bandwidth of p2p in one direction if its median is below `least`. The
+/// reason names both ranks and the bandwidth.
 void judge_bandwidth(std::vector<results::RowData>& rows, units::BytesPerSecond least,
                      const RankNames& names);
 

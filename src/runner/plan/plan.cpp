@@ -103,7 +103,7 @@ std::optional<int> nodes_of(const std::vector<int>& world_ranks, const Site& sit
   return static_cast<int>(std::set<int>{nodes.begin(), nodes.end()}.size());
 }
 
-/// Returns ranks[places[i]] at place i.
+/// Returns a list whose element i is ranks[places[i]].
 std::vector<int> reordered(const std::vector<int>& ranks, const std::vector<int>& places) {
   std::vector<int> result;
   for (const int place : places) result.push_back(ranks[static_cast<std::size_t>(place)]);

@@ -21,7 +21,7 @@ namespace isoscale::runner::plan {
 /// The work of the busiest rank of a point, from which the point's time is estimated. For a
 /// micro-benchmark it is the sum over all cases, each played once.
 struct Load {
-  double flop = 0;                  ///< of one step
+  double flop = 0;                  ///< FLOP of one step
   units::Bytes sent{0}, memory{0};  ///< bytes sent in one step; memory that is used
   int sessions = 1;                 ///< number of sessions, one after another
   int cases = 0;                    ///< number of cases of a micro-benchmark
@@ -35,7 +35,7 @@ struct PlannedPoint {
   const settings::Experiment* experiment = nullptr;  ///< not owned, part of the RunConfig
   const workloads::Workload* workload = nullptr;     ///< not owned, part of the registry
   int ranks = 1;
-  workloads::Request request;    ///< at the point's mesh
+  workloads::Request request;    ///< the request, fitted to the point's mesh
   std::vector<int> world_ranks;  ///< in mesh order
   std::optional<int> nodes = 1;  ///< number of nodes that these ranks are on; absent if unknown
   std::string skip_reason;       ///< why the point is not measured; "" if it is measured
@@ -43,7 +43,7 @@ struct PlannedPoint {
   // The following facts of the programs are for --dry-run. They are absent if the point was skipped
   // before its programs were built.
   std::optional<double> flop_per_step{};          ///< over all ranks
-  std::optional<units::Bytes> memory_per_rank{};  ///< of the rank that needs most
+  std::optional<units::Bytes> memory_per_rank{};  ///< memory of the rank that needs most
   /// The memory of pinned and pageable buffers, which are in host memory, on the rank with the
   /// most.
   units::Bytes host_memory_per_rank{0};

@@ -21,10 +21,10 @@ namespace isoscale::runner::plan {
 void require_ranks(std::span<const settings::Injection> injections, int ranks);
 
 /// True if an injection changes anything in a point. `set` holds all or some of the point's
-/// programs. A slow rank affects its GEMMs, a delay the GEMMs of all ranks, a slow link the
-/// communication between its two ranks, and jitter every compute op. A clock error affects every
-/// point in which its rank plays, except micro-benchmarks, which never compare times of different
-/// ranks.
+/// programs. A slow or stuck rank affects its GEMMs, a delay the GEMMs of all ranks, a slow link
+/// the communication between its two ranks, and jitter every compute op. A clock error and flipped
+/// bits affect every point in which their rank plays, except micro-benchmarks, which compare no
+/// times of different ranks and have no soak.
 [[nodiscard]] bool touches(const settings::Injection& injection, const PlannedPoint& point,
                            const program::ProgramSet& set);
 

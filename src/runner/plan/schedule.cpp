@@ -19,7 +19,7 @@ namespace {
 
 using program::Precision;
 
-constexpr double traced_plays_share = 0.3;            // of a case's budget, see play_case()
+constexpr double traced_plays_share = 0.3;            // share of a case's budget, see play_case()
 constexpr double case_seconds = 0.01;                 // seconds to prepare and compare a case
 constexpr int warm_plays = 2, fewest_case_plays = 6;  // plays of a case, see play_case()
 // The least and the largest share of --max-time that the timed plays of all cases are assumed to
@@ -28,7 +28,8 @@ constexpr int warm_plays = 2, fewest_case_plays = 6;  // plays of a case, see pl
 constexpr double quick_share = 0.3, slow_share = 0.5;
 constexpr int checked_steps = 2;  // one before the loop and one after it, see StepCheck
 /// The half-width of the interval of the median of n normally distributed values, in units of their
-/// standard deviation / sqrt(n). 2.81 is for the confidence of 99.5% that several looks demand.
+/// standard deviation / sqrt(n). 2.81 is for the confidence of 99.5% that several looks demand;
+/// 1.2533 is the standard error of the median divided by that of the mean.
 constexpr double units_of_median = 2.81 * 1.2533;
 constexpr std::size_t most_steps = 100'000;  // the most that loop_time() simulates
 
@@ -63,7 +64,7 @@ double flops_of(std::string_view device, Precision precision, int blas_threads) 
   return 10e12;
 }
 
-constexpr std::size_t ends = 2;  // points with the smallest and the largest rank count
+constexpr std::size_t ends = 2;  // number of points at the ends of a curve
 
 /// The points of an experiment that are measured, and how many of them are already in the order.
 struct Curve {
@@ -128,8 +129,9 @@ units::Seconds common_loop(std::span<const PointTime> points, units::Seconds lef
   return levels.back();
 }
 
-/// Returns the measured time of a point divided by its estimate. If the loop ended early, the
-/// measured time is only an upper limit for the least loop, so the result is at most 1.
+/// Returns the measured time of a point divided by its estimate. If it is less than the estimate,
+/// the loop may only have ended early. It is then divided by the estimate with the shortest loop,
+/// and the result is at most 1.
 double pace(const PointTime& thought, units::Seconds loop, units::Seconds time) {
   const units::Seconds whole = total(thought, loop);
   if (time >= whole) return time / whole;

@@ -98,9 +98,9 @@ struct Portion {
 
 /// The next point to measure.
 struct Turn {
-  int index = 0;          ///< of the point in the plan
+  int index = 0;          ///< index of the point in the plan
   units::Seconds loop{};  ///< the time that its loop should take
-  units::Seconds most{};  ///< limit of the loop as long as there is no interval
+  units::Seconds most{};  ///< limit while the step time has no interval
 };
 
 /// Gives out the points of a plan one after another. Without a budget they come in the order of the

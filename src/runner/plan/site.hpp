@@ -30,7 +30,7 @@ enum class MemoryOf : std::uint8_t { these_nodes, this_machine };
 struct Site {
   int ranks = 1;
   std::vector<int> node_of_rank{0};
-  std::vector<program::Precision> precisions;  ///< that the executor supports
+  std::vector<program::Precision> precisions;  ///< those that the executor supports
   std::string device;                          ///< "host"
   /// For each node, the least free memory that one of its ranks finds in its pool; absent if
   /// unknown. The vector may be empty.

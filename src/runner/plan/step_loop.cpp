@@ -43,12 +43,12 @@ constexpr double share_of_pairs = 0.5;
 // If there is no time for least_pairs pairs, those that are played take at most this share.
 constexpr double share_of_few = 0.25;
 constexpr int alone_between_pairs = 3;   // untraced blocks between two pairs, after the first pairs
-constexpr std::size_t least_alone = 6;   // steps of an unpaired block; dropping one costs little
+constexpr std::size_t least_alone = 6;   // least steps of a single block; dropping one costs little
 constexpr std::size_t least_traced = 2;  // traced steps of a block, unless fewer are wanted in all
 constexpr double shortest_step = 1e-9;   // seconds; avoids division by zero
 
 constexpr int fewest_solo_plays = 4, most_solo_plays = 9;
-constexpr double share_of_time = 0.1;  // of max_time, for all solo plays together
+constexpr double share_of_time = 0.1;  // share of max_time for all solo plays together
 
 }  // namespace
 

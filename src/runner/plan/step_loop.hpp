@@ -198,8 +198,8 @@ class StepLoop {
   int alone_ = 0;                  ///< untraced blocks since the last pair
   std::size_t traced_ = 0;         ///< traced blocks
   bool is_late_ = false;           ///< the last look was made after max_time
-  std::vector<double> times_;      ///< of all steps
-  std::vector<double> samples_;    ///< of the steps that count
+  std::vector<double> times_;      ///< times of all steps, in seconds
+  std::vector<double> samples_;    ///< times of the steps that count, in seconds
   units::Seconds elapsed_{};
   std::string end_;
 };

@@ -25,7 +25,7 @@ namespace {
 constexpr int dispatcher_box = 0, leader_box = 1, follower_box = 2;
 
 enum class Kind : std::int64_t {
-  request,  ///< to a leader: answer this request with so many tokens
+  request,  ///< to a leader: answer a request with this number of tokens
   end,      ///< to a leader or a follower: there are no more requests
   answer,   ///< to the dispatcher; the sender identifies the replica
   failed,   ///< to the dispatcher: the sender failed; its reason follows in a later vote
@@ -58,6 +58,8 @@ Message read(const comm::Message& envelope) {
   return message;
 }
 
+/// The longest sleep of the dispatcher between two checks for messages, and the time from the start
+/// of a trial to its time 0.
 constexpr units::Seconds first_nap{50e-6}, head_start{1e-3};
 
 class Dispatcher {
@@ -191,7 +193,7 @@ class Dispatcher {
   Served served_;
 };
 
-constexpr std::chrono::microseconds nap{20};
+constexpr std::chrono::microseconds nap{20};  // between two checks for a message
 
 units::Seconds play(const ReplicaPart& part, std::size_t size, std::uint64_t token) {
   const executor::PlayTime time =

@@ -33,9 +33,9 @@ using workloads::serve::Setting;
 using workloads::serve::Summary;
 
 constexpr double no_rate = 0;           // rate that is broadcast when there are no more trials
-constexpr double least_patience = 60;   // seconds without an answer, before a trial fails
-constexpr double patient_batches = 50;  // or the time of so many batches, if that is longer
-constexpr std::uint64_t least_requests = 20;
+constexpr double least_patience = 60;   // seconds without an answer after which a trial fails
+constexpr double patient_batches = 50;  // patience is at least the time of this many batches
+constexpr std::uint64_t least_requests = 20;  // fewest requests of a trial, unless fewer are asked
 constexpr double trial_share = 0.2;  // share of the point's time per trial, for several rates
 
 /// The result of the trial of one rate.
@@ -191,7 +191,7 @@ class ServeRun {
     measure_pace();
     const std::string problem = run_trials();
     if (!ranks_.agreed(problem, data_)) {
-      // Messages may still be on their way.
+      // Some messages may not have been received yet.
       point_mail_.abandon();
       replica_mail_.abandon();
       data_.rows.clear();

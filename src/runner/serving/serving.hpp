@@ -21,11 +21,12 @@
 /// programs.
 namespace isoscale::runner::serving {
 
-/// Collective over `ranks.active`: answers requests on the replicas of a point. They arrive at the
-/// given rate, or at several rates, by which the highest sustained rate is searched for. Fills
-/// `data` on rank 0 of the point, and its status on all ranks. The results are rows: one for each
-/// rate, one for each rate and replica, and one for each request at the given or highest sustained
-/// rate. The point fails unless every request was answered exactly once.
+/// Collective over `ranks.active`: answers requests on the replicas of a point. Requests arrive at
+/// the given rate. If no rate is given, they arrive at several rates, one after another, to find
+/// the highest rate that the replicas sustain. Fills `data` on rank 0 of the point, and its status
+/// on all ranks. The results are rows: one for each rate, one for each rate and replica, and one
+/// for each request at the given or highest sustained rate. The point fails unless every request
+/// was answered exactly once.
 void run_serve(const plan::PlannedPoint& point, const measure::PointContext& context,
                const measure::PointRanks& ranks, results::PointData& data);
 
@@ -33,7 +34,7 @@ void run_serve(const plan::PlannedPoint& point, const measure::PointContext& con
 /// the point.
 struct Trial {
   std::vector<double> arrivals{};       ///< seconds since the begin, ascending
-  std::vector<std::uint64_t> tokens{};  ///< of the answer to each request
+  std::vector<std::uint64_t> tokens{};  ///< number of tokens in the answer to each request
   std::vector<double> work{};           ///< expected seconds for each request
   workloads::serve::Policy policy = workloads::serve::Policy::round_robin;
   std::vector<int> leader_of_replica{};  ///< rank of the point, for each replica

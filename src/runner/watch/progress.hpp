@@ -67,7 +67,7 @@ class Activity {
 
  private:
   int rank_;
-  std::shared_ptr<comm::CallCount> calls_;  ///< always the same; its counters are atomic
+  std::shared_ptr<comm::CallCount> calls_;  ///< never replaced; its counters are atomic
   mutable std::mutex mutex_;                ///< guards the members below
   std::string point_, doing_ = "starting", failure_;
   std::uint64_t changes_ = 0;

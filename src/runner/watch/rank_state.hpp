@@ -42,7 +42,7 @@ struct Arrival {
   [[nodiscard]] CallNumber latest() const { return {call.play, call.number + more}; }
 };
 
-/// An op in which a stream of a rank is at the moment.
+/// The op that a stream of a rank is playing.
 struct AtOp {
   std::string op{};  ///< "all_reduce of 4 MiB along dp, backward, layer 3, microbatch 0"
   std::vector<Arrival> meets{};  ///< calls in which it waits; empty without communication
@@ -53,7 +53,7 @@ struct RankState {
   std::string doing{};         ///< "point 3: measuring"
   double still = 0;            ///< seconds since anything moved on this rank
   bool rests = false;          ///< true if idle: it waits for others, or for a point in time
-  bool in_collective = false;  ///< in a collective call of the runner, outside programs
+  bool in_collective = false;  ///< true during a collective call of the runner itself
   std::string failure{};       ///< an error on this rank alone; "" = none
   std::vector<AtOp> at{};
   std::vector<Arrival> arrivals{};
@@ -62,7 +62,7 @@ struct RankState {
   [[nodiscard]] bool is_alone() const;
 };
 
-/// Returns "step 12, number 3".
+/// Returns "play 12, call 3".
 [[nodiscard]] std::string to_text(const CallNumber& call);
 
 [[nodiscard]] std::string to_json(const RankState& state);
@@ -71,7 +71,7 @@ struct RankState {
 
 /// The program of one rank and its mesh, from which the communicators of its calls are found.
 struct CallMap {
-  const program::Outline& outline;  ///< of the section that is being played
+  const program::Outline& outline;  ///< the section that is being played
   const mesh::Shape& mesh;
   int rank = 0;                         ///< within the mesh
   const std::vector<int>& world_ranks;  ///< rank of the launch, for each rank of the mesh

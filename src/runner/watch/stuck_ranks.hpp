@@ -28,8 +28,8 @@ struct Hang {
   std::string first_op{};
   std::vector<int> waiting{}, absent{};  ///< ranks that have arrived there, and ranks that have not
 
-  /// Returns the findings in one sentence: "rank 2 did not arrive at all_reduce ... (never
-  /// answered)".
+  /// Returns the findings in one sentence: "rank 2 never answered; rank 2 did not arrive at
+  /// all_reduce ..., where ranks 0-1 wait".
   [[nodiscard]] std::string sentence() const;
 };
 
@@ -47,7 +47,7 @@ class RankPoll {
   /// Collective over `world`: sets up the messages of later polls.
   explicit RankPoll(const comm::Communicator& world)
       : mail_(world), rank_(world.rank()), size_(world.size()) {}
-  /// Messages to ranks that did not receive them may still be on their way after a poll.
+  /// After a poll, messages may remain that their ranks did not receive, so the queue is abandoned.
   ~RankPoll() {
     if (number_ > 0) abandon();
   }
@@ -89,13 +89,13 @@ class RankPoll {
   comm::MessageQueue mail_;
   int rank_, size_;
   bool asked_ = false;
-  int number_ = 0;  ///< of this poll; messages of earlier polls may still arrive
+  int number_ = 0;  ///< number of this poll; messages of earlier ones may still arrive
 };
 
 /// Identifies a hang by the run and the point.
 struct HangOf {
   struct Point {
-    int index = -1;  ///< of the point under way in the plan; -1 before the first
+    int index = -1;  ///< index in the plan of the point under way; -1 before the first
     int left = 0;    ///< number of points that --resume would measure
   };
   std::filesystem::path run_file{};

@@ -22,9 +22,9 @@ namespace isoscale::runner::watch {
 
 /// Limits the time for the start and the end of MPI, during which no supervisor exists. If they
 /// take too long because a rank of the job is missing, the process ends with a message. SIGTERM and
-/// SIGINT, which may be blocked by then, end the process at once. Only one process of the launch
-/// ends itself first, and the launcher then ends the others: mpirun of Open MPI 4.1 may crash or
-/// hang if all of them end at the same time.
+/// SIGINT, which may be blocked by then, end the process at once. One process of the launch ends
+/// two seconds before the others, so that the launcher can end those: mpirun of Open MPI 4.1 may
+/// crash or hang if all processes end at the same time.
 class MpiLimit {
  public:
   /// `timeout` 0 means no limit. `is_first` is true on the process that ends first.
@@ -35,7 +35,7 @@ class MpiLimit {
   MpiLimit& operator=(const MpiLimit&) = delete;
 
   void starts() { watch("started"); }
-  /// Ends the limit on the end of MPI; called after starts() and is_over().
+  /// Begins to limit the end of MPI; called after starts() and is_over().
   void ends() { watch("ended"); }
   void is_over();
 
@@ -49,8 +49,7 @@ class MpiLimit {
 };
 
 /// Signals that end a run in an orderly way. They are blocked in all threads that start later, so
-/// that only the supervisor receives them. main() must create this object before MPI starts
-/// threads.
+/// that only the supervisor receives them. This object must be created before MPI starts threads.
 class HeldSignals {
  public:
   HeldSignals();
@@ -90,10 +89,11 @@ class Supervisor {
   /// Called while an exception from a point is handled. Ends the job if the other ranks do not know
   /// of the exception. Returns if they do, or if nothing is watched.
   void fail_alone();
-  /// Sets the function that rank 0 calls before the job ends early. It writes the reason into the
-  /// run file.
+  /// Sets the function that rank 0 calls before a hang or a failure ends the job. It writes the
+  /// reason into the run file.
   void set_abort_handler(std::function<void(const std::string& why)> abort_handler);
-  /// Lock this mutex to change the run file: the process is not ended as long as it is locked.
+  /// Lock this mutex to change the run file. A thread that has to end the process waits until the
+  /// mutex is free, but for no longer than a second.
   [[nodiscard]] std::timed_mutex& file_mutex() { return file_mutex_; }
   /// True if a signal (SIGUSR1) has asked the run to end after the point under way.
   [[nodiscard]] bool shall_end_soon() const { return ends_soon_.load(); }
