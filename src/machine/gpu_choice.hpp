@@ -34,13 +34,13 @@ struct GpuView {
   std::optional<std::string> visible_devices;  ///< CUDA_VISIBLE_DEVICES of this rank
 };
 
-/// Returns the index of the GPU that the rank takes. `bind` is the value of --gpu-bind. If it
-/// leaves the choice to Isoscale, ranks that see different GPUs, one each, take theirs. Otherwise
-/// the rank takes the visible GPU whose place in the list is its local rank; if `share` is yes,
-/// places are counted modulo the number of visible GPUs. Throws base::UsageError if no
-/// GPU is visible, or if `bind` does not name a visible GPU for each rank. Unless `share` is yes,
-/// it also throws if ranks see different sets of GPUs (other than one GPU each), or if there are
-/// fewer GPUs than ranks.
+/// Returns the index of the GPU that the rank takes. `bind` is the value of --gpu-bind. If it is
+/// "auto", and each rank of the node sees exactly one GPU but not all see the same one, the rank
+/// takes the GPU that it sees. Otherwise the rank takes the visible GPU whose place in the list is
+/// its local rank; if `share` is yes, places are counted modulo the number of visible GPUs. Throws
+/// base::UsageError if no GPU is visible, or if `bind` does not name a visible GPU for each rank.
+/// Unless `share` is yes, it also throws if ranks see different sets of GPUs (other than one GPU
+/// each), or if there are fewer GPUs than ranks.
 [[nodiscard]] int choose_gpu(const GpuView& view, const std::string& bind,
                              settings::ShareGpu share);
 

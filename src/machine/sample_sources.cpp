@@ -136,8 +136,8 @@ class WrappingCounter {
   double sum_ = 0;
 };
 
-/// Returns the name of the device that a RAPL zone measures: "package 0" for "package-0". Memory
-/// gets the number of the package whose zone contains its own.
+/// Returns the name of the device that a RAPL zone measures: "package 0" for "package-0". The name
+/// for memory, "dram 0", has the number of the package whose zone contains the zone of the memory.
 std::optional<std::string> energy_device(const fs::path& zone, const std::string& name) {
   constexpr std::string_view package = "package-", memory = "dram";
   if (name.starts_with(package)) return "package " + name.substr(package.size());

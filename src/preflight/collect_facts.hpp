@@ -22,7 +22,7 @@ namespace isoscale::preflight {
 /// The sources that facts are collected from.
 struct FactSources {
   std::filesystem::path root = "/";            ///< the folder with sys, proc and dev
-  const machine::NvmlLibrary* nvml = nullptr;  ///< not owned; nullptr = not asked
+  const machine::NvmlLibrary* nvml = nullptr;  ///< not owned; nullptr = NVML is not used
   machine::Lookup environment = machine::process_environment();
 
   /// Returns NVML's functions; nullptr if it cannot be asked.

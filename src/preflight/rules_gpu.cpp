@@ -167,7 +167,8 @@ std::optional<std::string> foreign_processes(const JobGpu& one, const std::set<s
   return fmt::format("others compute on it: process {}", listed(others));
 }
 
-/// Returns the median memory use of the job's GPUs: libraries and buffers of a typical rank.
+/// Returns the median memory use of the job's GPUs, which is that of the libraries and buffers of a
+/// typical rank.
 double usual_use(std::span<const JobGpu> gpus) {
   std::vector<double> used;
   for (const JobGpu& one : gpus) {

@@ -55,7 +55,8 @@ namespace isoscale::runner {
 /// directory.
 class RunFile {
  public:
-  /// `header` is written to the file. `fallback` is a directory on another file system.
+  /// `header` is written to the file. `fallback` is a directory, which should be on another file
+  /// system.
   RunFile(results::RunWriter writer, std::filesystem::path path, results::RunData header,
           std::filesystem::path fallback);
 

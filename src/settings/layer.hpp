@@ -25,7 +25,7 @@ struct Given {
 
 /// The options given for one experiment, or for all experiments of a layer.
 struct Choices {
-  std::map<std::string, Given, std::less<>> values;   ///< by long name of the option
+  std::map<std::string, Given, std::less<>> values;   ///< values of run options, by long name
   std::map<std::string, Given, std::less<>> options;  ///< workload options, by key
   std::optional<workloads::Model> model;  ///< a model given as a table; its place is in `values`
 

@@ -16,8 +16,8 @@
 #include "units/quantity.hpp"
 #include "workloads/api/workload.hpp"
 
-/// Turns the command line and TOML files into one frozen record of what the user asked for. Only
-/// this library reads argv.
+/// The configurations of a run and of the other commands: what the user asked for on the command
+/// line and in TOML files.
 namespace isoscale::settings {
 
 enum class Device : std::uint8_t { automatic, cuda, host };
@@ -72,7 +72,7 @@ struct Experiment {
 struct GpuWork {
   std::vector<workloads::Model> models;  ///< the largest first
   program::Precision precision = program::Precision::bf16;
-  workloads::Options options{};   ///< for the workloads that have these options
+  workloads::Options options{};   ///< options for the workloads that have them
   units::Seconds longest_step{};  ///< limit for the step of one rank alone
 
   bool operator==(const GpuWork&) const = default;

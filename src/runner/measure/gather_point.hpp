@@ -56,8 +56,9 @@ template <class Record>
   return all;
 }
 
-/// Collective over the point: stores in `data` on rank 0 the facts about communicators and chosen
-/// algorithms that one session of the point reports. Facts of earlier sessions are kept.
+/// Collective over the point: stores in `data` on rank 0 the facts that one session of the point
+/// reports. Communicators and GEMM algorithms of earlier sessions are kept; other facts of theirs
+/// are replaced.
 void collect_session(const comm::Communicator& point, const executor::SessionFacts& session,
                      results::PointData& data);
 

@@ -22,9 +22,10 @@ namespace isoscale::runner::microbench {
 using Partners = std::vector<int>;
 
 /// Returns the phases of the sniff test, in each of which ranks exchange data in pairs. In the
-/// first phases the pairs are neighbours on a node (places 0-1, 2-3, ...), then ranks in the same
-/// place of two nodes (nodes 0-1, 2-3, ...; if the number of nodes is odd, the last and the first
-/// node have a phase of their own). A rank without such a partner takes no part. Pure.
+/// first phase the pairs are neighbours on a node (places 0-1, 2-3, ...). In the second they are
+/// ranks in the same place of two nodes (nodes 0-1, 2-3, ...). If the number of nodes is odd, a
+/// third phase pairs the last node with the first. A rank without such a partner takes no part.
+/// Pure.
 [[nodiscard]] std::vector<Partners> sniff_phases(std::span<const int> node_of_rank);
 
 /// The result of the sniff test on this rank.

@@ -25,8 +25,8 @@ namespace isoscale::runner::serving {
 /// the given rate. If no rate is given, they arrive at several rates, one after another, to find
 /// the highest rate that the replicas sustain. Fills `data` on rank 0 of the point, and its status
 /// on all ranks. The results are rows: one for each rate, one for each rate and replica, and one
-/// for each request at the given or highest sustained rate. The point fails unless every request
-/// was answered exactly once.
+/// for each of the first 1000 requests at the given or the highest sustained rate. The point fails
+/// unless every request was answered exactly once.
 void run_serve(const plan::PlannedPoint& point, const measure::PointContext& context,
                const measure::PointRanks& ranks, results::PointData& data);
 

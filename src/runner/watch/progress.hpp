@@ -29,15 +29,15 @@ class Activity {
   explicit Activity(int rank) : rank_(rank), calls_(std::make_shared<comm::CallCount>()) {}
 
   void doing(std::string_view what);
-  void at_point(std::string_view what);  ///< begins a point; precedes the text of doing()
+  void at_point(std::string_view what);  ///< a point begins; shown before the text of doing()
   /// Notes an error on this rank alone, and waits until the supervisor ends the job. Returns only
   /// if there is no supervisor.
   void fail(std::string_view why);
   void set_watched();
   [[nodiscard]] bool has_failed() const;
 
-  /// The rank counts as idle while an Idle object exists: it waits for other ranks, or for a point
-  /// in time. If `activity` is null, nothing is noted.
+  /// The rank counts as idle while an Idle object exists: it waits for other ranks, or until a
+  /// certain time. If `activity` is null, nothing is noted.
   class Idle {
    public:
     explicit Idle(Activity* activity);

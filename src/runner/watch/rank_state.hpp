@@ -52,7 +52,7 @@ struct RankState {
   int rank = 0;
   std::string doing{};         ///< "point 3: measuring"
   double still = 0;            ///< seconds since anything moved on this rank
-  bool rests = false;          ///< true if idle: it waits for others, or for a point in time
+  bool rests = false;          ///< true if idle: it waits for others, or for a time
   bool in_collective = false;  ///< true during a collective call of the runner itself
   std::string failure{};       ///< an error on this rank alone; "" = none
   std::vector<AtOp> at{};

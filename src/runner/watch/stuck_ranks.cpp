@@ -235,7 +235,7 @@ RankPoll::Result RankPoll::lead(std::vector<RankState> states, units::Seconds ti
   const auto moves = [&](const RankState& s) { return !s.rests && s.still < still; };
   Result result{.hang = find_hang(states, size_), .leader = rank_};
   result.sentence = result.hang.sentence();
-  // If all ranks are idle, they wait for a point in time, and nothing is wrong.
+  // If all ranks are idle, they wait until a certain time, and nothing is wrong.
   const bool none_works = std::ranges::all_of(states, &RankState::rests);
   result.calm = result.hang.silent.empty() && std::ranges::none_of(states, fails) &&
                 (none_works || std::ranges::any_of(states, moves));

@@ -22,10 +22,10 @@ namespace {
 using base::ExitCode;
 
 constexpr units::Seconds for_launcher{2};  // time to end the other processes after one has ended
-constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 10'000'000};
+constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 10'000'000};  // for MpiLimit
 
 constexpr timespec signal_pause{.tv_sec = 0, .tv_nsec = Supervisor::look_pause.value()};
-constexpr timespec signal_glance{.tv_sec = 0, .tv_nsec = 0};
+constexpr timespec signal_glance{.tv_sec = 0, .tv_nsec = 0};  // does not wait for a signal
 /// After this time the process kills itself, even if MPI does not return.
 constexpr std::chrono::seconds last_resort{5};
 /// The time that a process which was told to end may spend on its message, and on finishing a

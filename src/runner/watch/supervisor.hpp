@@ -80,7 +80,8 @@ class Supervisor {
 
   [[nodiscard]] Activity& activity() { return activity_; }
 
-  /// The functions up to fail_alone() are called by the working thread.
+  /// The working thread calls the functions up to fail_alone(). The main thread may call
+  /// set_timeout() before watch().
   void set_timeout(units::Seconds timeout);  ///< 0 = for ever
   void set_file(std::filesystem::path file);
   /// Announces the point under way, by its index in the plan, and the number of points that
