@@ -97,7 +97,7 @@ std::string help_of(const CLI::App& command) {
 
 std::unique_ptr<CLI::App> make_app() {
   auto app = std::make_unique<CLI::App>(description, "isoscale");
-  constexpr std::size_t column = 37;
+  constexpr std::size_t column = 37;  // the column of descriptions in --help
   app->get_formatter()->column_width(column);
   app->get_formatter()->label("Positionals", "Arguments");
   app->get_formatter()->label("SUBCOMMAND", "COMMAND");

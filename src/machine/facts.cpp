@@ -144,7 +144,7 @@ std::string host_name() {
 
 std::size_t count_with_own_core(const std::vector<std::vector<int>>& cores) {
   // This is bipartite matching by augmenting paths.
-  std::map<int, std::size_t> taken;  // the process that has each core
+  std::map<int, std::size_t> taken;  // for each core, the process that has it
   std::set<int> tried;
   const std::function<bool(std::size_t)> match = [&](std::size_t process) {
     // A free core is tried first, so that paths are long only if cores are few.

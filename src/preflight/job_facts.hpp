@@ -47,7 +47,7 @@ struct CheckedNode {
   int node = 0;  ///< index in the job, in order of first appearance
   std::string host;
   std::optional<std::string> cpu_model, os;
-  std::optional<int> cores;                           ///< physical
+  std::optional<int> cores;                           ///< number of physical cores
   std::optional<double> cpu_quota;                    ///< CPUs that a control group allows the job
   std::optional<double> memory, shm_size, shm_free;   ///< B; shm: /dev/shm
   std::map<std::string, std::vector<int>> numa_cpus;  ///< logical CPUs by NUMA node "0", "1", ...

@@ -121,8 +121,8 @@ bool is_plugin(std::string_view name) {
                              [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-constexpr std::size_t most_bytes = std::size_t{16} << 20U;
-constexpr int most_reads = 1 << 16;
+constexpr std::size_t most_bytes = std::size_t{16} << 20U;  // limit on the bytes read from a log
+constexpr int most_reads = 1 << 16;                         // limit on the reads from it
 
 Descriptor open_to_read(const fs::path& file) {
   return Descriptor{open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};

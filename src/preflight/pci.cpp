@@ -82,7 +82,7 @@ constexpr std::size_t conventional_size = 256, configuration_size = 4096;
 /// True if the port is a switch's downstream port: device/port type 6 of the PCI Express
 /// capability.
 bool is_downstream_port(std::string_view configuration) {
-  constexpr std::size_t first = 0x34, capabilities = 48;
+  constexpr std::size_t first = 0x34, capabilities = 48;  // offset and greatest length of the list
   constexpr std::uint32_t express = 0x10, downstream_port = 6;
   std::size_t at = number_at(configuration, first, 1) & 0xFCU;
   for (std::size_t i = 0; i < capabilities && at != 0 && at + 4 <= conventional_size; ++i) {
@@ -96,7 +96,7 @@ bool is_downstream_port(std::string_view configuration) {
 
 /// Returns the control register of Access Control Services; 0 without them.
 std::uint32_t access_control(std::string_view configuration) {
-  constexpr std::uint32_t services = 0x0D, none = 0xFFFF;
+  constexpr std::uint32_t services = 0x0D, none = 0xFFFF;  // ids of extended capabilities
   constexpr std::size_t capabilities = 480, control = 6, header = 4;
   std::size_t at = conventional_size;
   for (std::size_t i = 0; i < capabilities; ++i) {

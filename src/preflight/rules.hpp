@@ -35,7 +35,7 @@ struct Place {
 struct JobGpu {
   const CheckedNode* node = nullptr;
   const GpuFacts* gpu = nullptr;
-  int index = 0;  ///< in CheckedNode::gpus
+  int index = 0;  ///< index in CheckedNode::gpus
   std::vector<const CheckedRank*> ranks;
 
   /// Returns the host, and the device as "GPU 3 (0000:5d:00.0)".

@@ -91,7 +91,7 @@ base::ExitCode Launch::measure() {
 /// Collective: returns the exit code of a launch that has ended.
 base::ExitCode Launch::exit_code() const {
   const bool is_moved = file_ && !file_->moved().empty();
-  const bool is_whole = failed_ == 0 && left_hung_.empty() && !is_moved;  // right on rank 0 only
+  const bool is_whole = failed_ == 0 && left_hung_.empty() && !is_moved;  // valid on rank 0 only
   return setting_.world.broadcast(std::int64_t{is_whole ? 1 : 0}) == 1 ? base::ExitCode::done
                                                                        : base::ExitCode::failed;
 }

@@ -85,7 +85,7 @@ class Launch {
   Setting setting_;
   plan::Plan plan_;
   std::filesystem::path path_;
-  std::set<int> wanted_;     ///< points to measure, by index; right on rank 0 only
+  std::set<int> wanted_;     ///< points to measure, by index; valid on rank 0 only
   std::set<int> retried_;    ///< wanted points that failed or hung earlier; used on rank 0 only
   std::set<int> left_hung_;  ///< points that hung and are not measured again; used on rank 0 only
   std::optional<watch::Progress> progress_;

@@ -128,7 +128,7 @@ double parse_share(std::string_view text) {
 }
 
 units::Seconds parse_time_limit(std::string_view text) {
-  constexpr double most = 3'600'000;
+  constexpr double most = 3'600'000;  // seconds
   const units::Seconds time = units::parse_seconds(text);
   if (!(time.value() > 0 && time.value() <= most)) {
     refuse_value(text, "is not a time above 0 and up to 1000h");

@@ -31,8 +31,8 @@ struct CaseLimits {
 /// The end of a case on one rank.
 enum class CaseEnd : std::uint8_t {
   complete,
-  timed_out,      ///< this rank waited in vain for another one
-  peer_timed_out  ///< another rank waited in vain
+  timed_out,      ///< this rank got no answer from another one in time
+  peer_timed_out  ///< another rank got no answer in time
 };
 
 /// The time of one stream in one traced pass: from its first start to its last end.
@@ -55,8 +55,9 @@ struct CaseRecord {
   std::vector<double> call_times{};  ///< seconds of each call in traced passes, on the slowest rank
   /// The time of each stream in each traced pass on this rank.
   std::vector<StreamTime> stream_times{};
-  std::optional<units::Seconds> estimate{};  ///< time of one pass, from the executor's library
-  std::string arithmetic{};                  ///< arithmetic in which this library multiplies
+  std::optional<units::Seconds>
+      estimate{};            ///< time of one pass as the device's library expects it
+  std::string arithmetic{};  ///< arithmetic of multiplications, in the library's words
   std::vector<results::DeviceSeries> gpu{};  ///< samples of this rank's GPU, during the plays
 };
 
@@ -92,7 +93,7 @@ struct CasePlay {
 
 /// The result of comparing memory with expected values on this rank.
 struct Comparison {
-  std::uint64_t compared = 0, wrong = 0;  ///< elements
+  std::uint64_t compared = 0, wrong = 0;  ///< numbers of elements
   std::string first;                      ///< the first wrong element; "" if none is
 };
 

@@ -103,7 +103,7 @@ class BenchRun {
   bool take_note(const Case& one, CaseEnd end) {
     constexpr std::int64_t nobody = -1;
     const std::int64_t mine = end == CaseEnd::timed_out ? ranks_.sub_world.rank() : nobody;
-    std::vector<int> waiting;  // ranks that waited in vain; the same on all ranks
+    std::vector<int> waiting;  // ranks that got no answer in time; the same on all ranks
     for (const std::int64_t rank : ranks_.active.all_gather(mine)) {
       if (rank != nobody) waiting.push_back(static_cast<int>(rank));
     }

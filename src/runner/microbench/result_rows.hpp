@@ -30,7 +30,7 @@ struct GpuState {
 /// The results of one case on one rank, which rank 0 gathers.
 struct RankReport {
   std::optional<std::int64_t> wrong{};  ///< wrong elements; absent: nothing to compare
-  std::vector<double> plays{};          ///< seconds
+  std::vector<double> plays{};          ///< seconds of each play
   std::vector<StreamTime> stream_times{};
   GpuState gpu{};
 

@@ -42,7 +42,7 @@ struct PlannedPoint {
   std::string misfit{};  ///< needed and free memory, if it does not fit: "661 GiB of 23.5 GiB"
   // The following facts of the programs are for --dry-run. They are absent if the point was skipped
   // before its programs were built.
-  std::optional<double> flop_per_step{};          ///< over all ranks
+  std::optional<double> flop_per_step{};          ///< FLOP of one step, over all ranks
   std::optional<units::Bytes> memory_per_rank{};  ///< memory of the rank that needs most
   /// The memory of pinned and pageable buffers, which are in host memory, on the rank with the
   /// most.

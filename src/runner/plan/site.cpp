@@ -130,7 +130,7 @@ Site planned_site(Site site, const settings::RunConfig& config) {
 }
 
 double half_precision_rate(std::optional<int> compute_capability) {
-  constexpr int a100 = 80, hopper = 90, blackwell = 100, consumer = 120;
+  constexpr int a100 = 80, hopper = 90, blackwell = 100, consumer = 120;  // compute capability x 10
   if (!compute_capability || *compute_capability >= consumer || *compute_capability < a100) {
     return 60e12;
   }

@@ -31,7 +31,7 @@ struct Site {
   int ranks = 1;
   std::vector<int> node_of_rank{0};
   std::vector<program::Precision> precisions;  ///< those that the executor supports
-  std::string device;                          ///< "host"
+  std::string device;                          ///< "host" or "cuda"
   /// For each node, the least free memory that one of its ranks finds in its pool; absent if
   /// unknown. The vector may be empty.
   std::vector<std::optional<units::Bytes>> memory_free;

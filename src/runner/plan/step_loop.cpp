@@ -47,7 +47,7 @@ constexpr std::size_t least_alone = 6;   // least steps of a single block; dropp
 constexpr std::size_t least_traced = 2;  // traced steps of a block, unless fewer are wanted in all
 constexpr double shortest_step = 1e-9;   // seconds; avoids division by zero
 
-constexpr int fewest_solo_plays = 4, most_solo_plays = 9;
+constexpr int fewest_solo_plays = 4, most_solo_plays = 9;  // limits of solo_plays()
 constexpr double share_of_time = 0.1;  // share of max_time for all solo plays together
 
 }  // namespace

@@ -40,7 +40,7 @@ constexpr double trial_share = 0.2;  // share of the point's time per trial, for
 
 /// The result of the trial of one rate.
 struct TrialResult {
-  double rate = 0;  ///< offered, requests a second
+  double rate = 0;  ///< offered rate, requests per second
   std::vector<Outcome> outcomes{};
   Summary summary{};
   bool is_saturated = false;

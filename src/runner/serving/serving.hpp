@@ -48,7 +48,7 @@ struct Played {
 
 /// The dispatcher's results of a trial.
 struct Served {
-  units::Nanoseconds begin{};  ///< on the dispatcher's clock
+  units::Nanoseconds begin{};  ///< start of the trial, on the dispatcher's clock
   /// The results for each request, without the times that are in `played`.
   std::vector<workloads::serve::Outcome> outcomes{};
   std::vector<Played> played{};

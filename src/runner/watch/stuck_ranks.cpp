@@ -92,7 +92,7 @@ enum Box : int { question, answer, finding };
 
 /// The time limits of a poll, from its begin: for answers, and for the leader's finding.
 constexpr units::Nanoseconds answers_within{2'500'000'000}, finding_within{4'000'000'000};
-constexpr std::chrono::milliseconds pause{5};
+constexpr std::chrono::milliseconds pause{5};  // between two checks for messages
 
 std::string text_of(const comm::Message& envelope) {
   std::string text(envelope.bytes.size(), '\0');

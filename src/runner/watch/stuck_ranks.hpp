@@ -62,8 +62,8 @@ class RankPoll {
     /// On the leader, the states of all ranks that answered. If no leader was found, the state of
     /// this rank.
     std::vector<RankState> states{};
-    Hang hang{};      ///< right on the leader only
-    int leader = -1;  ///< -1 if no leader was heard
+    Hang hang{};      ///< valid on the leader only
+    int leader = -1;  ///< -1 if no leader sent a finding
     std::string sentence{};
     bool calm = false;  ///< true if all ranks answered, none failed, and some move or all are idle
   };

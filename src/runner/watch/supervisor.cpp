@@ -72,7 +72,7 @@ void MpiLimit::watch(std::string_view what) {
     const units::Seconds limit = is_first_ ? timeout_ : timeout_ + for_launcher;
     const auto begin = std::chrono::steady_clock::now();
     while (!over_) {
-      constexpr int by_signal = 128;
+      constexpr int by_signal = 128;  // exit code: 128 + number of the signal
       const int signal = sigtimedwait(&signals, nullptr, &between_looks);
       if (signal > 0) std::_Exit(by_signal + signal);
       const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
@@ -197,7 +197,7 @@ void Supervisor::take_signal(const timespec& within) {
 }
 
 void Supervisor::end_by_signal(int signal) {
-  constexpr int by_signal = 128;
+  constexpr int by_signal = 128;  // exit code: 128 + number of the signal
   if (world_.rank() == 0) {
     const std::scoped_lock lock{mutex_};
     std::string text =

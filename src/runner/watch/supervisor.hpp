@@ -82,7 +82,7 @@ class Supervisor {
 
   /// The working thread calls the functions up to fail_alone(). The main thread may call
   /// set_timeout() before watch().
-  void set_timeout(units::Seconds timeout);  ///< 0 = for ever
+  void set_timeout(units::Seconds timeout);  ///< 0 = no limit
   void set_file(std::filesystem::path file);
   /// Announces the point under way, by its index in the plan, and the number of points that
   /// --resume would measure if it hung.
