@@ -31,7 +31,7 @@ bool wanted(const std::vector<int>& cpus, int cpu) {
   return cpus.empty() || std::ranges::find(cpus, cpu) != cpus.end();
 }
 
-/// Keeps every n-th CPU, so that at most `most_clocks` are left and a sample stays cheap.
+/// Keeps every n-th CPU, so that at most `most_clocks` are left and a sample takes little time.
 std::vector<int> thinned(const std::vector<int>& cpus) {
   const std::size_t stride = (cpus.size() + most_clocks - 1) / most_clocks;
   std::vector<int> kept;

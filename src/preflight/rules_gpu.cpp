@@ -149,8 +149,8 @@ void judge_throttle(Findings& findings, std::span<const JobGpu> gpus, const JobF
 }
 
 /// Returns a text about processes on a GPU that are not ranks of its node; "" if there are none.
-/// nullopt if they cannot be told from ranks: in a container, ranks have other process ids than the
-/// driver reports.
+/// nullopt if they cannot be distinguished from ranks: in a container, ranks have other process ids
+/// than the driver reports.
 std::optional<std::string> foreign_processes(const JobGpu& one, const std::set<std::int64_t>& own) {
   const std::optional<std::vector<std::int64_t>>& processes = one.gpu->processes;
   if (!processes) return std::nullopt;

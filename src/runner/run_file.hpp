@@ -51,7 +51,7 @@ namespace isoscale::runner {
 [[nodiscard]] results::PointData describe_point(const plan::PlannedPoint& point);
 
 /// The file that a launch writes, on rank 0 only. If the file cannot be written any more (its file
-/// system is full, read-only or gone, or somebody replaced the file), it is continued in a fallback
+/// system is full, read-only or missing, or the file was replaced), it is continued in a fallback
 /// directory.
 class RunFile {
  public:

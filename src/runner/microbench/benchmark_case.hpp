@@ -22,7 +22,7 @@
 namespace isoscale::runner::microbench {
 
 /// The limits of a case: the time that it should take (`budget`), the longest wait for another rank
-/// (`timeout`; 0 = for ever), and the device's limits for one play (`bounds`).
+/// (`timeout`; 0 = no limit), and the device's limits for one play (`bounds`).
 struct CaseLimits {
   units::Seconds budget{}, timeout{};
   workloads::PlayBounds bounds{};
@@ -55,8 +55,7 @@ struct CaseRecord {
   std::vector<double> call_times{};  ///< seconds of each call in traced passes, on the slowest rank
   /// The time of each stream in each traced pass on this rank.
   std::vector<StreamTime> stream_times{};
-  std::optional<units::Seconds>
-      estimate{};            ///< time of one pass as the device's library expects it
+  std::optional<units::Seconds> estimate{};  ///< time of one pass that the library expects
   std::string arithmetic{};  ///< arithmetic of multiplications, in the library's words
   std::vector<results::DeviceSeries> gpu{};  ///< samples of this rank's GPU, during the plays
 };

@@ -60,7 +60,7 @@ program::ProgramSet square_gemm(std::uint64_t size, program::DType dtype) {
                       {});
 }
 
-/// Returns the programs of two ranks that send to each other at once.
+/// Returns the programs of two ranks that send to each other at the same time.
 program::ProgramSet exchange_program(std::uint64_t bytes) {
   const mesh::Shape pair{.pp = 2};
   program::Builder builder{pair};

@@ -137,8 +137,8 @@ void require_memory(PlannedPoint& point, const std::vector<units::Bytes>& need_o
     if (roles[rank].replica < 0) continue;
     const units::Bytes bytes = need_of_position[static_cast<std::size_t>(roles[rank].position)];
     Need& need = of_node[site.node_of_rank[rank]];
-    // If it is unknown which ranks share a node, each rank is compared with a node's memory by
-    // itself.
+    // If it is unknown which ranks share a node, the need of each rank alone is compared with the
+    // memory of a node.
     const bool shared =
         site.memory_pool == executor::MemoryPool::node && site.nodes == Nodes::known;
     need.bytes = shared ? need.bytes + bytes : std::max(need.bytes, bytes);

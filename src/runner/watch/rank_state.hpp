@@ -15,8 +15,8 @@
 #include "mesh/mesh.hpp"
 #include "program/outline.hpp"
 
-/// The state of a rank in a job that stands still: what it was doing, and how many calls it had
-/// made on each communicator.
+/// The state of a rank in a job that makes no progress: what it was doing, and how many calls it
+/// had made on each communicator.
 namespace isoscale::runner::watch {
 
 /// Identifies a call on a communicator. All members make the same calls in the same order, so a
@@ -51,14 +51,15 @@ struct AtOp {
 struct RankState {
   int rank = 0;
   std::string doing{};         ///< "point 3: measuring"
-  double still = 0;            ///< seconds since anything moved on this rank
+  double still = 0;            ///< seconds without progress on this rank
   bool rests = false;          ///< true if idle: it waits for others, or for a time
   bool in_collective = false;  ///< true during a collective call of the runner itself
   std::string failure{};       ///< an error on this rank alone; "" = none
   std::vector<AtOp> at{};
   std::vector<Arrival> arrivals{};
 
-  /// True if the rank waits for no other rank, so that it causes its own standstill.
+  /// True if the rank waits for no other rank, so that its lack of progress has its cause on the
+  /// rank itself.
   [[nodiscard]] bool is_alone() const;
 };
 

@@ -174,8 +174,8 @@ std::string Hang::sentence() const {
   return text;
 }
 
-/// Returns the number of ranks that may become leader. If all of them are gone, each rank ends by
-/// itself.
+/// Returns the number of ranks that may become leader. If none of them answers, each rank ends the
+/// job itself.
 int RankPoll::leaders() const {
   constexpr int most = 8;
   return std::min(most, size_);
@@ -226,7 +226,7 @@ void RankPoll::collect(std::vector<RankState>& states) {
 RankPoll::Result RankPoll::lead(std::vector<RankState> states, units::Seconds timeout) {
   std::ranges::sort(states, {}, &RankState::rank);
   const auto fails = [](const RankState& s) { return !s.failure.empty(); };
-  // If no working rank has stood still for the whole timeout, an idle rank began the poll, while
+  // If every working rank has made progress within the timeout, an idle rank began the poll, while
   // other ranks do work that takes long. Such ranks then count as stuck only after the whole
   // timeout.
   const bool one_is_due = std::ranges::any_of(

@@ -12,7 +12,8 @@
 #include "runner/watch/rank_state.hpp"
 #include "units/quantity.hpp"
 
-/// Finds the ranks that hold up a job which stands still, and writes the findings to a file.
+/// Finds the ranks because of which a job hangs, that is, makes no progress, and writes the
+/// findings to a file.
 namespace isoscale::runner::watch {
 
 struct Culprit {
@@ -68,9 +69,9 @@ class RankPoll {
     bool calm = false;  ///< true if all ranks answered, none failed, and some move or all are idle
   };
   /// Begins a poll, or joins the poll of another rank; ends within 4 seconds. `timeout` is the time
-  /// without progress after which a rank counts as stuck. A working rank counts as moving if it has
-  /// stood still for less than half of `timeout`; if no working rank has stood still for the whole
-  /// `timeout`, less than `timeout` suffices. Calls `meanwhile` every few milliseconds.
+  /// without progress after which a rank counts as stuck. A working rank counts as moving if it
+  /// last made progress less than half of `timeout` ago. If every working rank made progress less
+  /// than `timeout` ago, all of them count as moving. Calls `meanwhile` every few milliseconds.
   [[nodiscard]] Result poll(const RankState& own, units::Seconds timeout,
                             const std::function<void()>& meanwhile);
 
@@ -114,7 +115,7 @@ struct HangOf {
 /// of later calls that the rank may have made. Throws base::Error if the file cannot be written.
 std::filesystem::path write_hang_file(const HangOf& which, const RankPoll::Result& found);
 
-/// The hang that ended a job, as "run.h5.hang.json" tells it.
+/// The hang that ended a job, as read from "run.h5.hang.json".
 struct StoredHang {
   int point = 0;  ///< index in the plan
   std::string sentence{};

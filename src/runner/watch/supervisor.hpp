@@ -66,13 +66,13 @@ class HeldSignals {
   sigset_t set_{}, before_{};
 };
 
-/// Runs a launch on a thread of its own, and watches it. If that thread stands still, fails on one
-/// rank alone within a point, or is told to end, the supervisor ends the job.
+/// Runs a launch on a thread of its own, and watches it. If that thread makes no progress, fails on
+/// one rank alone within a point, or is told to end, the supervisor ends the job.
 class Supervisor {
  public:
-  /// The interval at which the supervisor checks the other ranks and whether this rank stands
-  /// still. It is long, since the supervisor may share a core with the measurement; signals are
-  /// handled at once.
+  /// The interval at which the supervisor checks if this rank makes progress and if another rank
+  /// has begun a poll. It is long, since the supervisor may share a core with the measurement;
+  /// signals are handled at once.
   static constexpr units::Nanoseconds look_pause{300'000'000};
 
   /// Collective. A launch has one supervisor, which its main thread creates and uses.
