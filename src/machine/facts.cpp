@@ -21,9 +21,9 @@ namespace isoscale::machine {
 namespace {
 
 /// Loads packages, cores, NUMA nodes and logical CPUs of the whole node, also those that a
-/// scheduler withholds from this process. Caches and devices are left out, since every rank of a
-/// node loads a topology. `without` names a component of hwloc that is not used; nullptr = all are
-/// used. Returns null if hwloc cannot read the topology.
+/// scheduler withholds from this process. Caches and devices are left out to save time, since every
+/// rank of a node loads a topology. `without` names a component of hwloc that is not used; nullptr
+/// = all are used. Returns null if hwloc cannot read the topology.
 Topology load_topology(const char* without) {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return {};

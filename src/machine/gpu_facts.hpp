@@ -38,8 +38,8 @@ struct GpuFacts : PciFacts {
   /// PCI bus ids at the other ends of the active links, GPUs or switches, each once, ascending.
   std::optional<std::vector<std::string>> nvlink_peers;
   /// The NVLink domain across nodes that the GPU belongs to: the cluster's id in hexadecimal, ".",
-  /// and the number of the clique. NVLink joins GPUs with equal texts. Absent if there is no such
-  /// domain.
+  /// and the number of the clique. GPUs for which this text is the same are joined by NVLink.
+  /// Absent if there is no such domain.
   std::optional<std::string> fabric;
   // Only preflight uses the following facts (preflight/collect_facts.hpp).
   std::optional<std::string> fabric_state;  ///< "not supported", "not started", "in progress",

@@ -16,7 +16,8 @@
 namespace isoscale::machine {
 namespace {
 
-// Only variables with the names below are read. None of them holds a token, key or password.
+// Only variables with names in these lists are recorded. None of them holds a token, key or
+// password.
 
 /// Variables that set the number of threads and their binding.
 constexpr std::array thread_names = std::to_array<std::string_view>(

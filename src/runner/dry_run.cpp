@@ -102,7 +102,7 @@ std::string model_of(const plan::PlannedPoint& point) {
   return plan::uses_model(point) ? point.request.model.name : "-";
 }
 
-/// Formats the line of a point that has no figures; `why` is the reason.
+/// Formats the line of a point for which no numbers are shown; `why` is the reason.
 std::string skipped_line(const plan::PlannedPoint& point, std::string_view why) {
   return fmt::format("{:>5}  {:<11} {:<10} {:>5} {}\n", point.index + 1, point.workload->name,
                      model_of(point), point.ranks, why);

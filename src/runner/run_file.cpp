@@ -246,8 +246,8 @@ void RunFile::change(const std::function<void()>& work) {
 std::vector<results::PointData> RunFile::points_left() const {
   std::vector<results::PointData> points = points_of(path_, header_.id);
   if (!points.empty()) return points;
-  // The file cannot be opened by its name: the name is gone or belongs to another file, or a part
-  // of the file is gone. This process still has the file open, so it is copied from there.
+  // The file cannot be opened by its name: the name is missing or belongs to another file, or a
+  // part of the file is missing. This process still has the file open, so it is copied from there.
   const auto copy = writer_.copy_published(fallback_);
   return copy ? results::readable_points(copy->path(), header_.id,
                                          results::resolved_output(path_).parent_path())

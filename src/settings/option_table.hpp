@@ -45,7 +45,7 @@ struct RunOption {
 
 [[nodiscard]] std::span<const RunOption> run_options();
 
-/// Returns the key in an experiment file: the long name with _ for -.
+/// Returns the key in an experiment file: the long name with each - replaced by _.
 [[nodiscard]] std::string key_of(const RunOption& option);
 
 /// Returns the option with this long name; nullptr if there is none.

@@ -180,7 +180,7 @@ PlannedPoint plan_point(const settings::Experiment& experiment, const mesh::Requ
 /// The share of the free memory that a program may use; libraries need the rest.
 constexpr double usable_share = 0.95;
 
-/// Returns the free memory of the GPU with the least; absent if that of some GPU is unknown.
+/// Returns the least free memory of all GPUs; absent if the free memory of some GPU is unknown.
 std::optional<units::Bytes> least_memory(const Site& site) {
   std::optional<units::Bytes> least;
   for (const auto& bytes : site.memory_free) {

@@ -72,7 +72,7 @@ struct PointTime {
 /// is: the smallest rank count (the baseline), the largest, then the middle of each gap. The
 /// baseline and the largest count of the first curve precede everything else, so that there is a
 /// curve even if calibrations take long. The smallest and the largest count of every calibration
-/// follow, which give the ceilings to compare with. Then the experiments take turns, one point
+/// follow, which give the highest rates to compare with. Then the experiments take turns, one point
 /// each; an experiment that already has more points than others waits for them.
 [[nodiscard]] std::vector<int> most_telling_first(const Plan& plan);
 

@@ -16,7 +16,7 @@
 #include "runner/watch/rank_state.hpp"
 #include "units/quantity.hpp"
 
-/// The progress of this rank. It is shown to people, and the supervisor detects hangs by it.
+/// The progress of this rank. It is shown to the user, and the supervisor detects hangs by it.
 namespace isoscale::runner::watch {
 
 /// A session that reports its position in the program; see WatchedExecutor.

@@ -39,10 +39,10 @@ struct Hang {
 /// culprit.
 [[nodiscard]] Hang find_hang(const std::vector<RankState>& states, int ranks);
 
-/// Asks every rank for its state. No collective call is used, since any rank may be gone. Every
-/// rank sends its state to a few of the lowest ranks, each of which asks all others. The lowest of
-/// these that answers becomes the leader: it collects the states, and sends its findings to all
-/// ranks.
+/// Asks every rank for its state. No collective call is used, since any rank may have ended or be
+/// stuck. Every rank sends its state to a few of the lowest ranks, each of which asks all others.
+/// The lowest of these that answers becomes the leader: it collects the states, and sends its
+/// findings to all ranks.
 class RankPoll {
  public:
   /// Collective over `world`: sets up the messages of later polls.

@@ -20,7 +20,7 @@
 
 namespace isoscale::runner::watch {
 
-/// Limits the time for the start and the end of MPI, during which no supervisor exists. If they
+/// Limits the time for the start and the end of MPI, during which no supervisor watches. If they
 /// take too long because a rank of the job is missing, the process ends with a message. SIGTERM and
 /// SIGINT, which may be blocked by then, end the process at once. One process of the launch ends
 /// two seconds before the others, so that the launcher can end those: mpirun of Open MPI 4.1 may
