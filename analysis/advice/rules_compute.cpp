@@ -141,7 +141,7 @@ std::optional<double> lost_in_gemms(const PointSubject& subject) {
   return std::clamp(*share * (1 - speed->rate / ceiling->rate), 0.0, 1.0);
 }
 
-/// Returns the maximum SM clock of a rank's GPU from the facts recorded about the rank.
+/// Returns the maximum SM clock, in Hz, of a rank's GPU from the facts recorded about the rank.
 std::optional<double> highest_clock(const PointSubject& subject, int rank) {
   const auto* const facts = facts_of(subject.run.rank_facts, *subject.point.data, rank);
   if (facts == nullptr) return std::nullopt;

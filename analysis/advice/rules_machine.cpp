@@ -83,8 +83,9 @@ std::string place_of(const CheckResult& result) {
   return result.host + ", " + result.device;
 }
 
-/// Returns what the named preflight checks warned of, or found and the user allowed, in the order
-/// of the names; absent if it is nothing.
+/// Returns a finding with those results of the named preflight checks that are warnings or worse,
+/// in the order of the names; absent if there are none. The run went on, so the user allowed any
+/// result that is worse than a warning.
 Said from_checks(const results::RunData& run, std::span<const std::string_view> names) {
   if (!run.preflight) return std::nullopt;
   std::vector<const CheckResult*> found;

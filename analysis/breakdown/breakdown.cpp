@@ -62,8 +62,8 @@ std::string missing_text(const results::PointData& point, const TracedSteps& ste
   return text;
 }
 
-/// Sums over the ops whose causes of waiting are known: the waiting without bubble, and the part of
-/// it that is noise.
+/// Sums, in seconds, over the ops whose causes of waiting are known: the waiting without bubble,
+/// and the part of it that is noise.
 struct Waiting {
   double known = 0, noise = 0;
 };
@@ -130,7 +130,8 @@ void add_waiting(const program::Outline& outline, const std::vector<OpShare>& sh
   }
 }
 
-/// Splits one traced step over its ranks. `noise_shares` is that of WaitCauses, empty if not known.
+/// Splits one traced step over its ranks. `noise_shares` comes from WaitCauses::noise_shares(); it
+/// is empty if not known.
 StepResult split_step(const results::PointData& point, const Condensed& condensed,
                       const TracedStep& step, const Layers& layers,
                       const std::vector<double>& noise_shares) {

@@ -71,7 +71,7 @@ struct BreakdownResult {
   /// than six steps with op sums.
   std::optional<WaitSplit> waits;
   CausedWait caused;                        ///< see WaitCauses::caused
-  std::optional<double> free_network_step;  ///< seconds; step replayed on a free network, mean
+  std::optional<double> free_network_step;  ///< seconds of a step on a network that takes no time
   std::size_t steps = 0;                    ///< traced steps that count
   double slowest_step = 0;  ///< seconds, of the slowest rank; mean over the traced steps
   /// `wait_known` is true if `wait` is complete, `bubble_known` if `bubble` is. Otherwise they are

@@ -40,7 +40,8 @@ class Condensed {
 struct LikeRanks {
   program::OutlineSet set;
   simulate::Costs costs;
-  std::vector<std::uint32_t> rank;  ///< by rank of the whole mesh: the rank in `set` for it
+  std::vector<std::uint32_t>
+      rank;  ///< per rank of the whole mesh: the rank in `set` that plays for it
 };
 
 /// Keeps one of each set of alike coordinates of an axis. Two coordinates are alike if no message

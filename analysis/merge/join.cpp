@@ -188,7 +188,8 @@ struct Gathered {
 struct Fit {
   bool possible = true;
   int same_points = 0;
-  int axes = std::numeric_limits<int>::max();  ///< mesh axes that differ, for the nearest points
+  int axes =
+      std::numeric_limits<int>::max();  ///< mesh axes that differ, least of all pairs of points
 
   [[nodiscard]] bool is_better_than(const Fit& other) const {
     if (same_points != other.same_points) return same_points > other.same_points;

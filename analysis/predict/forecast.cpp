@@ -49,7 +49,7 @@ workloads::Request searched(const Question& question, int ranks, Prediction& int
   SearchResult found = search(*question.workload, question.base, question.mesh, ranks,
                               question.machine, question.node_ranks, question.fixed);
   into.searched = found.looked_at;
-  into.best = std::move(found.best);  // the last count is the largest, and its candidates stay
+  into.best = std::move(found.best);  // rank counts ascend: the last search is kept
   if (question.fit) correct(question.fit->correction, into.best);
   if (!found.complete) {
     into.warnings.push_back(fmt::format(
@@ -260,7 +260,7 @@ void warn(const Question& question, Prediction& prediction) {
 struct Stretch {
   std::string limit;
   int from = 0, to = 0;  ///< first and last rank count
-  double share = 0;      ///< share of the step, at `to`
+  double share = 0;      ///< share of the step that the cause takes, at `to` ranks
 };
 
 double share_of(const Forecast& forecast) {

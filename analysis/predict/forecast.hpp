@@ -25,7 +25,7 @@ namespace isoscale::analysis::predict {
 /// one sentence on this cause if it never changes.
 [[nodiscard]] std::vector<std::string> limit_sentences(const ForecastCurve& curve);
 
-// The parts from which predict() is made.
+// The following declarations are the parts of predict(); other files use some of them too.
 
 /// The ratio to the largest measured rank count above which a prediction is marked as extrapolated.
 inline constexpr int most_trusted_growth = 32;
@@ -74,7 +74,7 @@ void set_against(const ForecastBaseline& baseline, Forecast& forecast);
 [[nodiscard]] std::optional<double> peak_rate(const simulate::Machine& machine,
                                               program::Precision precision);
 
-// The next measurement (next_measurement.cpp).
+// The following functions (next_measurement.cpp) propose the next measurement.
 
 /// Returns the command that measures `request`.
 [[nodiscard]] std::string command_of(const Question& question, const workloads::Request& request);

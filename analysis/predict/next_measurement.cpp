@@ -28,8 +28,8 @@ using results::PointData;
 using simulate::GrowthLaw;
 using simulate::TimedCommunication;
 
-/// Returns the communication times expected for a group of twice the size, if the true times lie
-/// midway between both laws of growth.
+/// Returns the communication times expected for a group of twice the size, if the true times are
+/// the geometric mean of what both laws of growth give.
 TimedCommunication doubled(const simulate::GroupFamily& family) {
   TimedCommunication curve = *family.groups.back().curve;
   const double size = 2 * family.groups.back().size;

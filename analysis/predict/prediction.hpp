@@ -98,12 +98,12 @@ struct Prediction {
   std::string workload{}, title{};
   std::string throughput_unit{};          ///< "tokens/s"
   int node_ranks = 1;                     ///< ranks on a node, as predicted
-  std::optional<double> correction{};     ///< measured over simulated step times; of a run
+  std::optional<double> correction{};     ///< measured / simulated step time; only of runs
   std::optional<int> baseline{};          ///< rank count that efficiency is relative to
   std::vector<MeasuredPoint> measured{};  ///< points of the run
   ForecastCurve base{};
   std::vector<ForecastCurve> what_if{};
-  std::vector<std::string> limits{};  ///< one sentence for each change of the limit
+  std::vector<std::string> limits{};  ///< sentences of limit_sentences() on `base`
   std::optional<NextMeasurement> next{};
   std::vector<Candidate> best{};  ///< found by a search, best first
   int searched = 0;               ///< number of candidates examined

@@ -103,7 +103,8 @@ std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
   }
   // A slope below 0 is noise: more bytes do not take less time.
   const double slope = line ? std::max(line->slope, 0.0) : 0;
-  // Larger sizes are left out, since an error of the slope would shift them all in one direction.
+  // Sizes at which bytes take more than this share of the time are left out (but not the first
+  // one), since an error of the slope would shift them all in one direction.
   constexpr double little = 0.2;
   std::vector<double> left;
   for (const CurveSample& at : plateau) {

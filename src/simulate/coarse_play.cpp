@@ -40,7 +40,7 @@ class Coarsener {
  private:
   static constexpr std::uint32_t none = ~0U;
   struct Lane {
-    std::uint32_t ops = 0;  ///< of the coarse program
+    std::uint32_t ops = 0;  ///< number of coarse ops of this lane so far
     /// counts[i] is the number of coarse ops up to the end of the lane's op i, if another op waits
     /// for this op.
     std::vector<std::uint32_t> counts;

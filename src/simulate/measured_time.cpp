@@ -54,7 +54,7 @@ std::span<const Moved> candidates(OpKind kind) {
 /// smallest, for messages so large that their bytes determine the time. If the groups do not show
 /// it, returns `untold`, or the last candidate if `untold` is not a candidate.
 Moved moved_in(const GroupFamily& family, Moved untold) {
-  constexpr double by_bytes = 4;  // times the smallest message's time
+  constexpr double by_bytes = 4;  // bytes determine a time above this many times the smallest's
   const GroupFamily::Group& small = family.groups.front();
   const GroupFamily::Group& large = family.groups.back();
   const OpKind kind = large.curve->kind;
@@ -124,8 +124,8 @@ Excesses excesses_of(const GroupFamily& family, GrowthLaw law, Moved moved, doub
   return result;
 }
 
-/// Returns the slope of the excess over the growth law: by weighted least squares for three points
-/// or more, of the line through both for two points, and 0 for fewer.
+/// Returns the slope of the excess over the growth law. It comes from weighted least squares for
+/// three points or more and from the line through both for two points; it is 0 for fewer.
 double slope_of(const std::vector<Excess>& excesses) {
   if (excesses.size() < 2) return 0;
   if (excesses.size() == 2) {
@@ -134,8 +134,9 @@ double slope_of(const std::vector<Excess>& excesses) {
   return statistics::weighted_line(excesses).slope;
 }
 
-/// Returns the excess at `law`, interpolated linearly between measured groups. Beyond the largest
-/// group it follows the fitted slope, but never decreases, since larger groups are not faster.
+/// Returns the excess of a group of size n, where `law` is n or log2 n, interpolated linearly
+/// between measured groups. Beyond the largest group it follows the fitted slope, but never
+/// decreases, since larger groups are not faster.
 double excess_at(const std::vector<Excess>& excesses, double law) {
   const auto above = std::ranges::lower_bound(excesses, law, {}, &Excess::x);
   if (above == excesses.end()) {

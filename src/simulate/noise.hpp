@@ -8,8 +8,8 @@
 
 #include "simulate/machine.hpp"
 
-/// The noise of compute: draws that depend only on their key, of the deviation of a rank's compute
-/// in a step from its mean, relative to the mean.
+/// Draws the noise of compute: the deviation of a rank's compute in a step from its mean, relative
+/// to the mean. Each draw depends only on its key.
 namespace isoscale::simulate {
 
 /// Returns the x with P(Z <= x) = p, for 0 < p < 1, within 1e-9. Uses Peter Acklam's rational

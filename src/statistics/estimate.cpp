@@ -88,7 +88,7 @@ double stays_within(double bound, int looks, double correlation) {
   };
   const double spread = std::sqrt(1 - correlation * correlation);
   std::vector<double> passage(nodes * nodes);  // [to][from], weighted
-  std::array<double, nodes> inside{};          // density of the chains within so far
+  std::array<double, nodes> inside{};          // density of the chains that never left the bound
   for (std::size_t to = 0; to < nodes; ++to) {
     inside[to] = density(at(to));
     for (std::size_t from = 0; from < nodes; ++from) {
@@ -163,8 +163,8 @@ std::vector<double> block_means(std::span<const double> samples, std::size_t len
   return means;
 }
 
-// The loop also ends if too few blocks are left to show a correlation; estimate() then finds no
-// interval.
+// The loop also ends if too few blocks are left to show a correlation; estimate() finds no interval
+// if fewer than 6 are left.
 std::size_t block_length(std::span<const double> samples) {
   if (!correlated(samples)) return 1;
   std::size_t length = first_block_length(*autocorrelation(samples));

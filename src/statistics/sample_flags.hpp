@@ -44,7 +44,8 @@ struct Trend {
 
 /// Returns Hartigan's dip: the distance between the samples' distribution and the closest one with
 /// a single mode (J. A. Hartigan, P. M. Hartigan: Ann. Statist. 13, 1985), between 1 / 2n and 1/4.
-/// Absent below 4 samples and for values that are not finite; a single value has the dip 0.
+/// Absent below 4 samples and for values that are not finite; the dip is 0 if all samples are
+/// equal.
 [[nodiscard]] std::optional<double> dip(std::span<const double> samples);
 
 /// Returns 1.4826 times the median absolute deviation, which is the standard deviation for normal
@@ -58,18 +59,18 @@ struct TwoGroups {
   double spread_low = 0, spread_high = 0;  ///< scaled median absolute deviations
   double share_high = 0;                   ///< share of the samples that are in the higher group
   /// Ashman's D = sqrt(2) |m1 - m2| / sqrt(s1^2 + s2^2) (Ashman, Bird, Zepf: Astron. J. 108, 1994)
-  /// of medians and spreads. It is infinite for two values.
+  /// of medians and spreads. It is infinite if the samples have only two different values.
   double separation = 0;
 };
-/// Returns the two groups; absent below 4 samples, for values that are not finite and for a single
-/// value.
+/// Returns the two groups; absent below 4 samples, for values that are not finite, and if all
+/// samples are equal.
 [[nodiscard]] std::optional<TwoGroups> two_groups(std::span<const double> samples);
 
 /// Samples further from the median than 5 scaled median absolute deviations. If there are two
 /// groups, each sample is compared with the median and the deviation of its nearer group.
 struct Outliers {
   std::size_t count = 0;
-  double furthest = 0;  ///< relative to the median; 1.5 = half as long again
+  double furthest = 0;  ///< the furthest sample divided by the median of all samples
 };
 
 struct SampleFlags {
