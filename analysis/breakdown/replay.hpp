@@ -40,8 +40,7 @@ class Condensed {
 struct LikeRanks {
   program::OutlineSet set;
   simulate::Costs costs;
-  std::vector<std::uint32_t>
-      rank;  ///< per rank of the whole mesh: the rank in `set` that plays for it
+  std::vector<std::uint32_t> rank;  ///< per rank of the whole mesh, its rank in `set`
 };
 
 /// Keeps one of each set of alike coordinates of an axis. Two coordinates are alike if no message

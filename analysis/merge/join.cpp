@@ -188,8 +188,7 @@ struct Gathered {
 struct Fit {
   bool possible = true;
   int same_points = 0;
-  int axes =
-      std::numeric_limits<int>::max();  ///< mesh axes that differ, least of all pairs of points
+  int axes = std::numeric_limits<int>::max();  ///< smallest number of unlike mesh axes
 
   [[nodiscard]] bool is_better_than(const Fit& other) const {
     if (same_points != other.same_points) return same_points > other.same_points;

@@ -97,7 +97,7 @@ struct Prediction {
   std::string machine{};
   std::string workload{}, title{};
   std::string throughput_unit{};          ///< "tokens/s"
-  int node_ranks = 1;                     ///< ranks on a node, as predicted
+  int node_ranks = 1;                     ///< ranks on each node in the prediction
   std::optional<double> correction{};     ///< measured / simulated step time; only of runs
   std::optional<int> baseline{};          ///< rank count that efficiency is relative to
   std::vector<MeasuredPoint> measured{};  ///< points of the run

@@ -319,7 +319,7 @@ render::Facts curve_facts(const Prediction& prediction) {
   return facts;
 }
 
-/// Adds the explanations of columns and words, which are already in lines.
+/// Adds explanations of the columns and terms; their texts are already broken into lines.
 void append_key(render::Document& document, const Prediction& prediction) {
   const auto line = [&](std::string text) {
     document.emplace_back(render::Paragraph{std::move(text), render::Lines::one});

@@ -20,7 +20,8 @@ namespace isoscale::analysis::predict {
 /// without calibration, with a message on how to measure one.
 [[nodiscard]] simulate::Machine run_machine(const results::RunData& run);
 
-// The parts from which run_machine() is made (traced_ops.cpp and run_noise.cpp).
+// The following declarations are the parts of run_machine() (traced_ops.cpp, run_noise.cpp) and the
+// fit of the model to the run's points (model_fit.cpp).
 
 /// The times of single ops, from the traced steps of a run's points.
 struct TracedOps {
@@ -102,7 +103,7 @@ inline constexpr double assumed_launch_deviation = 0.02;
 
 /// The fit of the model to the measured points.
 struct ModelFit {
-  double correction = 1;  ///< measured over simulated step time, from the curve's larger points
+  double correction = 1;  ///< measured / simulated step time, mostly of the larger points
   Uncertainty known{};    ///< uncertainty at the largest measured point
   int most_ranks = 1;
   std::vector<MeasuredPoint> points{};

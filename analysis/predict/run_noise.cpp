@@ -30,7 +30,7 @@ std::vector<double> medians_of_ranks(const Matrix& seconds) {
   return result;
 }
 
-/// Returns each rank's time relative to its own median, less the mean of this value over ranks,
+/// Returns each rank's time relative to its own median, minus the mean of this ratio over ranks,
 /// since a delay that all ranks share makes no rank wait for another.
 Matrix deviations_of(const Matrix& seconds, const std::vector<double>& medians) {
   Matrix result = seconds;

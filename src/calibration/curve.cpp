@@ -127,7 +127,7 @@ double fixed_part(std::span<const CurveSample> large, const statistics::Line& li
 std::optional<Fitted> bandwidth_of(std::span<const CurveSample> samples, double latency) {
   constexpr double range = 64;             // sizes below largest / range are left out
   constexpr double bound_by_bytes = 4;     // in latencies: least time of a used size
-  constexpr double least_log_slope = 0.7;  // below: time is not yet proportional to size
+  constexpr double least_log_slope = 0.7;  // below it, time is not proportional to size
   const double largest = samples.back().bytes;
   const auto begin = std::ranges::find_if(samples, [&](const CurveSample& at) {
     return at.bytes > 0 && at.bytes * range >= largest && at.fitted >= bound_by_bytes * latency;

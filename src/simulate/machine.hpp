@@ -48,7 +48,7 @@ struct MatrixRate {
 struct Processor {
   std::vector<MatrixRate> matrix{};
   int units = 0;                        ///< multiprocessors that run tiles; 0 = not known
-  int tile_rows = 0, tile_columns = 0;  ///< of a GEMM's output; 0 = not known
+  int tile_rows = 0, tile_columns = 0;  ///< size of a tile of the output; 0 = not known
   double tile_depth = 0;                ///< extra steps in k for the start and the end of a tile
   /// The share of the peak that a fused attention kernel (FlashAttention) reaches; its FLOP are
   /// counted for the whole products, although a causal mask leaves out half of them. Such a kernel
@@ -168,7 +168,7 @@ struct TimedCommunication {
   int sharing = 1;                     ///< largest number of groups on one node that ran at once
   std::vector<SizeSeconds> samples{};  ///< ascending in bytes
   std::optional<double> latency{};     ///< seconds
-  std::optional<double> bandwidth{};   ///< bytes/s of algbw towards infinite size
+  std::optional<double> bandwidth{};   ///< bytes/s of algbw for very large messages
   Straight between = Straight::in_logs;
   /// The growth law that fits the measured groups of this kind clearly better than the other law
   /// does; groups inside one node and groups over several nodes are fitted separately. `fitted` if

@@ -14,7 +14,7 @@ namespace isoscale::statistics {
 
 struct ChangePoint {
   std::size_t first = 0;   ///< the first sample after the change; 0 < first < n
-  double probability = 0;  ///< of a change as clear as this among samples without one
+  double probability = 0;  ///< probability of a change this clear if the level is constant
 };
 
 /// Returns the most likely place of a single change of level (Pettitt: Appl. Statist. 28, 1979):
@@ -31,7 +31,7 @@ struct ChangePoint {
 
 struct Trend {
   double change = 0;       ///< from the first sample to the last, relative to their median
-  double probability = 0;  ///< of a trend as clear as this among samples without one
+  double probability = 0;  ///< probability of a trend this clear if there is no trend
 };
 
 /// Returns the trend of the means of blocks: its probability by the Mann-Kendall test (Mann 1945,
@@ -53,7 +53,7 @@ struct Trend {
 [[nodiscard]] double scaled_deviation(std::span<const double> samples);
 
 /// The division of samples into two groups with the least sum of absolute deviations from their own
-/// medians (which keep a single sample far from all others from becoming a group of its own).
+/// medians. Squared deviations from means would make a single outlier a group of its own.
 struct TwoGroups {
   double low = 0, high = 0;                ///< medians
   double spread_low = 0, spread_high = 0;  ///< scaled median absolute deviations
