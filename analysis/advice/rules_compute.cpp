@@ -70,7 +70,7 @@ std::optional<double> gemm_share(const PointReport& point) {
 /// The speed of a point's GEMMs.
 struct GemmSpeed {
   double rate = 0;         ///< FLOP/s of one rank
-  double flop_of_one = 0;  ///< mean over GEMMs
+  double flop_of_one = 0;  ///< mean FLOP of one GEMM
   bool alone = false;      ///< measured without communication (solo times), not in traced steps
 };
 /// Returns the speed of the GEMMs over all ranks that have solo times, or over the traced steps if

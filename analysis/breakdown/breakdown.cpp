@@ -54,7 +54,7 @@ std::string missing_text(const results::PointData& point, const TracedSteps& ste
   if (!replay.failure.empty()) {
     say(fmt::format("bubble and waiting are not separated: {}", replay.failure));
   }
-  constexpr double visible = 0.01;  // share of a step; tables show whole percents
+  constexpr double visible = 0.01;  // least share of a step that tables of whole percents show
   if (steps.clock_error > visible * step) {
     say(fmt::format("clocks agree to {} only: shorter waits count as transfer",
                     units::format(units::Seconds{steps.clock_error})));
@@ -137,7 +137,7 @@ StepResult split_step(const results::PointData& point, const Condensed& condense
                       const std::vector<double>& noise_shares) {
   StepResult result{layers};
   const std::vector<Nanoseconds> idle = idle_times(point, condensed, step, result);
-  std::vector<OpShare> shares;  // of one rank
+  std::vector<OpShare> shares;  // shares of one rank's ops
   for (int rank = 0; rank < point.ranks; ++rank) {
     const auto at = static_cast<std::size_t>(rank);
     if (step.traces[at] == nullptr) continue;

@@ -34,7 +34,7 @@ struct Breakdown {
 
 /// The longest stretch of a traced step that no category explains.
 struct LargestUnexplained {
-  int rank = 0;            ///< of the point
+  int rank = 0;            ///< rank of the point
   std::uint32_t step = 0;  ///< number among all steps of the point
   double begin = 0;        ///< seconds after the step began
   double length = 0;       ///< seconds

@@ -62,7 +62,7 @@ class Layers {
   [[nodiscard]] std::span<const std::uint32_t> of_outline(std::uint32_t outline) const {
     return slots_[outline];
   }
-  [[nodiscard]] const std::vector<int>& names() const { return names_; }  ///< by slot
+  [[nodiscard]] const std::vector<int>& names() const { return names_; }  ///< layers, by slot
 
  private:
   std::vector<std::vector<std::uint32_t>> slots_;  ///< [outline][op]

@@ -196,7 +196,7 @@ std::optional<NextMeasurement> next_of(const Question& question, const ForecastC
   const auto found = std::find_if(curve.points.rbegin(), curve.points.rend(),
                                   [](const Forecast& at) { return at.refused.empty(); });
   if (found == curve.points.rend()) return std::nullopt;
-  constexpr double worth = 0.98;  // of the interval's width: a smaller gain is not worth a run
+  constexpr double worth = 0.98;  // a run must narrow the interval to this share of its width
   const std::vector<NextMeasurement> all =
       next_measurements(*question.run, question.points, *question.fit, question.machine, *found);
   if (all.empty() || all.front().width_then > worth * all.front().width_now) return std::nullopt;

@@ -190,7 +190,7 @@ std::vector<std::pair<NextMeasurement, Uncertainty>> larger_ones(
   const std::string list = std::to_string(twice);
   ModelFit larger{.known = fit.known, .most_ranks = twice, .drift = fit.drift};
   larger.known.fit *= with_one_more(fit);
-  FitParts after_point = fit_parts(larger, machine, forecast);  // but `law` stays the same
+  FitParts after_point = fit_parts(larger, machine, forecast);  // its `law` is replaced
   after_point.law = parts.law;
   FitParts after_groups = parts;
   after_groups.law = fit_parts(fit, with_larger_groups(machine), forecast).law;

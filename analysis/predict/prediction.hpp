@@ -81,7 +81,7 @@ struct ForecastCurve {
 struct NextMeasurement {
   std::string what{};  ///< "all_reduce on 4 nodes", "the run on 8 ranks"
   std::string command{};
-  double width_now = 0, width_then = 0;  ///< width of the efficiency's interval
+  double width_now = 0, width_then = 0;  ///< width of the efficiency's interval, before and after
 };
 
 /// A mesh and options that a search tried.

@@ -33,7 +33,7 @@ struct StageNumbers : StagePasses {
   double tail = 0;  ///< after the last backward pass: remaining reductions, the update
   // The following are bytes on the device.
   double states = 0;      ///< weights, gradients and the optimizer's state
-  double workspace = 0;   ///< short-lived, at the peak
+  double workspace = 0;   ///< short-lived buffers, at their peak
   double activation = 0;  ///< activations of one microbatch in flight, with its input
   double recomputed = 0;  ///< activations of the one layer that is being recomputed
   /// Bytes of the first stage's input for one microbatch; 0 if inputs are on the host.
@@ -166,7 +166,7 @@ class QuickEstimate {
   const simulate::Machine& machine_;
   int node_ranks_;
   std::map<StageKey, StageLaw> laws_;
-  std::map<StageKey, StageNumbers> heads_;  ///< keys without recomputation
+  std::map<StageKey, StageNumbers> heads_;  ///< in these keys, `recompute` is empty
   std::map<Rows, HandOverNumbers> hand_overs_;
   std::map<Rows, double> late_bytes_;  ///< for requests with zb-h1
 };

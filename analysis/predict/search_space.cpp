@@ -173,7 +173,7 @@ class Space {
     try {
       space_.requests.push_back(workload_.scale(request, shape, Scaling::strong));
     } catch (const base::UsageError&) {
-      ++space_.impossible;  // options that exclude each other, which may not be the user's choice
+      ++space_.impossible;  // these options exclude each other, and the search combined them
     }
   }
 

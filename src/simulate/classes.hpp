@@ -54,7 +54,7 @@ enum class Record : std::uint8_t { steps, spans };  ///< begins and ends of step
 
 /// A step in the steady state without noise, with one rank for each class.
 struct ClassStep {
-  double seconds = 0;             ///< from one step to the next
+  double seconds = 0;             ///< time from one step to the next
   timeline::Timeline timeline{};  ///< times of this step; has spans only if they were recorded
   /// The times that the ops took: the given costs, lengthened by overlap. If they were lengthened,
   /// there is one table for each class.

@@ -46,7 +46,7 @@ class Coarsener {
     std::vector<std::uint32_t> counts;
     bool is_open = false;          ///< there is work since the last coarse op
     std::uint32_t waiting = none;  ///< op whose waits the next coarse op gets
-    CoarseTime time{};             ///< of the next coarse op; `spread` is still a sum of squares
+    CoarseTime time{};             ///< times of the next coarse op; `spread` is a sum of squares
   };
 
   void add(std::uint32_t i, std::int64_t nanoseconds, bool is_awaited) {

@@ -58,7 +58,7 @@ struct CoarseOptions {
 
 /// A step in the steady state.
 struct CoarseSteady {
-  double period = 0;                     ///< nanoseconds
+  double period = 0;                     ///< nanoseconds from one step to the next
   std::vector<timeline::Interval> step;  ///< by rank; times from the first rank's start
 };
 /// Repeats plays without noise until a play takes the same time on every rank, and returns that

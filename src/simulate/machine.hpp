@@ -110,7 +110,7 @@ struct PartShare {
 /// The rates of all-reduces in which the switch inside a node reduces and multicasts.
 struct Multicast {
   double reached = 1;  ///< share of `inside`'s bandwidth, if n ranks move S (1 + 1/n) bytes each
-  double latency = 0;  ///< seconds of one operation inside
+  double latency = 0;  ///< seconds that an all-reduce inside a node takes at least
   double across_latency = 0;  ///< seconds of a step of the tree between nodes
 };
 

@@ -304,7 +304,7 @@ class Delay {
       const Kind& seen = kinds_[k - k % every];
       kinds_[k].from = seen.from;
       kinds_[k].at = seen.at;
-      kinds_[k].slope = seen.slope < most / 2 ? 0 : seen.slope;  // no rank waits for it
+      kinds_[k].slope = seen.slope < most / 2 ? 0 : seen.slope;  // 0: no rank waits for this kind
     }
     if (factor.size() == 1) return 0;
     const std::vector<double> all_slow(factor.size(), usual + range);

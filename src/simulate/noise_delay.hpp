@@ -18,7 +18,7 @@ namespace isoscale::simulate {
 
 struct EachRankOptions {
   int steps = 8;           ///< steps that count; one more is played first, as warm-up
-  std::uint64_t seed = 1;  ///< of the draws
+  std::uint64_t seed = 1;  ///< seed of the random deviations
 };
 
 /// Plays the whole mesh with the costs of its classes, and returns the seconds of the slowest rank

@@ -169,9 +169,9 @@ constexpr std::size_t fewest_flagged = 8;
 constexpr double by_chance = 0.005;  // a trend whose probability is below this is not due to chance
 constexpr double worth_a_word = 0.01;      // relative; smaller differences are not reported
 constexpr double one_mode_at_most = 0.65;  // limit of sqrt(n) dip: 99.5% of 20,000 uniform samples
-constexpr double smallest_group = 0.05;    // share of the samples
-constexpr double apart = 2;                // Ashman's D
-constexpr double far = 5;                  // scaled median absolute deviations
+constexpr double smallest_group = 0.05;    // a mode has at least this share of the samples
+constexpr double apart = 2;                // two modes have a larger Ashman's D
+constexpr double far = 5;                  // outlier limit in scaled median absolute deviations
 
 std::optional<TwoGroups> bimodal(std::span<const double> samples) {
   const auto depth = dip(samples);
