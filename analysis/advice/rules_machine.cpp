@@ -130,8 +130,8 @@ std::vector<std::string> unlinked_hosts(const results::RunData& run) {
   return hosts;
 }
 
-/// Returns the median results of pairs of ranks that a class of links joins; null if there are no
-/// such pairs.
+/// Returns the medians over the pairs of ranks that links of the class `name` join; null if there
+/// are no such pairs.
 const microbench::ClassReport* class_of(const RunReport& run, std::string_view name) {
   const microbench::ClassReport* found = nullptr;
   for (const PointReport& point : run.benches) {

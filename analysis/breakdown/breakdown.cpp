@@ -24,7 +24,8 @@ namespace {
 
 using units::Nanoseconds;
 
-/// The assumptions of the replays of a point's steps, and the reason if they failed.
+/// The ranks for which the replays of a point's steps assumed op times, and the reason if one
+/// failed.
 struct ReplayNotes {
   std::set<int> assumed;  ///< ranks without a trace, replayed with the op times of like ranks
   std::string failure;    ///< why a replay failed; "" if none did
@@ -98,8 +99,8 @@ Breakdown to_breakdown(const RankStep& times, Nanoseconds bubble) {
   return result;
 }
 
-/// Returns each rank's idle time in a replay of a step on a network that takes no time; no rank is
-/// idle if the replay fails. Adds the other results of the replay to `result`.
+/// Returns each rank's idle time in a replay of a step on a network that takes no time; all times
+/// are 0 if the replay fails. Adds the other results of the replay to `result`.
 std::vector<Nanoseconds> idle_times(const results::PointData& point, const Condensed& condensed,
                                     const TracedStep& step, StepResult& result) {
   try {
@@ -113,8 +114,9 @@ std::vector<Nanoseconds> idle_times(const results::PointData& point, const Conde
   }
 }
 
-/// Adds the waiting of a rank's ops with a known cause. `instance` is by op, see TracedStep;
-/// `bubble_share` is the share of the time until late partners arrived that is bubble.
+/// Adds the waiting of those ops of a rank for which the cause of waiting is known. `instance` is
+/// indexed by op (see TracedStep); `bubble_share` is the share of the time until late partners
+/// arrived that is bubble.
 void add_waiting(const program::Outline& outline, const std::vector<OpShare>& shares,
                  const std::vector<std::uint32_t>& instance,
                  const std::vector<double>& noise_shares, double bubble_share, Waiting& waiting) {

@@ -55,7 +55,8 @@ struct RankStep {
                              std::span<const units::Nanoseconds> waits, program::Folding folding,
                              std::vector<OpShare>& shares);
 
-/// Gives each layer of the model that has ops a slot, the index of the layer in PlaceSums.
+/// Numbers the layers of the model that have ops. The number, called slot, is the index of the
+/// layer in PlaceSums.
 class Layers {
  public:
   explicit Layers(const program::OutlineSet& set);

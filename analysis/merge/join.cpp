@@ -107,14 +107,14 @@ std::string unsound_text(const PointReport& point) {
   return text.empty() ? "no label" : text;
 }
 
-/// True if two points with the same number of ranks measured the same work on the same number of
-/// nodes, so that they can be joined.
+/// True if two points with the same number of ranks can be joined: unlike_fields() finds no
+/// difference, and their ranks lie on nodes in the same way.
 bool is_same_point(const PointReport& a, const PointReport& b) {
   return unlike_fields(a, b).empty() && lie_alike(a, b);
 }
 
-/// Returns "launch 2", "launches 1, 3": the numbers, counted from 1, of the launches that have
-/// points on a curve.
+/// Returns "launch 2", "launches 1, 3": the numbers, counted from 1, of the launches with points
+/// that a curve includes or leaves out.
 std::string launches_text(const JoinedCurve& curve, std::span<const RunReport> reports) {
   std::set<std::size_t> numbers;
   const auto add = [&](const LaunchPoint& at) {

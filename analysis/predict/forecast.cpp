@@ -44,7 +44,8 @@ struct Planned {
                           fmt::join(distinct, "\n"));
 }
 
-/// Searches the fastest request for a rank count, and adds what it found to `into`.
+/// Searches for the fastest request for a rank count, and stores the results of the search in
+/// `into`.
 workloads::Request searched(const Question& question, int ranks, Prediction& into) {
   SearchResult found = search(*question.workload, question.base, question.mesh, ranks,
                               question.machine, question.node_ranks, question.fixed);

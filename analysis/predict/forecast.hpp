@@ -17,8 +17,9 @@
 
 namespace isoscale::analysis::predict {
 
-/// Answers a question. Throws base::UsageError for impossible requests. If a search finds nothing
-/// for a rank count, the result contains the reason; it throws only if no rank count has a result.
+/// Returns the prediction for a question. Throws base::UsageError for impossible requests. If a
+/// search finds nothing for a rank count, the result contains the reason; it throws only if no rank
+/// count has a result.
 [[nodiscard]] Prediction predict(const Question& question);
 
 /// Returns sentences on the rank counts at which the most expensive cause of a curve changes, or

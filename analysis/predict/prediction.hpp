@@ -77,7 +77,7 @@ struct ForecastCurve {
   std::vector<Forecast> points{};
 };
 
-/// The measurement that would most narrow the interval at the largest rank count.
+/// A measurement that would narrow the interval of a forecast.
 struct NextMeasurement {
   std::string what{};  ///< "all_reduce on 4 nodes", "the run on 8 ranks"
   std::string command{};

@@ -61,7 +61,8 @@ struct StageKey {
 };
 [[nodiscard]] StageKey stage_key(const workloads::Request& request);
 
-/// The number of layers of the larger program that a stage's law is fitted to.
+/// The number of layers of the larger of the two programs that a stage's law is fitted to; less if
+/// the model has fewer layers.
 inline constexpr int most_probed_layers = 4;
 
 /// Returns the law of the stages of `request`, without the output projection. It simulates two

@@ -141,8 +141,8 @@ std::vector<double> standing_of(const results::PointData& point, const std::vect
   return factors;
 }
 
-/// Returns the ratio of a step's variance to the variance of one op. It is below 1, since the
-/// independent deviations of many ops average out.
+/// Returns the ratio of the relative variance of a step's compute to that of one op. It is below 1,
+/// since the independent deviations of many ops average out.
 double share_of_ops(const results::PointData& point) {
   double sum = 0, squares = 0;
   for (const timeline::Timeline& step : point.traces) {

@@ -40,7 +40,8 @@ double lower_quantile(double p) {
   return q * polynomial(a, q * q) / polynomial(b, q * q);
 }
 
-/// Part of the key of a draw, so that draws for different purposes are unrelated.
+/// The purpose of a draw; it is part of the draw's key, so that draws for different purposes are
+/// unrelated.
 enum class Of : std::uint64_t { order = 1, node = 2, rank = 3 };
 
 std::uint64_t key(std::uint64_t seed, Of of, int a, int b) {
