@@ -206,7 +206,7 @@ Said small_gemms(const PointSubject& subject, const Rule& rule) {
   }
   const double reached = speed->rate / ceiling->rate;
   const auto here = rate_at(subject.calibration, *ceiling, speed->flop_of_one);
-  // If the calibration was fast at this size, the size is not the cause.
+  // If the calibration was fast at this size, the size does not cause the low rate.
   const bool can_be_fast = here && *here > rule.limit("ceiling at this size") * ceiling->rate;
   if (!(reached < rule.limit("of the ceiling")) || can_be_fast) return std::nullopt;
   said.sentence = fmt::format("GEMMs reach {} of the measured ceiling", percent(reached));

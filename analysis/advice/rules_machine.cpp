@@ -45,7 +45,7 @@ std::string and_more(std::size_t others, std::string_view noun) {
   return fmt::format(" ({} more {})", others, base::plural(others, noun));
 }
 
-/// Returns "rank 3 (node1)", "ranks 0, 1, 2 and 5 more".
+/// Returns ranks as text: "rank 3 (node1)", "ranks 0, 1, 2 and 5 more".
 std::string ranks_of(const PointSubject& subject, const std::vector<int>& ranks) {
   constexpr std::size_t most = 3;
   if (ranks.size() == 1) return short_place(subject.run, *subject.point.data, ranks.front());

@@ -14,8 +14,8 @@
 #include "results/records/run_data.hpp"
 #include "units/quantity.hpp"
 
-/// Divides the time of a traced step into exclusive categories, in the order of priority of
-/// docs/numbers.md.
+/// Divides the time of a traced step into exclusive categories, in the order of priority that
+/// docs/numbers.md gives.
 namespace isoscale::analysis::breakdown {
 
 struct TracedSteps;
@@ -47,7 +47,7 @@ struct WaitSplit {
   double noise = 0;      ///< seconds; different ranks are late in different steps
 };
 
-/// The time that other ranks waited in collectives for each rank, when it arrived last.
+/// The time that other ranks waited for each rank in the collectives in which it arrived last.
 struct CausedWait {
   std::vector<double> of_rank;     ///< seconds per step, summed over the ranks that waited; by rank
   std::vector<int> steps_as_last;  ///< traced steps in which the rank caused most of the waiting
@@ -101,7 +101,7 @@ struct BreakdownResult {
 /// `missing` names members that were not traced or whose clocks are not aligned. Waits shorter than
 /// the error of the clocks are not counted.
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point);
-/// Does the same; `traced` is the result of traced_steps(point).
+/// Returns breakdown(point); `traced` is the result of traced_steps(point).
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point, const TracedSteps& traced);
 
 /// Converts a time of a trace to seconds, the unit of breakdowns.

@@ -20,7 +20,7 @@ struct IndexExperiment {
   Experiment experiment;
   std::string fingerprint;              ///< identifies experiment and kind of device
   bool is_bench = false;                ///< a micro-benchmark: it has rows but no throughput
-  int ok = 0, failed = 0, skipped = 0;  ///< points
+  int ok = 0, failed = 0, skipped = 0;  ///< numbers of points
   std::optional<int> ranks, nodes;      ///< for a micro-benchmark: those of the largest ok point
   std::optional<double> throughput, efficiency;
   std::string unit;             ///< unit of the throughput

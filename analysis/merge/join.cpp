@@ -93,12 +93,12 @@ std::string machine_text(const std::vector<JoinedCurve>& curves,
   return fmt::format("{}", fmt::join(differing, ", "));
 }
 
-/// Returns "2 nodes".
+/// Returns the number of nodes of a point as text: "2 nodes".
 std::string node_count_text(const PointReport& point) {
   return base::counted(point.data->nodes, "node");
 }
 
-/// Returns "injected slow-rank=3:1.2".
+/// Returns the unsound labels and injected faults of a point: "injected slow-rank=3:1.2".
 std::string unsound_text(const PointReport& point) {
   std::string text = fmt::format("{}", fmt::join(results::unsound(point.data->labels), "+"));
   if (!point.data->injections.empty()) {

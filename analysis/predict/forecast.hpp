@@ -80,8 +80,9 @@ void set_against(const ForecastBaseline& baseline, Forecast& forecast);
 /// Returns the command that measures `request`.
 [[nodiscard]] std::string command_of(const Question& question, const workloads::Request& request);
 
-/// Returns a sentence that names the model file, with its keys, that the user must write before the
-/// commands for the question's run work; "" if the model is built in or the run was given its file.
+/// Returns a sentence that asks the user to write a model file with the given keys, without which
+/// the commands for the question's run fail; "" if the model is built in or the run was given its
+/// file.
 [[nodiscard]] std::string model_to_write(const Question& question);
 
 /// Returns the standard deviation of all sources of `uncertainty` together, relative to the value.

@@ -126,8 +126,8 @@ std::string model_argument(const results::RunData& run, const std::string& model
   return base::shell_quoted(words);
 }
 
-/// Returns " --set KEY=VALUE" for each option that is not at its default, without the one that
-/// `follows` from others.
+/// Returns " --set KEY=VALUE" for each option that is not at its default, except the option
+/// `follows`, which other options determine.
 template <class Options>
 std::string set_arguments(const workloads::Workload& workload, const Options& options,
                           std::string_view follows) {

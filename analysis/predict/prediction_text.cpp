@@ -26,7 +26,7 @@ using render::Json;
 using render::Value;
 using render::value_json;
 
-/// Returns "1.64 s to 1.81 s".
+/// Returns an interval as text: "1.64 s to 1.81 s".
 std::string range(const Expected& at, Unit unit) {
   return fmt::format("{} to {}", value_text(at.lower, unit), value_text(at.upper, unit));
 }

@@ -80,7 +80,7 @@ Request stages_of_one_layer(const workloads::Workload& workload, const Request& 
   return workload.scale(result, shape, workloads::Scaling::strong);
 }
 
-// These types simulate the pipeline of a CoarsePipeline.
+// The following types simulate the pipeline that a CoarsePipeline describes.
 
 /// The ordered exchanges between a stage and the next stage (the first stage follows the last).
 struct Channel {

@@ -81,8 +81,8 @@ inline constexpr double assumed_launch_deviation = 0.02;
 ///   standing: each rank's constant factor relative to the median of ranks that play the same
 ///     program, if ranks differ by more than chance (analysis of variance over ranks and steps, F
 ///     above 3), shrunk towards 1 by the part that is chance
-///   node: the standard deviation between nodes (variance component) of what remains: the
-///     deviations of ranks from the step's mean over ranks
+///   node: the standard deviation between nodes (variance component), after each step's mean over
+///     all ranks is subtracted
 ///   rank: the standard deviation between ranks of a node, without the part that the deviations of
 ///     single ops explain
 ///   draws: the measured deviations of ranks from their node's mean, scaled to have the standard

@@ -23,7 +23,7 @@ namespace {
 using simulate::Machine;
 using simulate::TimedCommunication;
 
-/// Parses "2x".
+/// Parses the factor of `change`, such as "2x".
 double parse_factor(std::string_view text, std::string_view change) {
   constexpr double least = 1e-3, most = 1e3;
   const std::optional<double> factor =

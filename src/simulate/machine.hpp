@@ -84,7 +84,7 @@ struct Link {
   double latency = 0;    ///< seconds of one hop
 };
 
-/// A way in which a library sends the data of a collective (as NCCL's LL, LL128 and Simple):
+/// A way in which a library sends the data of a collective (such as NCCL's LL, LL128 and Simple):
 /// protocols that send flags along with the data have lower latency and less bandwidth.
 struct Protocol {
   std::string name;
@@ -93,9 +93,9 @@ struct Protocol {
   double most = 0;                        ///< upper limit of the bandwidth, bytes/s; 0 = no limit
 };
 
-/// The algorithms of collectives. multicast: the inner switch reduces and multicasts (NVLS), with
-/// trees between nodes (NVLS tree). hierarchical: reduce-scatter inside nodes, trees for each part
-/// between them, all-gather inside.
+/// The algorithms of collectives. multicast: the switch inside a node reduces and multicasts
+/// (NVLS), with trees between nodes (NVLS tree). hierarchical: reduce-scatter inside nodes, trees
+/// for each part between them, all-gather inside.
 enum class Algorithm : std::uint8_t { ring, tree, multicast, hierarchical };
 
 /// The share of the bandwidth of large messages that a collective reaches, by the bytes of one
@@ -119,7 +119,7 @@ struct Network {
   Link inside{};              ///< link of a rank to the others of its node
   Link across{};              ///< link of one network port to other nodes
   double ports_per_rank = 1;  ///< network ports of a node divided by its ranks
-  std::optional<Multicast> multicast{};  ///< present if the inner switch takes part (NVLS)
+  std::optional<Multicast> multicast{};  ///< present if a node's switch takes part (NVLS)
   double start = 0;            ///< seconds added to each message and collective (not to multicast)
   double message_reached = 0;  ///< share of `inside` for a large message; 0 = inside.reached
   std::vector<Algorithm> algorithms{Algorithm::ring, Algorithm::tree};

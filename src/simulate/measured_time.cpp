@@ -227,9 +227,9 @@ GrowthLaw law_for(const TimedCommunication& largest) {
   return ring ? GrowthLaw::proportional : GrowthLaw::logarithmic;
 }
 
-/// Scales bytes by how many more groups share the node's ports than when the curve was measured
-/// (never below 1). With fewer groups nothing is gained, since one rank may not be able to use all
-/// ports of its node.
+/// Multiplies bytes by the number of groups that share the node's ports, divided by that number in
+/// the measurement, but at least by 1. With fewer groups nothing is gained, since one rank may not
+/// be able to use all ports of its node.
 double contended(const TimedCommunication& curve, const GroupPlace& place, double bytes) {
   const double more = static_cast<double>(place.sharing) / std::max(curve.sharing, 1);
   return place.nodes > 1 ? bytes * std::max(more, 1.0) : bytes;
