@@ -53,7 +53,7 @@ struct Trend {
 [[nodiscard]] double scaled_deviation(std::span<const double> samples);
 
 /// The division of samples into two groups with the least sum of absolute deviations from their own
-/// medians. Squared deviations from means would make a single outlier a group of its own.
+/// medians. Squared deviations from means could make a single outlier a group of its own.
 struct TwoGroups {
   double low = 0, high = 0;                ///< medians
   double spread_low = 0, spread_high = 0;  ///< scaled median absolute deviations
