@@ -22,8 +22,8 @@ struct Evidence {
   std::string what{};  ///< "exposed communication"
   Unit unit = Unit::share;
   double value = 0;    ///< in SI units; unused with Unit::text
-  std::string text{};  ///< the words, with Unit::text
-  int ranks = 0;       ///< rank count of the point; 0 = of the whole run
+  std::string text{};  ///< the value, if the unit is Unit::text
+  int ranks = 0;       ///< rank count of the point; 0 = the evidence is about the whole run
 
   bool operator==(const Evidence&) const = default;
 };
@@ -55,8 +55,8 @@ struct Finding {
   std::string curve{};       ///< title of the curve; "" = the finding is about the whole run
   std::vector<int> ranks{};  ///< rank counts of the points, ascending; empty = the whole run
   std::string sentence{};    ///< describes the most severe point, in about 120 columns
-  std::vector<Evidence> evidence{};  ///< the most severe point's comes first
-  std::string next_step{};           ///< an option, a command, a place to look
+  std::vector<Evidence> evidence{};  ///< evidence of the most severe point comes first
+  std::string next_step{};           ///< advice: an option, a command or a place to look
   std::string_view source{};         ///< where the rule and its threshold come from
 
   /// Adds a number, or a text, to the evidence.

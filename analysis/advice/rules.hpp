@@ -51,7 +51,8 @@ struct Rule {
   Scope scope = Scope::sound;
   Concern concern = Concern::program;
   std::string_view instead_of{};  ///< if both rules apply, this one replaces that rule; "" = none
-  /// The function that judges points of `scope`, or the run as a whole; the other is null.
+  /// One of these functions is set, the other is null: `judge_point` judges single points of
+  /// `scope`, `judge_run` the run as a whole.
   Said (*judge_point)(const PointSubject& subject, const Rule& rule) = nullptr;
   Said (*judge_run)(const RunReport& run, const Rule& rule) = nullptr;
 

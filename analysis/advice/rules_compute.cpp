@@ -70,7 +70,7 @@ std::optional<double> gemm_share(const PointReport& point) {
 /// The speed of a point's GEMMs.
 struct GemmSpeed {
   double rate = 0;         ///< FLOP/s of one rank
-  double flop_of_one = 0;  ///< mean over GEMMs
+  double flop_of_one = 0;  ///< mean FLOP of one GEMM
   bool alone = false;      ///< measured without communication (solo times), not in traced steps
 };
 /// Returns the speed of the GEMMs over all ranks that have solo times, or over the traced steps if
@@ -141,7 +141,7 @@ std::optional<double> lost_in_gemms(const PointSubject& subject) {
   return std::clamp(*share * (1 - speed->rate / ceiling->rate), 0.0, 1.0);
 }
 
-/// Returns the maximum SM clock of a rank's GPU from the facts recorded about the rank.
+/// Returns the maximum SM clock, in Hz, of a rank's GPU from the facts recorded about the rank.
 std::optional<double> highest_clock(const PointSubject& subject, int rank) {
   const auto* const facts = facts_of(subject.run.rank_facts, *subject.point.data, rank);
   if (facts == nullptr) return std::nullopt;
@@ -206,7 +206,7 @@ Said small_gemms(const PointSubject& subject, const Rule& rule) {
   }
   const double reached = speed->rate / ceiling->rate;
   const auto here = rate_at(subject.calibration, *ceiling, speed->flop_of_one);
-  // If the calibration was fast at this size, the size is not the cause.
+  // If the calibration was fast at this size, the size does not cause the low rate.
   const bool can_be_fast = here && *here > rule.limit("ceiling at this size") * ceiling->rate;
   if (!(reached < rule.limit("of the ceiling")) || can_be_fast) return std::nullopt;
   said.sentence = fmt::format("GEMMs reach {} of the measured ceiling", percent(reached));

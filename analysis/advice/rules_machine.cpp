@@ -45,7 +45,7 @@ std::string and_more(std::size_t others, std::string_view noun) {
   return fmt::format(" ({} more {})", others, base::plural(others, noun));
 }
 
-/// Returns "rank 3 (node1)", "ranks 0, 1, 2 and 5 more".
+/// Returns ranks as text: "rank 3 (node1)", "ranks 0, 1, 2 and 5 more".
 std::string ranks_of(const PointSubject& subject, const std::vector<int>& ranks) {
   constexpr std::size_t most = 3;
   if (ranks.size() == 1) return short_place(subject.run, *subject.point.data, ranks.front());
@@ -83,8 +83,9 @@ std::string place_of(const CheckResult& result) {
   return result.host + ", " + result.device;
 }
 
-/// Returns what the named preflight checks warned of, or found and the user allowed, in the order
-/// of the names; absent if it is nothing.
+/// Returns a finding with those results of the named preflight checks that are warnings or worse,
+/// in the order of the names; absent if there are none. The run went on, so the user allowed any
+/// result that is worse than a warning.
 Said from_checks(const results::RunData& run, std::span<const std::string_view> names) {
   if (!run.preflight) return std::nullopt;
   std::vector<const CheckResult*> found;
@@ -129,8 +130,8 @@ std::vector<std::string> unlinked_hosts(const results::RunData& run) {
   return hosts;
 }
 
-/// Returns the median results of pairs of ranks that a class of links joins; null if there are no
-/// such pairs.
+/// Returns the medians over the pairs of ranks that links of the class `name` join; null if there
+/// are no such pairs.
 const microbench::ClassReport* class_of(const RunReport& run, std::string_view name) {
   const microbench::ClassReport* found = nullptr;
   for (const PointReport& point : run.benches) {

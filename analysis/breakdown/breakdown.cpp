@@ -24,7 +24,8 @@ namespace {
 
 using units::Nanoseconds;
 
-/// The assumptions of the replays of a point's steps, and the reason if they failed.
+/// The ranks for which the replays of a point's steps assumed op times, and the reason if one
+/// failed.
 struct ReplayNotes {
   std::set<int> assumed;  ///< ranks without a trace, replayed with the op times of like ranks
   std::string failure;    ///< why a replay failed; "" if none did
@@ -54,7 +55,7 @@ std::string missing_text(const results::PointData& point, const TracedSteps& ste
   if (!replay.failure.empty()) {
     say(fmt::format("bubble and waiting are not separated: {}", replay.failure));
   }
-  constexpr double visible = 0.01;  // share of a step; tables show whole percents
+  constexpr double visible = 0.01;  // least share of a step that tables of whole percents show
   if (steps.clock_error > visible * step) {
     say(fmt::format("clocks agree to {} only: shorter waits count as transfer",
                     units::format(units::Seconds{steps.clock_error})));
@@ -62,8 +63,8 @@ std::string missing_text(const results::PointData& point, const TracedSteps& ste
   return text;
 }
 
-/// Sums over the ops whose causes of waiting are known: the waiting without bubble, and the part of
-/// it that is noise.
+/// Sums, in seconds, over the ops whose causes of waiting are known: the waiting without bubble,
+/// and the part of it that is noise.
 struct Waiting {
   double known = 0, noise = 0;
 };
@@ -98,8 +99,8 @@ Breakdown to_breakdown(const RankStep& times, Nanoseconds bubble) {
   return result;
 }
 
-/// Returns each rank's idle time in a replay of a step on a network that takes no time; no rank is
-/// idle if the replay fails. Adds the other results of the replay to `result`.
+/// Returns each rank's idle time in a replay of a step on a network that takes no time; all times
+/// are 0 if the replay fails. Adds the other results of the replay to `result`.
 std::vector<Nanoseconds> idle_times(const results::PointData& point, const Condensed& condensed,
                                     const TracedStep& step, StepResult& result) {
   try {
@@ -113,8 +114,9 @@ std::vector<Nanoseconds> idle_times(const results::PointData& point, const Conde
   }
 }
 
-/// Adds the waiting of a rank's ops with a known cause. `instance` is by op, see TracedStep;
-/// `bubble_share` is the share of the time until late partners arrived that is bubble.
+/// Adds the waiting of those ops of a rank for which the cause of waiting is known. `instance` is
+/// indexed by op (see TracedStep); `bubble_share` is the share of the time until late partners
+/// arrived that is bubble.
 void add_waiting(const program::Outline& outline, const std::vector<OpShare>& shares,
                  const std::vector<std::uint32_t>& instance,
                  const std::vector<double>& noise_shares, double bubble_share, Waiting& waiting) {
@@ -130,13 +132,14 @@ void add_waiting(const program::Outline& outline, const std::vector<OpShare>& sh
   }
 }
 
-/// Splits one traced step over its ranks. `noise_shares` is that of WaitCauses, empty if not known.
+/// Splits one traced step over its ranks. `noise_shares` comes from WaitCauses::noise_shares(); it
+/// is empty if not known.
 StepResult split_step(const results::PointData& point, const Condensed& condensed,
                       const TracedStep& step, const Layers& layers,
                       const std::vector<double>& noise_shares) {
   StepResult result{layers};
   const std::vector<Nanoseconds> idle = idle_times(point, condensed, step, result);
-  std::vector<OpShare> shares;  // of one rank
+  std::vector<OpShare> shares;  // shares of one rank's ops
   for (int rank = 0; rank < point.ranks; ++rank) {
     const auto at = static_cast<std::size_t>(rank);
     if (step.traces[at] == nullptr) continue;

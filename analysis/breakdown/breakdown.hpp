@@ -14,8 +14,8 @@
 #include "results/records/run_data.hpp"
 #include "units/quantity.hpp"
 
-/// Divides the time of a traced step into exclusive categories, in the order of priority of
-/// docs/numbers.md.
+/// Divides the time of a traced step into exclusive categories, in the order of priority that
+/// docs/numbers.md gives.
 namespace isoscale::analysis::breakdown {
 
 struct TracedSteps;
@@ -34,7 +34,7 @@ struct Breakdown {
 
 /// The longest stretch of a traced step that no category explains.
 struct LargestUnexplained {
-  int rank = 0;            ///< of the point
+  int rank = 0;            ///< rank of the point
   std::uint32_t step = 0;  ///< number among all steps of the point
   double begin = 0;        ///< seconds after the step began
   double length = 0;       ///< seconds
@@ -47,7 +47,7 @@ struct WaitSplit {
   double noise = 0;      ///< seconds; different ranks are late in different steps
 };
 
-/// The time that other ranks waited in collectives for each rank, when it arrived last.
+/// The time that other ranks waited for each rank in the collectives in which it arrived last.
 struct CausedWait {
   std::vector<double> of_rank;     ///< seconds per step, summed over the ranks that waited; by rank
   std::vector<int> steps_as_last;  ///< traced steps in which the rank caused most of the waiting
@@ -71,7 +71,7 @@ struct BreakdownResult {
   /// than six steps with op sums.
   std::optional<WaitSplit> waits;
   CausedWait caused;                        ///< see WaitCauses::caused
-  std::optional<double> free_network_step;  ///< seconds; step replayed on a free network, mean
+  std::optional<double> free_network_step;  ///< seconds of a step on a network that takes no time
   std::size_t steps = 0;                    ///< traced steps that count
   double slowest_step = 0;  ///< seconds, of the slowest rank; mean over the traced steps
   /// `wait_known` is true if `wait` is complete, `bubble_known` if `bubble` is. Otherwise they are
@@ -101,7 +101,7 @@ struct BreakdownResult {
 /// `missing` names members that were not traced or whose clocks are not aligned. Waits shorter than
 /// the error of the clocks are not counted.
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point);
-/// Does the same; `traced` is the result of traced_steps(point).
+/// Returns breakdown(point); `traced` is the result of traced_steps(point).
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point, const TracedSteps& traced);
 
 /// Converts a time of a trace to seconds, the unit of breakdowns.

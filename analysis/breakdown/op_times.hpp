@@ -11,8 +11,8 @@
 #include "results/records/calibration_data.hpp"
 #include "results/records/run_data.hpp"
 
-/// Adds up the times of ops in traced steps by kind, those of GEMMs by shape, and those of
-/// collectives to compare them with the same calls alone.
+/// Adds up the times of ops in traced steps: of all ops by kind, of GEMMs by shape, and of
+/// collectives for a comparison with the same calls while nothing else runs.
 namespace isoscale::analysis::breakdown {
 
 /// Returns for each kind of op ("gemm", "cast", "all_reduce", ...) the seconds that its ops take

@@ -225,7 +225,7 @@ class Sweep {
   RankStep result_;
 };
 
-/// Returns the time of a communication op by category, for the sums of its place.
+/// Splits the time of a communication op into the categories that PlaceSums adds up.
 Breakdown communication_parts(const program::OutlineOp& op, const OpShare& share,
                               double bubble_share) {
   Breakdown result;

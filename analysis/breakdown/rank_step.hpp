@@ -55,14 +55,15 @@ struct RankStep {
                              std::span<const units::Nanoseconds> waits, program::Folding folding,
                              std::vector<OpShare>& shares);
 
-/// Gives each layer of the model that has ops a slot, the index of the layer in PlaceSums.
+/// Numbers the layers of the model that have ops. The number, called slot, is the index of the
+/// layer in PlaceSums.
 class Layers {
  public:
   explicit Layers(const program::OutlineSet& set);
   [[nodiscard]] std::span<const std::uint32_t> of_outline(std::uint32_t outline) const {
     return slots_[outline];
   }
-  [[nodiscard]] const std::vector<int>& names() const { return names_; }  ///< by slot
+  [[nodiscard]] const std::vector<int>& names() const { return names_; }  ///< layers, by slot
 
  private:
   std::vector<std::vector<std::uint32_t>> slots_;  ///< [outline][op]

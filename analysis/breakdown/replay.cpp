@@ -115,7 +115,8 @@ Nanoseconds busy_time(const Outline& outline, const timeline::StepTrace& step) {
 }
 
 /// Records, from play number `first` on, when the plays of each rank began and ended and how long
-/// its exchanges between stages took. On a network that takes no time, all of this is waiting.
+/// its exchanges between stages took. On a network that takes no time, an exchange consists of
+/// waiting only.
 class Policy {
  public:
   Policy(const program::OutlineSet& set, const simulate::Costs& costs, int first)

@@ -40,7 +40,7 @@ class Condensed {
 struct LikeRanks {
   program::OutlineSet set;
   simulate::Costs costs;
-  std::vector<std::uint32_t> rank;  ///< by rank of the whole mesh: the rank in `set` for it
+  std::vector<std::uint32_t> rank;  ///< per rank of the whole mesh, its rank in `set`
 };
 
 /// Keeps one of each set of alike coordinates of an axis. Two coordinates are alike if no message
@@ -53,8 +53,8 @@ struct LikeRanks {
 /// The result of a replay with measured compute and copy times on a network that takes no time: one
 /// step in the steady state.
 struct Replay {
-  /// By rank: the time in which exchanges between stages wait for their partners and no other op of
-  /// the rank runs.
+  /// The time, for each rank, in which exchanges between stages wait for their partners and no
+  /// other op of the rank runs.
   std::vector<units::Nanoseconds> idle;
   units::Nanoseconds step;  ///< time from one step to the next, of the slowest rank
   std::set<int> assumed;    ///< ranks without a trace, played with mean op times of other ranks

@@ -175,7 +175,7 @@ class Matcher {
   }
 
  private:
-  using GroupKey = std::pair<CollectiveClass, int>;  // class, and the colour of the group in it
+  using GroupKey = std::pair<CollectiveClass, int>;  // class, and mesh::group_colour()
 
   [[nodiscard]] const timeline::StepTrace* trace(int rank) const {
     return traces_[static_cast<std::size_t>(rank)];
@@ -353,7 +353,7 @@ std::string missing_traces(const results::PointData& point) {
   return point.traces.empty() ? "no step was traced" : outline_problem(point);
 }
 
-/// Seconds; a clock with an error of this size or more does not count as aligned.
+/// The smallest error, in seconds, at which a clock does not count as aligned.
 constexpr double useless_error = 1e3;
 
 bool aligned(const results::PointData& point, int rank) {

@@ -41,7 +41,7 @@ class WaitCauses {
 
  private:
   const TracedSteps& steps_;
-  std::vector<std::vector<units::Nanoseconds>> total_;  ///< [rank][op], over steps
+  std::vector<std::vector<units::Nanoseconds>> total_;  ///< [rank][op], sums over steps
 };
 
 /// Estimates the share of waiting that is noise from the compute and copy times of steps without

@@ -26,8 +26,8 @@ namespace {
 
 using results::PointStatus;
 
-/// Returns the labels that do not depend on traces. A summary has no traces, so only with these do
-/// a whole file and its summary give the same index entry.
+/// Returns the labels that do not depend on traces. A summary has no traces; a whole file and its
+/// summary give the same index entry because only these labels are used.
 std::set<std::string> labels_of(const PointReport& point) {
   std::set<std::string> labels{point.data->labels.begin(), point.data->labels.end()};
   if (results::has_label(point.labels, results::few_steps)) labels.emplace(results::few_steps);

@@ -18,12 +18,12 @@ namespace isoscale::analysis::catalog {
 /// `ranks`, the largest count whose throughput is known.
 struct IndexExperiment {
   Experiment experiment;
-  std::string fingerprint;              ///< of the experiment and the kind of device
+  std::string fingerprint;              ///< identifies experiment and kind of device
   bool is_bench = false;                ///< a micro-benchmark: it has rows but no throughput
-  int ok = 0, failed = 0, skipped = 0;  ///< points
+  int ok = 0, failed = 0, skipped = 0;  ///< numbers of points
   std::optional<int> ranks, nodes;      ///< for a micro-benchmark: those of the largest ok point
   std::optional<double> throughput, efficiency;
-  std::string unit;             ///< of the throughput
+  std::string unit;             ///< unit of the throughput
   std::optional<int> baseline;  ///< rank count that efficiency is relative to
   /// True if all points that were run are verified, false if one is wrong; absent otherwise.
   std::optional<bool> verified;
@@ -41,7 +41,7 @@ struct IndexRun {
   int fewest_per_node = 0, most_per_node = 0;  ///< ranks of one node; 0 = not known
   std::vector<std::string> hosts{};            ///< each once, ascending
   std::string cpu{}, gpu{};                    ///< kinds, "A + B" where ranks differ; "" = unknown
-  std::optional<int> cores{};                  ///< of a node; absent where nodes differ
+  std::optional<int> cores{};                  ///< cores of a node; absent where nodes differ
   std::size_t ok_points = 0, points = 0;
   std::vector<IndexExperiment> experiments{};
 };

@@ -20,7 +20,7 @@ constexpr double visible = 0.01;           ///< share of the step; less waiting 
 constexpr double one_to_blame = 0.5;       ///< a rank causing a larger share of waiting is named
 constexpr double noticeably_more = 0.005;  ///< share of the step; a smaller excess is no reason
 
-/// Returns "rank 3 (node1, NVIDIA H200 00000000:1B:00.0)".
+/// Returns a rank with its host and device: "rank 3 (node1, NVIDIA H200 00000000:1B:00.0)".
 std::string place_of(const results::RunData& run, const results::PointData& point, int rank) {
   const results::RankFacts* const facts = facts_of(run.rank_facts, point, rank);
   const std::string name = fmt::format("rank {}", world_rank(point, rank));

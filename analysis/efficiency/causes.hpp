@@ -46,7 +46,7 @@ struct SlowRank {
 struct SlowLink {
   std::string op{}, axes{};    ///< "all_reduce", "dp"; the group of an exchange is a pair
   std::vector<int> members{};  ///< ranks of the point
-  double factor = 1;           ///< its least transfer time per byte / that of the other groups
+  double factor = 1;           ///< its least transfer time per byte / median of all groups
 };
 
 /// Finds slow links. It compares the transfer time per byte, without waiting for members, among

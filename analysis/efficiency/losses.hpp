@@ -53,7 +53,7 @@ struct UsefulWork {
 /// noise. Among ranks that play the same program the median rank is typical (of two ranks, the
 /// faster one); the difference between the other ranks and the typical one is imbalance.
 struct StepCosts {
-  double gemm = 0;  ///< on typical ranks, in traced steps
+  double gemm = 0;  ///< GEMMs on typical ranks in traced steps
   /// The GEMM time without communication, and the time that overlap with communication adds to it.
   /// If no communication was hidden, `gemm_alone` is the whole GEMM time. Otherwise both come from
   /// solo times, and are absent if there are none.
@@ -65,8 +65,8 @@ struct StepCosts {
   double bubble = 0;                       ///< only the bubble caused by the schedule, if known
   std::optional<double> imbalance, noise;  ///< absent if the cause of waiting is not known
   double waiting = 0;                      ///< imbalance and noise together
-  double uneven = 0;   ///< imbalance outside of waiting: compute times, and bubble they cause
-  double hiccups = 0;  ///< noise outside of waiting: compute times
+  double uneven = 0;   ///< the part of imbalance in compute times and in the bubble they cause
+  double hiccups = 0;  ///< the part of noise in compute times
   double gap = 0, other = 0;
 };
 

@@ -26,7 +26,7 @@ struct Limits {
 constexpr Limits against_like{.least = 1.05, .certain = 1.03, .without_interval = 1.10};
 constexpr Limits against_all{.least = 1.15, .certain = 1.10, .without_interval = 1.25};
 constexpr double smallest_change = 0.03;  ///< relative: the least slowdown that counts
-constexpr std::size_t fewest_judged = 6;  ///< samples that a rank's factor must have
+constexpr std::size_t fewest_judged = 6;  ///< steps that are needed to judge a rank
 // If there are at least `least_for_spread` ranks, a slow rank's factor must exceed the median of
 // all factors by this many standard deviations, which are estimated from the median deviation.
 constexpr std::size_t least_for_spread = 4;
@@ -153,7 +153,7 @@ void add_slow(const results::PointData& point, const Peers& peers, std::vector<S
   }
 }
 
-constexpr std::size_t fewest_traced = 3;  ///< other activity may have slowed all of fewer steps
+constexpr std::size_t fewest_traced = 3;  ///< of fewer steps, other activity may have slowed all
 
 struct TransferKind {
   OpKind op = OpKind::all_reduce;

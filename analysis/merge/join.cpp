@@ -93,12 +93,12 @@ std::string machine_text(const std::vector<JoinedCurve>& curves,
   return fmt::format("{}", fmt::join(differing, ", "));
 }
 
-/// Returns "2 nodes".
+/// Returns the number of nodes of a point as text: "2 nodes".
 std::string node_count_text(const PointReport& point) {
   return base::counted(point.data->nodes, "node");
 }
 
-/// Returns "injected slow-rank=3:1.2".
+/// Returns the unsound labels and injected faults of a point: "injected slow-rank=3:1.2".
 std::string unsound_text(const PointReport& point) {
   std::string text = fmt::format("{}", fmt::join(results::unsound(point.data->labels), "+"));
   if (!point.data->injections.empty()) {
@@ -107,14 +107,14 @@ std::string unsound_text(const PointReport& point) {
   return text.empty() ? "no label" : text;
 }
 
-/// True if two points with the same number of ranks measured the same work on the same number of
-/// nodes, so that they can be joined.
+/// True if two points with the same number of ranks can be joined: unlike_fields() finds no
+/// difference, and their ranks lie on nodes in the same way.
 bool is_same_point(const PointReport& a, const PointReport& b) {
   return unlike_fields(a, b).empty() && lie_alike(a, b);
 }
 
-/// Returns "launch 2", "launches 1, 3": the numbers, counted from 1, of the launches that have
-/// points on a curve.
+/// Returns "launch 2", "launches 1, 3": the numbers, counted from 1, of the launches with points
+/// that a curve includes or leaves out.
 std::string launches_text(const JoinedCurve& curve, std::span<const RunReport> reports) {
   std::set<std::size_t> numbers;
   const auto add = [&](const LaunchPoint& at) {
@@ -188,7 +188,7 @@ struct Gathered {
 struct Fit {
   bool possible = true;
   int same_points = 0;
-  int axes = std::numeric_limits<int>::max();  ///< mesh axes that differ, for the nearest points
+  int axes = std::numeric_limits<int>::max();  ///< smallest number of unlike mesh axes
 
   [[nodiscard]] bool is_better_than(const Fit& other) const {
     if (same_points != other.same_points) return same_points > other.same_points;

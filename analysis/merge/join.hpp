@@ -31,14 +31,14 @@ struct LeftOut {
 /// The curve of one experiment on one kind of machine, over all launches.
 struct JoinedCurve {
   Experiment experiment;
-  std::string fingerprint;  ///< of the experiment and the kind of device
+  std::string fingerprint;  ///< identifies experiment and kind of device
   Machine machine;
   /// The step time of a point is computed over launches, with each launch as one sample (see
   /// statistics::over_launches); throughput, FLOP/s, speed-up, efficiency and laws follow from it.
   /// All other values of a point are those of its typical launch, whose step time is nearest to the
   /// median.
   Curve curve;
-  std::vector<std::vector<LaunchPoint>> launches;  ///< of each point
+  std::vector<std::vector<LaunchPoint>> launches;  ///< per point, its launches
   std::vector<LeftOut> left_out;
   std::vector<std::string> apart;  ///< why curves of like experiments were not joined with this one
 };

@@ -44,12 +44,13 @@ struct Planned {
                           fmt::join(distinct, "\n"));
 }
 
-/// Searches the fastest request for a rank count, and adds what it found to `into`.
+/// Searches for the fastest request for a rank count, and stores the results of the search in
+/// `into`.
 workloads::Request searched(const Question& question, int ranks, Prediction& into) {
   SearchResult found = search(*question.workload, question.base, question.mesh, ranks,
                               question.machine, question.node_ranks, question.fixed);
   into.searched = found.looked_at;
-  into.best = std::move(found.best);  // the last count is the largest, and its candidates stay
+  into.best = std::move(found.best);  // rank counts ascend: the last search is kept
   if (question.fit) correct(question.fit->correction, into.best);
   if (!found.complete) {
     into.warnings.push_back(fmt::format(
@@ -196,7 +197,7 @@ std::optional<NextMeasurement> next_of(const Question& question, const ForecastC
   const auto found = std::find_if(curve.points.rbegin(), curve.points.rend(),
                                   [](const Forecast& at) { return at.refused.empty(); });
   if (found == curve.points.rend()) return std::nullopt;
-  constexpr double worth = 0.98;  // of the interval's width: a smaller gain is not worth a run
+  constexpr double worth = 0.98;  // a run must narrow the interval to this share of its width
   const std::vector<NextMeasurement> all =
       next_measurements(*question.run, question.points, *question.fit, question.machine, *found);
   if (all.empty() || all.front().width_then > worth * all.front().width_now) return std::nullopt;
@@ -260,7 +261,7 @@ void warn(const Question& question, Prediction& prediction) {
 struct Stretch {
   std::string limit;
   int from = 0, to = 0;  ///< first and last rank count
-  double share = 0;      ///< share of the step, at `to`
+  double share = 0;      ///< share of the step that the cause takes, at `to` ranks
 };
 
 double share_of(const Forecast& forecast) {

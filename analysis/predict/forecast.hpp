@@ -17,15 +17,16 @@
 
 namespace isoscale::analysis::predict {
 
-/// Answers a question. Throws base::UsageError for impossible requests. If a search finds nothing
-/// for a rank count, the result contains the reason; it throws only if no rank count has a result.
+/// Returns the prediction for a question. Throws base::UsageError for impossible requests. If a
+/// search finds nothing for a rank count, the result contains the reason; it throws only if no rank
+/// count has a result.
 [[nodiscard]] Prediction predict(const Question& question);
 
 /// Returns sentences on the rank counts at which the most expensive cause of a curve changes, or
 /// one sentence on this cause if it never changes.
 [[nodiscard]] std::vector<std::string> limit_sentences(const ForecastCurve& curve);
 
-// The parts from which predict() is made.
+// The following declarations are the parts of predict(); other files use some of them too.
 
 /// The ratio to the largest measured rank count above which a prediction is marked as extrapolated.
 inline constexpr int most_trusted_growth = 32;
@@ -74,13 +75,14 @@ void set_against(const ForecastBaseline& baseline, Forecast& forecast);
 [[nodiscard]] std::optional<double> peak_rate(const simulate::Machine& machine,
                                               program::Precision precision);
 
-// The next measurement (next_measurement.cpp).
+// The following functions (next_measurement.cpp) propose the next measurement.
 
 /// Returns the command that measures `request`.
 [[nodiscard]] std::string command_of(const Question& question, const workloads::Request& request);
 
-/// Returns a sentence that names the model file, with its keys, that the user must write before the
-/// commands for the question's run work; "" if the model is built in or the run was given its file.
+/// Returns a sentence that asks the user to write a model file with the given keys, without which
+/// the commands for the question's run fail; "" if the model is built in or the run was given its
+/// file.
 [[nodiscard]] std::string model_to_write(const Question& question);
 
 /// Returns the standard deviation of all sources of `uncertainty` together, relative to the value.

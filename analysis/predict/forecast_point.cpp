@@ -106,8 +106,8 @@ constexpr std::string_view beyond_model = "beyond the model";
 efficiency::Waterfall lost_time(const efficiency::StepLoss& of_point,
                                 const ForecastBaseline& baseline) {
   efficiency::Waterfall result = efficiency::waterfall(of_point, baseline.loss);
-  // Steps of a simulation are all equal, so there is no difference between traced and untraced
-  // ones.
+  // step_loss() sets the step of the slowest rank equal to the mean over ranks, so the difference
+  // between the two is always 0.
   std::erase_if(result.lost,
                 [](const efficiency::LostTime& lost) { return lost.cause == "uneven steps"; });
   const auto last = std::ranges::find(result.lost, untraced, &efficiency::LostTime::cause);

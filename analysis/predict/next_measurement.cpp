@@ -28,8 +28,8 @@ using results::PointData;
 using simulate::GrowthLaw;
 using simulate::TimedCommunication;
 
-/// Returns the communication times expected for a group of twice the size, if the true times lie
-/// midway between both laws of growth.
+/// Returns the communication times expected for a group of twice the size, if the true times are
+/// the geometric mean of what both laws of growth give.
 TimedCommunication doubled(const simulate::GroupFamily& family) {
   TimedCommunication curve = *family.groups.back().curve;
   const double size = 2 * family.groups.back().size;
@@ -126,8 +126,8 @@ std::string model_argument(const results::RunData& run, const std::string& model
   return base::shell_quoted(words);
 }
 
-/// Returns " --set KEY=VALUE" for each option that is not at its default, without the one that
-/// `follows` from others.
+/// Returns " --set KEY=VALUE" for each option that is not at its default, except the option
+/// `follows`, which other options determine.
 template <class Options>
 std::string set_arguments(const workloads::Workload& workload, const Options& options,
                           std::string_view follows) {
@@ -190,7 +190,7 @@ std::vector<std::pair<NextMeasurement, Uncertainty>> larger_ones(
   const std::string list = std::to_string(twice);
   ModelFit larger{.known = fit.known, .most_ranks = twice, .drift = fit.drift};
   larger.known.fit *= with_one_more(fit);
-  FitParts after_point = fit_parts(larger, machine, forecast);  // but `law` stays the same
+  FitParts after_point = fit_parts(larger, machine, forecast);  // its `law` is replaced
   after_point.law = parts.law;
   FitParts after_groups = parts;
   after_groups.law = fit_parts(fit, with_larger_groups(machine), forecast).law;

@@ -77,11 +77,11 @@ struct ForecastCurve {
   std::vector<Forecast> points{};
 };
 
-/// The measurement that would most narrow the interval at the largest rank count.
+/// A measurement that would narrow the interval of a forecast.
 struct NextMeasurement {
   std::string what{};  ///< "all_reduce on 4 nodes", "the run on 8 ranks"
   std::string command{};
-  double width_now = 0, width_then = 0;  ///< width of the efficiency's interval
+  double width_now = 0, width_then = 0;  ///< width of the efficiency's interval, before and after
 };
 
 /// A mesh and options that a search tried.
@@ -97,13 +97,13 @@ struct Prediction {
   std::string machine{};
   std::string workload{}, title{};
   std::string throughput_unit{};          ///< "tokens/s"
-  int node_ranks = 1;                     ///< ranks on a node, as predicted
-  std::optional<double> correction{};     ///< measured over simulated step times; of a run
+  int node_ranks = 1;                     ///< ranks on each node in the prediction
+  std::optional<double> correction{};     ///< measured / simulated step time; only of runs
   std::optional<int> baseline{};          ///< rank count that efficiency is relative to
   std::vector<MeasuredPoint> measured{};  ///< points of the run
   ForecastCurve base{};
   std::vector<ForecastCurve> what_if{};
-  std::vector<std::string> limits{};  ///< one sentence for each change of the limit
+  std::vector<std::string> limits{};  ///< sentences of limit_sentences() on `base`
   std::optional<NextMeasurement> next{};
   std::vector<Candidate> best{};  ///< found by a search, best first
   int searched = 0;               ///< number of candidates examined

@@ -26,7 +26,7 @@ using render::Json;
 using render::Value;
 using render::value_json;
 
-/// Returns "1.64 s to 1.81 s".
+/// Returns an interval as text: "1.64 s to 1.81 s".
 std::string range(const Expected& at, Unit unit) {
   return fmt::format("{} to {}", value_text(at.lower, unit), value_text(at.upper, unit));
 }
@@ -319,7 +319,7 @@ render::Facts curve_facts(const Prediction& prediction) {
   return facts;
 }
 
-/// Adds the explanations of columns and words, which are already in lines.
+/// Adds explanations of the columns and terms; their texts are already broken into lines.
 void append_key(render::Document& document, const Prediction& prediction) {
   const auto line = [&](std::string text) {
     document.emplace_back(render::Paragraph{std::move(text), render::Lines::one});

@@ -159,8 +159,9 @@ void apply_command(const PredictCommand& command, Question& question) {
   apply_settings(command.settings, question);
 }
 
-/// Sets the batch that the model's source publishes, so that a large machine does not have to
-/// divide a small batch. Under weak scaling the batch follows from the ranks.
+/// Sets the batch that the model's source publishes, or 1024 samples if it publishes none, so that
+/// a large machine does not have to divide a small batch. Under weak scaling the batch follows from
+/// the ranks.
 void assume_batch(const PredictCommand& command, Question& question) {
   constexpr int usual_batch = 1024;
   const bool known = std::ranges::any_of(question.workload->options,

@@ -77,13 +77,13 @@ struct Question {
   std::vector<int> ranks{};  ///< ascending
   Ranks each = Ranks::by_class;
   std::vector<WhatIf> what_if{};
-  std::optional<int> baseline{};                    ///< ranks; absent = the first predicted
+  std::optional<int> baseline{};                    ///< rank count; absent = the first predicted
   std::optional<ModelFit> fit{};                    ///< absent for a data sheet
   const results::RunData* run = nullptr;            ///< not owned; null for a data sheet
   std::vector<const results::PointData*> points{};  ///< points of the run that `fit` was made from
   /// The measured points of the same work in ascending order of ranks. Any may be the baseline.
   std::vector<MeasuredPoint> measured{};
-  std::string assumed{};       ///< default options of work on a data sheet, "vocabulary=on"
+  std::string assumed{};       ///< options assumed with a data sheet, "vocabulary=on"
   std::string network{};       ///< a sentence on the source of a replaced network; "" = none
   std::string model_source{};  ///< argument of --model; "" = that of the run
   std::vector<std::string> warnings{};
@@ -112,8 +112,9 @@ void use_network(const simulate::Machine& other, const std::string& name, Questi
 /// nearest mesh and the nearest rank counts if the mesh does not divide the ranks.
 [[nodiscard]] workloads::Request request_at(const Question& question, int ranks);
 
-/// Returns the number of settings in which a command differs from a measured point; settings that
-/// the command does not name do not count.
+/// Returns how much a command differs from a measured point: the sum of 4 for another model, 2 for
+/// another precision and 1 for another scaling. Settings that the command does not name do not
+/// count.
 [[nodiscard]] int strangeness(const settings::PredictCommand& command,
                               const results::PointData& point);
 
@@ -121,10 +122,10 @@ struct ChosenCurve {
   const Curve* curve = nullptr;                   ///< not owned
   std::vector<const results::PointData*> points;  ///< one or more, with times; ascending in ranks
 };
-/// Chooses the first curve that agrees with the command, or else the one that differs in fewest
-/// settings. Points whose times do not represent the machine (shared cores, injected faults) are
-/// used only if there are no others. Adds to `warnings` the run's other curves and the problems of
-/// the points. Throws base::UsageError if there is no curve.
+/// Chooses the first curve that agrees with the command, or else the first one with the least
+/// strangeness(). Points whose times do not represent the machine (shared cores, injected faults)
+/// are used only if there are no others. Adds to `warnings` the run's other curves and the problems
+/// of the points. Throws base::UsageError if there is no curve.
 [[nodiscard]] ChosenCurve choose_curve(const settings::PredictCommand& command,
                                        const std::vector<Curve>& curves,
                                        std::vector<std::string>& warnings);

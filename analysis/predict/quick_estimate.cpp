@@ -38,8 +38,8 @@ int layers_of(const Pipeline& pipeline, int stage) {
   return layers;
 }
 
-/// Learns the values that requests need and that are not yet known. Requests with equal keys have
-/// the same value.
+/// Computes the values that requests need and that are not yet in `known`. Requests with equal keys
+/// have the same value.
 template <class Key, class Value, class KeyOf, class Needs, class Learn>
 void learn_all(std::span<const Request> requests, std::map<Key, Value>& known, const KeyOf& key_of,
                const Needs& needs, const Learn& learn) {
@@ -80,7 +80,7 @@ Request stages_of_one_layer(const workloads::Workload& workload, const Request& 
   return workload.scale(result, shape, workloads::Scaling::strong);
 }
 
-// These types simulate the pipeline of a CoarsePipeline.
+// The following types simulate the pipeline that a CoarsePipeline describes.
 
 /// The ordered exchanges between a stage and the next stage (the first stage follows the last).
 struct Channel {
@@ -204,7 +204,7 @@ class Play {
 
   const CoarsePipeline& coarse_;
   std::vector<Stage> stages_;
-  std::vector<Channel> channels_;  ///< by the earlier one of their stages
+  std::vector<Channel> channels_;  ///< channels_[s] joins stage s and the next one
 };
 
 }  // namespace

@@ -33,7 +33,7 @@ struct StageNumbers : StagePasses {
   double tail = 0;  ///< after the last backward pass: remaining reductions, the update
   // The following are bytes on the device.
   double states = 0;      ///< weights, gradients and the optimizer's state
-  double workspace = 0;   ///< short-lived, at the peak
+  double workspace = 0;   ///< short-lived buffers, at their peak
   double activation = 0;  ///< activations of one microbatch in flight, with its input
   double recomputed = 0;  ///< activations of the one layer that is being recomputed
   /// Bytes of the first stage's input for one microbatch; 0 if inputs are on the host.
@@ -61,7 +61,8 @@ struct StageKey {
 };
 [[nodiscard]] StageKey stage_key(const workloads::Request& request);
 
-/// The number of layers of the larger program that a stage's law is fitted to.
+/// The number of layers of the larger of the two programs that a stage's law is fitted to; less if
+/// the model has fewer layers.
 inline constexpr int most_probed_layers = 4;
 
 /// Returns the law of the stages of `request`, without the output projection. It simulates two
@@ -79,9 +80,9 @@ inline constexpr int most_probed_layers = 4;
 /// passes are those of the real schedule.
 struct CoarsePipeline {
   workloads::stack::Pipeline pipeline{};
-  std::vector<StagePasses> chunks{};  ///< of each virtual stage
-  std::vector<double> tail{};         ///< of each stage, after its last pass
-  double message = 0;                 ///< from stage to stage
+  std::vector<StagePasses> chunks{};  ///< pass times of each virtual stage
+  std::vector<double> tail{};         ///< time of each stage after its last pass
+  double message = 0;                 ///< time of a message from stage to stage
   double arrival = 0;                 ///< time that a stage spends on a message before its pass
 };
 
@@ -128,8 +129,8 @@ class QuickEstimate {
   /// - inputs: of all microbatches, on the first stage (stack/stage_io.cpp); those in flight are
   ///   included in the activations
   /// - outputs: on the last stage, for each microbatch between its forward and backward pass, the
-  ///   output of the last layer and, except for one microbatch, the logits. These are all
-  ///   microbatches in flight with gpipe and zb-h1, else a single one
+  ///   output of the last layer and, except for one microbatch, the logits. With gpipe and zb-h1
+  ///   this is the case for all microbatches in flight, else for a single one
   /// - messages: an activation and a gradient, between stages (stack/stage_io.cpp)
   /// - under way: the larger of two parts that do not exist at the same time: the activations of
   ///   one layer that is recomputed, or the backward pass of the output projection with its logits
@@ -143,8 +144,8 @@ class QuickEstimate {
   [[nodiscard]] double seconds(const workloads::Request& request) const;
 
  private:
-  /// The numbers of a message between two stages; they are the same for all requests with the same
-  /// rows.
+  /// The numbers of a message between two stages; they are the same for all requests with equal
+  /// Rows.
   struct HandOverNumbers {
     double bytes = 0;    ///< bytes of a message
     double arrival = 0;  ///< seconds that the receiving stage spends on it
@@ -166,7 +167,7 @@ class QuickEstimate {
   const simulate::Machine& machine_;
   int node_ranks_;
   std::map<StageKey, StageLaw> laws_;
-  std::map<StageKey, StageNumbers> heads_;  ///< keys without recomputation
+  std::map<StageKey, StageNumbers> heads_;  ///< in these keys, `recompute` is empty
   std::map<Rows, HandOverNumbers> hand_overs_;
   std::map<Rows, double> late_bytes_;  ///< for requests with zb-h1
 };

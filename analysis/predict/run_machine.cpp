@@ -242,7 +242,7 @@ double capacity_of(const RunData& run) {
   return least;
 }
 
-/// Returns the bytes/s of the fastest large op.
+/// Returns the highest bytes/s of an op that moves at least 64 KiB.
 double bandwidth_of(const std::vector<simulate::TimedLocal>& locals) {
   constexpr double large = 65536;
   double best = 0;

@@ -20,7 +20,8 @@ namespace isoscale::analysis::predict {
 /// without calibration, with a message on how to measure one.
 [[nodiscard]] simulate::Machine run_machine(const results::RunData& run);
 
-// The parts from which run_machine() is made (traced_ops.cpp and run_noise.cpp).
+// The following declarations are the parts of run_machine() (traced_ops.cpp, run_noise.cpp) and the
+// fit of the model to the run's points (model_fit.cpp).
 
 /// The times of single ops, from the traced steps of a run's points.
 struct TracedOps {
@@ -80,8 +81,8 @@ inline constexpr double assumed_launch_deviation = 0.02;
 ///   standing: each rank's constant factor relative to the median of ranks that play the same
 ///     program, if ranks differ by more than chance (analysis of variance over ranks and steps, F
 ///     above 3), shrunk towards 1 by the part that is chance
-///   node: the standard deviation between nodes (variance component) of what remains: the
-///     deviations of ranks from the step's mean over ranks
+///   node: the standard deviation between nodes (variance component), after each step's mean over
+///     all ranks is subtracted
 ///   rank: the standard deviation between ranks of a node, without the part that the deviations of
 ///     single ops explain
 ///   draws: the measured deviations of ranks from their node's mean, scaled to have the standard
@@ -102,7 +103,7 @@ inline constexpr double assumed_launch_deviation = 0.02;
 
 /// The fit of the model to the measured points.
 struct ModelFit {
-  double correction = 1;  ///< measured over simulated step time, from the curve's larger points
+  double correction = 1;  ///< measured / simulated step time, mostly of the larger points
   Uncertainty known{};    ///< uncertainty at the largest measured point
   int most_ranks = 1;
   std::vector<MeasuredPoint> points{};

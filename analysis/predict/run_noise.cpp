@@ -30,7 +30,7 @@ std::vector<double> medians_of_ranks(const Matrix& seconds) {
   return result;
 }
 
-/// Returns each rank's time relative to its own median, less the mean of this value over ranks,
+/// Returns each rank's time relative to its own median, minus the mean of this ratio over ranks,
 /// since a delay that all ranks share makes no rank wait for another.
 Matrix deviations_of(const Matrix& seconds, const std::vector<double>& medians) {
   Matrix result = seconds;
@@ -141,8 +141,8 @@ std::vector<double> standing_of(const results::PointData& point, const std::vect
   return factors;
 }
 
-/// Returns the ratio of a step's variance to the variance of one op. It is below 1, since the
-/// independent deviations of many ops average out.
+/// Returns the ratio of the relative variance of a step's compute to that of one op. It is below 1,
+/// since the independent deviations of many ops average out.
 double share_of_ops(const results::PointData& point) {
   double sum = 0, squares = 0;
   for (const timeline::Timeline& step : point.traces) {

@@ -38,7 +38,7 @@ struct Entry {
   double seconds = 0;   ///< by the most precise estimate so far
   double estimate = 0;  ///< seconds by a simulation with one op per pass, or else their lower bound
   workloads::stack::Schedule schedule{};
-  StageBytes largest_stage{};  ///< by estimate
+  StageBytes largest_stage{};  ///< by the quick estimate
   bool is_needless = false;    ///< not simulated: it cannot be among the best
   std::optional<StepEstimate> whole{};
 };

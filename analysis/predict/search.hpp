@@ -12,6 +12,7 @@
 
 namespace isoscale::analysis::predict {
 
+/// The relative errors of quick estimates that a search allows for; search() describes their use.
 inline constexpr double search_slack = 0.06, search_margin = 0.01;
 /// The share by which quick estimates of memory may be too large: of 210 random layouts of six
 /// models the worst estimate was 21% above the program's memory (zb-h1 with a large vocabulary).

@@ -104,7 +104,8 @@ class Space {
     return {spec->choices.begin(), spec->choices.end()};
   }
 
-  /// Returns the schedules with their v; a single one if the mesh has no pipeline stages.
+  /// Returns the schedules, each with its v (chunks of layers per stage); a single one if the mesh
+  /// has no pipeline stages.
   [[nodiscard]] std::vector<Options> schedules(const mesh::Shape& shape) const {
     if (shape.pp == 1 && !is_fixed("schedule")) return {{{"schedule", "1f1b"}}};
     if (shape.pp == 1) return {{}};
@@ -173,7 +174,7 @@ class Space {
     try {
       space_.requests.push_back(workload_.scale(request, shape, Scaling::strong));
     } catch (const base::UsageError&) {
-      ++space_.impossible;  // options that exclude each other, which may not be the user's choice
+      ++space_.impossible;  // these options exclude each other, and the search combined them
     }
   }
 

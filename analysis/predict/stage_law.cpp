@@ -95,8 +95,9 @@ class Passes {
     return breakdown::seconds(trace_.end);
   }
 
-  /// Returns the time of the GEMMs for weight gradients, which have the same FLOP as the forward
-  /// GEMMs with weights. GEMMs without weights, those of attention, are batched over heads.
+  /// Returns the time of a microbatch's forward GEMMs with weights, which stands for the time of
+  /// the weight gradients, since these have the same FLOP. Batched GEMMs are those of attention,
+  /// which have no weights.
   [[nodiscard]] double linear_gemms() const {
     double sum = 0;
     for (std::size_t i = 0; i < ops_.size(); ++i) {

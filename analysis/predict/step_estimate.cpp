@@ -202,7 +202,7 @@ StepEstimate estimate_step(const workloads::Workload& workload, const workloads:
   require_steps(workload, request, layout);
   StepEstimate estimate =
       simulated_step(workload, request, machine, layout, detail, ranks, most_bytes);
-  // The programs, which take much memory, are gone by now.
+  // simulated_step() has freed the programs, which take much memory.
   if (estimate.point) add_costs(*estimate.point, request.mesh.size(), estimate);
   return estimate;
 }

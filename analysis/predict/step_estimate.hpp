@@ -22,11 +22,11 @@ enum class Detail : std::uint8_t { time, trace };
 enum class Ranks : std::uint8_t { by_class, each };
 
 struct StepEstimate {
-  double simulated = 0;               ///< seconds of a step without noise; see `most_bytes` below
-  double delay = 0;                   ///< seconds that noise and slow ranks add
-  double memory_per_rank = 0;         ///< bytes, largest rank
+  double simulated = 0;        ///< seconds of a step without noise; infinite beyond `most_bytes`
+  double delay = 0;            ///< seconds that noise and slow ranks add
+  double memory_per_rank = 0;  ///< bytes, largest rank
   double device_memory_per_rank = 0;  ///< bytes, largest rank; without its buffers on the host
-  double work = 0;                    ///< of a step, in the workload's unit
+  double work = 0;                    ///< work of a step, in the workload's unit
   /// With Detail::trace, the step as a point of a run file: one traced step in the steady state,
   /// with one rank for each class. `ranks` and `outline` are of the classes. `mesh` is that of the
   /// request: if all ranks of a class share an axis, communication along this axis still keeps its

@@ -430,7 +430,7 @@ std::vector<SheetKey> system_keys() {
     static_cast<void>(
         read_system(workloads::parse_toml(preset.toml, preset.name), preset.name, &asked));
   }
-  // No built-in sheet has noise, whose keys are all optional.
+  // No built-in sheet has a table [noise], so its keys are added here.
   static_cast<void>(SheetSection{toml::table{}, "", "noise", &asked}.read(read_noise));
   std::vector<SheetKey> keys;
   for (SheetKey& key : asked) {

@@ -41,7 +41,7 @@ struct Samples {
   int ranks = 0;                 ///< rank count of the points that they are from
   std::vector<double> alone{};   ///< means per step over the ops without overlap
   std::vector<double> solo{};    ///< times in the step without communication
-  double beside = 0, apart = 0;  ///< total times of ops with overlap: during it, and outside
+  double beside = 0, apart = 0;  ///< sums over ops with overlap: time in it; the rest
   std::size_t ops_beside = 0;
 };
 
@@ -238,7 +238,7 @@ std::optional<double> alone_time(const Samples& samples) {
   return statistics::median(samples.solo);
 }
 
-/// Returns the factor by which ops are slower while communication runs beside them than alone.
+/// Returns the factor by which communication at the same time makes ops take longer.
 double slowdown_of(const Pool& pool) {
   constexpr double most = 10;
   double beside = 0, alone = 0;
@@ -293,7 +293,7 @@ void add_rank(const PointData& point, const breakdown::TracedStep& step,
   const program::Outline& outline = point.outline.of(rank);
   const timeline::IntervalSet compute = times_of(
       outline, trace, [](const program::OutlineOp& at) { return program::computes(at.kind); });
-  /// By stream: when the rank communicates on other streams.
+  /// For each stream, the times at which the rank communicates on other streams.
   std::map<program::StreamId, timeline::IntervalSet> others_of;
   for (const timeline::Span& span : trace.spans) {
     const program::OutlineOp& op = outline.ops[span.op];

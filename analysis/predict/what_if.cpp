@@ -23,7 +23,7 @@ namespace {
 using simulate::Machine;
 using simulate::TimedCommunication;
 
-/// Parses "2x".
+/// Parses the factor of `change`, such as "2x".
 double parse_factor(std::string_view text, std::string_view change) {
   constexpr double least = 1e-3, most = 1e3;
   const std::optional<double> factor =
@@ -49,7 +49,8 @@ Change parse_change(std::string_view text) {
   return {.part = part, .factor = parse_factor(text.substr(equals + 1), text)};
 }
 
-/// Returns the seconds of an empty message, as far as the curve shows them.
+/// Returns the seconds of an empty message: the fitted latency, or the time of the smallest size if
+/// no latency was fitted.
 double latency_of(const TimedCommunication& curve) {
   if (curve.latency) return *curve.latency;
   return curve.samples.empty() ? 0 : curve.samples.front().seconds;
@@ -72,7 +73,8 @@ void scale_bandwidth(TimedCommunication& curve, double factor) {
   if (curve.bandwidth) *curve.bandwidth *= factor;
 }
 
-// These functions change a part by a factor, and return false if the machine has no values for it.
+// These functions change a part of the machine by a factor, and return false if the machine has no
+// values for it.
 
 enum class Reach : std::uint8_t { inside, across };
 

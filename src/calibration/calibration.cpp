@@ -93,7 +93,7 @@ constexpr std::size_t all_groups = 0, one_group = 1, of_labelled_point = 2;
 
 struct Samples {
   std::array<std::vector<SizeTime>, 4> by_preference;
-  std::string labels;  ///< of the points with unsound labels
+  std::string labels;  ///< unsound labels of the points that have any
 };
 
 bool counts(const RowData& row) {

@@ -18,7 +18,7 @@ namespace isoscale::calibration {
 /// use no formula: a latency and one bandwidth differ from published curves by up to 43% where
 /// protocols change.
 struct SizeTime {
-  double bytes = 0, time = 0;  ///< seconds of one call
+  double bytes = 0, time = 0;  ///< size of a message, seconds of one call
 };
 
 /// Fits a curve to samples in any order, several of which may have the same size. Samples without a

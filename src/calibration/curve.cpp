@@ -84,7 +84,7 @@ std::vector<statistics::Point2> points_of(std::span<const CurveSample> samples) 
 }
 
 std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
-  constexpr double flat = 1.5;  // times the time of the smallest size; slower sizes are not flat
+  constexpr double flat = 1.5;          // longest time of a small size, relative to the smallest
   constexpr double widest_share = 0.1;  // largest part of a size's time that grows with bytes
   constexpr double span_of_plateau = 4;
   const auto end = std::ranges::find_if(
@@ -103,7 +103,8 @@ std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
   }
   // A slope below 0 is noise: more bytes do not take less time.
   const double slope = line ? std::max(line->slope, 0.0) : 0;
-  // Larger sizes are left out, since an error of the slope would shift them all in one direction.
+  // Sizes at which bytes take more than this share of the time are left out (but not the first
+  // one), since an error of the slope would shift them all in one direction.
   constexpr double little = 0.2;
   std::vector<double> left;
   for (const CurveSample& at : plateau) {
@@ -118,15 +119,15 @@ std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
 /// the intercept of the line through them if the two differ by more than noise.
 double fixed_part(std::span<const CurveSample> large, const statistics::Line& line,
                   double latency) {
-  constexpr double within_noise = 0.05;  // of the time of the smallest of these sizes
+  constexpr double within_noise = 0.05;  // as a share of the smallest size's time
   const double off = std::abs(line.intercept - latency);
   return latency > 0 && off <= within_noise * large.front().time ? latency : line.intercept;
 }
 
 std::optional<Fitted> bandwidth_of(std::span<const CurveSample> samples, double latency) {
   constexpr double range = 64;             // sizes below largest / range are left out
-  constexpr double bound_by_bytes = 4;     // in latencies: least time of a used size
-  constexpr double least_log_slope = 0.7;  // below: time is not yet proportional to size
+  constexpr double bound_by_bytes = 4;     // least time of a used size, in latencies
+  constexpr double least_log_slope = 0.7;  // below it, time is not proportional to size
   const double largest = samples.back().bytes;
   const auto begin = std::ranges::find_if(samples, [&](const CurveSample& at) {
     return at.bytes > 0 && at.bytes * range >= largest && at.fitted >= bound_by_bytes * latency;

@@ -79,7 +79,8 @@ using timeline::IntervalSet;
 using units::Nanoseconds;
 
 constexpr int most_rounds = 12;
-/// Rounds of stretching by overlap end when a step's time changes by less than this share.
+/// play_classes() stops correcting op times for overlap when a round changes the step's time by
+/// less than this share.
 constexpr double small_change = 1e-4;
 
 Nanoseconds whole(double nanoseconds) {
@@ -104,9 +105,9 @@ timeline::Timeline step_of(const program::OutlineSet& set, const Costs& costs,
   return timeline;
 }
 
-/// Returns the times at which a rank ran ops that compute, or ops that communicate. If
-/// `from_arrival` is true, an op counts only from the arrival of its last partner on, since a rank
-/// that waits moves no data.
+/// Returns the times at which a rank ran ops that `is_kind` accepts, which are those that compute
+/// or those that communicate. If `from_arrival` is true, an op counts only from the arrival of its
+/// last partner on, since a rank that waits moves no data.
 IntervalSet busy(const program::Outline& outline, const timeline::StepTrace& trace,
                  const std::vector<Nanoseconds>& costs, bool (*is_kind)(program::OpKind),
                  bool from_arrival) {

@@ -16,8 +16,8 @@ namespace isoscale::simulate {
 /// A mesh in which one rank represents all ranks of the whole mesh that are alike.
 struct ReducedMesh {
   mesh::Shape mesh;
-  std::vector<int> rank;             ///< by rank of this mesh: a rank that it represents
-  std::vector<std::uint32_t> place;  ///< by rank of the whole mesh: the one that represents it
+  std::vector<int> rank;             ///< per rank of this mesh, one rank that it represents
+  std::vector<std::uint32_t> place;  ///< per rank of the whole mesh, its representative
 };
 /// Merges alike coordinates of each axis into one. Two coordinates are alike if ranks that differ
 /// only in this coordinate have the same `kind`. The coordinates of an axis are merged only if
@@ -32,11 +32,12 @@ struct ReducedMesh {
 /// one rank of each class represents the whole mesh. Coordinates of an axis are alike when ranks
 /// that differ in nothing else have the same program; exchanging such coordinates changes nothing,
 /// so one of these ranks represents the others, which play at the same times. An axis whose
-/// coordinates are all alike is removed: its collectives and messages, which a rank then has with
-/// itself, keep their time. An axis with messages along it keeps all its coordinates or is removed.
+/// coordinates are all alike is removed: a rank then has its collectives and messages along this
+/// axis with itself, but they keep the time that they take on the whole mesh. An axis with messages
+/// along it keeps all its coordinates or is removed.
 struct Classes {
-  /// On the mesh of the classes; sizes and axes are those of the whole mesh, and programs have the
-  /// numbers that they have in the ProgramSet.
+  /// The programs of a step on the mesh of the classes. Ops keep the sizes and axes that they have
+  /// on the whole mesh, and programs keep their indices in the ProgramSet.
   program::OutlineSet outline;
   std::vector<int> rank;  ///< per class, the rank of the whole mesh that represents it
   std::vector<std::uint32_t> class_of_rank;  ///< per rank of the whole mesh, its class
@@ -49,12 +50,12 @@ struct Classes {
 [[nodiscard]] Costs class_costs(const Classes& classes, const program::ProgramSet& set,
                                 const Machine& machine, const Layout& layout);
 
-enum class Record : std::uint8_t { steps, spans };  ///< step ends only, or every span too
+enum class Record : std::uint8_t { steps, spans };  ///< begins and ends of steps, or every span too
 
 /// A step in the steady state without noise, with one rank for each class.
 struct ClassStep {
-  double seconds = 0;             ///< from one step to the next
-  timeline::Timeline timeline{};  ///< of this step; spans only if they were recorded
+  double seconds = 0;             ///< time from one step to the next
+  timeline::Timeline timeline{};  ///< times of this step; has spans only if they were recorded
   /// The times that the ops took: the given costs, lengthened by overlap. If they were lengthened,
   /// there is one table for each class.
   Costs costs{};

@@ -40,13 +40,13 @@ class Coarsener {
  private:
   static constexpr std::uint32_t none = ~0U;
   struct Lane {
-    std::uint32_t ops = 0;  ///< of the coarse program
+    std::uint32_t ops = 0;  ///< number of coarse ops of this lane so far
     /// counts[i] is the number of coarse ops up to the end of the lane's op i, if another op waits
     /// for this op.
     std::vector<std::uint32_t> counts;
     bool is_open = false;          ///< there is work since the last coarse op
     std::uint32_t waiting = none;  ///< op whose waits the next coarse op gets
-    CoarseTime time{};             ///< of the next coarse op; `spread` is still a sum of squares
+    CoarseTime time{};             ///< times of the next coarse op; `spread` is a sum of squares
   };
 
   void add(std::uint32_t i, std::int64_t nanoseconds, bool is_awaited) {

@@ -14,11 +14,11 @@
 /// or waits between lanes) are one op. This makes it possible to play thousands of ranks.
 namespace isoscale::simulate {
 
-/// The times of an op of a coarse program, in nanoseconds. It begins with the work of a number of
-/// ops, and ends with at most one meeting.
+/// The times of one op of a coarse program, in nanoseconds. A coarse op begins with the work of
+/// several ops of the program and ends with at most one meeting.
 struct CoarseTime {
-  double compute = 0;        ///< of the work; multiplied by the rank's factor
-  double fixed = 0;          ///< copies, and communication of a rank with itself
+  double compute = 0;        ///< compute time of the work; multiplied by the rank's factor
+  double fixed = 0;          ///< time of copies, and of communication of a rank with itself
   double spread = 0;         ///< root of the sum of squares of the compute ops' times
   std::int64_t meeting = 0;  ///< communication with other ranks, after the last arrival
 };
@@ -28,7 +28,7 @@ struct CoarseSet {
   std::vector<std::vector<CoarseTime>> times;  ///< [outline][op]
 };
 
-/// Returns for each op, in program order, if some other op waits for it.
+/// Returns for each op, in program order, whether another op waits for it.
 [[nodiscard]] std::vector<bool> awaited_ops(const program::Outline& outline);
 
 /// Converts programs to coarse ones: rank r of `mesh` plays outlines[outline_of_rank[r]], whose ops
@@ -47,8 +47,8 @@ struct CoarseOptions {
   int plays = 1;
   /// Returns the factor for a rank's compute in one play; empty = 1.
   std::function<double(int rank, int play)> factor{};
-  double op_noise = 0;     ///< standard deviation of each compute op's time, relative
-  std::uint64_t seed = 1;  ///< of the ops' draws
+  double op_noise = 0;     ///< standard deviation of a compute op's time, relative to this time
+  std::uint64_t seed = 1;  ///< seed of the random noise of ops
 };
 
 /// Plays programs by the rules of simulate(). Without noise, steps begin and end at the same times
@@ -58,7 +58,7 @@ struct CoarseOptions {
 
 /// A step in the steady state.
 struct CoarseSteady {
-  double period = 0;                     ///< nanoseconds
+  double period = 0;                     ///< nanoseconds from one step to the next
   std::vector<timeline::Interval> step;  ///< by rank; times from the first rank's start
 };
 /// Repeats plays without noise until a play takes the same time on every rank, and returns that

@@ -60,7 +60,8 @@ std::vector<GroupPlace> places_of(const mesh::Shape& shape, const Layout& layout
     place.node_members = std::max(place.node_members, static_cast<int>(end - begin));
     distinct.push_back(parts[begin]);
   }
-  std::vector<int> wide(at(nodes)), narrow(at(nodes));  // groups on several nodes; on one node
+  // For each node, the number of its groups that lie on several nodes, and that lie on it alone.
+  std::vector<int> wide(at(nodes)), narrow(at(nodes));
   const auto of_kind = [&](const Part& part) -> int& {
     return (groups[at(part.group)].nodes > 1 ? wide : narrow)[at(part.node)];
   };

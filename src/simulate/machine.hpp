@@ -41,18 +41,18 @@ struct MatrixRate {
   program::DType type = program::DType::bf16;
   program::ComputeMode mode = program::ComputeMode::native;
   double peak = 0;                      ///< FLOP/s
-  std::vector<ReachedShare> reached{};  ///< by FLOP of one GEMM
+  std::vector<ReachedShare> reached{};  ///< share of the peak, by FLOP of one GEMM
 };
 
 /// The rank's processor, as its data sheet describes it.
 struct Processor {
   std::vector<MatrixRate> matrix{};
   int units = 0;                        ///< multiprocessors that run tiles; 0 = not known
-  int tile_rows = 0, tile_columns = 0;  ///< of a GEMM's output; 0 = not known
+  int tile_rows = 0, tile_columns = 0;  ///< size of a tile of the output; 0 = not known
   double tile_depth = 0;                ///< extra steps in k for the start and the end of a tile
   /// The share of the peak that a fused attention kernel (FlashAttention) reaches; its FLOP are
   /// counted for the whole products, although a causal mask leaves out half of them. Such a kernel
-  /// never writes the scores to memory. 0 = the products and the softmax are ops of their own.
+  /// never writes the scores to memory. 0 = the products and the softmax are separate ops.
   double fused_attention = 0;
   double launch = 0;  ///< seconds from the end of an op to the start of the next
 };
@@ -69,7 +69,7 @@ struct Traffic {
 struct DeviceMemory {
   double capacity = 0;                  ///< bytes that a program may use
   double bandwidth = 0;                 ///< bytes/s, read + written
-  std::vector<ReachedShare> reached{};  ///< by bytes of one op
+  std::vector<ReachedShare> reached{};  ///< share of the bandwidth, by bytes of one op
   std::vector<Traffic> traffic{};       ///< kinds without an entry move the bytes of their operands
   /// If a GEMM adds to its result in place, some software multiplies first and adds in a separate
   /// op. The value is the bytes that this op moves, divided by the bytes of reading and writing the
@@ -84,18 +84,18 @@ struct Link {
   double latency = 0;    ///< seconds of one hop
 };
 
-/// A way in which a library sends the data of a collective (as NCCL's LL, LL128 and Simple):
+/// A way in which a library sends the data of a collective (such as NCCL's LL, LL128 and Simple):
 /// protocols that send flags along with the data have lower latency and less bandwidth.
 struct Protocol {
   std::string name;
   double hop_inside = 1, hop_across = 1;  ///< factors on the latency of a link
-  double share = 1;                       ///< of the bandwidth of large messages
-  double most = 0;                        ///< bytes/s of a wire, at most; 0 = no limit
+  double share = 1;                       ///< factor on the bandwidth that large messages get
+  double most = 0;                        ///< upper limit of the bandwidth, bytes/s; 0 = no limit
 };
 
-/// The algorithms of collectives. multicast: the inner switch reduces and multicasts (NVLS), with
-/// trees between nodes (NVLS tree). hierarchical: reduce-scatter inside nodes, trees for each part
-/// between them, all-gather inside.
+/// The algorithms of collectives. multicast: the switch inside a node reduces and multicasts
+/// (NVLS), with trees between nodes (NVLS tree). hierarchical: reduce-scatter inside nodes, trees
+/// for each part between them, all-gather inside.
 enum class Algorithm : std::uint8_t { ring, tree, multicast, hierarchical };
 
 /// The share of the bandwidth of large messages that a collective reaches, by the bytes of one
@@ -107,20 +107,20 @@ struct PartShare {
   std::vector<ReachedShare> reached{};
 };
 
-/// The rates of all-reduces in which the inner switch takes part.
+/// The rates of all-reduces in which the switch inside a node reduces and multicasts.
 struct Multicast {
-  double reached = 1;         ///< share of `inside`'s bandwidth, for S (1 + 1/n) bytes per rank
-  double latency = 0;         ///< seconds of one operation inside
+  double reached = 1;  ///< share of `inside`'s bandwidth, if n ranks move S (1 + 1/n) bytes each
+  double latency = 0;  ///< seconds that an all-reduce inside a node takes at least
   double across_latency = 0;  ///< seconds of a step of the tree between nodes
 };
 
 struct Network {
   int node_ranks = 1;         ///< ranks joined by `inside`: a node, or a rack with one switch
-  Link inside{};              ///< per rank
-  Link across{};              ///< per network port
+  Link inside{};              ///< link of a rank to the others of its node
+  Link across{};              ///< link of one network port to other nodes
   double ports_per_rank = 1;  ///< network ports of a node divided by its ranks
-  std::optional<Multicast> multicast{};  ///< present if the inner switch takes part (NVLS)
-  double start = 0;                      ///< seconds that any collective or message takes at least
+  std::optional<Multicast> multicast{};  ///< present if a node's switch takes part (NVLS)
+  double start = 0;            ///< seconds added to each message and collective (not to multicast)
   double message_reached = 0;  ///< share of `inside` for a large message; 0 = inside.reached
   std::vector<Algorithm> algorithms{Algorithm::ring, Algorithm::tree};
   std::vector<Protocol> protocols{};  ///< empty = one, with the links' latency and bandwidth
@@ -168,7 +168,7 @@ struct TimedCommunication {
   int sharing = 1;                     ///< largest number of groups on one node that ran at once
   std::vector<SizeSeconds> samples{};  ///< ascending in bytes
   std::optional<double> latency{};     ///< seconds
-  std::optional<double> bandwidth{};   ///< bytes/s of algbw towards infinite size
+  std::optional<double> bandwidth{};   ///< bytes/s of algbw for very large messages
   Straight between = Straight::in_logs;
   /// The growth law that fits the measured groups of this kind clearly better than the other law
   /// does; groups inside one node and groups over several nodes are fitted separately. `fitted` if
@@ -203,10 +203,11 @@ struct Overlap {
 
 /// The variation of times from step to step and from rank to rank, relative to their mean.
 struct Noise {
-  double op = 0;    ///< standard deviation of each single compute op
-  double rank = 0;  ///< of a rank's compute in one step, around its node's
-  double node = 0;  ///< of a node's compute in one step, common to its ranks
-  /// Measured deviations of a rank's compute in one step, ascending, around 0; empty = normal.
+  double op = 0;    ///< standard deviation of the time of one compute op
+  double rank = 0;  ///< standard deviation of a rank's compute in one step, around its node's
+  double node = 0;  ///< standard deviation of a node's compute in one step, common to its ranks
+  /// Measured deviations of a rank's compute in one step, ascending, around 0; empty = normally
+  /// distributed with standard deviation `rank`.
   std::vector<double> draws{};
   /// Measured factors on the compute time of ranks, around 1, which stay the same in every step;
   /// empty = none.

@@ -54,7 +54,7 @@ std::span<const Moved> candidates(OpKind kind) {
 /// smallest, for messages so large that their bytes determine the time. If the groups do not show
 /// it, returns `untold`, or the last candidate if `untold` is not a candidate.
 Moved moved_in(const GroupFamily& family, Moved untold) {
-  constexpr double by_bytes = 4;  // times the smallest message's time
+  constexpr double by_bytes = 4;  // bytes determine a time above this many times the smallest's
   const GroupFamily::Group& small = family.groups.front();
   const GroupFamily::Group& large = family.groups.back();
   const OpKind kind = large.curve->kind;
@@ -124,8 +124,8 @@ Excesses excesses_of(const GroupFamily& family, GrowthLaw law, Moved moved, doub
   return result;
 }
 
-/// Returns the slope of the excess over the growth law: by weighted least squares for three points
-/// or more, of the line through both for two points, and 0 for fewer.
+/// Returns the slope of the excess over the growth law. It comes from weighted least squares for
+/// three points or more and from the line through both for two points; it is 0 for fewer.
 double slope_of(const std::vector<Excess>& excesses) {
   if (excesses.size() < 2) return 0;
   if (excesses.size() == 2) {
@@ -134,8 +134,9 @@ double slope_of(const std::vector<Excess>& excesses) {
   return statistics::weighted_line(excesses).slope;
 }
 
-/// Returns the excess at `law`, interpolated linearly between measured groups. Beyond the largest
-/// group it follows the fitted slope, but never decreases, since larger groups are not faster.
+/// Returns the excess of a group of size n, where `law` is n or log2 n, interpolated linearly
+/// between measured groups. Beyond the largest group it follows the fitted slope, but never
+/// decreases, since larger groups are not faster.
 double excess_at(const std::vector<Excess>& excesses, double law) {
   const auto above = std::ranges::lower_bound(excesses, law, {}, &Excess::x);
   if (above == excesses.end()) {
@@ -226,9 +227,9 @@ GrowthLaw law_for(const TimedCommunication& largest) {
   return ring ? GrowthLaw::proportional : GrowthLaw::logarithmic;
 }
 
-/// Scales bytes by how many more groups share the node's ports than when the curve was measured
-/// (never below 1). With fewer groups nothing is gained, since one rank may not be able to use all
-/// ports of its node.
+/// Multiplies bytes by the number of groups that share the node's ports, divided by that number in
+/// the measurement, but at least by 1. With fewer groups nothing is gained, since one rank may not
+/// be able to use all ports of its node.
 double contended(const TimedCommunication& curve, const GroupPlace& place, double bytes) {
   const double more = static_cast<double>(place.sharing) / std::max(curve.sharing, 1);
   return place.nodes > 1 ? bytes * std::max(more, 1.0) : bytes;

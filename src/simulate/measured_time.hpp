@@ -32,10 +32,11 @@ namespace isoscale::simulate {
 /// of the last member. Groups on one node and groups across nodes are treated separately.
 /// - A measured group takes the time of its curve.
 /// - Another group of n (members on one node, or nodes) takes the wire's time and an excess. The
-///   wire's time is bytes x busbw factor / busbw of the largest measured group. The excess at each
-///   message size is interpolated between the measured groups, linearly in log2 n or in n; beyond
-///   the largest group it follows the fitted slope of a + b log2 n or a + b n. It is found size by
-///   size, since protocols and pipelining make the cost of one more member depend on the message.
+///   wire's time is bytes x f / b: each byte passes a wire f times (see Moved), and b is the
+///   bandwidth of a wire in the largest measured group. The excess at each message size is
+///   interpolated between the measured groups, linearly in log2 n or in n; beyond the largest group
+///   it follows the fitted slope of a + b log2 n or a + b n. It is found size by size, since
+///   protocols and pipelining make the cost of one more member depend on the message.
 /// - If the groups do not show which law holds, a + b n is used for all_gather, reduce_scatter and
 ///   all_to_all, and a + b log2 n for the rest, as for the usual algorithms.
 /// - If f times as many groups as in the measurement share a node's ports, the time is that of f
@@ -54,8 +55,9 @@ namespace isoscale::simulate {
 /// sizes; else `fitted` is set.
 void settle_laws(Measured& measured);
 
-/// Returns the seconds that a curve gives for `bytes`: interpolated between its samples by its
-/// Straight, above the largest sample by its bandwidth, below the smallest towards its latency.
+/// Returns the seconds that a curve gives for `bytes`. It interpolates between samples as
+/// `between` says. Above the largest sample, further bytes take the time that the curve's bandwidth
+/// gives; below the smallest, time falls at this rate, but not below the latency.
 [[nodiscard]] double curve_seconds(const TimedCommunication& curve, double bytes);
 
 // The following functions derive the time of a collective in a group that was not measured from the

@@ -40,7 +40,8 @@ double lower_quantile(double p) {
   return q * polynomial(a, q * q) / polynomial(b, q * q);
 }
 
-/// Part of the key of a draw, so that draws for different purposes are unrelated.
+/// The purpose of a draw; it is part of the draw's key, so that draws for different purposes are
+/// unrelated.
 enum class Of : std::uint64_t { order = 1, node = 2, rank = 3 };
 
 std::uint64_t key(std::uint64_t seed, Of of, int a, int b) {
@@ -90,8 +91,9 @@ double DeviationDraws::standing(int rank) const {
   const int size = static_cast<int>(standing.size());
   const int round = rank / size, place = rank % size;
   if (round == 0) return standing[static_cast<std::size_t>(place)] - 1;
-  // Ranks beyond the measured ones come in rounds, each of which uses all factors in an order of
-  // its own: a rank takes the factor at the position of its key among the keys of its round.
+  // Ranks beyond the measured ones are divided into rounds. Each round uses all factors once, in a
+  // random order: a rank takes the factor whose index is the position of the rank's key in the
+  // sorted keys of its round.
   const std::uint64_t mine = key(seed_, Of::order, round, place);
   int smaller = 0;
   for (int other = 0; other < size; ++other) {

@@ -8,16 +8,16 @@
 
 #include "simulate/machine.hpp"
 
-/// The noise of compute: draws that depend only on their key, of the deviation of a rank's compute
-/// in a step from its mean, relative to the mean.
+/// Draws the noise of compute: the deviation of a rank's compute in a step from its mean, relative
+/// to the mean. Each draw depends only on its key.
 namespace isoscale::simulate {
 
 /// Returns the x with P(Z <= x) = p, for 0 < p < 1, within 1e-9. Uses Peter Acklam's rational
 /// approximation and one step of Halley's method.
 [[nodiscard]] double normal_quantile(double p);
 
-/// Returns a standard normal draw made from 64 random bits, by a fast method: it is the quantile of
-/// one of 65536 equal parts of the distribution, scaled to variance 1.
+/// Returns a standard normal draw made from 64 random bits, by a fast method: the bits choose one
+/// of 65536 equally likely quantiles, which are scaled to variance 1.
 [[nodiscard]] double quick_normal(std::uint64_t bits);
 
 /// Returns 64 bits that look random, from a key; splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
@@ -44,7 +44,7 @@ class DeviationDraws {
   [[nodiscard]] double of_node(int node, int step) const;
   /// Returns the rank's own deviation in one step.
   [[nodiscard]] double of_rank(int rank, int step) const;
-  /// Returns the sum of all three, at least -1.
+  /// Returns the sum of standing(), of_node() and of_rank(), but at least -1.
   [[nodiscard]] double operator()(int rank, int node, int step) const {
     return std::max(standing(rank) + of_node(node, step) + of_rank(rank, step), -1.0);
   }

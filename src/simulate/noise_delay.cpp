@@ -113,9 +113,9 @@ class Stretches {
 
   const program::Outline& outline_;
   program::StreamId main_;
-  std::vector<std::vector<Counts>> meetings_;  ///< by stream and op: up to this op
+  std::vector<std::vector<Counts>> meetings_;  ///< [stream][op]: number up to this op, by axis
   std::array<Counts, program::max_streams> seen_{};
-  double time_ = 0;  ///< compute time so far
+  double time_ = 0;  ///< compute time of the main stream so far, in nanoseconds
   std::array<bool, mesh::axis_count> met_{};
   std::array<double, mesh::axis_count> first_{}, last_{}, longest_{};
 };
@@ -174,7 +174,7 @@ class Delay {
     std::vector<int> node_of_rank;
     for (int rank = 0; rank < shape.size(); ++rank) {
       const mesh::Coordinates place = mesh::coordinates(shape, rank);
-      mesh::Coordinates in_classes = place;  // which have a single coordinate along tight axes
+      mesh::Coordinates in_classes = place;  // classes have one coordinate per tight axis
       for (const mesh::Axis axis : mesh::all_axes) {
         if (tight_.contains(axis)) in_classes[axis] = 0;
       }
@@ -304,7 +304,7 @@ class Delay {
       const Kind& seen = kinds_[k - k % every];
       kinds_[k].from = seen.from;
       kinds_[k].at = seen.at;
-      kinds_[k].slope = seen.slope < most / 2 ? 0 : seen.slope;  // no rank waits for it
+      kinds_[k].slope = seen.slope < most / 2 ? 0 : seen.slope;  // 0: no rank waits for this kind
     }
     if (factor.size() == 1) return 0;
     const std::vector<double> all_slow(factor.size(), usual + range);
@@ -351,7 +351,7 @@ class Delay {
   DeviationDraws draws_{noise_, 1};
   CoarseSet coarse_;
   double noiseless_ = 0;
-  mesh::AxisSet tight_, loose_;  ///< parts of the axes that classes_ removed
+  mesh::AxisSet tight_, loose_;  ///< axes that classes_ removed: of tight_axes(); the rest
   std::vector<Kind> kinds_;
   int steps_ = 0;
   std::vector<double> deviations_;  ///< [step][rank]

@@ -12,13 +12,13 @@
 #include "simulate/machine.hpp"
 #include "simulate/simulate.hpp"
 
-/// Computes how much noise delays a step: by playing every rank, or as a mean over drawn deviations
-/// of the ranks, which considers which ranks wait for each other.
+/// Computes how much noise delays a step: by playing every rank, or from random deviations of all
+/// ranks and from which ranks wait for each other.
 namespace isoscale::simulate {
 
 struct EachRankOptions {
-  int steps = 8;           ///< number of steps that count; one more is played before
-  std::uint64_t seed = 1;  ///< of the draws
+  int steps = 8;           ///< steps that count; one more is played first, as warm-up
+  std::uint64_t seed = 1;  ///< seed of the random deviations
 };
 
 /// Plays the whole mesh with the costs of its classes, and returns the seconds of the slowest rank

@@ -9,7 +9,8 @@
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
-/// Plays the programs of all ranks against costs instead of hardware; a pure function.
+/// Computes when each op of each rank's program runs, from given op times instead of hardware. The
+/// result depends on nothing but the arguments.
 namespace isoscale::simulate {
 
 /// The time of each op on each rank: tables[table_of_rank[r]][op]. The time of communication counts

@@ -64,7 +64,7 @@ std::size_t first_block_length(double r) {
   }
 }
 
-constexpr std::size_t nodes = 129;  // of Simpson's rule; odd
+constexpr std::size_t nodes = 129;  // points of Simpson's rule, an odd number
 
 double density(double z) { return std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi); }
 
@@ -87,8 +87,8 @@ double stays_within(double bound, int looks, double correlation) {
     return bound * (2 * static_cast<double>(i) / (nodes - 1) - 1);
   };
   const double spread = std::sqrt(1 - correlation * correlation);
-  std::vector<double> passage(nodes * nodes);  // [to][from], weighted
-  std::array<double, nodes> inside{};          // density of the chains within so far
+  std::vector<double> passage(nodes * nodes);  // [to][from]: transition density times weight
+  std::array<double, nodes> inside{};          // density of the chains that never left the bound
   for (std::size_t to = 0; to < nodes; ++to) {
     inside[to] = density(at(to));
     for (std::size_t from = 0; from < nodes; ++from) {
@@ -163,8 +163,8 @@ std::vector<double> block_means(std::span<const double> samples, std::size_t len
   return means;
 }
 
-// The loop also ends if too few blocks are left to show a correlation; estimate() then finds no
-// interval.
+// The loop also ends if too few blocks are left to show a correlation; estimate() finds no interval
+// if fewer than 6 are left.
 std::size_t block_length(std::span<const double> samples) {
   if (!correlated(samples)) return 1;
   std::size_t length = first_block_length(*autocorrelation(samples));

@@ -27,9 +27,8 @@ struct Estimate {
 [[nodiscard]] std::optional<double> median(std::span<const double> samples);
 /// Returns the lag-1 autocorrelation; absent below 8 samples or without variance.
 [[nodiscard]] std::optional<double> autocorrelation(std::span<const double> samples);
-/// Returns the number of samples per block that is large enough that the means of blocks show no
-/// correlation; 1 if the lag-1 autocorrelation of the samples themselves is within the 95% bound
-/// for independent samples.
+/// Returns a number of samples per block at which the means of blocks show no correlation; 1 if the
+/// lag-1 autocorrelation of the samples themselves is within the 95% bound for independent samples.
 [[nodiscard]] std::size_t block_length(std::span<const double> samples);
 /// Returns the means of consecutive blocks of `length` samples; the rest at the end is left out.
 [[nodiscard]] std::vector<double> block_means(std::span<const double> samples, std::size_t length);

@@ -13,7 +13,7 @@
 namespace isoscale::statistics {
 namespace {
 
-constexpr double one_tail = 0.025;  ///< of a 95% interval
+constexpr double one_tail = 0.025;  ///< probability beyond one end of a 95% interval
 
 struct Weighted {
   double value = 0, weight = 0;

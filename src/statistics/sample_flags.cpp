@@ -168,10 +168,10 @@ Modal modal_part(const Hull& minorant, const Hull& majorant) {
 constexpr std::size_t fewest_flagged = 8;
 constexpr double by_chance = 0.005;  // a trend whose probability is below this is not due to chance
 constexpr double worth_a_word = 0.01;      // relative; smaller differences are not reported
-constexpr double one_mode_at_most = 0.65;  // sqrt(n) dip: 99.5% of uniform samples, 20,000 draws
-constexpr double smallest_group = 0.05;    // share of the samples
-constexpr double apart = 2;                // Ashman's D
-constexpr double far = 5;                  // scaled median absolute deviations
+constexpr double one_mode_at_most = 0.65;  // limit of sqrt(n) dip: 99.5% of 20,000 uniform samples
+constexpr double smallest_group = 0.05;    // a mode has at least this share of the samples
+constexpr double apart = 2;                // two modes have a larger Ashman's D
+constexpr double far = 5;                  // outlier limit in scaled median absolute deviations
 
 std::optional<TwoGroups> bimodal(std::span<const double> samples) {
   const auto depth = dip(samples);
@@ -323,7 +323,7 @@ std::optional<TwoGroups> two_groups(std::span<const double> samples) {
   const std::size_t n = sorted.size();
   std::vector<double> sums(n + 1, 0.0);
   for (std::size_t i = 0; i < n; ++i) {
-    sums[i + 1] = sums[i] + (sorted[i] - sorted[n / 2]);  // small numbers keep their digits
+    sums[i + 1] = sums[i] + (sorted[i] - sorted[n / 2]);  // smaller sums lose less precision
   }
   // Returns the sum of the absolute deviations of sorted samples from their median: the sum of the
   // upper half less that of the lower.

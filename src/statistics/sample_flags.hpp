@@ -14,7 +14,7 @@ namespace isoscale::statistics {
 
 struct ChangePoint {
   std::size_t first = 0;   ///< the first sample after the change; 0 < first < n
-  double probability = 0;  ///< of a change as clear as this among samples without one
+  double probability = 0;  ///< probability of a change this clear if the level is constant
 };
 
 /// Returns the most likely place of a single change of level (Pettitt: Appl. Statist. 28, 1979):
@@ -31,7 +31,7 @@ struct ChangePoint {
 
 struct Trend {
   double change = 0;       ///< from the first sample to the last, relative to their median
-  double probability = 0;  ///< of a trend as clear as this among samples without one
+  double probability = 0;  ///< probability of a trend this clear if there is no trend
 };
 
 /// Returns the trend of the means of blocks: its probability by the Mann-Kendall test (Mann 1945,
@@ -44,7 +44,8 @@ struct Trend {
 
 /// Returns Hartigan's dip: the distance between the samples' distribution and the closest one with
 /// a single mode (J. A. Hartigan, P. M. Hartigan: Ann. Statist. 13, 1985), between 1 / 2n and 1/4.
-/// Absent below 4 samples and for values that are not finite; a single value has the dip 0.
+/// Absent below 4 samples and for values that are not finite; the dip is 0 if all samples are
+/// equal.
 [[nodiscard]] std::optional<double> dip(std::span<const double> samples);
 
 /// Returns 1.4826 times the median absolute deviation, which is the standard deviation for normal
@@ -52,24 +53,24 @@ struct Trend {
 [[nodiscard]] double scaled_deviation(std::span<const double> samples);
 
 /// The division of samples into two groups with the least sum of absolute deviations from their own
-/// medians (which keep a single sample far from all others from becoming a group of its own).
+/// medians. Squared deviations from means could make a single outlier a group of its own.
 struct TwoGroups {
   double low = 0, high = 0;                ///< medians
   double spread_low = 0, spread_high = 0;  ///< scaled median absolute deviations
   double share_high = 0;                   ///< share of the samples that are in the higher group
   /// Ashman's D = sqrt(2) |m1 - m2| / sqrt(s1^2 + s2^2) (Ashman, Bird, Zepf: Astron. J. 108, 1994)
-  /// of medians and spreads. It is infinite for two values.
+  /// of medians and spreads. It is infinite if the samples have only two different values.
   double separation = 0;
 };
-/// Returns the two groups; absent below 4 samples, for values that are not finite and for a single
-/// value.
+/// Returns the two groups; absent below 4 samples, for values that are not finite, and if all
+/// samples are equal.
 [[nodiscard]] std::optional<TwoGroups> two_groups(std::span<const double> samples);
 
 /// Samples further from the median than 5 scaled median absolute deviations. If there are two
 /// groups, each sample is compared with the median and the deviation of its nearer group.
 struct Outliers {
   std::size_t count = 0;
-  double furthest = 0;  ///< relative to the median; 1.5 = half as long again
+  double furthest = 0;  ///< the furthest sample divided by the median of all samples
 };
 
 struct SampleFlags {

@@ -11,7 +11,7 @@
 namespace isoscale::statistics {
 namespace {
 
-/// Keeps a divisor away from 0.
+/// Returns `value`, or 1e-300 if it is too close to 0 to be a divisor.
 double away_from_zero(double value) {
   constexpr double tiny = 1e-300;
   return std::abs(value) < tiny ? tiny : value;

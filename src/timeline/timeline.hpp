@@ -23,7 +23,7 @@ struct Span {
 struct StepTrace {
   int rank = 0;                   ///< the rank in the point
   std::uint32_t step = 0;         ///< number among all steps of the point
-  units::Nanoseconds begin, end;  ///< on the clock of rank 0 of the point, offset applied
+  units::Nanoseconds begin, end;  ///< converted to the clock of rank 0 of the point
   std::vector<Span> spans;        ///< in program order, one per op
 };
 
