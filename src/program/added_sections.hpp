@@ -16,7 +16,7 @@ namespace isoscale::program {
 
 /// The checksums that a section computes on each rank of one program.
 struct Sums {
-  BufferId buffer = no_buffer;      ///< two i64 per checksum: the sum, and elements not finite
+  BufferId buffer = no_buffer;      ///< two i64 per checksum: sum, number of non-finite elements
   std::vector<std::uint32_t> of{};  ///< per checksum, in program order: index of its op or buffer
   /// Two i64 per checksum: the index of the element in which bits are flipped before the sum is
   /// taken, and the bits to flip.

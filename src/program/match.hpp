@@ -15,11 +15,11 @@
 /// Plays the outlines of all ranks together under rendezvous semantics: a message or collective
 /// completes only once all its partners have reached it. check() uses it to find deadlocks, the
 /// simulator to find times; each gives a `Policy` of its own, which has the functions
-///   std::int64_t cost(int rank, std::uint32_t op)   duration, from the last arrival on
+///   std::int64_t cost(int rank, std::uint32_t op)   duration in ns, from the last arrival on
 ///   void span(int rank, std::uint32_t op, std::int64_t start, std::int64_t end)
 ///   void step(int rank, int play, std::int64_t begin, std::int64_t end)
 /// and may have
-///   std::int64_t work(int rank, std::uint32_t op)   time of the rank's own work, before it arrives
+///   std::int64_t work(int rank, std::uint32_t op)   ns of the rank's own work before it arrives
 /// A policy with work() is called once for each op of each rank. If all members of a group meet at
 /// the same op of the same program, the collectives of this group that follow without a wait for
 /// another stream are played at once: span() is called only for the last of them, with the start of
@@ -97,8 +97,8 @@ class Matcher {
     Arrival from;
     std::uint64_t bytes = 0;
   };
-  /// The unmatched messages to one rank along one axis, from one offset. Sends and receives are
-  /// never unmatched at the same time, since they would match each other.
+  /// The unmatched messages to one rank from the rank at one offset along one axis. Sends and
+  /// receives are never unmatched at the same time, since they would match each other.
   struct Mailbox {
     std::vector<Message> sends, receives;
     std::size_t sends_taken = 0, receives_taken = 0;

@@ -39,7 +39,7 @@ struct Observable {
   Shard shard;
 };
 
-/// The programs that one rank plays over one buffer table: `setup` once, then its steps, each
+/// The programs that one rank runs on one set of buffers: `setup` once, then its steps, each
 /// repeatedly and in any order. A training workload has one step, a micro-benchmark one for each
 /// configuration that it times.
 struct RankProgram {
@@ -103,9 +103,9 @@ struct Faults {
   /// The mean of the share by which compute ops are lengthened; the share of each op is drawn from
   /// an exponential distribution.
   double jitter = 0;
-  std::uint64_t seed = 0;  ///< of the jitter
+  std::uint64_t seed = 0;  ///< seed of the jitter's random numbers
   Stuck stuck = Stuck::no;
-  int stuck_rank = 0;  ///< of the world, for messages
+  int stuck_rank = 0;  ///< its rank in MPI_COMM_WORLD, for messages
 
   [[nodiscard]] bool any() const {
     return gemm_factor != 1 || gemm_rate != 0 || !slow_links.empty() || jitter != 0 ||

@@ -180,7 +180,7 @@ std::pair<double, std::string_view> parse_number(std::string_view text, std::str
   const char* const end = body.data() + body.size();
   const auto [stop, error] = std::from_chars(body.data(), end, value);
   if (error == std::errc::result_out_of_range) refuse(text, "is out of range");
-  // from_chars also reads "inf" and "nan", which are no amounts.
+  // from_chars also reads "inf" and "nan", which are not valid amounts.
   if (error != std::errc{} || !(is_digit(body.front()) || body.front() == '.')) {
     refuse(text, fmt::format("does not start with a number: write for example {}", example));
   }
