@@ -37,14 +37,11 @@ struct OutlineOp {
   OpKind kind = OpKind::gemm;
   StreamId stream = 0;
   Place place;
-  double flop = 0;          ///< 2 m n k batch for a GEMM, else 0 (elementwise work is not counted)
-  std::uint64_t bytes = 0;  ///< collective: the size that nccl-tests divide by the time for algbw
-                            /// (PERFORMANCE.md; the group's total for gathers and scatters);
-                            /// exchange:.
-
-  /// The larger of bytes sent and received; other ops: bytes read +
-  /// written.
-
+  double flop = 0;  ///< 2 m n k batch for a GEMM, else 0 (elementwise work is not counted)
+  /// For a collective, the size that nccl-tests divide by the time to get algbw (PERFORMANCE.md;
+  /// for a gather or scatter the total of the group); for an exchange, the larger of the bytes sent
+  /// and received; for other ops, bytes read + written.
+  std::uint64_t bytes = 0;
   mesh::AxisSet axes;  ///< group of a collective; axes of an exchange's peers
   /// The reduction, element type and root of a collective, encoded as one number that must be the
   /// same for all members; 0 = not known (an outline that was read from a file).

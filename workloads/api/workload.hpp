@@ -21,7 +21,7 @@
 
 namespace isoscale::workloads {
 
-/// The transformer whose sizes a workload's stack of GEMMs has.
+/// The sizes of a transformer, which a workload's stack of GEMMs reproduces.
 struct Model {
   std::string name;
   std::string source;      ///< where the numbers were published

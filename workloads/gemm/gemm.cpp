@@ -170,8 +170,8 @@ class Lister {
 constexpr program::StreamId stream = 0;
 constexpr std::uint64_t most_sets = 4096, least_sets = 2;
 
-/// The most FLOP in one pass through the sets of operands, unless caches demand more sets. So much
-/// work takes a CPU so long that it does not wait for memory.
+/// The most FLOP in one pass through the sets of operands, unless caches demand more sets. On a CPU
+/// this much work takes so long that reading the operands from memory does not limit the rate.
 constexpr double flop_of_pass = 4e9;
 
 /// The FLOP that one play should have, unless that needs too many calls. A CPU core takes at least

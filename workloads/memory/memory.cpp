@@ -126,7 +126,7 @@ constexpr program::StreamId stream = 0;
 
 constexpr double factor = 3;  // the scalar of the triad
 
-constexpr double poison = -128;  // fills the target; no pattern has it
+constexpr double poison = -128;  // fills the target; no pattern contains it
 
 constexpr std::uint64_t bytes_of_play = std::uint64_t{1} << 30U;
 

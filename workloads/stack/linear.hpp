@@ -50,7 +50,8 @@ struct Addend {
 /// twice, plain and transposed:
 ///   Y = X * (W^T)^T,   dX = dY * W^T,   dW = X^T * (dY^T)^T,
 /// where the operands in brackets are stored transposed, and the GEMM does the outer transpose. A
-/// weight is cast once a step. Of X, only the transposed copy is kept for backward.
+/// weight is cast once a step. Backward reads only the transposed copy of X, so only that copy is
+/// kept.
 class LinearWriter : public OpWriter {
  public:
   using OpWriter::OpWriter;
@@ -217,7 +218,7 @@ class Attention : public OpWriter {
   template <class Visit>
   void for_each_block(BufferId qkv, Part part, const Visit& visit);
 
-  // Views of buffers, one matrix for each product of a batch.
+  // The functions below return views of buffers, with one matrix for each product of a batch.
   /// Returns column block `index` of each key-value head, which has `blocks_per_head` blocks of
   /// head_size columns. Consecutive positions are `row_stride` elements apart.
   [[nodiscard]] Matrix heads_of(BufferId buffer, std::uint64_t row_stride, std::uint64_t index,
