@@ -18,7 +18,7 @@ using program::Direction;
 using program::Slice;
 using program::Transfer;
 
-constexpr program::DType type = program::DType::u8;  ///< any number of bytes is possible
+constexpr program::DType type = program::DType::u8;  ///< 1-byte elements allow any message size
 
 /// The buffers in order of allocation: `source` is sent from, and `work` receives.
 constexpr program::BufferId source = 0, work = 1;
@@ -119,7 +119,7 @@ class Writer {
   }
 
   /// Fills the receive buffer with this rank's own data, which differs from that of every other
-  /// rank.
+  /// rank, so that a message that does not arrive is noticed.
   void make_ready(std::uint64_t bytes) {
     constexpr std::uint64_t widest = std::uint64_t{1} << 30U;  // a copy has at most 2^32 columns
     for (std::uint64_t done = 0; done < bytes; done += widest) {

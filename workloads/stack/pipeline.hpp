@@ -44,7 +44,9 @@ struct PassTimes {
   double forward = 0, input_gradient = 0, weight_gradient = 0;
 };
 
-/// The names of schedules, in the order of Schedule; they are the values of the option.
+/// The names of schedules, in the order of Schedule; they are the values of the option. In the text
+/// below, p is the number of stages, s the index of a stage, m the number of microbatches, and v
+/// the number of chunks.
 /// gpipe: all forward, then all backward (Huang et al., arXiv 1811.06965).
 /// 1f1b: min(p - 1 - s, m) forward, then forward and backward in turn, then the rest backward
 /// (Narayanan et al., arXiv 2104.04473, section 2.2.1).

@@ -48,7 +48,7 @@ class Inputs : public OpWriter {
   void copy(int microbatch);
   [[nodiscard]] BufferId source_of(int microbatch);
   [[nodiscard]] BufferId scatter(int microbatch);
-  [[nodiscard]] std::uint64_t source_count() const;  ///< of one microbatch
+  [[nodiscard]] std::uint64_t source_count() const;  ///< elements of one microbatch
 
   int parts_ = 1;                  ///< number of replicas whose inputs are on this rank
   std::vector<BufferId> sources_;  ///< for each microbatch

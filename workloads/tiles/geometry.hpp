@@ -22,8 +22,8 @@ struct Extent {
 };
 
 enum class Boundary : std::uint8_t {
-  periodic,  ///< pixels of the opposite side of the image
-  fixed,     ///< zeros
+  periodic,  ///< outside the image are the pixels of its opposite side
+  fixed,     ///< outside the image are zeros
 };
 
 /// Holds the parsed options, which option_table() describes.
@@ -55,14 +55,14 @@ struct Geometry {
   int tiles_down, tiles_across;  ///< extents of cp and tp
   Extent whole;                  ///< the image
   Extent tile;
-  std::uint64_t samples, whole_samples;  ///< of this rank, and of all ranks
+  std::uint64_t samples, whole_samples;  ///< samples of this rank, and of all ranks
   std::uint64_t channels;
   std::uint64_t kernel;  ///< width of the convolution's window, in pixels
   std::uint64_t halo;    ///< width in pixels, kernel / 2
   int layers;
   Boundary boundary;
   bool above, below, left, right;  ///< true if that neighbour is another rank's tile
-  double residual_gain;            ///< g = 0.5 / layers: keeps a linear stack bounded
+  double residual_gain;            ///< g = 0.5 / layers: keeps activations bounded
 
   [[nodiscard]] std::uint64_t taps() const { return kernel * kernel; }
   /// Returns the number of elements of one pixel in all samples.

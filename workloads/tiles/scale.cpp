@@ -23,7 +23,7 @@ namespace {
 
 /// One side of the image, and the number of tiles into which it is cut.
 struct Side {
-  std::string_view pixels;  ///< the unit that is counted along it: "rows"
+  std::string_view pixels;  ///< its unit in messages: "rows" or "columns"
   std::string_view axis;
   std::uint64_t whole = 0, tile = 0;
   int tiles = 1;

@@ -34,9 +34,9 @@ namespace isoscale::workloads::tiles {
 [[nodiscard]] mesh::Request square_grid(int ranks);
 
 /// Builds a stack of convolutions of image tiles: Y = X + g * conv(X) in each layer, without
-/// activations, and with the loss 1/2 |Y|^2 of the last layer. All ranks share one program. With a
-/// fixed boundary there is one program for each position of a tile in the image (corner, edge or
-/// inside), at most nine.
+/// activations, and with the loss 1/2 |Y|^2 of the last layer. With a periodic boundary all ranks
+/// share one program. With a fixed boundary there is one program for each position of a tile in the
+/// image (corner, edge or inside), at most nine.
 [[nodiscard]] program::ProgramSet build(const Request& request);
 
 }  // namespace isoscale::workloads::tiles
