@@ -35,7 +35,7 @@ struct CheckedSection {
 /// Appends a copy of the step that takes a checksum of each output right after its op, before any
 /// other op may overwrite it. If `flipping` names a rank, that rank gets a program of its own in
 /// which bits can be flipped. The buffer Sums::flips of that program must be written before the
-/// section is played; zeros flip nothing.
+/// section is run; zeros flip nothing.
 [[nodiscard]] CheckedSection add_checked_step(ProgramSet& set,
                                               std::optional<int> flipping = std::nullopt);
 

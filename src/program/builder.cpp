@@ -176,7 +176,7 @@ BufferId Builder::allocate(Buffer buffer) {
 void Builder::release(BufferId id) {
   BufferState& state = state_->buffers.at(id);
   const Buffer& buffer = state_->program.buffers[id];
-  // Storage that an earlier section wrote is not reused, since a step that is played again reads
+  // Storage that an earlier section wrote is not reused, since a step that is run again reads
   // that storage again.
   if (state.stage == Stage::placed && state.placed_in == state_->section) {
     state_->arenas[static_cast<std::size_t>(buffer.space)].give_back(

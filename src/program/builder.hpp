@@ -37,7 +37,7 @@ class Builder {
   [[nodiscard]] BufferId allocate(Buffer buffer);
   /// Ends the use of a buffer. Its storage may then serve a buffer whose first user is known to
   /// come after the last users of this one. Storage that an earlier section wrote is not reused,
-  /// because steps are played again.
+  /// because steps are run again.
   void release(BufferId id);
 
   /// Starts a section, to which the ops emitted from now on belong. Sections come in order, setup

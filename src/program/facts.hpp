@@ -26,7 +26,7 @@ struct Traffic {
 };
 
 /// The work and the resources that a program needs, derived from its ops and buffers. With several
-/// steps, work and traffic are the sums over all of them, each played once.
+/// steps, work and traffic are the sums over all of them, each run once.
 struct Facts {
   /// Floating-point operations of all steps on this rank.
   units::Flops flop;

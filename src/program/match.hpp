@@ -12,7 +12,7 @@
 #include "program/outline.hpp"
 #include "units/quantity.hpp"
 
-/// Plays the outlines of all ranks together under rendezvous semantics: a message or collective
+/// Runs the outlines of all ranks together under rendezvous semantics: a message or collective
 /// completes only once all its partners have reached it. check() uses it to find deadlocks, the
 /// simulator to find times; each gives a `Policy` of its own, which has the functions
 ///   std::int64_t cost(int rank, std::uint32_t op)   duration in ns, from the last arrival on
@@ -22,7 +22,7 @@
 ///   std::int64_t work(int rank, std::uint32_t op)   ns of the rank's own work before it arrives
 /// A policy with work() is called once for each op of each rank. If all members of a group meet at
 /// the same op of the same program, the collectives of this group that follow without a wait for
-/// another stream are played at once: span() is called only for the last of them, with the start of
+/// another stream are run at once: span() is called only for the last of them, with the start of
 /// the first, and cost() is asked for one member only, so it must be the same for all members.
 namespace isoscale::program {
 
@@ -46,7 +46,7 @@ class Matcher {
     }
   }
 
-  /// Plays all programs from their start. `begin` is the time at which each rank begins its first
+  /// Runs all programs from their start. `begin` is the time at which each rank begins its first
   /// play; empty = all at 0. Throws base::Error, which names ranks and ops, on a deadlock or when
   /// partners disagree, and std::invalid_argument if `begin` has not one time for each rank.
   void run(std::span<const units::Nanoseconds> begin = {}) {
@@ -127,7 +127,7 @@ class Matcher {
     }
   }
 
-  /// Plays the next op of a lane, or posts it at its rendezvous; returns false if neither is
+  /// Runs the next op of a lane, or posts it at its rendezvous; returns false if neither is
   /// possible.
   bool step_lane(int rank, std::uint32_t l) {
     Lane& state = lane(rank, l);

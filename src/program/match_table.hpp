@@ -11,7 +11,7 @@
 
 namespace isoscale::program {
 
-/// The streams on which ops are played: the streams of the program, or a single stream for all ops
+/// The streams on which ops are run: the streams of the program, or a single stream for all ops
 /// in program order.
 enum class Folding : std::uint8_t { as_streamed, folded };
 

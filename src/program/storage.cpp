@@ -28,10 +28,10 @@ constexpr std::size_t places_between_drops = 32;
 /// after its use.
 struct Lifetime {
   BufferId buffer = no_buffer;
-  std::uint64_t bytes = 0;                          ///< Arena::footprint
+  std::uint64_t bytes = 0;                          ///< Arena::footprint() of its size
   std::size_t first_section = 0, last_section = 0;  ///< sections with ops that use it
   std::size_t first_op = 0, last_op = 0;  ///< over all sections, numbered in program order
-  bool ends = false;  ///< released and used in one section only, so no later play reads its data
+  bool ends = false;  ///< released and used in one section only, so no later run reads its data
   Clock known;        ///< ops of the first section that finish before any op that uses it
   Clock users;        ///< ops of the last section that use it
 };
@@ -179,7 +179,7 @@ std::vector<Lifetime> lifetimes(const RankProgram& program, const std::vector<bo
   return lives;
 }
 
-/// Returns the largest number of bytes in use at any op of a program that is played in program
+/// Returns the largest number of bytes in use at any op of a program that is run in program
 /// order, by space.
 std::array<std::uint64_t, space_count> peaks(const RankProgram& program,
                                              const std::vector<Lifetime>& lives) {

@@ -174,8 +174,8 @@ constexpr std::uint64_t most_sets = 4096, least_sets = 2;
 /// this much work takes so long that reading the operands from memory does not limit the rate.
 constexpr double flop_of_pass = 4e9;
 
-/// The FLOP that one play should have, unless that needs too many calls. A CPU core takes at least
-/// a few milliseconds for this work.
+/// The FLOP that one timed play should have, unless that needs too many calls. A CPU core takes at
+/// least a few milliseconds for this work.
 constexpr double flop_of_play = 2e9;
 
 constexpr double most_calls = 1024;

@@ -52,7 +52,8 @@ Model small_model(const Model& real, const mesh::Shape& mesh) {
 
 constexpr std::size_t prefill_step = 0, decode_step = 1;
 
-/// The number of passes in a play, large enough that its beginning and end take little of its time.
+/// The number of passes in a timed play, large enough that its beginning and end take little of its
+/// time.
 constexpr std::uint64_t passes = 16;
 
 Room room_of(const Setting& setting, std::uint64_t batch) {

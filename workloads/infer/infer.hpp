@@ -26,12 +26,12 @@ struct Setting {
   bool vocabulary = true;
   std::vector<std::uint64_t> batches{};  ///< samples that a replica answers at once, ascending
 
-  [[nodiscard]] std::uint64_t positions() const { return prompt + output; }  ///< of the cache
+  [[nodiscard]] std::uint64_t positions() const { return prompt + output; }  ///< in the cache
 };
 /// Reads the options. Throws base::UsageError for an invalid list of batch sizes.
 [[nodiscard]] Setting setting_of(const Request& request);
 
-/// The consecutive tokens that one play of decode generates. A token's work grows linearly with the
+/// The consecutive tokens that one run of decode generates. A token's work grows linearly with the
 /// number of tokens before it, so the mean over tokens in the middle of the output equals the mean
 /// over all tokens.
 struct Window {

@@ -179,7 +179,7 @@ class Replica {
   void decode(std::uint64_t batch, std::uint64_t position, std::uint64_t tokens);
   /// Makes the cache of each layer an observable; outputs become observables when they are
   /// computed. Only allowed with Keep::observables, and if only one batch, of all samples of the
-  /// room, is played.
+  /// room, is run.
   void observe_cache() { cache_.observe(builder_); }
 
   [[nodiscard]] const stack::Geometry& geometry() const { return g_; }
@@ -223,7 +223,7 @@ class Replica {
   Cache cache_;
   Layers layers_;
   program::BufferId prompts_ = program::no_buffer, tokens_ = program::no_buffer;
-  std::vector<Product> answers_;                 ///< of prefill, until their tokens are sent back
+  std::vector<Product> answers_;                 ///< answers whose tokens prefill must send back
   program::BufferId held_ = program::no_buffer;  ///< decode: the received input of the next group
 };
 

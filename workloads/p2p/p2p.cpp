@@ -30,7 +30,7 @@ constexpr program::StreamId stream = 0;
 struct Timed {
   Kind kind = Kind::latency;
   bool back = false;
-  Round pairs{};  ///< pairs that play at the same time; empty for all_to_all
+  Round pairs{};  ///< pairs that communicate at the same time; empty for all_to_all
 };
 
 /// The role of one rank in a timed section. The rank rests, or it exchanges data with the rank
@@ -79,7 +79,7 @@ Part part_of(const Request& request, const Setting& setting, const Timed& timed,
   return {};
 }
 
-/// The limits of one play: a number of round trips, and a number of bytes that messages move.
+/// The limits of one timed play: a number of round trips, and a number of bytes that messages move.
 constexpr std::uint64_t most_round_trips = 4096, bytes_of_play = std::uint64_t{1} << 30U;
 
 class Writer {

@@ -70,8 +70,8 @@ struct Setting {
   int ranks = 2;
   std::vector<Kind> kinds{};  ///< in order: those of pairs, then those in which all ranks take part
   std::uint64_t bytes = 0;    ///< size of one message
-  std::uint64_t messages = 1;  ///< messages on their way at the same time
-  std::uint64_t part = 0;      ///< bytes that each rank sends to each other in all_to_all
+  std::uint64_t messages = 1;  ///< messages in flight at the same time
+  std::uint64_t part = 0;      ///< bytes that each rank sends to each other rank in all_to_all
   std::vector<Round> rounds{};
   std::size_t rounds_of_batch = 1;
   program::Transport transport = program::Transport::nccl;

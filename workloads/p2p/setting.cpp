@@ -21,7 +21,7 @@ namespace {
 
 Pair pair_of(int a, int b) { return {.low = std::min(a, b), .high = std::max(a, b)}; }
 
-/// Adds pairs that must not be played at the same time, one to each round, beginning with round
+/// Adds pairs that must not be run at the same time, one to each round, beginning with round
 /// `first`.
 void add_to_rounds(const std::vector<Pair>& pairs, std::size_t first, std::vector<Round>& rounds) {
   if (rounds.size() < first + pairs.size()) rounds.resize(first + pairs.size());

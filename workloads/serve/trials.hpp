@@ -21,7 +21,7 @@ struct Outcome {
   double first = 0;       ///< when its first token was complete
   double finished = 0;    ///< when its last token was complete
   std::size_t replica = 0;
-  std::uint64_t batch = 0;   ///< number of its batch on its replica
+  std::uint64_t batch = 0;   ///< index of its batch among those of its replica
   std::uint64_t filled = 1;  ///< number of requests in that batch
   std::uint64_t tokens = 1;
 

@@ -50,7 +50,7 @@ struct Routing {
 /// The effects of routing on a step, for all ranks and layers together.
 struct RouteStats {
   std::uint64_t routed = 0;   ///< tokens x topk
-  std::uint64_t dropped = 0;  ///< of `routed`, those whose expert was full
+  std::uint64_t dropped = 0;  ///< those of `routed` whose expert was full
   std::uint64_t padded = 0;   ///< rows of zeros that are added as padding and multiplied too
   double imbalance = 1;       ///< rows on the busiest rank, over the mean of all ranks
 };

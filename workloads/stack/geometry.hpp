@@ -70,9 +70,9 @@ struct Geometry {
   bool ring;                   ///< rows are sent around the tp group, one rank's at a time
   std::uint64_t chunks;        ///< parts in which the rows of a pair of GEMMs are sent over tp
   std::uint64_t shard_tokens;  ///< rows between the pairs of GEMMs: tokens, or 1/tp of them
-  std::uint64_t hidden;        ///< h
-  std::uint64_t head_size;     ///< d
-  std::uint64_t kv_heads;      ///< on this rank
+  std::uint64_t hidden;        ///< h in formulas
+  std::uint64_t head_size;     ///< d in formulas
+  std::uint64_t kv_heads;      ///< key-value heads on this rank
   std::uint64_t grouped;       ///< query heads per key-value head
   std::uint64_t qkv;  ///< columns of QKV here: kv_heads * (grouped + 2) * d, [kv head][q..,k,v][d]
   std::uint64_t context;     ///< columns of the context here: kv_heads * grouped * d

@@ -102,7 +102,7 @@ class LinearWriter : public OpWriter {
   void release(const Matrix& copy);
 
   std::map<std::uint64_t, Operand> weights_;  ///< casts of this step, by offset of the weight
-  std::map<std::pair<std::uint64_t, int>, Operand> inputs_;  ///< by offset and microbatch
+  std::map<std::pair<std::uint64_t, int>, Operand> inputs_;  ///< by weight offset and microbatch
 };
 
 /// Consecutive rows of an activation that a column-parallel or row-parallel GEMM reads or writes:

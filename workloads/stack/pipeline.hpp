@@ -77,8 +77,8 @@ inline constexpr std::array<std::string_view, 4> schedule_names{"gpipe", "1f1b",
 /// one exchange.
 struct HandOver {
   int offset = 1;                ///< +1: next stage (after the last, the first), -1: previous stage
-  std::optional<Action> made{};  ///< of this stage
-  std::optional<Action> awaited{};  ///< of this stage
+  std::optional<Action> made{};  ///< this stage's action whose result is sent
+  std::optional<Action> awaited{};  ///< this stage's action whose input is received
   bool operator==(const HandOver&) const = default;
 };
 

@@ -105,7 +105,7 @@ class Funnel : public OpWriter {
   [[nodiscard]] bool is_root() const { return g_.at.dp == 0; }
 
   struct Output {
-    BufferId of_all = no_buffer;  ///< on the first replica
+    BufferId of_all = no_buffer;  ///< outputs of all replicas; only on the first replica
     std::uint64_t count = 0;      ///< elements of the output of one replica
   };
   std::map<int, Output> outputs_;  ///< by microbatch
