@@ -67,7 +67,7 @@ class Communicator {
   /// rank with a colour < 0 gets an empty communicator.
   [[nodiscard]] Communicator split(int colour, int key) const;
   [[nodiscard]] Communicator duplicate() const;
-  /// Returns the communicator of the ranks that share memory with this one (one node).
+  /// Returns the communicator of the ranks on this rank's node, which share memory.
   [[nodiscard]] Communicator split_node() const;
   /// Counts collective calls in `calls` from now on, including calls on communicators made from
   /// this one.

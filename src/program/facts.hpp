@@ -11,7 +11,7 @@
 
 namespace isoscale::program {
 
-/// The communication of one kind over the same axes.
+/// The total communication of one kind of op along one set of axes.
 struct Traffic {
   mesh::AxisSet axes;
   OpKind kind = OpKind::all_reduce;

@@ -202,7 +202,7 @@ enum class Advice : std::uint8_t {
 };
 
 /// Gives advice about a slice of managed memory; no element changes. It has no effect on devices
-/// whose memory is the host's.
+/// that use host memory.
 struct Advise {
   Slice slice{};
   Advice advice = Advice::prefetch_device;

@@ -39,7 +39,7 @@ constexpr std::uint64_t most_bytes = std::numeric_limits<std::int64_t>::max();
 
 struct Unit {
   std::string_view name;
-  double size;  ///< in the SI base unit
+  double size;  ///< in seconds or FLOP/s
 };
 constexpr std::array time_units{
     Unit{"", 1.0},    Unit{"s", 1.0},  Unit{"ms", 1e-3},  Unit{"us", 1e-6},  Unit{"\u00b5s", 1e-6},

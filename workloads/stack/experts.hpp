@@ -20,7 +20,7 @@ namespace isoscale::workloads::stack {
 // The experts of each token are drawn when a program is built. They depend only on seed, layer,
 // sample and position, so routing is the same on every mesh.
 
-/// Stands in the place of an expert that was full, to which the token is not sent ("dropped").
+/// The entry for an expert that was full: the token is not sent to it ("dropped").
 inline constexpr std::uint32_t no_expert = ~std::uint32_t{0};
 
 struct Routing {

@@ -201,7 +201,7 @@ class Attention : public OpWriter {
 
  private:
   enum class Part : std::uint8_t { key, value };
-  /// Returns the rows of query head j, as many as there are queries.
+  /// Returns the matrix of query head j, with one row for each query.
   using Rows = std::function<Matrix(std::uint64_t j)>;
 
   void backward_on_ring(const Backward& of);
@@ -253,7 +253,7 @@ class Attention : public OpWriter {
   void block_gradient(BufferId scores, int block, const Rows& rows, double scale, BufferId arrived,
                       const Matrix& gradient);
   /// Adds this rank's contribution to the gradient of a block, which is in `arrived`, and sends the
-  /// sum on. Returns the sum that arrives in turn.
+  /// sum to the next rank. Returns the sum that arrives from the previous rank.
   [[nodiscard]] BufferId pass_gradient(BufferId scores, int block, const Rows& rows, double scale,
                                        BufferId arrived);
 };

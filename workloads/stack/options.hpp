@@ -110,8 +110,8 @@ template <auto member>
 // The functions below check combinations of options. Those called require_... throw
 // base::UsageError, with the numbers and the nearest values that work.
 
-/// Completes the options of a request on its mesh: sets `overlap` to off with strategy=funnel,
-/// which overlaps nothing, unless it is given.
+/// Completes the options of a request on its mesh. With strategy=funnel, which overlaps nothing, it
+/// sets `overlap` to off unless the user gave it.
 void complete_data_options(Request& scaled);
 /// Throws base::UsageError for options about replicas that exclude each other, and for a partition
 /// with too few microbatches.

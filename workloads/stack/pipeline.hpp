@@ -38,8 +38,8 @@ struct Pipeline {
   [[nodiscard]] int virtual_stage(int stage, int chunk) const { return chunk * stages + stage; }
 };
 
-/// The times of one microbatch in one stage, summed over its chunks: forward, and both halves of
-/// backward.
+/// The times of one microbatch in one stage, in any unit, summed over its chunks: forward, and both
+/// halves of backward.
 struct PassTimes {
   double forward = 0, input_gradient = 0, weight_gradient = 0;
 };
@@ -60,9 +60,9 @@ inline constexpr std::array<std::string_view, 4> schedule_names{"gpipe", "1f1b",
 /// Returns the actions of a stage, in order. Each pass of a chunk takes microbatches in their
 /// order. Only an interleaved schedule has several chunks.
 [[nodiscard]] std::vector<Action> actions_of(const Pipeline& pipeline, int stage);
-/// Returns the idle time of each stage in a step. The step lasts from the first start to the last
-/// end of any stage. The result assumes that stages have equal work, that messages take no time,
-/// and that there are at least as many microbatches as stages.
+/// Returns the idle time of each stage in a step, in the unit of `times`. The step lasts from the
+/// first start to the last end of any stage. The result assumes that stages have equal work, that
+/// messages take no time, and that there are at least as many microbatches as stages.
 [[nodiscard]] double idle_time(const Pipeline& pipeline, const PassTimes& times);
 /// Returns the largest number of microbatches in flight on a stage. A microbatch counts once for
 /// each chunk in which it is in flight.

@@ -44,9 +44,10 @@ struct Region {
   [[nodiscard]] bool empty() const { return rows == 0 || columns == 0; }
 };
 
-/// The sizes of one rank's part: its tile of some samples, in a buffer that also has a halo around
-/// the tile. Elements are ordered [row][column][sample][channel]. So a row of pixels of all samples
-/// is one matrix, and rows of pixels have one stride.
+/// The sizes of the part of the batch that one rank has: one tile of each of its samples, in a
+/// buffer that also has a halo around the tile. Elements are ordered
+/// [row][column][sample][channel]. So a row of pixels of all samples is one matrix, and consecutive
+/// rows of pixels have a constant stride.
 struct Geometry {
   /// `at` only matters along axes where programs differ: cp and tp, if the image has a fixed
   /// boundary.
@@ -84,7 +85,7 @@ struct Geometry {
   [[nodiscard]] Region all() const { return {0, 0, tile.rows, tile.columns}; }
   /// Returns the pixels whose results need no pixels of another rank; empty if there are none.
   [[nodiscard]] Region interior() const;
-  /// True if the halo columns may hold other values than zeros.
+  /// True if the halo columns may hold values other than zero.
   [[nodiscard]] bool has_columns() const {
     return tiles_across > 1 || boundary == Boundary::periodic;
   }

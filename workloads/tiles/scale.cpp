@@ -44,8 +44,8 @@ void require_halo(const Geometry& g, const Side& side) {
       has_fewer ? fmt::format("{}={}, or ", side.axis, fewer) : "", enough, side.pixels);
 }
 
-/// Throws base::UsageError if tiles are too large for a product, which counts rows, and the
-/// elements between two rows, in signed 32-bit numbers.
+/// Throws base::UsageError if tiles are too large for a GEMM, which counts rows, and the elements
+/// between two rows, in signed 32-bit numbers.
 void require_countable(const Geometry& g) {
   constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
   const std::uint64_t columns = g.tile.columns + 2 * g.halo;
