@@ -64,7 +64,7 @@ Bounds bounds_of(std::span<const RoundTrip> trips, Nanoseconds base) {
 }
 
 constexpr int clock_tag = 2;
-constexpr int rounds = 20;
+constexpr int rounds = 20;  // round trips of each kernel, before and again after a measurement
 
 /// Collective: returns the number of each rank's clock. Clocks are numbered in the order in which
 /// they first appear by rank; the result is the same on all ranks.

@@ -100,7 +100,7 @@ struct Faults {
   /// If not 0, GEMMs are not computed; they only wait as long as they would take at this FLOP/s.
   double gemm_rate = 0;
   std::vector<SlowLink> slow_links = {};  ///< slow links that end at this rank
-  /// The mean of the share by which compute ops are lengthened; the share of each op is drawn from
+  /// The mean relative lengthening of compute ops (0.1 = 10% longer); that of each op is drawn from
   /// an exponential distribution.
   double jitter = 0;
   std::uint64_t seed = 0;  ///< seed of the jitter's random numbers

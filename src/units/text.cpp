@@ -87,7 +87,7 @@ std::string quoted(std::string_view text) {
   throw std::invalid_argument(fmt::format("{} {}", quoted(text), why));
 }
 
-/// Returns the reason why `unit` is no unit of bytes.
+/// Returns the reason why `unit` is not a unit of bytes.
 std::string explain_unit(std::string_view unit) {
   const std::string small = lowered(unit);
   constexpr std::string_view prefixes = "kmgt";

@@ -170,7 +170,7 @@ double growth_with_sequence(const Model& model, int cp) {
   return (projections + inner + attention * cp) / (projections + inner + attention);
 }
 
-constexpr long long most_chunks = 4;
+constexpr long long most_chunks = 4;  // limit for twins
 
 /// Returns a short sequence length. It has at least two positions for each part into which cp,
 /// sequence parallelism and chunks cut the sequence, and each rank's part is a multiple of `unit`.

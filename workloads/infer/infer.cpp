@@ -21,8 +21,8 @@ namespace isoscale::workloads::infer {
 
 namespace {
 
-constexpr std::uint64_t most_samples = 65536;
-constexpr std::size_t most_batches = 64;
+constexpr std::uint64_t most_samples = 65536;  // largest batch size
+constexpr std::size_t most_batches = 64;       // longest list of batch sizes
 
 constexpr std::uint64_t most_rows = std::uint64_t{1} << 31U;  // rows of one GEMM
 

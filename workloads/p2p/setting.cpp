@@ -35,7 +35,7 @@ constexpr std::array<std::string_view, 5> kind_names{"latency", "bandwidth", "bi
 /// latency of a message does not reduce the bandwidth.
 constexpr std::uint64_t bytes_under_way = std::uint64_t{32} << 20U;
 
-constexpr std::uint64_t most_messages = 64;
+constexpr std::uint64_t most_messages = 64;  // in flight at the same time
 
 /// Returns K of a text "sample:K"; absent for any other text.
 std::optional<int> sample_size(std::string_view text) {

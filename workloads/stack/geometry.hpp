@@ -42,7 +42,7 @@ using program::Update;
 // The sizes of training workloads, which all consist of a stack of GEMMs like that of a
 // transformer.
 
-/// Consecutive layers.
+/// A range of consecutive layers.
 struct LayerRange {
   int first = 0, count = 0;
   [[nodiscard]] int end() const { return first + count; }
@@ -106,10 +106,9 @@ struct Geometry {
   [[nodiscard]] std::uint64_t activation() const { return shard_tokens * hidden; }
 };
 
-/// The element types. `compute`: of weights and activations. `accumulate`: of gradients, master
-/// weights and moments. `operand`: of weights and activations as the GEMMs of linear layers read
-/// them. `gradient_operand`: of gradients as these GEMMs read them. `forward` and `backward` say
-/// how the GEMMs add up products.
+/// `compute` is the element type of weights and activations, `accumulate` that of gradients, master
+/// weights and moments. The GEMMs of linear layers read weights and activations as `operand`, and
+/// gradients as `gradient_operand`. `forward` and `backward` say how these GEMMs add up products.
 struct Types {
   DType compute, accumulate;
   program::ComputeMode mode;

@@ -60,8 +60,7 @@ void require_countable(const Geometry& g) {
 }
 
 /// Throws base::UsageError, with the numbers and what would work, if a scaled request cannot be
-/// built: for tiles smaller than the halo, for tiles with too many pixels for a product, and for
-/// fp8.
+/// built: for tiles smaller than the halo, for tiles too large for a GEMM, and for fp8.
 void require_tiles(const Request& scaled) {
   if (scaled.precision == Precision::fp8) {
     throw base::UsageError(

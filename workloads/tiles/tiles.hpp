@@ -19,7 +19,7 @@ namespace isoscale::workloads::tiles {
 /// Fits a request to a mesh. Strong scaling: the image is cut into cp x tp tiles, and the batch is
 /// split over dp. Weak scaling: each tile has the size of the given image, and each dp replica has
 /// the given batch. Throws base::UsageError, with the numbers and what would work, for a batch that
-/// cannot be divided, for tiles smaller than the halo or too large for a product, and for fp8.
+/// cannot be divided, for tiles smaller than the halo or too large for a GEMM, and for fp8.
 [[nodiscard]] Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling);
 /// Returns a twin with the same grid, boundary, kernel and optimizer, but with small tiles and few
 /// channels, layers and samples.
