@@ -121,8 +121,8 @@ Workload micro(std::string_view name, std::string_view description,
           .bench = hooks};
 }
 
-/// Returns the workload of inference. It has rows like a micro-benchmark. It also has a model, a
-/// mesh and a twin (a small version for verification) like a training workload.
+/// Returns the workload of inference. It reports rows of results like a micro-benchmark. It also
+/// has a model, a mesh and a twin (a small version for verification) like a training workload.
 Workload inference() {
   Workload workload = micro(
       "infer", "inference: time to first token, time per output token, tokens/s by batch size",

@@ -11,11 +11,12 @@
 
 namespace isoscale::base {
 
-/// The exit codes of the program; a contract with scripts.
+/// The exit codes of the program. Scripts rely on them, so their values must not change.
 enum class ExitCode : int {
   done = 0,
-  failed = 1,      ///< a point failed or did not verify
-  usage = 2,       ///< usage, invalid or incomparable input, a preflight stop: nothing was measured
+  failed = 1,  ///< a point failed or did not verify
+  /// Wrong usage, unusable input or a failed preflight check; nothing was measured.
+  usage = 2,
   regression = 3,  ///< a gate found a regression
   hang = 4,        ///< a hang or time-out was detected
 };
@@ -49,8 +50,8 @@ template <class... Values>
   return UsageError{fmt::format(text, std::forward<Values>(values)...)};
 }
 
-/// A failure that one rank found and told to all ranks of the job. Every rank throws it and leaves
-/// in order; one of them prints it.
+/// A failure that one rank found and sent to all ranks of the job. Every rank throws this exception
+/// and exits in an orderly way; one of them prints the message.
 class AgreedError : public Error {
  public:
   using Error::Error;

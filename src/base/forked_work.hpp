@@ -46,11 +46,11 @@ struct Limits {
   units::Bytes answer{std::uint64_t{1} << 16U};  ///< the copy is ended if its answer is longer
 };
 
-/// Returns `answer()`, computed by a forked copy of this process under limits. The copy leaves no
-/// core file, what it prints as an error is dropped, and its changes to memory are lost. The text
-/// is absent when the copy crashed or exceeded a limit; `ended` then says how: "signal 11", "more
-/// than 2 s of CPU time". `answer` must not throw and must not take a lock that another thread may
-/// hold. Throws base::Error if the system gives no process; the work is then not done at all.
+/// Returns `answer()`, computed by a forked copy of this process under limits. The copy writes no
+/// core file, its standard error is discarded, and its changes to memory are lost. The text is
+/// absent when the copy crashed or exceeded a limit; `ended` then says how: "signal 11", "more than
+/// 2 s of CPU time". `answer` must not throw and must not take a lock that another thread may hold.
+/// Throws base::Error if the system cannot create the process; the work is then not done at all.
 [[nodiscard]] Answer answer_within(const Limits& limits,
                                    const std::function<std::string()>& answer);
 

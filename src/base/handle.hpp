@@ -9,7 +9,7 @@
 namespace isoscale::base {
 
 /// Owns one C handle; move-only. `Traits` defines the handle's `type`, `null()`, and `free(type)
-/// noexcept`, which reports a failure instead of throwing. The only RAII template of the project.
+/// noexcept`, which reports a failure instead of throwing. It is the project's only RAII template.
 template <class Traits>
 class Handle {
  public:
@@ -38,8 +38,8 @@ class Handle {
   type value_ = Traits::null();
 };
 
-/// The traits of a handle that is null without an object, and that `release` gives back; what
-/// `release` returns is of no use.
+/// The traits of a pointer handle whose null value is nullptr and which the function `release`
+/// frees. The return value of `release` is ignored.
 template <class Pointer, auto release>
 struct GivenBackBy {
   using type = Pointer;
@@ -47,7 +47,7 @@ struct GivenBackBy {
   static void free(type handle) noexcept { static_cast<void>(release(handle)); }
 };
 
-/// An open file, or an end of a pipe.
+/// The traits of a file descriptor: an open file or one end of a pipe.
 struct DescriptorTraits {
   using type = int;
   static constexpr type null() { return -1; }

@@ -32,7 +32,7 @@ std::string shown(std::string_view line) {
 }  // namespace
 
 void warn(std::string_view line) {
-  send_all(STDERR_FILENO, shown(line));  // nobody can be told if that fails
+  send_all(STDERR_FILENO, shown(line));  // if this fails, the failure cannot be reported
 }
 
 void warn_within(std::string_view line, std::chrono::milliseconds limit) {

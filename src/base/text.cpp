@@ -13,7 +13,7 @@ namespace {
 
 struct Lead {
   std::size_t bytes;
-  std::uint32_t bits;   ///< the bits that the first byte contributes
+  std::uint32_t bits;   ///< the bits that the first byte contributes to the code point
   std::uint32_t least;  ///< smaller code points must not take this many bytes
 };
 
@@ -114,7 +114,7 @@ bool is_plain(std::string_view text) {
 std::optional<std::string_view> nearest_name(std::string_view wanted,
                                              std::span<const std::string_view> candidates) {
   constexpr std::size_t least_beginning = 3;
-  constexpr std::size_t longest = 80;  // longer than any name of ours; keeps hostile input cheap
+  constexpr std::size_t longest = 80;  // longer than every name; bounds the cost of hostile input
   if (wanted.empty() || wanted.size() > longest) return std::nullopt;
   std::optional<std::string_view> best;
   std::size_t least = 0;

@@ -51,9 +51,10 @@ struct Character {
 /// True if the text is UTF-8 without anything that printable() would escape.
 [[nodiscard]] bool is_plain(std::string_view text);
 
-/// Guesses the name that `wanted` was meant to be: the candidate that is the fewest insertions,
-/// deletions, replacements and swaps of neighbouring letters away, ignoring letter case; the first
-/// of equally near ones. Absent if even the nearest has little in common with `wanted`.
+/// Guesses the name that `wanted` was meant to be: the candidate that differs from it by the fewest
+/// insertions, deletions, replacements and swaps of neighbouring letters, ignoring letter case; the
+/// first one if several are equally near. Absent if even the nearest has little in common with
+/// `wanted`.
 [[nodiscard]] std::optional<std::string_view> nearest_name(
     std::string_view wanted, std::span<const std::string_view> candidates);
 

@@ -64,7 +64,7 @@ Bounds bounds_of(std::span<const RoundTrip> trips, Nanoseconds base) {
 }
 
 constexpr int clock_tag = 2;
-constexpr int rounds = 20;
+constexpr int rounds = 20;  // round trips of each kernel, before and again after a measurement
 
 /// Collective: returns the number of each rank's clock. Clocks are numbered in the order in which
 /// they first appear by rank; the result is the same on all ranks.
@@ -97,7 +97,7 @@ ClockFit fit_clock(std::span<const RoundTrip> before, std::span<const RoundTrip>
   const Bounds first = bounds_of(before, base), last = bounds_of(after, base);
   const double apart = std::max(number(last.at - first.at), 1.0);
   const double drift = (last.centre() - first.centre()) / apart;
-  const double rounding = 2;  // nanoseconds: rounding of the offset and in to_rank_0()
+  const double rounding = 2;  // nanoseconds of rounding: of the offset, and in to_rank_0()
   return {.reference = reference,
           .offset = base + rounded(first.centre() + drift * number(reference - first.at)),
           .drift = drift,
@@ -113,7 +113,7 @@ std::string clock_identity() {
   std::string boot;
   std::getline(std::ifstream{"/proc/sys/kernel/random/boot_id"}, boot);
   if (boot.empty()) return {};
-  std::error_code failure;  // before Linux 5.6 all processes share one clock
+  std::error_code failure;  // reading fails before Linux 5.6, where all processes share one clock
   const auto space = std::filesystem::read_symlink("/proc/self/ns/time", failure);
   return boot + " " + (failure ? std::string{} : space.string());
 }

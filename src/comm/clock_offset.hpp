@@ -52,8 +52,8 @@ struct ClockFault {
 [[nodiscard]] units::Nanoseconds misread(const ClockFault& fault, units::Nanoseconds since,
                                          units::Nanoseconds time);
 
-/// Returns a text that is the same for all processes that share a steady clock, since they run on
-/// one kernel and in one time namespace; "" if the system does not tell.
+/// Returns a text that identifies the steady clock of this process. It is the same for all
+/// processes on one kernel and in one time namespace. Returns "" if the system does not provide it.
 [[nodiscard]] std::string clock_identity();
 
 /// Compares the ranks' clocks with rank 0's clock over a measurement: construct it before the
@@ -83,7 +83,7 @@ class ClockSync {
   const Communicator& communicator_;
   std::optional<ClockFault> fault_;
   units::Nanoseconds since_;    ///< the time when the fault began
-  std::vector<int> askers_;     ///< the rank that makes the round trips of each kernel but rank 0's
+  std::vector<int> askers_;     ///< one rank per kernel except rank 0's: it makes round trips
   bool has_own_clock_ = false;  ///< this rank's clock is not rank 0's
   Communicator kernel_;         ///< the ranks that share this clock
   std::vector<RoundTrip> before_;

@@ -243,7 +243,7 @@ std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::by
 std::vector<std::string> Communicator::gather(std::string_view text) const {
   const Calling calling{calls_.get()};
   // This is a binomial tree. In round k, each rank that is an odd multiple of 2^k sends the texts
-  // that it has, those of the 2^k ranks from itself on, to the rank 2^k below.
+  // of up to 2^k ranks, its own and the following ones, to the rank that is 2^k lower.
   std::vector<std::byte> held = record_of(text);
   for (int distance = 1; distance < size_; distance *= 2) {
     if (rank_ % (2 * distance) != 0) {

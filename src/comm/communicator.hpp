@@ -35,8 +35,9 @@ struct CallCount {
   std::atomic<std::uint64_t> others{0};  ///< completed calls of other libraries on these ranks
 };
 
-/// The largest message. Larger data is sent in blocks, since MPI counts are int, and since blocks
-/// bound the memory that a slow receiver needs for messages that have arrived.
+/// The size of the largest message in bytes. Larger data is sent in blocks, since MPI counts are
+/// int, and since blocks bound the memory that a slow receiver needs for messages that have
+/// arrived.
 inline constexpr std::size_t block_bytes = std::size_t{64} << 20;
 
 /// Returns `data` cut into consecutive blocks of at most block_bytes; no blocks if `data` is empty.
@@ -66,7 +67,7 @@ class Communicator {
   /// rank with a colour < 0 gets an empty communicator.
   [[nodiscard]] Communicator split(int colour, int key) const;
   [[nodiscard]] Communicator duplicate() const;
-  /// Returns the communicator of the ranks that share memory with this one (one node).
+  /// Returns the communicator of the ranks on this rank's node, which share memory.
   [[nodiscard]] Communicator split_node() const;
   /// Counts collective calls in `calls` from now on, including calls on communicators made from
   /// this one.
@@ -98,8 +99,8 @@ class Communicator {
   /// Returns the bytes of all ranks on rank 0, indexed by rank; returns an empty vector on other
   /// ranks. A part may exceed 2 GiB, since it is sent in blocks.
   [[nodiscard]] std::vector<std::vector<std::byte>> gather(std::span<const std::byte> part) const;
-  /// Gathers small texts on rank 0 in the same way, but along a tree: no rank sends or receives
-  /// more than about log2(ranks) messages.
+  /// Gathers small texts on rank 0 in the same way, but along a tree: no rank receives from more
+  /// than about log2(ranks) other ranks.
   [[nodiscard]] std::vector<std::string> gather(std::string_view text) const;
   [[nodiscard]] std::vector<std::int64_t> all_gather(std::int64_t value) const;
 

@@ -59,8 +59,8 @@ std::string Environment::library_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
   check(MPI_Get_library_version(text.data(), &length));
-  // The text is read up to its terminating zero: Open MPI counts the zero in the length, and the
-  // run file does not store it.
+  // The text is read up to its terminating zero, not up to `length`, because Open MPI counts the
+  // zero in the length and the run file must not contain it.
   return first_line(text.data());
 }
 

@@ -17,8 +17,8 @@ class MpiError : public base::Error {
   using Error::Error;
 };
 
-/// Throws MpiError with MPI's own message unless `code` is MPI_SUCCESS. It checks the result of
-/// every MPI call.
+/// Throws MpiError with MPI's own message unless `code` is MPI_SUCCESS. The return code of every
+/// MPI call is passed to this function.
 void check(int code, std::source_location where = std::source_location::current());
 /// Writes the message that check() would throw to standard error. It is for destructors and other
 /// code whose caller cannot catch an exception.
@@ -35,7 +35,7 @@ class Environment {
   Environment(const Environment&) = delete;
   Environment& operator=(const Environment&) = delete;
 
-  /// Returns the thread level that MPI granted; below MPI_THREAD_MULTIPLE the host executor plays
+  /// Returns the thread level that MPI granted; below MPI_THREAD_MULTIPLE the host executor runs
   /// all streams on one thread.
   [[nodiscard]] int thread_level() const { return thread_level_; }
   /// Ends every process of the job. A rank that has failed while its peers wait for it calls this.

@@ -11,7 +11,7 @@
 namespace isoscale::comm {
 namespace {
 
-constexpr std::chrono::microseconds nap{20};
+constexpr std::chrono::microseconds nap{20};  // pause between two tests of a send
 
 }  // namespace
 

@@ -106,8 +106,8 @@ using Coordinates = PerAxis<int>;
 /// 1.
 [[nodiscard]] int group_colour(const Shape& shape, int rank, AxisSet axes);
 
-/// The rule that selects the world ranks of a point with fewer ranks: packed fills node after node,
-/// spread distributes them evenly over the nodes.
+/// The rule that selects the world ranks of a point (a measurement) with fewer ranks than the
+/// launch: packed fills node after node, spread distributes them evenly over the nodes.
 enum class Placement : std::uint8_t { packed, spread };
 [[nodiscard]] std::string_view name(Placement placement);
 

@@ -14,7 +14,8 @@
 
 /// Turns a user's request into a mesh that fits both the ranks and the model, or refuses it.
 namespace isoscale::mesh {
-/// The axes that a user named, "dp=2,tp=2"; an axis that is not named is absent.
+/// The axes that a user named, with their extents: "dp=2,tp=2". An axis that is not named is
+/// absent.
 using Request = std::map<Axis, int>;
 
 /// Returns "dp=2,tp=2", which parse_request() reads back.
@@ -50,7 +51,7 @@ class MeshError : public base::UsageError {
 
 /// Restrictions on a mesh beyond the limits of the model.
 struct Allowed {
-  AxisSet axes = every_axis;                    ///< the others stay 1
+  AxisSet axes = every_axis;                    ///< the axes that may have more than one rank
   std::function<bool(const Shape&)> accepts{};  ///< tests a suggested mesh; null: any is accepted
 };
 

@@ -118,7 +118,7 @@ Op behind(const Op& op) { return {.payload = {}, .place = op.place, .stream = op
 Program checked(const RankProgram& program, Summing& summing) {
   const Program& step = program.step();
   Program result;
-  std::array<std::vector<std::uint32_t>, max_streams> now;  // entry i: new ops up to old op i
+  std::array<std::vector<std::uint32_t>, max_streams> now;  // entry i: new ops through old op i
   std::array<std::uint32_t, max_streams> emitted{};
   for (std::uint32_t index = 0; index < step.ops.size(); ++index) {
     Op op = step.ops[index];
@@ -262,7 +262,8 @@ Program without_communication(const Program& step) {
   const std::vector<Clock> before = clocks_before(step);
   Program solo;
   std::array<Clock, max_streams> known;  // by stream: the ops that have finished before its last op
-  std::array<std::vector<std::uint32_t>, max_streams> ops_of_stream;  // numbers in `solo`
+  // Indices of the stream's ops in `solo`.
+  std::array<std::vector<std::uint32_t>, max_streams> ops_of_stream;
   // By stream: entry i is the number of ops of `solo` among the stream's first i + 1 ops.
   std::array<std::vector<std::uint32_t>, max_streams> kept;
   for (std::uint32_t index = 0; index < step.ops.size(); ++index) {

@@ -16,7 +16,7 @@ namespace isoscale::program {
 
 /// The checksums that a section computes on each rank of one program.
 struct Sums {
-  BufferId buffer = no_buffer;      ///< two i64 per checksum: the sum, and elements not finite
+  BufferId buffer = no_buffer;      ///< two i64 per checksum: sum, number of non-finite elements
   std::vector<std::uint32_t> of{};  ///< per checksum, in program order: index of its op or buffer
   /// Two i64 per checksum: the index of the element in which bits are flipped before the sum is
   /// taken, and the bits to flip.
@@ -35,7 +35,7 @@ struct CheckedSection {
 /// Appends a copy of the step that takes a checksum of each output right after its op, before any
 /// other op may overwrite it. If `flipping` names a rank, that rank gets a program of its own in
 /// which bits can be flipped. The buffer Sums::flips of that program must be written before the
-/// section is played; zeros flip nothing.
+/// section is run; zeros flip nothing.
 [[nodiscard]] CheckedSection add_checked_step(ProgramSet& set,
                                               std::optional<int> flipping = std::nullopt);
 

@@ -41,9 +41,9 @@ enum class Role : std::uint8_t {
   weight,
   master,  ///< f32 copy of narrow weights
   gradient,
-  optimizer,  ///< moments and the like
+  optimizer,  ///< optimizer state, such as moments
   input,
-  activation,  ///< kept from forward to backward; a received stage input is one
+  activation,  ///< data kept from forward to backward, such as a received stage input
   workspace,   ///< all short-lived buffers, outgoing messages included
 };
 inline constexpr std::size_t role_count = 7;
@@ -58,7 +58,7 @@ struct Buffer {
   DType dtype = DType::f32;
   Space space = Space::device;
   Role role = Role::workspace;
-  std::int32_t microbatch = -1;  ///< of activations; -1 for other buffers
+  std::int32_t microbatch = -1;  ///< the microbatch of an activation; -1 for other buffers
   std::uint64_t count = 0;       ///< elements
   std::uint64_t offset = 0;      ///< bytes into the arena of its space
 };

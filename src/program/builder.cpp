@@ -54,7 +54,7 @@ struct Builder::State {
         section == Section::setup ? program.setup.ops.size() : program.steps.back().ops.size(),
         name(place.phase), place.layer, place.microbatch);
   }
-  /// Throws base::Error if an op is malformed or a scale is no single f32 element.
+  /// Throws base::Error if an op is malformed or if a scale is not a single f32 element.
   void verify(const Payload& payload) const {
     if (const auto why = mistake(payload)) throw base::Error(fmt::format("{}: {}", where(), *why));
     std::visit(
@@ -106,8 +106,9 @@ struct Builder::State {
     buffers[id].placed_in = section;
     buffers[id].history = BufferHistory{buffer.count, block.birth};
   }
-  /// Returns the ops that have finished before an op. `need` has the ops that must finish before
-  /// it, and `past` those that have finished when the previous op of its stream has finished.
+  /// Returns the ops that have finished before an op starts. `need` holds the ops that must finish
+  /// before it, and `past` those that have finished when the previous op of its stream has
+  /// finished.
   [[nodiscard]] Clock known_before(const Clock& need, const Clock& past) const {
     Clock known = past;
     const auto count = static_cast<StreamId>(program.streams.size());
@@ -175,7 +176,7 @@ BufferId Builder::allocate(Buffer buffer) {
 void Builder::release(BufferId id) {
   BufferState& state = state_->buffers.at(id);
   const Buffer& buffer = state_->program.buffers[id];
-  // Storage that an earlier section wrote is not reused, since a step that is played again reads
+  // Storage that an earlier section wrote is not reused, since a step that is run again reads
   // that storage again.
   if (state.stage == Stage::placed && state.placed_in == state_->section) {
     state_->arenas[static_cast<std::size_t>(buffer.space)].give_back(
@@ -202,15 +203,15 @@ void Builder::emit(StreamId stream, Payload payload) {
   if (stream >= s.program.streams.size()) throw std::out_of_range("emit: no such stream");
   s.verify(payload);
 
-  // `need` are the ops that must finish first because they touch the same storage.
+  // `need` holds the ops that must finish first because they touch the same storage.
   Clock need;
   bool unplaced = false;
   for_each_slice(payload, [&](const Slice& slice, Mode mode) {
     s.require_slice(slice, mode, need, unplaced);
   });
 
-  // `known` are the ops that have finished before this one: those before it on its stream, the
-  // needed ones, and all that finished before these.
+  // `known` holds the ops that have finished before this one: the earlier ops of its stream, the
+  // ops in `need`, and all ops that finished before these.
   StreamState& mine = s.streams[stream];
   const Clock past = mine.clocks.empty() ? Clock{} : mine.clocks.back();
   Clock known = s.known_before(need, past);

@@ -20,9 +20,9 @@ namespace isoscale::program {
 /// contain a race.
 class Builder {
  public:
-  /// Moves the buffers numbered in `symmetric` (sorted; numbers in order of allocation) from
-  /// Space::device to Space::symmetric. It is used to write a program a second time, when it is
-  /// known which buffers take part in communication.
+  /// Places the buffers whose ids are in `symmetric` (sorted) in Space::symmetric instead of
+  /// Space::device. A program is written a second time in this way, once it is known which buffers
+  /// take part in communication.
   explicit Builder(const mesh::Shape& mesh, std::vector<BufferId> symmetric = {});
   ~Builder();
   Builder(const Builder&) = delete;
@@ -37,7 +37,7 @@ class Builder {
   [[nodiscard]] BufferId allocate(Buffer buffer);
   /// Ends the use of a buffer. Its storage may then serve a buffer whose first user is known to
   /// come after the last users of this one. Storage that an earlier section wrote is not reused,
-  /// because steps are played again.
+  /// because steps are run again.
   void release(BufferId id);
 
   /// Starts a section, to which the ops emitted from now on belong. Sections come in order, setup

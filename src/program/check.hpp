@@ -7,10 +7,10 @@
 
 namespace isoscale::program {
 
-/// Proves that the programs of all ranks play to their end under rendezvous semantics: every
+/// Proves that the programs of all ranks run to completion under rendezvous semantics: every
 /// message and collective finds partners with the same kind and size, and no cycle of waits exists.
 /// The proof is made once with the streams as written, and once with all streams of a rank merged
-/// into one in program order: some executors play ops in that order, and it is a safe launch order
+/// into one in program order. Some executors run ops in that order, and it is a safe launch order
 /// for concurrent NCCL communicators. check() also calls check_races() for every program. Throws
 /// base::Error that names ranks, ops, layers and microbatches.
 void check(const ProgramSet& set);

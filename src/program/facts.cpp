@@ -52,7 +52,7 @@ std::vector<Life> lives(const Program& step, const std::vector<bool>& kept) {
   return result;
 }
 
-/// Raises the peaks in `result` where the live buffers of a step, played in program order, exceed
+/// Raises the peaks in `result` where the live buffers of a step, run in program order, exceed
 /// them.
 void account_memory(const RankProgram& program, const Program& step, const std::vector<bool>& kept,
                     Facts& result) {

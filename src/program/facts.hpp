@@ -11,29 +11,31 @@
 
 namespace isoscale::program {
 
-/// The communication of one kind over the same axes.
+/// The total communication of one kind of op along one set of axes.
 struct Traffic {
   mesh::AxisSet axes;
   OpKind kind = OpKind::all_reduce;
   std::uint64_t calls = 0;
   units::Bytes bytes;  ///< sum of OutlineOp::bytes
-  /// The bytes that this rank puts on links. For an exchange it is the sum of its sends. For a
-  /// collective over n ranks of S = OutlineOp::bytes, under ring algorithms, it is 2(n-1)/n S for
-  /// all_reduce; (n-1)/n S for reduce_scatter, all_gather and all_to_all (nccl-tests,
-  /// PERFORMANCE.md); (n-1)/n S for broadcast and reduce and (n-1)/n^2 S for gather and scatter,
-  /// each as the mean over the group; to the nearest byte.
+  /// The bytes that this rank puts on links, rounded to the nearest byte. For an exchange it is the
+  /// sum of its sends. For a collective, let n be its ranks and S its OutlineOp::bytes; ring
+  /// algorithms are assumed. An all_reduce sends 2(n-1)/n S; a reduce_scatter, all_gather or
+  /// all_to_all sends (n-1)/n S (nccl-tests, PERFORMANCE.md). The mean over the group is (n-1)/n S
+  /// for broadcast and reduce, and (n-1)/n^2 S for gather and scatter.
   units::Bytes sent;
 };
 
 /// The work and the resources that a program needs, derived from its ops and buffers. With several
-/// steps, work and traffic are the sums over all of them, each played once.
+/// steps, work and traffic are the sums over all of them, each run once.
 struct Facts {
-  units::Flops flop;                                  ///< of the steps on this rank
-  std::vector<Traffic> traffic;                       ///< of the steps, by (axes, kind)
+  /// Floating-point operations of all steps on this rank.
+  units::Flops flop;
+  /// Traffic of all steps, sorted by axes and kind.
+  std::vector<Traffic> traffic;
   std::array<units::Bytes, space_count> peak_live;    ///< peak of live bytes per Space
   std::array<units::Bytes, role_count> peak_of_role;  ///< peak of live bytes per Role
   int peak_live_microbatches =
-      0;  ///< microbatches with a live activation, at most, in program order
+      0;  ///< the most microbatches with live activations at one time, in program order
 };
 
 [[nodiscard]] Facts facts(const RankProgram& program, const mesh::Shape& mesh);

@@ -104,8 +104,8 @@ template <class T>
   return scatter_bits(bits ^ scatter_bits(index + 0x9e3779b97f4a7c15ULL));
 }
 
-/// Returns the bits that are all set in infinities and NaN of a type: those of the exponent, in
-/// e4m3 all but the sign. 0 = every pattern is a number.
+/// Returns the bits that are all set in infinities and NaNs of a type: the exponent bits, or in
+/// e4m3 all bits except the sign. Returns 0 if every bit pattern of the type is a number.
 [[nodiscard]] constexpr std::uint64_t exponent_mask(DType type) {
   // These are f64, f32, f16, bf16, e4m3 and e5m2, ordered as in DType; the others are integers.
   static_assert(DType::e5m2 == DType{5} && DType::i64 == DType{6});

@@ -45,7 +45,7 @@ struct Clock {
 class BufferHistory {
  public:
   BufferHistory() = default;
-  /// `birth` are the last users of the storage before it was given to this buffer; the first op
+  /// `birth` holds the last users of the storage before it was given to this buffer; the first op
   /// that touches a part must come after them.
   explicit BufferHistory(std::uint64_t count, const Clock& birth);
 
@@ -57,7 +57,7 @@ class BufferHistory {
   [[nodiscard]] bool written(const Access& access) const;
   /// Returns all ops that have used the buffer, or its storage before it was given to this buffer.
   [[nodiscard]] Clock users() const;
-  /// Forgets the ops, which have all finished; which parts were written is kept.
+  /// Forgets the recorded ops, which have all finished; keeps the record of the parts written.
   void drain();
 
  private:

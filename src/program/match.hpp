@@ -12,17 +12,17 @@
 #include "program/outline.hpp"
 #include "units/quantity.hpp"
 
-/// Plays the outlines of all ranks together under rendezvous semantics: a message or collective
+/// Runs the outlines of all ranks together under rendezvous semantics: a message or collective
 /// completes only once all its partners have reached it. check() uses it to find deadlocks, the
 /// simulator to find times; each gives a `Policy` of its own, which has the functions
-///   std::int64_t cost(int rank, std::uint32_t op)   duration, from the last arrival on
+///   std::int64_t cost(int rank, std::uint32_t op)   duration in ns, from the last arrival on
 ///   void span(int rank, std::uint32_t op, std::int64_t start, std::int64_t end)
 ///   void step(int rank, int play, std::int64_t begin, std::int64_t end)
 /// and may have
-///   std::int64_t work(int rank, std::uint32_t op)   time of the rank's own work, before it arrives
+///   std::int64_t work(int rank, std::uint32_t op)   ns of the rank's own work before it arrives
 /// A policy with work() is called once for each op of each rank. If all members of a group meet at
 /// the same op of the same program, the collectives of this group that follow without a wait for
-/// another stream are played at once: span() is called only for the last of them, with the start of
+/// another stream are run at once: span() is called only for the last of them, with the start of
 /// the first, and cost() is asked for one member only, so it must be the same for all members.
 namespace isoscale::program {
 
@@ -46,7 +46,7 @@ class Matcher {
     }
   }
 
-  /// Plays all programs from their start. `begin` is the time at which each rank begins its first
+  /// Runs all programs from their start. `begin` is the time at which each rank begins its first
   /// play; empty = all at 0. Throws base::Error, which names ranks and ops, on a deadlock or when
   /// partners disagree, and std::invalid_argument if `begin` has not one time for each rank.
   void run(std::span<const units::Nanoseconds> begin = {}) {
@@ -97,8 +97,8 @@ class Matcher {
     Arrival from;
     std::uint64_t bytes = 0;
   };
-  /// The unmatched messages to one rank along one axis, from one offset. Sends and receives are
-  /// never unmatched at the same time, since they would match each other.
+  /// The unmatched messages to one rank from the rank at one offset along one axis. Sends and
+  /// receives are never unmatched at the same time, since they would match each other.
   struct Mailbox {
     std::vector<Message> sends, receives;
     std::size_t sends_taken = 0, receives_taken = 0;
@@ -127,7 +127,7 @@ class Matcher {
     }
   }
 
-  /// Plays the next op of a lane, or posts it at its rendezvous; returns false if neither is
+  /// Runs the next op of a lane, or posts it at its rendezvous; returns false if neither is
   /// possible.
   bool step_lane(int rank, std::uint32_t l) {
     Lane& state = lane(rank, l);

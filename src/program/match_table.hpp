@@ -11,7 +11,7 @@
 
 namespace isoscale::program {
 
-/// The streams on which ops are played: the streams of the program, or a single stream for all ops
+/// The streams on which ops are run: the streams of the program, or a single stream for all ops
 /// in program order.
 enum class Folding : std::uint8_t { as_streamed, folded };
 
@@ -22,7 +22,7 @@ struct StuckOp {
   int rank = 0;
   std::uint32_t op = 0;
   bool posted = false;       ///< true: it waits for partners; false: for other streams of its rank
-  std::vector<int> present;  ///< of a collective: the members that have arrived
+  std::vector<int> present;  ///< for a collective: the members that have arrived
 };
 
 /// The tables that the matching loop reads, compiled from an outline set. A lane is a stream, or

@@ -35,12 +35,13 @@ enum class Accumulation : std::uint8_t { split, fast };
 
 /// D = alpha * op(A) * op(B) + beta * C, `batch` times; op(A) is m x k, op(B) k x n, C and D m x n,
 /// all row-major. If beta is 0, C is not read. C may be the same matrix as D. C has D's type; D may
-/// be wider than A and B. If a descale has a buffer, one f32 element, its value multiplies alpha.
+/// be wider than A and B. The descales, if present, are buffers of one f32 element whose values
+/// multiply alpha.
 struct Gemm {
   std::uint32_t m = 0, n = 0, k = 0, batch = 1;
   Transpose transpose_a = Transpose::no, transpose_b = Transpose::no;
   ComputeMode mode = ComputeMode::native;
-  Accumulation accumulation = Accumulation::split;  ///< of fp8 operands on a GPU
+  Accumulation accumulation = Accumulation::split;  ///< used for fp8 operands on a GPU
   double alpha = 1, beta = 0;
   Matrix a{}, b{}, c{}, d{};
   BufferId descale_a = no_buffer, descale_b = no_buffer;
@@ -145,8 +146,8 @@ struct Cast {
   std::uint32_t rows = 1, columns = 0;
   Matrix src{}, dst{}, transposed{};
   CastScale scaling = CastScale::fixed;
-  double scale = 1;   ///< of a fixed cast
-  double target = 0;  ///< of amax: usually the largest finite value of the type
+  double scale = 1;   ///< factor of a fixed cast
+  double target = 0;  ///< used by amax: usually the largest finite value of dst's type
   BufferId descale = no_buffer;
 };
 
@@ -177,7 +178,7 @@ enum class Optimizer : std::uint8_t { sgd, adam };
 /// One optimizer step on a slice, element by element, with g = gradient * gradient_scale.
 /// sgd:  w -= rate * g.
 /// adam: Kingma & Ba, arXiv 1412.6980, algorithm 1; `powers` holds (beta1^t, beta2^t), starts at
-///       (1, 1), and is multiplied by (beta1, beta2) once per play.
+///       (1, 1), and is multiplied by (beta1, beta2) each time the op runs.
 /// w is `master` if it has a buffer (`weight` then receives the rounded w), else `weight`.
 struct Update {
   Optimizer optimizer = Optimizer::sgd;
@@ -201,7 +202,7 @@ enum class Advice : std::uint8_t {
 };
 
 /// Gives advice about a slice of managed memory; no element changes. It has no effect on devices
-/// whose memory is the host's.
+/// that use host memory.
 struct Advise {
   Slice slice{};
   Advice advice = Advice::prefetch_device;
@@ -427,7 +428,7 @@ struct Op {
   StreamId stream = 0;
   bool awaited = false;          ///< some op on another stream waits for this one
   std::uint8_t wait_count = 0;   ///< at most one wait per other stream
-  std::uint32_t wait_begin = 0;  ///< into Program::waits
+  std::uint32_t wait_begin = 0;  ///< index of its first wait in Program::waits
 };
 
 /// Returns the name of an op in timelines: "gemm layer 3 mb 0".

@@ -37,18 +37,19 @@ struct OutlineOp {
   OpKind kind = OpKind::gemm;
   StreamId stream = 0;
   Place place;
-  double flop = 0;          ///< 2 m n k batch for a GEMM, else 0 (elementwise work is not counted)
-  std::uint64_t bytes = 0;  ///< communication: the size that algbw is defined on (nccl-tests'
-                            ///< PERFORMANCE.md: the total for gathers and scatters); exchange: the
-                            ///< larger direction; else bytes read + written
-  mesh::AxisSet axes;       ///< group of a collective; axes of an exchange's peers
+  double flop = 0;  ///< 2 m n k batch for a GEMM, else 0 (elementwise work is not counted)
+  /// For a collective, the size that nccl-tests divide by the time to get algbw (PERFORMANCE.md;
+  /// for a gather or scatter the total of the group); for an exchange, the larger of the bytes sent
+  /// and received; for other ops, bytes read + written.
+  std::uint64_t bytes = 0;
+  mesh::AxisSet axes;  ///< group of a collective; axes of an exchange's peers
   /// The reduction, element type and root of a collective, encoded as one number that must be the
   /// same for all members; 0 = not known (an outline that was read from a file).
   std::uint32_t signature = 0;
   bool uneven = false;  ///< an all_to_all with counts: members may move different sizes
   GemmShape gemm{};
-  std::uint32_t wait_begin = 0, wait_count = 0;          ///< into Outline::waits
-  std::uint32_t transfer_begin = 0, transfer_count = 0;  ///< into Outline::transfers
+  std::uint32_t wait_begin = 0, wait_count = 0;          ///< range in Outline::waits
+  std::uint32_t transfer_begin = 0, transfer_count = 0;  ///< range in Outline::transfers
 };
 
 /// True if an op exchanges messages between pipeline stages; exchanges along other axes have no

@@ -34,12 +34,12 @@ enum class Section : std::uint32_t { setup, step };
 /// Elements that must have the same values on all meshes of one model, for example of an output, a
 /// gradient or an updated weight.
 struct Observable {
-  std::string name;  ///< of the global tensor, "layer3.qkv.gradient"
+  std::string name;  ///< name of the global tensor: "layer3.qkv.gradient"
   Slice slice;
   Shard shard;
 };
 
-/// The programs that one rank plays over one buffer table: `setup` once, then its steps, each
+/// The programs that one rank runs on one set of buffers: `setup` once, then its steps, each
 /// repeatedly and in any order. A training workload has one step, a micro-benchmark one for each
 /// configuration that it times.
 struct RankProgram {
@@ -99,13 +99,13 @@ struct Faults {
   double gemm_factor = 1;  ///< every GEMM takes this many times as long
   /// If not 0, GEMMs are not computed; they only wait as long as they would take at this FLOP/s.
   double gemm_rate = 0;
-  std::vector<SlowLink> slow_links = {};  ///< those that end at this rank
-  /// The mean of the share by which compute ops are lengthened; the share of each op is drawn from
+  std::vector<SlowLink> slow_links = {};  ///< slow links that end at this rank
+  /// The mean relative lengthening of compute ops (0.1 = 10% longer); that of each op is drawn from
   /// an exponential distribution.
   double jitter = 0;
-  std::uint64_t seed = 0;  ///< of the jitter
+  std::uint64_t seed = 0;  ///< seed of the jitter's random numbers
   Stuck stuck = Stuck::no;
-  int stuck_rank = 0;  ///< of the world, for messages
+  int stuck_rank = 0;  ///< its rank in MPI_COMM_WORLD, for messages
 
   [[nodiscard]] bool any() const {
     return gemm_factor != 1 || gemm_rate != 0 || !slow_links.empty() || jitter != 0 ||
@@ -126,8 +126,8 @@ struct SessionOptions {
   std::string collective_algorithm{};  ///< the library must use it; "" = the library's choice
   std::string collective_protocol{};   ///< the library must use it; "" = the library's choice
   Registration registration = Registration::none;
-  std::optional<int> numa_node{};  ///< node of host memory; absent: the system's choice
-  Faults faults{};                 ///< of this rank
+  std::optional<int> numa_node{};  ///< NUMA node of host memory; absent: the system's choice
+  Faults faults{};                 ///< faults to inject into this rank
 
   bool operator==(const SessionOptions&) const = default;
 };

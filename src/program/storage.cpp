@@ -17,8 +17,8 @@ namespace {
 /// An arena is repacked only if it is larger than the peak of bytes in use by more than this
 /// factor.
 constexpr double good_enough = 1.02;
-/// repack() compares all pairs of buffers only up to this number of buffers; more would take longer
-/// than some tens of milliseconds.
+/// repack() compares all pairs of buffers only up to this number of buffers; comparing all pairs of
+/// more buffers would take more than some tens of milliseconds.
 constexpr std::size_t most_compared = 4096;
 /// Buffers are dropped only once per this many placements, because dropping checks all placed
 /// buffers.
@@ -28,10 +28,10 @@ constexpr std::size_t places_between_drops = 32;
 /// after its use.
 struct Lifetime {
   BufferId buffer = no_buffer;
-  std::uint64_t bytes = 0;                          ///< Arena::footprint
+  std::uint64_t bytes = 0;                          ///< Arena::footprint() of its size
   std::size_t first_section = 0, last_section = 0;  ///< sections with ops that use it
   std::size_t first_op = 0, last_op = 0;  ///< over all sections, numbered in program order
-  bool ends = false;  ///< released and used in one section only, so no later play reads its data
+  bool ends = false;  ///< released and used in one section only, so no later run reads its data
   Clock known;        ///< ops of the first section that finish before any op that uses it
   Clock users;        ///< ops of the last section that use it
 };
@@ -55,8 +55,8 @@ class Packer {
   explicit Packer(const std::vector<Lifetime>& lifetimes)
       : lives_(lifetimes), result_{.offsets = std::vector<std::uint64_t>(lifetimes.size())} {}
 
-  /// Places buffers in descending order of size; of equally large ones, that with the latest last
-  /// use comes first. Each buffer is compared with all others.
+  /// Places buffers in descending order of size; among equally large buffers, the one whose last
+  /// use is latest comes first. Each buffer is compared with all others.
   [[nodiscard]] Packing by_size() {
     for (const std::size_t i : ordered([&](const Lifetime& life) {
            return std::tuple{life.bytes, life.last_op};
@@ -85,8 +85,7 @@ class Packer {
     }
     for (std::size_t i = 0; i < order.size(); ++i) {
       const Lifetime& mine = lives_[order[i]];
-      // A buffer that is dropped a little later does no harm: it conflicts with none of the
-      // remaining buffers.
+      // Dropping a buffer late does no harm: it conflicts with none of the remaining buffers.
       if (mine.ends && i % places_between_drops == 0) drop_after(mine.last_section, users[i]);
       place(order[i]);
     }
@@ -180,7 +179,7 @@ std::vector<Lifetime> lifetimes(const RankProgram& program, const std::vector<bo
   return lives;
 }
 
-/// Returns the largest number of bytes in use at any op of a program that is played in program
+/// Returns the largest number of bytes in use at any op of a program that is run in program
 /// order, by space.
 std::array<std::uint64_t, space_count> peaks(const RankProgram& program,
                                              const std::vector<Lifetime>& lives) {
@@ -319,8 +318,8 @@ void repack(RankProgram& program, const std::vector<bool>& released) {
   const std::array<std::uint64_t, space_count> peak = peaks(program, lives);
   bool has_clocks = false;
   // Symmetric buffers may be moved too. A rank accesses a peer's buffer at the offset that its own
-  // buffer has; this stays right, because such peers have programs with the same ops and buffers,
-  // which are packed in the same way.
+  // buffer has. This remains correct, because such peers have programs with the same ops and
+  // buffers, which are packed in the same way.
   for (std::size_t space = 0; space < space_count; ++space) {
     std::uint64_t& bytes = program.arena_bytes[space];
     if (static_cast<double>(bytes) <= good_enough * static_cast<double>(peak[space])) continue;

@@ -27,7 +27,7 @@ class Arena {
     return (bytes == 0 ? 1 : (bytes + alignment - 1) / alignment) * alignment;
   }
 
-  /// Returns a block of at least `bytes` for an op; `known` are the ops that have finished before
+  /// Returns a block of at least `bytes` for an op; `known` holds the ops that have finished before
   /// it. The block is the tightest free stretch that the op may use, else new storage at the end.
   [[nodiscard]] Block take(std::uint64_t bytes, const Clock& known);
   /// Gives a block back; `last_users` are the ops that used it.

@@ -8,8 +8,8 @@
 
 namespace isoscale::units {
 
-/// A number in an SI base unit (bytes, seconds, ...). It has only operations that keep the unit or
-/// give a plain ratio; conversions between units are the named functions below.
+/// A number with a unit (bytes, seconds, nanoseconds, ...). It has only operations that keep the
+/// unit or give a plain ratio; conversions between units are the named functions below.
 template <class Tag, class Representation>
 class Quantity {
  public:

@@ -39,7 +39,7 @@ constexpr std::uint64_t most_bytes = std::numeric_limits<std::int64_t>::max();
 
 struct Unit {
   std::string_view name;
-  double size;  ///< in the SI base unit
+  double size;  ///< in seconds or FLOP/s
 };
 constexpr std::array time_units{
     Unit{"", 1.0},    Unit{"s", 1.0},  Unit{"ms", 1e-3},  Unit{"us", 1e-6},  Unit{"\u00b5s", 1e-6},
@@ -87,7 +87,7 @@ std::string quoted(std::string_view text) {
   throw std::invalid_argument(fmt::format("{} {}", quoted(text), why));
 }
 
-/// Returns the reason why `unit` is no unit of bytes.
+/// Returns the reason why `unit` is not a unit of bytes.
 std::string explain_unit(std::string_view unit) {
   const std::string small = lowered(unit);
   constexpr std::string_view prefixes = "kmgt";
@@ -180,7 +180,7 @@ std::pair<double, std::string_view> parse_number(std::string_view text, std::str
   const char* const end = body.data() + body.size();
   const auto [stop, error] = std::from_chars(body.data(), end, value);
   if (error == std::errc::result_out_of_range) refuse(text, "is out of range");
-  // from_chars also reads "inf" and "nan", which are no amounts.
+  // from_chars also reads "inf" and "nan", which are not valid amounts.
   if (error != std::errc{} || !(is_digit(body.front()) || body.front() == '.')) {
     refuse(text, fmt::format("does not start with a number: write for example {}", example));
   }

@@ -53,7 +53,7 @@ struct OptionSpec {
   std::string_view default_value{};            ///< "" = computed, as the help says
   std::string_view gpu_default{};              ///< default on GPUs; "" = default_value
   std::vector<std::string_view> choices = {};  ///< for a choice or a list
-  long long minimum = 0, maximum = 0;          ///< of integers and bytes; maximum 0 = no limit
+  long long minimum = 0, maximum = 0;          ///< range of a number or size; maximum 0 = no limit
   std::string_view help{};
   /// Stores a valid value in the member of the workload's typed options that belongs to this row.
   /// The functions of namespace option set this pointer, and typed_options() calls it.

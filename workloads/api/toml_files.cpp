@@ -46,7 +46,7 @@ std::string toml_string(std::string_view text) {
 }
 
 std::string read_small_file(const std::filesystem::path& path, std::string_view kind) {
-  constexpr std::size_t most = 1'000'000;
+  constexpr std::size_t most = 1'000'000;  // bytes
   const auto refuse = [&](std::string_view why) {
     throw usage_error("cannot read the {} {}: {}", kind, base::quoted(path.string()), why);
   };

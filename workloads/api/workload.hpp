@@ -21,19 +21,19 @@
 
 namespace isoscale::workloads {
 
-/// The transformer whose sizes a workload's stack of GEMMs has.
+/// The sizes of a transformer, which a workload's stack of GEMMs reproduces.
 struct Model {
   std::string name;
   std::string source;      ///< where the numbers were published
-  int hidden = 0;          ///< h
+  int hidden = 0;          ///< h in formulas
   int ffn = 0;             ///< width of the MLP between its two projections
-  int heads = 0;           ///< a, query heads
+  int heads = 0;           ///< query heads; a in formulas
   int kv_heads = 0;        ///< key and value heads; equals `heads` without grouped queries
-  int head_size = 0;       ///< d
+  int head_size = 0;       ///< d in formulas
   bool gated_mlp = false;  ///< the MLP has two up-projections (gate and up)
   int layers = 0;
-  int sequence = 0;                 ///< s, tokens per sample
-  int vocabulary = 0;               ///< V
+  int sequence = 0;                 ///< tokens per sample; s in formulas
+  int vocabulary = 0;               ///< V in formulas
   bool tied_embedding = true;       ///< output projection and embedding share weights
   bool learned_positions = false;   ///< a position table of sequence x hidden
   double published_parameters = 0;  ///< number stated by the source; 0 = none
@@ -86,7 +86,7 @@ struct RowSpec {
   std::optional<std::pair<int, int>> silent{};
 };
 
-/// Says when a case's restore section is played. once: before the first play of the case.
+/// Says when a case's restore section is run. once: before the first play of the case.
 /// every_play: before each play, because a play overwrites its own input.
 enum class Restore : std::uint8_t { never, once, every_play };
 
@@ -99,7 +99,7 @@ enum class CallsAreSpans : std::uint8_t { no, yes };
 enum class Repeat : std::uint8_t { allowed, never };
 
 /// Says whether the time to launch work on a GPU is part of the result. It is part of the result if
-/// a whole model is played, as a user would run it, but not if single calls are measured.
+/// a whole model is run, as a user would run it, but not if single calls are measured.
 enum class LaunchCost : std::uint8_t { excluded, included };
 
 /// The limits on the plays of a micro-benchmark that a device needs, so that times are not
@@ -158,7 +158,7 @@ struct Bench {
   std::vector<RowSpec> rows{};
 };
 
-/// Memory of one rank that must hold known values after a case was played. Element i of `slice`
+/// Memory of one rank that must hold known values after a case was run. Element i of `slice`
 /// must be the reduction, over the ranks in `sources`, of element first + i of their patterns; with
 /// a single source, it must be that source's element itself. See exact_data.hpp.
 struct Expectation {
@@ -168,7 +168,7 @@ struct Expectation {
   std::uint64_t first = 0;
 };
 
-/// Returns the programs of a mesh whose ranks all play the same program.
+/// Returns the programs of a mesh whose ranks all run the same program.
 [[nodiscard]] inline program::ProgramSet alike(const mesh::Shape& mesh,
                                                program::RankProgram program) {
   program::ProgramSet set{.mesh = mesh, .programs = {}, .program_of_rank = {}};
@@ -199,7 +199,7 @@ struct Request;
 /// Facts of the machine on which a benchmark may depend. They are known when a run is planned.
 struct Machine {
   std::string_view device;                  ///< "host", "cuda"
-  int numa_nodes = 1;                       ///< number on the node that has the fewest
+  int numa_nodes = 1;                       ///< smallest number of NUMA nodes on any host
   std::optional<units::Bytes> gpu_cache{};  ///< largest L2 of any GPU; absent: unknown
 };
 [[nodiscard]] PlayBounds play_bounds(const Machine& machine);
@@ -213,7 +213,7 @@ struct BenchHooks {
   /// Returns the session number `batch`. Throws base::UsageError for options that exclude each
   /// other or do not fit the mesh.
   Bench (*build)(const Request& request, int batch) = nullptr;
-  /// Returns the values that `rank` must hold after case number `index` of the batch was played,
+  /// Returns the values that `rank` must hold after case number `index` of the batch was run,
   /// without the products of its check. It is called for one case at a time, since all cases
   /// together have too many values. Null: no values are known.
   std::vector<Expectation> (*expect)(const Request& request, int batch, std::size_t index,

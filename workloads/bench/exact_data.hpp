@@ -45,7 +45,7 @@ struct PatternGrid {
 [[nodiscard]] std::uint64_t pattern_room(std::uint64_t count);
 
 /// Returns an op that fills `dst`, which must have pattern_room() elements. Each rank of `mesh`
-/// that plays the op writes the pattern of its own rank.
+/// that runs the op writes the pattern of its own rank.
 [[nodiscard]] program::Fill fill_pattern(const program::Slice& dst, program::DType type,
                                          const mesh::Shape& mesh);
 

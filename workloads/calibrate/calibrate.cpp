@@ -20,7 +20,7 @@ Values values_of(const Request& request) {
 }
 
 /// The operations with which training workloads communicate. Sums are measured in place, as
-/// gradients are summed, because libraries may use another algorithm for them than out of place.
+/// gradients are summed, because libraries may use different algorithms in place and out of place.
 /// The other operations are measured out of place, as workloads use them.
 constexpr std::string_view in_place = "all_reduce";
 constexpr std::string_view out_of_place = "reduce_scatter,all_gather,sendrecv";

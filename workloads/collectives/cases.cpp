@@ -49,10 +49,10 @@ std::vector<std::string_view> operation_names() {
 /// aligned.
 constexpr std::uint64_t part_alignment = 16;
 
-/// The bytes that one play should move, unless that would need too many calls.
+/// The bytes that one timed play should move, unless that would need too many calls.
 constexpr std::uint64_t bytes_of_play = std::uint64_t{64} << 20U;
 
-constexpr std::uint64_t most_calls = 1024, most_ops = 256;
+constexpr std::uint64_t most_calls = 1024, most_ops = 256;  // in a timed play; in one pass
 
 /// Holds the parsed options, which option_table() describes.
 struct Values {

@@ -21,8 +21,8 @@ constexpr program::StreamId stream = 0;
 /// The receive buffer is filled with this value before a call; no pattern contains it.
 constexpr double poison = -128;
 
-/// The largest mesh on which textbook algorithms are played, since each rank then has a program of
-/// its own.
+/// The largest number of ranks with which textbook algorithms are run, since each rank then has a
+/// program of its own.
 constexpr int most_textbook_ranks = 256;
 
 /// The buffers of one element type: calls send from `source` and write to `work`; textbook
@@ -34,7 +34,7 @@ struct Buffers {
 /// The role of a rank in its group. Ranks with the same role share a program.
 struct Player {
   bool takes_part = true;  ///< false for ranks outside the communicating group
-  int place = 0;           ///< in the group; 0 if programs do not depend on it
+  int place = 0;           ///< index in the group; 0 if programs do not depend on it
 
   auto operator<=>(const Player&) const = default;
 };

@@ -168,17 +168,17 @@ class Lister {
 };
 
 constexpr program::StreamId stream = 0;
-constexpr std::uint64_t most_sets = 4096, least_sets = 2;
+constexpr std::uint64_t most_sets = 4096, least_sets = 2;  // sets of operands
 
-/// The most FLOP in one pass through the sets of operands, unless caches demand more sets. So much
-/// work takes a CPU so long that it does not wait for memory.
+/// The most FLOP in one pass through the sets of operands, unless caches demand more sets. On a CPU
+/// this much work takes so long that reading the operands from memory does not limit the rate.
 constexpr double flop_of_pass = 4e9;
 
-/// The FLOP that one play should have, unless that needs too many calls. A CPU core takes at least
-/// a few milliseconds for this work.
+/// The FLOP that one timed play should have, unless that needs too many calls. A CPU core takes at
+/// least a few milliseconds for this work.
 constexpr double flop_of_play = 2e9;
 
-constexpr double most_calls = 1024;
+constexpr double most_calls = 1024;  // in a timed play
 
 bool is_fp8(program::DType type) {
   return type == program::DType::e4m3 || type == program::DType::e5m2;

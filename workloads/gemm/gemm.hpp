@@ -33,7 +33,7 @@ struct Shape {
   [[nodiscard]] std::uint64_t b_count() const { return std::uint64_t{k} * n * batch; }
   [[nodiscard]] std::uint64_t d_count() const { return std::uint64_t{m} * n * batch; }
   [[nodiscard]] double flop() const { return 2.0 * m * n * k * batch; }
-  [[nodiscard]] std::uint64_t bytes() const;  ///< of A, B and D
+  [[nodiscard]] std::uint64_t bytes() const;  ///< size of A, B and D
 };
 
 /// Returns the shape of a multiplication in a program, with the origin "model".

@@ -111,9 +111,10 @@ BatchPlan batch_plan(const Request& base, long long replicas, std::string_view r
   throw NumberError(problem, "batch", suggested(given, &Given::batch, batch, replicas));
 }
 
-/// Returns a limit of tp for fp8, where the columns on each rank must be a multiple of 16. The
-/// limit counts elements of `columns_of_each` columns, so tp must divide limit / unit. If the width
-/// is no such multiple even on one rank, its limit is unchanged, and scale() throws an error.
+/// Returns the limit of tp for fp8, where the columns on each rank must be a multiple of 16.
+/// limit.number counts groups of `columns_of_each` columns (such as heads). Each rank needs a
+/// multiple of `unit` groups, so tp must divide limit.number / unit. If limit.number is not a
+/// multiple of `unit`, the limit is returned unchanged, and scale() throws an error.
 mesh::Constraint aligned(mesh::Constraint limit, int columns_of_each) {
   const int unit = stack::fp8_multiple / std::gcd(stack::fp8_multiple, columns_of_each);
   if (unit == 1 || limit.number % unit != 0) return limit;
@@ -169,7 +170,7 @@ double growth_with_sequence(const Model& model, int cp) {
   return (projections + inner + attention * cp) / (projections + inner + attention);
 }
 
-constexpr long long most_chunks = 4;
+constexpr long long most_chunks = 4;  // limit for twins
 
 /// Returns a short sequence length. It has at least two positions for each part into which cp,
 /// sequence parallelism and chunks cut the sequence, and each rank's part is a multiple of `unit`.

@@ -21,8 +21,8 @@ namespace isoscale::workloads::infer {
 
 namespace {
 
-constexpr std::uint64_t most_samples = 65536;
-constexpr std::size_t most_batches = 64;
+constexpr std::uint64_t most_samples = 65536;  // largest batch size
+constexpr std::size_t most_batches = 64;       // longest list of batch sizes
 
 constexpr std::uint64_t most_rows = std::uint64_t{1} << 31U;  // rows of one GEMM
 
@@ -52,7 +52,8 @@ Model small_model(const Model& real, const mesh::Shape& mesh) {
 
 constexpr std::size_t prefill_step = 0, decode_step = 1;
 
-/// The number of passes in a play, large enough that its beginning and end take little of its time.
+/// The number of passes in a timed play, large enough that its beginning and end take little of its
+/// time.
 constexpr std::uint64_t passes = 16;
 
 Room room_of(const Setting& setting, std::uint64_t batch) {

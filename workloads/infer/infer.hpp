@@ -26,12 +26,12 @@ struct Setting {
   bool vocabulary = true;
   std::vector<std::uint64_t> batches{};  ///< samples that a replica answers at once, ascending
 
-  [[nodiscard]] std::uint64_t positions() const { return prompt + output; }  ///< of the cache
+  [[nodiscard]] std::uint64_t positions() const { return prompt + output; }  ///< in the cache
 };
 /// Reads the options. Throws base::UsageError for an invalid list of batch sizes.
 [[nodiscard]] Setting setting_of(const Request& request);
 
-/// The consecutive tokens that one play of decode generates. A token's work grows linearly with the
+/// The consecutive tokens that one run of decode generates. A token's work grows linearly with the
 /// number of tokens before it, so the mean over tokens in the middle of the output equals the mean
 /// over all tokens.
 struct Window {
@@ -47,8 +47,8 @@ inline constexpr std::uint64_t most_decoded = 16;
 /// base::UsageError for a precision in which inference cannot compute, and for GEMMs with more than
 /// 2^31 rows.
 [[nodiscard]] Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling);
-/// Returns a twin with narrow layers and a short prompt. Its only batch size is the one that is cut
-/// into the most groups.
+/// Returns a twin with narrow layers and a short prompt. It has a single batch size, which is cut
+/// into as many groups as the real batch size that has the most groups.
 [[nodiscard]] Request twin(const Request& request);
 [[nodiscard]] Request reference(const Request& twin);
 

@@ -26,8 +26,8 @@ using program::Exchange;
 using program::Slice;
 using stack::dense;
 
-/// Returns the request in the form in which training's Geometry reads it: a microbatch has the
-/// samples of one group.
+/// Returns the request in the form in which training's Geometry reads it: its one microbatch has
+/// all samples of the room.
 Request as_stack(const Request& request, const Room& room) {
   Request result = request;
   result.model.sequence = static_cast<int>(room.prompt);

@@ -178,8 +178,8 @@ class Replica {
   /// base::Error if the sizes exceed the room.
   void decode(std::uint64_t batch, std::uint64_t position, std::uint64_t tokens);
   /// Makes the cache of each layer an observable; outputs become observables when they are
-  /// computed. Only allowed with Keep::observables, and if only one batch, of all samples of the
-  /// room, is played.
+  /// computed. May be called only with Keep::observables, and only if a single batch is run, which
+  /// has all samples of the room.
   void observe_cache() { cache_.observe(builder_); }
 
   [[nodiscard]] const stack::Geometry& geometry() const { return g_; }
@@ -204,7 +204,7 @@ class Replica {
   /// Writes this stage's ops for decoding one token of each sample of a group, and returns their
   /// result.
   [[nodiscard]] Product decode_group(const Pass& pass, const Step& step);
-  /// Writes the messages at the end of a tick: all stages send to the next one at the same time.
+  /// Writes the messages at the end of a tick of decode(): each stage sends to the next one.
   void shift(const std::optional<Product>& made, std::optional<std::uint64_t> samples_to_come);
   [[nodiscard]] Product answer(program::BufferId output, const Pass& pass, const Step& step);
   void observe(program::BufferId answer, const Pass& pass, const Step& step,
@@ -223,7 +223,7 @@ class Replica {
   Cache cache_;
   Layers layers_;
   program::BufferId prompts_ = program::no_buffer, tokens_ = program::no_buffer;
-  std::vector<Product> answers_;                 ///< of prefill, until their tokens are sent back
+  std::vector<Product> answers_;                 ///< answers whose tokens prefill must send back
   program::BufferId held_ = program::no_buffer;  ///< decode: the received input of the next group
 };
 

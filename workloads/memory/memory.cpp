@@ -126,11 +126,11 @@ constexpr program::StreamId stream = 0;
 
 constexpr double factor = 3;  // the scalar of the triad
 
-constexpr double poison = -128;  // fills the target; no pattern has it
+constexpr double poison = -128;  // fills the target; no pattern contains it
 
-constexpr std::uint64_t bytes_of_play = std::uint64_t{1} << 30U;
+constexpr std::uint64_t bytes_of_play = std::uint64_t{1} << 30U;  // target for a timed play
 
-constexpr std::uint64_t most_times = 256;
+constexpr std::uint64_t most_times = 256;  // passes in a timed play
 
 /// The buffers, in order of allocation. The order matters, since expected values refer to buffers
 /// by number.

@@ -19,7 +19,8 @@ using program::BufferId;
 using program::Slice;
 
 constexpr program::StreamId compute = 0;
-/// The number of passes in a play, large enough that its beginning and end take little of its time.
+/// The number of passes in a timed play, large enough that its beginning and end take little of its
+/// time.
 constexpr std::uint64_t passes = 16;
 
 /// Holds the parsed options, which option_table() describes.

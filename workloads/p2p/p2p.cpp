@@ -18,7 +18,7 @@ using program::Direction;
 using program::Slice;
 using program::Transfer;
 
-constexpr program::DType type = program::DType::u8;  ///< any number of bytes is possible
+constexpr program::DType type = program::DType::u8;  ///< 1-byte elements allow any message size
 
 /// The buffers in order of allocation: `source` is sent from, and `work` receives.
 constexpr program::BufferId source = 0, work = 1;
@@ -30,7 +30,7 @@ constexpr program::StreamId stream = 0;
 struct Timed {
   Kind kind = Kind::latency;
   bool back = false;
-  Round pairs{};  ///< pairs that play at the same time; empty for all_to_all
+  Round pairs{};  ///< pairs that communicate at the same time; empty for all_to_all
 };
 
 /// The role of one rank in a timed section. The rank rests, or it exchanges data with the rank
@@ -79,7 +79,7 @@ Part part_of(const Request& request, const Setting& setting, const Timed& timed,
   return {};
 }
 
-/// The limits of one play: a number of round trips, and a number of bytes that messages move.
+/// The limits of one timed play: a number of round trips, and a number of bytes that messages move.
 constexpr std::uint64_t most_round_trips = 4096, bytes_of_play = std::uint64_t{1} << 30U;
 
 class Writer {
@@ -119,7 +119,7 @@ class Writer {
   }
 
   /// Fills the receive buffer with this rank's own data, which differs from that of every other
-  /// rank.
+  /// rank, so that a message that does not arrive is noticed.
   void make_ready(std::uint64_t bytes) {
     constexpr std::uint64_t widest = std::uint64_t{1} << 30U;  // a copy has at most 2^32 columns
     for (std::uint64_t done = 0; done < bytes; done += widest) {

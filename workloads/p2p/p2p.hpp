@@ -46,8 +46,8 @@ using Round = std::vector<Pair>;
 /// node_of_rank[r] is the node of rank r.
 [[nodiscard]] std::vector<Round> isolated(std::span<const int> node_of_rank);
 
-/// Returns the pairs (r, r + ranks / 2), all of which communicate across the middle. If the number
-/// of ranks is odd, the last one rests.
+/// Returns the pairs (r, r + ranks / 2), so that all messages cross the middle of the rank order.
+/// If the number of ranks is odd, the last rank takes no part.
 [[nodiscard]] Round bisection(int ranks);
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
@@ -69,9 +69,9 @@ struct Setting {
   mesh::Axis axis = mesh::Axis::dp;  ///< the axis that has all ranks
   int ranks = 2;
   std::vector<Kind> kinds{};  ///< in order: those of pairs, then those in which all ranks take part
-  std::uint64_t bytes = 0;    ///< of a message
-  std::uint64_t messages = 1;  ///< messages on their way at the same time
-  std::uint64_t part = 0;      ///< bytes that each rank sends to each other in all_to_all
+  std::uint64_t bytes = 0;    ///< size of one message
+  std::uint64_t messages = 1;  ///< messages in flight at the same time
+  std::uint64_t part = 0;      ///< bytes that each rank sends to each other rank in all_to_all
   std::vector<Round> rounds{};
   std::size_t rounds_of_batch = 1;
   program::Transport transport = program::Transport::nccl;

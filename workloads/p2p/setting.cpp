@@ -21,7 +21,7 @@ namespace {
 
 Pair pair_of(int a, int b) { return {.low = std::min(a, b), .high = std::max(a, b)}; }
 
-/// Adds pairs that must not be played at the same time, one to each round, beginning with round
+/// Adds pairs that must not be run at the same time, one to each round, beginning with round
 /// `first`.
 void add_to_rounds(const std::vector<Pair>& pairs, std::size_t first, std::vector<Round>& rounds) {
   if (rounds.size() < first + pairs.size()) rounds.resize(first + pairs.size());
@@ -31,11 +31,11 @@ void add_to_rounds(const std::vector<Pair>& pairs, std::size_t first, std::vecto
 constexpr std::array<std::string_view, 5> kind_names{"latency", "bandwidth", "bidirectional",
                                                      "bisection", "all_to_all"};
 
-/// The number of bytes that are on their way in one direction at any time. It is so large that the
-/// latency of a message costs no bandwidth.
+/// The number of bytes that are in flight in one direction at any time. It is so large that the
+/// latency of a message does not reduce the bandwidth.
 constexpr std::uint64_t bytes_under_way = std::uint64_t{32} << 20U;
 
-constexpr std::uint64_t most_messages = 64;
+constexpr std::uint64_t most_messages = 64;  // in flight at the same time
 
 /// Returns K of a text "sample:K"; absent for any other text.
 std::optional<int> sample_size(std::string_view text) {
@@ -75,7 +75,7 @@ units::Seconds timeout_of(const std::string& text) {
 void sort_kinds(const Request& request, Setting& setting) {
   std::ranges::sort(setting.kinds);
   const bool puts = setting.transport == program::Transport::symmetric;
-  // The default has all_to_all only if it is possible.
+  // The default list contains all_to_all, which is an error only if the user named it.
   if (puts && std::erase(setting.kinds, Kind::all_to_all) > 0 &&
       request.options.contains("kinds")) {
     throw base::UsageError(

@@ -19,7 +19,8 @@ namespace {
 
 constexpr long long most_tokens = 1 << 24, most_batch = 4096, most_requests = 1'000'000;
 
-constexpr std::uint64_t most_sections = 65536;  // of prefill and decode, for all batch sizes
+// The most sections of prefill and decode, for all batch sizes together.
+constexpr std::uint64_t most_sections = 65536;
 
 /// Reads a number above 0. Throws base::UsageError for any other text; the error's message ends
 /// with `others`.

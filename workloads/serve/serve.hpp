@@ -15,7 +15,7 @@
 namespace isoscale::workloads::serve {
 
 // Serving: dp replicas answer requests as they arrive. A replica has several programs; the runner
-// chooses which one it plays next, depending on the requests that have arrived.
+// chooses which one it runs next, depending on the requests that have arrived.
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 

@@ -10,7 +10,7 @@
 
 namespace isoscale::workloads::serve {
 
-// A trial plays requests at one rate. The functions below summarise the requests of a trial, and
+// A trial sends requests at one rate. The functions below summarise the requests of a trial, and
 // search for the highest rate that can be sustained. All of them are pure functions.
 
 /// The times of one request, in seconds since the trial began, on the dispatcher's clock.
@@ -21,7 +21,7 @@ struct Outcome {
   double first = 0;       ///< when its first token was complete
   double finished = 0;    ///< when its last token was complete
   std::size_t replica = 0;
-  std::uint64_t batch = 0;   ///< number of its batch on its replica
+  std::uint64_t batch = 0;   ///< index of its batch among those of its replica
   std::uint64_t filled = 1;  ///< number of requests in that batch
   std::uint64_t tokens = 1;
 
@@ -31,12 +31,12 @@ struct Outcome {
 /// The use of a replica from the beginning of a trial to the trial's last answer.
 struct ReplicaUse {
   std::uint64_t requests = 0, batches = 0;
-  double busy = 0;         ///< seconds in which it played a batch
+  double busy = 0;         ///< seconds in which it ran a batch
   double utilisation = 0;  ///< busy over the trial's time
 };
 
-/// Quantiles of samples. A percentile is the smallest sample that at least the given percentage of
-/// samples do not exceed. The 90th percentile is absent for fewer than 10 samples, the 99th for
+/// Quantiles of samples. The p-th percentile is the smallest sample x such that at least p% of the
+/// samples are x or less. The 90th percentile is absent for fewer than 10 samples, the 99th for
 /// fewer than 100.
 struct Quantiles {
   std::optional<double> median{}, p90{}, p99{}, max{};
@@ -46,10 +46,10 @@ struct Summary {
   double time = 0;       ///< seconds from the beginning to the last answer
   double offered = 0;    ///< requests per second until the last arrival
   double achieved = 0;   ///< answers per second over `time`
-  Quantiles latency{};   ///< from arrival to last token
-  Quantiles ttft{};      ///< from arrival to first token
-  Quantiles queueing{};  ///< from arrival to the beginning of the batch
-  Quantiles tpot{};      ///< between two tokens, of answers with two or more
+  Quantiles latency{};   ///< seconds from arrival to last token
+  Quantiles ttft{};      ///< seconds from arrival to first token
+  Quantiles queueing{};  ///< seconds from arrival to the beginning of the batch
+  Quantiles tpot{};      ///< seconds per token after the first, of answers with two or more tokens
   std::vector<ReplicaUse> replicas{};
   double imbalance = 1;       ///< busy time of the busiest replica over the mean
   std::uint64_t backlog = 0;  ///< unanswered requests at the last arrival
@@ -64,7 +64,7 @@ struct Summary {
 /// Summarises all requests of a trial, in order of arrival; there must be at least one.
 [[nodiscard]] Summary summarise(std::span<const Outcome> outcomes, std::size_t replicas);
 
-/// The largest backlog_growth of a sustained rate: one request in 20 piles up.
+/// The largest backlog_growth at which a rate counts as sustained: one request in 20 piles up.
 inline constexpr double most_growth = 0.05;
 /// True if a trial's rate could not be sustained: if its backlog grew by more than most_growth and
 /// by more requests than all replicas can take at a time, or if there is an `slo` and more than one

@@ -171,7 +171,7 @@ void Attention::backward(const Backward& of) {
 
 /// Writes the backward pass on the ring of cp. The gradient of each block is sent around the ring,
 /// and each rank adds its contribution. The gradient of the rank's own block is completed last,
-/// since it ends its way around the ring on this rank.
+/// since its way around the ring ends on this rank.
 void Attention::backward_on_ring(const Backward& of) {
   const Rows contexts = [&](std::uint64_t j) { return context_of(of.d_context, j); };
   const Rows queries = [&](std::uint64_t j) { return query(of.qkv, j); };
@@ -180,7 +180,7 @@ void Attention::backward_on_ring(const Backward& of) {
     if (i > 0) {
       arrived_values = pass_gradient(of.scores, i, contexts, context_scale(g_), arrived_values);
     }
-    for (std::uint64_t j = 0; j < g_.grouped; ++j) {  // hides the transfer of the sum
+    for (std::uint64_t j = 0; j < g_.grouped; ++j) {  // these GEMMs hide the transfer of the sum
       multiply(contexts(j), values, context_scale(g_), scores_of(of.d_scores, i, j));
     }
   });
@@ -235,7 +235,7 @@ void LayerWriter::attention_forward(LayerState& state, int layer, int microbatch
 }
 
 BufferId LayerWriter::scores_of(BufferId qkv, KeptFor kept) {
-  // The scores of this rank's queries with the keys of the whole sequence.
+  // `scores` holds the products of this rank's queries with the keys of the whole sequence.
   const BufferId scores =
       new_buffer(attention_.batch() * g_.grouped * g_.sequence * g_.whole_sequence, kept);
   attention_.scores(qkv, scores);

@@ -20,7 +20,7 @@ namespace isoscale::workloads::stack {
 // The experts of each token are drawn when a program is built. They depend only on seed, layer,
 // sample and position, so routing is the same on every mesh.
 
-/// Stands in the place of an expert that was full, to which the token is not sent ("dropped").
+/// The entry for an expert that was full: the token is not sent to it ("dropped").
 inline constexpr std::uint32_t no_expert = ~std::uint32_t{0};
 
 struct Routing {
@@ -50,8 +50,8 @@ struct Routing {
 /// The effects of routing on a step, for all ranks and layers together.
 struct RouteStats {
   std::uint64_t routed = 0;   ///< tokens x topk
-  std::uint64_t dropped = 0;  ///< of `routed`, those whose expert was full
-  std::uint64_t padded = 0;   ///< rows of zeros that are multiplied, too
+  std::uint64_t dropped = 0;  ///< those of `routed` whose expert was full
+  std::uint64_t padded = 0;   ///< rows of zeros that are added as padding and multiplied too
   double imbalance = 1;       ///< rows on the busiest rank, over the mean of all ranks
 };
 /// Returns the effects of routing. `request` must have been scaled to its mesh.

@@ -216,7 +216,7 @@ BufferId LayerWriter::scatter_columns(BufferId partial, std::uint64_t columns) {
 std::vector<Positions> inner_positions(const Geometry& g) {
   if (!g.sequence_parallel) return {{.first = 0, .count = g.sequence}};
   const auto tp = static_cast<std::uint64_t>(g.tp);
-  const std::uint64_t part = g.sequence / tp;  // of the sequence of one rank
+  const std::uint64_t part = g.sequence / tp;  // positions per rank of the tp group
   std::vector<Positions> result;
   if (g.ring) {
     const auto mine = static_cast<std::uint64_t>(g.at.tp);
@@ -285,11 +285,11 @@ RowSum TensorRows::reduce(const Product& product, BufferId out, BufferId residua
 
 RowSum TensorRows::all_reduce(const Product& product, BufferId out, BufferId residual) {
   const std::uint64_t rows = g_.tokens / g_.chunks;
-  // With several chunks, GEMMs hide the communication.
+  // With several chunks, the communication is on a stream of its own, so that GEMMs hide it.
   const StreamId stream = g_.chunks > 1 ? builder_.stream("tp") : StreamId{0};
   for (std::uint64_t first = 0; first < g_.tokens; first += rows) {
     Addend addend;
-    if (residual != no_buffer) {  // each rank adds the rows that it keeps
+    if (residual != no_buffer) {  // each rank adds 1/tp of the residual
       addend = {.beta = 1.0 / g_.tp, .c = rows_of(matrix_of(residual), first, rows, g_.hidden)};
     }
     product(first, rows, rows_of(matrix_of(out), first, rows, g_.hidden), addend);

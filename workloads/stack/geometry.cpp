@@ -160,8 +160,8 @@ Types types_of(Precision precision) {
       break;
   }
   // Only linear layers multiply in fp8. Attention's products and the vocabulary projection use
-  // bf16, as in NVIDIA's Transformer Engine, where the loss of accuracy in fp8 would outweigh the
-  // time that it saves.
+  // bf16, as in NVIDIA's Transformer Engine, because fp8 would cost them more accuracy than the
+  // time it saves is worth.
   return {DType::bf16, DType::f32, ComputeMode::native, DType::e4m3, DType::e5m2};
 }
 

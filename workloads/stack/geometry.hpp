@@ -42,7 +42,7 @@ using program::Update;
 // The sizes of training workloads, which all consist of a stack of GEMMs like that of a
 // transformer.
 
-/// Consecutive layers.
+/// A range of consecutive layers.
 struct LayerRange {
   int first = 0, count = 0;
   [[nodiscard]] int end() const { return first + count; }
@@ -58,31 +58,31 @@ struct Geometry {
   mesh::Coordinates at;  ///< 0 along axes in which programs do not differ (program_axes)
   int tp, cp, ep, stage, stages;
   int replicas;                  ///< ranks with the same parameters, whose gradients are summed
-  std::uint64_t whole_sequence;  ///< of the model
+  std::uint64_t whole_sequence;  ///< positions of a sample
   std::uint64_t sequence;        ///< s: positions on this rank and its tp group, 1/cp of the whole
-  std::uint64_t microbatch;      ///< b, samples
-  int microbatches;              ///< m, of this replica
-  int all_microbatches;          ///< of all replicas along dp
+  std::uint64_t microbatch;      ///< b, samples of a microbatch
+  int microbatches;              ///< m, microbatches of this replica
+  int all_microbatches;          ///< microbatches of all replicas along dp
   /// The index of a replica's first microbatch in the batch is base + step x coordinate along dp.
   int microbatch_base, microbatch_step;
   std::uint64_t tokens;        ///< s * b: rows that a layer's GEMMs read and write
   bool sequence_parallel;      ///< between the pairs of GEMMs, a rank has 1/tp of the rows
   bool ring;                   ///< rows are sent around the tp group, one rank's at a time
-  std::uint64_t chunks;        ///< parts in which the rows of a pair are sent over tp
+  std::uint64_t chunks;        ///< parts in which the rows of a pair of GEMMs are sent over tp
   std::uint64_t shard_tokens;  ///< rows between the pairs of GEMMs: tokens, or 1/tp of them
-  std::uint64_t hidden;        ///< h
-  std::uint64_t head_size;     ///< d
-  std::uint64_t kv_heads;      ///< on this rank
+  std::uint64_t hidden;        ///< h in formulas
+  std::uint64_t head_size;     ///< d in formulas
+  std::uint64_t kv_heads;      ///< key-value heads on this rank
   std::uint64_t grouped;       ///< query heads per key-value head
   std::uint64_t qkv;  ///< columns of QKV here: kv_heads * (grouped + 2) * d, [kv head][q..,k,v][d]
   std::uint64_t context;     ///< columns of the context here: kv_heads * grouped * d
-  std::uint64_t ffn;         ///< inner width here
+  std::uint64_t ffn;         ///< inner width of the MLP on this rank
   std::uint64_t up_parts;    ///< 2 for a gated MLP (gate, up), else 1
   std::uint64_t vocabulary;  ///< columns of the output projection here; 0 = this stage has none
   Pipeline pipeline;         ///< the stages, their layers and their schedule
-  int layers;                ///< of this stage, with all its chunks
+  int layers;                ///< layers of this stage, in all its chunks
   int local_experts;         ///< experts of a layer on this rank; 0 = a dense MLP
-  double residual_gain;      ///< g = 0.5 / layers of the model: keeps a linear stack bounded
+  double residual_gain;      ///< g = 0.5 / layers of the model: keeps activations bounded
 
   /// Returns the layers of a chunk, as numbered within the stage.
   [[nodiscard]] LayerRange layers_of(int chunk) const;
@@ -106,10 +106,9 @@ struct Geometry {
   [[nodiscard]] std::uint64_t activation() const { return shard_tokens * hidden; }
 };
 
-/// The element types. `compute`: of weights and activations. `accumulate`: of gradients, master
-/// weights and moments. `operand`: of weights and activations as the GEMMs of linear layers read
-/// them. `gradient_operand`: of gradients as these GEMMs read them. `forward` and `backward` say
-/// how the GEMMs add up products.
+/// `compute` is the element type of weights and activations, `accumulate` that of gradients, master
+/// weights and moments. The GEMMs of linear layers read weights and activations as `operand`, and
+/// gradients as `gradient_operand`. `forward` and `backward` say how these GEMMs add up products.
 struct Types {
   DType compute, accumulate;
   program::ComputeMode mode;

@@ -80,7 +80,7 @@ class Gradients {
   DType type_, travel_type_;
   double scale_;  ///< factor for data in a narrow type, a power of two
   TopK top_k_{};
-  BufferId unsent_ = no_buffer;  ///< only with compression
+  BufferId unsent_ = no_buffer;  ///< allocated only with compression
   bool reduces_;
   StreamId stream_ = 0;
   Slots whole_, parts_;  ///< zero=2|3: whole buckets of a microbatch, and received parts

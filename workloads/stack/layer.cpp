@@ -286,9 +286,9 @@ void LayerWriter::recompute_inner(LayerState& state, int layer, int microbatch) 
   release_if(!saved.inner, state.inner);
 }
 
-// Norms and activations. They are bound by memory bandwidth, so each op reads and writes its
-// operands once, in place where possible. The GEMM before a norm adds the residual, and the norm's
-// gradient adds the gradient of the residual.
+// The functions below write norms and activations. These are bound by memory bandwidth, so each op
+// reads and writes its operands once, in place where possible. The GEMM before a norm adds the
+// residual, and the norm's gradient adds the gradient of the residual.
 
 namespace {
 

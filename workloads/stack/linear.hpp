@@ -50,7 +50,8 @@ struct Addend {
 /// twice, plain and transposed:
 ///   Y = X * (W^T)^T,   dX = dY * W^T,   dW = X^T * (dY^T)^T,
 /// where the operands in brackets are stored transposed, and the GEMM does the outer transpose. A
-/// weight is cast once a step. Of X, only the transposed copy is kept for backward.
+/// weight is cast once a step. Backward reads only the transposed copy of X, so only that copy is
+/// kept.
 class LinearWriter : public OpWriter {
  public:
   using OpWriter::OpWriter;
@@ -101,7 +102,7 @@ class LinearWriter : public OpWriter {
   void release(const Matrix& copy);
 
   std::map<std::uint64_t, Operand> weights_;  ///< casts of this step, by offset of the weight
-  std::map<std::pair<std::uint64_t, int>, Operand> inputs_;  ///< by offset and microbatch
+  std::map<std::pair<std::uint64_t, int>, Operand> inputs_;  ///< by weight offset and microbatch
 };
 
 /// Consecutive rows of an activation that a column-parallel or row-parallel GEMM reads or writes:
@@ -200,7 +201,7 @@ class Attention : public OpWriter {
 
  private:
   enum class Part : std::uint8_t { key, value };
-  /// Returns the rows of query head j, as many as there are queries.
+  /// Returns the matrix of query head j, with one row for each query.
   using Rows = std::function<Matrix(std::uint64_t j)>;
 
   void backward_on_ring(const Backward& of);
@@ -217,7 +218,7 @@ class Attention : public OpWriter {
   template <class Visit>
   void for_each_block(BufferId qkv, Part part, const Visit& visit);
 
-  // Views of buffers, one matrix for each product of a batch.
+  // The functions below return views of buffers, with one matrix for each product of a batch.
   /// Returns column block `index` of each key-value head, which has `blocks_per_head` blocks of
   /// head_size columns. Consecutive positions are `row_stride` elements apart.
   [[nodiscard]] Matrix heads_of(BufferId buffer, std::uint64_t row_stride, std::uint64_t index,
@@ -252,7 +253,7 @@ class Attention : public OpWriter {
   void block_gradient(BufferId scores, int block, const Rows& rows, double scale, BufferId arrived,
                       const Matrix& gradient);
   /// Adds this rank's contribution to the gradient of a block, which is in `arrived`, and sends the
-  /// sum on. Returns the sum that arrives in turn.
+  /// sum to the next rank. Returns the sum that arrives from the previous rank.
   [[nodiscard]] BufferId pass_gradient(BufferId scores, int block, const Rows& rows, double scale,
                                        BufferId arrived);
 };

@@ -41,7 +41,7 @@ enum class HandOverForm : std::uint8_t { whole, scattered };
 /// 2205.05198).
 enum class Recompute : std::uint8_t {
   none,
-  selective,  ///< large and cheap ones: scores, softmax, output of the activation
+  selective,  ///< large ones that are cheap to recompute: scores, softmax, activation's output
   full,       ///< all but the inputs of layers
 };
 
@@ -110,8 +110,8 @@ template <auto member>
 // The functions below check combinations of options. Those called require_... throw
 // base::UsageError, with the numbers and the nearest values that work.
 
-/// Completes the options of a request on its mesh: sets `overlap` to off with strategy=funnel,
-/// which overlaps nothing, unless it is given.
+/// Completes the options of a request on its mesh. With strategy=funnel, which overlaps nothing, it
+/// sets `overlap` to off unless the user gave it.
 void complete_data_options(Request& scaled);
 /// Throws base::UsageError for options about replicas that exclude each other, and for a partition
 /// with too few microbatches.
@@ -138,7 +138,7 @@ void require_experts(const Request& scaled);
 /// needs.
 [[nodiscard]] int small_experts(const Request& request);
 
-/// Returns the axes along which ranks play different programs. Ranks that differ only along other
+/// Returns the axes along which ranks run different programs. Ranks that differ only along other
 /// axes share a program.
 [[nodiscard]] mesh::AxisSet program_axes(const Request& request);
 /// Returns, for each coordinate along dp, the first replica with the same program. Replicas may

@@ -55,10 +55,10 @@ inline constexpr std::array layer_tensors{Tensor::down, Tensor::up, Tensor::proj
 /// One weight matrix of this rank. It has rows x columns elements, which are contiguous in the flat
 /// buffers from `offset` on.
 struct Parameter {
-  std::string name;  ///< of the global tensor, "layer3.qkv"
+  std::string name;  ///< name of the global tensor: "layer3.qkv"
   std::uint64_t rows = 0, columns = 0, offset = 0;
   Shard shard;
-  std::uint64_t fan_in = 0;  ///< of the global tensor
+  std::uint64_t fan_in = 0;  ///< inputs of each output of the global tensor
   bool of_expert = false;    ///< differs along ep, so its gradient is not summed over ep
   /// The name of the observed tensor that contains this one; "" if this one is observed by itself.
   /// `observed_base` is its offset in that tensor. For example, the same tensor of all experts of a
@@ -113,7 +113,7 @@ class Parameters {
   /// Allocates the buffers; in the setup section, fills them from the seed.
   Parameters(Builder& builder, const Geometry& geometry, const Request& request);
 
-  /// Names the output projection where a layer number is expected.
+  /// Stands for the output projection where a layer number is expected.
   static constexpr int vocabulary = -1;
   /// These functions return a slice of the buffer of all weights, or of all gradients, of a stage:
   /// the slice of a layer's tensor, or of that tensor in expert number `expert` on this rank. If

@@ -38,13 +38,15 @@ struct Pipeline {
   [[nodiscard]] int virtual_stage(int stage, int chunk) const { return chunk * stages + stage; }
 };
 
-/// The times of one microbatch in one stage, summed over its chunks: forward, and both halves of
-/// backward.
+/// The times of one microbatch in one stage, in any unit, summed over its chunks: forward, and both
+/// halves of backward.
 struct PassTimes {
   double forward = 0, input_gradient = 0, weight_gradient = 0;
 };
 
-/// The names of schedules, in the order of Schedule; they are the values of the option.
+/// The names of schedules, in the order of Schedule; they are the values of the option. In the text
+/// below, p is the number of stages, s the index of a stage, m the number of microbatches, and v
+/// the number of chunks.
 /// gpipe: all forward, then all backward (Huang et al., arXiv 1811.06965).
 /// 1f1b: min(p - 1 - s, m) forward, then forward and backward in turn, then the rest backward
 /// (Narayanan et al., arXiv 2104.04473, section 2.2.1).
@@ -58,9 +60,9 @@ inline constexpr std::array<std::string_view, 4> schedule_names{"gpipe", "1f1b",
 /// Returns the actions of a stage, in order. Each pass of a chunk takes microbatches in their
 /// order. Only an interleaved schedule has several chunks.
 [[nodiscard]] std::vector<Action> actions_of(const Pipeline& pipeline, int stage);
-/// Returns the idle time of each stage in a step. The step lasts from the first start to the last
-/// end of any stage. The result assumes that stages have equal work, that messages take no time,
-/// and that there are at least as many microbatches as stages.
+/// Returns the idle time of each stage in a step, in the unit of `times`. The step lasts from the
+/// first start to the last end of any stage. The result assumes that stages have equal work, that
+/// messages take no time, and that there are at least as many microbatches as stages.
 [[nodiscard]] double idle_time(const Pipeline& pipeline, const PassTimes& times);
 /// Returns the largest number of microbatches in flight on a stage. A microbatch counts once for
 /// each chunk in which it is in flight.
@@ -75,8 +77,8 @@ inline constexpr std::array<std::string_view, 4> schedule_names{"gpipe", "1f1b",
 /// one exchange.
 struct HandOver {
   int offset = 1;                ///< +1: next stage (after the last, the first), -1: previous stage
-  std::optional<Action> made{};  ///< of this stage
-  std::optional<Action> awaited{};  ///< of this stage
+  std::optional<Action> made{};  ///< this stage's action whose result is sent
+  std::optional<Action> awaited{};  ///< this stage's action whose input is received
   bool operator==(const HandOver&) const = default;
 };
 

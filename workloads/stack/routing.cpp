@@ -88,7 +88,7 @@ class Popularity {
   }
 
  private:
-  static constexpr int most_tries = 8;
+  static constexpr int most_tries = 8;  // draws before other_than() is called
 
   [[nodiscard]] std::uint32_t any(Draws& draws) const {
     const auto found = std::ranges::upper_bound(sums_, draws.fraction() * sums_.back());

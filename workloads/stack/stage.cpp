@@ -179,8 +179,8 @@ class StageWriter {
       });
     }
     if (!is_first(action)) return hand_overs_.leave(action, gradient);
-    // In a model, the gradient would be passed on to an embedding. No weight gradient depends on
-    // it, so verification compares it directly.
+    // In a real model, the gradient would be passed on to an embedding. No weight gradient depends
+    // on it, so verification compares it directly.
     if (request_.keep == Keep::observables) {
       builder_.observe("input.gradient", builder_.whole(gradient),
                        sample_shard(g_, microbatch, g_.hidden, g_.hidden));

@@ -48,7 +48,7 @@ class Inputs : public OpWriter {
   void copy(int microbatch);
   [[nodiscard]] BufferId source_of(int microbatch);
   [[nodiscard]] BufferId scatter(int microbatch);
-  [[nodiscard]] std::uint64_t source_count() const;  ///< of one microbatch
+  [[nodiscard]] std::uint64_t source_count() const;  ///< elements of one microbatch
 
   int parts_ = 1;                  ///< number of replicas whose inputs are on this rank
   std::vector<BufferId> sources_;  ///< for each microbatch
@@ -105,7 +105,7 @@ class Funnel : public OpWriter {
   [[nodiscard]] bool is_root() const { return g_.at.dp == 0; }
 
   struct Output {
-    BufferId of_all = no_buffer;  ///< on the first replica
+    BufferId of_all = no_buffer;  ///< outputs of all replicas; only on the first replica
     std::uint64_t count = 0;      ///< elements of the output of one replica
   };
   std::map<int, Output> outputs_;  ///< by microbatch

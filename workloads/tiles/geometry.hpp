@@ -22,8 +22,8 @@ struct Extent {
 };
 
 enum class Boundary : std::uint8_t {
-  periodic,  ///< pixels of the opposite side of the image
-  fixed,     ///< zeros
+  periodic,  ///< outside the image are the pixels of its opposite side
+  fixed,     ///< outside the image are zeros
 };
 
 /// Holds the parsed options, which option_table() describes.
@@ -44,9 +44,10 @@ struct Region {
   [[nodiscard]] bool empty() const { return rows == 0 || columns == 0; }
 };
 
-/// The sizes of one rank's part: its tile of some samples, in a buffer that also has a halo around
-/// the tile. Elements are ordered [row][column][sample][channel]. So a row of pixels of all samples
-/// is one matrix, and rows of pixels have one stride.
+/// The sizes of the part of the batch that one rank has: one tile of each of its samples, in a
+/// buffer that also has a halo around the tile. Elements are ordered
+/// [row][column][sample][channel]. So a row of pixels of all samples is one matrix, and consecutive
+/// rows of pixels have a constant stride.
 struct Geometry {
   /// `at` only matters along axes where programs differ: cp and tp, if the image has a fixed
   /// boundary.
@@ -55,14 +56,14 @@ struct Geometry {
   int tiles_down, tiles_across;  ///< extents of cp and tp
   Extent whole;                  ///< the image
   Extent tile;
-  std::uint64_t samples, whole_samples;  ///< of this rank, and of all ranks
+  std::uint64_t samples, whole_samples;  ///< samples of this rank, and of all ranks
   std::uint64_t channels;
   std::uint64_t kernel;  ///< width of the convolution's window, in pixels
   std::uint64_t halo;    ///< width in pixels, kernel / 2
   int layers;
   Boundary boundary;
   bool above, below, left, right;  ///< true if that neighbour is another rank's tile
-  double residual_gain;            ///< g = 0.5 / layers: keeps a linear stack bounded
+  double residual_gain;            ///< g = 0.5 / layers: keeps activations bounded
 
   [[nodiscard]] std::uint64_t taps() const { return kernel * kernel; }
   /// Returns the number of elements of one pixel in all samples.
@@ -84,7 +85,7 @@ struct Geometry {
   [[nodiscard]] Region all() const { return {0, 0, tile.rows, tile.columns}; }
   /// Returns the pixels whose results need no pixels of another rank; empty if there are none.
   [[nodiscard]] Region interior() const;
-  /// True if the halo columns may hold other values than zeros.
+  /// True if the halo columns may hold values other than zero.
   [[nodiscard]] bool has_columns() const {
     return tiles_across > 1 || boundary == Boundary::periodic;
   }

@@ -23,7 +23,7 @@ namespace {
 
 /// One side of the image, and the number of tiles into which it is cut.
 struct Side {
-  std::string_view pixels;  ///< the unit that is counted along it: "rows"
+  std::string_view pixels;  ///< its unit in messages: "rows" or "columns"
   std::string_view axis;
   std::uint64_t whole = 0, tile = 0;
   int tiles = 1;
@@ -44,8 +44,8 @@ void require_halo(const Geometry& g, const Side& side) {
       has_fewer ? fmt::format("{}={}, or ", side.axis, fewer) : "", enough, side.pixels);
 }
 
-/// Throws base::UsageError if tiles are too large for a product, which counts rows, and the
-/// elements between two rows, in signed 32-bit numbers.
+/// Throws base::UsageError if tiles are too large for a GEMM, which counts rows, and the elements
+/// between two rows, in signed 32-bit numbers.
 void require_countable(const Geometry& g) {
   constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
   const std::uint64_t columns = g.tile.columns + 2 * g.halo;
@@ -60,8 +60,7 @@ void require_countable(const Geometry& g) {
 }
 
 /// Throws base::UsageError, with the numbers and what would work, if a scaled request cannot be
-/// built: for tiles smaller than the halo, for tiles with too many pixels for a product, and for
-/// fp8.
+/// built: for tiles smaller than the halo, for tiles too large for a GEMM, and for fp8.
 void require_tiles(const Request& scaled) {
   if (scaled.precision == Precision::fp8) {
     throw base::UsageError(

@@ -174,8 +174,7 @@ class Halo {
                                                 .offset = g_.place(0, column)});
   }
   [[nodiscard]] program::Matrix dense_columns(program::BufferId packed) const {
-    // The size is computed and not asked of the builder: the op that receives the buffer may not
-    // have been written yet.
+    // A packed buffer holds columns as wide as the halo, with all rows of the tile and its halo.
     const std::uint64_t columns = g_.halo * g_.pixel();
     const std::uint64_t rows = g_.tile.rows + 2 * g_.halo;
     return stack::dense({.buffer = packed, .count = rows * columns}, rows, columns);

@@ -19,7 +19,7 @@ namespace isoscale::workloads::tiles {
 /// Fits a request to a mesh. Strong scaling: the image is cut into cp x tp tiles, and the batch is
 /// split over dp. Weak scaling: each tile has the size of the given image, and each dp replica has
 /// the given batch. Throws base::UsageError, with the numbers and what would work, for a batch that
-/// cannot be divided, for tiles smaller than the halo or too large for a product, and for fp8.
+/// cannot be divided, for tiles smaller than the halo or too large for a GEMM, and for fp8.
 [[nodiscard]] Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling);
 /// Returns a twin with the same grid, boundary, kernel and optimizer, but with small tiles and few
 /// channels, layers and samples.
@@ -34,9 +34,9 @@ namespace isoscale::workloads::tiles {
 [[nodiscard]] mesh::Request square_grid(int ranks);
 
 /// Builds a stack of convolutions of image tiles: Y = X + g * conv(X) in each layer, without
-/// activations, and with the loss 1/2 |Y|^2 of the last layer. All ranks share one program. With a
-/// fixed boundary there is one program for each position of a tile in the image (corner, edge or
-/// inside), at most nine.
+/// activations, and with the loss 1/2 |Y|^2 of the last layer. With a periodic boundary all ranks
+/// share one program. With a fixed boundary there is one program for each position of a tile in the
+/// image (corner, edge or inside), at most nine.
 [[nodiscard]] program::ProgramSet build(const Request& request);
 
 }  // namespace isoscale::workloads::tiles
