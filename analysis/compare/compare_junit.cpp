@@ -66,7 +66,7 @@ class Cases {
   std::map<std::string_view, std::size_t> count_;  ///< by element
 };
 
-/// Returns the element of a case that a gate could not decide.
+/// Returns the XML element of a test case that the gate could neither pass nor fail.
 std::string_view element_of_untold(const Comparison& of) {
   return of.gate && of.gate->strict ? "failure" : "skipped";
 }

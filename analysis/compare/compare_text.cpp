@@ -43,8 +43,8 @@ render::Value efficiency_of(const PointReport& point) {
   return render::value_json(efficiency ? with_interval(*efficiency, "%", "") : "");
 }
 
-/// Returns a row for each difference of a curve; of all curves, and without the efficiency, if
-/// `curve` is absent.
+/// Returns a table with a row for each difference of a curve. If `curve` is absent, the table has
+/// the differences of all curves, without the efficiency.
 render::DocumentTable differences_table(const Comparison& of, std::optional<std::size_t> curve,
                                         std::string title) {
   render::DocumentTable table{.title = std::move(title)};

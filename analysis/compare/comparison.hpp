@@ -49,9 +49,9 @@ struct SideCurve {
 struct Rate {
   std::string_view key;   ///< for programs
   std::string_view name;  ///< in sentences
-  std::string_view over;  ///< heading: "FLOP/s of peak"; after the unit of throughput: "per W"
-  Unit of = Unit::share;  ///< of the quotient; Unit::prefixed if a throughput is divided
-  double unit = 1;        ///< the unit of the divisor in the heading
+  std::string_view over;  ///< heading: "FLOP/s of peak"; "per W" follows a throughput's unit
+  Unit of = Unit::share;  ///< unit of the quotient; Unit::prefixed if a throughput is divided
+  double unit = 1;        ///< the divisor's unit in the heading, in SI units: 1e9 for GB/s
   std::vector<Normalised> SideCurve::*all;
 };
 inline constexpr std::array rates{
@@ -137,12 +137,12 @@ struct Difference {
 /// the mean of its side.
 struct Overall {
   std::size_t side = 0;
-  std::size_t compared = 0;          ///< points
-  std::size_t points = 0;            ///< with 3 launches on each side; all if none has these
-  std::size_t marked = 0;            ///< points that are labelled or unlike
+  std::size_t compared = 0;  ///< points that both sides have
+  std::size_t points = 0;    ///< those with 3 launches on each side; all compared if there are none
+  std::size_t marked = 0;    ///< points that are labelled or unlike
   statistics::Located throughput{};  ///< ratio to the first side's throughput
   std::string cause{};               ///< the largest cause of the change; "" where none is known
-  double cause_share = 0;            ///< share of the change
+  double cause_share = 0;            ///< share of the change that `cause` explains
 };
 
 /// A curve, or some of its points, that only one of two sides has.
@@ -150,7 +150,7 @@ struct OnlyOn {
   std::size_t side = 0;
   std::string title;
   std::vector<int> ranks;  ///< empty = the whole curve
-  std::string reason;      ///< "" or why the other side lacks it
+  std::string reason;      ///< why the other side lacks it; "" if not known
 };
 
 /// The value of an unlike setting on one side; `side` is empty if this side has no value to show.
@@ -180,7 +180,7 @@ struct MachineDifference {
 
 struct Gate {
   double loss = 0;
-  bool strict = false;  ///< it fails also if it cannot decide
+  bool strict = false;  ///< the gate also fails if some point is undecided or absent
   std::size_t tested = 0, regressions = 0, passed = 0, too_noisy = 0, one_launch = 0;
   std::size_t absent = 0;  ///< points, or whole curves, of the first side that another lacks
   [[nodiscard]] bool fails() const {

@@ -131,7 +131,7 @@ struct OverlapReport {
   std::optional<double> together;             ///< until both have ended
   /// The time of each part during the overlap divided by its time alone, 1.0 = no slowdown. Absent
   /// if there is no row with its time during the overlap ("gemm together", "collective together").
-  /// Both times are those of traced plays.
+  /// Both times come from traced repetitions.
   std::optional<double> gemm_slowdown, communication_slowdown;
   /// The share of the shorter part that is hidden: (gemm + communication - together) / min(gemm,
   /// communication). It is 1 if all of this part is hidden, 0 if none is, and negative if both

@@ -20,7 +20,7 @@ namespace isoscale::analysis::page {
 /// A traced step with the traces that can be used.
 struct LaneStep {
   std::uint32_t step = 0;                      ///< number among all steps of the point
-  std::vector<const timeline::StepTrace*> of;  ///< by rank of the point; null without. Not owned.
+  std::vector<const timeline::StepTrace*> of;  ///< by rank; null without a trace; not owned
   units::Nanoseconds length;                   ///< of the slowest rank
 
   [[nodiscard]] std::size_t traced() const;

@@ -79,7 +79,7 @@ Json sampled_details(const std::vector<DetailedPoint>& points, std::size_t most,
   for (const std::size_t i : std::span{order}.last(left)) {
     Json details = point_details(points[i], limits_within(*points[i].point->data, most / left--));
     const std::size_t bytes = page_bytes(details) + 1;
-    if (bytes > most) continue;  // Names in a file can be longer than all numbers.
+    if (bytes > most) continue;  // long names can exceed the estimate of limits_within()
     most -= bytes;
     made[i] = std::move(details);
   }

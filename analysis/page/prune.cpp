@@ -131,7 +131,7 @@ std::size_t cut_all(Json& data) {
   return count;
 }
 
-/// Cuts a run's warnings to a number that a reader can take in.
+/// Keeps the first 200 warnings of a run; a page with more is not readable.
 void prune_warnings(Json& run, PageNotes& notes) {
   constexpr std::size_t most = 200;
   Json& warnings = run["warnings"];

@@ -77,8 +77,8 @@ std::size_t width_of(const TitledTable& table) {
   return std::reduce(widths.begin(), widths.end(), gutter * widths.size());
 }
 
-/// Returns the table as text cells. Columns are left out if their `keep` comes after `kept` in
-/// Keep.
+/// Returns the table as text cells. Columns other than drawings are left out if their `keep` comes
+/// after `kept` in the enumeration Keep.
 TitledTable text_table(const DocumentTable& table, Intervals intervals, Keep kept) {
   TitledTable text{.title = escape(table.title), .columns = {}, .rows = {}};
   text.rows.resize(table.rows.size());

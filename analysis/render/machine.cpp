@@ -71,7 +71,7 @@ std::string render_not_checked(std::span<const CheckResult> results) {
   return text;
 }
 
-constexpr std::size_t most_warnings = 1000;  // more are not readable
+constexpr std::size_t most_warnings = 1000;  // that are shown of a run
 
 /// Describes a node from the facts of one of its ranks.
 std::string node_text(const results::RankFacts& facts) {

@@ -35,7 +35,7 @@ std::string without_marks(std::string text) {
   return text;
 }
 
-/// Returns one line: machine, device, day, version. GPUs come first.
+/// Returns one line: machine, device, day, version. In runs on GPUs the device comes first.
 std::string title_of(const RunReport& run) {
   const results::RunData& data = *run.data;
   const std::string machine = without_marks(machine_text(data));
