@@ -72,7 +72,7 @@ export function oneOf(label, names, show) {
   return el("div", {}, names.length > 1 ? el("div", { class: "choices" }, list) : null, place);
 }
 
-export const mostBeside = 6; // charts of curves
+export const mostBeside = 6; // charts of curves that are shown side by side
 
 /** Shows what `make` makes of each curve: side by side if they are few, otherwise of the curve that the reader chooses. */
 export const eachCurve = (curves, make) => [curves.length > mostBeside

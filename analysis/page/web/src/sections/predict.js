@@ -225,7 +225,7 @@ const sources = [
   { name: "model", key: "fit", part: "compute", meaning: "what it misses of known points, and of its extrapolation" },
 ];
 const allTogether = "together";
-/** Combines the independent parts of an uncertainty into one relative standard deviation. */
+/** Combines the independent parts of an uncertainty, all relative standard deviations, into one. */
 const together = ({ noise, launch, fit }) => Math.hypot(noise, launch, fit);
 
 function uncertaintyChart(curves) {
