@@ -89,8 +89,8 @@ void add_point(const Comparison& of, const Difference& at, Cases& cases) {
             fmt::format("{}: {}", compare::name(at.verdict), throughput_sentence(of, at)), out);
 }
 
-/// Adds test cases for the points that the first side has and another side lacks; with a gate these
-/// are tests that could not be run.
+/// With a gate, adds a test case for each curve or point that the first side has and another side
+/// lacks: a test that could not be run.
 void add_absent(const Comparison& of, Cases& cases) {
   for (const OnlyOn& at : of.only) {
     if (!of.gate || at.side != 0) continue;

@@ -32,7 +32,7 @@ namespace isoscale::analysis::compare {
 
 // The following are the parts of the text and Markdown reports; all text is escaped.
 
-/// Returns a sentence on each side over all points, with which every report begins.
+/// Returns a sentence on the result of each side over all points. Every report begins with these.
 [[nodiscard]] std::vector<std::string> overall_sentences(const Comparison& of);
 /// Returns launches, dates and files of the sides, and their machines if these differ.
 [[nodiscard]] render::DocumentTable sides_table(const Comparison& of);

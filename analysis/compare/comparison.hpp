@@ -139,7 +139,7 @@ struct Overall {
   std::size_t side = 0;
   std::size_t compared = 0;  ///< points that both sides have
   std::size_t points = 0;    ///< those with 3 launches on each side; all compared if there are none
-  std::size_t marked = 0;    ///< points that are labelled or unlike
+  std::size_t marked = 0;    ///< points with labels or unlike settings
   statistics::Located throughput{};  ///< ratio to the first side's throughput
   std::string cause{};               ///< the largest cause of the change; "" where none is known
   double cause_share = 0;            ///< share of the change that `cause` explains

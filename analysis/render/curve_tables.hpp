@@ -58,7 +58,7 @@ using Points = std::vector<const PointReport*>;
                                         std::span<const RunReport> reports);
 
 /// Returns the lines below the tables of a joined curve: its baseline, the points that were left
-/// out, the limits of points that a single launch measured, and causes.
+/// out, a warning about points that a single launch measured, and causes.
 [[nodiscard]] Facts joined_remarks(const merge::JoinedCurve& joined,
                                    std::span<const RunReport> reports);
 

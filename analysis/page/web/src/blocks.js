@@ -74,7 +74,8 @@ export function oneOf(label, names, show) {
 
 export const mostBeside = 6; // charts of curves that are shown side by side
 
-/** Shows what `make` makes of each curve: side by side if they are few, otherwise of the curve that the reader chooses. */
+/** Shows the result of `make` for all curves side by side if they are few, and otherwise for the
+ * curve that the reader chooses. */
 export const eachCurve = (curves, make) => [curves.length > mostBeside
   ? oneOf("curve", curves.map((curve) => curve.short), (i) => [{ charts: [make(curves[i], i)] }]) : { charts: curves.map(make) }];
 

@@ -26,7 +26,7 @@ export const colourOf = (colours, i) => colours.series[i % colours.series.length
 /** Returns the style of a hollow symbol, which marks a point that is doubtful, extrapolated, or
  * measured by a single launch. */
 export const hollow = (colours, colour) => ({ color: colours.background, borderColor: colour, borderWidth: 2 });
-/** Draws a line at each of these places of an axis: [{yAxis | xAxis, label, lineStyle}]. */
+/** Draws a line at each of these values of an axis: [{yAxis | xAxis, label, lineStyle}]. */
 export const markLine = (data, own = {}) => ({ silent: true, precision: 12, symbol: "none", label: { show: false }, data, ...own });
 /** The tooltip of all series at one place of the x axis. */
 export const tipOfAll = { trigger: "axis", axisPointer: { type: "shadow" } };

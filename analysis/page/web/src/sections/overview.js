@@ -44,8 +44,8 @@ const badgesOf = ({ labels }, verified) => [
   ...(verified === null ? [{ text: "not verified", kind: "warn" }] : []),
 ];
 
-/** The card shows the largest point whose times represent the machine. If the curve has a larger point, names that point's
- * efficiency and labels; null otherwise. */
+/** Names the efficiency and labels of the curve's largest point if that is larger than `point`,
+ * which the card shows; null otherwise. */
 function beyond(curve, point) {
   const at = largest(curve.points);
   if (at.ranks === point.ranks || at.efficiency === null) return null;
