@@ -61,11 +61,11 @@ struct PointReport {
   std::optional<double> communication_ratio;  ///< (transfer + wait + hidden) / step
   std::optional<statistics::Located>
       instrumentation_overhead;   ///< traced / untraced - 1, see instrumentation_overhead()
-  statistics::SampleFlags flags;  ///< of the untraced steps
+  statistics::SampleFlags flags;  ///< warnings about the untraced steps
   std::vector<breakdown::LinkShare>
       link_shares;               ///< traced collectives compared with calibration; see LinkShare
   devices::DeviceState devices;  ///< state during the measured loop; empty if nothing was sampled
-  std::optional<microbench::BenchReport> bench;  ///< of a micro-benchmark; it has no step times
+  std::optional<microbench::BenchReport> bench;  ///< only for micro-benchmarks (no step times)
   efficiency::Causes causes;                     ///< why the point is not faster
   std::vector<std::string> labels;  ///< those of the data, plus few-steps and not-closed
   std::size_t steps = 0;            ///< steps that count for the step time, over all launches

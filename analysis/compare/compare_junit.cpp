@@ -63,7 +63,7 @@ class Cases {
   std::map<std::string, int> seen_;
   std::string text_;
   std::size_t tests_ = 0;
-  std::map<std::string_view, std::size_t> count_;  ///< by element
+  std::map<std::string_view, std::size_t> count_;  ///< number of cases by element
 };
 
 /// Returns the XML element of a test case that the gate could neither pass nor fail.

@@ -164,8 +164,8 @@ struct UnlikeEnd {
 struct Unlike {
   std::string what;  ///< "dtype", "option batch", "setting graph", "mesh", "labels", ...
   UnlikeEnd here{}, there{};
-  std::optional<int> ranks{};  ///< of one point; absent = of the whole curve
-  std::string title{};         ///< of the curve
+  std::optional<int> ranks{};  ///< rank count of one point; absent = the whole curve
+  std::string title{};         ///< title of the curve
   /// The index of the compared curve (absent if the difference belongs to none), and the number of
   /// the side that `there` describes.
   std::optional<std::size_t> curve{};
@@ -175,7 +175,7 @@ struct Unlike {
 /// A fact about the machines that differs between sides.
 struct MachineDifference {
   std::string name;
-  std::vector<std::string> values;  ///< of each side
+  std::vector<std::string> values;  ///< one for each side
 };
 
 struct Gate {
@@ -199,7 +199,7 @@ struct Comparison {
   std::vector<MachineDifference> machines;
   std::vector<OnlyOn> only;
   std::vector<Difference> differences;
-  std::vector<Overall> overall;  ///< of each side except the first; empty where refused
+  std::vector<Overall> overall;  ///< one for each side except the first; empty if refused
   std::optional<Gate> gate;
   std::vector<std::string> warnings{};
 };

@@ -21,7 +21,7 @@ namespace isoscale::analysis::page {
 struct LaneStep {
   std::uint32_t step = 0;                      ///< number among all steps of the point
   std::vector<const timeline::StepTrace*> of;  ///< by rank; null without a trace; not owned
-  units::Nanoseconds length;                   ///< of the slowest rank
+  units::Nanoseconds length;                   ///< the slowest rank's
 
   [[nodiscard]] std::size_t traced() const;
 };

@@ -111,7 +111,8 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 /// waited longest, and then other ranks.
 ///
 /// The keys are:
-/// - step; length: seconds of all lanes together; step_time: seconds of the slowest rank
+/// - step: number; length: seconds from the first start to the last end of a lane; step_time:
+/// seconds of the slowest rank
 /// - ops[], phases[], lanes[]
 /// - spans{}, idle{}: columns; times are nanoseconds after the start of the drawn time
 /// - merged: number of spans that were merged into others; merged_gaps: nanoseconds between these

@@ -190,11 +190,11 @@ template <auto First, auto... Rest>
 template <auto... Path>
 inline constexpr auto member =
     [](const auto& item) -> Value { return value_json(at_path<Path...>(item)); };
-/// The same for a whole number, which run files store as a double.
+/// Like `member`, for a whole number, which run files store as a double.
 template <auto... Path>
 inline constexpr auto whole =
     [](const auto& item) -> Value { return count_or_null(at_path<Path...>(item)); };
-/// The same for a text or list that JSON contains even if it is empty.
+/// Like `member`, for a text or list that JSON contains even if it is empty.
 template <auto... Path>
 inline constexpr auto plain =
     [](const auto& item) -> Value { return Value(at_path<Path...>(item)); };

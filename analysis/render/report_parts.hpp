@@ -36,7 +36,7 @@ struct CurvesSummary {
   std::string common;        ///< parts that all titles have: "tiny, f32, strong scaling"
   DocumentTable table;       ///< a row for each curve, at most most_summary_rows
   std::size_t left_out = 0;  ///< curves without a row
-  std::map<std::string, std::string> names;  ///< of curves by title: "dp", "dp, bucket=1MiB"
+  std::map<std::string, std::string> names;  ///< curve names by title: "dp", "dp, bucket=1MiB"
 };
 /// Returns a row for each curve with its telling_point(): the largest rank count without a label,
 /// if there is one. The row shows the baseline only if the curve has no other point.

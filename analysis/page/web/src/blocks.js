@@ -90,7 +90,8 @@ function firstChoice(groups) {
   return (traced.length > 0 ? traced : all).reduce((best, at) => (isMore(at.point, best.point) ? at : best));
 }
 
-/** Returns the group and the point that the filter names, or those nearest to it. */
+/** Returns the group and the point that the filter names; firstChoice() replaces what it does not
+ * name. */
 function chosenPoint(groups) {
   const first = firstChoice(groups);
   const group = groups.find(({ title }) => title === filter.get("curve")) ?? first.group;

@@ -203,7 +203,7 @@ function candidates(best, unit) {
   };
 }
 
-/** Returns the heading of the best candidates: their number and rank count. */
+/** Returns the heading of the best candidates: how many were searched, and the rank count. */
 export function bestHeading({ prediction: { best, searched } }) {
   const ranks = Object.values(best[0].mesh).reduce((product, extent) => product * extent, 1);
   return `The best of ${searched} meshes and options, on ${ranks} ranks`;

@@ -214,7 +214,7 @@ const pairQuantities = {
 };
 const quantityOf = (key) => Object.values(pairQuantities).find((at) => at.key === key) ?? { title: key, text: bandwidth };
 const isPair = (row) => row.op === "p2p" && row.src !== undefined;
-/** Replaces the ranks of pairs by their MPI ranks, which people are shown. */
+/** Replaces the ranks of pairs by their MPI ranks, which the page shows. */
 const inLaunch = (pairs) => pairs.map((pair) => ({ ...pair, src: pair.src_world_rank, dst: pair.dst_world_rank }));
 
 /** Returns the blocks of ranks by host, for these ranks of the launch; none if a host is unknown. */
