@@ -17,7 +17,7 @@
 namespace isoscale::analysis::compare {
 namespace {
 
-constexpr std::size_t most_of_file = 60;
+constexpr std::size_t most_of_file = 60;  ///< characters of a file's name that are shown
 
 /// Collects sentences about points of several sides. Sides and ranks with the same sentence share a
 /// line: "A, B: ... (1, 2 ranks)".

@@ -17,7 +17,7 @@
 namespace isoscale::analysis::compare {
 namespace {
 
-constexpr std::size_t most_of_value = 60, most_of_title = 200;
+constexpr std::size_t most_of_value = 60, most_of_title = 200;  ///< shown characters
 constexpr std::size_t unlimited = std::string::npos;  ///< line length: lines are not wrapped
 
 /// Returns "UNLIKE" if the point's settings differ between the sides, else "". The title of the

@@ -111,7 +111,7 @@ void thin_rows(Json& point, double share) {
   for (const Json& at : point["slow_pairs"]) {
     slow.insert({at["src"].get<int>(), at["dst"].get<int>()});
   }
-  constexpr std::size_t few = 64;
+  constexpr std::size_t few = 64;  // rows; a point with so few keeps all
   Json& rows = point["rows"];
   if (rows.size() <= few) return;
   Json kept = Json::array();

@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t most_places = 512, most_kinds = 32, most_hosts = 8;
+constexpr std::size_t most_places = 512, most_kinds = 32, most_hosts = 8;  ///< most on a page
 
 /// Returns the keys of the facts that are specific to a rank (see kinds_of_ranks()).
 std::set<std::string> own_keys(const Json& ranks, const char* part) {

@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, section_count> section_names{
     "phases",   "layers",    "soak",       "nodes",       "devices", "findings",
     "warnings", "preflight", "rows",       "calibration", "legend"};
 
-constexpr std::size_t gutter = 2;
+constexpr std::size_t gutter = 2;     ///< columns of an indent and between the columns of a table
 constexpr std::size_t narrowest = 5;  ///< the least width of a shortened cell, in columns
 
 enum class Intervals : std::uint8_t { shown, left_out };

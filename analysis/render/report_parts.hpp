@@ -29,7 +29,7 @@ namespace isoscale::analysis::render {
 /// Returns the meaning of the summary's columns; empty if the summary has no tables.
 [[nodiscard]] Document summary_legend(const RunReport& run);
 
-inline constexpr std::size_t most_summary_rows = 16;
+inline constexpr std::size_t most_summary_rows = 16;  ///< in each of the two tables
 
 struct CurvesSummary {
   std::string sentence;      ///< the answer in words; "" without any curve

@@ -251,7 +251,7 @@ Value stored_value(const RowReport& row, std::string_view key, Unit unit) {
 
 std::string interval_cell(const results::RowData* row,
                           const std::optional<statistics::Estimate>& time) {
-  constexpr std::size_t fewest = 6;
+  constexpr std::size_t fewest = 6;  // repetitions (plays) for an interval
   if (time && time->lower) return interval_text(located(*time));
   const std::size_t plays = row == nullptr ? 0 : row->times.size();
   return plays > 0 && plays < fewest ? fmt::format("n={}: too few", plays) : std::string{undefined};

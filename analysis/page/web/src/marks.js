@@ -152,7 +152,7 @@ function beginOf(values, intervals) {
   return lowest < least / 2 && Number.isFinite(least) ? 2 ** Math.floor(Math.log2(least / 2)) : undefined;
 }
 
-const mostNamed = 12;
+const mostNamed = 12; // rank counts that all get a label
 
 /** Makes the axis of rank counts; all of them have labels if they are few. */
 function ranksAxis(ranks, scale) {

@@ -53,7 +53,7 @@ function numbersOf(prediction) {
   return { columns: numbers, items: [...prediction.measured.map(measuredRow), ...items] };
 }
 
-const mostValues = 12;
+const mostValues = 12; // values shown in one cell
 
 /** Returns the common value, such as "on", or else the values by rank count: "64: 8, 256: 2". */
 function overPoints(points, value) {
