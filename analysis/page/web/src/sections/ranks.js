@@ -112,7 +112,8 @@ function deviations(map) {
   });
 }
 
-/** Names the rank that stands out most, in a sentence; "" if none does. */
+/** Returns a sentence on the rank with the longest computation, or step if computation is not
+ * known; "" if it exceeds the median by at most 2% of a step. */
 function outstanding(map, shown) {
   const { title, value } = shown.find((at) => at.title === "compute") ?? shown[0];
   const row = value.reduce((best, of, at) => (of > (value[best] ?? 0) ? at : best), 0);
