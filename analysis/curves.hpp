@@ -31,8 +31,9 @@ namespace isoscale::analysis {
 /// (bases[j] == bases[i]) but a different text. Empty texts are ignored.
 void tell_apart(std::vector<std::string>& names, const std::vector<std::string>& bases,
                 const std::vector<std::string>& texts);
-/// Does the same for curves: the text of a curve is `text_of` its telling_point(). It is appended
-/// if another curve with the same base has a different text at a rank count that both curves have.
+/// Does the same for curves: the text of a curve is what `text_of` returns for its telling_point().
+/// It is appended if another curve with the same base has a different text at a rank count that
+/// both curves have.
 void tell_apart(std::vector<std::string>& names, const std::vector<std::string>& bases,
                 std::span<const Curve* const> curves,
                 const std::function<std::string(const PointReport&)>& text_of);

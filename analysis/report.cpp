@@ -68,7 +68,7 @@ void add_rates(PointReport& report, const PointData& point, const ReportOptions&
   const double time = report.step_time->median;
   if (point.work_per_step > 0 && std::isfinite(point.work_per_step)) {
     report.throughput = point.work_per_step / time;
-    // Files store both as whole numbers.
+    // Run files store the batch and the sequence length as integers (see count_in()).
     if (const auto samples = results::count_in(point.options, "batch")) {
       report.samples_per_second = *samples / time;
       const auto sequence = results::count_in(point.model_shape, "sequence");
@@ -85,7 +85,8 @@ void add_breakdown(PointReport& report, const results::RunData& run,
   const PointData& point = *report.data;
   report.breakdown.missing = breakdown::missing_traces(point);
   if (!report.breakdown.missing.empty()) {
-    // Named causes do not need traces: files contain op sums even of steps without stored spans.
+    // Named causes do not need traces: run files contain the total time of each kind of op even for
+    // steps whose spans are not stored.
     report.causes.named = efficiency::named_causes(run, point, {}, report.breakdown);
     return;
   }
@@ -150,7 +151,8 @@ PointReport report_point(const results::RunData& run, const PointData& point,
   return report;
 }
 
-/// The Hodges-Lehmann centre combines every two values, so its cost grows with the square of pairs.
+/// The largest number of pairs of blocks that are used. The Hodges-Lehmann centre averages every
+/// two values, so its cost grows with the square of their number.
 constexpr std::size_t most_pairs = 256;
 /// The largest relative overhead of tracing for which there is no warning.
 constexpr double tolerated_overhead = 0.01;

@@ -56,19 +56,19 @@ struct PointReport {
   std::optional<double> traced_step;  ///< seconds, the sum of the breakdown
   breakdown::BreakdownResult breakdown;
   std::optional<breakdown::PipelineReport>
-      pipeline;                               ///< with traces, for points with pipeline stages
+      pipeline;                               ///< only for traced points with pipeline stages
   std::map<std::string, double> op_time;      ///< seconds by kind of op, see op_times
   std::optional<double> communication_ratio;  ///< (transfer + wait + hidden) / step
   std::optional<statistics::Located>
       instrumentation_overhead;   ///< traced / untraced - 1, see instrumentation_overhead()
-  statistics::SampleFlags flags;  ///< of the untraced steps
+  statistics::SampleFlags flags;  ///< warnings about the untraced steps
   std::vector<breakdown::LinkShare>
-      link_shares;               ///< collectives compared with the same ones alone; with traces
-  devices::DeviceState devices;  ///< during the loop; empty if no device was sampled
-  std::optional<microbench::BenchReport> bench;  ///< of a micro-benchmark; it has no step times
+      link_shares;               ///< traced collectives compared with calibration; see LinkShare
+  devices::DeviceState devices;  ///< state during the measured loop; empty if nothing was sampled
+  std::optional<microbench::BenchReport> bench;  ///< only for micro-benchmarks (no step times)
   efficiency::Causes causes;                     ///< why the point is not faster
-  std::vector<std::string> labels;               ///< of the data, plus few-steps, not-closed
-  std::size_t steps = 0;  ///< steps that count for the step time, over all launches
+  std::vector<std::string> labels;  ///< those of the data, plus few-steps and not-closed
+  std::size_t steps = 0;            ///< steps that count for the step time, over all launches
   /// For a point that joins several launches: the number (from 1) of the launch that its breakdown
   /// and causes come from. 0 for a point of one launch.
   std::size_t launch = 0;

@@ -20,7 +20,7 @@ std::string bytes_text(double bytes) {
 }
 
 constexpr double most_whole = 1e15;  ///< larger numbers are shown with an exponent
-constexpr double freezing = 273.15;  ///< K
+constexpr double freezing = 273.15;  ///< 0 °C in K
 
 std::string count_text(double value) {
   const bool is_whole = value == std::round(value) && std::abs(value) < most_whole;

@@ -14,8 +14,8 @@ enum class Unit : std::uint8_t {
   factor,     ///< "1.25 times"
   ratio,      ///< "1.25"
   count,      ///< a plain number
-  digits,     ///< a plain number of four digits
-  prefixed,   ///< "12.1 k", a number with a prefix
+  digits,     ///< a plain number with four significant digits
+  prefixed,   ///< "12.1 k", a number with an SI prefix
   seconds,    ///< s
   bytes,      ///< B
   bandwidth,  ///< B/s

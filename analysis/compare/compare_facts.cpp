@@ -17,7 +17,7 @@
 namespace isoscale::analysis::compare {
 namespace {
 
-constexpr std::size_t most_of_file = 60;
+constexpr std::size_t most_of_file = 60;  ///< characters of a file's name that are shown
 
 /// Collects sentences about points of several sides. Sides and ranks with the same sentence share a
 /// line: "A, B: ... (1, 2 ranks)".
@@ -56,8 +56,8 @@ bool is_known(const ComparedCurve& curve, const Rate& rate) {
   return known;
 }
 
-/// Adds, for each rate that the curve has, the figure by which it is divided, and the reasons why
-/// some points lack the rate.
+/// Adds a line for each rate that the curve has: the figure by which the rate is divided, and the
+/// reasons why some points lack the rate.
 void add_references(const Comparison& of, const ComparedCurve& curve, render::Facts& facts) {
   for (const Rate& rate : rates) {
     if (!is_known(curve, rate)) continue;

@@ -221,7 +221,8 @@ constexpr std::string_view difference_columns =
     "efficiency_points_lower=efficiency/lower efficiency_points_upper=efficiency/upper verdict "
     "p_regression p_passed why_points sentence=sentences";
 
-/// Returns the JSON of a side's point for its CSV row, with the values that only the row has.
+/// Returns the JSON from which the CSV row of a side's point is made. It also has values that only
+/// CSV shows.
 Json line_json(const Comparison& of, std::size_t c, std::size_t s, std::size_t i) {
   const ComparedCurve& curve = of.curves[c];
   const SideCurve& side = *curve.sides[s];

@@ -63,10 +63,10 @@ class Cases {
   std::map<std::string, int> seen_;
   std::string text_;
   std::size_t tests_ = 0;
-  std::map<std::string_view, std::size_t> count_;  ///< by element
+  std::map<std::string_view, std::size_t> count_;  ///< number of cases by element
 };
 
-/// Returns the element of a case that a gate could not decide.
+/// Returns the XML element of a test case that the gate could neither pass nor fail.
 std::string_view element_of_untold(const Comparison& of) {
   return of.gate && of.gate->strict ? "failure" : "skipped";
 }
@@ -89,8 +89,8 @@ void add_point(const Comparison& of, const Difference& at, Cases& cases) {
             fmt::format("{}: {}", compare::name(at.verdict), throughput_sentence(of, at)), out);
 }
 
-/// Adds test cases for the points that the first side has and another side lacks; with a gate these
-/// are tests that could not be run.
+/// With a gate, adds a test case for each curve or point that the first side has and another side
+/// lacks: a test that could not be run.
 void add_absent(const Comparison& of, Cases& cases) {
   for (const OnlyOn& at : of.only) {
     if (!of.gate || at.side != 0) continue;

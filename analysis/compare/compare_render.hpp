@@ -32,7 +32,7 @@ namespace isoscale::analysis::compare {
 
 // The following are the parts of the text and Markdown reports; all text is escaped.
 
-/// Returns a sentence on each side over all points, with which every report begins.
+/// Returns a sentence on the result of each side over all points. Every report begins with these.
 [[nodiscard]] std::vector<std::string> overall_sentences(const Comparison& of);
 /// Returns launches, dates and files of the sides, and their machines if these differ.
 [[nodiscard]] render::DocumentTable sides_table(const Comparison& of);
@@ -51,8 +51,8 @@ namespace isoscale::analysis::compare {
 
 // The following are the sentences of a comparison; all text is escaped.
 
-/// Returns a value in hundredths with its interval: "11.2% ± 2.0", or "11.2% (9.0 to 14.1)" if the
-/// interval is not symmetric; only the value if there is no interval. `sign` is put after the
+/// Returns a value multiplied by 100, with its interval: "11.2% ± 2.0", or "11.2% (9.0 to 14.1)" if
+/// the interval is not symmetric; only the value if there is no interval. `sign` is put after the
 /// value, and `word` after the half-width.
 [[nodiscard]] std::string with_interval(const statistics::Located& at, std::string_view sign,
                                         std::string_view word);

@@ -17,7 +17,7 @@
 namespace isoscale::analysis::compare {
 namespace {
 
-constexpr std::size_t most_of_name = 120;
+constexpr std::size_t most_of_name = 120;  ///< characters of a title or file name that are shown
 constexpr double hundred = 100;
 
 std::string one_decimal(double value) {
@@ -220,7 +220,7 @@ std::string step_sentence(const Comparison& of, const Difference& at) {
   const std::string size = render::percent(std::abs(change));
   if (size == render::percent(0.0)) return "";
   const bool longer = change > 0;
-  constexpr double twice = 1;
+  constexpr double twice = 1;  // change of a step that takes twice as long
   const std::string changed = change >= twice
                                   ? fmt::format("takes {:.1f}x as long", 1 + change)
                                   : fmt::format("is {} {}", size, longer ? "longer" : "shorter");

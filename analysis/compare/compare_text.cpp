@@ -17,8 +17,8 @@
 namespace isoscale::analysis::compare {
 namespace {
 
-constexpr std::size_t most_of_value = 60, most_of_title = 200;
-constexpr std::size_t unlimited = std::string::npos;  ///< line length, for no wrapping
+constexpr std::size_t most_of_value = 60, most_of_title = 200;  ///< shown characters
+constexpr std::size_t unlimited = std::string::npos;  ///< line length: lines are not wrapped
 
 /// Returns "UNLIKE" if the point's settings differ between the sides, else "". The title of the
 /// curve names these settings.
@@ -43,8 +43,8 @@ render::Value efficiency_of(const PointReport& point) {
   return render::value_json(efficiency ? with_interval(*efficiency, "%", "") : "");
 }
 
-/// Returns a row for each difference of a curve; of all curves, and without the efficiency, if
-/// `curve` is absent.
+/// Returns a table with a row for each difference of a curve. If `curve` is absent, the table has
+/// the differences of all curves, without the efficiency.
 render::DocumentTable differences_table(const Comparison& of, std::optional<std::size_t> curve,
                                         std::string title) {
   render::DocumentTable table{.title = std::move(title)};

@@ -49,9 +49,9 @@ struct SideCurve {
 struct Rate {
   std::string_view key;   ///< for programs
   std::string_view name;  ///< in sentences
-  std::string_view over;  ///< heading: "FLOP/s of peak"; after the unit of throughput: "per W"
-  Unit of = Unit::share;  ///< of the quotient; Unit::prefixed if a throughput is divided
-  double unit = 1;        ///< the unit of the divisor in the heading
+  std::string_view over;  ///< heading: "FLOP/s of peak"; "per W" follows a throughput's unit
+  Unit of = Unit::share;  ///< unit of the quotient; Unit::prefixed if a throughput is divided
+  double unit = 1;        ///< the divisor's unit in the heading, in SI units: 1e9 for GB/s
   std::vector<Normalised> SideCurve::*all;
 };
 inline constexpr std::array rates{
@@ -137,12 +137,12 @@ struct Difference {
 /// the mean of its side.
 struct Overall {
   std::size_t side = 0;
-  std::size_t compared = 0;          ///< points
-  std::size_t points = 0;            ///< with 3 launches on each side; all if none has these
-  std::size_t marked = 0;            ///< points that are labelled or unlike
+  std::size_t compared = 0;  ///< points that both sides have
+  std::size_t points = 0;    ///< those with 3 launches on each side; all compared if there are none
+  std::size_t marked = 0;    ///< points with labels or unlike settings
   statistics::Located throughput{};  ///< ratio to the first side's throughput
   std::string cause{};               ///< the largest cause of the change; "" where none is known
-  double cause_share = 0;            ///< share of the change
+  double cause_share = 0;            ///< share of the change that `cause` explains
 };
 
 /// A curve, or some of its points, that only one of two sides has.
@@ -150,7 +150,7 @@ struct OnlyOn {
   std::size_t side = 0;
   std::string title;
   std::vector<int> ranks;  ///< empty = the whole curve
-  std::string reason;      ///< "" or why the other side lacks it
+  std::string reason;      ///< why the other side lacks it; "" if not known
 };
 
 /// The value of an unlike setting on one side; `side` is empty if this side has no value to show.
@@ -164,8 +164,8 @@ struct UnlikeEnd {
 struct Unlike {
   std::string what;  ///< "dtype", "option batch", "setting graph", "mesh", "labels", ...
   UnlikeEnd here{}, there{};
-  std::optional<int> ranks{};  ///< of one point; absent = of the whole curve
-  std::string title{};         ///< of the curve
+  std::optional<int> ranks{};  ///< rank count of one point; absent = the whole curve
+  std::string title{};         ///< title of the curve
   /// The index of the compared curve (absent if the difference belongs to none), and the number of
   /// the side that `there` describes.
   std::optional<std::size_t> curve{};
@@ -175,12 +175,12 @@ struct Unlike {
 /// A fact about the machines that differs between sides.
 struct MachineDifference {
   std::string name;
-  std::vector<std::string> values;  ///< of each side
+  std::vector<std::string> values;  ///< one for each side
 };
 
 struct Gate {
   double loss = 0;
-  bool strict = false;  ///< it fails also if it cannot decide
+  bool strict = false;  ///< the gate also fails if some point is undecided or absent
   std::size_t tested = 0, regressions = 0, passed = 0, too_noisy = 0, one_launch = 0;
   std::size_t absent = 0;  ///< points, or whole curves, of the first side that another lacks
   [[nodiscard]] bool fails() const {
@@ -199,7 +199,7 @@ struct Comparison {
   std::vector<MachineDifference> machines;
   std::vector<OnlyOn> only;
   std::vector<Difference> differences;
-  std::vector<Overall> overall;  ///< of each side except the first; empty where refused
+  std::vector<Overall> overall;  ///< one for each side except the first; empty if refused
   std::optional<Gate> gate;
   std::vector<std::string> warnings{};
 };

@@ -70,7 +70,7 @@ std::optional<statistics::Located> efficiency_difference(const PointLaunches& fi
   return result;
 }
 
-/// Gives a ratio the interval of its logarithm.
+/// Sets the interval of a ratio from the interval of its logarithm.
 void set_interval(statistics::Located& ratio, const statistics::Mean& logarithm) {
   const statistics::Located logs = located(logarithm);
   ratio.lower = std::exp(*logs.lower);
@@ -99,8 +99,8 @@ bool is_communication(std::string_view cause) {
          is_waiting(cause);
 }
 
-/// Returns a function that gives each cause the name of the group that it is merged into, so that
-/// both waterfalls have the same list of causes.
+/// Returns a function from the name of a cause to the name of the group that it is merged into.
+/// After merging, both waterfalls have the same list of causes.
 auto names_in_both(const efficiency::Waterfall& a, const efficiency::Waterfall& b) {
   const bool gemms = has_cause(a, "GEMM overlap") != has_cause(b, "GEMM overlap");
   const bool waiting = has_cause(a, "waiting") != has_cause(b, "waiting");
@@ -184,8 +184,8 @@ double mean_log(std::span<const merge::LaunchPoint> launches, Residuals& residua
   return middle;
 }
 
-/// Returns `value`, a side's mean over points, with an error from the scatter of its launches,
-/// which have equal weight.
+/// Returns `value`, a side's mean over points, with the standard error that follows from the
+/// scatter of the side's launches, which have equal weight.
 std::optional<statistics::Mean> over_launches(double value, const Residuals& residuals) {
   if (residuals.size() < least_launches) return std::nullopt;
   std::vector<double> of_launches;

@@ -15,7 +15,7 @@ namespace isoscale::analysis::compare {
 
 /// A point of a curve, the launches that measured it, and its baseline. All are not owned.
 struct PointLaunches {
-  const PointReport* point = nullptr;  ///< over launches
+  const PointReport* point = nullptr;  ///< its results over all launches
   std::span<const merge::LaunchPoint> launches;
   const PointReport* baseline = nullptr;  ///< null where there is none
   std::span<const merge::LaunchPoint> of_baseline;

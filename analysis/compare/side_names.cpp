@@ -18,7 +18,7 @@ using Runs = std::span<const RunReport>;
 constexpr std::string_view plain =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 ._-+@";
 
-/// True if the name is short and plain enough for a sentence.
+/// True if the name has at most 24 characters, all of which every output shows unchanged.
 bool is_handy(const std::string& name) {
   constexpr std::size_t longest = 24;
   return !name.empty() && name.size() <= longest &&

@@ -242,7 +242,8 @@ void require_common(const Comparison& comparison) {
   }
 }
 
-/// True if all sides have this rank count and the options allow it as a baseline.
+/// True if all sides that have the curve have this rank count and the options allow it as a
+/// baseline.
 bool may_be_baseline(const ComparedCurve& curve, int ranks, const CompareOptions& options) {
   return std::ranges::all_of(curve.sides, [&](const std::optional<SideCurve>& side) {
     if (!side) return true;

@@ -91,7 +91,7 @@ void add_files(const UnlikeEnd& from, UnlikeEnd& into) {
   }
 }
 
-/// Differences with the same text, either of one curve or of all curves.
+/// Differences that share one line of text, either of one curve or of all curves.
 struct Group {
   Unlike unlike;  ///< the first one, with the files of all
   std::set<int> ranks{};

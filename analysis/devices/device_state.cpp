@@ -20,12 +20,12 @@ namespace {
 using results::DeviceSeries;
 using results::PointData;
 
-/// Upper limits for samples, far above the values of any device. Below these limits all sums and
-/// products are finite.
+/// Upper limits for the values (SI units) and times (s) of samples, far above those of any device.
+/// Below these limits all sums and products are finite.
 constexpr double largest_value = 1e24, largest_time = 1e12;
-constexpr double shortest_interval = 1e-9;  // s
-/// The tolerance for busy times, both as a share and in seconds: kernels count them in ticks of
-/// 0.01 s.
+constexpr double shortest_interval = 1e-9;  // s between two samples
+/// The tolerance when a busy time is compared with the elapsed time: a share of 0.1 plus 0.1 s,
+/// since kernels count busy times in ticks of 0.01 s.
 constexpr double busy_slack = 0.1;
 
 struct Known {
@@ -82,7 +82,7 @@ std::string_view flaw_of_values(const DeviceSeries& series, const Quantity& quan
   return "";
 }
 
-constexpr double shortest_loop = 1;  // s
+constexpr double shortest_loop = 1;  // s; a shorter loop gets no energy
 
 using Usable = std::vector<const DeviceSeries*>;
 

@@ -17,8 +17,8 @@
 /// programs.
 namespace isoscale::analysis::devices {
 
-/// The kind of a quantity. A level has a meaning at one time (temperature). A counter only has one
-/// as the difference of two samples (energy). Bits are a set of flags.
+/// The kind of a quantity. A level has a meaning at one time (temperature). A counter has a meaning
+/// only as the difference of two samples (energy). Bits are a set of flags.
 enum class QuantityKind : std::uint8_t { level, counter, bits };
 
 struct Quantity {

@@ -107,8 +107,8 @@ struct SpeedLimit {
   double typical = 0, slow_below = 0;
 };
 
-/// The limits by which a slow pair is below the typical speed, as a share of it: `of_many` is for
-/// classes of at least four pairs, `of_few` for smaller ones.
+/// A pair is slow only if its speed is below the typical speed by more than this share of it:
+/// `of_many` for classes of at least four pairs, `of_few` for smaller ones.
 struct Margin {
   double of_many = 0, of_few = 0;
 };
@@ -135,11 +135,11 @@ std::optional<SpeedLimit> speed_limit(const std::vector<double>& values, const M
       .slow_below = std::exp(middle - std::max(spread, -std::log1p(-margin.of_many)))};
 }
 
-constexpr std::size_t fewest_plays = 6;  ///< a median of fewer plays has no interval
-constexpr double widest_of_a_share = 1;  ///< an interval wider than the range 0 to 1 says nothing
+constexpr std::size_t fewest_plays = 6;  ///< a median of fewer repetitions (plays) has no interval
+constexpr double widest_of_a_share = 1;  ///< a share with a wider interval is not known
 
-/// The times of a GEMM and a collective by part: "gemm", "collective" and "together" without
-/// tracing, and those of traced plays.
+/// The times of a GEMM and a collective by part: "gemm", "collective" and "together" from
+/// repetitions (plays) without tracing, "gemm traced", "collective together", ... from traced ones.
 using PartTimes = std::map<std::string, statistics::Estimate>;
 
 /// Returns the hidden share, computed from the three medians, with its interval. For each of the
@@ -195,7 +195,7 @@ std::string why_unknown(const OverlapReport& report, const std::string& few_play
 OverlapReport overlap_of(const std::vector<const RowReport*>& rows) {
   OverlapReport report;
   PartTimes times;
-  std::string few_plays;  // parts with too few plays: "together 3, gemm 5"
+  std::string few_plays;  // parts with too few repetitions: "together 3, gemm 5"
   for (const RowReport* const row : rows) {
     const results::RowData& data = *row->data;
     fill_in(report.collective, text_of(data, "collective"));
@@ -224,8 +224,8 @@ OverlapReport overlap_of(const std::vector<const RowReport*>& rows) {
   const auto against = [](std::optional<double> beside, std::optional<double> alone) {
     return beside && alone && *alone > 0 ? std::optional{*beside / *alone} : std::nullopt;
   };
-  // Only traced plays give the time of each stream during overlap, so these times are compared with
-  // traced times of each part alone.
+  // Only traced repetitions give the time of each stream during overlap, so these times are
+  // compared with traced times of each part alone.
   report.gemm_slowdown = against(median_of("gemm together"), median_of("gemm traced"));
   report.communication_slowdown =
       against(median_of("collective together"), median_of("collective traced"));

@@ -68,8 +68,8 @@ struct RowReference {
 /// the result were wrong, which reports show next to the rates, or it was slower than expected.
 [[nodiscard]] bool has_rates(const results::RowData& row);
 
-/// Sets `known` to `other` if it has no value yet. This merges rows about the same pair, where one
-/// row may have a value that another lacks.
+/// Sets `known` to `other` if `known` has no value yet. This merges rows about the same pair, where
+/// one row may have a value that another lacks.
 template <class T>
 void fill_in(T& known, T other) {
   if (known == T{}) known = std::move(other);
@@ -91,7 +91,7 @@ struct ClassReport {
   std::string name;
   int pairs = 0;
   std::optional<double> latency, bandwidth, bidirectional;  ///< medians over pairs
-  std::optional<double> lowest, highest;                    ///< bandwidth of any pair
+  std::optional<double> lowest, highest;                    ///< bandwidth of one pair
 };
 
 struct SlowPair {
@@ -131,7 +131,7 @@ struct OverlapReport {
   std::optional<double> together;             ///< until both have ended
   /// The time of each part during the overlap divided by its time alone, 1.0 = no slowdown. Absent
   /// if there is no row with its time during the overlap ("gemm together", "collective together").
-  /// Both times are those of traced plays.
+  /// Both times come from traced repetitions.
   std::optional<double> gemm_slowdown, communication_slowdown;
   /// The share of the shorter part that is hidden: (gemm + communication - together) / min(gemm,
   /// communication). It is 1 if all of this part is hidden, 0 if none is, and negative if both

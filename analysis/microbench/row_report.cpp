@@ -14,8 +14,8 @@ using results::RowData;
 
 constexpr double tera = 1e12, giga = 1e9;
 
-/// Returns a datasheet from its rates: dense FLOP/s of 16 and of 8 bits in T, bytes/s of memory in
-/// T, bytes/s of the link in G. A rate of 0 is not known.
+/// Returns a datasheet from its rates: dense TFLOP/s of 16-bit and of 8-bit types, TB/s of memory,
+/// and GB/s of the link. A rate of 0 means that it is not known.
 constexpr Datasheet sheet(std::string_view gpu, double peak_16bit, double peak_8bit, double memory,
                           double link) {
   const auto known = [](double value, double unit) {

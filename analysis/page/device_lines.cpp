@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using results::DeviceSeries;
 
-constexpr int digits = 5;
+constexpr int digits = 5;  ///< significant digits of times and values
 
 /// Returns the position of a quantity among all charts; quantities that are not in `order` come
 /// last.

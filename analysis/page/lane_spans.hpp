@@ -20,8 +20,8 @@ namespace isoscale::analysis::page {
 /// A traced step with the traces that can be used.
 struct LaneStep {
   std::uint32_t step = 0;                      ///< number among all steps of the point
-  std::vector<const timeline::StepTrace*> of;  ///< by rank of the point; null without. Not owned.
-  units::Nanoseconds length;                   ///< of the slowest rank
+  std::vector<const timeline::StepTrace*> of;  ///< by rank; null without a trace; not owned
+  units::Nanoseconds length;                   ///< the slowest rank's
 
   [[nodiscard]] std::size_t traced() const;
 };

@@ -121,7 +121,7 @@ void thin_out(LaneSet& set, std::size_t most) {
     for (Lane& lane : set.lanes) lane.spans = merged(lane.spans, alike, tolerance, enough);
   };
   merge(Alike::same_kind, pixel, set.length);
-  constexpr std::int64_t widest = 64;  // pixels; a longer box of several kinds says too little
+  constexpr std::int64_t widest = 64;  // pixels; longer boxes of several kinds are not made
   for (std::int64_t width = 1; width <= widest && count_spans(set.lanes) > most; width *= 2) {
     merge(Alike::any_kind, pixel * width, pixel * width);
   }

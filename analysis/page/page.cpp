@@ -79,7 +79,7 @@ Json sampled_details(const std::vector<DetailedPoint>& points, std::size_t most,
   for (const std::size_t i : std::span{order}.last(left)) {
     Json details = point_details(points[i], limits_within(*points[i].point->data, most / left--));
     const std::size_t bytes = page_bytes(details) + 1;
-    if (bytes > most) continue;  // Names in a file can be longer than all numbers.
+    if (bytes > most) continue;  // long names can exceed the estimate of limits_within()
     most -= bytes;
     made[i] = std::move(details);
   }
@@ -111,7 +111,7 @@ void thin_rows(Json& point, double share) {
   for (const Json& at : point["slow_pairs"]) {
     slow.insert({at["src"].get<int>(), at["dst"].get<int>()});
   }
-  constexpr std::size_t few = 64;
+  constexpr std::size_t few = 64;  // rows; a point with so few keeps all
   Json& rows = point["rows"];
   if (rows.size() <= few) return;
   Json kept = Json::array();

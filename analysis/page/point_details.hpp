@@ -20,13 +20,13 @@ namespace isoscale::analysis::page {
 
 /// Limits on the size of the data for a point's charts; by default the most that a screen can show.
 struct DetailLimits {
-  std::size_t steps = 1000;   ///< entries of the series of steps
-  std::size_t spans = 4000;   ///< spans of the timeline, over all lanes
-  std::size_t lanes = 8;      ///< lanes of the timeline, unless there are more stages
-  std::size_t stages = 32;    ///< lanes of the timeline, however many stages
+  std::size_t steps = 1000;  ///< entries of the series of steps
+  std::size_t spans = 4000;  ///< spans of the timeline, over all lanes
+  std::size_t lanes = 8;     ///< lanes of the timeline; more only if there are more pipeline stages
+  std::size_t stages = 32;   ///< the most lanes of the timeline, even with more pipeline stages
   std::size_t columns = 200;  ///< columns of the rank map's cells
   std::size_t rows = 256;     ///< rows of the rank map
-  std::size_t devices = 16;   ///< lines of each quantity
+  std::size_t devices = 16;   ///< lines (devices) of each quantity
   std::size_t samples = 200;  ///< values of a device's line
 };
 
@@ -111,9 +111,10 @@ enum class StepKind : std::uint8_t { measured = 0, traced = 1, dropped = 2, warm
 /// waited longest, and then other ranks.
 ///
 /// The keys are:
-/// - step; length: seconds of all lanes together; step_time: seconds of the slowest rank
+/// - step: number; length: seconds from the first start to the last end of a lane; step_time:
+/// seconds of the slowest rank
 /// - ops[], phases[], lanes[]
-/// - spans{}, idle{}: columns; nanoseconds after the begin
+/// - spans{}, idle{}: columns; times are nanoseconds after the start of the drawn time
 /// - merged: number of spans that were merged into others; merged_gaps: nanoseconds between these
 /// - spans_left_out: number of shorter spans that are not drawn
 /// - totals{}: LaneTotals by lane, nanoseconds of all spans

@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t most_places = 512, most_kinds = 32, most_hosts = 8;
+constexpr std::size_t most_places = 512, most_kinds = 32, most_hosts = 8;  ///< most on a page
 
 /// Returns the keys of the facts that are specific to a rank (see kinds_of_ranks()).
 std::set<std::string> own_keys(const Json& ranks, const char* part) {
@@ -131,7 +131,7 @@ std::size_t cut_all(Json& data) {
   return count;
 }
 
-/// Cuts a run's warnings to a number that a reader can take in.
+/// Keeps the first 200 warnings of a run; a page with more is not readable.
 void prune_warnings(Json& run, PageNotes& notes) {
   constexpr std::size_t most = 200;
   Json& warnings = run["warnings"];

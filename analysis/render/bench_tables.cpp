@@ -23,7 +23,7 @@ namespace {
 
 using microbench::RowReport;
 
-/// Returns what all rows of a group have in common.
+/// Returns the properties that all rows of a group have in common: members, op, axis, ...
 std::vector<std::string> names_of(const results::RowData& row) {
   std::vector<std::string> names{fmt::format("{}", number_of(row, "members").value_or(0))};
   for (const std::string_view key :
@@ -50,7 +50,7 @@ bool differs(const CollectiveGroup& group, const char* key) {
       group.sizes, [&](const PlacePair& pair) { return text_of(*pair.any().data, key) != first; });
 }
 
-/// Returns the sum of wrong elements of both rows.
+/// Returns the number of wrong elements in both rows together.
 Value wrong_of(const PlacePair& pair) {
   Value sum;
   std::int64_t wrong = 0;

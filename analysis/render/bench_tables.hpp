@@ -17,16 +17,16 @@
 /// and builds their tables.
 namespace isoscale::analysis::render {
 
-/// Returns the metrics of a row: all that tables show and JSON has of the kinds of rows that it
-/// knows. Those without a value of their own are stored in the row under their key.
+/// Returns the metrics of a row that tables and JSON show, for all known kinds of rows. A metric
+/// without a function for its value is read from the row under the metric's key.
 [[nodiscard]] Metrics<microbench::RowReport> row_metrics();
 template <>
 [[nodiscard]] Value stored_value(const microbench::RowReport& row, std::string_view key, Unit unit);
 
-/// Returns the metrics of a GEMM and a collective at once.
+/// Returns the metrics of a GEMM that overlaps with a collective.
 [[nodiscard]] Metrics<microbench::OverlapReport> overlap_metrics();
 
-/// Returns "±0.4%", or "n=2: too few" for a time from few plays; "—" without plays.
+/// Returns "±0.4%", or "n=2: too few" for a time from few repetitions; "—" without any.
 [[nodiscard]] std::string interval_cell(const results::RowData* row,
                                         const std::optional<statistics::Estimate>& time);
 
@@ -45,8 +45,8 @@ template <>
 /// class of link, and a table of the patterns in which many ranks communicate at once.
 [[nodiscard]] std::vector<DocumentTable> pair_tables(const PointReport& point);
 
-/// Returns the tables of a calibration: curves, growth and ceilings. The list is empty if nothing
-/// was fitted.
+/// Returns the tables of a calibration: time over size, growth of latency with ranks, and highest
+/// GEMM rates. The list is empty if nothing was fitted.
 [[nodiscard]] std::vector<DocumentTable> calibration_tables(const RunReport& report);
 
 /// Returns one table for each title, with the rows for which `belongs` is true and the metrics that
@@ -91,7 +91,7 @@ struct Inference {
   std::optional<statistics::Estimate> ttft{};
   /// Seconds from one token of a sample to the next, in the middle of the output.
   std::optional<statistics::Estimate> tpot{};
-  std::optional<double> tokens_per_second{};  ///< replicas x batch / tpot: decode, all replicas
+  std::optional<double> tokens_per_second{};  ///< replicas x batch / tpot, in decode
   std::optional<double> tokens_per_second_per_rank{};
   bool on_frontier = false;  ///< no other entry dominates it
   std::string failure{};     ///< why a value is missing; "" if none is

@@ -57,7 +57,8 @@ Metrics<CalibrationCurve> fitted_metrics() {
   return all;
 }
 
-/// Returns "4.1 us + 1.2 us x log2 n", or the first and the last latency.
+/// Returns the fitted latency among n ranks, "4.1 us + 1.2 us x log2 n"; if no law was fitted, the
+/// latencies at the smallest and at the largest rank count.
 Value latency_law(const CalibrationGrowth& at) {
   const auto time = [](double value) { return figure(value, Unit::seconds); };
   if (!at.law.empty()) return fmt::format("{} + {} x {}", time(at.base), time(at.slope), at.law);
@@ -96,8 +97,8 @@ Metrics<CalibrationGrowth> growth_metrics() {
   return all;
 }
 
-/// Returns the metrics of a shape of multiplication and its rate; `Last` is the figure that differs
-/// between kinds of rows.
+/// Returns the metrics of a GEMM's shape and rate; `last` is the metric that differs between kinds
+/// of rows.
 template <class Row>
 constexpr auto multiplication_metrics(const Metric<Row>& last) {
   return std::to_array<Metric<Row>>({{"dtype", "type", Unit::text, plain<&Row::dtype>},
@@ -115,7 +116,7 @@ constexpr auto rate_metrics = multiplication_metrics<GemmRate>(
 constexpr auto ceiling_metrics = multiplication_metrics<GemmCeiling>(
     {"error", "error", Unit::share, member<&GemmCeiling::error>});
 
-/// Returns an object for each item.
+/// Returns a list with a JSON object for each item.
 template <class Item>
 Json list_of(std::type_identity_t<Metrics<Item>> metrics, const std::vector<Item>& items) {
   return list_json(items, [&](const Item& item) { return object_of<Item>(metrics, item); });

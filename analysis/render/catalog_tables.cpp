@@ -156,8 +156,9 @@ struct Line {
   const IndexExperiment* experiment = nullptr;
 };
 
-/// Returns a table with a row for each line: its launch, when and what ran, and then these metrics
-/// of runs and of experiments, and other columns beside the latter.
+/// Returns a table with a row for each line. Its columns are the number of the launch, then the
+/// metrics of runs that `of_runs` names, then the metrics of experiments and the `others` that
+/// `of_experiments` names.
 DocumentTable table_of_lines(const catalog::Index& index, const std::vector<Line>& lines,
                              Numbered numbered, std::string title, std::string_view of_runs,
                              std::string_view of_experiments,

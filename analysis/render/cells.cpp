@@ -29,8 +29,8 @@ std::optional<statistics::Located> without_empty(const std::optional<statistics:
   return has_width ? *at : statistics::Located{*value};
 }
 
-constexpr int bar_width = 20;
-constexpr int bar_beyond = 4;  // an efficiency of up to 120% is drawn
+constexpr int bar_width = 20;  // cells that stand for 100%
+constexpr int bar_beyond = 4;  // cells beyond 100%: an efficiency of up to 120% is drawn
 
 }  // namespace
 

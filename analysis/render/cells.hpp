@@ -66,7 +66,8 @@ struct Category {
 /// remainder method.
 [[nodiscard]] std::string breakdown_bar(const breakdown::Breakdown& parts);
 /// efficiency_bar() draws an efficiency of up to 120% in eighths of a cell, with a mark at the
-/// ideal and ">" at the end of a larger one; efficiency_heading() draws the scale above such bars.
+/// ideal, 100%, and a final ">" if the efficiency is larger; efficiency_heading() draws the scale
+/// above such bars.
 [[nodiscard]] std::string efficiency_bar(double efficiency);
 [[nodiscard]] std::string efficiency_heading();
 
@@ -75,8 +76,7 @@ struct Category {
 /// Returns which mesh axes stay within a node and which cross nodes: "tp intra-node, dp
 /// inter-node"; "" on one node or if the nodes are not known.
 [[nodiscard]] std::string axes_text(const PointReport& point);
-/// Returns a line that names the baseline of the curve's efficiency; returns none if it is one
-/// rank.
+/// Returns a line that names the baseline of the curve's efficiencies, or says that there is none.
 [[nodiscard]] Facts baseline_remark(const Curve& curve);
 /// Returns the heading of the column of efficiencies, which names the baseline: "vs 1 rank".
 [[nodiscard]] std::string efficiency_column(const Curve& curve);

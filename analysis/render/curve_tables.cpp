@@ -294,7 +294,7 @@ DocumentTable scaling_table(const Curve& curve, const merge::JoinedCurve* joined
     if (column.key == "efficiency_bar") column.heading = efficiency_heading();
   }
   for (std::size_t i = 0; i < points.size(); ++i) {
-    // Even what was measured of a point that is not ok does not count.
+    // A point that is not ok shows no numbers, even if some were measured.
     if (reasons[i].empty()) continue;
     std::fill(table.rows[i].begin() + static_cast<std::ptrdiff_t>(table.named), table.rows[i].end(),
               Value());

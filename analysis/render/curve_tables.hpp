@@ -16,17 +16,16 @@
 #include "analysis/report.hpp"
 #include "base/text.hpp"
 
-/// Describes the figures of points, once for all reports, and builds the tables of a curve, which
-/// one launch measured or which is joined over several launches, and the remarks below them, which
-/// are lines with a key and a sentence. The text of remarks is escaped. Callers leave out the
-/// tables without rows.
+/// Describes the metrics of points, once for all reports. Builds the tables of a curve of one
+/// launch or joined over several launches, and the remarks below the tables: lines with a key and a
+/// sentence, whose text is escaped. Callers leave out the tables without rows.
 namespace isoscale::analysis::render {
 
-/// Returns the metrics of a point: what its JSON object has, in this order, and what only people
-/// read.
+/// Returns the metrics of a point: those of its JSON object, in this order, and those that only
+/// reports for people show.
 [[nodiscard]] Metrics<PointReport> point_metrics();
 
-/// Returns the metrics of the POP efficiencies; their headings are the names in a tree.
+/// Returns the metrics of the POP efficiencies; their headings are indented to form a tree.
 [[nodiscard]] Metrics<efficiency::Pop> pop_metrics();
 
 using Points = std::vector<const PointReport*>;
@@ -59,7 +58,7 @@ using Points = std::vector<const PointReport*>;
                                         std::span<const RunReport> reports);
 
 /// Returns the lines below the tables of a joined curve: its baseline, the points that were left
-/// out, the limits of points that a single launch measured, and causes.
+/// out, a warning about points that a single launch measured, and causes.
 [[nodiscard]] Facts joined_remarks(const merge::JoinedCurve& joined,
                                    std::span<const RunReport> reports);
 
@@ -99,7 +98,7 @@ class Sentences {
   std::vector<Said> said_;
 };
 
-/// Returns the lines below a curve, which explain its labels and gaps.
+/// Returns the lines below a curve, which explain its labels and missing values.
 [[nodiscard]] Facts remarks(const Curve& curve);
 /// Returns the reasons why points were skipped if all points of the curve were; otherwise empty.
 [[nodiscard]] Facts all_skipped(const Curve& curve);

@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, section_count> section_names{
     "phases",   "layers",    "soak",       "nodes",       "devices", "findings",
     "warnings", "preflight", "rows",       "calibration", "legend"};
 
-constexpr std::size_t gutter = 2;
+constexpr std::size_t gutter = 2;     ///< columns of an indent and between the columns of a table
 constexpr std::size_t narrowest = 5;  ///< the least width of a shortened cell, in columns
 
 enum class Intervals : std::uint8_t { shown, left_out };
@@ -77,8 +77,8 @@ std::size_t width_of(const TitledTable& table) {
   return std::reduce(widths.begin(), widths.end(), gutter * widths.size());
 }
 
-/// Returns the table as text cells. Columns are left out if their `keep` comes after `kept` in
-/// Keep.
+/// Returns the table as text cells. Columns other than drawings are left out if their `keep` comes
+/// after `kept` in the enumeration Keep.
 TitledTable text_table(const DocumentTable& table, Intervals intervals, Keep kept) {
   TitledTable text{.title = escape(table.title), .columns = {}, .rows = {}};
   text.rows.resize(table.rows.size());

@@ -69,9 +69,9 @@ class Sections {
 
 using Json = nlohmann::ordered_json;
 
-/// A value is what the JSON report has for it, null if it is absent; value_json() makes it. Text
-/// shows an object with value or median, lower and upper as a number with its 95% interval, and a
-/// list as words between commas.
+/// A value in the form that it has in the JSON report, null if it is absent. value_json() makes it.
+/// Text shows an object with value or median, lower and upper as a number with its 95% interval,
+/// and a list as words between commas.
 using Value = Json;
 
 /// Says what a column may lose in a table that is too wide for the page: first the intervals of
@@ -98,7 +98,8 @@ struct DocumentTable {
   std::vector<DocumentColumn> columns{};
   std::vector<std::vector<Value>> rows{};  ///< each with one value per column
   std::string title{};                     ///< "" = without a title
-  /// Why a row has no results, for each row; it follows the row's cells. Empty = all rows have.
+  /// For each row the reason why it has no results, shown after its cells; "" if it has results.
+  /// The list is empty if all rows have results.
   std::vector<std::string> reasons{};
   /// The number of columns that identify a row. A row with a reason shows only these, unless some
   /// number follows them.
@@ -153,10 +154,10 @@ void append(Facts& facts, Facts more);
 /// Describes one figure of an Item (a point, a curve, a row); all reports use this description.
 template <class Item>
 struct Metric {
-  std::string_view key;      ///< for programs: "step_time"; "~interval" is for people alone
+  std::string_view key;      ///< for programs: "step_time"; "~..." is only for people
   std::string_view heading;  ///< for people: "step time"
   Unit unit = Unit::text;
-  Value (*value)(const Item&) = nullptr;  ///< in SI units; null: it is stored under the key
+  Value (*value)(const Item&) = nullptr;  ///< in SI units; null: see stored_value()
   Keep keep = Keep::always;
   std::string_view sentence{};  ///< meaning, for legends
 
@@ -166,7 +167,7 @@ struct Metric {
 template <class Item>
 using Metrics = std::span<const Metric<Item>>;
 
-/// Returns what an item has stored under a key. Only items that store values by key have any.
+/// Returns the value that an item stores under a key. This overload is for items that store none.
 template <class Item>
 [[nodiscard]] Value stored_value(const Item& /*item*/, std::string_view /*key*/, Unit /*unit*/) {
   return {};
@@ -176,7 +177,7 @@ template <class Item>
   return metric.value == nullptr ? stored_value(item, metric.key, metric.unit) : metric.value(item);
 }
 
-/// Returns what is at the end of a path of members and functions: at_path<&A::b, f>(a) is f(a.b).
+/// Applies a path of members and functions to an item: at_path<&A::b, f>(a) is f(a.b).
 template <auto First, auto... Rest>
 [[nodiscard]] decltype(auto) at_path(const auto& item) {
   if constexpr (sizeof...(Rest) == 0) {
@@ -185,15 +186,15 @@ template <auto First, auto... Rest>
     return at_path<Rest...>(std::invoke(First, item));
   }
 }
-/// The value of a metric that is a member of its item, as value_json() writes it.
+/// The function of a metric whose value is a member of its item; value_json() converts the value.
 template <auto... Path>
 inline constexpr auto member =
     [](const auto& item) -> Value { return value_json(at_path<Path...>(item)); };
-/// The same of a whole number, which files store as a double.
+/// Like `member`, for a whole number, which run files store as a double.
 template <auto... Path>
 inline constexpr auto whole =
     [](const auto& item) -> Value { return count_or_null(at_path<Path...>(item)); };
-/// The same of a text or list that programs get even if it is empty.
+/// Like `member`, for a text or list that JSON contains even if it is empty.
 template <auto... Path>
 inline constexpr auto plain =
     [](const auto& item) -> Value { return Value(at_path<Path...>(item)); };
@@ -209,19 +210,19 @@ inline constexpr auto plain =
 void add_column(DocumentTable& table, DocumentColumn column, std::vector<Value> values);
 /// Adds the columns of `more`, which has as many rows.
 void add_columns(DocumentTable& table, DocumentTable more);
-/// A cell with the column that it makes in the first row of a table; words are aligned right unless
-/// the unit is `text`.
+/// A cell, and the heading and unit of its column, which are used in the first row of a table.
+/// Words are aligned right unless the unit is `text`.
 struct Cell {
   std::string heading;
   Value value;
   Unit unit = Unit::count;
 };
-/// Adds a row to a table that no metrics describe; the first row makes the columns.
+/// Adds a row to a table that is not made from metrics; the first row defines the columns.
 void add_row(DocumentTable& table, std::vector<Cell> cells);
 /// Returns the table as text, in its full width.
 [[nodiscard]] TitledTable as_text(const DocumentTable& table);
 
-/// A column that is no metric of the items of its table, with a value for each.
+/// A column that is not a metric of the items of its table, with one value for each item.
 struct OtherColumn {
   DocumentColumn column;
   std::vector<Value> values;
@@ -268,8 +269,9 @@ template <class Item>
   return table;
 }
 
-/// Returns an object with the metrics that `keys` names, in this order; all that
-/// programs read if it is empty. A key after "?" is left out where it has no value.
+/// Returns an object with the metrics that `keys` names, in this order. If `keys` is empty, it has
+/// all metrics except those that are only for people. A key after "?" is left out if it has no
+/// value.
 template <class Item>
 [[nodiscard]] Json object_of(std::type_identity_t<Metrics<Item>> metrics, const Item& item,
                              std::string_view keys = "") {

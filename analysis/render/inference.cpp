@@ -95,7 +95,7 @@ std::optional<double> rate_of(const microbench::RowReport& row, int ranks) {
   return *flop / calls / row.time->median / ranks;
 }
 
-/// Returns the status of the first row that is not ok, if there is one.
+/// Returns the status of the first row that is not ok; "ok" if there is none.
 std::string status_of(const Inference& at) {
   for (const results::RowData* const row : {at.prefill, at.decode}) {
     if (row != nullptr && row->status != results::PointStatus::ok) {
@@ -105,7 +105,7 @@ std::string status_of(const Inference& at) {
   return std::string{results::name(results::PointStatus::ok)};
 }
 
-/// Returns a whole number that one of the two rows has stored.
+/// Returns the whole number that a row stores under a key; null if there is none.
 Value stored_count(const results::RowData* row, const char* key) {
   return row == nullptr ? Value() : count_or_null(number_of(*row, key));
 }

@@ -23,7 +23,7 @@
 namespace isoscale::analysis::render {
 namespace {
 
-constexpr std::size_t most_columns = 6;  ///< the most launches with a column each
+constexpr std::size_t most_columns = 6;  ///< with more launches there is no table of their times
 
 using Numbers = std::set<std::size_t>;
 

@@ -53,7 +53,7 @@ template <class Figure>
           {"upper", number_or_null(at->upper)}};
 }
 
-/// Returns a list with the value that `make` makes of each item.
+/// Returns a list with the value that `make` returns for each item.
 template <class Items, class Make>
 [[nodiscard]] nlohmann::ordered_json list_json(const Items& items, const Make& make) {
   auto list = nlohmann::ordered_json::array();

@@ -58,7 +58,7 @@ std::string lines_of(const CheckResult& result, std::size_t width) {
 /// Lists the checks that were not made, grouped by reason, since on most machines many have the
 /// same reason.
 std::string render_not_checked(std::span<const CheckResult> results) {
-  constexpr std::size_t indent = 4, most_columns = 110;
+  constexpr std::size_t indent = 4, most_columns = 110;  // of the lines with the names of checks
   std::vector<const CheckResult*> not_checked = pointers_to(results);
   std::erase_if(not_checked, [](auto* at) { return at->verdict != Verdict::not_checked; });
   std::string text;
@@ -71,7 +71,7 @@ std::string render_not_checked(std::span<const CheckResult> results) {
   return text;
 }
 
-constexpr std::size_t most_warnings = 1000;  // more are not readable
+constexpr std::size_t most_warnings = 1000;  // that are shown of a run
 
 /// Describes a node from the facts of one of its ranks.
 std::string node_text(const results::RankFacts& facts) {

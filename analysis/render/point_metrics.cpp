@@ -25,7 +25,8 @@ Json parts_json(const breakdown::BreakdownResult& breakdown, const breakdown::Br
   return object;
 }
 
-/// Returns the parts of each place; `name` gives the key of a place.
+/// Returns the breakdown at each place in the step (phase, mesh axis or layer); `name` gives the
+/// key of a place.
 template <class Places, class Name>
 Json places_json(const breakdown::BreakdownResult& breakdown, const Places& places,
                  const Name& name) {
@@ -190,7 +191,7 @@ Value wait_causes(const PointReport& point) {
   return Json{{"imbalance", waits->imbalance}, {"noise", waits->noise}};
 }
 
-/// A value of the point's data, as value_json() writes it, and one that programs get as it is.
+/// The functions of metrics whose value is a member of the point's data (see `member` and `plain`).
 template <auto Member>
 constexpr auto stored = member<&PointReport::data, Member>;
 template <auto Member>

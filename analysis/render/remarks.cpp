@@ -115,7 +115,7 @@ std::string soak_text(const results::Soak& soak) {
                      units::format(units::Seconds{soak.seconds}), found);
 }
 
-constexpr std::size_t most_of_kind = 20;  // lines of the same kind
+constexpr std::size_t most_of_kind = 20;  // shown lines of the same kind
 
 /// Adds the times before measurement: the creation of communicators, and the first call of the
 /// first row that communicates, which sets up connections.
@@ -171,7 +171,7 @@ void add_pairs(const PointReport& point, Facts& facts) {
 }
 
 /// Adds the range of GPU clocks over the rows, the reasons for lowered clocks, and the number of
-/// late plays, whose times include launches by the host.
+/// late repetitions (plays), whose times include launches by the host.
 void add_gpus(const PointReport& point, Facts& facts) {
   std::vector<double> clocks;
   std::map<std::string_view, std::size_t> held;  // number of rows
@@ -201,8 +201,8 @@ void add_gpus(const PointReport& point, Facts& facts) {
   }
 }
 
-/// Adds the number of rows of type tf32 for which the library multiplied in another arithmetic,
-/// which it is free to do.
+/// Adds the number of rows of type tf32 for which the GEMM library chose an arithmetic other than
+/// TF32, which it is free to do.
 void add_arithmetic(const PointReport& point, Facts& facts) {
   std::map<std::string, std::size_t> others;  // number of rows
   for (const microbench::RowReport& row : point.bench->rows) {
@@ -251,7 +251,7 @@ void add_of_measured(const PointReport& point, Sentences& remarks) {
   add_to_calibration(point, remarks);
 }
 
-/// Adds how much larger the model is than that of one rank, and how much host memory each rank
+/// Adds the ratio of the model's size to that on one rank, and the host memory that each rank
 /// needs.
 void add_model(const PointReport& point, Sentences& remarks) {
   if (std::abs(point.work_growth - 1) > 1e-9) {

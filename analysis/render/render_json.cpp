@@ -136,8 +136,8 @@ Json place_json(const merge::Joined& joined, const PointReport& point) {
   return object;
 }
 
-/// Returns a point's JSON and the values that only CSV has, such as the parts of a breakdown of
-/// which only a bound is known.
+/// Returns the JSON from which a point's CSV row is made. It also has values that only CSV shows,
+/// such as the parts of a breakdown of which only a bound is known.
 Json line_json(const merge::Joined& joined, const PointReport& point) {
   Json object = object_of<PointReport>(point_metrics(), point);
   object["joined"] = place_json(joined, point);

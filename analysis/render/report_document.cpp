@@ -269,7 +269,8 @@ std::string render_summary(const merge::Report& report, std::size_t columns) {
 std::string render_text(const merge::Report& report) { return render_sections(report, {}); }
 
 std::string render_markdown(const merge::Report& report) {
-  // The answer comes first, then the description of its machine.
+  // The first heading is moved to the front, where it becomes the title; the line about the machine
+  // follows it.
   Document document = answer(report);
   const auto title = std::ranges::find_if(
       document, [](const Block& at) { return std::holds_alternative<Heading>(at); });

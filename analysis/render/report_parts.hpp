@@ -29,25 +29,25 @@ namespace isoscale::analysis::render {
 /// Returns the meaning of the summary's columns; empty if the summary has no tables.
 [[nodiscard]] Document summary_legend(const RunReport& run);
 
-inline constexpr std::size_t most_summary_rows = 16;
+inline constexpr std::size_t most_summary_rows = 16;  ///< in each of the two tables
 
 struct CurvesSummary {
   std::string sentence;      ///< the answer in words; "" without any curve
   std::string common;        ///< parts that all titles have: "tiny, f32, strong scaling"
   DocumentTable table;       ///< a row for each curve, at most most_summary_rows
   std::size_t left_out = 0;  ///< curves without a row
-  std::map<std::string, std::string> names;  ///< of curves by title: "dp", "dp, bucket=1MiB"
+  std::map<std::string, std::string> names;  ///< curve names by title: "dp", "dp, bucket=1MiB"
 };
-/// Returns a row for each curve, with its point of the largest rank count without a label. The row
-/// shows the baseline only if the curve has no other point.
+/// Returns a row for each curve with its telling_point(): the largest rank count without a label,
+/// if there is one. The row shows the baseline only if the curve has no other point.
 [[nodiscard]] CurvesSummary summarise_curves(const merge::Report& report);
 
 struct BenchesSummary {
   DocumentTable table;  ///< at most most_summary_rows
   std::size_t left_out = 0;
 };
-/// Returns the main figures of each micro-benchmark, from the point with the most ranks among its
-/// points without a label.
+/// Returns the main figures of each micro-benchmark from its telling_point(): the one with the most
+/// ranks among its points without a label, if there are any.
 [[nodiscard]] BenchesSummary summarise_benches(const merge::Report& report);
 
 /// These functions return the meanings of the columns of both tables.

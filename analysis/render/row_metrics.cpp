@@ -29,7 +29,7 @@ Value row_time(const RowReport& row) {
   return time;
 }
 
-/// Returns the memory of a row, unless the system placed it (below 0).
+/// Returns the NUMA node whose memory a row used; null if the system chose it (stored below 0).
 Value numa_node(const RowReport& row) {
   const auto node = number_of(*row.data, "numa");
   return node && *node >= 0 ? count_or_null(node) : Value();
@@ -102,7 +102,7 @@ Metrics<RowReport> row_metrics() {
       {"status", "status", text, [](auto& row) { return Value(results::name(row.data->status)); }},
       {"reason", "reason", text, member<&R::data, &results::RowData::reason>},
       {"part", "part", text},
-      // These are figures of serving, for a request rate and for a replica at such a rate.
+      // The following are figures of serving, at a request rate and for a replica at such a rate.
       {"rate", "asked/s", digits},
       {"offered", "arrived/s", digits},
       {"achieved", "achieved/s", digits},
@@ -132,13 +132,13 @@ Metrics<RowReport> row_metrics() {
 
 namespace {
 
-/// The value of the hidden share, or an end of its interval.
+/// The function of a metric that is the value of the hidden share, or an end of its interval.
 template <auto End>
 constexpr auto end_of_hidden = [](const OverlapReport& at) -> Value {
   return at.hidden ? value_json((*at.hidden).*End) : Value();
 };
 
-// The keys of each kind of row in the JSON report, and those that all kinds have at their end.
+// The keys of each kind of row in the JSON report; gpu_keys follow those of every kind.
 constexpr std::string_view collective_keys =
     "op dtype in_place bytes count time algbw busbw wrong reduction implementation axis groups "
     "algorithm protocol registration class root members estimate";
@@ -216,7 +216,7 @@ Json pair_json(const results::PointData& point, const microbench::PairReport& pa
           {"reason", text_or_null(pair.failure)}};
 }
 
-/// True for rows that the report merges with others to one.
+/// True for rows that the report merges with other rows into one object.
 bool is_merged(const results::RowData& row) {
   const std::string op = text_of(row, "op"), kind = text_of(row, "kind");
   return op == "overlap" || op == "infer" ||
@@ -251,7 +251,7 @@ Value stored_value(const RowReport& row, std::string_view key, Unit unit) {
 
 std::string interval_cell(const results::RowData* row,
                           const std::optional<statistics::Estimate>& time) {
-  constexpr std::size_t fewest = 6;
+  constexpr std::size_t fewest = 6;  // repetitions (plays) for an interval
   if (time && time->lower) return interval_text(located(*time));
   const std::size_t plays = row == nullptr ? 0 : row->times.size();
   return plays > 0 && plays < fewest ? fmt::format("n={}: too few", plays) : std::string{undefined};

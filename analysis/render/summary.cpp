@@ -35,7 +35,7 @@ std::string without_marks(std::string text) {
   return text;
 }
 
-/// Returns one line: machine, device, day, version. GPUs come first.
+/// Returns one line: machine, device, day, version. In runs on GPUs the device comes first.
 std::string title_of(const RunReport& run) {
   const results::RunData& data = *run.data;
   const std::string machine = without_marks(machine_text(data));
@@ -45,8 +45,8 @@ std::string title_of(const RunReport& run) {
   return fmt::format("{}; {}, Isoscale {}", described, day_of(data), data.isoscale_version);
 }
 
-/// Returns a note on the points of a run for which `belongs` is true, with the reason of the first;
-/// without text if there are none.
+/// Returns a note on the points of a run for which `belongs` is true, with the reason of the first
+/// such point. The note has no text if there are no such points.
 Note note_on(const RunReport& run, std::string key, Lines lines,
              bool (*belongs)(const results::PointData&)) {
   std::vector<const results::PointData*> points = pointers_to(run.data->points);

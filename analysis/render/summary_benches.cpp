@@ -24,9 +24,9 @@ namespace {
 struct BenchRow {
   const PointReport* point = nullptr;
   std::string figure;             ///< "best rate"
-  std::optional<double> value{};  ///< in SI units; absent: see `where`
+  std::optional<double> value{};  ///< in SI units; if absent, `where` may give the reason
   Unit unit = Unit::text;
-  std::string where{};  ///< "m=n=k=1024"; not escaped
+  std::string where{};  ///< size, pair or setting of the value; not escaped
 };
 
 constexpr std::array<Metric<BenchRow>, 5> bench_metrics{{

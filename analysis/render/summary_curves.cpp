@@ -20,13 +20,13 @@
 namespace isoscale::analysis::render {
 namespace {
 
-constexpr double visible = 0.005;  ///< smaller shares are not shown
+constexpr double visible = 0.005;  ///< smaller shares of the step are not shown
 
 struct CurveRow {
   const Curve* curve = nullptr;
   const PointReport* point = nullptr;  ///< null: no point was measured
   std::string name{};
-  std::size_t launches = 0;  ///< number for a joined point; 0 for a single launch
+  std::size_t launches = 0;  ///< number of launches of a joined point; 0 for a single launch
   const PointReport* baseline = nullptr;
 
   [[nodiscard]] bool is_baseline() const { return point != nullptr && point == baseline; }

@@ -72,9 +72,10 @@ export function oneOf(label, names, show) {
   return el("div", {}, names.length > 1 ? el("div", { class: "choices" }, list) : null, place);
 }
 
-export const mostBeside = 6; // charts of curves
+export const mostBeside = 6; // charts of curves that are shown side by side
 
-/** Shows what `make` makes of each curve: side by side if they are few, otherwise of the curve that the reader chooses. */
+/** Shows the result of `make` for all curves side by side if they are few, and otherwise for the
+ * curve that the reader chooses. */
 export const eachCurve = (curves, make) => [curves.length > mostBeside
   ? oneOf("curve", curves.map((curve) => curve.short), (i) => [{ charts: [make(curves[i], i)] }]) : { charts: curves.map(make) }];
 
@@ -89,7 +90,8 @@ function firstChoice(groups) {
   return (traced.length > 0 ? traced : all).reduce((best, at) => (isMore(at.point, best.point) ? at : best));
 }
 
-/** Returns the group and the point that the filter names, or those nearest to it. */
+/** Returns the group and the point that the filter names; firstChoice() replaces what it does not
+ * name. */
 function chosenPoint(groups) {
   const first = firstChoice(groups);
   const group = groups.find(({ title }) => title === filter.get("curve")) ?? first.group;

@@ -37,7 +37,8 @@ export function lossesOf(point) {
     .sort((a, b) => b.seconds - a.seconds);
 }
 
-/** The name of an entry among a waterfall's losses that is not a cause: the difference between traced and untraced steps. */
+/** The name of the entry among a waterfall's losses that is not a cause: the difference between
+ * traced and untraced steps. */
 export const tracing = "untraced";
 /** False if the report says that the causes do not explain the loss; they are then not shown. */
 export const explains = (point) => point.full.waterfall?.explains !== false;

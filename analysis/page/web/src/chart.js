@@ -78,7 +78,8 @@ function complete({ tip, zoom, ...option }, colours, narrow) {
     textStyle: { color: colours.text, fontFamily: "system-ui, sans-serif" },
     ...(zoom ? { dataZoom: [zoomByWheel] } : {}),
     ...option,
-    // Each series is drawn at once: otherwise a picture might be saved or removed before it is complete.
+    // Each series is drawn in one pass; otherwise a picture might be saved or removed before it is
+    // complete.
     series: option.series.map((own) => ({ progressive: 0, ...own })),
     xAxis: axes(option.xAxis, true),
     yAxis: axes(option.yAxis, false),

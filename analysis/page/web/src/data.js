@@ -23,7 +23,8 @@ const viewOf = (point, full, runIndex) => ({
   ranks: full.ranks, nodes: full.nodes, labels: point.labels, status: full.status, reason: full.reason ?? "", full,
   stepTime: point.step_time, throughput: point.throughput.value, unit: point.throughput.unit ?? "",
   speedup: point.speedup, speedupInterval: point.speedup_interval, efficiency: point.efficiency,
-  // A joined point has only an interval of its speed-up; that of its efficiency follows.
+  // A joined point has an interval only of its speed-up, from which the interval of its efficiency
+  // follows.
   efficiencyInterval: point.efficiency_interval
     ?? (point.speedup_interval && point.efficiency ? point.speedup_interval.map((at) => at / (point.speedup / point.efficiency)) : null),
   launch: point.launch, launches: point.launches?.length ?? 1,

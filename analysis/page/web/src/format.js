@@ -19,7 +19,7 @@ function digits(value) {
   return size >= 10 ? value.toFixed(1) : value.toFixed(2);
 }
 
-/** Returns the first factor with its unit that a value reaches once it is rounded. */
+/** Returns the largest factor, with its unit, that the rounded value reaches. */
 const factorOf = (value, factors) => factors.find(([least]) => Math.abs(value) >= least * 0.9995);
 
 /** Formats a value with a prefix: 12.3e6, "B/s" -> "12.3 MB/s". */

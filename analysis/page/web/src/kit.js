@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Gathers what sections are made of.
+// Re-exports the modules from which sections are built.
 export * from "./blocks.js";
 export * from "./causes.js";
 export * from "./data.js";

@@ -25,9 +25,10 @@ import { collectivesBlocks, gemmBlocks, inferenceBlocks, memoryBlocks, overlapBl
 import { devicesBlocks, stepsBlocks } from "./sections/steps.js";
 import { timelineBlocks } from "./sections/timeline.js";
 
-/** The sections of each kind of page, in order; a section whose blocks have nothing to show is left out. `blocks` makes them from
- * what `sources` returns for the kind; `title` is in the list of sections, and `heading` replaces a title that is too short for
- * the section; `quiet` hides it; `look` is the class of the content. */
+/** The sections of each kind of page, in order; a section whose blocks have nothing to show is left
+ * out. `blocks` makes them from what `sources` returns for the kind; `title` is in the list of
+ * sections, and `heading` replaces a title that is too short for the section; `quiet` hides the
+ * heading; `look` is the class of the content. */
 const sections = {
   report: [
     { id: "overview", title: "Overview", blocks: overviewBlocks, quiet: true },

@@ -23,9 +23,10 @@ export function ink(hex) {
 
 /** Returns the colour of the i-th series. */
 export const colourOf = (colours, i) => colours.series[i % colours.series.length];
-/** Returns the style of a hollow symbol, which marks a point that is doubtful or proves nothing. */
+/** Returns the style of a hollow symbol, which marks a point that is doubtful, extrapolated, or
+ * measured by a single launch. */
 export const hollow = (colours, colour) => ({ color: colours.background, borderColor: colour, borderWidth: 2 });
-/** Draws a line at each of these places of an axis: [{yAxis | xAxis, label, lineStyle}]. */
+/** Draws a line at each of these values of an axis: [{yAxis | xAxis, label, lineStyle}]. */
 export const markLine = (data, own = {}) => ({ silent: true, precision: 12, symbol: "none", label: { show: false }, data, ...own });
 /** The tooltip of all series at one place of the x axis. */
 export const tipOfAll = { trigger: "axis", axisPointer: { type: "shadow" } };
@@ -74,7 +75,7 @@ function band(name, colour, items) {
   return {
     type: "custom", name, data: items, encode: { x: 0, y: [1, 2] }, silent: true, clip: true, itemStyle: { color: colour }, z: 0,
     renderItem(of, api) {
-      if (of.dataIndex > 0) return null; // the first item draws all: pieces would show seams
+      if (of.dataIndex > 0) return null; // one item draws the whole area, without seams
       const edge = (at) => items.map((item) => api.coord([item[0], item[at]]));
       // A logarithmic axis cannot show values that are not above 0.
       const floor = of.coordSys.y + of.coordSys.height;
@@ -151,7 +152,7 @@ function beginOf(values, intervals) {
   return lowest < least / 2 && Number.isFinite(least) ? 2 ** Math.floor(Math.log2(least / 2)) : undefined;
 }
 
-const mostNamed = 12;
+const mostNamed = 12; // rank counts that all get a label
 
 /** Makes the axis of rank counts; all of them have labels if they are few. */
 function ranksAxis(ranks, scale) {

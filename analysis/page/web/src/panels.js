@@ -9,12 +9,12 @@ import { percent, rankCount } from "./format.js";
 export const fact = (name, title, ...details) => el("div", { class: "fact" }, el("dt", {}, name),
   el("dd", {}, el("b", {}, title)), details.filter(Boolean).map((text) => el("dd", { class: "note" }, text)));
 
-/** Makes a panel; its heading leads to the section `target`, under the name `more`. */
+/** Makes a panel; its heading has a link named `more` to the section `target`. */
 export const panel = (title, target, more, ...inside) => el("div", { class: "panel" },
   el("h3", {}, title, target ? el("a", { class: "more", href: `#${target}` }, more) : null), inside);
 
 export const note = (text) => el("p", { class: "note" }, text);
-/** Makes what is shown when the reader opens it. */
+/** Makes content that is hidden until the reader opens it. */
 const folded = (summary, ...inside) => el("details", {}, el("summary", {}, summary), inside);
 export const thinBar = (look, share, element = "div") =>
   el(element, { class: "bar thin", "aria-hidden": "true" }, el("i", { class: look, style: `width:${100 * share}%` }));
@@ -49,7 +49,7 @@ export function card({ title, full = null, ranks, value, beside = null, lines = 
     el("p", { class: "badges" }, badges.map(({ text, kind }) => el("span", { class: `badge ${kind}` }, text))));
 }
 
-const few = 4; // up to this many, cards are as large as the screen allows
+const few = 4; // up to this many cards are as large as the screen allows
 
 /** Makes a grid of cards; those after the first `most` are folded away under "5 more `rest`". */
 export function cardGrid(cards, most, rest) {

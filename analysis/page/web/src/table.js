@@ -8,8 +8,8 @@ import { bandwidth, bytes, fixed, flops, memory, missing, percent, seconds, si }
 /** A column: title; value(item): null = not known; csv: heading in the CSV, whose values have one unit; text(value): the text of
  * a cell; number: right-aligned; look: class of a cell that has a value, or a function of the value that returns it. */
 
-/** The figures by kind: how a value is shown, its unit if it is copied as a number, and the headings of the figures of this kind.
- * Other headings are of words. */
+/** The figures by kind: how a value is shown, its unit if it is copied as a number, and the
+ * headings of the figures of this kind. Figures with other headings are of the kind "words". */
 const kinds = {
   words: { number: false },
   nowrap: { number: false, look: "nowrap", of: ["check", "created", "git", "id"] },
@@ -80,7 +80,7 @@ function csvCell(value) {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Writes columns and rows as CSV, with the values themselves and not as cells show them. */
+/** Writes columns and rows as CSV, with the unformatted values. */
 const csv = (shown, rows) => [shown.map((at) => at.csv ?? at.title), ...rows].map((row) => `${row.map(csvCell).join(",")}\r\n`).join("");
 const longText = 28; // characters
 

@@ -46,9 +46,10 @@ function tipOf(bar) {
 /** The columns of a table for the parts, all in seconds; its items are bars. */
 export const partColumns = columns(...partNames.map((name) => `${name}=parts.${name}`), `${hidden}=hidden`);
 
-/** Describes a chart of bars; its table has a row for each of `items`, or else for each bar. It takes a chart's description
- * without `option`, and bars: Bar[], or a function of the state that returns them; unit: "share" of each bar's whole or
- * "seconds", which a switch changes unless it `isFixed`; across: bars lie; axis: name of the bars' axis; labelled: (bars, state,
+/** Describes a chart of bars; its table has a row for each of `items`, or else for each bar. It
+ * takes a chart's description without `option`, and bars: Bar[], or a function of the state that
+ * returns them; unit: "share" of each bar's whole or "seconds", which a switch changes unless it
+ * `isFixed`; across: bars are horizontal; axis: name of the bars' axis; labelled: (bars, state,
  * isNarrow) => whether parts have numbers. */
 export function partsChart({ bars, numbers, items, unit = share, isFixed = false, across = false, axis, switches = [],
   labelled = (all, _, isNarrow) => across || all.length <= (isNarrow ? 4 : 10), ...spec }) {

@@ -38,8 +38,8 @@ function findings({ differences }, names) {
   return { list: told.map(item), most: 6, rest: "more in the table" };
 }
 
-/** True if the interval contains the value. It may not, since the value comes from medians over launches and the interval from
- * the launches themselves. */
+/** True if the interval contains the value. The value may lie outside, since it comes from medians
+ * over launches and the interval from the launches themselves. */
 function holds({ lower, upper }, value) {
   const rounding = 1e-9 * (1 + Math.abs(value));
   return !known(lower) || !known(value) || (value >= lower - rounding && value <= upper + rounding);

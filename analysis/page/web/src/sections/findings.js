@@ -25,7 +25,7 @@ export const whereOf = ({ curve }, curves) => (curve ? curves.find(({ title }) =
 const leftOutText = (curves) => (data.report.findings_left_out ?? [])
   .map((at) => `${whereOf(at, curves)} on ${at.ranks.join(", ")} (${at.why})`).join("; ");
 
-const opened = 3;
+const opened = 3; // findings that are unfolded at first
 const most = 10; // findings that are shown at first
 
 const severity = (share, scale) => el("span", { class: "severity" },

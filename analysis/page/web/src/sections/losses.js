@@ -12,11 +12,12 @@ const least = 0.005;
 const leastSeen = 0.0005;
 // If at least this share of the step is lost, the axis begins at zero; otherwise it shows the lost time.
 const wholeFrom = 0.2;
-const mostCounts = 10; // buttons of a switch
+const mostCounts = 10; // rank counts to choose from
 const hasWaterfall = (point) => point.full.waterfall?.measured > 0;
 
-/** Returns the steps of the staircase: {name, seconds, from, to, isWhole, part, tip}; the last one is the whole step, named
- * `whole`. If the causes do not explain the loss, they are one step, and the difference between traced and untraced steps is
+/** Returns the bars of a waterfall chart: {name, seconds, from, to, isWhole, part, tip}. The first
+ * bar is the ideal step and the last one the whole step, named `whole`. If the causes do not
+ * explain the loss, they share one bar, and the difference between traced and untraced steps has
  * another. */
 function stairs(point, whole) {
   const { ideal, measured } = point.full.waterfall;
@@ -60,7 +61,8 @@ function labelBeside(text, { x0, x1, area, colours, colour }) {
 const lowest = (step) => Math.min(step.from, step.to);
 const highest = (steps) => Math.max(...steps.map((step) => Math.max(step.from, step.to)));
 
-/** Returns the chart's option for a staircase; the axis of a whole step ends at least at `most`. */
+/** Returns the chart's option for these bars; the axis of a whole step ends at `most` seconds or
+ * later. */
 function waterfallOption(steps, colours, { axis }, isNarrow, most) {
   const isWhole = axis === "whole step";
   const measured = steps.at(-1).to;
@@ -83,7 +85,7 @@ function waterfallOption(steps, colours, { axis }, isNarrow, most) {
     const height = Math.min(26, size * 0.66);
     const fill = from > 0 && step.isWhole ? fade(step) : colourOf(step);
     const label = labelBeside(labelOf(step, measured, !isNarrow), { x0, x1, area, colours, colour: colourOf(step) });
-    // This line leads to the next step, which begins where this one ends.
+    // This line leads to the next bar, which begins where this one ends.
     const next = { type: "line", silent: true, shape: { x1: edge, x2: edge, y1: y + height / 2, y2: y + size - height / 2 }, style: { stroke: colours.faint, lineWidth: 1, opacity: 0.6 } };
     return {
       type: "group",
@@ -130,8 +132,9 @@ function someOf(points) {
   return Array.from({ length: mostCounts }, (_, i) => points[Math.floor((i * (points.length - 1)) / (mostCounts - 1))]);
 }
 
-/** Describes the chart of a curve's staircases. It takes whole: "measured" or "predicted", means: a sentence that explains it;
- * beside: all points of the charts that are shown together, whose axes end at the same value. */
+/** Describes the waterfall chart of a curve, with one rank count at a time. It takes whole:
+ * "measured" or "predicted", means: a sentence that explains it; beside: all points of the charts
+ * that are shown together, whose axes end at the same value. */
 export function waterfallChart({ id, name, points, whole, means, beside = [] }) {
   const isMeasured = whole === "measured";
   const shown = isMeasured ? points : someOf(points);

@@ -44,8 +44,8 @@ const badgesOf = ({ labels }, verified) => [
   ...(verified === null ? [{ text: "not verified", kind: "warn" }] : []),
 ];
 
-/** The card shows the largest point whose times represent the machine. If the curve has a larger point, names that point's
- * efficiency and labels; null otherwise. */
+/** Names the efficiency and labels of the curve's largest point if that is larger than `point`,
+ * which the card shows; null otherwise. */
 function beyond(curve, point) {
   const at = largest(curve.points);
   if (at.ranks === point.ranks || at.efficiency === null) return null;
@@ -98,7 +98,7 @@ const benchCard = (point, value, ...lines) => card({
 /** Shows the most tokens per second, with the time per output token; null if no row has them. */
 function inferCard({ point }) {
   const rows = point.rows.filter((at) => at.op === "infer" && at.status === "ok" && known(at.tokens_per_second));
-  const sure = rows.filter((at) => known(at.tpot?.lower)); // rows with an interval are preferred
+  const sure = rows.filter((at) => known(at.tpot?.lower)); // with intervals: preferred
   const row = largestBy(sure.length > 0 ? sure : rows, (at) => at.tokens_per_second);
   if (!row) return null;
   const { median, lower, upper, plays } = row.tpot;
@@ -147,7 +147,8 @@ function causes(curves) {
     if (!point || !explains(point)) return [];
     return lossesOf(point).filter((loss) => loss.share > 0 && loss.cause !== tracing).map((loss) => ({ ...loss, curve, point }));
   });
-  // The losses of ranks that share cores tell little about the machine, so they are shown only if there are no others.
+  // Losses at points that are not sound tell little about the machine; they are shown only if there
+  // are no others.
   const sound = all.filter((at) => isSound(at.point));
   const largestFirst = (sound.length > 0 ? sound : all).sort((a, b) => b.share - a.share);
   return [...groupBy(largestFirst, ({ cause }) => cause).values()].slice(0, shownAtFirst.causes)
@@ -164,7 +165,8 @@ function causeOf(at, scale) {
   return causeItem(at, scale, ", ", el("span", { class: "faint" }, `${where}${labels && ` (${labels})`}${more}`));
 }
 
-/** Says by how much traced steps differ from the others at the points of these causes; null if little. */
+/** Says by how much traced steps differ from untraced ones at the points of these causes; null if
+ * by at most 5%. */
 function tracingText(items) {
   const points = new Map(items.map((at) => [at.point, at.curve]));
   const differing = [...points].filter(([point]) => Math.abs(tracingShare(point)) > mostTracing).map(([point, curve]) =>

@@ -53,7 +53,7 @@ function numbersOf(prediction) {
   return { columns: numbers, items: [...prediction.measured.map(measuredRow), ...items] };
 }
 
-const mostValues = 12;
+const mostValues = 12; // values shown in one cell
 
 /** Returns the common value, such as "on", or else the values by rank count: "64: 8, 256: 2". */
 function overPoints(points, value) {
@@ -203,7 +203,7 @@ function candidates(best, unit) {
   };
 }
 
-/** Returns the heading of the best candidates: their number and rank count. */
+/** Returns the heading of the best candidates: how many were searched, and the rank count. */
 export function bestHeading({ prediction: { best, searched } }) {
   const ranks = Object.values(best[0].mesh).reduce((product, extent) => product * extent, 1);
   return `The best of ${searched} meshes and options, on ${ranks} ranks`;
@@ -225,7 +225,7 @@ const sources = [
   { name: "model", key: "fit", part: "compute", meaning: "what it misses of known points, and of its extrapolation" },
 ];
 const allTogether = "together";
-/** Combines the independent parts of an uncertainty into one relative standard deviation. */
+/** Combines the independent parts of an uncertainty, all relative standard deviations, into one. */
 const together = ({ noise, launch, fit }) => Math.hypot(noise, launch, fit);
 
 function uncertaintyChart(curves) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Shows the machine, command and software of each launch: enough to repeat it. Lists the checks made before the measurement,
-// worst results first.
+// Shows the machine, command and software of each launch, so that it can be repeated. Lists the
+// checks made before the measurement, worst results first.
 import {
   column, columns, copyButton, counted, dateText, el, groupBy, hostsText, joined, kindsOf, missing, oneOf, ownOf, si,
 } from "../kit.js";

@@ -82,7 +82,8 @@ const scale = (colours, most, words, own = {}) => ({
   textStyle: { color: colours.faint }, inRange: { color: colours.diverging }, seriesIndex: 0, dimension: 2, ...own,
 });
 
-/** Returns a range that contains most values, so that a single outlier does not stretch the scale. */
+/** Returns the absolute value that 99.5% of the values do not exceed, so that a single outlier does
+ * not stretch the scale; at least `least`. */
 function reach(values, least) {
   const sizes = values.filter(known).map(Math.abs).sort((a, b) => a - b);
   return Math.max(least, sizes[Math.floor(0.995 * (sizes.length - 1))] ?? 0);
@@ -111,7 +112,8 @@ function deviations(map) {
   });
 }
 
-/** Names the rank that stands out most, in a sentence; "" if none does. */
+/** Returns a sentence on the rank with the longest computation, or step if computation is not
+ * known; "" if it exceeds the median by at most 2% of a step. */
 function outstanding(map, shown) {
   const { title, value } = shown.find((at) => at.title === "compute") ?? shown[0];
   const row = value.reduce((best, of, at) => (of > (value[best] ?? 0) ? at : best), 0);
@@ -121,9 +123,10 @@ function outstanding(map, shown) {
 
 const rowHeight = (rows) => (rows <= 32 ? 18 : Math.max(3, 640 / rows));
 
-/** Describes a heat map with a row for each rank. It takes a chart's description without `option`, and values: [column][row];
- * xAxis; ends: words for the ends of the scale, of values with so many `places`; tip: (column, row, value) => string; cells: own
- * settings of heatCells, a function of the colours and the reach. */
+/** Describes a heat map with a row for each rank. It takes a chart's description without `option`,
+ * and values: [column][row]; xAxis; ends: words for the ends of the scale, whose values have
+ * `places` decimal places; tip: (column, row, value) => string; cells: own settings of heatCells, a
+ * function of the colours and the reach. */
 function rankChart(map, point, { values, xAxis, ends, places, tip, cells = () => ({}), numbers, note, ...spec }) {
   const items = values.flatMap((of, x) => of.flatMap((value, y) => (known(value) ? [[x, y, value]] : [])));
   const most = reach(items.map((item) => item[2]), 0.01);
@@ -212,7 +215,7 @@ const pairQuantities = {
 };
 const quantityOf = (key) => Object.values(pairQuantities).find((at) => at.key === key) ?? { title: key, text: bandwidth };
 const isPair = (row) => row.op === "p2p" && row.src !== undefined;
-/** Replaces the ranks of pairs by their MPI ranks, which people are shown. */
+/** Replaces the ranks of pairs by their MPI ranks, which the page shows. */
 const inLaunch = (pairs) => pairs.map((pair) => ({ ...pair, src: pair.src_world_rank, dst: pair.dst_world_rank }));
 
 /** Returns the blocks of ranks by host, for these ranks of the launch; none if a host is unknown. */
@@ -311,7 +314,8 @@ function slowText(at) {
   return `${at.from} to ${at.to}: ${title} ${text(at.value)}, ${percent(speedOf(at), 0)} of the speed that is usual (${text(at.typical)}${at.class ? `, ${at.class}` : ""})`;
 }
 
-/** Returns each slow pair once for both directions, with the quantity in which it is slowest, the slowest first. */
+/** Returns each slow pair once for both directions, with the quantity in which it is slowest; the
+ * slowest pair comes first. */
 const slowPairs = (slow) => [...groupBy(slow, (at) => [at.src, at.dst].sort((x, y) => x - y).join(" ")).values()]
   .map((same) => same.reduce((worst, at) => (speedOf(at) < speedOf(worst) ? at : worst))).sort((x, y) => speedOf(x) - speedOf(y));
 

@@ -51,7 +51,7 @@ function fitOf(line, op) {
     at.implementation === row.implementation && !row.in_place);
 }
 
-// The first lines are wider and later ones are dashed, so that lines that coincide stay visible.
+// Earlier lines are wider and later ones are dashed, so that lines that coincide stay visible.
 const dashes = ["solid", [9, 4], [9, 3, 2, 3]];
 
 /** Describes a line of measured rows; wrong results are marked. */

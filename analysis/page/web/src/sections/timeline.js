@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Draws one traced step as it ran: a lane for each rank, a box for each operation. `layout` is {rows: [{lane, stream, computes}],
-// first: [row of each lane], rowOf: Map "lane stream" -> row}.
+// Draws the timeline of one traced step: a lane for each rank, a box for each operation. `layout`
+// is {rows: [{lane, stream, computes}], first: [row of each lane], rowOf: Map "lane stream" ->
+// row}.
 import { columns, isNarrow, joined, missing, percent, pointContent, rankCount, seconds } from "../kit.js";
 import { linesBefore } from "./ranks.js";
 
@@ -29,7 +30,8 @@ function phaseColour(colours, phase) {
   return named[phase] ?? colours.parts.other;
 }
 
-/** Returns the colour of an operation by what the reader chose. */
+/** Returns the colour of an operation; `by` is the reader's choice: "kind", "phase" or
+ * "microbatch". */
 function spanColour(colours, { phase, microbatch, microbatches, op, by }) {
   if (by === "kind") return colours.parts[isCommunication(op) ? "transfer" : copies.has(op) ? "copies" : "compute"];
   const hasHue = by === "microbatch" && microbatch >= 0 && (phase === "forward" || phase === "backward");
@@ -123,7 +125,7 @@ function idleSeries({ idle }, layout, kind, colours) {
     const last = (layout.first[lane + 1] ?? layout.rows.length) - 1;
     return idle.kind[i] === kind ? [[layout.first[lane], idle.start[i], idle.start[i] + idle.length[i], last, lane]] : [];
   });
-  const pale = `${tint(colours, kind).fill}66`; // as pale in the legend as in the picture
+  const pale = `${tint(colours, kind).fill}66`; // legend: opacity of 40% (hex 66)
   return boxes(idleNames[kind], data, {
     height: 0.92, z: 1, itemStyle: { color: pale }, draw: (shape) => ({ type: "rect", shape, style: tint(colours, kind) }),
   });
@@ -183,7 +185,8 @@ function spanText(at) {
 }
 
 function noteOf(timeline) {
-  // The time of the step is that of its slowest rank; the picture covers the time from the first begin to the last end of a rank.
+  // The time of the step is that of its slowest rank. The chart covers the time from the first
+  // start of a rank to the last end of a rank, which may be longer.
   const [time, width] = [timeline.step_time, timeline.length].map(seconds);
   const mixed = timeline.ops.includes("mixed") ? "; full with stripes: communication drawn together with other work" : "";
   return `${joined([
