@@ -47,8 +47,8 @@ struct Slowing {
   double factor = 1, jitter = 0;
   std::uint64_t origin = 0;            ///< seeds the random numbers; must differ between ops
   std::shared_ptr<LeastTime> least{};  ///< communication only; shared with similar ops
-  units::Nanoseconds time{};           ///< delay only
-  std::uint64_t drawn = 0;             ///< random numbers so far
+  units::Nanoseconds time{};           ///< length of the sleep; delay only
+  std::uint64_t drawn = 0;             ///< number of random numbers drawn so far
 
   /// Returns the time by which an op that took `took` must be lengthened.
   [[nodiscard]] units::Nanoseconds extra(units::Nanoseconds took);

@@ -127,8 +127,8 @@ class SectionPreparer {
   std::set<const std::byte*> advanced_;  ///< powers that earlier updates of the section advance
 };
 
-/// Returns the GEMM in which a rank gets stuck: the first in the second half of the section, or the
-/// last of all if there is none.
+/// Returns the index of the GEMM in which a rank gets stuck: the first GEMM in the second half of
+/// the section, or the last GEMM if that half has none.
 std::optional<std::uint32_t> middle_gemm(const program::Program& section) {
   std::optional<std::uint32_t> found;
   for (std::uint32_t i = 0; i < section.ops.size(); ++i) {
