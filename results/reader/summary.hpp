@@ -20,14 +20,14 @@ namespace isoscale::results {
 struct PointFigures {
   std::optional<double> step_time{};  ///< seconds, median of the untraced steps that count
   std::size_t counted = 0;            ///< number of these steps
-  std::size_t steps = 0, rows = 0;    ///< all that the point has
+  std::size_t steps = 0, rows = 0;    ///< numbers of all steps and rows of the point
   /// The name of the file that holds the point; absent: the run file.
   std::optional<std::string> part_file{};
 };
 
 struct RunSummary {
-  /// The run's identity; host, node, cpu_model, gpu_name and cores of each rank in any order;
-  /// experiment, status and labels of each point. All other fields are empty.
+  /// A run with only these fields: the run's identity; host, node, cpu_model, gpu_name and cores of
+  /// each rank, in any order; experiment, status and labels of each point.
   RunData run;
   std::vector<PointFigures> figures;  ///< one per point of the run
 };

@@ -59,7 +59,7 @@ class JsonObject {
   template <class Number>
   [[nodiscard]] Number get(const std::string& name) const {
     const json& value = object_.at(name);
-    if constexpr (std::is_same_v<Number, double>) {  // JSON has neither NaN nor infinity
+    if constexpr (std::is_same_v<Number, double>) {  // JSON stores NaN and infinity as null
       if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
     } else if constexpr (!std::is_same_v<Number, bool>) {
       require(value.is_number_integer(), "a number is not whole");

@@ -15,8 +15,8 @@
 #include "mesh/mesh.hpp"
 #include "results/records/run_data.hpp"
 
-/// Finds facts about a point in its record and its run: its labels, the MPI ranks of its ranks, and
-/// their nodes.
+/// Finds facts about a point in its record and its run: its labels, the ranks in the launch of its
+/// ranks, and their nodes.
 namespace isoscale::results {
 
 /// Labels of points whose times do not represent the machine, since ranks shared cores or a GPU, or
@@ -45,7 +45,7 @@ inline constexpr std::size_t fewest_steps = 6;
   return std::ranges::find_first_of(labels, unsound_labels) == labels.end();
 }
 
-/// Returns those of `labels` that are unsound, in the order of the list above.
+/// Returns those of `labels` that are unsound, in the order of unsound_labels.
 [[nodiscard]] inline std::vector<std::string> unsound(const std::vector<std::string>& labels) {
   std::vector<std::string> found;
   for (const std::string_view label : unsound_labels) {

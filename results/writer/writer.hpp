@@ -85,12 +85,13 @@ class RunWriter {
   RunSummary summary_;  ///< of the published file
   settings::IfExists if_exists_;
   std::uint64_t part_limit_;                             ///< bytes
-  std::set<int> committed_;                              ///< indices of the points
-  std::map<int, std::filesystem::path> outdated_parts_;  ///< of points that are measured anew
-  std::optional<std::string> replaced_id_;               ///< the run that the first commit replaces
+  std::set<int> committed_;                              ///< indices of points in the file
+  std::map<int, std::filesystem::path> outdated_parts_;  ///< by index of points measured anew
+  std::optional<std::string> replaced_id_;  ///< id of the run that the first commit replaces
   Descriptor published_;  ///< published last; open even if the name refers to another file
   Descriptor replaced_;   ///< the lock of the file that the first commit replaces
-  /// The file that this writer may replace: the published one, or the one to be replaced
+  /// The file that this writer may replace: the one published last, or the existing file before the
+  /// first commit.
   std::optional<FileIdentity> owned_;
 };
 
