@@ -43,7 +43,7 @@ std::string error_stack() {
 /// earlier; the handles here are closed by then.
 void silence() {
   static const herr_t left_alone = H5dont_atexit();
-  static_cast<void>(left_alone);  // this fails if other code has used HDF5 already
+  static_cast<void>(left_alone);  // H5dont_atexit fails if other code has used HDF5 already
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 

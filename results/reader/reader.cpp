@@ -229,7 +229,7 @@ class RunReader {
   Accept accept_;
   fs::path parts_in_;  ///< the folder of the part files
   std::string run_id_;
-  int minor_ = 0;  ///< of the run file's schema
+  int minor_ = 0;  ///< minor schema version of the run file
   std::vector<std::string> warnings_;
 };
 
@@ -269,7 +269,7 @@ std::optional<std::string> id_here(const fs::path& path, std::string_view format
 constexpr units::Bytes least_memory{std::uint64_t{1} << 30U};
 
 constexpr std::uint64_t memory_per_byte =
-    8;  ///< for each byte of the files: room for unpacked columns and the records made from them
+    8;  ///< memory for each byte of the files: unpacked columns and the records made from them
 
 /// The least number of bytes that must be read or written in a second of CPU time.
 constexpr std::uint64_t bytes_per_second = std::uint64_t{8} << 20U;

@@ -29,7 +29,7 @@ struct RunSummary {
   /// A run with only these fields: the run's identity; host, node, cpu_model, gpu_name and cores of
   /// each rank, in any order; experiment, status and labels of each point.
   RunData run;
-  std::vector<PointFigures> figures;  ///< one per point of the run
+  std::vector<PointFigures> figures;  ///< one for each point of the run
 };
 
 /// Returns the summary of a run that was read or is being measured.

@@ -41,7 +41,7 @@ struct CalibrationCurve {
   /// linear in the size.
   std::string form = "log";
   std::string labels{};                ///< "oversubscribed" if ranks shared cores; else ""
-  std::vector<CurveSample> samples{};  ///< ascending
+  std::vector<CurveSample> samples{};  ///< by ascending size
 
   bool operator==(const CalibrationCurve&) const = default;
 };
@@ -80,14 +80,14 @@ struct GemmCeiling {
   std::string dtype{}, cache{};  ///< cache state of the highest rate
   double rate = 0;               ///< FLOP/s of one rank
   double m = 0, n = 0, k = 0, batch = 1;
-  std::optional<double> error{};  ///< of a predicted rate, as in CalibrationCurve
+  std::optional<double> error{};  ///< relative error as in CalibrationCurve
   std::string labels{};
 
   bool operator==(const GemmCeiling&) const = default;
 };
 
 struct CalibrationData {
-  std::string device{};  ///< executor
+  std::string device{};  ///< name of the executor
   std::vector<CalibrationCurve> curves{};
   std::vector<CalibrationGrowth> growth{};
   std::vector<GemmRate> gemms{};

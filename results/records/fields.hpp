@@ -60,7 +60,7 @@ constexpr auto converted(Member member, To to, From from) {
   return [=](auto& record) { return Converted{reach(member)(record), to, from}; };
 }
 
-/// The member function of fields of plain values in a list: it returns the entry itself.
+/// Takes the place of a pointer to a member for lists of plain values: returns the entry itself.
 inline constexpr auto itself = [](auto& entry) -> auto& { return entry; };
 
 /// The type of a field's member in a record.

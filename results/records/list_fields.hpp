@@ -127,7 +127,7 @@ constexpr auto zipped(std::vector<Values> Row::*... lists) {
   };
   return converted(itself, zip, unzip);
 }
-/// The member function of fields of a zipped() list: it returns one element of the tuple.
+/// Takes the place of a pointer to a member for zipped() lists: returns one element of the tuple.
 template <std::size_t index>
 inline constexpr auto element = [](auto& entry) -> auto& { return std::get<index>(entry); };
 

@@ -111,7 +111,7 @@ void check_solo(const PointData& point, const SoloTimes& solo) {
   check_rank(point, solo.rank, "solo times");
   require(!point.outline.outline_of_rank.empty(), "solo times of a rank without ops");
   require_length(solo.op.size(), point.outline.of(solo.rank).ops.size(), "a row of solo_times");
-  constexpr std::int64_t longest = std::int64_t{1} << 53;  // ns; exact as a double
+  constexpr std::int64_t longest = std::int64_t{1} << 53;  // ns; doubles are exact up to this
   for (const units::Nanoseconds time : solo.op) {
     require(time.value() >= 0 && time.value() <= longest, "an op of rank {} took {} ns by itself",
             solo.rank, time.value());

@@ -61,16 +61,16 @@ struct RowData {
 /// than 512, for 512 of them, spread evenly.
 struct OpSums {
   std::uint32_t step = 0;  ///< number among all steps of the point
-  std::vector<double> gemm{}, other_compute{}, copies{}, communication{};  ///< by rank
+  std::vector<double> gemm{}, other_compute{}, copies{}, communication{};  ///< by rank of the point
 
   bool operator==(const OpSums&) const = default;
 };
 
-/// The time of each op of a rank's step when the same step is played without its communication, on
-/// all ranks at once; the median over plays.
+/// The time of each op of a rank's step, as the median over plays in which all ranks play the step
+/// at once without its communication.
 struct SoloTimes {
   int rank = 0;                          ///< rank of the point
-  std::vector<units::Nanoseconds> op{};  ///< by op of the rank's outline; 0 for communication
+  std::vector<units::Nanoseconds> op{};  ///< by op of the rank's step; 0 for communication
 
   bool operator==(const SoloTimes&) const = default;
 };
@@ -115,7 +115,7 @@ struct PointData {
 
   std::string throughput_unit;         ///< "tokens/s"
   double work_per_step = 0;            ///< tokens (see unit) per step, all ranks
-  std::vector<double> flop_of_rank;    ///< of one step, per rank
+  std::vector<double> flop_of_rank;    ///< FLOP of one step, per rank
   std::vector<double> memory_of_rank;  ///< bytes per rank, including the executor's work space
   std::vector<double> host_memory_of_rank{};  ///< the pinned and pageable part; empty: not known
   double communicator_creation = 0;           ///< seconds, slowest rank
@@ -145,8 +145,8 @@ struct PointData {
   /// have been applied to the traces.
   std::vector<double> clock_offset, clock_error;
   std::vector<double> clock_drift{};
-  std::vector<SoloTimes> solo_times{};  ///< of the traced ranks
-  std::vector<OpSums> op_sums{};        ///< of the traced steps that count
+  std::vector<SoloTimes> solo_times{};  ///< for the traced ranks
+  std::vector<OpSums> op_sums{};        ///< for the traced steps that count
   std::vector<DeviceSeries> device_series{};
   /// Seconds from the start of the point's first step to the end of its last; absent: not known.
   std::optional<double> measured_seconds{};

@@ -75,7 +75,7 @@ constexpr bool is_converted = false;
 template <class Target, class To, class From>
 constexpr bool is_converted<Converted<Target, To, From>> = true;
 
-/// Returns the value as which a member is stored: the member itself unless it is Converted.
+/// Returns the value that is stored for a member: the member itself unless it is Converted.
 template <class Value>
 decltype(auto) field_value(const Value& value) {
   if constexpr (is_converted<Value>) {
@@ -87,7 +87,7 @@ decltype(auto) field_value(const Value& value) {
 template <class Value>
 using FieldValue = std::remove_cvref_t<decltype(field_value(std::declval<const Value&>()))>;
 
-/// Sets a member from the value as which it is stored.
+/// Sets a member from the value that is stored for it.
 template <class Member>
 void set_field_value(Member&& member, FieldValue<std::remove_cvref_t<Member>> value) {
   if constexpr (is_converted<std::remove_cvref_t<Member>>) {

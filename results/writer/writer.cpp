@@ -163,8 +163,8 @@ void require_unchanged(const fs::path& path, const RunData& read) {
       "{} has been changed by another launch since it was read; resume it again", path.string());
 }
 
-/// Removes the results that only a run that has ended has: its end time, its completeness, and its
-/// calibration, which is fitted to all points.
+/// Removes what a run gets only when it ends: the end time, the completeness, and the calibration,
+/// which is fitted to all points.
 void make_partial(RunData& run) {
   run.calibration.reset();
   run.complete = false;

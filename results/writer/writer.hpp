@@ -82,11 +82,11 @@ class RunWriter {
 
   std::filesystem::path path_;
   RunData header_;
-  RunSummary summary_;  ///< of the published file
+  RunSummary summary_;  ///< summary of the published file
   settings::IfExists if_exists_;
   std::uint64_t part_limit_;                             ///< bytes
   std::set<int> committed_;                              ///< indices of points in the file
-  std::map<int, std::filesystem::path> outdated_parts_;  ///< by index of points measured anew
+  std::map<int, std::filesystem::path> outdated_parts_;  ///< files of points measured anew
   std::optional<std::string> replaced_id_;  ///< id of the run that the first commit replaces
   Descriptor published_;  ///< published last; open even if the name refers to another file
   Descriptor replaced_;   ///< the lock of the file that the first commit replaces

@@ -26,11 +26,11 @@
 /// with classes derived from Session and Executor.
 namespace isoscale::executor {
 
-/// Determines if a play records a span (start and end) for each op, which costs a little time, or
-/// only its own start and end.
+/// Tells if a play records a span (start and end) of each op, which costs a little time, or only
+/// its own start and end.
 enum class Trace : std::uint8_t { off, on };
 
-/// Determines if the time of a play includes the time that the host needs to launch the first ops.
+/// Tells if the time of a play includes the time that the host needs to launch the first ops.
 /// counted: it does. hidden: the GPU starts only after the host has launched the first ops and all
 /// ranks with which the section has collectives are ready. The host executor launches nothing and
 /// ignores this.
@@ -59,8 +59,8 @@ struct Play {
   Launches launches = Launches::counted;  ///< a traced play always counts them
 };
 
-/// Thrown if an executor, its library or this machine does not support a request. The point is then
-/// skipped with this reason and does not count as failed.
+/// Thrown if an executor, its library or this machine does not support a request. The point (one
+/// measured configuration) is then skipped with this reason and does not count as failed.
 class Unsupported : public base::Error {
  public:
   using Error::Error;
@@ -116,7 +116,7 @@ struct Whereabouts {
   bool operator==(const Whereabouts&) const = default;
 };
 
-/// Thrown in a stream that ends its play because another stream of the session failed.
+/// Thrown in the thread of a stream that stops because another stream of the session has failed.
 class Stopped : public base::Error {
  public:
   using Error::Error;
@@ -171,10 +171,10 @@ struct Description {
   std::string name;    ///< "host", "cuda"
   std::string detail;  ///< "OpenBLAS 0.3.21, 1 thread", "NVIDIA H200, CUDA 13.0"
   std::vector<program::Precision> precisions;
-  std::optional<units::Bytes> memory_free;  ///< of the pool; absent: unknown
+  std::optional<units::Bytes> memory_free;  ///< free in the pool; absent: unknown
   MemoryPool memory_pool = MemoryPool::rank;
   int cores = 0;                            ///< cores this rank is bound to
-  std::optional<int> compute_capability{};  ///< of a GPU: 90 = 9.0; absent: unknown, or no GPU
+  std::optional<int> compute_capability{};  ///< 90 = 9.0; absent: unknown or no GPU
   bool shared_device = false;               ///< some ranks share a GPU, so times have no meaning
   /// The reason why programs with Transport::symmetric cannot be played, as far as it is known
   /// before a program is prepared; "" if there is none.

@@ -23,7 +23,7 @@ struct CudaOptions {
   settings::ShareGpu share = settings::ShareGpu::no;
   settings::Graph graph = settings::Graph::off;
   settings::Nvtx nvtx = settings::Nvtx::off;
-  units::Seconds communicator_timeout{120};  ///< for making one communicator; 0: no limit
+  units::Seconds communicator_timeout{120};  ///< to make one communicator; 0: no limit
   /// The assumed time that a stream needs to mark the start of an op in host memory. Only so many
   /// ops are marked that marks take at most 0.5% of a section's time (choose_marks() in
   /// cuda/stream_words.hpp). 0: every op is marked; absent: no op is marked.

@@ -56,7 +56,7 @@ struct OperandAt {
   program::DType type = program::DType::f32;
 };
 struct MatrixAt : OperandAt {
-  std::uint64_t row_stride = 0, batch_stride = 0;  ///< elements
+  std::uint64_t row_stride = 0, batch_stride = 0;  ///< in elements
 };
 
 /// Tells if an Adam update advances its powers (beta1^t and beta2^t in memory) from t - 1 to t. In

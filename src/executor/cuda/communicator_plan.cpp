@@ -122,7 +122,7 @@ mesh::AxisSet joined_axes(const program::ProgramSet& set, const CommunicationNee
 CommunicatorPlan communicator_plan(const program::ProgramSet& set) {
   const CommunicationNeeds needs = communication_needs(set);
   std::vector<std::map<mesh::Axis, AxisExchanges>> exchanges;
-  std::vector<std::set<MessageKind>> messages;  // kinds, by program
+  std::vector<std::set<MessageKind>> messages;  // message kinds of each program
   for (const program::RankProgram& program : set.programs) {
     exchanges.push_back(exchanges_of(program));
     std::set<MessageKind>& all = messages.emplace_back();

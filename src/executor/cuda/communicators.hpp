@@ -214,7 +214,7 @@ class Communicators {
 
   mesh::Shape mesh_;
   int rank_;
-  std::vector<int> ranks_;  ///< in MPI_COMM_WORLD, by rank of the point
+  std::vector<int> ranks_;  ///< ranks in MPI_COMM_WORLD, by rank of the point
   units::Seconds limit_;
   CommunicatorPlan plan_;
   std::vector<NcclCommunicator> all_;  ///< for plan_.collectives, then for plan_.links
@@ -249,7 +249,7 @@ class DeviceBarrier {
 
  private:
   DeviceMemory word_;
-  std::vector<std::vector<ncclComm_t>> of_section_;  ///< in the same order on all ranks
+  std::vector<std::vector<ncclComm_t>> of_section_;  ///< same order on all ranks
 };
 
 }  // namespace isoscale::executor::cuda

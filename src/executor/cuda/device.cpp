@@ -57,7 +57,7 @@ void set_environment(const ChosenGpu& chosen, const std::string& own_host) {
   if (!chosen.is_shared) return;
   ::setenv("NCCL_HOSTID", own_host.c_str(), 1);
   ::setenv("NCCL_NET", "Socket", 0);
-  ::setenv("NCCL_MNNVL_ENABLE", "0", 0);  // or NCCL treats one NVLink fabric as one host
+  ::setenv("NCCL_MNNVL_ENABLE", "0", 0);  // otherwise NCCL treats one NVLink fabric as one host
 }
 
 std::string version_text(int encoded) {  // 13000 means 13.0

@@ -148,7 +148,7 @@ units::Bytes storage_of(const program::RankProgram& program, const Memory& memor
   return bytes;
 }
 
-/// Chooses the ops of all sections whose start is marked in host memory.
+/// Chooses, in all sections, the ops whose start is marked in host memory.
 void mark(PreparedProgram& prepared, const program::RankProgram& program, const mesh::Shape& mesh,
           std::optional<units::Seconds> cost) {
   if (!cost) return;

@@ -53,15 +53,15 @@ struct PreparedSection {
   std::vector<PreparedOp> ops;
   std::vector<std::uint32_t> waits;        ///< numbers of events that ops wait for
   std::vector<program::StreamId> streams;  ///< used streams, ascending
-  std::vector<OpRange> ranges;             ///< by op, for profilers; empty: none
+  std::vector<OpRange> ranges;             ///< NVTX ranges by op; empty: none
   bool can_be_captured = true;             ///< false if ops give advice or use pageable memory
   bool has_marks = false;
 };
 
 /// The memory that calls need in addition to the program's buffers.
 struct Scratch {
-  std::vector<DeviceMemory> workspaces;  ///< by stream, whose ops share it one after the
-                                         ///< other: GEMMs, and fills of host memory
+  std::vector<DeviceMemory> workspaces;  ///< by stream; used by GEMMs and fills of host
+                                         ///< memory, which never overlap on a stream
   std::vector<units::Bytes> workspace_bytes;
   DeviceMemory largest;  ///< one word for each cast with CastScale::amax
   DeviceMemory barrier;  ///< the word that the barrier collective reduces

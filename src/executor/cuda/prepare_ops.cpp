@@ -153,7 +153,7 @@ class Preparer {
     PreparedSection result;
     std::uint32_t events = 0;  // number of ops so far that others wait for
     std::set<program::StreamId> used;
-    std::array<std::vector<std::uint32_t>, program::max_streams> of_stream;  // ops
+    std::array<std::vector<std::uint32_t>, program::max_streams> of_stream;  // op indices
     for (std::uint32_t i = 0; i < section.ops.size(); ++i) {
       const program::Op& op = section.ops[i];
       used.insert(op.stream);
@@ -337,7 +337,7 @@ class Preparer {
   const Puts& puts_;
   const GemmChoices& choices_;
   const Scratch& scratch_;
-  std::map<std::string, std::unique_ptr<GemmPlan>> plans_;  // by shape
+  std::map<std::string, std::unique_ptr<GemmPlan>> plans_;  // by GemmChoice::shape
   std::map<std::string, const GemmChoice*> in_use_;
   std::set<const std::byte*> advanced_;  // powers that earlier updates advance
   std::size_t measured_ = 0;             // number of casts so far with CastScale::amax

@@ -87,9 +87,9 @@ class StreamPlayer {
 
   std::vector<Stream> streams_;
   Marks marks_;
-  EventPool done_{Timing::off};                      ///< for ops that other streams wait for
-  EventPool joins_{Timing::off};                     ///< start of stream 0 and end of the others
-  EventPool begins_{Timing::on}, ends_{Timing::on};  ///< of traced ops
+  EventPool done_{Timing::off};   ///< recorded after ops that other streams wait for
+  EventPool joins_{Timing::off};  ///< start of stream 0 and end of the others
+  EventPool begins_{Timing::on}, ends_{Timing::on};  ///< start and end of traced ops
 };
 
 /// The parts that a session is made from.

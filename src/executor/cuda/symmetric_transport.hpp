@@ -41,7 +41,7 @@ class Puts {
 
   /// Returns the call for an exchange of the program.
   [[nodiscard]] const PutCall& of(const program::Exchange& exchange) const;
-  [[nodiscard]] units::Bytes bytes() const { return bytes_; }  ///< of device memory
+  [[nodiscard]] units::Bytes bytes() const { return bytes_; }  ///< device memory in use
 
   /// Ends the waits of running kernels, whose peers may be gone; for a session that has failed.
   void stop() noexcept;

@@ -29,8 +29,9 @@ namespace isoscale::executor::host {
 enum class Waiting : std::uint8_t { blocking, ladder, asleep };
 
 /// Returns the length of the sleep before the next poll of a wait that has lasted `waited` so far.
-/// With asleep, it is 1/16 of `waited`, but 100 us to 1 ms. A long wait then ends late by only a
-/// small part of its length, and waiting ranks leave the core to ranks that have work.
+/// With asleep, it is 1/16 of `waited`, but at least 100 us and at most 1 ms. A long wait then ends
+/// late by only a small part of its length, and waiting ranks leave the core to ranks that have
+/// work.
 [[nodiscard]] inline std::chrono::nanoseconds nap_after(Waiting waiting,
                                                         std::chrono::nanoseconds waited) {
   constexpr std::chrono::microseconds ladder_nap{20}, shortest{100}, longest{1000};
@@ -74,8 +75,8 @@ struct Player {
   Waiting waiting = Waiting::blocking;
   const std::atomic<bool>* stopped = nullptr;            ///< true once another thread has failed
   std::atomic<std::uint32_t> begun{Whereabouts::no_op};  ///< op begun last; other threads read it
-  units::Nanoseconds patience{};                         ///< for one exchange; 0 = no limit
-  std::vector<MPI_Request> requests;                     ///< of the current exchange
+  units::Nanoseconds patience{};                         ///< time limit of one exchange; 0 = none
+  std::vector<MPI_Request> requests;                     ///< requests of the current exchange
   std::vector<MPI_Status> statuses;
 };
 
@@ -134,8 +135,8 @@ class StreamThreads {
   void wait_for(std::span<const program::Wait> waits);
 
   Waiting between_lanes_;           ///< how lanes wait for each other
-  std::vector<Progress> progress_;  ///< by lane
-  std::vector<Worker> workers_;     ///< by lane; lane 0 has no thread of its own
+  std::vector<Progress> progress_;  ///< indexed by lane
+  std::vector<Worker> workers_;     ///< indexed by lane; lane 0 has no thread
   std::atomic<bool> stopped_{false};
   std::atomic<bool> closing_{false};
 

@@ -56,7 +56,7 @@ struct PrepareOptions {
   Folding folding = Folding::folded;
   std::uint64_t elements_per_call = 0;  ///< most elements in one MPI call
   program::Faults faults{};
-  std::array<std::span<std::byte>, program::max_streams> staging{};  ///< see staging_bytes
+  std::array<std::span<std::byte>, program::max_streams> staging{};  ///< by stream
 };
 
 /// Prepares the ops of a section. Throws base::Error, which names the op, if the host cannot play

@@ -116,11 +116,11 @@ struct PutMessage {
   int peer = 0;              ///< rank in the window's communicator
   std::uint32_t number = 0;  ///< position among this call's messages, same channel and direction
   std::uint32_t of_channel = 0;    ///< number of this call's messages, same channel and direction
-  std::byte* data = nullptr;       ///< on this rank: data to send, or destination
+  std::byte* data = nullptr;       ///< this rank's data to send, or destination
   std::uint64_t place = 0;         ///< receives only: offset of `data` in this rank's window
   std::uint64_t bytes = 0;         ///< more than 0
-  PutChannel* channel = nullptr;   ///< on this rank
-  std::uint64_t peer_channel = 0;  ///< in the peer's window: its channel with this rank
+  PutChannel* channel = nullptr;   ///< this rank's channel
+  std::uint64_t peer_channel = 0;  ///< offset of the peer's channel in its window
 };
 
 /// Messages that one kernel sends and receives. All pointers are to device memory, except for
