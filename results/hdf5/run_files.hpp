@@ -20,7 +20,7 @@ namespace isoscale::results {
 
 using base::Descriptor;
 
-/// Says what happens if a file already has the final name.
+/// Tells if publish() may replace a file that already has the final name.
 enum class Publish : std::uint8_t { only_new, replace };
 
 /// A file with a unique temporary name; it is removed by the destructor unless it was published.
@@ -47,10 +47,10 @@ class TemporaryFile {
   /// system cannot reserve.
   void reserve(std::uint64_t bytes);
   /// Gives the file its final name. The content is on disk before the name is, so that at any time,
-  /// even if the machine stops, the name refers to the complete old or new content. A file that is
-  /// replaced passes on its permissions. The descriptor stays valid whatever happens to the name,
-  /// and holds the file's lock. Throws base::Error, with the old content in place; only warns if
-  /// the content is on disk but the name could not be written there.
+  /// even if the machine stops, the name refers to the complete old or new content. The file takes
+  /// over the permissions of a file that it replaces. The returned descriptor stays valid even if
+  /// the name is later removed or reused, and holds the file's lock. Throws base::Error, with the
+  /// old content in place; only warns if the content is on disk but the name may not be.
   [[nodiscard]] Descriptor publish(const std::filesystem::path& final_path, Publish how);
 
  private:
@@ -108,7 +108,8 @@ void check_output(const std::filesystem::path& path, settings::IfExists if_exist
 /// Returns the path of a point's part file, in the folder of the run file: "run.part0003.h5" for
 /// "run.h5". If that name is taken, the writer uses another (new_part_path).
 [[nodiscard]] std::filesystem::path part_path(const std::filesystem::path& run_file, int index);
-/// Returns the files that are named like a part of the run file, whoever wrote them; ascending.
+/// Returns the files that are named like parts of the run file, even if another run wrote them, in
+/// ascending order.
 [[nodiscard]] std::vector<std::filesystem::path> existing_parts(
     const std::filesystem::path& run_file);
 /// Returns the absolute path at which a run file is really written: if `path` is a link, the path

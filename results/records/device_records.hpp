@@ -26,7 +26,7 @@ struct GemmChoice {
 
 /// The time of creating one of a point's communicators.
 struct CommunicatorTime {
-  std::string name;  ///< "tp", "dp", "pp+"
+  std::string name;  ///< "world", "dp on comm", "pp, even links"
   int ranks = 0;
   double creation = 0;                 ///< seconds, slowest rank
   std::optional<double> first_call{};  ///< seconds, slowest rank; absent: it was never called

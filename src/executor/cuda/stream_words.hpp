@@ -34,7 +34,7 @@ namespace isoscale::executor::cuda {
 /// contains no waits for launches. The stream waits for a word of pinned host memory.
 ///
 /// A launch may itself wait for the stream, if the queue of launches is full or code has to be
-/// loaded. A thread of the gate therefore opens it after a while; was_late() then returns true.
+/// loaded. A thread of the gate therefore opens it after `patience`; was_late() then returns true.
 class Gate {
  public:
   static constexpr std::uint32_t most_ops = 64;  ///< far below the length of CUDA's launch queue
@@ -96,8 +96,8 @@ class Marks {
 
   /// Makes `main` write that the pass with this number begins.
   void pass(std::uint64_t number, cudaStream_t main) const;
-  /// Makes `main` write, for each of `streams`, that none of its ops has begun. To be called before
-  /// the streams begin.
+  /// Makes `main` write, for each of `streams`, that none of its ops has begun. Must be called
+  /// before the streams begin.
   void clear(std::span<const program::StreamId> streams, cudaStream_t main) const;
   /// Makes `handle`, the CUDA stream of `stream`, write that `op` begins.
   void begins(std::uint32_t op, program::StreamId stream, cudaStream_t handle) const;

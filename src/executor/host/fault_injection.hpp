@@ -72,11 +72,12 @@ class OpSlower {
   const program::Faults& faults_;
   const mesh::Shape& mesh_;
   int rank_;
-  /// Communication ops with the same key have comparable durations.
+  /// The LeastTime of communication ops by a key; ops with equal keys have comparable durations.
   std::map<std::vector<std::uint64_t>, std::shared_ptr<LeastTime>> alike_;
 };
 
-/// Waits until the clock shows `until`, by computing, yielding the core or sleeping.
+/// Waits until the clock shows `until`: a compute op by busy waiting, a communication op by
+/// yielding the core, a delay by sleeping.
 void pass_time(SlowedKind kind, units::Nanoseconds until);
 
 /// Returns a call that plays an op slowed down.
