@@ -47,7 +47,7 @@ void add_point(RunSummary& summary, const PointData& point,
 
 /// Returns the summary of a run file with its points by index. Absent if the file has no summary
 /// that this version can use, if the digest of the summary differs, or if a part file is missing.
-/// read_run() then reads what can be read, or says why it cannot.
+/// read_run() then reads the file, or throws with the reason why it cannot.
 [[nodiscard]] std::optional<RunSummary> read_summary(const std::filesystem::path& path);
 
 }  // namespace isoscale::results

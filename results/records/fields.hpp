@@ -112,7 +112,7 @@ class RowsToFill {
     require(rows_.size() == count, "the columns of {} differ in length", label_);
     return rows_;
   }
-  /// Returns the rows for a dataset of `total` elements in which those of row i begin at begin[i].
+  /// Returns the rows for a dataset of `total` elements, of which row i has those from begin[i] on.
   /// Throws base::Error unless the rows' parts are in order and cover the dataset.
   std::vector<Row>& of(const char* name, const std::vector<std::uint64_t>& begin,
                        std::size_t total) {
@@ -264,7 +264,7 @@ struct Table {
   }
 };
 
-/// A record in a group of its own; an absent optional has no group.
+/// A record that is stored in its own group; an absent optional has no group.
 template <class Member>
 struct Part {
   const char* name;

@@ -27,8 +27,8 @@ class JsonObject {
   using json = nlohmann::json;
   explicit JsonObject(json& object) : object_(object) {}
 
-  // Invalid UTF-8 is replaced as it is in the HDF5 data, so that a summary and the data hold the
-  // same text.
+  // Invalid UTF-8 is replaced in the same way as in the HDF5 data, so that a summary and the data
+  // hold the same text.
   void set(const std::string& name, std::string_view text) const {
     object_[valid_utf8(name)] = valid_utf8(text);
   }

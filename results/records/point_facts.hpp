@@ -24,7 +24,7 @@ namespace isoscale::results {
 inline constexpr std::array<std::string_view, 3> unsound_labels{"oversubscribed", "shared-gpu",
                                                                 "injected"};
 
-/// True if ranks of the point shared cores or a GPU, so that its time says nothing about scaling.
+/// True if ranks of the point shared cores or a GPU, so that its time is no measure of scaling.
 [[nodiscard]] inline bool shares_hardware(const std::vector<std::string>& labels) {
   return std::ranges::any_of(labels, [](const std::string& label) {
     return label == "oversubscribed" || label == "shared-gpu";

@@ -13,7 +13,7 @@
 #include "results/records/op_records.hpp"
 #include "results/records/run_data.hpp"
 
-/// The fields of a point and of its tables, as in layout.hpp.
+/// The fields of a point and of the records in its tables; see layout.hpp.
 namespace isoscale::results {
 
 template <>

@@ -155,8 +155,8 @@ std::vector<std::string> code_names() {
   return names;
 }
 
-/// Translates the codes of a file into those of this program by the names of the enumerators, since
-/// a file may number them differently.
+/// Converts the codes of a file to those of this program by the names of the enumerators, since the
+/// file may have been written with other codes.
 inline std::vector<std::uint8_t> translated(const char* name, std::vector<std::uint8_t> codes,
                                             const std::vector<std::string>& theirs,
                                             const std::vector<std::string>& ours) {

@@ -55,9 +55,9 @@ class RunWriter {
   /// false.
   void finish(const RunData& last);
 
-  /// Returns a copy in `directory` of the file that was published last, whatever happened to its
-  /// name; its parts are not copied. Null before the first commit. Throws base::Error when there is
-  /// no space for it.
+  /// Returns a copy in `directory` of the file that was published last, even if its name has been
+  /// removed or reused; its parts are not copied. Null before the first commit. Throws base::Error
+  /// when there is no space for it.
   [[nodiscard]] std::unique_ptr<TemporaryFile> copy_published(
       const std::filesystem::path& directory) const;
 

@@ -155,8 +155,8 @@ class Session {
   /// and memory are not freed, since messages in flight may use them.
   virtual void abandon() noexcept = 0;
 
-  /// Returns the session's progress; nullopt if the executor does not tell. Any thread may call
-  /// this.
+  /// Returns the session's progress; nullopt if the executor does not report it. Any thread may
+  /// call this.
   [[nodiscard]] virtual std::optional<Whereabouts> whereabouts() const { return std::nullopt; }
 };
 

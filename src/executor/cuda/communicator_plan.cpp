@@ -15,7 +15,7 @@ LinkKind link_kind(const mesh::Shape& mesh, int rank, mesh::Axis axis, std::int3
   const int extent = mesh[axis];
   const int distance = std::abs(offset);
   const int here = mesh::coordinates(mesh, rank)[axis];
-  // A link begins at the rank from which the other rank lies `distance` steps in positive
+  // A link begins at the rank from which the other rank is reached by `distance` steps in positive
   // direction.
   const int begin = offset >= 0 ? here : ((here + offset) % extent + extent) % extent;
   return {.axis = axis, .distance = distance, .parity = distance == 0 ? 0 : begin / distance % 2};

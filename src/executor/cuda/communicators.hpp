@@ -75,7 +75,7 @@ class NcclGroup {
   NcclGroup& operator=(const NcclGroup&) = delete;
   void end();
   /// Ends the group without starting its calls and returns the time that NCCL expects them to take;
-  /// nullopt if NCCL does not tell.
+  /// nullopt if NCCL gives no estimate.
   [[nodiscard]] std::optional<units::Seconds> end_estimated();
 
  private:

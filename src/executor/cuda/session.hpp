@@ -66,9 +66,9 @@ class StreamPlayer {
   StreamPlayer(const program::RankProgram& program, const PreparedProgram& prepared);
 
   /// Issues a section. All streams wait for stream 0 before their first op, and stream 0 waits for
-  /// all streams after their last op. If traced, each op lies between two timing events, of which
-  /// the first is recorded after the op's waits for other streams. `gate`, if given, counts the
-  /// launched ops.
+  /// all streams after their last op. If traced, a timing event is recorded before and after each
+  /// op, the first one after the op's waits for other streams. `gate`, if given, counts the launched
+  /// ops.
   void issue(const PreparedSection& section, Trace trace, EventMode mode, Gate* gate = nullptr);
 
   /// Captures the work of issue() as a graph.

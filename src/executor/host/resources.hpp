@@ -17,8 +17,8 @@ namespace isoscale::executor::host {
 // The BLAS standard does not have these functions. There is one source file for each BLAS library,
 // which CMake selects.
 
-/// Sets the number of threads that a BLAS call of this process uses. Returns the number in force; 0
-/// if the library does not tell.
+/// Sets the number of threads that a BLAS call of this process uses. Returns the number now in use;
+/// 0 if the library does not report it.
 int set_blas_threads(int threads);
 
 [[nodiscard]] std::string blas_name();  ///< "OpenBLAS 0.3.21 (SkylakeX)"

@@ -89,7 +89,7 @@ namespace isoscale::executor::cuda {
 static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
               "isoscale needs NCCL 2.18 or newer: ncclCommSplit came with it");
 
-/// Returns the encoded version of the running NCCL; 0 if it does not tell.
+/// Returns the encoded version of the NCCL library that is loaded; 0 if it is unknown.
 [[nodiscard]] inline int running_nccl() {
   int version = 0;
   return ncclGetVersion(&version) == ncclSuccess ? version : 0;
@@ -100,8 +100,8 @@ static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
   return NCCL_VERSION_CODE >= version && running_nccl() >= version;
 }
 
-/// Returns NCCL's name for a type of elements. Throws base::Error for types that this NCCL does not
-/// know.
+/// Returns NCCL's enumerator for an element type. Throws base::Error for types that this NCCL does
+/// not support.
 [[nodiscard]] inline ncclDataType_t nccl_type(program::DType type) {
   constexpr ncclDataType_t none = ncclNumTypes;
   // The types are in the order of the enumerators of DType; the types of fp8 follow below.
@@ -130,7 +130,7 @@ inline void end_joint_abort() noexcept {
 }
 
 /// Ends an open group without starting its calls. `microseconds` receives the time that NCCL
-/// expects them to take, negative if NCCL does not tell. Requires has_estimates().
+/// expects them to take, negative if NCCL gives no estimate. Requires has_estimates().
 [[nodiscard]] inline ncclResult_t end_group_estimated([[maybe_unused]] double& microseconds) {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0)
   ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;

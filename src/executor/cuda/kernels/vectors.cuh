@@ -32,7 +32,7 @@ struct Operand {
   std::uint64_t row_stride = 0, batch_stride = 0;
 
   [[nodiscard]] __host__ __device__ bool exists() const { return data != nullptr; }
-  /// Returns one row of one matrix as an operand of its own.
+  /// Returns one row of one matrix as a separate operand.
   [[nodiscard]] __device__ Operand row(std::uint64_t row, std::uint64_t matrix = 0) const {
     if (can_miss && !exists()) return {};
     return {data + matrix * batch_stride + row * row_stride};
