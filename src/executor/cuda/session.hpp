@@ -67,8 +67,8 @@ class StreamPlayer {
 
   /// Issues a section. All streams wait for stream 0 before their first op, and stream 0 waits for
   /// all streams after their last op. If traced, a timing event is recorded before and after each
-  /// op, the first one after the op's waits for other streams. `gate`, if given, counts the launched
-  /// ops.
+  /// op, the first one after the op's waits for other streams. `gate`, if given, counts the
+  /// launched ops.
   void issue(const PreparedSection& section, Trace trace, EventMode mode, Gate* gate = nullptr);
 
   /// Captures the work of issue() as a graph.
