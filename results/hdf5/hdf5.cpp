@@ -17,7 +17,8 @@ namespace isoscale::results::hdf5 {
 
 namespace {
 
-/// HDF5 calls this for each entry of its error stack; it must not throw through C.
+/// HDF5 calls this function for each entry of its error stack. It must not throw, since its caller
+/// is C code.
 herr_t append_entry(unsigned /*position*/, const H5E_error2_t* entry, void* text) noexcept {
   try {
     auto& out = *static_cast<std::string*>(text);

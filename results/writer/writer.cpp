@@ -137,8 +137,8 @@ void require_undamaged(const fs::path& path, const Descriptor& file) {
       path.string());
 }
 
-/// True if the file still has the points that were read, with the same status; another launch may
-/// have added some.
+/// True if the file still has exactly the points that were read, with the same status, and the same
+/// id and end time, so that no other launch has changed it.
 bool is_unchanged(const hdf5::Group& root, const RunData& read) {
   const hdf5::Group points = root.open_group("points");
   const auto is_there = [&](const PointData& point) {

@@ -112,8 +112,8 @@ struct ExchangeCall {
   std::vector<Message> messages;
 };
 void launch(const ExchangeCall& call, cudaStream_t stream);
-/// Returns the messages of a collective for which NCCL has no call. Each rank also sends its own
-/// part to itself as a message.
+/// Returns the messages of a collective for which NCCL has no call. They include messages of a rank
+/// to itself.
 [[nodiscard]] ExchangeCall messages_of(const CollectiveCall& call, const program::Collective& op);
 
 [[nodiscard]] ncclRedOp_t nccl_operation(program::Reduction reduction);

@@ -228,7 +228,7 @@ class CudaExecutor final : public Executor {
     say_what_was_chosen_anew(point);
 
     SessionFacts facts;
-    // Ranks must agree here too: if one cannot go on, all drop their communicators in the same way.
+    // If one rank fails here, all must throw, so that all drop their communicators in the same way.
     PreparedProgram prepared;
     agreed(point, [&] {
       prepared = cuda::prepare(memory->resolver, program, *communicators, puts, choices_);

@@ -51,7 +51,7 @@ struct OpRange {
 /// A section, ready to be issued in program order.
 struct PreparedSection {
   std::vector<PreparedOp> ops;
-  std::vector<std::uint32_t> waits;        ///< numbers of events that ops wait for
+  std::vector<std::uint32_t> waits;        ///< indices of events that ops wait for
   std::vector<program::StreamId> streams;  ///< used streams, ascending
   std::vector<OpRange> ranges;             ///< NVTX ranges by op; empty: none
   bool can_be_captured = true;             ///< false if ops give advice or use pageable memory

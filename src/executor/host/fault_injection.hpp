@@ -80,7 +80,7 @@ class OpSlower {
 /// yielding the core, a delay by sleeping.
 void pass_time(SlowedKind kind, units::Nanoseconds until);
 
-/// Returns a call that plays an op slowed down.
+/// Returns a call that plays the op by `call` and then waits for the extra time of `slowing`.
 [[nodiscard]] Call slowed(Call call, Slowing slowing);
 
 /// Returns a call that replaces a GEMM without multiplying. If the GEMM would add to D in place, D
