@@ -17,7 +17,8 @@ namespace isoscale::results::hdf5 {
 
 namespace {
 
-/// HDF5 calls this for each entry of its error stack; it must not throw through C.
+/// HDF5 calls this function for each entry of its error stack. It must not throw, since its caller
+/// is C code.
 herr_t append_entry(unsigned /*position*/, const H5E_error2_t* entry, void* text) noexcept {
   try {
     auto& out = *static_cast<std::string*>(text);
@@ -37,31 +38,31 @@ std::string error_stack() {
   return text.empty() ? "HDF5 gave no reason" : "HDF5: " + text;
 }
 
-/// Changes two defaults of HDF5, which must happen before any other call. It would print each
-/// failed call on standard error, but our wrappers throw. At the end of the process it would close
-/// whatever is still open, which crashes for a file that could not be closed earlier; all our
-/// handles are closed by then.
+/// Changes two defaults of HDF5; must be called before any other HDF5 function. By default, HDF5
+/// prints each failed call on standard error, but these wrappers throw. At the end of the process,
+/// it closes all objects that are still open, which crashes for a file that could not be closed
+/// earlier; the handles here are closed by then.
 void silence() {
   static const herr_t left_alone = H5dont_atexit();
-  static_cast<void>(left_alone);  // this fails if other code has used HDF5 already
+  static_cast<void>(left_alone);  // H5dont_atexit fails if other code has used HDF5 already
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 
 PropertyId file_access() {
   PropertyId access{check(H5Pcreate(H5P_FILE_ACCESS))};
-  // Locks are off, and HDF5 ignores file systems without locks.
+  // HDF5 does not lock files, and ignores errors of file systems without locks.
   check(H5Pset_file_locking(access.get(), false, true));
-  // The format of HDF5 1.8 has checksums for metadata, can be read everywhere, and has no flag that
-  // a killed writer would leave in the file.
+  // The format of HDF5 1.8 has checksums for metadata, can be read by all later versions, and has
+  // no flag that marks a file as open for writing, which a killed writer would leave set.
   check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_LATEST));
-  // With this setting a handle that could not be closed does not keep the file open with data that
-  // is not written yet.
+  // With this setting, closing the file writes all data and closes it, even if a handle to one of
+  // its objects could not be closed.
   check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG));
   return access;
 }
 
 /// Sets how many attributes and members a group keeps in its header, which has a checksum; HDF5's
-/// storage for more of them has none. Only lists of points may exceed it.
+/// storage for more of them has no checksum. Only groups of points may have more.
 void keep_in_header(const PropertyId& create) {
   constexpr unsigned most = 128, least = 64;
   check(H5Pset_attr_phase_change(create.get(), most, least));
@@ -83,7 +84,7 @@ herr_t append_name(hid_t /*owner*/, const char* name, const Info* info, void* na
   return 0;
 }
 
-/// The limit on the bytes of an attribute, far above any text that is written here.
+/// The most bytes of an attribute's text that are read, far more than any text that is written.
 constexpr std::size_t max_text = std::size_t{1} << 24;
 
 /// Returns h5py's representation of a boolean: an enumeration that it reads as bool.
@@ -119,8 +120,8 @@ bool is_scalar(const AttributeId& attribute) {
 
 /// Opens a scalar attribute whose type has the wanted class.
 OpenAttribute open_scalar(hid_t owner, const std::string& name, H5T_class_t wanted) {
-  // The attribute is opened without a check whether it exists, which would look it up twice, a
-  // thousand times per file.
+  // H5Aexists is called only after a failure: calling it first would look up each attribute twice,
+  // and a file has about a thousand.
   const hid_t opened = H5Aopen(owner, name.c_str(), H5P_DEFAULT);
   if (opened < 0) {
     const bool there = check(H5Aexists(owner, name.c_str())) > 0;
@@ -168,7 +169,7 @@ void warn_close_failed() noexcept {
   try {
     base::warn("isoscale: warning: " + error_stack());
   } catch (...) {
-    // There is no way left to report this.
+    // Out of memory: the failure cannot be reported.
   }
 }
 
@@ -224,8 +225,8 @@ File File::open_to_change(const std::filesystem::path& path) {
 File File::open_to_read(const std::filesystem::path& path) {
   silence();
   const PropertyId access = file_access();
-  // Each dataset is read once and as a whole, so a buffer for parts of it (64 KiB each) would be
-  // useless.
+  // Each dataset is read once and as a whole, so HDF5's sieve buffer for partial reads (64 KiB per
+  // dataset) would be useless.
   check(H5Pset_sieve_buf_size(access.get(), 0));
   return File{FileId{check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()))}};
 }
@@ -239,7 +240,7 @@ bool File::has_signature(const std::filesystem::path& path) {
     file.read(found.data(), found.size());
     if (file.good() && std::string_view{found.data(), found.size()} == signature) return true;
   }
-  return has_digest_mark(path);  // such a truncated file is still a run file
+  return has_digest_mark(path);  // a run file that ends in its digest block
 }
 
 Group File::root() const { return Group{GroupId{check(H5Gopen2(id_.get(), "/", H5P_DEFAULT))}}; }

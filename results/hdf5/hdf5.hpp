@@ -30,15 +30,15 @@ class Hdf5Error : public base::Error {
   using Error::Error;
 };
 
-/// Throws Hdf5Error when `code` means failure. Every HDF5 call that can fail goes through these.
+/// Throws Hdf5Error if `code`, the result of an HDF5 call, means failure.
 hid_t check(hid_t code, std::source_location where = std::source_location::current());
 int check(herr_t code, std::source_location where = std::source_location::current());
 
-/// Returns the bytes of an element of this type; throws if HDF5 does not know them.
+/// Returns the size in bytes of an element of this type. Throws Hdf5Error if HDF5 gives no size.
 [[nodiscard]] std::size_t size_of_type(
     hid_t type, std::source_location where = std::source_location::current());
 
-/// Reports a handle that could not be closed.
+/// Warns that a handle could not be closed.
 void warn_close_failed() noexcept;
 
 template <herr_t (*Close)(hid_t)>
@@ -91,8 +91,8 @@ class Group {
   [[nodiscard]] std::vector<std::string> names() const;  ///< names of its members, ascending
   void remove(const std::string& name);
 
-  // Attributes: setting one replaces the old value. Text is UTF-8 of variable length, so that h5py
-  // returns a str; bytes that are not UTF-8 are replaced by U+FFFD.
+  // The following functions access attributes. Setting one replaces its old value. Text is UTF-8 of
+  // variable length, so that h5py returns a str; bytes that are not UTF-8 are replaced by U+FFFD.
   [[nodiscard]] bool has_attribute(const std::string& name) const;
   [[nodiscard]] std::vector<std::string> attribute_names() const;
   void set(const std::string& name, std::string_view text);
@@ -118,8 +118,8 @@ class Group {
     }
   }
 
-  // Datasets: large ones are chunked, compressed and have checksums. Text has a fixed length in the
-  // file.
+  // The following functions write datasets. Large datasets are chunked, compressed and have
+  // checksums. Text has a fixed length in the file.
   template <Number T>
   void write(const std::string& name, std::span<const T> values, const About& about) {
     write_numbers(name, types_of(T{}), {values.size()}, values.data(), about);
@@ -193,8 +193,8 @@ class File {
   [[nodiscard]] Group root() const;
   /// Returns the number of bytes of the file up to the end of its HDF5 data.
   [[nodiscard]] std::uint64_t end_of_data() const;
-  /// Writes everything and closes the file; throws where the destructor could only warn. All groups
-  /// must have been destroyed.
+  /// Writes everything and closes the file. Throws Hdf5Error on a failure, for which the destructor
+  /// could only warn. All groups must have been destroyed.
   void close();
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 constexpr hsize_t chunked_from = hsize_t{64} * 1024;  ///< bytes; smaller datasets are not chunked
 
-constexpr hsize_t chunk_bytes = hsize_t{1} << 20U;  ///< size of HDF5's chunk cache
+constexpr hsize_t chunk_bytes = hsize_t{1} << 20U;  ///< default size of HDF5's chunk cache
 
 TypeId text_type(std::size_t length) {
   TypeId type{check(H5Tcopy(H5T_C_S1))};
@@ -24,8 +24,8 @@ TypeId text_type(std::size_t length) {
   return type;
 }
 
-/// Returns the storage of a dataset: chunks of about a mebibyte, of whole rows where they fit, with
-/// compression and checksums if this HDF5 has them.
+/// Returns the storage of a dataset. Large ones have chunks of at most 1 MiB, of whole rows if
+/// these fit, with compression and checksums if this HDF5 has them.
 PropertyId storage(std::span<const hsize_t> dims, hsize_t element_size) {
   PropertyId create{check(H5Pcreate(H5P_DATASET_CREATE))};
   hsize_t bytes = element_size;
@@ -46,7 +46,7 @@ PropertyId storage(std::span<const hsize_t> dims, hsize_t element_size) {
   return create;
 }
 
-/// Writes texts of variable length as an attribute: a list, or one text with a scalar `space`.
+/// Writes an attribute of variable-length text: a list, or a single text if `space` is scalar.
 void write_attribute(hid_t dataset, const char* name, const SpaceId& space,
                      std::span<const std::string> texts) {
   std::vector<const char*> pointers;
@@ -83,7 +83,7 @@ DatasetId write_raw(hid_t group, const std::string& name, hid_t file_type, hid_t
   return dataset;
 }
 
-/// Writes texts that all take as many bytes as the longest.
+/// Writes texts of fixed length: each takes as many bytes as the longest.
 void write_texts(hid_t group, const std::string& name, std::span<const std::string> texts,
                  std::span<const hsize_t> dims, const About& about) {
   std::vector<std::string> clean;
@@ -134,7 +134,8 @@ void check_size(const OpenDataset& dataset, const std::string& name, hsize_t ele
   const hsize_t stored = H5Dget_storage_size(dataset.id.get());
   const hsize_t factor = layout == H5D_CHUNKED ? most_unpacked : 1;
   const hsize_t claimed = size_of_type(dataset.type.get());
-  // Reading so little data wastes no memory, and HDF5 itself reports if the file ends earlier.
+  // Less data than this is not compared with the size of the file: reading it takes little memory,
+  // and HDF5 itself fails if the file ends earlier.
   constexpr hsize_t small = hsize_t{64} * 1024;
   const hsize_t width = std::max({claimed, element_size, hsize_t{1}});
   if ((stored > small && stored > file_size(dataset.id.get())) ||

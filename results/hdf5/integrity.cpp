@@ -16,7 +16,7 @@ namespace {
 
 /// Returns the digest block for the content of a file.
 std::string block_of(const Descriptor& file) {
-  std::vector<char> room(std::size_t{1} << 18);  // fits in a core's cache
+  std::vector<char> room(std::size_t{1} << 18);  // bytes; fits in a core's cache
   base::Blake2b digest;
   std::uint64_t at = digest_block_bytes;
   for (auto bytes = read_at(file, at, room); !bytes.empty(); bytes = read_at(file, at, room)) {

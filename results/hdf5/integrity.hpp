@@ -23,8 +23,8 @@ inline constexpr std::size_t digest_block_bytes = 512;  ///< the smallest user b
 /// The first line of the block; the other lines are `digest blake2b-256 HEX` and `bytes NUMBER`.
 inline constexpr std::string_view digest_mark = "isoscale file, digest version 1\n";
 
-/// Returns `size` bytes of text: a mark, the digest of some content and the content's length,
-/// filled up with blanks.
+/// Returns `size` bytes of text: the mark, the digest of some content and the content's length,
+/// padded with blanks.
 [[nodiscard]] std::string digest_text(std::string_view mark, base::Blake2b& digest,
                                       std::uint64_t length, std::size_t size);
 
@@ -34,8 +34,8 @@ enum class DigestState : std::uint8_t {
   none,   ///< written before digests existed, or by another program
 };
 
-/// True if a file begins like a run file with a digest; the first 8 bytes suffice if it is
-/// truncated.
+/// True if a file begins with digest_mark, or is a truncated file of at least 8 bytes that match
+/// the beginning of the mark.
 [[nodiscard]] bool has_digest_mark(const std::filesystem::path& path);
 
 /// True if the file has a digest, right or wrong.
@@ -43,7 +43,8 @@ enum class DigestState : std::uint8_t {
 /// Returns the state of a file's digest; reads the whole file if it has one. Throws base::Error
 /// when it cannot be read.
 [[nodiscard]] DigestState digest_state(const Descriptor& file);
-/// Returns the state of the digest of the file with this name; none when it cannot be opened.
+/// Returns the state of the digest of the file with this name; DigestState::none if it cannot be
+/// opened.
 [[nodiscard]] DigestState digest_state(const std::filesystem::path& path);
 
 /// Computes the block with the digest and writes it to a file that has room for it, in place of any

@@ -40,8 +40,8 @@ constexpr std::string_view temporary_suffix = ".tmp";
   fail(what, fs::path{name_of(file)}, code);
 }
 
-/// Returns a mark that distinguishes processes of this machine from those of other machines (and
-/// containers) on the same file system: the name of the host and its namespace of process ids.
+/// Returns a text that tells processes of this machine from those of other machines and containers
+/// on the same file system: the name of the host and the namespace of process ids.
 std::string machine_mark() {
   std::array<char, 256> host{};
   if (gethostname(host.data(), host.size() - 1) != 0) host.front() = '\0';
@@ -61,7 +61,7 @@ std::string temporary_name() {
 
 /// Writes a file to disk; returns 0 or errno.
 int sync(const Descriptor& descriptor) {
-  // EINVAL means that the file system has nothing to sync, as is usual for directories on some.
+  // Some file systems return EINVAL for directories, which they cannot sync; it is no failure.
   return fsync(descriptor.get()) == 0 || errno == EINVAL ? 0 : errno;
 }
 
@@ -69,11 +69,12 @@ int sync(const Descriptor& descriptor) {
 int sync_directory(const fs::path& directory) {
   const Descriptor descriptor{open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (descriptor) return sync(descriptor);
-  // A directory that is writable may not be readable; its names then reach the disk a little later.
+  // A writable directory that is not readable cannot be synced; its names reach the disk later.
   return errno == EACCES ? 0 : errno;
 }
 
-/// Only warns: the file is already visible under its name, so nothing has to be undone.
+/// Warns that a file's name may not be on disk. The file itself is complete and has its final name,
+/// so this is not an error.
 void warn_not_synced(const fs::path& path, int code) {
   base::warn(
       fmt::format("isoscale: warning: {} is written, but its name may not be on disk yet "
@@ -85,8 +86,8 @@ void warn_not_synced(const fs::path& path, int code) {
 int rename_to_new(const fs::path& from, const fs::path& to) {
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
   if (errno == EEXIST || (errno != EINVAL && errno != ENOSYS)) return errno;
-  // The file system cannot check and rename in one step; a hard link, where possible, has the same
-  // effect.
+  // The file system has no RENAME_NOREPLACE. Making a hard link, where possible, has the same
+  // effect, since it also fails if the name exists.
   if (link(from.c_str(), to.c_str()) == 0) {
     unlink(from.c_str());
     return 0;
@@ -153,8 +154,8 @@ void check_directory(const fs::path& path, const fs::path& directory) {
   }
 }
 
-/// True if this user may replace the file. In a directory with the sticky bit (such as /tmp) only
-/// the owner may.
+/// True if this user may replace the file. In a directory with the sticky bit (such as /tmp), only
+/// root and the owners of the file and of the directory may.
 bool may_replace(const fs::path& path, const fs::path& directory) {
   struct stat file {};
   struct stat parent {};
@@ -333,7 +334,7 @@ fs::path part_path(const fs::path& run_file, int index) {
 std::vector<fs::path> existing_parts(const fs::path& run_file) {
   const std::string prefix = stem_of(run_file) + ".part";
   std::vector<fs::path> parts = base::entries_of(run_file.parent_path(), prefix);
-  const std::regex index{R"(\d{4,}(-\d+)?\.h5)"};  // a number follows if the name was taken
+  const std::regex index{R"(\d{4,}(-\d+)?\.h5)"};  // -2, -3, ... if the name was taken
   std::erase_if(parts, [&](const fs::path& entry) {
     return !std::regex_match(entry.filename().string().substr(prefix.size()), index);
   });

@@ -15,12 +15,12 @@
 
 namespace isoscale::results {
 
-// The few file operations (POSIX) that keep a file complete at all times, and the names of run
-// files and of their parts.
+// These POSIX file operations keep a published file complete at all times. This file also
+// determines the names of run files and of their parts.
 
 using base::Descriptor;
 
-/// Says what happens if a file already has the final name.
+/// Tells if publish() may replace a file that already has the final name.
 enum class Publish : std::uint8_t { only_new, replace };
 
 /// A file with a unique temporary name; it is removed by the destructor unless it was published.
@@ -38,19 +38,19 @@ class TemporaryFile {
   [[nodiscard]] const Descriptor& descriptor() const { return descriptor_; }
   [[nodiscard]] std::uint64_t bytes() const;
 
-  /// Copies the content of an open file to the offset `shift`, with zeros before it.
+  /// Copies the content of an open file to this file at the offset `shift`, with zeros before it.
   void copy_from(const Descriptor& source, std::uint64_t shift = 0);
   /// Appends bytes to the file's content. Throws base::Error with the system's reason.
   void append(std::string_view bytes);
-  /// Reserves space in the file system for this many bytes of the file, which may be longer
-  /// afterwards. Throws base::Error when there is not enough space; does nothing where the file
+  /// Reserves space in the file system for the first `bytes` bytes of the file, which becomes at
+  /// least as long. Throws base::Error when there is not enough space; does nothing where the file
   /// system cannot reserve.
   void reserve(std::uint64_t bytes);
   /// Gives the file its final name. The content is on disk before the name is, so that at any time,
-  /// even if the machine stops, the name refers to the complete old or new content. A file that is
-  /// replaced passes on its permissions. The descriptor stays valid whatever happens to the name,
-  /// and holds the file's lock. Throws base::Error, with the old content in place; only warns if
-  /// the content is on disk but the name could not be written there.
+  /// even if the machine stops, the name refers to the complete old or new content. The file takes
+  /// over the permissions of a file that it replaces. The returned descriptor stays valid even if
+  /// the name is later removed or reused, and holds the file's lock. Throws base::Error, with the
+  /// old content in place; only warns if the content is on disk but the name may not be.
   [[nodiscard]] Descriptor publish(const std::filesystem::path& final_path, Publish how);
 
  private:
@@ -60,19 +60,20 @@ class TemporaryFile {
 
 [[nodiscard]] std::uint64_t size_of(const Descriptor& file);
 
-/// Reads as many bytes from `at` on as `room` holds; fewer only at the end of the file. Throws
-/// base::Error with the system's reason.
+/// Reads from the offset `at` as many bytes as `room` holds, or fewer if the file ends before.
+/// Throws base::Error with the system's reason.
 [[nodiscard]] std::string_view read_at(const Descriptor& file, std::uint64_t at,
                                        std::span<char> room);
-/// Writes all bytes to the file from `at` on. Throws base::Error "cannot WHAT FILE: REASON".
+/// Writes all bytes to the file from the offset `at` on. Throws base::Error "cannot WHAT FILE:
+/// REASON".
 void write_at(const Descriptor& file, std::uint64_t at, std::string_view bytes,
               std::string_view what = "write");
 
 /// Returns the file's current name, for messages.
 [[nodiscard]] std::string name_of(const Descriptor& file);
 
-/// Identifies a file whatever its name; no other file that exists at the same time has the same
-/// identity.
+/// Identifies a file independently of its name: no two files that exist at the same time have the
+/// same identity.
 struct FileIdentity {
   std::uint64_t device = 0, inode = 0;
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
@@ -86,8 +87,8 @@ struct FileIdentity {
 [[nodiscard]] bool owner_may_write(const Descriptor& file);
 
 /// Takes the advisory lock that a writer holds on the file that it published last, for as long as
-/// the descriptor is open; it is released when the process ends for any reason. False when another
-/// process holds it. True also where the file system has no locks. HDF5 uses different locks.
+/// the descriptor is open; it is released when the process ends for any reason. Returns false if
+/// another process holds it, and true if the file system has no locks. HDF5 uses different locks.
 [[nodiscard]] bool lock(const Descriptor& file);
 
 /// Opens and locks the file with this name, so that no other process replaces it; none when there
@@ -107,7 +108,8 @@ void check_output(const std::filesystem::path& path, settings::IfExists if_exist
 /// Returns the path of a point's part file, in the folder of the run file: "run.part0003.h5" for
 /// "run.h5". If that name is taken, the writer uses another (new_part_path).
 [[nodiscard]] std::filesystem::path part_path(const std::filesystem::path& run_file, int index);
-/// Returns the files that are named like a part of the run file, whoever wrote them; ascending.
+/// Returns the files that are named like parts of the run file, even if another run wrote them, in
+/// ascending order.
 [[nodiscard]] std::vector<std::filesystem::path> existing_parts(
     const std::filesystem::path& run_file);
 /// Returns the absolute path at which a run file is really written: if `path` is a link, the path

@@ -19,8 +19,8 @@ namespace isoscale::results {
 
 namespace {
 
-/// Estimates a file's size as an upper limit on the bytes of records, with a generous estimate for
-/// the structure.
+/// Estimates the size of records in a file: an upper limit on the bytes of their values, plus a
+/// generous estimate for HDF5's own data on groups, datasets and attributes.
 class Room {
  public:
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
@@ -37,7 +37,7 @@ class Room {
   template <class Value>
   void write(const std::string& /*name*/, std::span<const Value> values, const About& /*about*/) {
     std::size_t longest = sizeof(Value);
-    if constexpr (std::same_as<Value, std::string>) {  // each takes as much as the longest
+    if constexpr (std::same_as<Value, std::string>) {  // each takes as many bytes as the longest
       longest = 1;
       for (const std::string& text : values) longest = std::max(longest, text.size());
     }

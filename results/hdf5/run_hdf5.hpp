@@ -14,8 +14,8 @@ namespace isoscale::results {
 // base::Error for values that are missing or invalid. `minor` is the minor schema version of the
 // file: fields of later versions are not read.
 
-/// Returns an upper limit on the bytes of a point in a file, with a generous estimate for
-/// structure.
+/// Returns an upper limit on the bytes of a point in a file, with a generous estimate for HDF5's
+/// own data.
 [[nodiscard]] std::uint64_t room_for(const PointData& point);
 [[nodiscard]] std::uint64_t room_for(const CalibrationData& calibration);
 
@@ -23,7 +23,7 @@ namespace isoscale::results {
 void put_marks(hdf5::Group& root, std::string_view format);
 /// Writes the run without its points and the attributes of put_marks().
 void put_header(hdf5::Group& root, const RunData& run);
-/// Writes the fields that may change between a run's beginning and its end.
+/// Writes the fields that may change until a run ends: run_end, the status and the end time.
 void put_end(hdf5::Group& root, const RunData& run);
 void put_point(hdf5::Group& points, const PointData& point);
 

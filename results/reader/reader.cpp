@@ -33,11 +33,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The first part of this source file reads files in this process, even if HDF5 might crash on them.
+// The functions of this first part read files in the calling process.
 
 /// Throws base::UsageError with one sentence: the file, what is wrong with it and what to do.
 [[noreturn]] void refuse(const fs::path& path, std::string_view problem) {
-  constexpr std::size_t longest = 1000;  // texts from a file may be hostile
+  constexpr std::size_t longest = 1000;  // characters; a text from a file may be very long
   throw base::UsageError(base::printable(fmt::format("{}: {}", path.string(), problem), longest));
 }
 
@@ -62,15 +62,14 @@ void check_kind(const fs::path& path) {
   }
 }
 
-/// The files that HDF5 may read in this process.
+/// Tells which files HDF5 may read in this process: those whose digest is right, or all.
 enum class Accept : std::uint8_t { digest_right, all };
 
-/// Thrown for a run file or a part file whose digest is wrong or missing, with
-/// Accept::digest_right.
+/// Thrown with Accept::digest_right for a run file or part file whose digest is wrong or missing.
 struct DigestNotRight {};
 
-/// Returns the minor schema version. Refuses another major version, and any text that is not in
-/// the form in which the writer writes a version.
+/// Returns the minor schema version. Refuses another major version, and any text other than
+/// MAJOR.MINOR as the writer writes it.
 int check_version(const fs::path& path, const hdf5::Group& root) {
   if (!root.has_attribute("schema_version")) {
     refuse(path,
@@ -112,16 +111,16 @@ int check_marks(const fs::path& path, const hdf5::Group& root, std::string_view 
   return check_version(path, root);
 }
 
-/// Returns the path of a part. A part is always in the folder of its run file, whatever the file
-/// says.
+/// Returns the path of a part, which is always in the folder of its run file. Throws base::Error if
+/// the run file gives a path in place of a name.
 fs::path part_in(const fs::path& folder, const std::string& name) {
   require(!name.empty() && name.find_first_of("/\\") == std::string::npos,
           "names the impossible part file '{}'", name);
   return folder / name;
 }
 
-/// Requires that the name of a point's group is its index: this name is used to remove the point,
-/// and to find it in its part file.
+/// Throws base::Error unless the name of a point's group is its index. The name is used to remove
+/// the point, and to find it in its part file.
 void check_index(const hdf5::Group& group, const std::string& name) {
   const std::int64_t index = group.get<std::int64_t>("index");
   require(name == fmt::format("{:04}", index), "the index {} contradicts the name", index);
@@ -230,7 +229,7 @@ class RunReader {
   Accept accept_;
   fs::path parts_in_;  ///< the folder of the part files
   std::string run_id_;
-  int minor_ = 0;  ///< of the run file's schema
+  int minor_ = 0;  ///< minor schema version of the run file
   std::vector<std::string> warnings_;
 };
 
@@ -259,25 +258,25 @@ std::optional<std::string> id_here(const fs::path& path, std::string_view format
   return root.text("id");
 }
 
-// The second part reads files without a right digest in a separate process under limits: HDF5 1.10
-// crashes on some damaged files, loops on others, and takes all memory for a third kind.
+// The functions of this second part read files without a right digest in a separate process, with
+// limits on memory and time: on damaged files, HDF5 1.10 may crash, loop or use all memory.
 //
-// The separate process writes the run that it has read to a temporary file, in the same way as any
-// run is written, and this process reads that file. So HDF5 in this process only reads what HDF5
-// has written, with a checked digest, and never the original file. A separate exchange format would
-// be as safe, but would have to be kept in step with every field.
+// The separate process writes the run that it has read to a temporary file in the usual format, and
+// this process reads that file. In this process, HDF5 therefore reads only a file that HDF5 has
+// written and whose digest is right, never the original file. A separate exchange format would be
+// as safe, but would have to be changed with every new field.
 
 constexpr units::Bytes least_memory{std::uint64_t{1} << 30U};
 
 constexpr std::uint64_t memory_per_byte =
-    8;  ///< bytes for each byte of the files: unpacked columns, and the data made from them
+    8;  ///< memory for each byte of the files: unpacked columns and the records made from them
 
-/// The least number of bytes that are read or written in a second of CPU time.
+/// The least number of bytes that must be read or written in a second of CPU time.
 constexpr std::uint64_t bytes_per_second = std::uint64_t{8} << 20U;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 
-constexpr int slowdown = 10;  ///< factor on the time of code under a sanitizer
+constexpr int slowdown = 10;  ///< allows more CPU time for code under a sanitizer
 
 #else
 
@@ -288,7 +287,7 @@ constexpr int slowdown = 1;
 /// The first letter of the separate process's answer; after `refused`, the error message follows.
 constexpr char read_well = 'r', refused = 'n';
 
-/// Returns limits on memory and CPU time, by the sizes of a run file and of its parts.
+/// Returns limits on memory, CPU time and wall time from the sizes of a run file and of its parts.
 base::Limits limits_for(const fs::path& path) {
   std::error_code ignored;
   std::uint64_t bytes = fs::file_size(path, ignored);
@@ -317,7 +316,7 @@ void write_copy(const TemporaryFile& copy, const RunData& run) {
   put_digest(copy.descriptor());
 }
 
-/// Does the work of the separate process.
+/// Does the work of the separate process; returns its answer.
 std::string read_and_copy(const fs::path& path, const TemporaryFile& copy) noexcept {
   try {
     write_copy(copy, read_here(path, Accept::all));

@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// The facts of ranks that a summary keeps; ranks with the same facts are one entry.
+/// The facts of ranks that a summary keeps; ranks with equal facts share one entry.
 struct KeptFacts {
   std::string host{};
   int node = 0;
@@ -164,7 +164,7 @@ std::optional<std::string> stored_text(const Descriptor& file) {
   return text && end_of(*text) == *end ? text : std::nullopt;
 }
 
-/// Opens a file to read it; a pipe does not block.
+/// Opens a file to read it; O_NONBLOCK keeps open() from waiting if it is a pipe.
 Descriptor open_to_read(const fs::path& path) {
   return Descriptor{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
 }
@@ -228,7 +228,7 @@ std::optional<RunSummary> read_summary(const fs::path& path) {
     if (!version.starts_with(fmt::format("{}.", schema_major))) return std::nullopt;
     RunSummary summary = from_json(object);
     return has_parts(summary, path) ? std::optional{std::move(summary)} : std::nullopt;
-  } catch (const json::exception&) {  // not the summary of this schema
+  } catch (const json::exception&) {  // the summary does not fit this schema
     return std::nullopt;
   } catch (const base::Error&) {
     return std::nullopt;

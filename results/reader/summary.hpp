@@ -20,16 +20,16 @@ namespace isoscale::results {
 struct PointFigures {
   std::optional<double> step_time{};  ///< seconds, median of the untraced steps that count
   std::size_t counted = 0;            ///< number of these steps
-  std::size_t steps = 0, rows = 0;    ///< all that the point has
+  std::size_t steps = 0, rows = 0;    ///< numbers of all steps and rows of the point
   /// The name of the file that holds the point; absent: the run file.
   std::optional<std::string> part_file{};
 };
 
 struct RunSummary {
-  /// The run's identity; host, node, cpu_model, gpu_name and cores of each rank in any order;
-  /// experiment, status and labels of each point. All other fields are empty.
+  /// A run with only these fields: the run's identity; host, node, cpu_model, gpu_name and cores of
+  /// each rank, in any order; experiment, status and labels of each point.
   RunData run;
-  std::vector<PointFigures> figures;  ///< one per point of the run
+  std::vector<PointFigures> figures;  ///< one for each point of the run
 };
 
 /// Returns the summary of a run that was read or is being measured.
@@ -47,7 +47,7 @@ void add_point(RunSummary& summary, const PointData& point,
 
 /// Returns the summary of a run file with its points by index. Absent if the file has no summary
 /// that this version can use, if the digest of the summary differs, or if a part file is missing.
-/// read_run() then reads what can be read, or says why it cannot.
+/// read_run() then reads the file, or throws with the reason why it cannot.
 [[nodiscard]] std::optional<RunSummary> read_summary(const std::filesystem::path& path);
 
 }  // namespace isoscale::results

@@ -12,13 +12,13 @@
 /// the calibration makes them, the writer stores them, and the reader returns them.
 namespace isoscale::results {
 
-/// A fitted value; its bounds are absent where there are too few sizes for them.
+/// A fitted value with the bounds of its interval; these are absent if there are too few sizes.
 using Fitted = statistics::Located;
 
-/// One size of a curve. Its residual is time / fitted - 1.
+/// One size of a curve. The residual of the curve there is time / fitted - 1.
 struct CurveSample {
-  double bytes = 0, time = 0;  ///< seconds, median
-  double fitted = 0;           ///< seconds, of the curve at this size; never falls with size
+  double bytes = 0, time = 0;  ///< time: measured median, seconds
+  double fitted = 0;           ///< seconds by the curve; never decreases with size
   /// The prediction for this size by a curve that is fitted without it, divided by `time`, minus 1;
   /// absent for the smallest and the largest size.
   std::optional<double> held_out{};
@@ -26,41 +26,43 @@ struct CurveSample {
   bool operator==(const CurveSample&) const = default;
 };
 
-/// Time of one call against size, for one kind of communication among like ranks.
+/// The time of one call as a function of its size, for one kind of communication among ranks of one
+/// link class.
 struct CalibrationCurve {
   std::string op{}, dtype{}, link_class{}, implementation{};
-  int members = 0;                    ///< ranks of a group
+  int members = 0;                    ///< number of ranks in a group
   std::optional<int> nodes{};         ///< number of nodes that a group is on; absent: not known
-  std::optional<Fitted> latency{};    ///< seconds; absent where no size is small enough
-  std::optional<Fitted> bandwidth{};  ///< bytes/s of algbw towards infinite size, if sizes suffice
-  /// The relative error of the curve between its sizes: a predicted time t means that the real time
-  /// lies within t / (1 + error) and t * (1 + error). Absent below 5 sizes.
+  std::optional<Fitted> latency{};    ///< seconds; absent if no size is small enough
+  std::optional<Fitted> bandwidth{};  ///< bytes/s; limit of algbw for large sizes
+  /// The relative error of the curve between its sizes: if the curve predicts the time t, the real
+  /// time lies between t / (1 + error) and t * (1 + error). Absent if there are fewer than 5 sizes.
   std::optional<double> error{};
-  /// The scale on which the curve is a straight line between its sizes: "log" is time over log
-  /// size, "linear" is time over size.
+  /// The interpolation between sizes: "log" is linear in the logarithm of the size, "linear" is
+  /// linear in the size.
   std::string form = "log";
-  std::string labels{};                ///< "oversubscribed" where ranks shared cores; else ""
-  std::vector<CurveSample> samples{};  ///< ascending
+  std::string labels{};                ///< "oversubscribed" if ranks shared cores; else ""
+  std::vector<CurveSample> samples{};  ///< by ascending size
 
   bool operator==(const CalibrationCurve&) const = default;
 };
 
-/// The change of latency and bandwidth of like curves with the number of ranks in a group.
+/// The change of latency and bandwidth with the number of ranks in a group, over curves that are
+/// otherwise of the same kind.
 struct CalibrationGrowth {
   std::string op{}, dtype{}, link_class{}, implementation{};
   std::vector<int> members{};                  ///< ascending
   std::vector<double> latency{}, bandwidth{};  ///< for each entry of `members`; NaN = not known
-  /// The law that fits the latencies better, "log2 n" or "n"; "" when there are too few latencies
-  /// to decide.
+  /// The function of the number of ranks n that fits the latencies better, "log2 n" or "n"; "" if
+  /// there are too few latencies to decide.
   std::string law{};
-  double base = 0, slope = 0;  ///< seconds: latency = base + slope * law
-  /// The bandwidth at the most ranks divided by that at the fewest.
+  double base = 0, slope = 0;  ///< seconds; latency = base + slope * law(n)
+  /// The bandwidth of the largest group divided by that of the smallest.
   std::optional<double> bandwidth_factor{};
 
   bool operator==(const CalibrationGrowth&) const = default;
 };
 
-/// The rate of one shape of matrix multiplication on the slowest rank.
+/// The rate of matrix multiplications of one shape on the slowest rank.
 struct GemmRate {
   std::string dtype{}, cache{};  ///< cache: "cold" or "warm"
   double m = 0, n = 0, k = 0, batch = 1;
@@ -73,19 +75,19 @@ struct GemmRate {
   bool operator==(const GemmRate&) const = default;
 };
 
-/// The best rate of one element type, which MFU is relative to.
+/// The highest rate of one element type. MFU (model FLOP utilisation) is relative to it.
 struct GemmCeiling {
-  std::string dtype{}, cache{};  ///< cache: of the row with the best rate
+  std::string dtype{}, cache{};  ///< cache state of the highest rate
   double rate = 0;               ///< FLOP/s of one rank
   double m = 0, n = 0, k = 0, batch = 1;
-  std::optional<double> error{};  ///< of a predicted rate, as in CalibrationCurve
+  std::optional<double> error{};  ///< relative error as in CalibrationCurve
   std::string labels{};
 
   bool operator==(const GemmCeiling&) const = default;
 };
 
 struct CalibrationData {
-  std::string device{};  ///< executor
+  std::string device{};  ///< name of the executor
   std::vector<CalibrationCurve> curves{};
   std::vector<CalibrationGrowth> growth{};
   std::vector<GemmRate> gemms{};

@@ -11,9 +11,9 @@
 /// The result of a preflight check, as run files and reports contain it.
 namespace isoscale::results {
 
-/// ok: the facts were known and nothing is wrong. not_checked: no source had the facts. warning:
-/// the run measures, but the problem may affect its results. stop: the run does not measure, since
-/// its results would be misleading.
+/// ok: the facts are known and nothing is wrong. not_checked: the facts could not be found out.
+/// warning: the run measures, but the problem may affect its results. stop: the run does not
+/// measure, since its results would be misleading.
 enum class Verdict : std::uint8_t { ok, not_checked, warning, stop };
 inline constexpr std::array all_verdicts{Verdict::ok, Verdict::not_checked, Verdict::warning,
                                          Verdict::stop};
@@ -21,13 +21,13 @@ inline constexpr std::array all_verdicts{Verdict::ok, Verdict::not_checked, Verd
 [[nodiscard]] std::string_view name(Verdict verdict);
 
 struct CheckResult {
-  std::string name{};  ///< of the check, as in --allow: "duplicate-gpu"
+  std::string name{};  ///< name of the check for --allow: "duplicate-gpu"
   Verdict verdict = Verdict::ok;
   std::string host{};    ///< one host, several ("c1, c2 and 30 more"), or "" = the whole job
   std::string device{};  ///< "GPU 3 (0000:5d:00.0)", "mlx5_2 port 1", "rank 12"; "" = none
-  std::string what{};    ///< what was found, as a clause; if ok: what was compared
-  std::string cost{};    ///< what it costs the measurement; "" when ok or not checked
-  std::string fix{};     ///< what to do; if not checked: how to check it; "" when ok
+  std::string what{};    ///< the finding, as a clause; if ok: what was compared
+  std::string cost{};    ///< effect on the measurement; "" if ok or not checked
+  std::string fix{};     ///< remedy; if not checked: a way to check; "" if ok
   bool allowed = false;  ///< a stop that --allow turned off
 
   bool operator==(const CheckResult&) const = default;

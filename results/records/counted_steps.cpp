@@ -53,7 +53,8 @@ std::vector<double> untraced_times(const PointData& point) {
 }
 
 double confidence_of(const PointData& point) {
-  // The integration takes a while, and most points have the same interim analyses planned.
+  // Results are kept, since nominal_confidence() integrates numerically, which is slow, and most
+  // points have the same plan of interim analyses.
   thread_local std::map<std::pair<int, double>, double> known;
   const Looks& looks = point.looks;
   const auto [at, is_new] = known.try_emplace({looks.planned, looks.growth}, 0);

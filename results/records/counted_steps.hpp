@@ -10,11 +10,12 @@
 #include "results/records/run_data.hpp"
 #include "statistics/estimate.hpp"
 
-/// The steps of a point that count, and the confidence that its step time was judged with.
+/// Selects the steps that count for the step time of a point, and computes the confidence level of
+/// its interval.
 namespace isoscale::results {
 
-/// The steps of one block that count; the first step of a block starts from idle ranks and does not
-/// count.
+/// The steps that count of one block: consecutive steps that are all traced or all untraced. The
+/// first step of a block starts from idle ranks and does not count.
 struct StepBlock {
   enum class Kind : std::uint8_t { untraced, traced } kind = Kind::untraced;
   std::vector<double> times{};  ///< seconds, slowest rank
@@ -27,7 +28,7 @@ struct StepBlock {
 /// Returns the times of the untraced steps that count, in order.
 [[nodiscard]] std::vector<double> untraced_times(const PointData& point);
 
-/// Returns the confidence level for a point's step time: the one that the measuring loop used.
+/// Returns the confidence level for a point's step time: the same that the measuring loop used.
 [[nodiscard]] double confidence_of(const PointData& point);
 
 /// Returns a remark on a point that ran out of time, "out of time at ±2.3%"; "" for other points.

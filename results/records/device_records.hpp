@@ -12,13 +12,13 @@ namespace isoscale::results {
 
 /// The algorithm that a library was told to use for multiplications of one shape.
 struct GemmChoice {
-  std::string shape;             ///< text that is the same for the same problem
-  std::string algorithm;         ///< opaque, in hexadecimal
+  std::string shape;             ///< key of the problem: equal for equal problems
+  std::string algorithm;         ///< the library's opaque description, in hexadecimal
   std::int64_t workspace = 0;    ///< bytes
-  std::optional<double> time{};  ///< seconds of one call when it was chosen; absent: it was given
-  int candidates = 0;            ///< number that were timed; 0 when it was given
-  /// Units, inputs and sums, as reported by the library: "tensor cores, tf32 inputs, f32 sums"; ""
-  /// = not known.
+  std::optional<double> time{};  ///< seconds of one call when it was timed; absent: it was given
+  int candidates = 0;            ///< number of algorithms timed; 0: it was given
+  /// The arithmetic units, input type and accumulator type that the library reports: "tensor cores,
+  /// tf32 inputs, f32 sums"; "" = not known.
   std::string arithmetic{};
 
   bool operator==(const GemmChoice&) const = default;
@@ -26,7 +26,7 @@ struct GemmChoice {
 
 /// The time of creating one of a point's communicators.
 struct CommunicatorTime {
-  std::string name;  ///< "tp", "dp", "pp+"
+  std::string name;  ///< "world", "dp on comm", "pp, even links"
   int ranks = 0;
   double creation = 0;                 ///< seconds, slowest rank
   std::optional<double> first_call{};  ///< seconds, slowest rank; absent: it was never called

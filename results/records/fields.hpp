@@ -19,11 +19,11 @@
 /// only description of a record: the writer and the reader of the run file, the estimate of its
 /// size, the summary, the gather over MPI and the tables of SCHEMA.md all use it.
 ///
-/// Each kind writes and reads a member of one record (put, get), or that of all rows of a table, as
-/// columns (put_rows, get_rows). `ranks` is the number of columns of datasets with one column for
-/// each rank. `minor` is the minor schema version of the file; a field that a later version added
-/// (`since`) is not read, and keeps its value. Reading throws base::Error for fields that are
-/// missing or out of range.
+/// Each kind writes and reads a member of one record (put, get), or a member of all rows of a table
+/// as columns (put_rows, get_rows). `ranks` is the number of columns of datasets with one column
+/// for each rank. `minor` is the minor schema version of the file; if the field was added by a
+/// later version (`since`), it is not read, and the member keeps its value. Reading throws
+/// base::Error for fields that are missing or out of range.
 namespace isoscale::results {
 
 /// The tuple of a record's fields; layout.hpp and others specialise it for each record.
@@ -36,8 +36,8 @@ constexpr void for_each_field(const Fields& fields, Act&& act) {
   std::apply([&](const auto&... field) { (act(field), ...); }, fields);
 }
 
-/// Returns a function that gives a reference to a member of a record, or, for several pointers, to
-/// a member of a member and so on.
+/// Returns a function that gives a reference to a member of a record. If several pointers to
+/// members are given, they are followed in order, to a member of a member and so on.
 template <class... Members>
 constexpr auto path(Members... members) {
   return [=](auto& record) -> auto& { return (record.*....*members); };
@@ -53,16 +53,17 @@ constexpr auto reach(Member member) {
   }
 }
 
-/// Returns a function that gives a member with the form in which it is stored (see Converted).
+/// Returns a function that gives a member together with its conversion to the stored form (see
+/// Converted).
 template <class Member, class To, class From>
 constexpr auto converted(Member member, To to, From from) {
   return [=](auto& record) { return Converted{reach(member)(record), to, from}; };
 }
 
-/// A function for lists of plain values: it returns the entry itself.
+/// Takes the place of a pointer to a member for lists of plain values: returns the entry itself.
 inline constexpr auto itself = [](auto& entry) -> auto& { return entry; };
 
-/// The type that a field's member has in a record.
+/// The type of a field's member in a record.
 template <class Member, class Record>
 using MemberOf =
     std::remove_cvref_t<decltype(std::declval<const Member&>()(std::declval<Record&>()))>;
@@ -97,7 +98,7 @@ void put_rows(Sink& into, const std::vector<Row>& rows, std::size_t ranks = 0,
   for_each_field(fields, [&](const auto& field) { field.put_rows(into, rows, ranks); });
 }
 
-/// The rows of a table that is being read. The first dataset decides their number.
+/// The rows of a table that is being read. The first dataset that is read determines their number.
 template <class Row>
 class RowsToFill {
  public:
@@ -111,7 +112,7 @@ class RowsToFill {
     require(rows_.size() == count, "the columns of {} differ in length", label_);
     return rows_;
   }
-  /// Returns the rows for a dataset of `total` elements in which those of row i begin at begin[i].
+  /// Returns the rows for a dataset of `total` elements, of which row i has those from begin[i] on.
   /// Throws base::Error unless the rows' parts are in order and cover the dataset.
   std::vector<Row>& of(const char* name, const std::vector<std::uint64_t>& begin,
                        std::size_t total) {
@@ -186,7 +187,7 @@ struct Field {
   Member member;
   About about;
   int since = 0;
-  std::string_view per{};  ///< the things that a record's list has an entry for: "ranks"
+  std::string_view per{};  ///< "ranks" or "steps" if a record's list has one entry each
 
   template <class Sink, class Rows>
   void put_rows(Sink& into, const Rows& rows, std::size_t ranks) const {
@@ -246,7 +247,7 @@ struct Table {
   Member member;
   std::string_view label;
   int since;
-  std::string_view rows;  ///< the noun of the rows in SCHEMA.md: "curves"
+  std::string_view rows;  ///< the name of the rows in SCHEMA.md: "curves"
 
   template <class Sink, class Record>
   void put(Sink& into, const Record& record, std::size_t ranks) const {
@@ -263,7 +264,7 @@ struct Table {
   }
 };
 
-/// A record in a group of its own; an absent optional has no group.
+/// A record that is stored in its own group; an absent optional has no group.
 template <class Member>
 struct Part {
   const char* name;
@@ -308,7 +309,8 @@ constexpr auto field(const char* name, Member member, std::string_view unit,
   return Field<decltype(reach(member))>{name, reach(member), {unit, description}, since};
 }
 
-/// Returns a field that has an entry for each thing of a kind ("ranks"), or none.
+/// Returns a field whose list has one entry for each item of the kind `per` ("ranks", "steps"), or
+/// is empty.
 template <class Member>
 constexpr auto field_per(std::string_view per, const char* name, Member member,
                          std::string_view unit, std::string_view description, int since = 0) {

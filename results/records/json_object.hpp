@@ -27,8 +27,8 @@ class JsonObject {
   using json = nlohmann::json;
   explicit JsonObject(json& object) : object_(object) {}
 
-  // Invalid UTF-8 is replaced as it is in the HDF5 data, so that a summary and the data hold the
-  // same text.
+  // Invalid UTF-8 is replaced in the same way as in the HDF5 data, so that a summary and the data
+  // hold the same text.
   void set(const std::string& name, std::string_view text) const {
     object_[valid_utf8(name)] = valid_utf8(text);
   }
@@ -59,7 +59,7 @@ class JsonObject {
   template <class Number>
   [[nodiscard]] Number get(const std::string& name) const {
     const json& value = object_.at(name);
-    if constexpr (std::is_same_v<Number, double>) {  // JSON has neither NaN nor infinity
+    if constexpr (std::is_same_v<Number, double>) {  // JSON stores NaN and infinity as null
       if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
     } else if constexpr (!std::is_same_v<Number, bool>) {
       require(value.is_number_integer(), "a number is not whole");

@@ -15,8 +15,8 @@
 #include "results/records/run_data.hpp"
 
 /// The layout of a run file: the fields of each record, which the tables of SCHEMA.md show to
-/// readers (tests/unit/schema_page.cpp). If a later minor version added a field, this version is
-/// the field's last argument.
+/// readers (tests/unit/schema_page.cpp). If a later minor version added a field, the field's
+/// argument `since` is this version.
 namespace isoscale::results {
 
 inline constexpr std::string_view format_name = "isoscale-run";
@@ -94,7 +94,7 @@ inline constexpr auto run_identity = std::tuple{
     attribute("ranks", &RunData::ranks, "ranks of the launch"),
     attribute("nodes", &RunData::nodes, "nodes of the launch")};
 
-/// The fields, besides the time and status, that may change until a run's end.
+/// The fields, besides end time and status, that may change until a run ends.
 inline constexpr auto run_end =
     std::tuple{field("warnings", &RunData::warnings, "text",
                      "what a reader of the results should know, one sentence each"),
@@ -134,7 +134,7 @@ inline constexpr auto fields_of<PreflightData> = std::tuple{
 
 // The calibration.
 
-/// The fields that identify curves and growths.
+/// The fields that curves and growths (CalibrationGrowth) share.
 template <class Row>
 inline constexpr auto kind_fields =
     std::tuple{field("op", &Row::op, "text", "collective, or p2p"),
@@ -142,7 +142,7 @@ inline constexpr auto kind_fields =
                field("class", &Row::link_class, "text", "link class"),
                field("implementation", &Row::implementation, "text", "library, ring, tree, ...")};
 
-/// The nodes of a curve's group as they are stored.
+/// Stores the number of nodes of a curve's group; 0 stands for an absent number.
 inline constexpr auto curve_nodes = converted(
     &CalibrationCurve::nodes, [](std::optional<int> nodes) { return nodes.value_or(0); },
     [](int stored, std::optional<int>& nodes) {
@@ -190,7 +190,7 @@ inline constexpr auto fields_of<CalibrationGrowth> = std::tuple_cat(
                      field("count_bandwidth", element<2>, "B/s",
                            "bandwidth among them; NaN = not known"))});
 
-/// The fields that rates and ceilings share.
+/// The fields that GemmRate and GemmCeiling share.
 template <class Row>
 inline constexpr auto shape_fields =
     std::tuple{field("dtype", &Row::dtype, "text", "element type"),

@@ -110,7 +110,8 @@ constexpr auto lists(const char* name, std::string_view description, List list, 
       name, reach(list), {"1", description}, {fields...}};
 }
 
-/// Returns a function that gives the lists of a row, which are equally long, as one list of tuples.
+/// Returns a function that gives the lists of a row, which have equal lengths, as one list of
+/// tuples.
 template <class Row, class... Values>
 constexpr auto zipped(std::vector<Values> Row::*... lists) {
   using Entries = std::vector<std::tuple<Values...>>;
@@ -126,12 +127,12 @@ constexpr auto zipped(std::vector<Values> Row::*... lists) {
   };
   return converted(itself, zip, unzip);
 }
-/// A function for such lists: it returns an element of the entry.
+/// Takes the place of a pointer to a member for zipped() lists: returns one element of the tuple.
 template <std::size_t index>
 inline constexpr auto element = [](auto& entry) -> auto& { return std::get<index>(entry); };
 
-/// Returns the fields of an optional value with its interval: three datasets with NaN where it is
-/// absent.
+/// Returns the fields of an optional value and of the bounds of its interval: three datasets, with
+/// NaN for absent numbers.
 template <class Member>
 constexpr auto interval(const char* value, const char* lower, const char* upper, Member member,
                         std::string_view unit, std::string_view description) {

@@ -15,7 +15,7 @@ namespace {
 
 using ShapeRows = std::map<program::GemmShape, std::int32_t>;
 
-/// Returns the row of a shape; adds one for a new shape.
+/// Returns the row of a shape, which is added if it is new; -1 for the empty shape.
 std::int32_t row_of(StoredOps& stored, ShapeRows& rows, const program::GemmShape& shape) {
   if (shape == program::GemmShape{}) return -1;
   const auto [row, added] = rows.try_emplace(shape, static_cast<std::int32_t>(rows.size()));
@@ -53,7 +53,7 @@ void append_op(program::Outline& outline, const StoredOps& stored, const StoredO
   outline.ops.push_back(op);
 }
 
-/// Throws if an op waits for more ops of a stream than come before it.
+/// Throws base::Error if an op waits for more ops of a stream than come before it.
 void check_waits(const program::Outline& outline) {
   std::vector<std::uint64_t> ops_on(outline.streams.size(), 0);
   for (const program::OutlineOp& op : outline.ops) {

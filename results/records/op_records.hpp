@@ -25,7 +25,7 @@ struct StoredOutline {
 };
 
 /// The ops of all outlines of a point. Waits and transfers are in the order of their ops; each op
-/// has the numbers of its waits and transfers. Each shape of matrix multiplication is stored once.
+/// stores how many it has. Each shape of matrix multiplication is stored once.
 struct StoredOps {
   std::vector<std::uint32_t> outline_of_rank{};
   std::vector<StoredOutline> outlines{};
@@ -42,14 +42,14 @@ struct StoredOps {
 /// The trace of one rank and step. Rows of one timeline are adjacent.
 struct StoredTrace {
   std::uint32_t timeline = 0, rank = 0;
-  timeline::StepTrace trace{};  ///< its own rank is not set
+  timeline::StepTrace trace{};  ///< StepTrace::rank is not used; see `rank`
 };
 
 [[nodiscard]] std::vector<StoredTrace> to_stored(const std::vector<timeline::Timeline>& timelines);
 /// Rebuilds the timelines. Throws base::Error for a rank that does not exist.
 [[nodiscard]] std::vector<timeline::Timeline> to_timelines(std::vector<StoredTrace> stored);
 
-/// Returns a field of the program's op in a stored one.
+/// Returns the field for a member of StoredOp::op.
 template <class... Members>
 constexpr auto op_field(const char* name, std::string_view unit, std::string_view description,
                         Members... members) {

@@ -15,16 +15,16 @@
 #include "mesh/mesh.hpp"
 #include "results/records/run_data.hpp"
 
-/// Finds facts about a point in its record and its run: its labels, the MPI ranks of its ranks, and
-/// their nodes.
+/// Finds facts about a point in its record and its run: its labels, the ranks in the launch of its
+/// ranks, and their nodes.
 namespace isoscale::results {
 
-/// Labels of points whose times do not represent the machine, since ranks shared cores or a GPU, or
-/// faults were injected.
+/// The labels of points whose times do not represent the machine, since ranks shared cores or a
+/// GPU, or faults were injected.
 inline constexpr std::array<std::string_view, 3> unsound_labels{"oversubscribed", "shared-gpu",
                                                                 "injected"};
 
-/// True if ranks of the point shared cores or a GPU, so that its time says nothing about scaling.
+/// True if ranks of the point shared cores or a GPU, so that its time is no measure of scaling.
 [[nodiscard]] inline bool shares_hardware(const std::vector<std::string>& labels) {
   return std::ranges::any_of(labels, [](const std::string& label) {
     return label == "oversubscribed" || label == "shared-gpu";
@@ -45,7 +45,7 @@ inline constexpr std::size_t fewest_steps = 6;
   return std::ranges::find_first_of(labels, unsound_labels) == labels.end();
 }
 
-/// Returns those of `labels` that are unsound, in the order of the list above.
+/// Returns those of `labels` that are unsound, in the order of unsound_labels.
 [[nodiscard]] inline std::vector<std::string> unsound(const std::vector<std::string>& labels) {
   std::vector<std::string> found;
   for (const std::string_view label : unsound_labels) {
@@ -59,15 +59,14 @@ inline constexpr std::size_t fewest_steps = 6;
 [[nodiscard]] std::optional<double> count_in(const std::map<std::string, std::string>& texts,
                                              const std::string& key);
 
-/// Returns the MPI rank in the launch, which reports show, of a rank of the point; `rank` itself if
-/// the file does not store it.
+/// Converts a rank of the point to its rank in the launch (MPI_COMM_WORLD), which reports show.
+/// Returns `rank` itself if the file does not store it.
 inline int world_rank(const PointData& point, int rank) {
   const auto at = static_cast<std::size_t>(rank);
   return at < point.world_rank.size() ? point.world_rank[at] : rank;
 }
 
-/// Returns the MPI ranks in the launch of `ranks`, any container of ranks of the point, in the same
-/// order.
+/// Converts a container of ranks of the point to their ranks in the launch, in the same order.
 template <class Ranks>
 std::vector<int> world_ranks(const PointData& point, const Ranks& ranks) {
   std::vector<int> result;
@@ -75,7 +74,7 @@ std::vector<int> world_ranks(const PointData& point, const Ranks& ranks) {
   return result;
 }
 
-/// Returns the facts about a point's rank; null where there are none. Not owned.
+/// Returns the entry of `facts` for a rank of the point; null if there is none.
 inline const RankFacts* facts_of(std::span<const RankFacts> facts, const PointData& point,
                                  int rank) {
   const int world = world_rank(point, rank);
@@ -92,7 +91,7 @@ struct NodeUse {
   int fewest = 0, most = 0;  ///< least and most ranks of the point on one of its nodes
   int most_of_launch = 0;    ///< most ranks of the launch on any node
   bool fills_node = false;   ///< the point has all ranks of the launch on its one node
-  std::map<mesh::Axis, mesh::Reach> axes{};  ///< axes of more than one rank
+  std::map<mesh::Axis, mesh::Reach> axes{};  ///< only axes with several ranks
 
   bool operator==(const NodeUse&) const = default;
 };
@@ -101,7 +100,7 @@ struct NodeUse {
 [[nodiscard]] std::optional<NodeUse> node_use(const RunData& run, const PointData& point);
 
 /// Returns the GEMM algorithms that a run chose, one for each shape, from the first point that has
-/// the shape. Throws base::UsageError, which begins with `file`, when there are none.
+/// the shape. Throws base::UsageError, whose message begins with `file`, if there are none.
 [[nodiscard]] std::vector<GemmChoice> choices_of_run(const RunData& run, const std::string& file);
 
 }  // namespace isoscale::results

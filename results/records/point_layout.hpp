@@ -13,7 +13,7 @@
 #include "results/records/op_records.hpp"
 #include "results/records/run_data.hpp"
 
-/// The fields of a point and of its tables, as in layout.hpp.
+/// The fields of a point and of the records in its tables; see layout.hpp.
 namespace isoscale::results {
 
 template <>
@@ -37,7 +37,7 @@ inline constexpr auto fields_of<CommunicatorTime> = std::tuple{
     field("first_call", &CommunicatorTime::first_call, "s",
           "duration of the first communication, slowest rank; NaN = there was none")};
 
-/// The times of a row, play after play.
+/// Stores the times of all plays of a row as one list, play after play.
 inline constexpr auto all_times = converted(
     &RowData::times,
     [](const std::vector<std::vector<double>>& plays) {
@@ -47,7 +47,8 @@ inline constexpr auto all_times = converted(
     },
     [](std::vector<double> all, auto& plays) { plays.assign(1, std::move(all)); });
 
-/// The number of a row's plays; reading it splits all times, which are read before, into plays.
+/// Stores the number of a row's plays. It is read after all_times, and splits these times into
+/// plays.
 inline constexpr auto play_count = converted(
     &RowData::times, [](const auto& plays) { return std::uint64_t{plays.size()}; },
     [](std::uint64_t count, std::vector<std::vector<double>>& plays) {

@@ -33,8 +33,8 @@ void check_mesh(const PointData& point) {
           "the mesh has {} ranks, the point {}", product, point.ranks);
 }
 
-/// Throws unless a field that belongs to ranks or to steps has an entry for each; fields of ranks
-/// may be empty, where nothing was measured.
+/// Throws base::Error unless each field per rank or per step has one entry for each rank or step.
+/// Fields per rank may also be empty, if nothing was measured.
 void check_lengths(const PointData& point) {
   const auto ranks = static_cast<std::size_t>(point.ranks);
   for_each_field(fields_of<PointData>, [&](const auto& field) {
@@ -111,15 +111,15 @@ void check_solo(const PointData& point, const SoloTimes& solo) {
   check_rank(point, solo.rank, "solo times");
   require(!point.outline.outline_of_rank.empty(), "solo times of a rank without ops");
   require_length(solo.op.size(), point.outline.of(solo.rank).ops.size(), "a row of solo_times");
-  constexpr std::int64_t longest = std::int64_t{1} << 53;  // ns; sums are still precise
+  constexpr std::int64_t longest = std::int64_t{1} << 53;  // ns; doubles are exact up to this
   for (const units::Nanoseconds time : solo.op) {
     require(time.value() >= 0 && time.value() <= longest, "an op of rank {} took {} ns by itself",
             solo.rank, time.value());
   }
 }
 
-/// Throws if the numbers of the interim analyses are out of range: a reader integrates over each
-/// analysis, so there must not be too many.
+/// Throws base::Error if the numbers of the interim analyses are out of range. Their number is
+/// limited since a reader integrates numerically for each analysis.
 void check_looks(const Looks& looks) {
   constexpr int most = 1000;
   constexpr double fastest = 1000;

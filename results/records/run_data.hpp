@@ -42,7 +42,7 @@ struct RowData {
   std::int64_t calls = 1;    ///< consecutive calls in one play
   /// Indexed by [play][i]: seconds of a whole play on ranks[i] (on rank i when `ranks` is empty).
   std::vector<std::vector<double>> times{};
-  std::vector<double> call_times{};      ///< seconds of single calls, slowest rank; traced plays
+  std::vector<double> call_times{};      ///< seconds of single calls in traced plays, slowest rank
   PointStatus status = PointStatus::ok;  ///< status of this row
   std::string reason{};                  ///< why the row is not ok
   /// The number of elements with a wrong value; absent: not checked.
@@ -61,26 +61,26 @@ struct RowData {
 /// than 512, for 512 of them, spread evenly.
 struct OpSums {
   std::uint32_t step = 0;  ///< number among all steps of the point
-  std::vector<double> gemm{}, other_compute{}, copies{}, communication{};  ///< by rank
+  std::vector<double> gemm{}, other_compute{}, copies{}, communication{};  ///< by rank of the point
 
   bool operator==(const OpSums&) const = default;
 };
 
-/// The time of each op of a rank's step when the same step is played without its communication, on
-/// all ranks at once; the median over plays.
+/// The time of each op of a rank's step, as the median over plays in which all ranks play the step
+/// at once without its communication.
 struct SoloTimes {
-  int rank = 0;                          ///< of the point
-  std::vector<units::Nanoseconds> op{};  ///< by op of the rank's outline; 0 for communication
+  int rank = 0;                          ///< rank of the point
+  std::vector<units::Nanoseconds> op{};  ///< by op of the rank's step; 0 for communication
 
   bool operator==(const SoloTimes&) const = default;
 };
 
-/// The interim analyses that the measuring loop made of its samples; the interval is corrected for
-/// them.
+/// The interim analyses of the samples by the measuring loop. Since each one may stop the loop, the
+/// confidence interval is corrected for their number.
 struct Looks {
   int planned = 1;    ///< most analyses that the loop would have made
   int made = 1;       ///< number of analyses until the loop stopped
-  double growth = 1;  ///< ratio of the samples from one analysis to the next
+  double growth = 1;  ///< ratio of the sample counts of consecutive analyses
 
   bool operator==(const Looks&) const = default;
 };
@@ -103,8 +103,8 @@ struct PointData {
   mesh::Shape mesh;
   int ranks = 0, nodes = 0;
   std::string scaling, placement;
-  std::map<std::string, std::string> options;  ///< complete, as text
-  /// The model's numbers at this mesh, as text by name (weak scaling changes them).
+  std::map<std::string, std::string> options;  ///< values of all options, as text
+  /// The sizes of the model at this mesh, as text by name (weak scaling changes them).
   std::map<std::string, std::string> model_shape;
   std::uint64_t seed = 0;
   std::vector<std::string> labels;  ///< oversubscribed, ...
@@ -114,8 +114,8 @@ struct PointData {
   std::string verification;      ///< the comparison and its error
 
   std::string throughput_unit;         ///< "tokens/s"
-  double work_per_step = 0;            ///< tokens per step over all ranks
-  std::vector<double> flop_of_rank;    ///< one step, per rank
+  double work_per_step = 0;            ///< tokens (see unit) per step, all ranks
+  std::vector<double> flop_of_rank;    ///< FLOP of one step, per rank
   std::vector<double> memory_of_rank;  ///< bytes per rank, including the executor's work space
   std::vector<double> host_memory_of_rank{};  ///< the pinned and pageable part; empty: not known
   double communicator_creation = 0;           ///< seconds, slowest rank
@@ -138,19 +138,20 @@ struct PointData {
   Looks looks{};
   std::vector<std::string> injections{};  ///< injected faults, as given to --inject
 
-  program::OutlineSet outline;             ///< of the step
+  program::OutlineSet outline;             ///< the ops of the step on each rank
   std::vector<timeline::Timeline> traces;  ///< traced steps that were kept
-  /// For each rank of the point: the clock offset against rank 0 applied to traces, and its error,
-  /// in seconds. The offset changes by clock_drift seconds per second; traces are corrected for it.
+  /// For each rank of the point, in seconds: its clock's offset from that of rank 0, and a bound on
+  /// the offset's error. The offset changes by clock_drift seconds per second. Offset and drift
+  /// have been applied to the traces.
   std::vector<double> clock_offset, clock_error;
   std::vector<double> clock_drift{};
-  std::vector<SoloTimes> solo_times{};  ///< of the traced ranks
-  std::vector<OpSums> op_sums{};        ///< of the traced steps that count
+  std::vector<SoloTimes> solo_times{};  ///< for the traced ranks
+  std::vector<OpSums> op_sums{};        ///< for the traced steps that count
   std::vector<DeviceSeries> device_series{};
   /// Seconds from the start of the point's first step to the end of its last; absent: not known.
   std::optional<double> measured_seconds{};
-  Soak soak{};                  ///< no replays: the point was not soaked
-  std::vector<RowData> rows{};  ///< of a micro-benchmark, in the order measured
+  Soak soak{};                  ///< results of --soak; replays = 0: not requested
+  std::vector<RowData> rows{};  ///< rows of a micro-benchmark, in the order measured
   std::string started, ended;   ///< UTC, ISO 8601
 };
 
@@ -186,9 +187,9 @@ struct RunData {
   std::vector<std::string> warnings;
   std::vector<std::pair<std::string, std::string>> environment;
   std::vector<RankFacts> rank_facts;
-  std::optional<PreflightData> preflight{};  ///< absent in files before 1.4
+  std::optional<PreflightData> preflight{};  ///< absent before schema version 1.4
   std::vector<PointData> points;
-  /// The fits to the rows of the points; absent if nothing was fitted, or before the run's end.
+  /// Fits to the rows of the points; absent if nothing was fitted, or if the run has not ended.
   std::optional<CalibrationData> calibration{};
 };
 
@@ -196,8 +197,8 @@ struct RunData {
 /// length, traces have ops or ranks that do not exist, or rows have ranks that do not exist or
 /// plays of the wrong width. A valid point can be analysed without further checks.
 void validate(const PointData& point);
-/// Throws base::Error unless the sizes of a curve's samples rise and their fitted times are
-/// positive.
+/// Throws base::Error unless the sizes of a curve's samples are ascending and their fitted times
+/// are positive.
 void validate(const CalibrationCurve& curve);
 
 }  // namespace isoscale::results

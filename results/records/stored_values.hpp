@@ -62,8 +62,8 @@ constexpr bool is_optional = false;
 template <class Value>
 constexpr bool is_optional<std::optional<Value>> = true;
 
-/// A member that the list of fields shows as a value of another type (a status text for a bool, a
-/// list of tuples for parallel lists). `to` makes this value, and `from` sets the member by it.
+/// A member that is stored as a value of another type (a status text for a bool, a list of tuples
+/// for parallel lists). `to` makes this value from the member, and `from` sets the member from it.
 template <class Target, class To, class From>
 struct Converted {
   Target& target;  ///< not owned
@@ -75,7 +75,7 @@ constexpr bool is_converted = false;
 template <class Target, class To, class From>
 constexpr bool is_converted<Converted<Target, To, From>> = true;
 
-/// Returns the value that the list of fields shows for a member.
+/// Returns the value that is stored for a member: the member itself unless it is Converted.
 template <class Value>
 decltype(auto) field_value(const Value& value) {
   if constexpr (is_converted<Value>) {
@@ -87,7 +87,7 @@ decltype(auto) field_value(const Value& value) {
 template <class Value>
 using FieldValue = std::remove_cvref_t<decltype(field_value(std::declval<const Value&>()))>;
 
-/// Sets a member from the value that the list of fields shows for it.
+/// Sets a member from the value that is stored for it.
 template <class Member>
 void set_field_value(Member&& member, FieldValue<std::remove_cvref_t<Member>> value) {
   if constexpr (is_converted<std::remove_cvref_t<Member>>) {
@@ -97,8 +97,8 @@ void set_field_value(Member&& member, FieldValue<std::remove_cvref_t<Member>> va
   }
 }
 
-/// Returns the form in which a value is stored in a dataset: codes of enumerators, NaN and -1 for
-/// absent optionals.
+/// Returns the form in which a value is stored in a dataset: the code of an enumerator; NaN for an
+/// absent double, -1 for an absent integer.
 template <class Value>
 auto stored(const Value& value) {
   if constexpr (std::is_enum_v<Value> || std::is_same_v<Value, bool>) {
@@ -119,8 +119,8 @@ auto stored(const Value& value) {
 template <class Value>
 using Stored = decltype(stored(std::declval<const Value&>()));
 
-/// Returns a value from its stored form. Throws base::Error if no value has this stored form, for
-/// example if it has unknown axes.
+/// Returns a value from its stored form. Throws base::Error for axes that do not exist and counts
+/// below -1.
 template <class Value>
 Value restored(Stored<Value> from) {
   if constexpr (std::is_enum_v<Value>) {
@@ -155,8 +155,8 @@ std::vector<std::string> code_names() {
   return names;
 }
 
-/// Translates the codes of a file into those of this program by the names of the enumerators, since
-/// a file may number them differently.
+/// Converts the codes of a file to those of this program by the names of the enumerators, since the
+/// file may have been written with other codes.
 inline std::vector<std::uint8_t> translated(const char* name, std::vector<std::uint8_t> codes,
                                             const std::vector<std::string>& theirs,
                                             const std::vector<std::string>& ours) {
@@ -208,8 +208,8 @@ void put_attribute(Sink& into, const char* attribute, const Value& value) {
   }
 }
 
-/// Sets a value from an attribute; an optional is left empty if there is none. Throws base::Error
-/// if it is missing or out of range.
+/// Sets a value from an attribute. Throws base::Error if the attribute is out of range, or if it is
+/// missing and the value is not an optional; an optional then stays empty.
 template <class Source, class Value>
 void get_attribute(const Source& from, const char* attribute, Value& value) {
   if constexpr (is_optional<Value>) {

@@ -50,7 +50,7 @@ std::map<int, fs::path> named_parts(const fs::path& run_file) {
 }
 
 /// Removes the parts of this run that are not in `named`. Other files that are named like a part
-/// stay, with a warning. Without a `run_id` all files count as others.
+/// stay, with a warning. Without a `run_id`, no file is removed.
 void remove_unnamed_parts(const fs::path& run_file, const std::optional<std::string>& run_id,
                           const std::set<fs::path>& named) {
   std::error_code ignored;
@@ -75,8 +75,8 @@ fs::path new_part_path(const fs::path& run_file, int index) {
   return path;
 }
 
-/// An upper limit on the bytes of a reference to a part, or of a run's end, with a generous
-/// estimate for warnings.
+/// An upper limit on the bytes of a reference to a part, or of the fields that put_end() writes,
+/// with a generous estimate for the warnings among them.
 constexpr std::uint64_t room_for_reference = std::uint64_t{64} * 1024;
 
 /// Calls `work` and adds the path to its errors, since HDF5 does not always name the file that it
@@ -105,7 +105,7 @@ void change_file(const TemporaryFile& file, hdf5::File (*open)(const fs::path&),
   });
 }
 
-/// Creates an HDF5 file in a temporary file, with its marks and the content that `fill` adds.
+/// Makes `file` an HDF5 file with the attributes of put_marks() and the content that `fill` adds.
 template <class Fill>
 void create_file(const TemporaryFile& file, std::string_view format, Fill&& fill) {
   change_file(file, hdf5::File::create, [&](hdf5::Group& root) {
@@ -137,8 +137,8 @@ void require_undamaged(const fs::path& path, const Descriptor& file) {
       path.string());
 }
 
-/// True if the file still has the points that were read, with the same status; another launch may
-/// have added some.
+/// True if the file still has exactly the points that were read, with the same status, and the same
+/// id and end time, so that no other launch has changed it.
 bool is_unchanged(const hdf5::Group& root, const RunData& read) {
   const hdf5::Group points = root.open_group("points");
   const auto is_there = [&](const PointData& point) {
@@ -151,7 +151,7 @@ bool is_unchanged(const hdf5::Group& root, const RunData& read) {
          points.names().size() == read.points.size() && std::ranges::all_of(read.points, is_there);
 }
 
-/// Throws where another launch has changed the file between reading and locking it.
+/// Throws base::UsageError if another launch has changed the file since it was read.
 void require_unchanged(const fs::path& path, const RunData& read) {
   bool is_same = false;
   naming("read", path, [&] {
@@ -163,7 +163,8 @@ void require_unchanged(const fs::path& path, const RunData& read) {
       "{} has been changed by another launch since it was read; resume it again", path.string());
 }
 
-/// Removes what a run only has when it has ended; a calibration is fitted to all of its points.
+/// Removes what a run gets only when it ends: the end time, the completeness, and the calibration,
+/// which is fitted to all points.
 void make_partial(RunData& run) {
   run.calibration.reset();
   run.complete = false;
@@ -257,7 +258,8 @@ Publish RunWriter::way_to_publish() const {
 void RunWriter::publish(TemporaryFile& file) {
   const bool first = !published_;
   put_digest(file.descriptor());
-  // This may fail, so it comes before publishing: nothing may fail once the file has its name.
+  // The identity is determined before publishing, since this may fail, and nothing may fail once
+  // the file has its final name.
   const FileIdentity next = identity_of(file.descriptor());
   published_ = file.publish(path_, way_to_publish());
   owned_ = next;

@@ -55,9 +55,9 @@ class RunWriter {
   /// false.
   void finish(const RunData& last);
 
-  /// Returns a copy in `directory` of the file that was published last, whatever happened to its
-  /// name; its parts are not copied. Null before the first commit. Throws base::Error when there is
-  /// no space for it.
+  /// Returns a copy in `directory` of the file that was published last, even if its name has been
+  /// removed or reused; its parts are not copied. Null before the first commit. Throws base::Error
+  /// when there is no space for it.
   [[nodiscard]] std::unique_ptr<TemporaryFile> copy_published(
       const std::filesystem::path& directory) const;
 
@@ -82,15 +82,16 @@ class RunWriter {
 
   std::filesystem::path path_;
   RunData header_;
-  RunSummary summary_;  ///< of the published file
+  RunSummary summary_;  ///< summary of the published file
   settings::IfExists if_exists_;
   std::uint64_t part_limit_;                             ///< bytes
-  std::set<int> committed_;                              ///< indices of the points
-  std::map<int, std::filesystem::path> outdated_parts_;  ///< of points that are measured anew
-  std::optional<std::string> replaced_id_;               ///< the run that the first commit replaces
+  std::set<int> committed_;                              ///< indices of points in the file
+  std::map<int, std::filesystem::path> outdated_parts_;  ///< files of points measured anew
+  std::optional<std::string> replaced_id_;  ///< id of the run that the first commit replaces
   Descriptor published_;  ///< published last; open even if the name refers to another file
   Descriptor replaced_;   ///< the lock of the file that the first commit replaces
-  /// The file that this writer may replace: the published one, or the one to be replaced
+  /// The file that this writer may replace: the one published last, or the existing file before the
+  /// first commit.
   std::optional<FileIdentity> owned_;
 };
 

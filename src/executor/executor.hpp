@@ -22,15 +22,15 @@
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
-/// Defines how programs are played on a device. A back end is a folder with classes derived from
-/// Session and Executor.
+/// Defines the interface through which programs are played on a device. Each back end is a folder
+/// with classes derived from Session and Executor.
 namespace isoscale::executor {
 
-/// Determines if a play records a span (start and end) for each op, which costs a little time, or
-/// only its own start and end.
+/// Tells if a play records a span (start and end) of each op, which costs a little time, or only
+/// its own start and end.
 enum class Trace : std::uint8_t { off, on };
 
-/// Determines if the time of a play includes the time that the host needs to launch the first ops.
+/// Tells if the time of a play includes the time that the host needs to launch the first ops.
 /// counted: it does. hidden: the GPU starts only after the host has launched the first ops and all
 /// ranks with which the section has collectives are ready. The host executor launches nothing and
 /// ignores this.
@@ -59,8 +59,8 @@ struct Play {
   Launches launches = Launches::counted;  ///< a traced play always counts them
 };
 
-/// Thrown if an executor, its library or this machine does not support a request. The point is then
-/// skipped with this reason and does not count as failed.
+/// Thrown if an executor, its library or this machine does not support a request. The point (one
+/// measured configuration) is then skipped with this reason and does not count as failed.
 class Unsupported : public base::Error {
  public:
   using Error::Error;
@@ -91,13 +91,13 @@ struct SessionFacts {
   bool folded = false;                        ///< all streams are merged into one, in program order
   std::string folded_reason;                  ///< "" when not folded
   int blas_threads = 0;                       ///< 0 = does not apply
-  units::Bytes memory;                        ///< storage taken, workspace included
-  units::Bytes host_memory{0};                ///< the part in pinned and pageable buffers
+  units::Bytes memory;                        ///< allocated memory, including workspace
+  units::Bytes host_memory{0};                ///< the part of `memory` in host buffers
   units::Seconds communicator_creation;       ///< time to make this session's communicators
-  bool graph = false;                         ///< steps are replayed as one captured graph
-  std::vector<GemmChoice> gemm_choices = {};  ///< of the shapes in this rank's program
-  std::vector<CommunicatorTime> communicators = {};  ///< times of this rank; NCCL connects in the
-                                                     ///< first call
+  bool graph = false;                         ///< steps are replayed as one CUDA graph
+  std::vector<GemmChoice> gemm_choices = {};  ///< for this rank's GEMM shapes
+  std::vector<CommunicatorTime> communicators = {};  ///< times on this rank; the first call
+                                                     ///< includes connecting in NCCL
 };
 
 /// The progress of a session during a play, which other threads may read.
@@ -108,15 +108,15 @@ struct Whereabouts {
   /// For each lane (stream), the op that is known to have begun last, or no_op. Empty: not known.
   std::vector<std::uint32_t> begun{};
   /// For each lane, the first op after `begun` that is known not to have begun, or the number of
-  /// ops of the section if there is none; any ops between the two may have begun. Empty although
-  /// `begun` is not: no op after `begun` has begun.
+  /// ops of the section if there is none; any ops between the two may have begun. If `next` is
+  /// empty and `begun` is not, no op after those in `begun` has begun.
   std::vector<std::uint32_t> next{};
 
   static constexpr std::uint32_t no_op = UINT32_MAX;
   bool operator==(const Whereabouts&) const = default;
 };
 
-/// Thrown in a stream that ends its play because another stream of the session failed.
+/// Thrown in the thread of a stream that stops because another stream of the session has failed.
 class Stopped : public base::Error {
  public:
   using Error::Error;
@@ -137,15 +137,15 @@ class Session {
   /// Returns the spans of the last play with Trace::on, in program order, in times of this rank's
   /// steady clock.
   [[nodiscard]] virtual std::span<const timeline::Span> spans() const = 0;
-  /// Returns the time that the library itself expects the communication of a section to take, one
-  /// call after the other; nullopt if it does not tell. Every rank of the point must ask for the
-  /// same sections.
+  /// Returns the communication library's own estimate of the time of a section's communication, as
+  /// the sum over its calls; nullopt if the library gives no estimate. Every rank of the point must
+  /// ask for the same sections.
   [[nodiscard]] virtual std::optional<units::Seconds> estimate(program::Section /*section*/) {
     return std::nullopt;
   }
-  /// Returns the library's own names for the arithmetic of a section's multiplications, such as
-  /// "tensor cores, tf32 inputs, f32 sums", joined with "; ". Returns "" if the library does not
-  /// tell or the section multiplies nothing.
+  /// Returns the arithmetic of a section's matrix multiplications as the BLAS library reports it,
+  /// such as "tensor cores, tf32 inputs, f32 sums", joined with "; ". Returns "" if the library
+  /// reports nothing or the section has no multiplications.
   [[nodiscard]] virtual std::string arithmetic(program::Section /*section*/) const { return ""; }
   /// read() and write() copy raw elements out of and into a slice; no play may be running.
   virtual void read(const program::Slice& slice, std::span<std::byte> into) = 0;
@@ -155,8 +155,8 @@ class Session {
   /// and memory are not freed, since messages in flight may use them.
   virtual void abandon() noexcept = 0;
 
-  /// Returns the session's progress; nullopt if the executor does not tell. Any thread may call
-  /// this.
+  /// Returns the session's progress; nullopt if the executor does not report it. Any thread may
+  /// call this.
   [[nodiscard]] virtual std::optional<Whereabouts> whereabouts() const { return std::nullopt; }
 };
 
@@ -171,10 +171,10 @@ struct Description {
   std::string name;    ///< "host", "cuda"
   std::string detail;  ///< "OpenBLAS 0.3.21, 1 thread", "NVIDIA H200, CUDA 13.0"
   std::vector<program::Precision> precisions;
-  std::optional<units::Bytes> memory_free;  ///< of the whole pool; absent: unknown
+  std::optional<units::Bytes> memory_free;  ///< free in the pool; absent: unknown
   MemoryPool memory_pool = MemoryPool::rank;
   int cores = 0;                            ///< cores this rank is bound to
-  std::optional<int> compute_capability{};  ///< of a GPU: 90 = 9.0; absent: unknown, or no GPU
+  std::optional<int> compute_capability{};  ///< 90 = 9.0; absent: unknown or no GPU
   bool shared_device = false;               ///< some ranks share a GPU, so times have no meaning
   /// The reason why programs with Transport::symmetric cannot be played, as far as it is known
   /// before a program is prepared; "" if there is none.

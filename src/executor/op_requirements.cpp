@@ -12,7 +12,7 @@ namespace {
 using program::DType;
 
 bool is_whole(double value) {
-  constexpr double most = 4611686018427387904.0;  // 2^62
+  constexpr double most = 4611686018427387904.0;  // 2^62, so that the value fits in an i64
   return std::trunc(value) == value && std::abs(value) <= most;
 }
 
@@ -28,7 +28,7 @@ void require_inside(const program::Fill& op) {
 }
 
 void require_exponent(const program::Fill& op, DType type) {
-  constexpr std::int32_t least_normal = -1022, greatest = 1016;  // 127 * 2^1016 is finite
+  constexpr std::int32_t least_normal = -1022, greatest = 1016;  // 127 * 2^1016 is a finite f64
   constexpr std::int32_t greatest_of_integers = 56;              // 127 * 2^56 < 2^63
   const bool whole = is_integer(type);
   const std::int32_t least = whole ? 0 : least_normal;

@@ -15,8 +15,8 @@
 #include "program/op.hpp"
 #include "program/operands.hpp"
 
-/// Checks that ops meet the demands of both executors, adds the op's name to errors, and looks up
-/// operands.
+/// Checks that ops meet the requirements of both executors, adds the op's name to errors, and looks
+/// up operands.
 namespace isoscale::executor {
 
 /// Returns a description such as "op 17, gemm (forward, layer 3, microbatch 1)".

@@ -13,8 +13,8 @@
 #include "executor/executor.hpp"
 #include "settings/run_config.hpp"
 
-/// Opens executors that are shared objects of their own when a run asks for one, so that the
-/// program itself links no device library.
+/// Loads executors from shared objects when a run asks for one, so that the program itself does
+/// not link the libraries of a device.
 namespace isoscale::executor {
 
 /// The options of the CUDA executor.
@@ -23,11 +23,12 @@ struct CudaOptions {
   settings::ShareGpu share = settings::ShareGpu::no;
   settings::Graph graph = settings::Graph::off;
   settings::Nvtx nvtx = settings::Nvtx::off;
-  units::Seconds communicator_timeout{120};  ///< for making one communicator; 0: no limit
-  /// The assumed time that a stream needs to mark the start of an op in host memory. Ops are marked
-  /// so rarely that marks cost a step little. 0: every op is marked; absent: no op is marked.
+  units::Seconds communicator_timeout{120};  ///< to make one communicator; 0: no limit
+  /// The assumed time that a stream needs to mark the start of an op in host memory. Only so many
+  /// ops are marked that marks take at most 0.5% of a section's time (choose_marks() in
+  /// cuda/stream_words.hpp). 0: every op is marked; absent: no op is marked.
   std::optional<units::Seconds> mark_cost{1e-6};
-  std::vector<GemmChoice> known_algorithms;  ///< used instead of timing the candidates
+  std::vector<GemmChoice> known_algorithms;  ///< used instead of timing candidates
 };
 
 /// The functions that a plugin provides to the core. `fingerprint` must stay the first member,

@@ -38,10 +38,10 @@ void for_each_symmetric(const program::RankProgram& program, const Visit& visit)
 /// All communication in the programs of a set. It depends on the set alone, so it is the same on
 /// all ranks.
 struct CommunicationNeeds {
-  /// The (axes, stream) of collectives. Each has a communicator of its own, so that two streams
-  /// never use the same one for collectives.
+  /// The (axes, stream) pairs of collectives. Each pair has its own communicator, so that two
+  /// streams never use the same communicator for collectives.
   std::set<std::pair<mesh::AxisSet, program::StreamId>> collectives;
-  /// The axes of exchanges. Each has the offsets from the sender to the receiver of its messages.
+  /// For each axis with exchanges: the offsets from sender to receiver of the messages along it.
   std::map<mesh::Axis, std::set<std::int32_t>> exchanges;
 };
 [[nodiscard]] CommunicationNeeds communication_needs(const program::ProgramSet& set);

@@ -11,13 +11,14 @@
 #include "program/operands.hpp"
 #include "program/program.hpp"
 
-/// Finds the memory addresses on one rank of the slices that the ops of a program use.
+/// Finds the memory addresses, on one rank, of the slices that a program's ops use.
 namespace isoscale::executor {
 
 using ArenaPointers = std::array<std::byte*, program::space_count>;
 
-/// Looks up the addresses, types and spaces of slices. All functions throw base::Error if a slice
-/// lies outside its buffer, or a buffer outside its arena.
+/// Looks up the addresses, types and spaces of slices. All look-ups throw base::Error if a slice
+/// names a buffer that does not exist; those of addresses also if the slice lies outside its buffer
+/// or the buffer outside its arena.
 class Resolver {
  public:
   Resolver(const program::RankProgram& program, const mesh::Shape& mesh, int rank,
@@ -55,7 +56,7 @@ struct OperandAt {
   program::DType type = program::DType::f32;
 };
 struct MatrixAt : OperandAt {
-  std::uint64_t row_stride = 0, batch_stride = 0;  ///< elements
+  std::uint64_t row_stride = 0, batch_stride = 0;  ///< in elements
 };
 
 /// Tells if an Adam update advances its powers (beta1^t and beta2^t in memory) from t - 1 to t. In
@@ -69,8 +70,8 @@ template <>
 struct FurtherArguments<program::Update> {
   Powers powers = Powers::keep;
 };
-/// Used only on a GPU: `largest` is a word of device memory that only this op uses, in which it
-/// finds the largest magnitude.
+/// Used only on a GPU: `largest` is a word of device memory that only this op uses. Its kernels
+/// store the largest magnitude of the source there, as the bits of an f32.
 template <>
 struct FurtherArguments<program::Cast> {
   unsigned* largest = nullptr;
@@ -87,7 +88,7 @@ template <class Op>
 struct Arguments : FurtherArguments<Op> {
   Op op{};
   program::DType type = program::DType::f32;  ///< common type of the operands that have one
-  std::array<OperandAt, program::operand_count<Op>> operands{};  ///< in the order of the table
+  std::array<OperandAt, program::operand_count<Op>> operands{};  ///< as in the operand table
 
   [[nodiscard]] MatrixAt operator[](program::Matrix Op::*member) const {
     const program::Matrix& matrix = op.*member;
@@ -114,16 +115,16 @@ struct StridedCopy {
   std::size_t row_bytes = 0, rows = 0, batch = 0;
   std::size_t src_row = 0, src_batch = 0, dst_row = 0, dst_batch = 0;
 };
-/// Returns the same copy with adjacent pieces merged as far as its strides allow.
+/// Returns the same copy with contiguous rows and matrices merged, as far as the strides allow.
 [[nodiscard]] StridedCopy merged(StridedCopy copy);
 
 /// A collective on one rank: the addresses and type of its data, with counts that fit its group.
 struct CollectiveData {
-  std::uint64_t members = 1;  ///< ranks of the group
-  std::uint64_t me = 0;       ///< this rank's position among them
+  std::uint64_t members = 1;  ///< number of ranks in the group
+  std::uint64_t me = 0;       ///< this rank's position in the group
   bool is_root = false;
   program::DType type = program::DType::u8;
-  std::size_t element = 1;       ///< bytes
+  std::size_t element = 1;       ///< bytes per element
   std::byte* send = nullptr;     ///< null if this rank sends nothing
   std::byte* receive = nullptr;  ///< null if this rank receives nothing
   /// The number of elements: of the whole data for all_reduce, reduce and broadcast; of one
@@ -138,8 +139,8 @@ struct CollectiveData {
 };
 
 /// Returns the addresses, type and counts of a collective for this rank. Throws base::Error if it
-/// has no data, if what is sent and what is received differ in type, if the root is not in the
-/// group, or if a count does not fit the group (the error names the count).
+/// has no data, if sent and received elements differ in type, if the root is not in the group, or
+/// if a count does not fit the group (the error then gives the count that it should be).
 [[nodiscard]] CollectiveData resolve(const Resolver& resolver, const program::Collective& op);
 
 }  // namespace isoscale::executor

@@ -15,7 +15,7 @@ LinkKind link_kind(const mesh::Shape& mesh, int rank, mesh::Axis axis, std::int3
   const int extent = mesh[axis];
   const int distance = std::abs(offset);
   const int here = mesh::coordinates(mesh, rank)[axis];
-  // A link begins at the rank from which the other rank lies `distance` steps in positive
+  // A link begins at the rank from which the other rank is reached by `distance` steps in positive
   // direction.
   const int begin = offset >= 0 ? here : ((here + offset) % extent + extent) % extent;
   return {.axis = axis, .distance = distance, .parity = distance == 0 ? 0 : begin / distance % 2};
@@ -64,8 +64,8 @@ std::map<mesh::Axis, AxisExchanges> exchanges_of(const program::RankProgram& pro
   return result;
 }
 
-/// True if each op that sends a kind of message to one side also receives it from the other side,
-/// as shifts and halos do.
+/// True if each op that sends a message by some offset along the axis also receives a message from
+/// the rank at the opposite offset, and the reverse, as in shifts and halo exchanges.
 bool is_shift(const AxisExchanges& exchanges) {
   using enum program::Direction;
   return std::ranges::all_of(exchanges.ops, [](const std::set<MessageKind>& op) {
@@ -77,8 +77,8 @@ bool is_shift(const AxisExchanges& exchanges) {
   });
 }
 
-/// True if all ops along an axis are shifts, and all ranks of a group have the same ones in the
-/// same order.
+/// True if all exchanges along an axis are shifts, and all ranks of a group have the same exchanges
+/// in the same order.
 bool corresponds(const program::ProgramSet& set, mesh::Axis axis,
                  const std::vector<AxisExchanges>& of_programs) {
   const auto of_rank = [&](int rank) -> const AxisExchanges& {
@@ -91,8 +91,8 @@ bool corresponds(const program::ProgramSet& set, mesh::Axis axis,
   return true;
 }
 
-/// Returns the axes whose two kinds of links share a communicator. `exchanges` has, for each
-/// program, its exchanges by axis.
+/// Returns the axes on which all links share one communicator. `exchanges` has, for each program,
+/// its exchanges by axis.
 mesh::AxisSet joined_axes(const program::ProgramSet& set, const CommunicationNeeds& needs,
                           const std::vector<std::map<mesh::Axis, AxisExchanges>>& exchanges) {
   mesh::AxisSet joined;
@@ -122,7 +122,7 @@ mesh::AxisSet joined_axes(const program::ProgramSet& set, const CommunicationNee
 CommunicatorPlan communicator_plan(const program::ProgramSet& set) {
   const CommunicationNeeds needs = communication_needs(set);
   std::vector<std::map<mesh::Axis, AxisExchanges>> exchanges;
-  std::vector<std::set<MessageKind>> messages;  // by program
+  std::vector<std::set<MessageKind>> messages;  // message kinds of each program
   for (const program::RankProgram& program : set.programs) {
     exchanges.push_back(exchanges_of(program));
     std::set<MessageKind>& all = messages.emplace_back();

@@ -89,7 +89,7 @@ Communicators::Communicators(const program::ProgramSet& set, const comm::Communi
                                mesh::group_index(mesh_, rank_, one.axes), one.name, limit_));
     made(one.name, all_.back().size());
   }
-  world.close();  // no call uses it, and NCCL keeps buffers for it
+  world.close();  // no longer needed; this frees the buffers that NCCL keeps for it
 }
 
 bool Communicators::suit(const program::ProgramSet& set, const comm::Communicator& point) const {
@@ -215,9 +215,9 @@ void Communicators::close() {
 }
 
 void Communicators::abort() noexcept {
-  // All aborts run at the same time if NCCL supports this. An abort waits for its communicator's
-  // streams; on these, a kernel of another communicator may be stuck that ends only when its own
-  // communicator is aborted.
+  // All aborts run at the same time if NCCL supports this. An abort waits for the streams of its
+  // communicator. A kernel of another communicator may be stuck on these streams, and ends only
+  // when its own communicator is aborted.
   begin_joint_abort();
   for (NcclCommunicator& communicator : all_) communicator.abort();
   end_joint_abort();

@@ -22,8 +22,8 @@
 #include "program/op.hpp"
 #include "units/quantity.hpp"
 
-/// The NCCL communicators of one rank: which ones a point needs, how they are made and kept, and
-/// the calls that are made on them.
+/// The NCCL communicators of one rank: determines which ones a point needs, makes and keeps them,
+/// and starts calls on them.
 namespace isoscale::executor::cuda {
 
 /// Owns one NCCL communicator; move-only. It is made by non-blocking calls with a time limit, so
@@ -75,7 +75,7 @@ class NcclGroup {
   NcclGroup& operator=(const NcclGroup&) = delete;
   void end();
   /// Ends the group without starting its calls and returns the time that NCCL expects them to take;
-  /// nullopt if NCCL does not tell.
+  /// nullopt if NCCL gives no estimate.
   [[nodiscard]] std::optional<units::Seconds> end_estimated();
 
  private:
@@ -103,25 +103,25 @@ struct Message {
   std::byte* data = nullptr;
   std::uint64_t count = 0;
   ncclDataType_t type = ncclUint8;
-  int peer = 0;  ///< in the communicator
+  int peer = 0;  ///< rank in the communicator
   ncclComm_t communicator = nullptr;
 };
 
-/// The messages of one group call, which start together and end together.
+/// The messages of one NCCL group call, which start together and end together.
 struct ExchangeCall {
   std::vector<Message> messages;
 };
 void launch(const ExchangeCall& call, cudaStream_t stream);
-/// Returns the messages of a collective that is made of messages. A rank also sends messages to
-/// itself.
+/// Returns the messages of a collective for which NCCL has no call. They include messages of a rank
+/// to itself.
 [[nodiscard]] ExchangeCall messages_of(const CollectiveCall& call, const program::Collective& op);
 
 [[nodiscard]] ncclRedOp_t nccl_operation(program::Reduction reduction);
 
-/// The kind of a link. A link joins two ranks that are `distance` apart along an axis. A rank's
-/// links along an axis are of two kinds (parity 0 and 1), which alternate. If an axis has messages
-/// on several streams, each kind has its own communicator, so that a pipeline stage's exchange with
-/// the previous stage does not wait for its exchange with the next stage.
+/// The kind of a link. A link joins two ranks that are `distance` apart along an axis. Along the
+/// axis, links of parity 0 and parity 1 alternate. Unless the axis is in CommunicatorPlan::joined,
+/// each kind has its own communicator, so that a pipeline stage's exchange with the previous stage
+/// does not wait for its exchange with the next stage.
 struct LinkKind {
   mesh::Axis axis = mesh::Axis::pp;
   int distance = 1;
@@ -159,12 +159,12 @@ struct CommunicatorPlan {
 [[nodiscard]] CommunicatorPlan communicator_plan(const program::ProgramSet& set);
 
 /// The first calls on a communicator, in which NCCL makes all connections that a program will use:
-/// the largest collective of each kind, type and reduction, and the largest message of each pair of
-/// ranks. NCCL connects an algorithm and allocates its buffers only when a call first uses the
-/// algorithm.
+/// the largest collective of each kind, type, reduction and root, and the largest message of each
+/// type to and from each peer. NCCL connects an algorithm and allocates its buffers only when a
+/// call first uses the algorithm.
 struct FirstCalls {
   std::vector<CollectiveCall> collectives;  ///< in order of their first use in the program
-  ExchangeCall exchange;                    ///< without messages: none
+  ExchangeCall exchange;                    ///< empty if there are no messages
 };
 
 /// The NCCL communicators of one rank.
@@ -177,9 +177,9 @@ class Communicators {
                 units::Seconds limit);
 
   /// True if these communicators can be used for `set`: the ranks and the mesh are the same, no
-  /// communicator has failed, and `set` needs no others.
+  /// communicator has failed, and `set` needs at least one communicator and none that is missing.
   [[nodiscard]] bool suit(const program::ProgramSet& set, const comm::Communicator& point) const;
-  /// Takes over the communicator plan of `set` and closes communicators that `set` does not need.
+  /// Takes over the communicator plan of `set` and aborts communicators that `set` does not need.
   /// Requires that suit() is true.
   void hand_over(const program::ProgramSet& set);
 
@@ -214,7 +214,7 @@ class Communicators {
 
   mesh::Shape mesh_;
   int rank_;
-  std::vector<int> ranks_;  ///< in MPI_COMM_WORLD, by rank of the point
+  std::vector<int> ranks_;  ///< ranks in MPI_COMM_WORLD, by rank of the point
   units::Seconds limit_;
   CommunicatorPlan plan_;
   std::vector<NcclCommunicator> all_;  ///< for plan_.collectives, then for plan_.links
@@ -222,20 +222,20 @@ class Communicators {
 };
 
 /// Collective over `point`: returns `kept`, the communicators of the last session, or new ones.
-/// Making them takes seconds at 64 ranks and more, so a session uses those of the last one if it
-/// has the same ranks and mesh and needs no others. Otherwise they are aborted, not closed: this
-/// session may have other ranks, and an abort does not wait for any other rank. Throws the same
-/// errors as the constructor of Communicators.
+/// Making communicators takes seconds from 64 ranks on, so a session reuses those of the last one
+/// if all its ranks find that they suit(). Otherwise `kept` is aborted, not closed: this session
+/// may have other ranks, and an abort does not wait for any other rank. Throws the same errors as
+/// the constructor of Communicators.
 [[nodiscard]] std::unique_ptr<Communicators> kept_or_new(std::unique_ptr<Communicators> kept,
                                                          const program::ProgramSet& set,
                                                          const comm::Communicator& point,
                                                          units::Seconds limit);
 
 /// A barrier on the GPUs of ranks that have collectives in a section: an all_reduce of one word on
-/// each communicator that any rank uses for these collectives. Ranks leave it within microseconds
-/// of each other; after a barrier on the hosts they would differ by the time that each host needs
-/// for its next launches. Exchanges have no barrier: it would connect ranks that have no link
-/// otherwise, and one link that hangs would stop the others too.
+/// each communicator that any rank uses for these collectives. GPUs leave it within microseconds of
+/// each other; after a barrier of the hosts, they would differ by the time that each host needs for
+/// its next launches. Exchanges have no barrier, since it would connect ranks that otherwise have
+/// no link, and one link that hangs would also stop the others.
 class DeviceBarrier {
  public:
   DeviceBarrier() = default;
@@ -249,7 +249,7 @@ class DeviceBarrier {
 
  private:
   DeviceMemory word_;
-  std::vector<std::vector<ncclComm_t>> of_section_;  ///< in the same order on all ranks
+  std::vector<std::vector<ncclComm_t>> of_section_;  ///< same order on all ranks
 };
 
 }  // namespace isoscale::executor::cuda

@@ -57,13 +57,13 @@ void set_environment(const ChosenGpu& chosen, const std::string& own_host) {
   if (!chosen.is_shared) return;
   ::setenv("NCCL_HOSTID", own_host.c_str(), 1);
   ::setenv("NCCL_NET", "Socket", 0);
-  ::setenv("NCCL_MNNVL_ENABLE", "0", 0);  // else NCCL joins ranks of one NVLink fabric as one host
+  ::setenv("NCCL_MNNVL_ENABLE", "0", 0);  // otherwise NCCL treats one NVLink fabric as one host
 }
 
-std::string version_text(int encoded) {  // 13000 = 13.0
+std::string version_text(int encoded) {  // 13000 means 13.0
   return fmt::format("{}.{}", encoded / 1000, encoded % 1000 / 10);
 }
-std::string library_text(std::size_t encoded) {  // 22809 = 2.28.9, 130001 = 13.0.1
+std::string library_text(std::size_t encoded) {  // 22809 means 2.28.9
   return fmt::format("{}.{}.{}", encoded / 10000, encoded % 10000 / 100, encoded % 100);
 }
 
@@ -105,7 +105,7 @@ std::vector<machine::VisibleGpu> visible_gpus() {
 
 Versions versions() {
   Versions result;
-  // Without a driver the first call still succeeds and returns 0.
+  // Without a driver, cudaDriverGetVersion() succeeds and gives version 0.
   if (cudaDriverGetVersion(&result.driver) != cudaSuccess) result.driver = 0;
   check(cudaRuntimeGetVersion(&result.runtime));
   check(ncclGetVersion(&result.nccl));
@@ -174,7 +174,7 @@ ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
   agreed<base::UsageError>(world, [&] {
     machine::refuse_shared_gpus(uses, view.host, share);
     check(cudaSetDevice(chosen.gpu.index));
-    check(cudaFree(nullptr));  // makes the context; fails if the GPU may not be used
+    check(cudaFree(nullptr));  // makes the CUDA context; fails if this process may not use the GPU
   });
   chosen.is_shared = world.all_max(machine::share_a_gpu(uses) ? 1.0 : 0.0) > 0;
   set_environment(chosen, fmt::format("{}-{}", view.host, world.rank()));
@@ -205,7 +205,7 @@ Description description_of(const ChosenGpu& chosen) {
     description.facts_text = machine::gpu_facts_text(*facts);
     description.facts_number = machine::gpu_facts_number(*facts);
   }
-  // These facts come from CUDA itself, with or without NVML.
+  // The following facts come from CUDA itself, so they are known even without NVML.
   description.facts_text["gpu_name"] = gpu.name;
   description.facts_text["gpu_uuid"] = gpu.uuid;
   description.facts_text["gpu_pci"] = gpu.pci_bus_id;

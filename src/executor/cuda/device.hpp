@@ -43,7 +43,8 @@ void agreed(const comm::Communicator& point, const Work& work) {
   }
 }
 
-/// The versions of the driver, the CUDA runtime and NCCL, in the encoding of each; driver 0 = none.
+/// The versions of the driver, the CUDA runtime and NCCL, each as its library encodes it; driver 0
+/// means that there is no driver.
 struct Versions {
   int driver = 0, runtime = 0, nccl = 0;
 };
@@ -56,7 +57,7 @@ struct Versions {
 /// The GPU of this rank, made current for the calling thread.
 struct ChosenGpu {
   machine::VisibleGpu gpu;
-  /// True if another rank of the node uses the same GPU (which only --share-gpu allows).
+  /// True on all ranks if any two ranks of the launch use the same GPU (--share-gpu allows it).
   bool is_shared = false;
 };
 /// Collective over `world`: every rank takes its GPU, or all throw base::UsageError. If ranks share

@@ -29,7 +29,7 @@ class NcclError : public base::Error {
  public:
   using Error::Error;
 };
-/// Thrown if NCCL refuses a request, which does not mean that the machine has a fault.
+/// Thrown if NCCL rejects a request as invalid, which does not mean that the machine has a fault.
 class NcclRefusal : public NcclError {
  public:
   using NcclError::NcclError;
@@ -39,7 +39,7 @@ class NcclRefusal : public NcclError {
 /// Throws unless the call succeeded, and clears the error if the device can recover from it.
 void check(cudaError_t status, std::source_location where = std::source_location::current());
 void check(cublasStatus_t status, std::source_location where = std::source_location::current());
-/// Counts ncclInProgress as success: the call continues in the background.
+/// Treats ncclInProgress as success: the call continues in the background.
 void check(ncclResult_t result, std::source_location where = std::source_location::current());
 
 /// Logs that `what` could not be released. A result does not count as a failure if CUDA is already
@@ -82,7 +82,7 @@ void abandon_all(Handles&... handles) noexcept {
   (static_cast<void>(handles.release()), ...);
 }
 
-/// The priority of a stream's work over that of other streams.
+/// The scheduling priority of a stream.
 enum class Priority : std::uint8_t { normal, high };
 [[nodiscard]] Stream make_stream(Priority priority);
 

@@ -41,8 +41,8 @@ void require_protocol(const SessionOptions& options,
   }
 }
 
-/// Throws Unsupported for a collective that the algorithm does not support. Barriers are left out,
-/// since any algorithm can order ranks.
+/// Throws Unsupported if a program has a collective that the algorithm does not support. Barriers
+/// are not checked, since their algorithm does not matter.
 void require_collectives(const program::ProgramSet& set,
                          const workloads::CollectiveAlgorithm& algorithm) {
   for (const program::RankProgram& program : set.programs) {
@@ -107,8 +107,8 @@ class CollectiveChoice {
   std::vector<std::pair<const char*, std::optional<std::string>>> before_;
 };
 
-/// Runs `work`. Throws Unsupported if NCCL refuses an algorithm or protocol that the options chose,
-/// since the point then has not failed.
+/// Runs `work`. If NCCL rejects it and the options chose an algorithm or protocol, throws
+/// Unsupported in place of NcclRefusal, so that the point is skipped and does not count as failed.
 template <class Work>
 void as_chosen(const SessionOptions& options, const Work& work) {
   try {
@@ -123,8 +123,7 @@ void as_chosen(const SessionOptions& options, const Work& work) {
   }
 }
 
-/// True if a program gives advice about managed memory, which needs a GPU and a system that migrate
-/// pages on their own.
+/// True if a program gives advice about managed memory. This requires moves_pages().
 bool gives_advice(const program::RankProgram& program) {
   bool found = false;
   for_each_op<program::Advise>(program, [&](const auto&, const auto&) { found = true; });
@@ -138,8 +137,8 @@ bool moves_pages() {
   return value != 0;
 }
 
-/// Returns the size of all arenas. The symmetric arena has the size that the rank with the largest
-/// need requires, and includes the channels of puts.
+/// Returns the size of all arenas of this rank. The symmetric arena is as large as the rank with
+/// the largest need requires, and includes the PutChannels.
 units::Bytes storage_of(const program::RankProgram& program, const Memory& memory) {
   constexpr auto symmetric = static_cast<std::size_t>(program::Space::symmetric);
   units::Bytes bytes{memory.arenas.symmetric().bytes};
@@ -149,7 +148,7 @@ units::Bytes storage_of(const program::RankProgram& program, const Memory& memor
   return bytes;
 }
 
-/// Chooses the ops that mark their start, in all sections.
+/// Chooses, in all sections, the ops whose start is marked in host memory.
 void mark(PreparedProgram& prepared, const program::RankProgram& program, const mesh::Shape& mesh,
           std::optional<units::Seconds> cost) {
   if (!cost) return;
@@ -187,11 +186,11 @@ class CudaExecutor final : public Executor {
     std::unique_ptr<Memory> memory;
     std::unique_ptr<Communicators> communicators;
     Registrations registrations;
-    std::optional<CollectiveChoice> choice;  // kept until the first calls, as NCCL reads it there
+    std::optional<CollectiveChoice> choice;  // NCCL reads it until the first calls are done
     agreed(point, [&] { choice.emplace(options, set); });
     // Communicators are not kept for the next session in two cases: if the options chose an
-    // algorithm or protocol, which the communicators would go on to use; and if ranks share GPUs,
-    // since an idle rank would hold memory of a GPU on which others measure.
+    // algorithm or protocol, since the communicators would continue to use it; and if ranks share
+    // GPUs, since an idle rank would hold memory of a GPU on which other ranks measure.
     const bool keeps = !chooses(options) && !chosen_.is_shared;
     const units::Nanoseconds before = comm::now();
     agreed(point, [&] {
@@ -229,12 +228,13 @@ class CudaExecutor final : public Executor {
     say_what_was_chosen_anew(point);
 
     SessionFacts facts;
-    // Ranks must agree here too: if one cannot go on, all drop their communicators in the same way.
+    // If one rank fails here, all must throw, so that all drop their communicators in the same way.
     PreparedProgram prepared;
     agreed(point, [&] {
       prepared = cuda::prepare(memory->resolver, program, *communicators, puts, choices_);
     });
-    // Memory is still all zeros and stays so: the first calls compute sums and extremes of zeros.
+    // The first calls use the program's buffers before its setup. These hold zeros, or what timing
+    // the GEMMs has left in them.
     agreed(point, [&] {
       as_chosen(options, [&] {
         try {

@@ -20,18 +20,19 @@
 /// Describes matrix multiplications in the terms of cuBLASLt, and chooses their algorithms.
 namespace isoscale::executor::cuda {
 
-/// An operand of a GEMM as cuBLASLt sees it: column-major, so that a row-major matrix appears as
-/// its transpose. Strides are in elements.
+/// An operand of a GEMM as cuBLASLt describes it: column-major, so that a row-major matrix of the
+/// program is described as its transpose. Strides are in elements.
 struct Operand {
   program::DType type = program::DType::f32;
-  std::uint64_t rows = 0, columns = 0;  ///< of the stored matrix, column-major
-  std::uint64_t leading = 0;            ///< from one column to the next
+  std::uint64_t rows = 0, columns = 0;  ///< of the column-major matrix
+  std::uint64_t leading = 0;            ///< stride from one column to the next
   std::uint64_t batch_stride = 0;
   std::byte* data = nullptr;
 
   /// Returns the largest power of two up to 256 that divides the address.
   [[nodiscard]] std::uint32_t alignment() const;
-  /// Returns the number of elements from the first to the last of `batch` matrices.
+  /// Returns the number of elements from the first element of the first to the last element of the
+  /// last of `batch` matrices, gaps included.
   [[nodiscard]] std::uint64_t extent(std::uint64_t batch) const;
 };
 
@@ -43,18 +44,18 @@ enum class Addend : std::uint8_t { none, in_place, distinct };
 /// = op(B)^T * op(A)^T. Therefore `first` is the program's B, `second` is its A, and m and n are
 /// swapped.
 struct GemmProblem {
-  std::uint64_t m = 0, n = 0, k = 0, batch = 1;  ///< column-major: D is m x n
+  std::uint64_t m = 0, n = 0, k = 0, batch = 1;  ///< D is m x n, column-major
   cublasOperation_t transpose_first = CUBLAS_OP_N, transpose_second = CUBLAS_OP_N;
   program::ComputeMode mode = program::ComputeMode::native;
   program::Accumulation accumulation = program::Accumulation::split;  ///< fp8 only
   Addend addend = Addend::none;
   Operand first{}, second{}, c{}, d{};
   double alpha = 1, beta = 0;
-  float *descale_first = nullptr, *descale_second = nullptr;  ///< on the device; fp8 only
+  float *descale_first = nullptr, *descale_second = nullptr;  ///< in device memory; fp8 only
 
   [[nodiscard]] bool is_fp8() const;
-  /// Returns a text with everything that the choice of an algorithm depends on; problems with equal
-  /// texts can use the same algorithm. `library` names the GPU and the version of cuBLASLt.
+  /// Returns a text with all properties on which the choice of an algorithm depends; problems with
+  /// equal texts can use the same algorithm. `library` names the GPU and the cuBLASLt version.
   [[nodiscard]] std::string key(const std::string& library) const;
 };
 
@@ -63,7 +64,7 @@ struct GemmProblem {
 [[nodiscard]] GemmProblem gemm_problem(const Resolver& resolver, const program::Gemm& op);
 
 [[nodiscard]] cublasComputeType_t compute_type(const GemmProblem& problem);
-/// Returns the type of alpha and beta.
+/// Returns the type in which cuBLASLt takes alpha and beta.
 [[nodiscard]] cudaDataType_t scale_type(const GemmProblem& problem);
 
 /// cuBLASLt's descriptions of one problem, without the addresses of the operands and of their
@@ -98,15 +99,15 @@ void launch(const GemmCall& call, cudaStream_t stream);
 [[nodiscard]] cublasLtMatmulAlgo_t algorithm_of(std::string_view text);
 
 /// Returns the arithmetic of an algorithm as cuBLASLt reports it: "tensor cores, tf32 inputs, f32
-/// sums", or "FMA, f32 inputs, f32 sums" if tf32 is allowed and not used; "" if it reports nothing.
+/// sums", or "FMA, f32 inputs, f32 sums" for f32 without tensor cores; "" if it reports nothing.
 [[nodiscard]] std::string arithmetic_of(const cublasLtMatmulAlgo_t& algorithm);
 
 /// The algorithms chosen for problems. All sessions of an executor share one object, so that each
 /// problem is decided once.
 class GemmChoices {
  public:
-  /// The choices in `known` are used for the problems that they name. `library` names GPU and
-  /// cuBLASLt.
+  /// Uses the choices in `known` for the problems whose key() they have as `shape`. `library` names
+  /// the GPU and the cuBLASLt version.
   GemmChoices(std::string library, std::span<const GemmChoice> known);
 
   /// Collective over `point`: chooses an algorithm for every problem of its ranks that has none
@@ -125,7 +126,7 @@ class GemmChoices {
  private:
   CublasLt handle_;
   std::string library_;
-  std::map<std::string, GemmChoice, std::less<>> choices_;  ///< by shape
+  std::map<std::string, GemmChoice, std::less<>> choices_;  ///< by GemmProblem::key()
   bool was_given_any_;
   int chosen_anew_ = 0;
 };

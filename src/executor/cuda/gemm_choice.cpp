@@ -27,19 +27,19 @@ namespace {
 constexpr std::size_t words = sizeof(cublasLtMatmulAlgo_t::data) / sizeof(std::uint64_t);
 constexpr std::size_t word_digits = 16;
 
-/// The limit of the workspace; cuBLAS itself uses this size on Hopper.
+/// The largest workspace of an algorithm, in bytes; cuBLAS itself uses 32 MiB on Hopper.
 constexpr std::size_t most_workspace = std::size_t{32} << 20U;
 constexpr int most_candidates = 16;
 // The following times are in seconds. They are long because an idle GPU runs at a low clock and
 // needs a while to raise it, and a busy GPU lowers it again when it reaches its power limit.
 constexpr double warm_up_seconds = 100e-3;
-constexpr double batch_seconds = 1e-3;  // a batch of calls between two events
-constexpr double turn_seconds = 7e-3;   // one algorithm's turn in a round
-constexpr double final_seconds = 50e-3;
+constexpr double batch_seconds = 1e-3;   // calls that are timed together, between two events
+constexpr double turn_seconds = 7e-3;    // one algorithm's turn in a round
+constexpr double final_seconds = 50e-3;  // each finalist, after the rounds
 constexpr double least_batch = 1e-5;  // lower bound for a batch's measured time, so that loops end
 constexpr int rounds = 3;
 constexpr std::size_t finalists = 3;
-constexpr int most_calls = 1000;  // in a batch
+constexpr int most_calls = 1000;  // calls in a batch
 
 template <class Value>
 void set(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute,
@@ -54,8 +54,8 @@ std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t library
   check(cublasLtMatmulPreferenceCreate(&raw));
   const MatmulPreference preference{raw};
   set(raw, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace);
-  // Partial sums of a split k must be added in f32, not in the type of the result, which may be
-  // narrow.
+  // If an algorithm splits k, it must add its partial sums in the compute type (f32 or f64), not in
+  // the type of the result, which may be narrower.
   set(raw, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
       static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   set(raw, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, problem.first.alignment());
@@ -74,8 +74,8 @@ std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t library
   return found;
 }
 
-/// Fills an operand with numbers that have random bits in all digits, since zeros and numbers of
-/// few digits would draw less power and run faster.
+/// Fills an operand with random numbers whose mantissa bits are all random: with zeros or numbers
+/// of few significant bits, the GPU would draw less power and run faster.
 void randomize(const Operand& operand, std::uint64_t batch, std::uint64_t key,
                cudaStream_t stream) {
   const std::uint64_t count = operand.extent(batch);
@@ -114,7 +114,7 @@ struct Candidate {
   GemmCall call;
   double once = 0;    ///< seconds of one call, from the last measurement
   double time = 0;    ///< seconds of one call: the least of the medians of its turns
-  double worked = 0;  ///< seconds that it has run
+  double worked = 0;  ///< seconds of GPU time in the current race
 };
 
 /// Loads the algorithm's kernel by calling it; returns false if it cannot run after all.
@@ -124,12 +124,13 @@ bool starts(Candidate& candidate, const Stopwatch& stopwatch) {
     candidate.once = stopwatch.time(candidate.call, 1);
     return true;
   } catch (const CublasError&) {
-    static_cast<void>(cudaGetLastError());  // else the next launch would report it
+    static_cast<void>(cudaGetLastError());  // clears the error, or the next launch reports it
     return false;
   }
 }
 
-/// Runs batches for `seconds`; returns the median over batches of the time of one call.
+/// Runs batches of calls until they have taken `seconds`; returns the time of one call, as the
+/// median over the batches.
 double play(Candidate& candidate, double seconds, const Stopwatch& stopwatch) {
   const int calls =
       std::clamp(static_cast<int>(batch_seconds / std::max(candidate.once, 1e-9)), 1, most_calls);
@@ -224,8 +225,8 @@ CublasLt make_library() {
   return CublasLt{handle};
 }
 
-/// Returns the problems that ranks of `point` have not decided yet, each with the lowest rank that
-/// has not decided it.
+/// Returns the problems for which ranks of `point` have no algorithm yet. Each is mapped to the
+/// lowest rank that has it in `mine`, which will time it.
 std::map<std::string, int> owners(const std::map<std::string, const GemmProblem*>& mine,
                                   const comm::Communicator& point) {
   std::string shapes;

@@ -42,7 +42,7 @@ void* allocate(units::Bytes bytes, const char* kind, const Allocate& function) {
   return memory;
 }
 
-constexpr std::uint64_t window_alignment = 4096;  // required of windows and their sizes
+constexpr std::uint64_t window_alignment = 4096;  // bytes; NCCL requires it of windows
 
 /// Returns the size of the symmetric arena for the programs' buffers: the largest need of any rank,
 /// so that it is the same on all ranks.
@@ -121,7 +121,7 @@ Arenas::Arenas(const std::array<std::uint64_t, program::space_count>& bytes,
   if (const std::size_t size = of(program::Space::pageable).value(); size > 0) {
     pageable_.reset(std::aligned_alloc(page, (size + page - 1) / page * page));
     if (!pageable_) refuse(units::Bytes{size}, "host");
-    std::memset(pageable_.get(), 0, size);  // maps the pages now, not in timed steps
+    std::memset(pageable_.get(), 0, size);  // allocates the pages now, not in timed steps
   }
 }
 
@@ -150,7 +150,7 @@ Memory::Memory(const program::ProgramSet& set, int rank, Registration registrati
 
 Registrations::Registrations(const program::ProgramSet& set, const Communicators& communicators,
                              const Arenas& arenas, Registration registration)
-    : Registrations() {  // if the body throws, the destructor undoes it
+    : Registrations() {  // delegates, so that the destructor runs if the body throws
   try {
     if (const Area area = arenas.symmetric(); area.bytes > 0) {
       for (const ncclComm_t one : communicators.touching(set, program::Space::symmetric)) {

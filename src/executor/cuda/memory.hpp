@@ -20,7 +20,7 @@
 #include "executor/resolver.hpp"
 #include "units/quantity.hpp"
 
-/// The memory of one rank: arenas, slices in them, and their registration with NCCL.
+/// The memory of one rank: its arenas, and their registration with NCCL.
 namespace isoscale::executor::cuda {
 
 /// Returns zeroed device memory. If there is too little, throws base::Error with the needed and the
@@ -68,10 +68,10 @@ struct Memory {
 
   Arenas arenas;
   Resolver resolver;
-  std::size_t symmetric_end;  ///< end of programs' buffers in its arena; same on all ranks
+  std::size_t symmetric_end;  ///< offset in the symmetric arena; same on all ranks
 };
 
-/// True if kernels reach the slice at full speed: in device, managed or symmetric memory.
+/// True if the slice is in device, managed or symmetric memory, which kernels access at full speed.
 [[nodiscard]] inline bool is_on_device(const Resolver& resolver, const program::Slice& slice) {
   const program::Space space = resolver.space(slice);
   return space == program::Space::device || space == program::Space::managed ||
@@ -113,7 +113,7 @@ class Registrations {
 
  private:
   std::vector<std::pair<ncclComm_t, NcclWindow>> windows_;
-  std::vector<std::pair<ncclComm_t, void*>> buffers_;  ///< with NCCL's handles
+  std::vector<std::pair<ncclComm_t, void*>> buffers_;  ///< second: NCCL's handle
 };
 
 }  // namespace isoscale::executor::cuda

@@ -18,7 +18,7 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-constexpr std::chrono::microseconds pause{100};  // between two polls of a background call
+constexpr std::chrono::microseconds pause{100};  // between two polls
 
 void require_sound(ncclComm_t communicator, const std::string& name, const char* when) {
   ncclResult_t state = ncclSuccess;

@@ -55,8 +55,8 @@ cudaEvent_t EventPool::at(std::size_t index) {
 StreamPlayer::StreamPlayer(const program::RankProgram& program, const PreparedProgram& prepared) {
   const std::size_t count = std::max<std::size_t>(1, program.streams.size());
   for (std::size_t stream = 0; stream < count; ++stream) {
-    // Stream 0 has normal priority: it also computes, and its communication runs in order with
-    // that.
+    // Stream 0 always has normal priority: it also computes, and a higher priority cannot move its
+    // communication ahead of its own compute ops.
     const bool is_urgent = stream > 0 && communicates(program, stream);
     streams_.push_back(make_stream(is_urgent ? Priority::high : Priority::normal));
   }
@@ -79,7 +79,7 @@ void StreamPlayer::issue(const PreparedSection& section, Trace trace, EventMode 
   for (const program::StreamId stream : section.streams) {
     if (stream != 0) check(cudaStreamWaitEvent(streams_[stream].get(), start, 0));
   }
-  // Each op has an NVTX range. This one encloses the ranges of consecutive ops of one phase.
+  // This NVTX range encloses the ranges of consecutive ops of one phase; each op has its own range.
   std::optional<Range> phase;
   for (std::size_t i = 0; i < section.ops.size(); ++i) {
     const PreparedOp& op = section.ops[i];

@@ -14,7 +14,7 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// Calls visit(op, its number) for every op of a program, setup first.
+/// Calls visit(op, index) for every op of a program, setup first; index counts within a section.
 template <class Visit>
 void for_each_numbered_op(const program::RankProgram& program, const Visit& visit) {
   for (const program::Program* section : program.sections()) {

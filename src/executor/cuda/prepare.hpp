@@ -25,8 +25,8 @@ namespace isoscale::executor::cuda {
 /// Starts kernels or copies on a stream; throws CudaError if it cannot.
 using Launch = std::function<void(cudaStream_t)>;
 
-/// An op that is ready to start. GEMMs and communication have types of their own, since their calls
-/// are inspected after they are prepared; all other ops are a Launch.
+/// An op that is ready to start. GEMMs and communication have their own types, since their prepared
+/// calls are inspected later; every other op is a Launch.
 using Call = std::variant<Launch, GemmCall, CollectiveCall, ExchangeCall, PutCall>;
 /// Starts an op on a stream.
 void launch(const Call& call, cudaStream_t stream);
@@ -36,10 +36,10 @@ inline constexpr std::uint32_t no_event = ~std::uint32_t{0};
 struct PreparedOp {
   Call call;
   program::StreamId stream = 0;
-  std::uint32_t done = no_event;  ///< event after the op that ops on other streams wait for
-  std::uint32_t wait_begin = 0;   ///< into PreparedSection::waits
+  std::uint32_t done = no_event;  ///< event that is recorded after the op, for other streams
+  std::uint32_t wait_begin = 0;   ///< index into PreparedSection::waits
   std::uint8_t wait_count = 0;
-  bool is_marked = false;  ///< a mark of its start is written in the stream
+  bool is_marked = false;  ///< the stream writes a mark when the op starts
 };
 
 /// The NVTX range in which an op is issued.
@@ -51,21 +51,21 @@ struct OpRange {
 /// A section, ready to be issued in program order.
 struct PreparedSection {
   std::vector<PreparedOp> ops;
-  std::vector<std::uint32_t> waits;        ///< numbers of events that ops wait for
+  std::vector<std::uint32_t> waits;        ///< indices of events that ops wait for
   std::vector<program::StreamId> streams;  ///< used streams, ascending
-  std::vector<OpRange> ranges;             ///< by op, for profilers; empty: none
+  std::vector<OpRange> ranges;             ///< NVTX ranges by op; empty: none
   bool can_be_captured = true;             ///< false if ops give advice or use pageable memory
   bool has_marks = false;
 };
 
 /// The memory that calls need in addition to the program's buffers.
 struct Scratch {
-  std::vector<DeviceMemory> workspaces;  ///< of GEMMs and fills of host memory, by
-                                         ///< stream: two ops of a stream never overlap
+  std::vector<DeviceMemory> workspaces;  ///< by stream; used by GEMMs and fills of host
+                                         ///< memory, which never overlap on a stream
   std::vector<units::Bytes> workspace_bytes;
-  DeviceMemory largest;  ///< one word for each cast that finds a largest value
+  DeviceMemory largest;  ///< one word for each cast with CastScale::amax
   DeviceMemory barrier;  ///< the word that the barrier collective reduces
-  DeviceMemory indices;  ///< tables of the Rows ops of all sections, one after the other
+  DeviceMemory indices;  ///< Rows::from of all Rows ops, concatenated
   units::Bytes bytes;    ///< size of all scratch memory
 
   /// Drops all memory without freeing it: kernels may still use it, and freeing would wait for
@@ -88,7 +88,7 @@ struct Scratch {
 
 /// One rank's program, ready to be issued.
 struct PreparedProgram {
-  std::vector<PreparedSection> sections;  ///< by program::Section
+  std::vector<PreparedSection> sections;  ///< indexed by program::Section
   Scratch scratch;
   std::vector<std::unique_ptr<GemmPlan>> plans;  ///< referenced by the GEMMs
   std::vector<GemmChoice> choices;               ///< the algorithms in use, by shape
@@ -103,8 +103,8 @@ struct PreparedProgram {
                                       const Communicators& communicators, const Puts& puts,
                                       const GemmChoices& choices);
 
-/// Returns the first calls on each communicator that has any. The first calls of all ranks of a
-/// communicator correspond, since their ops do.
+/// Returns the first calls on each communicator that the program uses. All ranks of a communicator
+/// make matching first calls, since their ops match.
 [[nodiscard]] std::map<ncclComm_t, FirstCalls> first_calls(const PreparedProgram& program);
 
 }  // namespace isoscale::executor::cuda

@@ -24,14 +24,14 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// True if CUDA can do the copy as one 2-D copy, which requires rows that do not overlap; otherwise
-/// it is done row by row.
+/// True if CUDA can copy a matrix by one 2-D copy, which requires rows that do not overlap;
+/// otherwise each row is copied by itself.
 bool has_pitches(const StridedCopy& call) {
   return call.src_row >= call.row_bytes && call.dst_row >= call.row_bytes;
 }
 
-/// Starts the copy by one cudaMemcpyAsync per piece, or by one 2-D copy per matrix, between
-/// memories of any kind.
+/// Starts the copy as one 2-D copy per matrix if possible, else as one cudaMemcpyAsync per row.
+/// Source and destination may be in memory of any kind.
 void copy(const StridedCopy& call, cudaStream_t stream) {
   if (call.row_bytes == 0) return;
   const bool by_matrix = call.rows > 1 && has_pitches(call);
@@ -151,9 +151,9 @@ class Preparer {
   PreparedSection section(const program::Program& section) {
     advanced_.clear();
     PreparedSection result;
-    std::uint32_t events = 0;  // of ops that others wait for
+    std::uint32_t events = 0;  // number of ops so far that others wait for
     std::set<program::StreamId> used;
-    std::array<std::vector<std::uint32_t>, program::max_streams> of_stream;  // ops so far
+    std::array<std::vector<std::uint32_t>, program::max_streams> of_stream;  // op indices
     for (std::uint32_t i = 0; i < section.ops.size(); ++i) {
       const program::Op& op = section.ops[i];
       used.insert(op.stream);
@@ -240,10 +240,10 @@ class Preparer {
     if (is_made_of_messages(op.kind)) return messages_of(call, op);
     return call;
   }
-  /// The messages are ordered by link for two reasons. A group starts one kernel per communicator,
-  /// in NCCL's own order or in the order of the calls. This order must be the same on all ranks, or
-  /// ranks could wait for each other in a cycle. Messages between two ranks on one communicator are
-  /// also matched by their order.
+  /// The messages are ordered by link for two reasons. First, a group starts one kernel per
+  /// communicator, in NCCL's own order or in the order of the calls; this order must be the same on
+  /// all ranks, or ranks could wait for each other in a cycle. Second, NCCL matches messages
+  /// between two ranks on one communicator by their order.
   Call call(const program::Exchange& op, program::StreamId /*stream*/) const {
     if (op.transport == program::Transport::symmetric) return puts_.of(op);
     const mesh::Shape& mesh = resolver_.mesh();
@@ -262,8 +262,8 @@ class Preparer {
     }
     return call;
   }
-  /// A copy of many pieces is done by one kernel if the kernel reaches both sides: CUDA would need
-  /// a call for each matrix, or even for each row.
+  /// A copy of several rows or matrices is done by one kernel if both sides are on the device:
+  /// cudaMemcpy would need a call for each matrix, or even for each row.
   Call call(const program::Copy& op, program::StreamId /*stream*/) const {
     const StridedCopy pieces = strided_copy(resolver_, op);
     const bool is_kernel = pieces.rows * pieces.batch > 1 &&
@@ -306,7 +306,7 @@ class Preparer {
     Arguments<program::Rows> call = arguments(resolver_, op);
     call.from = static_cast<const std::uint32_t*>(scratch_.indices.get()) +
                 std::exchange(indexed_, indexed_ + op.from.size());
-    call.op.from = std::vector<std::uint32_t>{};  // freed, as kernels read a copy on the GPU
+    call.op.from = std::vector<std::uint32_t>{};  // not needed: kernels read a copy on the GPU
     return kernel(std::move(call));
   }
   Call call(const program::Advise& op, program::StreamId /*stream*/) const {
@@ -337,11 +337,11 @@ class Preparer {
   const Puts& puts_;
   const GemmChoices& choices_;
   const Scratch& scratch_;
-  std::map<std::string, std::unique_ptr<GemmPlan>> plans_;  // by shape
+  std::map<std::string, std::unique_ptr<GemmPlan>> plans_;  // by GemmChoice::shape
   std::map<std::string, const GemmChoice*> in_use_;
-  std::set<const std::byte*> advanced_;  // powers that an earlier update of the section advances
-  std::size_t measured_ = 0;             // number of casts so far that find a largest value
-  std::size_t indexed_ = 0;              // indices of the Rows ops so far
+  std::set<const std::byte*> advanced_;  // Adam powers advanced so far
+  std::size_t measured_ = 0;             // number of casts so far with CastScale::amax
+  std::size_t indexed_ = 0;              // number of indices of the Rows ops so far
 };
 
 }  // namespace

@@ -18,12 +18,13 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-constexpr int looks_between_polls = 256;  // a query of an event takes well under a microsecond
+/// The number of event queries (each well under 1 us) between polls of NCCL and of the time limit.
+constexpr int looks_between_polls = 256;
 
 std::uint32_t passes_of(const Play& what) { return what.trace == Trace::on ? 1 : what.times; }
 
-/// Returns for each stream the first marked op after the one that has begun; the number of ops if
-/// there is none.
+/// Returns for each stream the first marked op after the op that began last, or the number of ops
+/// if there is none.
 std::vector<std::uint32_t> next_marked(const PreparedSection& section,
                                        const std::vector<std::uint32_t>& begun) {
   const auto end = static_cast<std::uint32_t>(section.ops.size());
@@ -89,8 +90,8 @@ PlayTime CudaSession::play_checked(const Play& what) {
   const PreparedSection& prepared = parts_.program.section(what.section);
   const bool is_traced = what.trace == Trace::on;
   // The first play of a section uses neither graph nor gate, since libraries load kernels and make
-  // connections in it. A capture may forbid that, and loading may wait for a stream that the gate
-  // holds back.
+  // connections in it. A capture may forbid this, and loading a kernel may wait for a stream that
+  // the gate holds back.
   const bool is_first = !played_.contains(what.section);
   const bool replays = parts_.graph == settings::Graph::on && prepared.can_be_captured &&
                        what.section != program::Section::setup && !is_first;
@@ -164,8 +165,8 @@ void CudaSession::wait_for(cudaEvent_t event, units::Seconds timeout) const {
         throw TimedOut(fmt::format("a play did not end within {}", units::format(timeout)));
       }
     }
-    // The thread does not sleep: if it woke late, peers would wait for this rank in their next
-    // step.
+    // The thread yields but does not sleep: if it woke up late, peers would wait for this rank in
+    // the next step.
     std::this_thread::yield();
   }
 }

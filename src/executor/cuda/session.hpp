@@ -24,7 +24,7 @@
 #include "program/program.hpp"
 #include "timeline/timeline.hpp"
 
-/// The session of one rank on a GPU: its streams, how sections are issued on them, and its plays.
+/// The session of one rank on a GPU, and the player that issues its sections on streams.
 namespace isoscale::executor::cuda {
 
 /// An NVTX range, which a profiler shows for the thread that issues work, for as long as this
@@ -61,14 +61,13 @@ class EventPool {
 /// The streams of one rank; one thread issues a section on them in program order.
 class StreamPlayer {
  public:
-  /// Makes one stream for each stream of the program; those that communicate get a high priority,
-  /// except stream 0. Streams write to host memory which op they begin if an op of `prepared` is
-  /// marked.
+  /// Makes one CUDA stream for each stream of the program; those that communicate get a high
+  /// priority, except stream 0. Prepares marks if an op of `prepared` is marked.
   StreamPlayer(const program::RankProgram& program, const PreparedProgram& prepared);
 
   /// Issues a section. All streams wait for stream 0 before their first op, and stream 0 waits for
-  /// all streams after their last op. If traced, each op lies between two timing events, of which
-  /// the first is recorded after the op's waits for other streams. `gate`, if given, counts the
+  /// all streams after their last op. If traced, a timing event is recorded before and after each
+  /// op, the first one after the op's waits for other streams. `gate`, if given, counts the
   /// launched ops.
   void issue(const PreparedSection& section, Trace trace, EventMode mode, Gate* gate = nullptr);
 
@@ -88,16 +87,16 @@ class StreamPlayer {
 
   std::vector<Stream> streams_;
   Marks marks_;
-  EventPool done_{Timing::off};                      ///< for ops that other streams wait for
-  EventPool joins_{Timing::off};                     ///< begin and end of every stream
-  EventPool begins_{Timing::on}, ends_{Timing::on};  ///< of traced ops
+  EventPool done_{Timing::off};   ///< recorded after ops that other streams wait for
+  EventPool joins_{Timing::off};  ///< start of stream 0 and end of the others
+  EventPool begins_{Timing::on}, ends_{Timing::on};  ///< start and end of traced ops
 };
 
 /// The parts that a session is made from.
 struct SessionParts {
   std::unique_ptr<Memory> memory;
   std::unique_ptr<Communicators> communicators;
-  /// The communicators are moved here at the end; null: they are closed.
+  /// The destructor moves the communicators here; if null, it closes them.
   std::unique_ptr<Communicators>* keeper = nullptr;
   Registrations registrations;
   Puts puts;
@@ -123,7 +122,7 @@ class CudaSession final : public Session {
   /// which the section has collectives have reached it.
   PlayTime play(const Play& what) override;
   [[nodiscard]] std::span<const timeline::Span> spans() const override { return spans_; }
-  /// Adds the times that ncclGroupSimulateEnd returns for ops, with each op in a group of its own.
+  /// Returns the sum of the times that ncclGroupSimulateEnd gives for ops, one group for each op.
   [[nodiscard]] std::optional<units::Seconds> estimate(program::Section section) override;
   [[nodiscard]] std::string arithmetic(program::Section section) const override;
   void read(const program::Slice& slice, std::span<std::byte> into) override;
@@ -146,11 +145,11 @@ class CudaSession final : public Session {
 
   SessionParts parts_;
   Event begin_ = make_event(Timing::on), end_ = make_event(Timing::on);
-  /// The captured graphs of sections. The first play of a section is not captured.
+  /// The captured graphs of sections. The first play of a section does not use a graph.
   std::map<std::pair<program::Section, Trace>, ExecutableGraph> graphs_;
   std::optional<Gate> gate_;  ///< made when a play first needs it
   std::set<program::Section> played_;
-  std::uint32_t steps_ = 0;  ///< plays of the step so far
+  std::uint32_t steps_ = 0;  ///< number of plays of the step section so far
   std::vector<timeline::Span> spans_;
   bool failed_ = false;
   // Other threads read these to see the session's progress.

@@ -15,8 +15,8 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-/// The type of both functions of the driver; a null pointer means that this driver lacks the
-/// function.
+/// The type of cuStreamWriteValue32 and cuStreamWaitValue32; a null pointer means that this driver
+/// lacks the function.
 using WordCall = CUresult (*)(CUstream, CUdeviceptr, cuuint32_t, unsigned);
 
 WordCall find(const char* name) {
@@ -40,12 +40,12 @@ int call(WordCall function, cudaStream_t stream, const std::uint32_t* word, std:
   return function(stream, reinterpret_cast<CUdeviceptr>(word), value, flags);
 }
 
-/// The largest share of the time of a section that marks may take.
+/// The largest share of a section's time that marks may take.
 constexpr double most_share = 0.005;
 
-/// Rates that no known GPU exceeds: the rate of 8-bit GEMMs as measured on a GB200, the bandwidth
-/// of its memory, and the sum of both directions of its links (NVIDIA, Blackwell architecture
-/// technical brief).
+/// Rates that no known GPU exceeds: the rate of 8-bit GEMMs as measured on a GB200, and, in bytes
+/// per second, the bandwidth of its memory and the sum of both directions of its links (NVIDIA,
+/// Blackwell architecture technical brief).
 constexpr double most_flop_per_second = 3.6e15, most_memory = 8e12, most_link = 1.8e12;
 
 /// Returns a lower bound for the op's time on any GPU, in seconds.
@@ -155,8 +155,8 @@ std::vector<bool> choose_marks(const program::Outline& section, units::Seconds c
     is_used[op.stream] = true;
   }
   const double apart = cost.value() / most_share;
-  // If a section has marks at all, these are always written: one for the pass and, for each stream,
-  // one that says that no op has begun and one for the first op.
+  // A section with marks has at least these: one for the pass and, for each stream, one that says
+  // that no op has begun and one for the first op.
   const auto always = 1 + 2 * static_cast<double>(std::ranges::count(is_used, true));
   if (always * apart > *std::ranges::max_element(takes)) return {};
   std::vector<bool> marked;

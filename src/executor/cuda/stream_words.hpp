@@ -16,12 +16,12 @@
 #include "program/outline.hpp"
 #include "units/quantity.hpp"
 
-/// Words of pinned host memory that streams write or wait for: gates, which hold a stream back, and
-/// marks, which show the progress of streams.
+/// Words of pinned host memory that streams write or wait for: a gate delays a stream, and marks
+/// show the progress of streams.
 namespace isoscale::executor::cuda {
 
-// These two calls of the driver are missing in the CUDA runtime. They return the driver's code: 0
-// for success, 801 (not supported) if this driver does not have the call.
+// The CUDA runtime lacks these two functions of the driver. They return the driver's code: 0 for
+// success, 801 (CUDA_ERROR_NOT_SUPPORTED) if this driver does not have the function.
 
 /// Writes `value` to `to` once all earlier work on the stream is done. Earlier writes to other
 /// memory need not be visible then.
@@ -34,16 +34,16 @@ namespace isoscale::executor::cuda {
 /// contains no waits for launches. The stream waits for a word of pinned host memory.
 ///
 /// A launch may itself wait for the stream, if the queue of launches is full or code has to be
-/// loaded. A thread of the gate therefore opens it after a while; was_late() then returns true.
+/// loaded. A thread of the gate therefore opens it after `patience`; was_late() then returns true.
 class Gate {
  public:
-  static constexpr std::uint32_t most_ops = 64;  ///< far fewer than fit into a queue of launches
+  static constexpr std::uint32_t most_ops = 64;  ///< far below the length of CUDA's launch queue
   static constexpr std::chrono::milliseconds patience{100};
 
   /// `main` must be idle. If the driver cannot make a stream wait, the gate does nothing, after one
   /// warning in the process.
   explicit Gate(cudaStream_t main);
-  ~Gate();  ///< opens it
+  ~Gate();  ///< opens the gate
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
@@ -65,18 +65,18 @@ class Gate {
 
   PinnedMemory memory_;
   std::uint32_t* word_ = nullptr;
-  std::uint32_t times_ = 0;  ///< number of closings; the word's value when open
+  std::uint32_t times_ = 0;  ///< number of close() calls; the word's value when the gate is open
   std::uint32_t launched_ = 0;
   State state_ = State::open;
   bool is_watched_ = false;  ///< the thread will check again at the deadline
   std::chrono::steady_clock::time_point deadline_;
   mutable std::mutex mutex_;  ///< guards times_, state_, is_watched_ and deadline_
   std::condition_variable_any changed_;
-  std::jthread watcher_;  ///< the last member: it uses the others
+  std::jthread watcher_;  ///< declared last, since its thread uses the others
 };
 
-// Marks: streams write to host memory which op they begin, so that another thread can tell at which
-// op a GPU hangs.
+// With marks, streams write to host memory which op they begin, so that another thread can tell at
+// which op a GPU hangs.
 
 /// Chooses the ops of a section that mark their start; `cost` is the time that a mark takes on its
 /// stream. Marks are so far apart that together they take at most 0.5% of a lower bound of the
@@ -87,17 +87,17 @@ class Gate {
 /// Words in host memory that the streams of one rank write. Any thread may read them.
 class Marks {
  public:
-  Marks() = default;  ///< writes nothing
+  Marks() = default;  ///< never writes anything
   /// Makes the words for this many streams; `main` is one of them and must be idle. If the driver
   /// cannot write words in streams, nothing is ever written, after one warning in the process.
   Marks(std::size_t streams, cudaStream_t main);
 
   [[nodiscard]] explicit operator bool() const { return words_ != nullptr; }
 
-  /// Makes `main` write that pass number `number` over a section begins.
+  /// Makes `main` write that the pass with this number begins.
   void pass(std::uint64_t number, cudaStream_t main) const;
-  /// Makes `main` write, for each of `streams`, that none of its ops has begun. To be called before
-  /// the streams begin.
+  /// Makes `main` write, for each of `streams`, that none of its ops has begun. Must be called
+  /// before the streams begin.
   void clear(std::span<const program::StreamId> streams, cudaStream_t main) const;
   /// Makes `handle`, the CUDA stream of `stream`, write that `op` begins.
   void begins(std::uint32_t op, program::StreamId stream, cudaStream_t handle) const;
@@ -114,7 +114,7 @@ class Marks {
   void write(std::size_t word, std::uint32_t value, cudaStream_t stream) const;
 
   PinnedMemory memory_;
-  std::uint32_t* words_ = nullptr;  ///< the pass, then for each stream 1 + its last op
+  std::uint32_t* words_ = nullptr;  ///< the pass; then for each stream 1 + its last op, or 0
   std::size_t streams_ = 0;
 };
 

@@ -34,8 +34,8 @@ void require_kernel(const Collective& collective, program::DType type) {
                                 program::name(program::kind_of(collective)), program::name(type)));
 }
 
-/// Returns the offsets and steps in the symmetric arena at which a rank's symmetric collectives
-/// access the memory of peers. They must be the same on all ranks.
+/// Returns the offsets in the symmetric arena, and the slices' steps, at which a rank's symmetric
+/// collectives along `axes` access the memory of peers. They must be the same on all ranks.
 std::vector<std::uint64_t> reached(const program::RankProgram& program, mesh::AxisSet axes) {
   std::vector<std::uint64_t> addresses;
   for_each_symmetric<Collective>(
@@ -55,8 +55,8 @@ std::vector<std::uint64_t> reached(const program::RankProgram& program, mesh::Ax
 /// Throws Unsupported unless the buffers that peers access have the same offsets on all ranks of a
 /// group, since a kernel uses its own rank's offsets for the buffers of peers.
 void require_alike(const program::ProgramSet& set, mesh::AxisSet axes) {
-  std::map<int, std::uint32_t> first;                      // program of the first rank, by group
-  std::set<std::pair<std::uint32_t, std::uint32_t>> meet;  // different programs in one group
+  std::map<int, std::uint32_t> first;                      // by group: program of its first rank
+  std::set<std::pair<std::uint32_t, std::uint32_t>> meet;  // pairs of programs in one group
   for (int rank = 0; rank < set.mesh.size(); ++rank) {
     const std::uint32_t program = set.program_of_rank[static_cast<std::size_t>(rank)];
     const auto [known, is_new] =
@@ -72,13 +72,14 @@ void require_alike(const program::ProgramSet& set, mesh::AxisSet axes) {
   }
 }
 
-/// The largest number of messages that an exchange may send. Each has at least one thread block
-/// that waits for the receiver; a GPU has room for this many in addition to other work.
+/// The largest number of messages that an exchange may send. Each message has at least one thread
+/// block that waits for the receiver; a GPU can run this many blocks in addition to other work.
 constexpr std::uint32_t most_sends = 64;
 /// The largest number of thread blocks that write at the same time, over all messages of an
 /// exchange.
 constexpr std::uint32_t most_blocks = 64;
-/// A message gets one thread block for each of this many bytes; more blocks would not be faster.
+/// All messages of an exchange get one thread block for each of this many bytes of the largest
+/// message, within the limits above; more blocks would not be faster.
 constexpr std::uint64_t bytes_of_block = std::uint64_t{64} << 10U;
 
 int widest_group(const mesh::Shape& mesh) {
@@ -87,7 +88,8 @@ int widest_group(const mesh::Shape& mesh) {
   return widest;
 }
 
-/// The messages between two ranks on one link in one direction: link, peer in its group, direction.
+/// Identifies the messages between two ranks on one link in one direction: number of the link, rank
+/// of the peer in the group, direction.
 using Lane = std::tuple<std::size_t, int, program::Direction>;
 
 /// Converts the transfers of one rank's exchanges to messages for kernels.
@@ -214,8 +216,8 @@ class Planner {
 
 void require_windows(const program::ProgramSet& set, const Communicators& communicators) {
   bool all = true;
-  // The loop must not end early: the call is collective, and ranks of further communicators take
-  // part in it.
+  // The loop must not end early: maps_windows() is collective, so other ranks would wait for this
+  // one on the remaining communicators.
   for (const ncclComm_t communicator : communicators.touching(set, program::Space::symmetric)) {
     bool maps = false;
     check(maps_windows(communicator, maps));

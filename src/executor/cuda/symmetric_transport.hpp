@@ -15,7 +15,7 @@ namespace isoscale::executor::cuda {
 
 /// Throws Unsupported unless the GPUs of every communicator that carries symmetric memory can map
 /// each other's windows. Collective over these communicators. Must be called before windows are
-/// made, since a window that is not mapped cannot be told from one that is.
+/// made, since a window does not show if the windows of peers are mapped.
 void require_windows(const program::ProgramSet& set, const Communicators& communicators);
 
 /// Throws Unsupported if NCCL lacks a symmetric kernel for a collective of `set` with
@@ -29,8 +29,8 @@ void require_symmetric(const program::ProgramSet& set, const Communicators& comm
 class Puts {
  public:
   Puts() = default;
-  /// Returns the size of all PutChannels in the symmetric arena: the same on all ranks, and 0 if
-  /// there are no such exchanges.
+  /// Returns the size of all PutChannels in the symmetric arena. It is the same on all ranks, and 0
+  /// if no rank has such an exchange.
   [[nodiscard]] static units::Bytes room(const program::ProgramSet& set,
                                          const Communicators& communicators);
   /// Throws Unsupported if this GPU does not reach the window of a peer, if an exchange has more
@@ -41,7 +41,7 @@ class Puts {
 
   /// Returns the call for an exchange of the program.
   [[nodiscard]] const PutCall& of(const program::Exchange& exchange) const;
-  [[nodiscard]] units::Bytes bytes() const { return bytes_; }  ///< of device memory
+  [[nodiscard]] units::Bytes bytes() const { return bytes_; }  ///< device memory in use
 
   /// Ends the waits of running kernels, whose peers may be gone; for a session that has failed.
   void stop() noexcept;

@@ -30,7 +30,7 @@ int set_blas_threads(int threads) {
 }
 
 std::string blas_name() {
-  // The configuration is "OpenBLAS 0.3.21 DYNAMIC_ARCH ...", of which name and version are kept.
+  // The configuration is "OpenBLAS 0.3.21 DYNAMIC_ARCH ..."; only name and version are kept.
   const std::string_view config{openblas_get_config()};
   const std::size_t after_version = config.find(' ', config.find(' ') + 1);
   return fmt::format("{} ({})", config.substr(0, after_version), openblas_get_corename());

@@ -40,8 +40,8 @@ T combine(T a, T b) {
   }
 }
 
-/// The function of a reduction that MPI calls: `into` becomes into + from (or their minimum or
-/// maximum), element by element.
+/// A user-defined MPI reduction of f16 or bf16: replaces each element of `into` by the sum, minimum
+/// or maximum of it and the element of `from`, computed in f32 and rounded.
 template <Reduction reduction, DType type>
 void reduce(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
   constexpr program::NarrowFormat format = *program::narrow_format(type);
@@ -81,7 +81,7 @@ MPI_User_function* function_of(Reduction reduction, DType type) {
   return choose(&reduce_bytes<sum>, &reduce_bytes<min>, &reduce_bytes<max>);
 }
 
-/// Checks the result of a call on several messages; throws with the error of the message that
+/// Checks the result of an MPI call on several messages; throws the error of the first message that
 /// failed.
 void check_all(int code, const std::vector<MPI_Status>& statuses) {
   if (code == MPI_ERR_IN_STATUS) {
@@ -102,7 +102,7 @@ void check_all(int code, const std::vector<MPI_Status>& statuses) {
 
 using program::CollectiveKind;
 
-/// Makes the blocking call if `r` is null, else begins the non-blocking one.
+/// Makes the blocking MPI call if `r` is null; otherwise starts the non-blocking one.
 int make(const MpiCall& c, MPI_Request* r) {
   const auto [kind, comm, type, op, root, count, send, receive] = c;
   switch (kind) {
@@ -235,7 +235,8 @@ void run(const ExchangeCall& call, Player& player) {
   }
   units::Nanoseconds begin{};
   int looks = 0;
-  // The clock is read only at every 64th poll, so a quick exchange never reads it.
+  // The clock is read only at every 64th poll, so that short exchanges do not read it at all. The
+  // time limit counts from the first reading.
   const auto lose_patience = [&] {
     if (player.patience == units::Nanoseconds{} || ++looks % 64 != 0) return;
     const units::Nanoseconds now = comm::now();

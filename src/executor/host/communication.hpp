@@ -20,7 +20,7 @@
 #include "program/op.hpp"
 
 /// The MPI objects that a rank needs (communicators, element types and reductions), and the ops
-/// that communicate by calls of MPI.
+/// that communicate through MPI.
 namespace isoscale::executor::host {
 
 /// The communicators of one rank.
@@ -34,10 +34,10 @@ class Communicators {
   [[nodiscard]] MPI_Comm collective(mesh::AxisSet axes, program::StreamId stream) const;
   [[nodiscard]] MPI_Comm exchange(mesh::Axis axis) const;
 
-  /// Returns the tag of a link's message number `sequence` in a play. Links along one axis that may
-  /// join the same two ranks (+1 and -1 in a group of two) have different tags. Tags are at most
-  /// 32767, the largest that every MPI allows; they repeat after thousands of messages, whose order
-  /// MPI keeps.
+  /// Returns the MPI tag of message number `sequence` of a link in a play. Links along one axis
+  /// that may join the same two ranks (+1 and -1 in a group of two) have different tags. Tags are
+  /// at most 32767, the largest value that every MPI allows. They repeat after thousands of
+  /// messages, which is safe since MPI delivers messages with equal tags in order.
   [[nodiscard]] int tag(mesh::Axis axis, std::int32_t sender_offset, std::uint64_t sequence) const;
 
   /// Drops all communicators without freeing them, since peers may be stuck in them.
@@ -69,11 +69,11 @@ class OwnReductions {
   std::map<std::pair<program::Reduction, program::DType>, base::Handle<OperationTraits>> made_;
 };
 
-/// Returns MPI's type for elements that are only moved; types that MPI does not have are sent as
-/// integers of the same size.
+/// Returns the MPI type with which elements are sent and reduced. Types that MPI does not have
+/// (f16, bf16 and fp8) are sent as unsigned integers of the same size.
 [[nodiscard]] MPI_Datatype mpi_type(program::DType type);
-/// Returns the operation of a reduction. Throws base::Error for types that neither MPI nor `own`
-/// can reduce.
+/// Returns the MPI operation of a reduction. Throws base::Error for types that neither MPI nor
+/// `own` can reduce.
 [[nodiscard]] MPI_Op mpi_operation(program::Reduction reduction, program::DType type,
                                    OwnReductions& own);
 
@@ -88,7 +88,7 @@ struct Message {
   MPI_Comm communicator = MPI_COMM_NULL;
 };
 
-/// Messages that start together and end together.
+/// Messages that are all started before the first is waited for.
 struct ExchangeCall {
   std::vector<Message> receives, sends;
 };
@@ -101,7 +101,7 @@ struct MpiCall {
   MPI_Datatype type = MPI_BYTE;
   MPI_Op operation = MPI_OP_NULL;
   int root = 0;
-  int count = 0;               ///< elements, as MPI's manual counts them for this kind
+  int count = 0;               ///< elements; the count argument of this MPI call
   const void* send = nullptr;  ///< may be MPI_IN_PLACE
   void* receive = nullptr;     ///< may be MPI_IN_PLACE
 };

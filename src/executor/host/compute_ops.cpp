@@ -87,8 +87,8 @@ bool same_layout(const program::Matrix& a, const program::Matrix& b, const progr
          (op.batch <= 1 || a.batch_stride == b.batch_stride);
 }
 
-// Long rows are bound by memory, so these loops read and write each element once. Integers are
-// added as unsigned ones, whose sums wrap.
+// Memory bandwidth limits the addition of long rows, so these loops read and write each element
+// once. Signed integers are added as unsigned ones, so that overflow wraps.
 
 template <class T>
 void add_row(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ dst,
@@ -111,8 +111,8 @@ void add_onto_both(T* dst, std::size_t count, T scale) {
   for (std::size_t i = 0; i < count; ++i) dst[i] = static_cast<T>(dst[i] + scale * dst[i]);
 }
 
-/// dst may be the same as one or both operands. Each case has a loop of its own, so that the
-/// compiler can vectorise it.
+/// Computes dst = a + scale * b. `dst` may be the same as one or both operands; each case has its
+/// own loop, so that the compiler can vectorise it.
 template <class T>
 void add(const Arguments<Add>& call) {
   const MatrixAt at_a = call[&Add::a], at_b = call[&Add::b], at_dst = call[&Add::dst];
@@ -177,8 +177,8 @@ void fill(const Arguments<Fill>& call) {
   });
 }
 
-/// Writes random values in a narrow type. Each is exact in f32 and is then rounded once. There are
-/// at most 255 values, so each is encoded only once.
+/// Fills elements of a narrow type. Each value is computed in f32 or f64 and then rounded once.
+/// Random integers have at most 255 different values, which are encoded in advance.
 template <class Code>
 void fill_narrow(const Arguments<Fill>& call, const program::NarrowFormat& format) {
   const program::FillGrid grid = grid_of(call.op);
@@ -206,12 +206,12 @@ void fill_narrow(const Arguments<Fill>& call, const program::NarrowFormat& forma
       call, [&](std::uint64_t index) { return code_of(program::fill_integer(grid, index)); });
 }
 
-/// The destination of an updated w, which is computed in type State. It stores w and, if w is a
-/// master copy, also the rounded weight.
+/// The destination of an updated weight, which is computed in type State. `w` is the master copy if
+/// there is one, else the weight itself. store() also writes the rounded weight beside a master.
 template <class State, class Weight>
 struct Target {
   State* __restrict__ w;
-  Weight* __restrict__ rounded;  ///< null if w is the weight
+  Weight* __restrict__ rounded;  ///< the weight; null without a master copy
 
   void store(std::size_t i, State value) const {
     w[i] = value;
@@ -285,7 +285,7 @@ void update(const Arguments<Update>& call) {
   }
 }
 
-/// Calls use() with a value of the type of an operand, which is f32 or f64.
+/// Calls use() with a float or double, by the type of an operand, which must be f32 or f64.
 template <class Use>
 void with_type_of(const OperandAt& at, const Use& use) {
   at.type == DType::f32 ? use(float{}) : use(double{});
@@ -428,7 +428,7 @@ void run(const StridedCopy& call) {
 void run(const Arguments<Add>& call) {
   if (call.type == DType::f64) return add<double>(call);
   if (call.type == DType::f32) return add<float>(call);
-  if (!is_integer(call.type)) return;  // see computes()
+  if (!is_integer(call.type)) return;  // require_computed() refused it
   with_word(call.type, [&]<class Word>(Word) { add<Word>(call); });
 }
 

@@ -10,8 +10,8 @@
 #include "executor/resolver.hpp"
 #include "program/op.hpp"
 
-/// Plays ops that compute or copy on the host: run() calls BLAS or a loop with addresses that have
-/// been looked up. Unless a comment says otherwise, elements are f64 or f32.
+/// Plays ops that compute or copy on the host: run() calls BLAS, or runs a loop, on addresses that
+/// have been looked up. Unless a comment says otherwise, elements are f64 or f32.
 namespace isoscale::executor::host {
 
 /// True if the host computes ops of this kind on elements of this type.
@@ -31,7 +31,7 @@ struct GemmCall {
   double alpha = 1, beta = 0;
   const std::byte *a = nullptr, *b = nullptr;
   std::byte* d = nullptr;
-  std::optional<StridedCopy> c_to_d;  ///< done first if C is not D, as BLAS has no separate C
+  std::optional<StridedCopy> c_to_d;  ///< first copies C to D, which BLAS updates in place
 };
 /// Throws base::Error if the host cannot do the multiplication.
 [[nodiscard]] GemmCall gemm_call(const Resolver& resolver, const program::Gemm& op);
@@ -41,7 +41,7 @@ void run(const GemmCall& call);
 void clear_product(const GemmCall& call);
 
 void run(const StridedCopy& call);
-/// Also adds integers of all types.
+/// Adds f64, f32 and integers of all types.
 void run(const Arguments<program::Add>& call);
 /// Casts between any floating types, with a fixed scale and without a transposed copy.
 void run(const Arguments<program::Cast>& call);

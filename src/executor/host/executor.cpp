@@ -34,7 +34,7 @@ namespace {
 struct SessionParts {
   Communicators communicators;
   std::array<Storage, program::space_count> arenas;
-  std::array<Storage, program::max_streams> staging;  ///< see staging_bytes
+  std::array<Storage, program::max_streams> staging;  ///< by stream; see staging_bytes()
   SessionFacts facts;
   PrepareOptions options;
   Waiting waiting = Waiting::blocking;  ///< how the calling thread waits
@@ -131,7 +131,7 @@ class HostSession final : public Session {
 
   SessionParts parts_;
   Resolver resolver_;
-  std::vector<PreparedSection> sections_;  ///< by program::Section
+  std::vector<PreparedSection> sections_;  ///< indexed by program::Section
   std::vector<timeline::Span> spans_;
   Player player_;  ///< used if one thread plays all lanes
   std::atomic<program::Section> section_{program::Section::step};  ///< the section played last
@@ -262,12 +262,12 @@ class HostExecutor final : public Executor {
     }
     return {};
   }
-  /// Collective: returns how all ranks wait. It must be the same on all ranks: if one member begins
-  /// a non-blocking collective and another calls the blocking one, MPI sees two different
-  /// collectives. Waiting inside MPI is best for a thread with a core of its own. It is also best
-  /// for the only thread of a rank, since MPI itself yields the core if it knows that ranks share
-  /// it. Faults that replace multiplications by delays are meant for ranks that share cores without
-  /// MPI knowing it; their threads sleep to leave the cores to each other.
+  /// Returns the way in which all ranks wait. Collective, since all ranks must wait in the same
+  /// way: if one rank starts a non-blocking collective and another calls the blocking one, MPI sees
+  /// two different collectives. Waiting inside MPI is best for a thread with its own core. It is
+  /// also best for the only thread of a rank, since MPI itself yields the core if it knows that
+  /// ranks share it. Faults that replace multiplications by delays are meant for ranks that share
+  /// cores without MPI knowing it; their threads sleep so that other ranks can use the cores.
   [[nodiscard]] Waiting waiting_of_all(std::size_t threads, const program::Faults& faults,
                                        const comm::Communicator& point) const {
     const bool has_cores = threads <= 1 || description_.cores >= static_cast<int>(threads);

@@ -113,8 +113,8 @@ double OpSlower::link_factor(const program::Op& op) const {
 }
 
 /// Returns the LeastTime of ops of the same lane and kind that send and receive as much data with
-/// the same partners as `op`. The op that waited least for its partners shows the time that all of
-/// them need.
+/// the same partners as `op`. The shortest of their durations includes the least waiting for
+/// partners, so it is the best estimate of the transfer time.
 std::shared_ptr<LeastTime> OpSlower::least_of(const program::Op& op, std::size_t lane) {
   std::vector<std::uint64_t> key{lane, static_cast<std::uint64_t>(program::kind_of(op.payload))};
   if (const auto* const collective = std::get_if<program::Collective>(&op.payload)) {

@@ -47,8 +47,8 @@ struct Slowing {
   double factor = 1, jitter = 0;
   std::uint64_t origin = 0;            ///< seeds the random numbers; must differ between ops
   std::shared_ptr<LeastTime> least{};  ///< communication only; shared with similar ops
-  units::Nanoseconds time{};           ///< delay only
-  std::uint64_t drawn = 0;             ///< random numbers so far
+  units::Nanoseconds time{};           ///< length of the sleep; delay only
+  std::uint64_t drawn = 0;             ///< number of random numbers drawn so far
 
   /// Returns the time by which an op that took `took` must be lengthened.
   [[nodiscard]] units::Nanoseconds extra(units::Nanoseconds took);
@@ -72,14 +72,15 @@ class OpSlower {
   const program::Faults& faults_;
   const mesh::Shape& mesh_;
   int rank_;
-  /// Communication ops with the same key have comparable durations.
+  /// The LeastTime of communication ops by a key; ops with equal keys have comparable durations.
   std::map<std::vector<std::uint64_t>, std::shared_ptr<LeastTime>> alike_;
 };
 
-/// Waits until the clock shows `until`, by computing, yielding the core or sleeping.
+/// Waits until the clock shows `until`: a compute op by busy waiting, a communication op by
+/// yielding the core, a delay by sleeping.
 void pass_time(SlowedKind kind, units::Nanoseconds until);
 
-/// Returns a call that plays an op slowed down.
+/// Returns a call that plays the op by `call` and then waits for the extra time of `slowing`.
 [[nodiscard]] Call slowed(Call call, Slowing slowing);
 
 /// Returns a call that replaces a GEMM without multiplying. If the GEMM would add to D in place, D

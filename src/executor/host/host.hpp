@@ -19,16 +19,16 @@ namespace isoscale::executor {
 
 using settings::HostStreams;
 
-/// The largest count of one MPI call, whose counts are int; larger slices are sent in parts.
+/// The most elements in one MPI call, since MPI counts are int; larger slices are sent in parts.
 inline constexpr std::uint64_t max_elements_per_call = std::numeric_limits<int>::max();
 
 struct HostOptions {
   int blas_threads = 1;
   HostStreams streams = HostStreams::automatic;
-  /// The number of ranks on this rank's node. Memory and cores are divided by it if ranks are not
-  /// bound.
+  /// The number of ranks on this rank's node. The cores of the node are divided by it if ranks are
+  /// not bound, and the CPU quota of the node's ranks always is.
   int ranks_on_node = 1;
-  /// The MPI_THREAD_* level that MPI granted; below MULTIPLE, streams are folded.
+  /// The MPI_THREAD_* level that MPI granted. Below MULTIPLE, one thread plays all streams.
   int thread_level = MPI_THREAD_MULTIPLE;
   /// The most elements in one MPI call; tests lower it.
   std::uint64_t elements_per_call = max_elements_per_call;

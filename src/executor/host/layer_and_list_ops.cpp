@@ -39,8 +39,8 @@ class RowsOf {
   std::size_t rows_;
 };
 
-/// Returns the sum of term(i) for i < count. It keeps as many partial sums as fill the pipelines of
-/// a core, which also keeps rounding errors small for rows of thousands of f32.
+/// Returns the sum of term(i) for i < count. It keeps 8 independent partial sums, so that additions
+/// overlap in the core's pipelines and rounding errors stay small in rows of thousands of f32.
 template <class T, class Term>
 T sum_of(std::size_t count, const Term& term) {
   std::array<T, 8> parts{};
@@ -238,7 +238,7 @@ void play(const Arguments<program::Spread>& call) {
     for (std::size_t part = 0; part < call.op.parts; ++part) {
       const std::size_t first = (part * blocks + b) * keep;
       for (std::size_t i = first; i < first + keep; ++i) {
-        // A place of -1 is in no block.
+        // A place of -1 marks an unused entry and lies in no block.
         const std::int64_t at = places[i] - static_cast<std::int64_t>(begin);
         if (at >= 0 && at < static_cast<std::int64_t>(count)) sum[at] += values[i];
       }
@@ -278,7 +278,7 @@ void play(const Arguments<program::Rows>& call) {
   }
 }
 
-/// Plays an op in the type in which the host computes its elements.
+/// Plays an op in f64 or f32, the type of its elements.
 template <class Op>
 void play_typed(const Arguments<Op>& call) {
   if constexpr (requires { call.op.columns; }) {

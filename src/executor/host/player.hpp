@@ -19,17 +19,19 @@
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
-/// Threads that play the lanes of a section, and the ways in which they wait.
+/// Threads that play the lanes (streams) of a section, and the ways in which they wait.
 namespace isoscale::executor::host {
 
 /// Tells how a thread waits for its messages. blocking: inside MPI's blocking calls, which is
-/// quickest if the thread has a core of its own. ladder: by polling less and less often, so that
-/// other threads can use the core. asleep: by sleeping between polls, for many ranks on one core.
+/// fastest if the thread has its own core. ladder: by polling, less often the longer the wait
+/// lasts, so that other threads can use the core. asleep: by sleeping between polls, for many ranks
+/// on one core.
 enum class Waiting : std::uint8_t { blocking, ladder, asleep };
 
-/// Returns how long to sleep until the next poll when the wait has lasted `waited` so far. With
-/// asleep, it is a fraction of `waited`: a wait then ends late by only a small part of its length,
-/// and ranks that wait leave the core to ranks that have work.
+/// Returns the length of the sleep before the next poll of a wait that has lasted `waited` so far.
+/// With asleep, it is 1/16 of `waited`, but at least 100 us and at most 1 ms. A long wait then ends
+/// late by only a small part of its length, and waiting ranks leave the core to ranks that have
+/// work.
 [[nodiscard]] inline std::chrono::nanoseconds nap_after(Waiting waiting,
                                                         std::chrono::nanoseconds waited) {
   constexpr std::chrono::microseconds ladder_nap{20}, shortest{100}, longest{1000};
@@ -73,8 +75,8 @@ struct Player {
   Waiting waiting = Waiting::blocking;
   const std::atomic<bool>* stopped = nullptr;            ///< true once another thread has failed
   std::atomic<std::uint32_t> begun{Whereabouts::no_op};  ///< op begun last; other threads read it
-  units::Nanoseconds patience{};                         ///< for one exchange; 0 = no limit
-  std::vector<MPI_Request> requests;                     ///< of the current exchange
+  units::Nanoseconds patience{};                         ///< time limit of one exchange; 0 = none
+  std::vector<MPI_Request> requests;                     ///< requests of the current exchange
   std::vector<MPI_Status> statuses;
 };
 
@@ -92,15 +94,16 @@ void play_inline(const PreparedSection& section, Player& player, Spans spans);
 /// and the caller sees memory that they wrote once play() has returned.
 class StreamThreads {
  public:
-  /// Lane 0 uses `waiting` when it waits for messages, the other lanes use Waiting::ladder.
+  /// Lane 0 waits for messages as `waiting` says. The other lanes, and lanes that wait for each
+  /// other, use Waiting::asleep if `waiting` is asleep, else Waiting::ladder.
   StreamThreads(std::size_t lanes, Waiting waiting);
   ~StreamThreads();
   StreamThreads(const StreamThreads&) = delete;
   StreamThreads& operator=(const StreamThreads&) = delete;
 
   /// Plays the section and returns when all lanes have drained. If a lane fails, the others stop as
-  /// soon as they wait outside MPI's blocking calls; then the error of the lane that failed first
-  /// is thrown.
+  /// soon as they wait outside MPI's blocking calls. Then the error of the failed lane with the
+  /// lowest number is thrown.
   void play(const PreparedSection& section, Spans spans);
 
   /// Limits how long later plays wait for one exchange; 0 = no limit.
@@ -132,8 +135,8 @@ class StreamThreads {
   void wait_for(std::span<const program::Wait> waits);
 
   Waiting between_lanes_;           ///< how lanes wait for each other
-  std::vector<Progress> progress_;  ///< by lane
-  std::vector<Worker> workers_;     ///< by lane; lane 0 has no thread of its own
+  std::vector<Progress> progress_;  ///< indexed by lane
+  std::vector<Worker> workers_;     ///< indexed by lane; lane 0 has no thread
   std::atomic<bool> stopped_{false};
   std::atomic<bool> closing_{false};
 

@@ -124,11 +124,11 @@ class SectionPreparer {
   /// The number of messages so far, by axis, offset of the sender and direction. Messages of a link
   /// are numbered in program order, so both of its ranks number them alike.
   std::map<std::tuple<mesh::Axis, std::int32_t, program::Direction>, std::uint64_t> messages_;
-  std::set<const std::byte*> advanced_;  ///< powers that earlier updates of the section advance
+  std::set<const std::byte*> advanced_;  ///< Adam powers advanced so far
 };
 
-/// Returns the GEMM in which a rank gets stuck: the first in the second half of the section, or the
-/// last of all if there is none.
+/// Returns the index of the GEMM in which a rank gets stuck: the first GEMM in the second half of
+/// the section, or the last GEMM if that half has none.
 std::optional<std::uint32_t> middle_gemm(const program::Program& section) {
   std::optional<std::uint32_t> found;
   for (std::uint32_t i = 0; i < section.ops.size(); ++i) {

@@ -31,10 +31,10 @@ using Call = std::function<void(Player&)>;
 
 struct PreparedOp {
   Call call;
-  std::uint32_t index = 0;  ///< in program order
+  std::uint32_t index = 0;  ///< number of the op in program order
   bool awaited = false;
   std::uint8_t wait_count = 0;
-  std::uint32_t wait_begin = 0;  ///< into PreparedSection::waits
+  std::uint32_t wait_begin = 0;  ///< index into PreparedSection::waits
 };
 
 /// A section that is ready to play: its ops by lane, each lane in program order. A lane is a
@@ -56,7 +56,7 @@ struct PrepareOptions {
   Folding folding = Folding::folded;
   std::uint64_t elements_per_call = 0;  ///< most elements in one MPI call
   program::Faults faults{};
-  std::array<std::span<std::byte>, program::max_streams> staging{};  ///< see staging_bytes
+  std::array<std::span<std::byte>, program::max_streams> staging{};  ///< by stream
 };
 
 /// Prepares the ops of a section. Throws base::Error, which names the op, if the host cannot play

@@ -45,8 +45,8 @@ std::uint64_t staged(const Collective& op, const mesh::Shape& mesh, std::uint64_
   }
 }
 
-/// Makes the MPI calls of one collective. All members must make the same calls, so only numbers
-/// that are the same on all members decide if a call is too large for MPI.
+/// Prepares the MPI calls of one collective. All members of the group must make the same calls, so
+/// the decision if a call is too large for MPI depends only on numbers that all members share.
 class CollectivePreparer {
  public:
   CollectivePreparer(const Resolver& resolver, const program::Collective& op, MPI_Comm communicator,
@@ -161,8 +161,8 @@ class CollectivePreparer {
     result_.calls.push_back(base_);
   }
 
-  /// Gathers parts on the root or on all members, scatters them from the root, or exchanges them
-  /// between all members, as the kind says.
+  /// Prepares a gather, an all_gather, a scatter or an even all_to_all: one MPI call, or a message
+  /// for each part if the data is too large for one call.
   void move_parts() {
     const std::uint64_t part = data_.count;
     const bool scatters = op_.kind == CollectiveKind::scatter;
@@ -200,8 +200,9 @@ class CollectivePreparer {
     all_to_all_messages(even, even);
   }
 
-  /// Sends uneven parts as messages: a member does not know if another member's parts are too large
-  /// for MPI's counts, and MPI itself would send them as messages.
+  /// Sends the parts of an uneven or too large all_to_all as messages. With uneven parts, a member
+  /// does not know if another member's parts are too large for MPI's counts, so MPI_Alltoallv is
+  /// not used; MPI itself would send messages, too.
   void all_to_all_messages(const std::vector<std::uint64_t>& send_counts,
                            const std::vector<std::uint64_t>& receive_counts) {
     std::byte* from = data_.send;

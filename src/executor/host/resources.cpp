@@ -44,8 +44,8 @@ int cores_of_rank(int allowed, int on_node, int ranks_on_node, std::optional<dou
 int cores_of_this_rank(int ranks_on_node) {
   const int on_node = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   cpu_set_t mask;
-  // The call fails on machines with more CPUs than the mask holds; all CPUs of the node are then
-  // taken.
+  // The call fails on machines with more CPUs than the mask holds; the rank is then assumed to be
+  // allowed on all CPUs of the node.
   const int allowed = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : on_node;
   return cores_of_rank(allowed, on_node, ranks_on_node, machine::cpu_limit(machine::read_file));
 }

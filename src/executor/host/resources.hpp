@@ -17,8 +17,8 @@ namespace isoscale::executor::host {
 // The BLAS standard does not have these functions. There is one source file for each BLAS library,
 // which CMake selects.
 
-/// Sets the number of threads that a BLAS call of this process uses. Returns the number in force; 0
-/// if the library does not tell.
+/// Sets the number of threads that a BLAS call of this process uses. Returns the number now in use;
+/// 0 if the library does not report it.
 int set_blas_threads(int threads);
 
 [[nodiscard]] std::string blas_name();  ///< "OpenBLAS 0.3.21 (SkylakeX)"
@@ -29,8 +29,8 @@ enum class Vectors : std::uint8_t { unknown, avx2, avx512 };
 /// "Prescott") although the CPU has the instructions `vectors`. This happens if the CPU is newer
 /// than the library. Returns "" if there is no reason to warn.
 [[nodiscard]] std::string kernel_warning(std::string_view core, Vectors vectors);
-/// Returns the warning for this process; "" if there is none, or if the library does not name its
-/// kernels.
+/// Returns kernel_warning() for this process's BLAS; "" if there is none, or if the library does
+/// not name its kernels.
 [[nodiscard]] std::string blas_warning();
 
 /// Returns the number of logical CPUs for this rank, at least 1. It is `allowed`, the number of
@@ -56,7 +56,7 @@ struct MappingTraits {
   static void free(type mapping) noexcept;
 };
 
-/// Page-aligned zeroed memory, owned.
+/// Page-aligned memory, initially zero, which the handle owns.
 using Storage = base::Handle<MappingTraits>;
 
 /// Maps `bytes` of memory and touches every page on the calling thread, so that pages lie on its

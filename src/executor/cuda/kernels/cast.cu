@@ -9,10 +9,10 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-constexpr unsigned tile = 64;  // elements per side
+constexpr unsigned tile = 64;  // elements per side of a square tile
 
-/// Finds the largest magnitude of a matrix, as the bits of an f32. The bits of positive numbers
-/// sort like the numbers, with NaN above all.
+/// Finds the largest magnitude of a matrix, as the bits of an f32. As integers, the bits of
+/// positive numbers sort like the numbers, with NaN above all.
 template <class From>
 __global__ void find_largest(Extents extents, In<From> src, unsigned int* largest) {
   unsigned int mine = 0;
@@ -27,8 +27,8 @@ __global__ void find_largest(Extents extents, In<From> src, unsigned int* larges
   if (lane() == 0) atomicMax(largest, mine);
 }
 
-/// Returns the scale of CastScale::amax, computed in f64: 2^floor(log2(target / largest)), its
-/// exponent kept within -126 ... 126; 1 if `largest` is 0 or not finite.
+/// Returns the scale of CastScale::amax, computed in f64: 2^floor(log2(target / largest)), with the
+/// exponent limited to -126 ... 126; 1 if `largest` is 0 or not finite.
 __device__ float scale_of(unsigned int largest_bits, double target) {
   const auto largest = static_cast<double>(__uint_as_float(largest_bits));
   if (!(largest > 0) || isinf(largest)) return 1;
@@ -48,8 +48,8 @@ struct Scaling {
   float* descale;
 };
 
-/// Returns the scale of a cast: the given one, or one computed from the result of find_largest, in
-/// which case its inverse is written to descale.
+/// Returns the scale of a cast: the given one, or the one that follows from the result of
+/// find_largest. In the second case, one thread writes its inverse to descale.
 __device__ double scale_of_cast(const Scaling& scaling) {
   if (scaling.kind == program::CastScale::fixed) return scaling.given;
   const float found = scale_of(*scaling.largest, scaling.target);
@@ -103,8 +103,8 @@ template <class From, class To>
 __global__ void cast_transpose(Extents extents, Extents transposed_extents, In<From> src,
                                OptionalOut<To> dst, Out<To> transposed, Scaling scaling) {
   constexpr unsigned pack = pack_of<In<From>, Out<To>>(), across = tile / pack;
-  // The gap pads each row by one bank of shared memory, so that the elements of a column lie in
-  // different banks.
+  // The gap pads each row by one bank of shared memory (4 bytes; 8 for f64), so that the elements
+  // of a column lie in different banks.
   constexpr unsigned gap = sizeof(To) < sizeof(unsigned) ? sizeof(unsigned) / sizeof(To) : 1;
   __shared__ To values[tile][tile + gap];
   const double scale = scale_of_cast(scaling);
@@ -163,7 +163,7 @@ void start_as(const Arguments<Cast>& call, cudaStream_t stream) {
     start_elements(cast_plain<From, To>, {rows, columns}, stream, from, dst, scaling);
     return;
   }
-  constexpr std::uint64_t most_down = 65535;  // a grid's limit
+  constexpr std::uint64_t most_down = 65535;  // CUDA's limit for gridDim.y
   const std::uint64_t right = (columns + tile - 1) / tile, down = (rows + tile - 1) / tile;
   const dim3 grid{static_cast<unsigned>(right), static_cast<unsigned>(std::min(down, most_down))};
   const OptionalOut<To> plain{dst.data, dst.exists() ? dst.row_stride : 0};

@@ -71,7 +71,7 @@ __global__ void add(Extents extents, In<T> a, In<T> b, Out<T> dst, Compute<T> sc
       a, b, dst);
 }
 
-using Word64 = unsigned long long;  // the type of atomicAdd
+using Word64 = unsigned long long;  // the 64-bit type of atomicAdd
 
 /// Adds the checksum of src to `sum`. The terms are integers, so the result does not depend on the
 /// order in which warps add. `Word` is an unsigned integer of the size of an element.
@@ -242,7 +242,7 @@ cudaError_t start(const Arguments<program::Fill>& call, cudaStream_t stream) {
     } else if (op.source == program::FillSource::normal) {
       return with(Normal<T>{grid, scale});
     } else {
-      return with(Same<T>{T(op.value)});  // rounded once, also to the narrow types
+      return with(Same<T>{T(op.value)});  // rounds once, for narrow types too
     }
   }));
 }

@@ -21,8 +21,8 @@ struct Type {
   using type = T;
 };
 
-/// The type in which an element is computed: f64 for f64, integers for integers, f32 for the
-/// others.
+/// The type in which kernels compute with an element: f64 for f64, the same type for integers, f32
+/// for all others.
 template <class T>
 struct ComputeIn {
   using type = std::conditional_t<std::is_integral_v<T>, T, float>;
@@ -45,8 +45,8 @@ __device__ inline T rounded(Value value) {
   return T(value);
 }
 
-/// A grid of this many threads and blocks fills any GPU; each thread then loops over further
-/// elements.
+/// The threads of a block, and the most blocks of a grid. A grid of this size occupies any GPU
+/// fully; its threads loop if there are more elements.
 inline constexpr unsigned block_threads = 256;
 inline constexpr unsigned most_blocks = 132 * 16;
 
@@ -78,8 +78,8 @@ struct Most {
   }
 };
 
-/// Returns, in every thread of a warp, the combination of the values of all its threads, always
-/// combined in the same order.
+/// Returns, in every thread of a warp, the reduction by `join` of the values of all its threads.
+/// The order is always the same, so that results are reproducible.
 template <class Value, class Join>
 __device__ Value over_warp(Value mine, const Join& join) {
   for (unsigned distance = warp_threads / 2; distance > 0; distance /= 2) {

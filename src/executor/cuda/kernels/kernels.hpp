@@ -12,13 +12,13 @@
 #include "executor/resolver.hpp"
 #include "program/op.hpp"
 
-/// Starts the kernels: of ops that compute, each of which uses one or two, and of messages that are
-/// sent by puts (the end of this file). All operands must be reachable from the
-/// device. start() returns immediately, with an error if the launch failed.
+/// Starts the kernels of ops that compute, and those of messages that are sent by puts (at the end
+/// of this file). All operands must be in memory that the device can access. start() returns
+/// immediately, with an error if the launch failed.
 namespace isoscale::executor::cuda {
 
-/// Copies many pieces with one kernel, between memories that the device reaches. Rows of the source
-/// may overlap.
+/// Copies all rows of all matrices with one kernel. Both sides must be in memory that the device
+/// can access. Rows of the source may overlap.
 [[nodiscard]] cudaError_t start(const StridedCopy& pieces, cudaStream_t stream);
 /// Fills elements of any type with a function of (key, global index). The values are the same as on
 /// the host, bit by bit.
@@ -112,19 +112,19 @@ struct alignas(128) PutChannel {
 
 /// One message. Offsets are bytes into the window of a rank.
 struct PutMessage {
-  void* window = nullptr;    ///< NCCL's handle
-  int peer = 0;              ///< in the window's communicator
+  void* window = nullptr;    ///< NCCL's handle of the window
+  int peer = 0;              ///< rank in the window's communicator
   std::uint32_t number = 0;  ///< position among this call's messages, same channel and direction
   std::uint32_t of_channel = 0;    ///< number of this call's messages, same channel and direction
-  std::byte* data = nullptr;       ///< on this rank: data to send, or destination
+  std::byte* data = nullptr;       ///< this rank's data to send, or destination
   std::uint64_t place = 0;         ///< receives only: offset of `data` in this rank's window
   std::uint64_t bytes = 0;         ///< more than 0
-  PutChannel* channel = nullptr;   ///< on this rank
-  std::uint64_t peer_channel = 0;  ///< in the peer's window: its channel with this rank
+  PutChannel* channel = nullptr;   ///< this rank's channel
+  std::uint64_t peer_channel = 0;  ///< offset of the peer's channel in its window
 };
 
-/// Messages that start together and end together. All pointers are to device memory, except for
-/// `stop`, which is host memory that the host writes.
+/// Messages that one kernel sends and receives. All pointers are to device memory, except for
+/// `stop`, which points to host memory that the host writes.
 struct PutCall {
   const PutMessage* messages = nullptr;  ///< those to receive, then those to send
   std::uint32_t receives = 0, sends = 0;
@@ -132,7 +132,7 @@ struct PutCall {
   /// Counts the blocks that are done: one word for each sent message, then one for the call; zero
   /// between plays.
   std::uint32_t* done = nullptr;
-  const std::uint32_t* stop = nullptr;  ///< not 0: end all waits, since peers may be gone
+  const std::uint32_t* stop = nullptr;  ///< if not 0, all waits end, since peers may be gone
 };
 [[nodiscard]] cudaError_t start(const PutCall& call, cudaStream_t stream);
 

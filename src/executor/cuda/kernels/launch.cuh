@@ -4,8 +4,8 @@
 
 #include <cuda_runtime_api.h>
 
-/// Contains all features of the GPU compiler that kernels call, so that kernels are otherwise plain
-/// C++: tests/cuda/kernel_shim has a version of this file that runs the kernels without a GPU.
+/// Contains the launch syntax of the GPU compiler and the size of a warp. tests/cuda/kernel_shim
+/// has another version of this file, with which the kernels run without a GPU.
 namespace isoscale::executor::cuda {
 
 inline constexpr unsigned warp_threads = 32;

@@ -68,8 +68,8 @@ __global__ void norm_gradient(Extents extents, In<T> dy, In<T> s, In<T> addend, 
   });
 }
 
-/// Computes softmax. It reads each row three times, all but the first from cache. It computes
-/// exponentials twice, which costs less than storing them.
+/// Computes softmax. It reads each row three times, the second and third time from cache. It
+/// computes exponentials twice, which costs less than storing them.
 template <class T>
 __global__ void softmax(Extents extents, In<T> xs, Out<T> ys) {
   using Value = Compute<T>;

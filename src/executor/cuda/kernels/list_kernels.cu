@@ -33,8 +33,8 @@ __device__ std::uint32_t count_from(const K* keys, std::uint32_t size, K least,
   return result;
 }
 
-/// Returns the largest threshold that at least `keep` keys reach, found bit by bit; 0 if there are
-/// fewer than `keep` keys.
+/// Returns the largest threshold for which at least `keep` keys are equal or greater, found bit by
+/// bit from the highest; 0 if there are fewer than `keep` keys.
 template <class K>
 __device__ K threshold(const K* keys, std::uint32_t size, std::uint32_t keep,
                        std::uint32_t* counter) {
@@ -46,7 +46,7 @@ __device__ K threshold(const K* keys, std::uint32_t size, std::uint32_t keep,
   return found;
 }
 
-/// The number of threads of the block whose flag is true: those before this thread, and all.
+/// The numbers of threads whose flag is true: among those before this thread, and in the block.
 struct Ranked {
   std::uint32_t before, all;
 };
@@ -71,8 +71,8 @@ struct List {
   std::int32_t* places;
 };
 
-/// Writes the elements above the threshold, and the first of the elements equal to it, to the list
-/// in order of their place, and sets them to 0 in src.
+/// Writes to the list, in order of their place, the elements with keys above the threshold `least`
+/// and the first `equals_wanted` elements with keys equal to it, and sets them to 0 in src.
 template <class T>
 __device__ void write_list(T* src, const Key<T>* keys, std::uint64_t begin, std::uint32_t size,
                            std::uint32_t keep, Key<T> least, std::uint32_t equals_wanted,
@@ -125,9 +125,9 @@ __global__ void select(T* src, T* values, std::int32_t* places, std::uint64_t co
   }
 }
 
-/// Adds lists to dst; each thread block computes one block of dst. The places within one list
-/// differ, so its entries are added in parallel. The lists are added one after the other, so that
-/// sums do not depend on the order of threads.
+/// Sets dst to the sum of the lists; each thread block computes blocks of dst. The places within
+/// one list differ, so its entries are added in parallel. The lists are added one after the other,
+/// so that sums do not depend on the order of threads.
 template <class T>
 __global__ void spread(const T* values, const std::int32_t* places, T* dst, std::uint64_t count,
                        std::uint32_t block, std::uint32_t keep, std::uint32_t parts) {
@@ -141,7 +141,7 @@ __global__ void spread(const T* values, const std::int32_t* places, T* dst, std:
     for (std::uint32_t part = 0; part < parts; ++part) {
       const std::uint64_t first = (part * blocks + b) * keep;
       for (std::uint32_t i = threadIdx.x; i < keep; i += blockDim.x) {
-        // A place of -1 is in no block.
+        // A place of -1 marks an unused entry and lies in no block.
         const std::int64_t at = places[first + i] - static_cast<std::int64_t>(begin);
         if (at >= 0 && at < size) sums[at] += load(values[first + i]);
       }
@@ -173,7 +173,7 @@ __device__ void sum_pack(In<T> src, Out<T> row, const std::uint32_t* from, std::
   held.store(column, 0);
 }
 
-/// Sums rows of src. Each thread block computes one row of dst; neighbouring threads access
+/// Sums rows of src. Each thread block computes whole rows of dst; neighbouring threads access
 /// neighbouring elements.
 template <class T>
 __global__ void sum_rows(Extents extents, In<T> src, Out<T> dst, const std::uint32_t* from,
@@ -193,8 +193,8 @@ __global__ void sum_rows(Extents extents, In<T> src, Out<T> dst, const std::uint
 }
 
 /// Starts the kernel of a Select or Spread: calls launch(grid, Type<T>{}) with the number of thread
-/// blocks and the floating-point type of the call. `count` is the number of elements from which
-/// lists are selected, or to which they are added.
+/// blocks and the floating-point type of the call. `count` is the number of elements of src of a
+/// Select, or of dst of a Spread.
 template <class Op, class Launch>
 cudaError_t start_lists(const Arguments<Op>& call, std::uint64_t count, const Launch& launch) {
   if (count == 0) return cudaSuccess;

@@ -57,7 +57,7 @@ __device__ inline void* peer_address([[maybe_unused]] void* window,
 #pragma weak ncclCommWindowRegister
 #endif
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
-extern "C" [[gnu::weak]] ncclTeam_t ncclTeamLsa(ncclComm_t);  // a #pragma ignores overloads
+extern "C" [[gnu::weak]] ncclTeam_t ncclTeamLsa(ncclComm_t);  // #pragma weak ignores overloads
 #endif
 
 /// Declares functions of the running NCCL whose arguments differ between versions. The declarations
@@ -89,7 +89,7 @@ namespace isoscale::executor::cuda {
 static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
               "isoscale needs NCCL 2.18 or newer: ncclCommSplit came with it");
 
-/// Returns the encoded version of the running NCCL; 0 if it does not tell.
+/// Returns the encoded version of the NCCL library that is loaded; 0 if it is unknown.
 [[nodiscard]] inline int running_nccl() {
   int version = 0;
   return ncclGetVersion(&version) == ncclSuccess ? version : 0;
@@ -100,8 +100,8 @@ static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
   return NCCL_VERSION_CODE >= version && running_nccl() >= version;
 }
 
-/// Returns NCCL's name for a type of elements. Throws base::Error for types that this NCCL does not
-/// know.
+/// Returns NCCL's enumerator for an element type. Throws base::Error for types that this NCCL does
+/// not support.
 [[nodiscard]] inline ncclDataType_t nccl_type(program::DType type) {
   constexpr ncclDataType_t none = ncclNumTypes;
   // The types are in the order of the enumerators of DType; the types of fp8 follow below.
@@ -130,7 +130,7 @@ inline void end_joint_abort() noexcept {
 }
 
 /// Ends an open group without starting its calls. `microseconds` receives the time that NCCL
-/// expects them to take, negative if NCCL does not tell. Requires has_estimates().
+/// expects them to take, negative if NCCL gives no estimate. Requires has_estimates().
 [[nodiscard]] inline ncclResult_t end_group_estimated([[maybe_unused]] double& microseconds) {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0)
   ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
@@ -170,7 +170,7 @@ struct Mapped {
   int first = 0, count = 0;
   [[nodiscard]] bool contains(int rank) const { return rank >= first && rank < first + count; }
 };
-// This program's own kernels on windows, for transport=symmetric, need NCCL 2.28.
+// The program's own kernels that write to windows (puts, for transport=symmetric) need NCCL 2.28.
 [[nodiscard]] inline bool has_puts() { return nccl_offers(NCCL_VERSION(2, 28, 0)); }
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
 [[nodiscard]] inline Mapped mapped_ranks(ncclComm_t communicator, int rank) {
@@ -188,15 +188,15 @@ struct Mapped {
 /// NCCL 2.28 still makes windows, but maps only the local one. Collective over the communicator.
 [[nodiscard]] inline ncclResult_t maps_windows(ncclComm_t communicator, bool& yes) {
   yes = true;
-  if (running_nccl() < NCCL_VERSION(2, 28, 0)) return ncclSuccess;  // add_window() finds out
+  if (running_nccl() < NCCL_VERSION(2, 28, 0)) return ncclSuccess;  // add_window() then detects it
   if (running_nccl() >= NCCL_VERSION(2, 29, 0)) {
     nccl::Properties properties{};
     const ncclResult_t result = nccl::query_properties(communicator, &properties);
     yes = properties.device_api;
     return result;
   }
-  // If GPUs cannot map windows, NCCL 2.28 refuses to make a device communicator. Requirements of
-  // all zeros ask for a device communicator without resources, which is smaller than `made`.
+  // If GPUs cannot map windows, NCCL 2.28 refuses to make a device communicator. If all bytes of
+  // the requirements are 0, the device communicator has no resources and fits into `made`.
   alignas(16) std::array<std::byte, 512> requirements{};
   alignas(16) std::array<std::byte, 4096> made{};
   const ncclResult_t result =

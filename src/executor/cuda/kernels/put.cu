@@ -11,7 +11,7 @@ namespace isoscale::executor::cuda {
 namespace {
 
 constexpr unsigned threads = 512;
-constexpr unsigned looks_between_stops = 1024;  // host memory is slow to read
+constexpr unsigned looks_between_stops = 1024;  // polls between reads of `stop`, which are slow
 
 using Word = ::cuda::atomic_ref<std::uint64_t, ::cuda::thread_scope_system>;
 
@@ -30,8 +30,8 @@ __device__ PutChannel& channel_of_peer(const PutMessage& message) {
       peer_address(message.window, message.peer_channel, message.peer));
 }
 
-/// Handles all receives in one block: it tells the senders that they may start, then waits for the
-/// data.
+/// Handles all receives of a call in one thread block: tells the senders that they may start, then
+/// waits for the data.
 __device__ void receive_all(const PutCall& call) {
   for (std::uint32_t i = threadIdx.x; i < call.receives; i += blockDim.x) {
     const PutMessage& message = call.messages[i];
@@ -49,8 +49,8 @@ __device__ void receive_all(const PutCall& call) {
   }
 }
 
-/// Copies the share of the data that block number `part` of `parts` blocks handles, in words of 16
-/// bytes if both addresses are aligned to 16 bytes.
+/// Copies the part of the data that thread block `part` of `parts` handles, in words of 16 bytes if
+/// both addresses are multiples of 16.
 __device__ void copy_part(const std::byte* from, std::byte* to, std::uint64_t bytes,
                           std::uint32_t part, std::uint32_t parts) {
   const std::uint64_t first = std::uint64_t{part} * blockDim.x + threadIdx.x;
@@ -61,7 +61,7 @@ __device__ void copy_part(const std::byte* from, std::byte* to, std::uint64_t by
   const std::uint64_t pieces = misaligned != 0 ? 0 : bytes / sizeof(uint4);
   const auto* const source = reinterpret_cast<const uint4*>(from);
   auto* const target = reinterpret_cast<uint4*>(to);
-  constexpr int unrolled = 4;  // loads in flight before the first store
+  constexpr int unrolled = 4;  // words that a thread loads before it stores the first
   std::uint64_t i = first;
   for (; i + (unrolled - 1) * step < pieces; i += unrolled * step) {
     uint4 values[unrolled];

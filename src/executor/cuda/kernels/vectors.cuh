@@ -19,20 +19,20 @@ namespace isoscale::executor::cuda {
 
 inline constexpr unsigned word_bytes = 16;
 inline constexpr unsigned words_in_flight = 4;      ///< words loaded before the first store
-inline constexpr unsigned most_elements_held = 32;  ///< of each operand; more would spill
+inline constexpr unsigned most_elements_held = 32;  ///< per operand; more would spill registers
 
 /// A matrix, or a batch of consecutive matrices, as an operand of a kernel.
 template <class T, bool reads_elements, bool writes_elements, bool may_miss = false>
 struct Operand {
   using Element = std::remove_const_t<T>;
   static constexpr bool reads = reads_elements, writes = writes_elements;
-  static constexpr bool can_miss = may_miss;  ///< data may be null, and then nothing is written
+  static constexpr bool can_miss = may_miss;  ///< data may be null; then nothing is written
 
   T* data = nullptr;
   std::uint64_t row_stride = 0, batch_stride = 0;
 
   [[nodiscard]] __host__ __device__ bool exists() const { return data != nullptr; }
-  /// Returns one row of one matrix as an operand of its own.
+  /// Returns one row of one matrix as a separate operand.
   [[nodiscard]] __device__ Operand row(std::uint64_t row, std::uint64_t matrix = 0) const {
     if (can_miss && !exists()) return {};
     return {data + matrix * batch_stride + row * row_stride};
@@ -85,7 +85,8 @@ constexpr unsigned pack_of() {
   return word_bytes / narrowest;
 }
 
-/// Returns the number of packs that a thread loads before it uses the first.
+/// Returns the number of packs that a thread loads before it uses the first: as many as
+/// words_in_flight and most_elements_held allow.
 template <unsigned pack, class... O>
 constexpr unsigned packs_in_flight() {
   unsigned words = 0;
@@ -134,7 +135,7 @@ struct Held {
           auto* const to = reinterpret_cast<uint4*>(row.data + at + p * step);
 #pragma unroll
           for (unsigned w = 0; w < words; ++w) {
-            __stwb(to + w, reinterpret_cast<const uint4*>(packs + p)[w]);  // always a whole word
+            __stwb(to + w, reinterpret_cast<const uint4*>(packs + p)[w]);  // one store of 16 bytes
           }
         }
       }
@@ -189,7 +190,8 @@ __device__ void for_each_in_row(std::uint64_t columns, std::uint64_t packs, std:
   }
 }
 
-/// The extents of the operands of a kernel. Elements without gaps between them count as one row.
+/// The extents of the operands of a kernel. If no operand has gaps between its rows, all its
+/// elements are treated as one row.
 struct Extents {
   std::uint64_t rows = 0, columns = 0, batch = 1;
   std::uint64_t packs = 0;  ///< whole packs of a row; 0 if an operand is not aligned
@@ -312,8 +314,8 @@ __device__ void for_each_row(const Extents& extents, const Visit& visit) {
   }
 }
 
-/// Returns, in every thread of the block, the combination of the values of all its threads: first
-/// within warps, then over the warps, always in the same order.
+/// Returns, in every thread of the block, the reduction by `join` of the values of all its threads:
+/// first within warps, then over the warps, always in the same order.
 template <class Value, class Join>
 __device__ Value over_block(Value mine, const Join& join) {
   __shared__ Value of_warp[block_threads / warp_threads];
