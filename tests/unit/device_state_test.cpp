@@ -64,7 +64,7 @@ TEST(DeviceState, SummarisesWhatFollowsWarmUpOfPointsThatAreOk) {
   EXPECT_THAT(state.series[0].minimum, Optional(2e9));  // the first is of warm-up
   EXPECT_THAT(state.series[0].median, Optional(3e9));
   EXPECT_THAT(state.series[0].maximum, Optional(4e9));
-  EXPECT_THAT(state.series[0].data->value, ElementsAre(1e9, 2e9, 3e9, 4e9));
+  EXPECT_THAT(state.series[0].data->value, ElementsAre(1e9, 3e9, 2e9, 4e9));
   EXPECT_EQ(state.series[1].median, std::nullopt);
   EXPECT_EQ(state.series[1].data->value.back(), 5);
   data.status = results::PointStatus::failed;
