@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <compare>
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>

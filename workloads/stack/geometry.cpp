@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
-#include <string>
 #include <string_view>
 
 #include "base/error.hpp"

@@ -6,7 +6,6 @@
 #include <array>
 #include <map>
 #include <tuple>
-#include <utility>
 
 #include "base/error.hpp"
 #include "executor/op_requirements.hpp"
