@@ -74,7 +74,7 @@ void set_against(const ForecastBaseline& baseline, Forecast& forecast);
 [[nodiscard]] std::optional<double> peak_rate(const simulate::Machine& machine,
                                               program::Precision precision);
 
-// The next measurement (next_measurement.cpp).
+// The following find the next measurement (next_measurement.cpp).
 
 /// Returns the command that measures `request`.
 [[nodiscard]] std::string command_of(const Question& question, const workloads::Request& request);
