@@ -75,7 +75,7 @@ void set_against(const ForecastBaseline& baseline, Forecast& forecast);
 [[nodiscard]] std::optional<double> peak_rate(const simulate::Machine& machine,
                                               program::Precision precision);
 
-// The following functions (next_measurement.cpp) propose the next measurement.
+// The following find the next measurement (next_measurement.cpp).
 
 /// Returns the command that measures `request`.
 [[nodiscard]] std::string command_of(const Question& question, const workloads::Request& request);

@@ -20,8 +20,8 @@ namespace isoscale::analysis::predict {
 /// without calibration, with a message on how to measure one.
 [[nodiscard]] simulate::Machine run_machine(const results::RunData& run);
 
-// The following declarations are the parts of run_machine() (traced_ops.cpp, run_noise.cpp) and the
-// fit of the model to the run's points (model_fit.cpp).
+// The following are the parts from which a machine is made: the times of ops and collectives in
+// steps (traced_ops.cpp), and the variation of steps and launches (run_noise.cpp).
 
 /// The times of single ops, from the traced steps of a run's points.
 struct TracedOps {
@@ -100,6 +100,8 @@ inline constexpr double assumed_launch_deviation = 0.02;
 [[nodiscard]] double step_deviation(const results::PointData& point);
 /// Returns the median seconds of the untraced steps; 0 without any.
 [[nodiscard]] double median_step(const results::PointData& point);
+
+// The following compare the model with the measured points (model_fit.cpp).
 
 /// The fit of the model to the measured points.
 struct ModelFit {

@@ -10,6 +10,7 @@
 #include "analysis/curves.hpp"
 #include "analysis/render/bench_tables.hpp"
 #include "analysis/render/cells.hpp"
+#include "analysis/render/curve_tables.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/machine.hpp"
 #include "analysis/render/report_parts.hpp"

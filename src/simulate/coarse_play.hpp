@@ -10,8 +10,9 @@
 #include "simulate/simulate.hpp"
 #include "timeline/timeline.hpp"
 
-/// Plays coarse programs: all ops of a lane between two meetings (communication with other ranks,
-/// or waits between lanes) are one op. This makes it possible to play thousands of ranks.
+/// Makes coarse programs and plays them: all ops of a lane between two meetings (communication with
+/// other ranks, or waits between lanes) become one op. This makes it possible to play thousands of
+/// ranks.
 namespace isoscale::simulate {
 
 /// The times of one op of a coarse program, in nanoseconds. A coarse op begins with the work of
