@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-
-#include "comm/environment.hpp"
+#include "comm/communicator.hpp"
 
 #include <fmt/format.h>
 #include <mpi.h>

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <numeric>
 
-#include "comm/environment.hpp"
+#include "comm/communicator.hpp"
 #include "planned_runs.hpp"
 #include "results/reader/reader.hpp"
 #include "results/records/json_object.hpp"
