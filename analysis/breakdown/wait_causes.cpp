@@ -81,7 +81,7 @@ std::vector<double> WaitCauses::noise_shares(std::size_t at) const {
   struct Instance {
     /// The smallest sum, over the other steps, of a member's waits.
     Nanoseconds least{std::numeric_limits<std::int64_t>::max()};
-    Nanoseconds of_expected;  ///< wait of the rank expected last, in this step
+    Nanoseconds of_expected;  ///< wait in this step of the member that `least` is of
     Nanoseconds sum;
     int members = 0;
   };

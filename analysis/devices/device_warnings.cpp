@@ -40,7 +40,7 @@ constexpr std::array<Reason, 6> reasons{{{0x04, "software power cap", reason_sha
                                          {0x80, "hardware power brake", 0}}};
 
 constexpr double drift_limit = 0.03;         // relative change from the first to the last third
-constexpr std::size_t fewest_of_third = 3;   // samples that each of the two thirds must have
+constexpr std::size_t fewest_of_third = 3;   // samples: least number in each of these two
 constexpr double dip = 0.9;                  // share of the median; lower samples count as dips
 constexpr double dip_share = 0.1;            // dips are reported if more samples than this are dips
 constexpr std::size_t fewest_for_dips = 10;  // samples

@@ -65,9 +65,9 @@ struct StageKey {
 /// the model has fewer layers.
 inline constexpr int most_probed_layers = 4;
 
-/// Returns the law of the stages of `request`, without the output projection. It simulates two
-/// small programs (one if the model has a single layer) on the mesh without pp, with `node_ranks`
-/// ranks on each node.
+/// Returns the seconds and bytes of a stage as linear functions of its layers, without the output
+/// projection. They are fitted to simulations of two small programs (one if the model has a single
+/// layer) on the mesh of `request` without pp, with `node_ranks` ranks on each node.
 [[nodiscard]] StageLaw stage_law(const workloads::Workload& workload,
                                  const workloads::Request& request,
                                  const simulate::Machine& machine, int node_ranks);

@@ -105,8 +105,9 @@ inline constexpr double assumed_launch_deviation = 0.02;
 
 /// The fit of the model to the measured points.
 struct ModelFit {
-  double correction = 1;  ///< measured / simulated step time, mostly of the larger points
-  Uncertainty known{};    ///< uncertainty at the largest measured point
+  /// Measured / simulated step time; a mean in which points with more ranks have more weight.
+  double correction = 1;
+  Uncertainty known{};  ///< uncertainty at the largest measured point
   int most_ranks = 1;
   std::vector<MeasuredPoint> points{};
   std::string workload{};  ///< workload of the points

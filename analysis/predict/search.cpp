@@ -58,9 +58,9 @@ std::vector<double> errors_of(std::span<const Entry> known,
   return errors;
 }
 
-/// Returns the largest relative error by which the estimate of `entry` may be too high: the largest
-/// such error of simulated entries with the same schedule plus a margin, but at most search_slack,
-/// which also holds while fewer than three of these are simulated.
+/// Returns the relative error by which the estimate of `entry` may be too high: the largest one of
+/// simulated entries with the same schedule plus search_margin, but at most search_slack. While
+/// fewer than three such entries are simulated, it is search_slack.
 double slack_of(const Entry& entry, std::span<const Entry> known) {
   constexpr std::size_t enough = 3;
   const std::vector<double> errors = errors_of(known, entry.schedule);

@@ -44,7 +44,7 @@ template <class Number>
   return text;
 }
 
-/// Returns value, lower and upper of a figure with an interval; null without one.
+/// Returns value, lower and upper of a figure, the latter null without an interval; null if absent.
 template <class Figure>
 [[nodiscard]] nlohmann::ordered_json located_json(const std::optional<Figure>& at) {
   if (!at) return {};

@@ -73,8 +73,9 @@ class Packer {
     const std::vector<std::size_t> order = ordered([&](const Lifetime& life) {
       return std::tuple{!life.ends, life.last_op, life.bytes};
     });
-    // users[i] holds ops of the last section that uses buffer order[i]: those that use this buffer,
-    // or a buffer that is placed later and has the same last section.
+    // users[i] is about the last section that uses buffer order[i]. It holds the ops of this
+    // section that use the buffer, or a buffer that is placed later and is not used after this
+    // section.
     std::vector<Clock> users(order.size());
     for (std::size_t i = order.size(); i-- > 0;) {
       const Lifetime& mine = lives_[order[i]];

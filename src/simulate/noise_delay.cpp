@@ -273,10 +273,11 @@ class Delay {
            reach * noise_.node;
   }
 
-  /// For each kind, plays steps in which one rank is slowed by the largest possible deviation and
-  /// by twice as much, to find how the step's time responds. Returns the standard deviation of a
-  /// step, in nanoseconds, that comes from ranks which are not the slowest but lie on the critical
-  /// path: in a pipeline, the stages that a microbatch passes before and after the slowest stage.
+  /// For each kind of rank (same program and costs), plays steps in which one rank is slowed by a
+  /// deviation that hardly any rank exceeds and by twice as much, to find how the step's time
+  /// responds. Returns the standard deviation of a step, in nanoseconds, that comes from ranks
+  /// which are not the slowest but lie on the critical path: in a pipeline, the stages that a
+  /// microbatch passes before and after the slowest stage.
   double respond(const Moments& typical) {
     constexpr std::size_t most_kinds = 64;
     // Times are whole nanoseconds. A smaller deviation would change a step by too few of them.
@@ -351,7 +352,7 @@ class Delay {
   DeviationDraws draws_{noise_, 1};
   CoarseSet coarse_;
   double noiseless_ = 0;
-  mesh::AxisSet tight_, loose_;  ///< axes that classes_ removed: of tight_axes(); the rest
+  mesh::AxisSet tight_, loose_;  ///< where classes_ keeps one rank: in tight_axes(); others
   std::vector<Kind> kinds_;
   int steps_ = 0;
   std::vector<double> deviations_;  ///< [step][rank]

@@ -24,7 +24,7 @@ struct ChangePoint {
 [[nodiscard]] std::optional<ChangePoint> change_point(std::span<const double> samples);
 
 /// Returns the index of the first sample after the last change of level; 0 = no change. A change
-/// counts if its probability is below 1% and the medians before and after it differ by more than
+/// counts if its p-value is below 1% and the medians before and after it differ by more than
 /// `smallest`, as a share of the median after it. The samples after each change found are searched
 /// again. In fewer than 16 samples no change is found.
 [[nodiscard]] std::size_t last_change(std::span<const double> samples, double smallest);

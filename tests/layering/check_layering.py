@@ -57,7 +57,7 @@ CONDITIONALS_PER_1000_LINES = 1.5
 
 TREES = ["src", "workloads", "results", "analysis"]
 CPP = {".cpp", ".hpp", ".cu", ".cuh"}
-LICENSED = CPP | {".cmake", ".py", ".sh", ".toml", ".in"}
+LICENSED = CPP | {".cmake", ".in", ".js", ".mjs", ".py", ".sh", ".toml"}
 LICENCE = ["SPDX-FileCopyrightText: The Isoscale authors", "SPDX-License-Identifier: MIT"]
 
 

@@ -47,8 +47,8 @@ inline constexpr std::uint64_t most_decoded = 16;
 /// base::UsageError for a precision in which inference cannot compute, and for GEMMs with more than
 /// 2^31 rows.
 [[nodiscard]] Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling);
-/// Returns a twin with narrow layers and a short prompt. It has a single batch size, which is cut
-/// into as many groups as the real batch size that has the most groups.
+/// Returns the small request that verifies the workload: narrow layers, a short prompt, and one
+/// batch size. Its pipeline groups are as many as any batch size of `request` has at most.
 [[nodiscard]] Request twin(const Request& request);
 [[nodiscard]] Request reference(const Request& twin);
 

@@ -90,9 +90,9 @@ struct Setting {
 /// for a mesh with more than one axis.
 [[nodiscard]] Setting setting_of(const Request& request);
 
-/// A batch consists of some rounds of pairs. For each kind, a round has one case (for bandwidth
-/// two, one in each direction), and each pair has a row. The last batch has the cases in which all
-/// ranks take part.
+/// Returns the functions of this micro-benchmark. Each batch measures several rounds of pairs. A
+/// round has one case per kind (for bandwidth two, one in each direction), and each of its pairs
+/// gives a row. The last batch has the cases in which all ranks take part.
 [[nodiscard]] BenchHooks hooks();
 
 }  // namespace isoscale::workloads::p2p

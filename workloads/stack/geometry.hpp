@@ -119,8 +119,8 @@ struct Types {
   [[nodiscard]] bool casts_operands() const { return operand != compute; }
 };
 [[nodiscard]] Types types_of(Precision precision);
-/// Returns the types of the function above, with the accumulation that the option fp8_accumulate
-/// selects for fp8 products.
+/// Returns types_of(precision), but with the accumulation of fp8 products that the option
+/// fp8_accumulate selects.
 [[nodiscard]] Types types_of(Precision precision, Fp8Accumulate accumulate);
 
 // The functions below distribute the microbatches of a step over the replicas along dp.

@@ -339,7 +339,7 @@ class Preparer {
   const Scratch& scratch_;
   std::map<std::string, std::unique_ptr<GemmPlan>> plans_;  // by GemmChoice::shape
   std::map<std::string, const GemmChoice*> in_use_;
-  std::set<const std::byte*> advanced_;  // Adam powers advanced so far
+  std::set<const std::byte*> advanced_;  // addresses of Adam's powers that an Update has advanced
   std::size_t measured_ = 0;             // number of casts so far with CastScale::amax
   std::size_t indexed_ = 0;              // number of indices of the Rows ops so far
 };

@@ -22,9 +22,8 @@ using program::Precision;
 constexpr double traced_plays_share = 0.3;            // share of a case's budget, see play_case()
 constexpr double case_seconds = 0.01;                 // seconds to prepare and compare a case
 constexpr int warm_plays = 2, fewest_case_plays = 6;  // plays of a case, see play_case()
-// The least and the largest share of --max-time that the timed plays of all cases are assumed to
-// take: the least if six short plays make each case precise enough, the largest if six plays of
-// some cases take longer than their part of the time.
+// The timed plays of all cases are assumed to take as long as six plays of each case, but at least
+// quick_share and at most slow_share of --max-time.
 constexpr double quick_share = 0.3, slow_share = 0.5;
 constexpr int checked_steps = 2;  // one before the loop and one after it, see StepCheck
 /// The half-width of the interval of the median of n normally distributed values, in units of their

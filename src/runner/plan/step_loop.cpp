@@ -40,7 +40,7 @@ constexpr std::size_t least_block = 2, largest_block = 64;  // limits of a block
 // The first least_pairs pairs together take at most this share of the time that is left when blocks
 // are planned.
 constexpr double share_of_pairs = 0.5;
-// If there is no time for least_pairs pairs, those that are played take at most this share.
+// If there is no time for least_pairs pairs, as many are played as fit into this share of it.
 constexpr double share_of_few = 0.25;
 constexpr int alone_between_pairs = 3;   // untraced blocks between two pairs, after the first pairs
 constexpr std::size_t least_alone = 6;   // least steps of a single block; dropping one costs little

@@ -1,7 +1,7 @@
-// SPDX-FileCopyrightText: The Isoscale authors SPDX-License-Identifier: MIT Holds the reader's
-// choices for the whole page: the light or dark theme, whose colours charts use, and the filter:
-// the curve and the rank count that all sections show. The address has the filter after the
-// section's name: page.html#timeline?curve=dp&ranks=4.
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// Holds the reader's choices for the whole page: the light or dark theme, whose colours charts use, and the filter: the curve and
+// the rank count that all sections show. The address has the filter after the section's name: page.html#timeline?curve=dp&ranks=4.
 
 // The colours are in style.css; of these, charts use the lists and the single colours that are named here.
 const lists = ["series", "ramp", "diverging"];

@@ -290,8 +290,9 @@ cudaError_t start_typed(const Arguments<Op>& call, const Launch& launch) {
   }));
 }
 
-/// Starts a kernel with one block per row, from one warp for short rows up to block_threads threads
-/// for long ones.
+/// Starts a kernel in which each block works on whole rows: on one, or on several if there are more
+/// than most_blocks. A block has one warp for short rows, up to block_threads threads for long
+/// ones.
 template <class... Parameters, class... Arguments>
 void start_rows(void (*kernel)(Extents, Parameters...), Extents extents, cudaStream_t stream,
                 const Arguments&... arguments) {
