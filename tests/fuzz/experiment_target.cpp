@@ -8,7 +8,6 @@
 #include "base/text.hpp"
 #include "settings/layer.hpp"
 #include "tests/fuzz/target.hpp"
-#include "workloads/registry.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT
   using namespace isoscale;  // NOLINT: the function stands outside for its name's sake
@@ -17,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text{reinterpret_cast<const char*>(data), size};  // NOLINT
   try {
     const settings::Layer layer = settings::read_layer(text, "fuzz.toml");
-    (void)settings::assemble(layer, {}, workloads::registry());
+    (void)settings::assemble(layer, {});
   } catch (const base::UsageError& error) {
     std::string_view said = error.what();
     for (std::size_t end = 0; !said.empty(); said.remove_prefix(end)) {
