@@ -111,7 +111,7 @@ class ChangedMount(ChangedCase):
     def launch_on_mount(self, change, mount=MOUNT_TMPFS):
         """Runs it on a file system of its own, and this command on that after the first point."""
         os.mkdir(self.path("there"))
-        launcher = self.launch("unshare --mount sh -c", mount + ' && exec "$@"', "sh",
+        launcher = self.launch("unshare", "--mount", "sh", "-c", mount + ' && exec "$@"', "sh",
                                output="there/run.h5")
         self.said_until(launcher, "stopped by")
         subprocess.run(["nsenter", "--target", str(launcher.pid), "--mount", "sh", "-c", change,
