@@ -157,11 +157,12 @@ def check_namespace(path, text):
     wanted = "::".join(["isoscale", *parts])
     # A namespace that is opened for a forward declaration alone, or to specialise its templates, is
     # that of the other folder.
-    opened = re.findall(r"^namespace (isoscale[\w:]*) \{\n((?:class|struct) \w+;\n\}|\ntemplate <>\n)?",
-                        text, flags=re.M)
-    own = [f"{name}::".startswith(f"{wanted}::") for name, lent in opened
-           if not (lent and not name.startswith(wanted)) and (path.as_posix(), name) not in MADE_ABOVE]
-    if path.suffix not in (".hpp", ".cuh") or own and all(own):
+    lent = r"((?:class|struct) \w+;\n\}|\ntemplate <>\n)?"
+    opened = re.findall(rf"^namespace (isoscale[\w:]*) \{{\n{lent}", text, flags=re.M)
+    is_own = [f"{name}::".startswith(f"{wanted}::") for name, is_lent in opened
+              if (not is_lent or name.startswith(wanted))
+              and (path.as_posix(), name) not in MADE_ABOVE]
+    if path.suffix not in (".hpp", ".cuh") or is_own and all(is_own):
         return None
     return f"a header of this folder opens namespace {wanted}"
 

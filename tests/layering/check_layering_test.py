@@ -178,7 +178,8 @@ class LayeringTest(unittest.TestCase):
         self.assert_one_breach("src/runner/plan/plan.hpp:1:", "namespace isoscale::runner::plan")
         plan = "namespace isoscale::runner::plan {\nint x;\n}\n"
         for other, is_right in (("namespace isoscale::comm {\nclass World;\n}\n", True),
-                                ("namespace isoscale::comm {\n\ntemplate <>\nint x<Plan>;\n}\n", True),
+                                ("namespace isoscale::comm {\n\ntemplate <>\nint x<Plan>;\n}\n",
+                                 True),
                                 ("namespace isoscale::comm {\nint x;\n}\n", False)):
             (self.root / "src/runner/plan/plan.hpp").write_text(
                 CPP_LICENCE + "#pragma once\n" + other + plan)

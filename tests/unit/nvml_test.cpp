@@ -107,7 +107,7 @@ TEST_F(Nvml, CountsNoLinksWhereThereIsNoNvlinkAndThoseWhosePeersAreUnknown) {
   EXPECT_EQ(facts()->nvlink_peers, std::nullopt);
 }
 
-/// What GPUs tell that have not joined one is in the tests of a node's GPUs.
+/// The tests of a node's GPUs have the GPUs that have not joined a domain.
 TEST_F(Nvml, KnowsAnNvlinkDomainOfSeveralNodes) {
   EXPECT_EQ(facts()->fabric, std::nullopt);
   gpu_.fabric = {.cluster = {0xab, 0x01}, .status = 0, .clique = 7, .state = 3};
