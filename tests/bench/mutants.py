@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
-"""Whether the tests notice small errors in the product: mutants, drawn by seed and switched on one at a time.
+"""Tells which small errors in the product the tests notice: mutants, drawn by seed, one at a time.
 
-Usage: mutants.py draw --seed S --count N TABLE TREE [OTHER_TREE]
+Usage: mutants.py draw [--seed S] [--count N] TABLE TREE [OTHER_TREE]
        mutants.py apply TABLE TREE
        mutants.py reach TABLE BUILD RECORD
        mutants.py run TABLE BUILD RECORD
 
-draw writes a table of statements, each with one operator exchanged; given two trees, only of statements
-that stand once in both, so that the tests of two versions are judged by the same errors. apply writes
-all of them into the sources of a scratch tree, each behind a switch that ISOSCALE_MUTANT sets; the tree
-is then built once. reach runs the default tests with no mutant on and keeps, in the folder RECORD,
-which test reached which mutant and how long it took; run repeats for each mutant the tests that reach
-it, the quickest first, until one fails. Fixtures of ctest are what the run of reach left.
+draw writes a table of statements, each with one operator exchanged. Of two trees it takes only
+statements that stand once in both, so that both versions' tests are judged by the same errors.
+apply writes all of them into the sources of a scratch tree, each behind a switch that
+ISOSCALE_MUTANT sets; the tree is then built once. reach runs the default tests with no mutant on,
+and keeps in the folder RECORD which test reached which mutant and how long it took. run repeats
+for each mutant the tests that reach it, the quickest first, until one fails. Fixtures of ctest are
+what reach left.
 """
 import argparse
 import concurrent.futures
@@ -26,12 +27,14 @@ import signal
 import subprocess
 import time
 
-EXCHANGED = {" < ": " <= ", " <= ": " < ", " > ": " >= ", " >= ": " > ", " == ": " != ", " != ": " == ",
-             " && ": " || ", " || ": " && ", " + ": " - ", " - ": " + ", " * ": " / ", " / ": " * ",
+EXCHANGED = {" < ": " <= ", " <= ": " < ", " > ": " >= ", " >= ": " > ",
+             " == ": " != ", " != ": " == ", " && ": " || ", " || ": " && ",
+             " + ": " - ", " - ": " + ", " * ": " / ", " / ": " * ",
              "true": "false", "false": "true", "std::min(": "std::max(", "std::max(": "std::min("}
 OPERATOR = re.compile("|".join(rf"\b{re.escape(key)}" if key[0].isalpha() else re.escape(key)
                                for key in sorted(EXCHANGED, key=len, reverse=True)))
-STATEMENT = re.compile(r"(?P<head>return |if \(|while \(|(?:const )?[\w.:>\[\]()*-]+(?: \w+)? [-+*/]?= )"
+STATEMENT = re.compile(r"(?P<head>return |if \(|while \(|"
+                       r"(?:const )?[\w.:>\[\]()*-]+(?: \w+)? [-+*/]?= )"
                        r"(?P<value>.+?)(?P<tail>;|\) \{)$")
 SWITCH = """\
 #pragma once
@@ -46,9 +49,8 @@ inline bool is_on(int number) {
   static bool reached[1000] = {};
   if (record != nullptr && !reached[number]) {
     reached[number] = true;
-    if (std::FILE* file = std::fopen((record + std::string("/") + std::to_string(number)).c_str(), "w")) {
-      std::fclose(file);
-    }
+    const std::string name = record + std::string("/") + std::to_string(number);
+    if (std::FILE* file = std::fopen(name.c_str(), "w")) std::fclose(file);
   }
   return on != nullptr && std::atoi(on) == number;
 }
@@ -58,7 +60,7 @@ constexpr bool mutant(int number) { return !std::is_constant_evaluated() && is_o
 
 
 def statements(tree):
-    """{statement: [file, line number]} of those that stand once in the product and begin on their line."""
+    """{statement: [file, line number]} of those that stand once and begin on their line."""
     found, often = {}, set()
     for folder in ("src", "workloads", "results", "analysis"):
         for path in sorted((tree / folder).rglob("*.cpp")):
@@ -67,7 +69,8 @@ def statements(tree):
             before = ";"
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
                 text = line.strip()
-                if STATEMENT.match(text) and (before.endswith((";", "{", "}")) or before.startswith("//")):
+                begins = before.endswith((";", "{", "}")) or before.startswith("//")
+                if begins and STATEMENT.match(text):
                     if text in found:
                         often.add(text)
                     found[text] = [str(path.relative_to(tree)), number]
@@ -76,7 +79,7 @@ def statements(tree):
 
 
 def mutated(text, draw):
-    """The statement behind a switch `@`, with one operator of its value exchanged; None if it has none."""
+    """The statement with an operator exchanged if the switch `@` is on; None if it has none."""
     head, value, tail = STATEMENT.match(text).group("head", "value", "tail")
     unfit = value.startswith("{") or any(part in value for part in ('"', "[&", " = "))
     places = [] if unfit else list(OPERATOR.finditer(value))
@@ -107,7 +110,8 @@ def apply_table(given):
         path = given.tree / places[row["statement"]][0]
         text = path.read_text(encoding="utf-8")
         changed = row["mutant"].replace("@", f"isoscale_mutants::mutant({number})")
-        text = re.sub(rf"^( *){re.escape(row['statement'])}$", lambda at: at[1] + changed, text, flags=re.M)
+        text = re.sub(rf"^( *){re.escape(row['statement'])}$", lambda at: at[1] + changed, text,
+                      flags=re.M)
         if '#include "mutants.hpp"' not in text:
             text = '#include "mutants.hpp"\n' + text
         path.write_text(text, encoding="utf-8")
@@ -116,16 +120,18 @@ def apply_table(given):
 
 def default_tests(build):
     """Those that tests/run.sh runs: name, command, folder, environment, seconds allowed."""
-    listed = json.loads(subprocess.run(["ctest", "--test-dir", build, "-LE", "^long$", "--show-only=json-v1"],
-                                       check=True, capture_output=True, text=True).stdout)
-    for test in listed["tests"]:
+    command = ["ctest", "--test-dir", build, "-LE", "^long$", "--show-only=json-v1"]
+    listed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    for test in json.loads(listed)["tests"]:
         properties = {entry["name"]: entry["value"] for entry in test.get("properties", [])}
         if not properties.get("DISABLED") and "command" in test:
             yield {"name": test["name"], "command": test["command"],
                    "folder": properties.get("WORKING_DIRECTORY", build),
-                   "environment": dict(entry.split("=", 1) for entry in properties.get("ENVIRONMENT", [])),
+                   "environment": dict(entry.split("=", 1)
+                                       for entry in properties.get("ENVIRONMENT", [])),
                    "limit": properties.get("TIMEOUT", 1500),
-                   "skipped": properties.get("SKIP_RETURN_CODE"), "fixture": "FIXTURES_SETUP" in properties}
+                   "skipped": properties.get("SKIP_RETURN_CODE"),
+                   "fixture": "FIXTURES_SETUP" in properties}
 
 
 def seconds_of(test, **environment):
@@ -144,7 +150,7 @@ def seconds_of(test, **environment):
 
 
 def reach(given):
-    """One test after another where it sets something up, else as many at a time as there are cores."""
+    """Plays what sets something up one by one, and the rest on all cores."""
     tests = sorted(default_tests(given.build), key=lambda test: not test["fixture"])
     taken = {}
 
@@ -158,7 +164,8 @@ def reach(given):
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(play, (test for test in tests if not test["fixture"])))
     (given.record / "seconds.json").write_text(json.dumps(taken, indent=1), encoding="utf-8")
-    print(f"{len(taken)} tests; failed without a mutant: {[name for name, took in taken.items() if took < 0]}")
+    failed = [name for name, took in taken.items() if took < 0]
+    print(f"{len(taken)} tests; failed without a mutant: {failed}")
 
 
 def run(given):
@@ -169,9 +176,10 @@ def run(given):
 
     def verdict(number):
         reaching = [test for test in tests if (given.record / test["name"] / str(number)).exists()]
-        caught = next((test["name"] for test in reaching if seconds_of(test, ISOSCALE_MUTANT=str(number)) < 0), None)
-        print(f"{number:3} {caught or 'NOT CAUGHT'} ({len(reaching)} tests reach it) {table[number]['file']}: "
-              f"{table[number]['mutant']}", flush=True)
+        caught = next((test["name"] for test in reaching
+                       if seconds_of(test, ISOSCALE_MUTANT=str(number)) < 0), None)
+        print(f"{number:3} {caught or 'NOT CAUGHT'} ({len(reaching)} tests reach it) "
+              f"{table[number]['file']}: {table[number]['mutant']}", flush=True)
         return caught is not None
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -182,7 +190,8 @@ def run(given):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(required=True)
-    for name, work in (("draw", draw_table), ("apply", apply_table), ("reach", reach), ("run", run)):
+    works = {"draw": draw_table, "apply": apply_table, "reach": reach, "run": run}
+    for name, work in works.items():
         command = commands.add_parser(name)
         command.set_defaults(work=work)
         command.add_argument("table", type=pathlib.Path)
