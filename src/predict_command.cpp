@@ -37,9 +37,14 @@ analysis::predict::Prediction predicted(const settings::PredictCommand& command)
           "--network is for a run, which knows no network of its own beyond its nodes; a data "
           "sheet has one: change it with --set link.inter=2x");
     }
-    const std::string source = command.source.string();
-    return analysis::predict::predict(
-        analysis::predict::question_of(command, analysis::predict::load_system(source)));
+    simulate::Machine sheet = analysis::predict::load_system(command.source.string());
+    if (!command.software.empty()) {
+      sheet.software = analysis::predict::load_software(command.software);
+    }
+    return analysis::predict::predict(analysis::predict::question_of(command, sheet));
+  }
+  if (!command.software.empty()) {
+    throw base::UsageError("--software is for a data sheet; a run measured its own software");
   }
   std::vector<results::RunData> launches{results::read_run(command.source)};
   for (const auto& file : command.launches) launches.push_back(results::read_run(file));

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
 
-# Writes presets.cpp: the TOML files of models, suites and systems as string literals.
+# Writes presets.cpp: the TOML files of models, suites, systems and software as string literals.
 #
 # cmake -DSOURCE_DIR=.../workloads -DOUTPUT=.../presets.cpp -P embed_presets.cmake
 
@@ -11,7 +11,8 @@ string(APPEND code "#include <array>\n\nnamespace isoscale::workloads {\n")
 set(model_folder ${SOURCE_DIR}/models)
 set(suite_folder ${SOURCE_DIR}/suites)
 set(system_folder ${SOURCE_DIR}/../analysis/systems)
-foreach(kind IN ITEMS model suite system)
+set(software_folder ${SOURCE_DIR}/../analysis/software)
+foreach(kind IN ITEMS model suite system software)
   file(GLOB files ${${kind}_folder}/*.toml)
   list(SORT files)
   list(LENGTH files count)

@@ -88,7 +88,7 @@ Uncertainty uncertainty_of(const Question& question, const Forecast& forecast) {
     return uncertainty_with(*question.fit, fit_parts(*question.fit, question.machine, forecast));
   }
   const simulate::Noise& noise = question.machine.noise;
-  return {.noise = 0, .launch = noise.launch, .fit = sheet_error};
+  return {.noise = 0, .launch = noise.launch, .fit = question.machine.software.spread};
 }
 
 bool is_extrapolated(const Question& question, int ranks) {

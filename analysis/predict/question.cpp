@@ -181,10 +181,12 @@ void assume_batch(const PredictCommand& command, Question& question) {
 }
 
 /// Sets options that the user left open to the values usual in training, since a data sheet has no
-/// run that would determine them.
+/// run that would determine them, or to those of the training software.
 void assume_training(const PredictCommand& command, Question& question) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> usual{
-      {{"elementwise", "on"}, {"vocabulary", "on"}, {"optimizer", "adam"}}};
+  std::vector<std::pair<std::string, std::string>> usual{
+      {"elementwise", "on"}, {"vocabulary", "on"}, {"optimizer", "adam"}};
+  const auto& of_software = question.machine.software.options;
+  usual.insert(usual.end(), of_software.begin(), of_software.end());
   assume_batch(command, question);
   for (const auto& [key, value] : usual) {
     const bool known = std::ranges::any_of(question.workload->options,

@@ -3,225 +3,19 @@
 #include "analysis/predict/system_file.hpp"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/error.hpp"
-#include "base/text.hpp"
-#include "workloads/api/toml_files.hpp"
+#include "analysis/predict/sheet_section.hpp"
 
 namespace isoscale::analysis::predict {
 namespace {
 
 using simulate::Machine;
-
-/// The allowed range of a number in a system file, including both limits.
-struct SheetRange {
-  double least = 0, most = 0;
-  std::string_view meaning;  ///< "bytes/s of the wire, one direction"
-};
-
-/// Reads one table of a system file. Each error is a base::UsageError that names file, line, key
-/// and reason.
-class SheetSection {
- public:
-  /// Opens a table. If `asked` (not owned) is given, each key that is read from the table or its
-  /// sections is added to it.
-  SheetSection(const toml::table& table, std::string_view origin, std::string name,
-               std::vector<SheetKey>* asked)
-      : table_(&table), origin_(origin), name_(std::move(name)), asked_(asked) {}
-
-  [[nodiscard]] double number(std::string_view key, const SheetRange& range) {
-    return checked(required(key, range.meaning), key, range);
-  }
-
-  /// Reads a number; returns 0 when the key is absent.
-  [[nodiscard]] double number_or_0(std::string_view key, const SheetRange& range) {
-    const toml::node* const node = find(key, range.meaning, false);
-    return node == nullptr ? 0 : checked(*node, key, range);
-  }
-
-  [[nodiscard]] int count(std::string_view key, const SheetRange& range) {
-    return whole(number(key, range), key, range);
-  }
-
-  /// Reads a count; returns 0 when the key is absent.
-  [[nodiscard]] int count_or_0(std::string_view key, const SheetRange& range) {
-    return whole(number_or_0(key, range), key, range);
-  }
-
-  [[nodiscard]] std::string text(std::string_view key, std::string_view meaning) {
-    constexpr std::size_t longest = 2000;
-    const auto* const value = required(key, meaning).as_string();
-    if (value == nullptr) refuse(key, fmt::format("must be a string ({})", meaning));
-    if (value->get().empty() || value->get().size() > longest || !base::is_plain(value->get())) {
-      refuse(key, fmt::format("must be plain text of 1 to {} characters ({})", longest, meaning));
-    }
-    return value->get();
-  }
-
-  /// Reads an array of strings; empty when the key is absent.
-  [[nodiscard]] std::vector<std::string> texts(std::string_view key, std::string_view meaning) {
-    const toml::node* const node = find(key, meaning, false);
-    if (node == nullptr) return {};
-    const auto* const array = node->as_array();
-    if (array == nullptr || array->empty()) {
-      refuse(key, fmt::format("must be a list of strings ({})", meaning));
-    }
-    std::vector<std::string> result;
-    for (const toml::node& item : *array) {
-      const auto* const value = item.as_string();
-      if (value == nullptr) refuse(key, fmt::format("must be a list of strings ({})", meaning));
-      result.push_back(value->get());
-    }
-    return result;
-  }
-
-  /// Reads either one share for all sizes, or [[size, share], ...] in ascending order of size.
-  /// Returns an empty list if the key is absent.
-  [[nodiscard]] std::vector<simulate::ReachedShare> shares(std::string_view key,
-                                                           std::string_view meaning) {
-    const toml::node* const node = find(key, meaning, false);
-    if (node == nullptr) return {};
-    const SheetRange share{.least = 1e-6, .most = 1, .meaning = meaning};
-    const SheetRange size{.least = 1, .most = 1e18, .meaning = "size"};
-    const auto* const list = node->as_array();
-    if (list == nullptr) return {{.size = 1, .share = checked(*node, key, share)}};
-    std::vector<simulate::ReachedShare> result;
-    for (const toml::node& item : *list) {
-      const auto* const pair = item.as_array();
-      if (pair == nullptr || pair->size() != 2) {
-        refuse(key, fmt::format("must be a share, or a list of [size, share] ({})", meaning));
-      }
-      result.push_back(
-          {.size = checked((*pair)[0], key, size), .share = checked((*pair)[1], key, share)});
-      if (result.size() > 1 && result[result.size() - 2].size >= result.back().size) {
-        refuse(key, fmt::format("has sizes that do not ascend, {:g} after {:g}", result.back().size,
-                                result[result.size() - 2].size));
-      }
-    }
-    if (result.empty()) refuse(key, "is empty");
-    return result;
-  }
-
-  [[nodiscard]] std::optional<SheetSection> section(std::string_view key) {
-    const toml::node* const node = find(key, "a table", false);
-    if (node == nullptr) return std::nullopt;
-    const auto* const table = node->as_table();
-    if (table == nullptr) refuse(key, "must be a table");
-    return SheetSection{*table, origin_, full(key), asked_};
-  }
-
-  [[nodiscard]] SheetSection required_section(std::string_view key, std::string_view meaning) {
-    auto result = section(key);
-    if (!result) refuse_missing(key, meaning);
-    return *std::move(result);
-  }
-
-  /// Reads an array of tables; empty when the key is absent.
-  [[nodiscard]] std::vector<SheetSection> sections(std::string_view key) {
-    const toml::node* const node = find(key, "a list of tables", false);
-    if (node == nullptr) return {};
-    const auto* const array = node->as_array();
-    if (array == nullptr || !array->is_array_of_tables()) {
-      refuse(key, "must be a list of tables");
-    }
-    std::vector<SheetSection> result;
-    for (const toml::node& item : *array) {
-      result.emplace_back(*item.as_table(), origin_, full(key), asked_);
-    }
-    return result;
-  }
-
-  [[nodiscard]] std::vector<std::string> keys() const {
-    std::vector<std::string> result;
-    for (const auto& [key, node] : *table_) result.emplace_back(key.str());
-    return result;
-  }
-
-  /// Reads the whole table by `part_of`, and refuses keys that this function does not read.
-  template <class Part>
-  [[nodiscard]] Part read(Part (*part_of)(SheetSection& section)) {
-    Part part = part_of(*this);
-    refuse_unknown();
-    return part;
-  }
-
-  /// Throws for keys that were not read before.
-  void refuse_unknown() const {
-    const std::vector<std::string_view> known{known_.begin(), known_.end()};
-    for (const auto& [key, node] : *table_) {
-      if (std::ranges::find(known, key.str()) != known.end()) continue;
-      throw base::usage_error(
-          "{}: unknown key {}{}; {} has the keys {}", workloads::place_of(origin_, key.source()),
-          base::quoted(full(key.str())), base::did_you_mean(key.str(), known),
-          name_.empty() ? "a system file" : fmt::format("[{}]", name_), fmt::join(known, ", "));
-    }
-  }
-
-  [[noreturn]] void refuse(std::string_view key, std::string_view why) const {
-    throw base::usage_error("{}: {} {}", where(key), full(key), why);
-  }
-
- private:
-  [[nodiscard]] const toml::node* find(std::string_view key, std::string_view meaning,
-                                       bool needed) {
-    known_.emplace_back(key);
-    if (asked_ != nullptr) {
-      asked_->push_back({.key = full(key), .meaning = std::string{meaning}, .needed = needed});
-    }
-    return table_->get(key);
-  }
-
-  [[nodiscard]] const toml::node& required(std::string_view key, std::string_view meaning) {
-    const toml::node* const node = find(key, meaning, true);
-    if (node == nullptr) refuse_missing(key, meaning);
-    return *node;
-  }
-
-  [[noreturn]] void refuse_missing(std::string_view key, std::string_view meaning) const {
-    throw base::usage_error("{}: the key '{}' is missing ({})", where(key), full(key), meaning);
-  }
-
-  [[nodiscard]] std::string where(std::string_view key) const {
-    const toml::node* const node = table_->get(key);
-    return workloads::place_of(origin_, node != nullptr ? node->source() : table_->source());
-  }
-
-  [[nodiscard]] std::string full(std::string_view key) const {
-    return name_.empty() ? std::string{key} : fmt::format("{}.{}", name_, key);
-  }
-
-  [[nodiscard]] int whole(double value, std::string_view key, const SheetRange& range) const {
-    if (value != std::floor(value)) {
-      refuse(key, fmt::format("is {:g}, but must be a whole number ({})", value, range.meaning));
-    }
-    return static_cast<int>(value);
-  }
-
-  [[nodiscard]] double checked(const toml::node& node, std::string_view key,
-                               const SheetRange& range) const {
-    if (!node.is_number()) refuse(key, fmt::format("must be a number ({})", range.meaning));
-    const double value = node.value<double>().value_or(NAN);
-    if (!std::isfinite(value) || value < range.least || value > range.most) {
-      refuse(key, fmt::format("is {:g}, but must lie between {:g} and {:g} ({})", value,
-                              range.least, range.most, range.meaning));
-    }
-    return value;
-  }
-
-  const toml::table* table_;
-  std::string origin_, name_;
-  std::vector<std::string> known_;
-  std::vector<SheetKey>* asked_;
-};
 
 // The ranges are wide enough for any machine, but exclude a number in a wrong unit.
 constexpr SheetRange peak{1e9, 1e17, "FLOP/s, dense"};
@@ -237,19 +31,6 @@ constexpr SheetRange extent{1, 4096, "elements"};
 constexpr SheetRange factor{1e-3, 1e3, "times"};
 constexpr SheetRange deviation{0, 10, "relative standard deviation"};
 
-/// Returns the value of `names` whose name is `text`. Throws base::UsageError if there is none.
-template <class Value, std::size_t count>
-Value choice(const SheetSection& section, std::string_view key, std::string_view text,
-             const std::array<std::pair<std::string_view, Value>, count>& names) {
-  std::vector<std::string_view> known;
-  for (const auto& [name, value] : names) {
-    if (name == text) return value;
-    known.push_back(name);
-  }
-  section.refuse(key, fmt::format("is {}{}; it is one of {}", base::quoted(text),
-                                  base::did_you_mean(text, known), fmt::join(known, ", ")));
-}
-
 program::DType matrix_type(const SheetSection& section, std::string_view text) {
   using program::DType;
   constexpr std::array<std::pair<std::string_view, DType>, 6> names{{{"f64", DType::f64},
@@ -259,16 +40,6 @@ program::DType matrix_type(const SheetSection& section, std::string_view text) {
                                                                      {"bf16", DType::bf16},
                                                                      {"fp8", DType::e4m3}}};
   return choice(section, "types", text, names);
-}
-
-program::OpKind kind_of(const SheetSection& section, std::string_view key, std::string_view text) {
-  std::vector<std::string_view> known;
-  for (std::size_t i = 0; i < program::op_kind_count; ++i) {
-    const auto kind = static_cast<program::OpKind>(i);
-    if (program::name(kind) == text) return kind;
-    known.push_back(program::name(kind));
-  }
-  section.refuse(key, fmt::format("names no kind of op{}", base::did_you_mean(text, known)));
 }
 
 simulate::Algorithm algorithm_of(const SheetSection& section, std::string_view key,
@@ -284,6 +55,13 @@ simulate::Algorithm algorithm_of(const SheetSection& section, std::string_view k
 
 // These functions read one table each; SheetSection::read() then refuses its other keys.
 
+simulate::AttentionKernel read_attention(SheetSection& section) {
+  const SheetRange reached{1e-3, 1, "share of the peak by the FLOP of causal attention"};
+  return {.name = section.text("kernel", "its name in software profiles"),
+          .forward = section.number("forward", reached),
+          .backward = section.number("backward", reached)};
+}
+
 simulate::Processor read_processor(SheetSection& section) {
   simulate::Processor result;
   result.units = section.count_or_0("units", extent);
@@ -293,8 +71,9 @@ simulate::Processor read_processor(SheetSection& section) {
     result.tile_depth = section.number("tile_depth", {0, 4096, "of k, that a tile costs beside"});
   }
   result.launch = section.number("launch", {0, 1, "seconds between ops"});
-  result.fused_attention =
-      section.number_or_0("fused_attention", {1e-3, 2, "of the peak, whole products"});
+  for (SheetSection& entry : section.sections("attention")) {
+    result.attention.push_back(entry.read(read_attention));
+  }
   for (SheetSection& entry : section.sections("matrix")) {
     const std::vector<std::string> types = entry.texts("types", "element types, like [\"bf16\"]");
     const double flops = entry.number("peak", peak);
@@ -318,13 +97,6 @@ simulate::DeviceMemory read_memory(SheetSection& section) {
   result.capacity = section.number("capacity", capacity);
   result.bandwidth = section.number("bandwidth", memory_bandwidth);
   result.reached = section.shares("reached", "share of the bandwidth by bytes of one op");
-  result.accumulate = section.number_or_0("accumulate", {0, 100, "times the bytes of a sum"});
-  if (auto traffic = section.section("traffic")) {
-    for (const std::string& key : traffic->keys()) {
-      result.traffic.push_back(
-          {.kind = kind_of(*traffic, key, key), .times = traffic->number(key, factor)});
-    }
-  }
   return result;
 }
 
@@ -404,6 +176,8 @@ Machine read_machine(SheetSection& top) {
   Machine machine;
   machine.name = top.text("name", "of the machine");
   machine.source = top.text("source", "where its numbers are from");
+  const std::string software = top.text_or_empty("software", "the usual profile of training on it");
+  if (!software.empty()) machine.software = load_software(software);
   machine.processor = top.required_section("processor", "what multiplies").read(read_processor);
   machine.memory = top.required_section("memory", "the device's memory").read(read_memory);
   machine.network = top.required_section("network", "what joins ranks").read(read_network);
@@ -432,14 +206,10 @@ std::vector<SheetKey> system_keys() {
   }
   // No built-in sheet has a table [noise], so its keys are added here.
   static_cast<void>(SheetSection{toml::table{}, "", "noise", &asked}.read(read_noise));
-  std::vector<SheetKey> keys;
-  for (SheetKey& key : asked) {
-    const bool is_kind = key.key.starts_with("memory.traffic.");
-    if (is_kind) key = {"memory.traffic.KIND", "times the bytes of its operands", false};
-    if (std::ranges::find(keys, key.key, &SheetKey::key) == keys.end()) keys.push_back(key);
-  }
-  std::ranges::sort(keys, {}, &SheetKey::key);
-  return keys;
+  std::ranges::sort(asked, {}, &SheetKey::key);
+  const auto repeated = std::ranges::unique(asked, {}, &SheetKey::key);
+  asked.erase(repeated.begin(), repeated.end());
+  return asked;
 }
 
 bool is_system(std::string_view name) {

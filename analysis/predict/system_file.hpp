@@ -25,6 +25,9 @@ struct SheetKey {
 /// (with the nearest one), and with file, line, key and reason for a missing, unknown or impossible
 /// number.
 [[nodiscard]] simulate::Machine load_system(std::string_view name_or_path);
+/// Reads the profile of training software in the same way (analysis/software/README.md has the
+/// keys).
+[[nodiscard]] simulate::Software load_software(std::string_view name_or_path);
 /// Parses the text of a data sheet. `origin` names the text in error messages.
 [[nodiscard]] simulate::Machine parse_system(std::string_view toml, std::string_view origin);
 

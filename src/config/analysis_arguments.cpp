@@ -148,6 +148,8 @@ const auto predict_rows = std::to_array<Row<Predict>>({
     {"--network", "SYSTEM|RUN.h5",
      "take the numbers between nodes from a data sheet or another run", "those of the run",
      [](In text, Predict& predict) { predict.network = text; }},
+    {"--software", "NAME|FILE.toml", "training software whose times a data sheet adds",
+     "as in the sheet", [](In text, Predict& predict) { predict.software = text; }},
     {"--each-rank", "", "play every rank by itself, noise and slow ranks included", "",
      [](In, Predict& predict) { predict.each_rank = true; }},
     {"--baseline", "N", "rank count that efficiency refers to",

@@ -170,6 +170,7 @@ struct PredictCommand {
   std::optional<workloads::Model> model;  ///< absent = that of the run
   std::string model_source{};             ///< the value of --model; "" = not given
   std::string network{};                  ///< sheet or run that replaces the network; "" = none
+  std::string software{};                 ///< profile that replaces the data sheet's; "" = none
   std::optional<program::Precision> precision;  ///< absent = that of the run; bf16 for a sheet
   std::optional<workloads::Scaling> scaling;    ///< absent = that of the run; strong for a sheet
   mesh::Request mesh;  ///< axes that the user named; empty = the run's, or the natural mesh

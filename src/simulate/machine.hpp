@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "program/op.hpp"
@@ -44,37 +45,28 @@ struct MatrixRate {
   std::vector<ReachedShare> reached{};  ///< share of the peak, by FLOP of one GEMM
 };
 
+/// A fused kernel of causal attention (such as FlashAttention), which never writes the scores to
+/// memory. It computes half of each product, and backward computes the scores once more: 2 products
+/// forward, 5 backward. The values are the shares of the peak that it reaches by the FLOP of this.
+struct AttentionKernel {
+  std::string name;
+  double forward = 1, backward = 1;
+};
+
 /// The rank's processor, as its data sheet describes it.
 struct Processor {
   std::vector<MatrixRate> matrix{};
   int units = 0;                        ///< multiprocessors that run tiles; 0 = not known
   int tile_rows = 0, tile_columns = 0;  ///< size of a tile of the output; 0 = not known
   double tile_depth = 0;                ///< extra steps in k for the start and the end of a tile
-  /// The share of the peak that a fused attention kernel (FlashAttention) reaches; its FLOP are
-  /// counted for the whole products, although a causal mask leaves out half of them. Such a kernel
-  /// never writes the scores to memory. 0 = the products and the softmax are separate ops.
-  double fused_attention = 0;
+  std::vector<AttentionKernel> attention{};
   double launch = 0;  ///< seconds from the end of an op to the start of the next
-};
-
-/// The bytes that a machine's software moves for a kind of op, divided by the bytes of the op's
-/// operands. The ratio is above 1 if the software also runs kernels that are not in the program,
-/// for example dropout with its mask.
-struct Traffic {
-  program::OpKind kind = program::OpKind::copy;
-  double times = 1;
-  bool operator==(const Traffic&) const = default;
 };
 
 struct DeviceMemory {
   double capacity = 0;                  ///< bytes that a program may use
   double bandwidth = 0;                 ///< bytes/s, read + written
   std::vector<ReachedShare> reached{};  ///< share of the bandwidth, by bytes of one op
-  std::vector<Traffic> traffic{};       ///< kinds without an entry move the bytes of their operands
-  /// If a GEMM adds to its result in place, some software multiplies first and adds in a separate
-  /// op. The value is the bytes that this op moves, divided by the bytes of reading and writing the
-  /// result once; 0 = the GEMM does the addition itself.
-  double accumulate = 0;
 };
 
 /// The link from one rank to others, in one direction.
@@ -218,6 +210,38 @@ struct Noise {
   }
 };
 
+/// The value of a kind of op.
+struct OfKind {
+  program::OpKind kind = program::OpKind::copy;
+  double value = 0;
+  bool operator==(const OfKind&) const = default;
+};
+
+/// What training software adds to the machine's own times: its kernels and its host code.
+struct Software {
+  std::string name, source;  ///< "NeMo, 2025"; the source of its numbers
+  /// The attention kernel, one of the processor's; empty = the products and the softmax are
+  /// separate ops.
+  std::string attention;
+  /// The bytes that the software moves for a kind of op, divided by the bytes of the op's operands;
+  /// above 1 if it also runs kernels that are not in the program, such as dropout with its mask.
+  /// Kinds without an entry move the bytes of their operands.
+  std::vector<OfKind> traffic{};
+  /// If a GEMM adds to its result in place, some software multiplies first and adds in a separate
+  /// op. The value is the bytes that this op moves, divided by the bytes of reading and writing the
+  /// result once; 0 = the GEMM does the addition itself.
+  double accumulate = 0;
+  /// Seconds in which the host launches the kernels of an op, of kinds without their own entry and
+  /// of the others. The host runs ahead of the device inside a pass of a microbatch, so a pass
+  /// takes the longer of both times.
+  double host_op = 0;
+  std::vector<OfKind> host{};
+  double host_step = 0;  ///< seconds of a step in which the device waits for the host
+  /// Options of workloads that training by it has unless the user sets them, by key.
+  std::vector<std::pair<std::string, std::string>> options{};
+  double spread = 0;     ///< relative standard deviation of the error of predictions
+};
+
 struct Machine {
   std::string name, source;  ///< "H100 SXM, NDR"; the source of its numbers
   /// True if ranks play all streams as a single one, in program order, so that nothing overlaps.
@@ -226,6 +250,7 @@ struct Machine {
   std::optional<DeviceMemory> memory{};
   std::optional<Network> network{};
   std::optional<Link> host{};  ///< from each rank to host memory
+  Software software{};
   Measured measured{};
   Overlap overlap{};
   Noise noise{};

@@ -11,7 +11,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "base/error.hpp"
@@ -49,9 +51,10 @@ using program::OpKind;
 /// Returns the type under which a machine lists the rate: both types of fp8 have the rate of e4m3.
 DType rate_type(DType type) { return type == DType::e5m2 ? DType::e4m3 : type; }
 
-double times_of(const DeviceMemory& memory, OpKind kind) {
-  const auto found = std::ranges::find(memory.traffic, kind, &Traffic::kind);
-  return found == memory.traffic.end() ? 1 : found->times;
+/// Returns the entry of a kind of op, or `other` if the list has none.
+double value_of(const std::vector<OfKind>& list, OpKind kind, double other) {
+  const auto found = std::ranges::find(list, kind, &OfKind::kind);
+  return found == list.end() ? other : found->value;
 }
 
 /// Returns the rate of GEMMs of this mode and type. Throws base::UsageError if the machine does not
@@ -65,6 +68,16 @@ const MatrixRate& rate_of(const Machine& machine, program::ComputeMode mode, DTy
   refuse(machine,
          fmt::format("GEMMs in {}",
                      mode == program::ComputeMode::tf32 ? "tf32" : program::name(rate_type(type))));
+}
+
+/// Returns the kernel that the machine's software computes attention with; null if it uses none.
+const AttentionKernel* attention_kernel(const Machine& machine) {
+  if (!machine.processor || machine.software.attention.empty()) return nullptr;
+  for (const AttentionKernel& kernel : machine.processor->attention) {
+    if (kernel.name == machine.software.attention) return &kernel;
+  }
+  refuse(machine, fmt::format("the attention kernel {} of {}", machine.software.attention,
+                              machine.software.name));
 }
 
 /// Returns the seconds from the end of an op to the start of the next.
@@ -119,7 +132,23 @@ class ProgramTimes {
  public:
   ProgramTimes(const Machine& machine, const program::RankProgram& program, Places& places,
                int rank)
-      : machine_(machine), program_(program), places_(places), rank_(rank) {}
+      : machine_(machine),
+        program_(program),
+        places_(places),
+        rank_(rank),
+        kernel_(attention_kernel(machine)) {
+    if (kernel_ == nullptr) return;
+    scores_.resize(program.buffers.size());
+    score_gradients_.resize(program.buffers.size());
+    for (const program::Op& op : program.step().ops) {
+      if (const auto* const softmax = std::get_if<program::Softmax>(&op.payload)) {
+        scores_[softmax->x.slice.buffer] = scores_[softmax->y.slice.buffer] = true;
+      } else if (const auto* const gradient = std::get_if<program::SoftmaxGradient>(&op.payload)) {
+        score_gradients_[gradient->dy.slice.buffer] = true;
+        score_gradients_[gradient->dx.slice.buffer] = true;
+      }
+    }
+  }
 
   [[nodiscard]] double of(const program::Op& op) {
     return std::visit([&](const auto& payload) { return time(op, payload); }, op.payload);
@@ -141,32 +170,35 @@ class ProgramTimes {
     });
   }
 
-  /// True if the machine computes this GEMM in a fused attention kernel. A GEMM counts as part of
-  /// attention if it is batched (one product for each head) and one of its extents is small enough
-  /// to be the head size.
-  [[nodiscard]] bool fuses(const program::Gemm& gemm) const {
-    constexpr std::uint32_t largest_head = 256;
-    return fuses_attention() && gemm.batch > 1 &&
-           std::min({gemm.m, gemm.n, gemm.k}) <= largest_head;
-  }
-  [[nodiscard]] bool fuses_attention() const {
-    return machine_.processor && machine_.processor->fused_attention > 0;
-  }
-  [[nodiscard]] double fused_seconds(const program::Gemm& gemm, DType type) const {
-    const double flop = 2.0 * gemm.m * gemm.n * gemm.k * gemm.batch;
-    return flop / (rate_of(machine_, gemm.mode, type).peak * machine_.processor->fused_attention);
+  /// Returns the seconds of a GEMM in the attention kernel; absent if it is not part of attention.
+  /// The forward kernel takes its time in the product with the values, so what only recomputes
+  /// scores takes none: a fused backward kernel does so itself.
+  [[nodiscard]] std::optional<double> fused_seconds(const program::Gemm& gemm, DType type) const {
+    if (kernel_ == nullptr) return std::nullopt;
+    const auto touches = [&](const std::vector<bool>& buffers) {
+      return buffers[gemm.a.slice.buffer] || buffers[gemm.b.slice.buffer] ||
+             buffers[gemm.d.slice.buffer];
+    };
+    if (!touches(scores_) && !touches(score_gradients_)) return std::nullopt;
+    constexpr double causal = 0.5;
+    const double seconds =
+        causal * 2.0 * gemm.m * gemm.n * gemm.k * gemm.batch / rate_of(machine_, gemm.mode, type).peak;
+    if (touches(score_gradients_) || gemm.transpose_a == program::Transpose::yes) {
+      return 5.0 / 4 * seconds / kernel_->backward;  // 4 products stand for 5
+    }
+    return scores_[gemm.d.slice.buffer] ? 0 : 2 * seconds / kernel_->forward;
   }
   template <class Local>
   [[nodiscard]] double time(const program::Op& op, const Local& /*payload*/) {
     constexpr bool is_softmax =
         std::is_same_v<Local, program::Softmax> || std::is_same_v<Local, program::SoftmaxGradient>;
-    if (is_softmax && fuses_attention()) return 0;
+    if (is_softmax && kernel_ != nullptr) return 0;
     const std::uint64_t bytes = program::local_bytes(program_, op.payload);
     return local(program::kind_of(op.payload), bytes, bytes);
   }
   [[nodiscard]] double time(const program::Op& op, const program::Gemm& gemm) {
     const DType type = program_.buffers[gemm.a.slice.buffer].dtype;
-    if (fuses(gemm)) return fused_seconds(gemm, type);
+    if (const auto fused = fused_seconds(gemm, type)) return *fused;
     const std::uint64_t bytes = program::local_bytes(program_, op.payload);
     const bool adds = gemm.beta != 0 && gemm.c.slice.buffer == gemm.d.slice.buffer &&
                       gemm.c.slice.offset == gemm.d.slice.offset;
@@ -227,8 +259,8 @@ class ProgramTimes {
   /// Returns the seconds of the separate op in which the software adds a GEMM's product to its
   /// result; 0 if the software has no such op.
   [[nodiscard]] double sum_seconds(double bytes) const {
-    if (bytes == 0 || !machine_.memory || machine_.memory->accumulate == 0) return 0;
-    return launch_of(machine_) + memory_seconds(machine_, machine_.memory->accumulate * bytes);
+    if (bytes == 0 || !machine_.memory || machine_.software.accumulate == 0) return 0;
+    return launch_of(machine_) + memory_seconds(machine_, machine_.software.accumulate * bytes);
   }
   [[nodiscard]] double host_seconds(double bytes) const {
     const Link& link = *machine_.host;
@@ -239,8 +271,50 @@ class ProgramTimes {
   const program::RankProgram& program_;
   Places& places_;
   int rank_;
+  const AttentionKernel* kernel_;  ///< null if attention is not fused
+  std::vector<bool> scores_, score_gradients_;  ///< by buffer: holds scores, or their gradients
   std::map<Likeness, double> known_;
 };
+
+/// True for communication that the passes of the model's layers wait for, which is not that of the
+/// replicas.
+bool is_inside_pass(const program::Op& op) {
+  const auto* const collective = std::get_if<program::Collective>(&op.payload);
+  if (collective == nullptr) return !std::holds_alternative<program::Exchange>(op.payload);
+  return !collective->axes.contains(mesh::Axis::dp);
+}
+
+/// Lengthens the ops of passes that the host launches more slowly than the device plays them, so
+/// that the pass takes as long as the host needs.
+void add_host_time(const Software& software, const program::Program& source,
+                   std::vector<double>& seconds) {
+  const auto host_of = [&](const program::Op& op) {
+    return value_of(software.host, program::kind_of(op.payload), software.host_op);
+  };
+  struct Pass {
+    double host = 0, device = 0;
+  };
+  const auto pass_of = [](const program::Op& op) {
+    return std::pair{op.place.phase, op.place.microbatch};
+  };
+  std::map<std::pair<program::Phase, std::int32_t>, Pass> passes;
+  for (std::size_t i = 0; i < source.ops.size(); ++i) {
+    Pass& pass = passes[pass_of(source.ops[i])];
+    if (!is_inside_pass(source.ops[i])) continue;
+    pass.host += host_of(source.ops[i]);
+    pass.device += seconds[i];
+  }
+  for (std::size_t i = 0; i < source.ops.size(); ++i) {
+    const Pass& pass = passes[pass_of(source.ops[i])];
+    if (!is_inside_pass(source.ops[i]) || pass.host <= pass.device) continue;
+    seconds[i] += (1 - pass.device / pass.host) * host_of(source.ops[i]);
+  }
+  const auto optimizer = std::ranges::find(source.ops, program::Phase::optimizer, [](const auto& op) {
+    return op.place.phase;
+  });
+  if (optimizer == source.ops.end()) return;
+  seconds[static_cast<std::size_t>(optimizer - source.ops.begin())] += software.host_step;
+}
 
 }  // namespace
 
@@ -259,7 +333,7 @@ double local_seconds(const Machine& machine, OpKind kind, double bytes, double m
     return launch_of(machine) + *known;
   }
   if (!machine.memory) refuse(machine, "the bandwidth of device memory");
-  return launch_of(machine) + memory_seconds(machine, moved * times_of(*machine.memory, kind));
+  return launch_of(machine) + memory_seconds(machine, moved * value_of(machine.software.traffic, kind, 1));
 }
 
 double collective_seconds(const Machine& machine, OpKind kind, double bytes,
@@ -281,12 +355,14 @@ std::vector<units::Nanoseconds> op_times(const Machine& machine,
                                          const program::RankProgram& program, Places& places,
                                          int rank) {
   ProgramTimes times{machine, program, places, rank};
-  std::vector<units::Nanoseconds> result;
   const program::Program& source = program.step();
-  result.reserve(source.ops.size());
-  for (const program::Op& op : source.ops) {
-    result.emplace_back(std::llround(times.of(op) * 1e9));
-  }
+  std::vector<double> seconds;
+  seconds.reserve(source.ops.size());
+  for (const program::Op& op : source.ops) seconds.push_back(times.of(op));
+  add_host_time(machine.software, source, seconds);
+  std::vector<units::Nanoseconds> result;
+  result.reserve(seconds.size());
+  for (const double time : seconds) result.emplace_back(std::llround(time * 1e9));
   return result;
 }
 

@@ -22,7 +22,8 @@ struct Preset {
 
 [[nodiscard]] std::span<const Preset> model_presets();   ///< models/*.toml, by name
 [[nodiscard]] std::span<const Preset> suite_presets();   ///< suites/*.toml, by name
-[[nodiscard]] std::span<const Preset> system_presets();  ///< analysis/systems/*.toml, by name
+[[nodiscard]] std::span<const Preset> system_presets();    ///< analysis/systems/*.toml, by name
+[[nodiscard]] std::span<const Preset> software_presets();  ///< analysis/software/*.toml, by name
 
 /// Parses TOML. Throws base::UsageError "ORIGIN:LINE: ..." if `text` is not valid.
 [[nodiscard]] toml::table parse_toml(std::string_view text, std::string_view origin);

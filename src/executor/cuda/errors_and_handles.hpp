@@ -53,8 +53,7 @@ struct ReleasedBy {
   using type = Pointer;
   static type null() { return nullptr; }
   static void free(type handle) noexcept {
-    const char* const what = std::source_location::current().function_name();
-    log_release(what, release(handle));
+    log_release("a resource of the GPU", release(handle));
   }
 };
 

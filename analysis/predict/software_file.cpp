@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "analysis/predict/sheet_section.hpp"
+
+namespace isoscale::analysis::predict {
+namespace {
+
+std::vector<simulate::OfKind> of_kinds(SheetSection& table, const SheetRange& range,
+                                       std::initializer_list<std::string_view> apart = {}) {
+  std::vector<simulate::OfKind> result;
+  for (const std::string& key : table.keys()) {
+    if (std::ranges::find(apart, key) != apart.end()) continue;
+    result.push_back({.kind = kind_of(table, key, key), .value = table.number(key, range)});
+  }
+  return result;
+}
+
+simulate::Software read_software(SheetSection& top) {
+  const SheetRange seconds{0, 1, "seconds"};
+  simulate::Software result{
+      .name = top.text("name", "of the software"),
+      .source = top.text("source", "where its numbers are from"),
+      .attention = top.text_or_empty("attention", "a fused kernel of the processor's"),
+      .accumulate = top.number_or_0("accumulate", {0, 100, "times the bytes of a sum"}),
+      .spread = top.number("spread", {0, 10, "relative standard deviation of its predictions"})};
+  if (auto traffic = top.section("traffic")) {
+    result.traffic = of_kinds(*traffic, {1e-3, 1e3, "times the bytes of its operands"});
+  }
+  if (auto host = top.section("host")) {
+    result.host_op = host->number("op", seconds);
+    result.host_step = host->number_or_0("step", seconds);
+    result.host = of_kinds(*host, seconds, {"op", "step"});
+  }
+  if (auto options = top.section("options")) {
+    for (const std::string& key : options->keys()) {
+      result.options.emplace_back(key, options->text(key, "value of a workload's option"));
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+simulate::Software load_software(std::string_view name_or_path) {
+  std::vector<std::string_view> names;
+  for (const workloads::Preset& preset : workloads::software_presets()) {
+    if (preset.name == name_or_path) {
+      const std::string origin = fmt::format("software/{}.toml", preset.name);
+      return SheetSection{workloads::parse_toml(preset.toml, origin), origin, "", nullptr}.read(
+          read_software);
+    }
+    names.push_back(preset.name);
+  }
+  if (name_or_path.ends_with(".toml")) {
+    const toml::table table = workloads::parse_toml(
+        workloads::read_small_file(name_or_path, "software profile"), name_or_path);
+    return SheetSection{table, name_or_path, "", nullptr}.read(read_software);
+  }
+  throw base::usage_error(
+      "unknown software {}{}; the profiles are {}; or name a file that ends in .toml",
+      base::quoted(name_or_path), base::did_you_mean(name_or_path, names), fmt::join(names, ", "));
+}
+
+}  // namespace isoscale::analysis::predict

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""Compares predictions from data sheets with published measurements.
+
+Usage: bench_published.py ISOSCALE [--rows] [--source TEXT]
+
+Predicts each training of published/trainings.csv and each collective of published/collectives.csv
+(published/README.md says where they come from). Prints for each source the number of rows, the mean
+and the median of predicted / measured - 1, the mean and the largest absolute error, and the share
+of the rows whose measured value lies inside the 90% interval. --rows prints each row as well;
+--source takes only the sources whose name contains TEXT.
+"""
+import argparse
+import collections
+import concurrent.futures
+import csv
+import json
+import math
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent / "published"
+SHEETS = {"A100": "a100-hdr", "A100-80GB": "a100-hdr", "H100": "h100-ndr", "H100-80GB": "h100-ndr",
+          "GB200": "gb200-nvl72"}
+
+# Models that the sources describe and that do not come with Isoscale.
+MODELS = {
+    "nemotron4-15b": {"hidden": 6144, "ffn": 24576, "heads": 48, "kv_heads": 8, "layers": 32,
+                      "vocabulary": 256000, "tied_embedding": False, "learned_positions": False},
+    "nemotron4-340b": {"hidden": 18432, "ffn": 73728, "heads": 96, "kv_heads": 8, "layers": 96,
+                       "vocabulary": 256000, "tied_embedding": False, "learned_positions": False},
+    "gpt-5b": {"hidden": 4096, "heads": 32, "layers": 24, "vocabulary": 50304},
+    "gpt3-175b": {"hidden": 12288, "heads": 96, "layers": 96, "vocabulary": 50304},
+}
+
+
+def model_file(name, sequence, folder):
+    """Writes the file of the model of a row, such as `mpt-7b h4096 l32 a32 vocab 50368`."""
+    words = name.split()
+    if words[0] == "llama3.1-8b":
+        return "llama3-8b"
+    model = dict(MODELS.get(words[0], {}))
+    for word, following in zip(words, words[1:] + [""]):
+        size = re.fullmatch(r"([hla])(\d+)", word)
+        if size:
+            model[{"h": "hidden", "l": "layers", "a": "heads"}[size[1]]] = int(size[2])
+        elif word == "vocab":
+            model["vocabulary"] = int(following)
+    model = {"ffn": 4 * model["hidden"], "kv_heads": model["heads"], "vocabulary": 51200,
+             "head_size": model["hidden"] // model["heads"], "gated_mlp": False,
+             "tied_embedding": True, "learned_positions": words[0] != "mpt", **model}
+    label = re.sub(r"[^a-z0-9.]+", "-", f"{name}-{sequence}".lower())
+    path = pathlib.Path(folder) / f"{label}.toml"
+    values = {"name": label, "source": "as published", "sequence": sequence, **model}
+    path.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items()),
+                    encoding="utf-8")
+    return str(path)
+
+
+def software_of(row):
+    """The profile of the software that a row was measured with."""
+    for part, software in (("vTrain", "megatron-deepspeed"), ("llm-foundry", "fsdp-eager"),
+                           ("paxml", "jax")):
+        if part in row["source"]:
+            return software
+    return "nemo-2025"
+
+
+def options_of(row):
+    """What the settings of a row are as options of the workload hybrid."""
+    options = {"microbatch": row["micro_batch"], "batch": row["global_batch"]}
+    if "FULL_SHARD" in row["note"] or "paxml" in row["source"]:
+        options["zero"] = "3"
+    elif "SHARD_GRAD_OP" in row["note"]:
+        options["zero"] = "2"
+    if "full recompute" in row["note"] or "checkpointing True" in row["note"]:
+        options["recompute"] = "full"
+    virtual = re.search(r"vp=(\d+)", row["note"])
+    if virtual:
+        options |= {"schedule": "interleaved", "v": virtual[1]}
+    return options
+
+
+def predict(program, *arguments):
+    done = subprocess.run([program, "predict", *arguments, "--format", "json"],
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        return None, done.stderr.strip()
+    point = json.loads(done.stdout)["curve"]["points"][0]
+    if point["refused"]:
+        return None, point["refused"]
+    return point, ""
+
+
+def training(program, row, models):
+    """The published and the predicted step time of a row with its interval, in seconds."""
+    axes = ",".join(f"{axis}={row[axis]}" for axis in ("dp", "ep", "cp", "tp", "pp")
+                    if int(row[axis]) > 1) or "dp=1"
+    settings = [word for key, value in options_of(row).items() for word in ("--set", f"{key}={value}")]
+    point, why = predict(program, SHEETS[row["gpu"]], "--software", software_of(row),
+                         "--model", models[row["model"], row["seq"]], "--ranks", row["gpus"],
+                         "--mesh", axes, "--dtype", row["precision"] or "f16", *settings)
+    measured = float(row["value"])
+    if row["metric"] == "tokens_per_s_per_gpu":
+        measured = int(row["global_batch"]) * int(row["seq"]) / (measured * int(row["gpus"]))
+    return {"source": row["source"].split(":")[0] + " " + row["gpu"],
+            "name": f"{row['model']} {row['gpus']} x {axes} microbatch {row['micro_batch']} "
+                    f"sequence {row['seq']} {row['precision']}",
+            "row": row, "measured": measured, "why": why, "time": point and point["step_time"]}
+
+
+def summary(rows):
+    known = [row for row in rows if row["time"]]
+    if not known:
+        return f"{len(rows):4} rows, none predicted"
+    errors = [row["time"]["value"] / row["measured"] - 1 for row in known]
+    inside = sum(row["time"]["lower"] <= row["measured"] <= row["time"]["upper"] for row in known)
+    return (f"{len(known):4} of {len(rows):3} rows: mean {100 * statistics.mean(errors):+6.1f}%, "
+            f"median {100 * statistics.median(errors):+6.1f}%, mean of absolute errors "
+            f"{100 * statistics.mean(map(abs, errors)):5.1f}%, largest "
+            f"{100 * max(errors, key=abs):+6.1f}%, inside {100 * inside / len(known):3.0f}%")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program")
+    parser.add_argument("--rows", action="store_true")
+    parser.add_argument("--source", default="")
+    given = parser.parse_args()
+    with open(HERE / "trainings.csv", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if given.source in row["source"]]
+    with tempfile.TemporaryDirectory() as folder, \
+            concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        models = {(row["model"], row["seq"]): model_file(row["model"], int(row["seq"]), folder)
+                  for row in rows}
+        found = list(pool.map(lambda row: training(given.program, row, models), rows))
+    by_source = collections.defaultdict(list)
+    for row in found:
+        by_source[row["source"]].append(row)
+        if given.rows:
+            value = row["time"]["value"] if row["time"] else math.nan
+            print(f"{value / row['measured'] - 1:+7.1%} {value:9.4g} of {row['measured']:9.4g} s  "
+                  f"{row['name']}  {row['why'].splitlines()[0] if row['why'] else ''}")
+    for source, of_source in by_source.items():
+        print(f"{source:48} {summary(of_source)}")
+    print(f"{'all':48} {summary(found)}")
+
+
+if __name__ == "__main__":
+    main()
