@@ -29,8 +29,8 @@ struct SheetRange {
   std::string_view meaning;  ///< "bytes/s of the wire, one direction"
 };
 
-/// Reads one table of a system file or a software profile. Each error is a base::UsageError that names file, line, key
-/// and reason.
+/// Reads one table of a system file or a software profile. Each error is a base::UsageError that
+/// names file, line, key and reason.
 class SheetSection {
  public:
   /// Opens a table. If `asked` (not owned) is given, each key that is read from the table or its
@@ -248,7 +248,8 @@ Value choice(const SheetSection& section, std::string_view key, std::string_view
                                   base::did_you_mean(text, known), fmt::join(known, ", ")));
 }
 
-inline program::OpKind kind_of(const SheetSection& section, std::string_view key, std::string_view text) {
+inline program::OpKind kind_of(const SheetSection& section, std::string_view key,
+                               std::string_view text) {
   std::vector<std::string_view> known;
   for (std::size_t i = 0; i < program::op_kind_count; ++i) {
     const auto kind = static_cast<program::OpKind>(i);

@@ -29,6 +29,7 @@ simulate::Software read_software(SheetSection& top) {
       .source = top.text("source", "where its numbers are from"),
       .attention = top.text_or_empty("attention", "a fused kernel of the processor's"),
       .accumulate = top.number_or_0("accumulate", {0, 100, "times the bytes of a sum"}),
+      .logit_bytes = top.number_or_0("logit_bytes", {0, 1000, "bytes of the loss by logit"}),
       .spread = top.number("spread", {0, 10, "relative standard deviation of its predictions"})};
   if (auto traffic = top.section("traffic")) {
     result.traffic = of_kinds(*traffic, {1e-3, 1e3, "times the bytes of its operands"});

@@ -231,6 +231,9 @@ struct Software {
   /// op. The value is the bytes that this op moves, divided by the bytes of reading and writing the
   /// result once; 0 = the GEMM does the addition itself.
   double accumulate = 0;
+  /// The bytes that the loss moves for each logit, forward and backward; programs have the
+  /// projection to the vocabulary, but no loss.
+  double logit_bytes = 0;
   /// Seconds in which the host launches the kernels of an op, of kinds without their own entry and
   /// of the others. The host runs ahead of the device inside a pass of a microbatch, so a pass
   /// takes the longer of both times.
@@ -239,7 +242,7 @@ struct Software {
   double host_step = 0;  ///< seconds of a step in which the device waits for the host
   /// Options of workloads that training by it has unless the user sets them, by key.
   std::vector<std::pair<std::string, std::string>> options{};
-  double spread = 0;     ///< relative standard deviation of the error of predictions
+  double spread = 0;  ///< relative standard deviation of the error of predictions
 };
 
 struct Machine {

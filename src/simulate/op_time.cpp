@@ -181,8 +181,8 @@ class ProgramTimes {
     };
     if (!touches(scores_) && !touches(score_gradients_)) return std::nullopt;
     constexpr double causal = 0.5;
-    const double seconds =
-        causal * 2.0 * gemm.m * gemm.n * gemm.k * gemm.batch / rate_of(machine_, gemm.mode, type).peak;
+    const double seconds = causal * 2.0 * gemm.m * gemm.n * gemm.k * gemm.batch /
+                           rate_of(machine_, gemm.mode, type).peak;
     if (touches(score_gradients_) || gemm.transpose_a == program::Transpose::yes) {
       return 5.0 / 4 * seconds / kernel_->backward;  // 4 products stand for 5
     }
@@ -212,7 +212,8 @@ class ProgramTimes {
                 [&] {
                   return gemm_seconds(machine_, gemm, type, static_cast<double>(bytes)) +
                          sum_seconds(static_cast<double>(sum));
-                });
+                }) +
+           loss_seconds(op.place, gemm);
   }
   [[nodiscard]] double time(const program::Op& op, const program::Update& update) {
     return local(OpKind::update, program::local_bytes(program_, op.payload),
@@ -262,6 +263,13 @@ class ProgramTimes {
     if (bytes == 0 || !machine_.memory || machine_.software.accumulate == 0) return 0;
     return launch_of(machine_) + memory_seconds(machine_, machine_.software.accumulate * bytes);
   }
+  /// Returns the seconds of the loss, if a GEMM is the projection to the vocabulary, which is the
+  /// only one of a forward pass in no layer.
+  [[nodiscard]] double loss_seconds(const program::Place& place, const program::Gemm& gemm) const {
+    const double bytes = machine_.software.logit_bytes * gemm.m * gemm.n;
+    const bool is_projection = place.phase == program::Phase::forward && place.layer < 0;
+    return is_projection && bytes > 0 && machine_.memory ? memory_seconds(machine_, bytes) : 0;
+  }
   [[nodiscard]] double host_seconds(double bytes) const {
     const Link& link = *machine_.host;
     return launch_of(machine_) + link.latency + bytes / (link.bandwidth * link.reached);
@@ -271,7 +279,7 @@ class ProgramTimes {
   const program::RankProgram& program_;
   Places& places_;
   int rank_;
-  const AttentionKernel* kernel_;  ///< null if attention is not fused
+  const AttentionKernel* kernel_;               ///< null if attention is not fused
   std::vector<bool> scores_, score_gradients_;  ///< by buffer: holds scores, or their gradients
   std::map<Likeness, double> known_;
 };
@@ -309,9 +317,8 @@ void add_host_time(const Software& software, const program::Program& source,
     if (!is_inside_pass(source.ops[i]) || pass.host <= pass.device) continue;
     seconds[i] += (1 - pass.device / pass.host) * host_of(source.ops[i]);
   }
-  const auto optimizer = std::ranges::find(source.ops, program::Phase::optimizer, [](const auto& op) {
-    return op.place.phase;
-  });
+  const auto optimizer = std::ranges::find(source.ops, program::Phase::optimizer,
+                                           [](const auto& op) { return op.place.phase; });
   if (optimizer == source.ops.end()) return;
   seconds[static_cast<std::size_t>(optimizer - source.ops.begin())] += software.host_step;
 }
@@ -333,7 +340,8 @@ double local_seconds(const Machine& machine, OpKind kind, double bytes, double m
     return launch_of(machine) + *known;
   }
   if (!machine.memory) refuse(machine, "the bandwidth of device memory");
-  return launch_of(machine) + memory_seconds(machine, moved * value_of(machine.software.traffic, kind, 1));
+  return launch_of(machine) +
+         memory_seconds(machine, moved * value_of(machine.software.traffic, kind, 1));
 }
 
 double collective_seconds(const Machine& machine, OpKind kind, double bytes,
