@@ -87,8 +87,14 @@ Uncertainty uncertainty_of(const Question& question, const Forecast& forecast) {
   if (question.fit) {
     return uncertainty_with(*question.fit, fit_parts(*question.fit, question.machine, forecast));
   }
-  const simulate::Noise& noise = question.machine.noise;
-  return {.noise = 0, .launch = noise.launch, .fit = question.machine.software.spread};
+  // A job that is larger than any that supports the profile adds 1% for each doubling.
+  constexpr double per_doubling = 0.01;
+  const simulate::Machine& sheet = question.machine;
+  const double growth = static_cast<double>(forecast.ranks) / std::max(1, sheet.software.most_ranks);
+  const double distance = per_doubling * std::max(0.0, std::log2(growth));
+  return {.noise = 0,
+          .launch = sheet.noise.launch,
+          .fit = std::hypot(sheet.spread, sheet.software.spread, distance)};
 }
 
 bool is_extrapolated(const Question& question, int ranks) {

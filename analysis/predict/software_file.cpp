@@ -30,7 +30,8 @@ simulate::Software read_software(SheetSection& top) {
       .attention = top.text_or_empty("attention", "a fused kernel of the processor's"),
       .accumulate = top.number_or_0("accumulate", {0, 100, "times the bytes of a sum"}),
       .logit_bytes = top.number_or_0("logit_bytes", {0, 1000, "bytes of the loss by logit"}),
-      .spread = top.number("spread", {0, 10, "relative standard deviation of its predictions"})};
+      .spread = top.number("spread", {0, 10, "relative standard deviation of its predictions"}),
+      .most_ranks = top.count_or_0("most_ranks", {1, 1e9, "ranks of the largest row it rests on"})};
   if (auto traffic = top.section("traffic")) {
     result.traffic = of_kinds(*traffic, {1e-3, 1e3, "times the bytes of its operands"});
   }

@@ -176,6 +176,7 @@ Machine read_machine(SheetSection& top) {
   Machine machine;
   machine.name = top.text("name", "of the machine");
   machine.source = top.text("source", "where its numbers are from");
+  machine.spread = top.number("spread", {0, 10, "relative standard deviation that it adds"});
   const std::string software = top.text_or_empty("software", "the usual profile of training on it");
   if (!software.empty()) machine.software = load_software(software);
   machine.processor = top.required_section("processor", "what multiplies").read(read_processor);

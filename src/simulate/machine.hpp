@@ -242,11 +242,13 @@ struct Software {
   double host_step = 0;  ///< seconds of a step in which the device waits for the host
   /// Options of workloads that training by it has unless the user sets them, by key.
   std::vector<std::pair<std::string, std::string>> options{};
-  double spread = 0;  ///< relative standard deviation of the error of predictions
+  double spread = 0;   ///< relative standard deviation of the error of predictions
+  int most_ranks = 0;  ///< ranks of the largest job whose published time supports the profile
 };
 
 struct Machine {
   std::string name, source;  ///< "H100 SXM, NDR"; the source of its numbers
+  double spread = 0;         ///< what a data sheet adds to the spread of its software, likewise
   /// True if ranks play all streams as a single one, in program order, so that nothing overlaps.
   bool folded = false;
   std::optional<Processor> processor{};
