@@ -8,7 +8,8 @@ Usage: bench_published.py ISOSCALE [--rows] [--source TEXT]
 Predicts each training of published/trainings.csv and each collective of published/collectives.csv
 (published/README.md says where they come from). Prints for each source the number of rows, the mean
 and the median of predicted / measured - 1, the mean and the largest absolute error, and the share
-of the rows whose measured value lies inside the 90% interval. --rows prints each row as well;
+of the rows whose measured value lies inside the 90% interval, and how well the predicted fastest of
+measured layouts does. --rows prints each row as well;
 --source takes only the sources whose name contains TEXT.
 """
 import argparse
@@ -126,6 +127,34 @@ def summary(rows):
             f"{100 * max(errors, key=abs):+6.1f}%, inside {100 * inside / len(known):3.0f}%")
 
 
+def ranks_of(values):
+    """The rank of each value, the mean rank of those that are equal."""
+    ordered = sorted(values)
+    return [ordered.index(value) + (ordered.count(value) - 1) / 2 for value in values]
+
+
+def layouts(found):
+    """Among the measured layouts of a model, batch and number of GPUs: what the predicted fastest
+    costs over the measured fastest, and the rank correlation (Spearman) of the times."""
+    groups = collections.defaultdict(list)
+    for entry in found:
+        if entry["time"]:
+            row = entry["row"]
+            groups[row["source"], row["model"], row["gpus"], row["global_batch"]].append(entry)
+    regrets, correlations = [], []
+    for group in groups.values():
+        if len(group) < 5:
+            continue
+        predicted = [entry["time"]["value"] for entry in group]
+        measured = [entry["measured"] for entry in group]
+        regrets.append(measured[predicted.index(min(predicted))] / min(measured) - 1)
+        correlations.append(statistics.correlation(ranks_of(predicted), ranks_of(measured)))
+    if regrets:
+        print(f"layouts: {len(regrets)} groups of 5 or more; the pick costs {statistics.mean(regrets):.1%} "
+              f"more than the best in the mean, {max(regrets):.1%} at worst; median rank correlation "
+              f"{statistics.median(correlations):.2f}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
@@ -149,6 +178,7 @@ def main():
     for source, of_source in by_source.items():
         print(f"{source:48} {summary(of_source)}")
     print(f"{'all':48} {summary(found)}")
+    layouts(found)
 
 
 if __name__ == "__main__":
