@@ -219,10 +219,10 @@ struct OfKind {
 
 /// What training software adds to the machine's own times: its kernels and its host code.
 struct Software {
-  std::string name, source;  ///< "NeMo, 2025"; the source of its numbers
+  std::string name{}, source{};  ///< "NeMo, 2025"; the source of its numbers
   /// The attention kernel, one of the processor's; empty = the products and the softmax are
   /// separate ops.
-  std::string attention;
+  std::string attention{};
   /// The bytes that the software moves for a kind of op, divided by the bytes of the op's operands;
   /// above 1 if it also runs kernels that are not in the program, such as dropout with its mask.
   /// Kinds without an entry move the bytes of their operands.
