@@ -155,6 +155,28 @@ def layouts(found):
               f"{statistics.median(correlations):.2f}")
 
 
+def scaling(found):
+    """Prints the weak-scaling efficiency of each series of rows that differ in the number of GPUs:
+    published and predicted, from the smallest to the largest."""
+    series = collections.defaultdict(list)
+    for entry in found:
+        row = entry["row"]
+        if entry["time"]:
+            series[row["source"], row["model"], row["gpu"], row["precision"], row["tp"], row["pp"],
+                   row["cp"], row["micro_batch"], row["seq"],
+                   int(row["global_batch"]) / int(row["dp"])].append(entry)
+    for (source, model, gpu, precision, *_), entries in series.items():
+        entries.sort(key=lambda entry: int(entry["row"]["gpus"]))
+        first, last = entries[0], entries[-1]
+        if int(last["row"]["gpus"]) < 4 * int(first["row"]["gpus"]) or "vTrain" in source:
+            continue
+        measured = first["measured"] / last["measured"]
+        predicted = first["time"]["value"] / last["time"]["value"]
+        print(f"efficiency of {model} {precision} on {last['row']['gpus']} {gpu} against "
+              f"{first['row']['gpus']}: published {measured:.1%}, predicted {predicted:.1%}, "
+              f"{100 * (predicted - measured):+.1f} points")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
@@ -179,6 +201,7 @@ def main():
         print(f"{source:48} {summary(of_source)}")
     print(f"{'all':48} {summary(found)}")
     layouts(found)
+    scaling(found)
 
 
 if __name__ == "__main__":
