@@ -98,12 +98,15 @@ def predict(program, *arguments):
     return point, ""
 
 
-def training(program, row, models):
-    """The published and the predicted step time of a row with its interval, in seconds."""
+def training(program, row, models, files):
+    """The published and the predicted step time of a row with its interval, in seconds. `files` has
+    what stands for a sheet or a profile of that name."""
+    sheet, software = SHEETS[row["gpu"]], software_of(row)
     axes = ",".join(f"{axis}={row[axis]}" for axis in ("dp", "ep", "cp", "tp", "pp")
                     if int(row[axis]) > 1) or "dp=1"
     settings = [word for key, value in options_of(row).items() for word in ("--set", f"{key}={value}")]
-    point, why = predict(program, SHEETS[row["gpu"]], "--software", software_of(row),
+    point, why = predict(program, files.get(sheet, sheet), "--software",
+                         files.get(software, software),
                          "--model", models[row["model"], row["seq"]], "--ranks", row["gpus"],
                          "--mesh", axes, "--dtype", row["precision"] or "f16", *settings)
     measured = float(row["value"])
@@ -112,7 +115,20 @@ def training(program, row, models):
     return {"source": row["source"].split(":")[0] + " " + row["gpu"],
             "name": f"{row['model']} {row['gpus']} x {axes} microbatch {row['micro_batch']} "
                     f"sequence {row['seq']} {row['precision']}",
-            "row": row, "measured": measured, "why": why, "time": point and point["step_time"]}
+            "row": row, "sheet": sheet, "software": software, "measured": measured, "why": why, "time": point and point["step_time"]}
+
+
+def published_rows():
+    with open(HERE / "trainings.csv", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def trainings(program, rows, files=None):
+    with tempfile.TemporaryDirectory() as folder, \
+            concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        models = {(row["model"], row["seq"]): model_file(row["model"], int(row["seq"]), folder)
+                  for row in rows}
+        return list(pool.map(lambda row: training(program, row, models, files or {}), rows))
 
 
 def summary(rows):
@@ -183,13 +199,8 @@ def main():
     parser.add_argument("--rows", action="store_true")
     parser.add_argument("--source", default="")
     given = parser.parse_args()
-    with open(HERE / "trainings.csv", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if given.source in row["source"]]
-    with tempfile.TemporaryDirectory() as folder, \
-            concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        models = {(row["model"], row["seq"]): model_file(row["model"], int(row["seq"]), folder)
-                  for row in rows}
-        found = list(pool.map(lambda row: training(given.program, row, models), rows))
+    rows = [row for row in published_rows() if given.source in row["source"]]
+    found = trainings(given.program, rows)
     by_source = collections.defaultdict(list)
     for row in found:
         by_source[row["source"]].append(row)

@@ -6,15 +6,15 @@
 Usage: mutants.py draw [--seed S] [--count N] TABLE TREE [OTHER_TREE]
        mutants.py apply TABLE TREE
        mutants.py reach TABLE BUILD RECORD
-       mutants.py run TABLE BUILD RECORD
+       mutants.py run TABLE BUILD RECORD [--only NUMBER...]
 
 draw writes a table of statements, each with one operator exchanged. Of two trees it takes only
 statements that stand once in both, so that both versions' tests are judged by the same errors.
 apply writes all of them into the sources of a scratch tree, each behind a switch that
 ISOSCALE_MUTANT sets; the tree is then built once. reach runs the default tests with no mutant on,
 and keeps in the folder RECORD which test reached which mutant and how long it took. run repeats
-for each mutant the tests that reach it, the quickest first, until one fails. Fixtures of ctest are
-what reach left.
+for each mutant the tests that reach it, the quickest first, until one fails that passes without the
+mutant. Fixtures of ctest are what reach left.
 """
 import argparse
 import concurrent.futures
@@ -177,14 +177,16 @@ def run(given):
     def verdict(number):
         reaching = [test for test in tests if (given.record / test["name"] / str(number)).exists()]
         caught = next((test["name"] for test in reaching
-                       if seconds_of(test, ISOSCALE_MUTANT=str(number)) < 0), None)
+                       if seconds_of(test, ISOSCALE_MUTANT=str(number)) < 0
+                       and seconds_of(test) > 0), None)
         print(f"{number:3} {caught or 'NOT CAUGHT'} ({len(reaching)} tests reach it) "
               f"{table[number]['file']}: {table[number]['mutant']}", flush=True)
         return caught is not None
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        caught = sum(pool.map(verdict, range(len(table))))
-    print(f"{caught} of {len(table)} mutants are caught")
+        numbers = given.only or range(len(table))
+        caught = sum(pool.map(verdict, numbers))
+    print(f"{caught} of {len(numbers)} mutants are caught")
 
 
 def main():
@@ -204,6 +206,8 @@ def main():
         else:
             command.add_argument("build", type=pathlib.Path)
             command.add_argument("record", type=pathlib.Path)
+        if name == "run":
+            command.add_argument("--only", type=int, nargs="+", help="numbers of mutants")
     given = parser.parse_args()
     given.work(given)
 
