@@ -71,6 +71,7 @@ simulate::Processor read_processor(SheetSection& section) {
     result.tile_depth = section.number("tile_depth", {0, 4096, "of k, that a tile costs beside"});
   }
   result.launch = section.number("launch", {0, 1, "seconds between ops"});
+  result.power = section.number_or_0("power", {1, 1e5, "watts of the power limit"});
   for (SheetSection& entry : section.sections("attention")) {
     result.attention.push_back(entry.read(read_attention));
   }

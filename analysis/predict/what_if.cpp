@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -122,17 +123,25 @@ bool change_gemm(Machine& machine, double factor) {
   return found;
 }
 
+/// Changes the power limit. The power of a clock f at a voltage that grows with it is proportional
+/// to f^3, so a rate that the limit bounds grows with the cube root of the limit.
+bool change_power(Machine& machine, double factor) {
+  return machine.processor && machine.processor->power > 0 &&
+         change_gemm(machine, std::cbrt(factor));
+}
+
 bool change_memory(Machine& machine, double factor) {
   for (simulate::TimedLocal& local : machine.measured.locals) local.seconds /= factor;
   if (machine.memory) machine.memory->bandwidth *= factor;
   return !machine.measured.locals.empty() || (machine.memory && machine.memory->bandwidth > 0);
 }
 
-constexpr std::array<MachinePart, 5> parts{
+constexpr std::array<MachinePart, 6> parts{
     {{"link.inter", "communication between nodes", change_link<Reach::across>},
      {"link.intra", "communication inside a node", change_link<Reach::inside>},
      {"latency", "communication", change_latency},
      {"gemm", "matrix multiplications", change_gemm},
+     {"power", "the power limit", change_power},
      {"memory", "device memory", change_memory}}};
 
 }  // namespace

@@ -61,6 +61,7 @@ struct Processor {
   double tile_depth = 0;                ///< extra steps in k for the start and the end of a tile
   std::vector<AttentionKernel> attention{};
   double launch = 0;  ///< seconds from the end of an op to the start of the next
+  double power = 0;   ///< watts of the limit under which GEMMs sustain their rates; 0 = not known
 };
 
 struct DeviceMemory {
