@@ -113,6 +113,8 @@ class Weights {
   /// Returns the slice of a tensor's weights; `layer` must be in use. The output projection has one
   /// tensor.
   [[nodiscard]] Slice of(int layer, Tensor tensor) const;
+  /// True if the weights stay on the device for the whole step.
+  [[nodiscard]] bool are_resident() const { return resident_; }
 
  private:
   /// An interval in which a unit (a bucket or a layer) is on the device. It covers consecutive uses

@@ -22,6 +22,8 @@ Linear LayerWriter::linear(int layer, Tensor tensor) const {
   const bool is_second = tensor == Tensor::projection || tensor == Tensor::down;
   Linear result{.weight = weights_.of(layer, tensor),
                 .gradient = parameters_.gradient(layer, tensor),
+                .place = parameters_.weight(layer, tensor).offset,
+                .weight_stays = weights_.are_resident(),
                 .operands = types_.casts_operands() ? Operands::cast : Operands::stored};
   if (!is_second) {
     result.inputs = g_.hidden;

@@ -60,10 +60,15 @@ LinearWriter::Operand LinearWriter::cast(const Matrix& src, std::uint64_t rows,
   return result;
 }
 
-LinearWriter::Operand LinearWriter::weight(const Linear& linear) {
+LinearWriter::Operand LinearWriter::weight(const Linear& linear, Copy copy) {
   const Matrix stored = dense(linear.weight, linear.inputs, linear.outputs);
   if (linear.operands == Operands::stored) return {.plain = stored};
-  const auto known = weights_.find(linear.weight.offset);
+  if (!linear.weight_stays) {
+    Destination to{.type = types_.operand, .plain = {}, .transposed = {}};
+    (copy == Copy::plain ? to.plain : to.transposed) = Role::workspace;
+    return cast(stored, linear.inputs, linear.outputs, to);
+  }
+  const auto known = weights_.find(linear.place);
   if (known != weights_.end()) return known->second;
   // The weight is cast once for all microbatches: in the first forward pass of a step, before its
   // GEMM.
@@ -73,8 +78,12 @@ LinearWriter::Operand LinearWriter::weight(const Linear& linear) {
       cast(stored, linear.inputs, linear.outputs,
            {.type = types_.operand, .plain = Role::weight, .transposed = Role::weight});
   builder_.at(place);
-  weights_[linear.weight.offset] = operand;
+  weights_[linear.place] = operand;
   return operand;
+}
+
+void LinearWriter::release_weight(const Linear& linear, const Operand& weight) {
+  if (!linear.weight_stays) release(weight);
 }
 
 Gemm LinearWriter::forward_product(const Linear& linear, std::uint64_t rows, const Matrix& x,
@@ -125,7 +134,7 @@ void LinearWriter::forward(const Linear& linear, int microbatch, const Matrix& x
   Gemm gemm = forward_product(linear, g_.tokens, x, y, addend);
   gemm.accumulation = types_.forward;
   if (linear.operands == Operands::stored) return builder_.emit(0, gemm);
-  const Operand w = weight(linear);
+  const Operand w = weight(linear, Copy::transposed);
   Destination to{.type = types_.operand,
                  .plain = Role::workspace,
                  .transposed = Role::activation,
@@ -138,21 +147,22 @@ void LinearWriter::forward(const Linear& linear, int microbatch, const Matrix& x
   gemm.descale_a = input.descale;
   gemm.descale_b = w.descale;
   builder_.emit(0, gemm);
+  release_weight(linear, w);
   release(input.plain);
   if (input_copy == InputCopy::dropped) {
     builder_.release(input.descale);
   } else {
-    inputs_[{linear.weight.offset, microbatch}] = input;
+    inputs_[{linear.place, microbatch}] = input;
   }
 }
 
 void LinearWriter::keep_input(const Linear& linear, int microbatch, const Matrix& x) {
   if (linear.operands == Operands::stored) return;
-  inputs_[{linear.weight.offset, microbatch}] = cast(x, g_.tokens, linear.inputs,
-                                                     {.type = types_.operand,
-                                                      .plain = {},
-                                                      .transposed = Role::activation,
-                                                      .microbatch = microbatch});
+  inputs_[{linear.place, microbatch}] = cast(x, g_.tokens, linear.inputs,
+                                             {.type = types_.operand,
+                                              .plain = {},
+                                              .transposed = Role::activation,
+                                              .microbatch = microbatch});
 }
 
 LinearWriter::Operand LinearWriter::gradient(const Linear& linear, const Matrix& dy) {
@@ -169,17 +179,20 @@ void LinearWriter::release(const Operand& gradient) {
   builder_.release(gradient.descale);
 }
 
-void LinearWriter::release(const Matrix& copy) { builder_.release(copy.slice.buffer); }
+void LinearWriter::release(const Matrix& copy) {
+  if (copy.slice.buffer != no_buffer) builder_.release(copy.slice.buffer);
+}
 
 void LinearWriter::input_gradient(const Linear& linear, const Operand& dy, const Matrix& dx,
                                   const Addend& addend) {
-  const Operand w = weight(linear);
+  const Operand w = weight(linear, Copy::plain);
   Gemm gemm = input_product(linear, g_.tokens, dy.plain, dx, addend);
   gemm.accumulation = types_.backward;
   gemm.b = w.plain;
   gemm.descale_a = dy.descale;
   gemm.descale_b = w.descale;
   builder_.emit(0, gemm);
+  release_weight(linear, w);
 }
 
 void LinearWriter::weight_gradient(const Linear& linear, int microbatch, const Matrix& x,
@@ -187,7 +200,7 @@ void LinearWriter::weight_gradient(const Linear& linear, int microbatch, const M
   Gemm gemm = weight_product(linear, g_.tokens, linear.gradient_beta, x, dy.plain);
   gemm.accumulation = types_.backward;
   if (linear.operands == Operands::stored) return builder_.emit(0, gemm);
-  const Operand input = inputs_.extract({linear.weight.offset, microbatch}).mapped();
+  const Operand input = inputs_.extract({linear.place, microbatch}).mapped();
   gemm.transpose_a = Transpose::no;
   gemm.transpose_b = Transpose::yes;
   gemm.a = input.transposed;

@@ -27,6 +27,8 @@ void require_fp8_extents(const Geometry& geometry);
 /// A linear layer on this rank: Y [tokens, outputs] = gain * X [tokens, inputs] * W.
 struct Linear {
   Slice weight{}, gradient{};  ///< inputs x outputs
+  std::uint64_t place = 0;     ///< of the weight among the stage's parameters; tells layers apart
+  bool weight_stays = true;    ///< on the device for the whole step, and with it its fp8 copies
   double gradient_beta = 0;    ///< 1 if the new gradient is added to the present one
   std::uint64_t inputs = 0, outputs = 0;
   double gain = 1;
@@ -50,8 +52,9 @@ struct Addend {
 /// twice, plain and transposed:
 ///   Y = X * (W^T)^T,   dX = dY * W^T,   dW = X^T * (dY^T)^T,
 /// where the operands in brackets are stored transposed, and the GEMM does the outer transpose. A
-/// weight is cast once a step. Backward reads only the transposed copy of X, so only that copy is
-/// kept.
+/// weight that stays on the device is cast once a step; of one that is fetched for each use
+/// (zero=3, offload=weights), only the copy that a GEMM reads is made, just before it. Backward
+/// reads only the transposed copy of X, so only that copy is kept.
 class LinearWriter : public OpWriter {
  public:
   using OpWriter::OpWriter;
@@ -98,11 +101,14 @@ class LinearWriter : public OpWriter {
   };
   [[nodiscard]] Operand cast(const Matrix& src, std::uint64_t rows, std::uint64_t columns,
                              const Destination& to);
-  [[nodiscard]] Operand weight(const Linear& linear);
+  enum class Copy : std::uint8_t { plain, transposed };
+  /// Returns the weight with at least the copy that a GEMM reads. release_weight() must follow it.
+  [[nodiscard]] Operand weight(const Linear& linear, Copy copy);
+  void release_weight(const Linear& linear, const Operand& weight);
   void release(const Matrix& copy);
 
-  std::map<std::uint64_t, Operand> weights_;  ///< casts of this step, by offset of the weight
-  std::map<std::pair<std::uint64_t, int>, Operand> inputs_;  ///< by weight offset and microbatch
+  std::map<std::uint64_t, Operand> weights_;  ///< casts of this step, by Linear::place
+  std::map<std::pair<std::uint64_t, int>, Operand> inputs_;  ///< by Linear::place and microbatch
 };
 
 /// Consecutive rows of an activation that a column-parallel or row-parallel GEMM reads or writes:

@@ -282,14 +282,6 @@ void require_states(const Request& scaled) {
   const StatePlan plan = state_plan_of(scaled);
   const Types types = types_of(scaled.precision);
   require_zero(scaled, plan);
-  const bool weights_move = plan.shards_weights() || plan.offload == Offload::weights;
-  if (weights_move && types.casts_operands()) {
-    const std::string_view what = plan.shards_weights() ? "zero=3" : "offload=weights";
-    throw usage_error(
-        "{} excludes --dtype fp8, which keeps two fp8 copies of every weight on the device for the "
-        "whole step; use {}, or --dtype bf16",
-        what, plan.shards_weights() ? "zero=2" : "offload=none");
-  }
   const TrainingOptions options = options_of(scaled);
   if (plan.offload == Offload::optimizer && options.optimizer == program::Optimizer::sgd &&
       !types.has_master()) {
