@@ -148,6 +148,9 @@ class Updates {
  public:
   Updates(Builder& builder, const Parameters& parameters);
 
+  /// Writes what a step begins with: with gather=next_step, the gather of the weights that the
+  /// last step updated, in the order in which forward reads them. Its first readers wait for it.
+  void begin();
   /// Writes all updates.
   void write();
 
@@ -162,7 +165,7 @@ class Updates {
   [[nodiscard]] Bundle fetch(std::size_t bucket);
   void fetch_weight(const Bucket& bucket, Bundle& bundle);
   void give_back(const Bucket& bucket, Bundle& bundle);
-  void gather(const Bundle& bundle);
+  void gather(const Slice& part, const Slice& whole);
   [[nodiscard]] bool copies(Offload what) const;
   [[nodiscard]] bool advises(Offload what) const;
 

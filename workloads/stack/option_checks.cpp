@@ -130,6 +130,11 @@ void require_zero(const Request& scaled, const StatePlan& plan) {
         "weights in device memory; use offload_memory=pinned, or zero=0",
         plan.zero);
   }
+  if (offloads_weights && plan.gathers_next_step) {
+    throw usage_error(
+        "gather=next_step excludes offload=weights, whose weights are on the device for an update "
+        "only; use gather=step_end, or offload=none");
+  }
   if (plan.shards_weights()) {
     const std::string reduce = departure(scaled, "reduce_bucket", "");
     if (!reduce.empty()) {

@@ -65,6 +65,10 @@ std::vector<OptionSpec> data_options() {
           "gather_bucket", "", {},
           "with zero=3: bytes of weights in one all-gather, rounded up to whole tensors; their "
           "gradients share one reduce-scatter (default: bucket)"),
+      option::choice<&O::gather>("gather", "step_end", {"step_end", "next_step"},
+                                 "with zero=1|2: gather the updated weights at the end of the "
+                                 "step, or at the beginning of "
+                                 "the next one, under its forward pass"),
       option::integer<&O::prefetch>("prefetch", "1", {0, 1000},
                                     "buckets (zero=3) or layers (offload=weights) of weights that "
                                     "are fetched ahead of use; each takes device memory"),

@@ -31,6 +31,9 @@ enum class TpOutput : std::uint8_t {
   gather,  ///< that GEMM is column-parallel; its input and output are all-gathered
 };
 
+/// The time at which replicas gather the weights of which each has updated a part (zero=1|2).
+enum class Gather : std::uint8_t { step_end, next_step };
+
 enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zb_h1 };
 
 /// Says how an activation is sent between stages: each rank of tp sends the whole activation, or
@@ -68,6 +71,7 @@ struct TrainingOptions {
   long long compression_ratio = 0, compression_block = 0;
   int zero = 0;
   std::optional<std::uint64_t> reduce_bucket{}, gather_bucket{};
+  Gather gather{};
   std::size_t prefetch = 0;
   Offload offload{};
   OffloadMemory offload_memory{};

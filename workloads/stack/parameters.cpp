@@ -37,6 +37,8 @@ StatePlan state_plan_of(const Request& request) {
   plan.element = program::element_size(plan.zero == 3 ? types.compute : travel_type(request));
   const auto own = plan.zero == 3 ? options.gather_bucket : options.reduce_bucket;
   plan.bucket_bytes = plan.zero > 0 ? own.value_or(options.bucket) : options.bucket;
+  plan.gathers_next_step =
+      (plan.zero == 1 || plan.zero == 2) && options.gather == Gather::next_step;
   plan.prefetch = options.prefetch;
   plan.offload = options.offload;
   plan.host = options.offload_memory == OffloadMemory::managed ? Space::managed : Space::pinned;
@@ -106,7 +108,7 @@ Parameters::Parameters(Builder& builder, const Geometry& geometry, const Request
       return builder.allocate({.dtype = type, .role = role, .count = count()});
     };
     observed_gradients_ = whole(types.accumulate, Role::workspace);
-    if (types.has_master() || plan_.shards_weights()) {
+    if (types.has_master() || plan_.shards_weights() || plan_.gathers_next_step) {
       observed_weights_ = whole(types.accumulate, Role::workspace);
     }
   }

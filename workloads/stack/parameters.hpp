@@ -30,8 +30,9 @@ struct StatePlan {
   std::uint64_t element = 0;  ///< bytes of an element: of a gradient, or with zero=3 of a weight
   std::size_t prefetch = 0;   ///< number of weight units that are fetched ahead
   Offload offload = Offload::none;
-  Space host = Space::pinned;  ///< memory in which offloaded states are kept
-  bool overlaps = true;        ///< transfers have streams of their own, so GEMMs hide them
+  Space host = Space::pinned;      ///< memory in which offloaded states are kept
+  bool gathers_next_step = false;  ///< a step begins with the gather of the last one's weights
+  bool overlaps = true;            ///< transfers have streams of their own, so GEMMs hide them
 
   [[nodiscard]] bool shards_gradients() const { return zero >= 2; }
   [[nodiscard]] bool shards_weights() const { return zero == 3; }

@@ -85,6 +85,7 @@ class StageWriter {
 
   [[nodiscard]] program::RankProgram write() {
     builder_.begin(program::Section::step);
+    updates_.begin();
     for (const StageStep& step : steps_of(g_.pipeline, g_.stage)) {
       if (const auto* action = std::get_if<Action>(&step)) {
         act(*action);

@@ -228,6 +228,16 @@ bool Updates::advises(Offload what) const {
   return parameters_.plan().offload == what && parameters_.plan().is_managed();
 }
 
+void Updates::begin() {
+  if (!parameters_.plan().gathers_next_step) return;
+  builder_.at({.phase = Phase::forward});
+  const std::vector<Bucket>& buckets = parameters_.buckets();  // from the last layer to the first
+  for (auto bucket = buckets.rbegin(); bucket != buckets.rend(); ++bucket) {
+    const Slice whole = flat(parameters_.states().weights, bucket->offset, bucket->count);
+    gather(own_part(whole, parameters_.plan().shards), whole);
+  }
+}
+
 void Updates::write() {
   builder_.at({.phase = Phase::optimizer});
   const std::vector<Bucket>& buckets = parameters_.buckets();
@@ -238,7 +248,10 @@ void Updates::write() {
     next.reset();
     if (is_ahead && i + 1 < buckets.size()) next = fetch(i + 1);
     builder_.emit(0, bundle.update);
-    gather(bundle);
+    const StatePlan& plan = parameters_.plan();
+    if (plan.zero > 0 && !plan.shards_weights() && !plan.gathers_next_step) {
+      gather(bundle.update.weight, bundle.whole_weight);
+    }
     give_back(buckets[i], bundle);
   }
   states_.release();
@@ -288,11 +301,8 @@ void Updates::fetch_weight(const Bucket& bucket, Bundle& bundle) {
   }
 }
 
-void Updates::gather(const Bundle& bundle) {
-  const StatePlan& plan = parameters_.plan();
-  if (plan.zero == 0 || plan.shards_weights()) return;
-  communicate(builder_, dp_, CollectiveKind::all_gather, mesh::Axis::dp, bundle.update.weight,
-              bundle.whole_weight);
+void Updates::gather(const Slice& part, const Slice& whole) {
+  communicate(builder_, dp_, CollectiveKind::all_gather, mesh::Axis::dp, part, whole);
 }
 
 void Updates::give_back(const Bucket& bucket, Bundle& bundle) {
