@@ -41,10 +41,13 @@ analysis::predict::Prediction predicted(const settings::PredictCommand& command)
     if (!command.software.empty()) {
       sheet.software = analysis::predict::load_software(command.software);
     }
+    if (command.no_noise) sheet.noise = {};
     return analysis::predict::predict(analysis::predict::question_of(command, sheet));
   }
-  if (!command.software.empty()) {
-    throw base::UsageError("--software is for a data sheet; a run measured its own software");
+  if (!command.software.empty() || command.no_noise) {
+    throw base::UsageError(
+        "--software and --no-noise are for a data sheet; a run measured its own software and "
+        "noise");
   }
   std::vector<results::RunData> launches{results::read_run(command.source)};
   for (const auto& file : command.launches) launches.push_back(results::read_run(file));

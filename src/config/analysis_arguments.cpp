@@ -150,6 +150,8 @@ const auto predict_rows = std::to_array<Row<Predict>>({
      [](In text, Predict& predict) { predict.network = text; }},
     {"--software", "NAME|FILE.toml", "training software whose times a data sheet adds",
      "as in the sheet", [](In text, Predict& predict) { predict.software = text; }},
+    {"--no-noise", "", "all ranks of a data sheet's machine take the same time in all steps", "",
+     [](In, Predict& predict) { predict.no_noise = true; }},
     {"--each-rank", "", "play every rank by itself, noise and slow ranks included", "",
      [](In, Predict& predict) { predict.each_rank = true; }},
     {"--baseline", "N", "rank count that efficiency refers to",
