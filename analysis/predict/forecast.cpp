@@ -304,6 +304,7 @@ std::string where(const std::vector<Stretch>& all, std::size_t i) {
 Prediction predict(const Question& question) {
   Prediction prediction{.source = question.source,
                         .machine = question.machine.name,
+                        .software = question.machine.software.name,
                         .workload = std::string{question.workload->name},
                         .title = question.title,
                         .throughput_unit = std::string{question.workload->throughput_unit},

@@ -95,6 +95,7 @@ struct Candidate {
 struct Prediction {
   std::string source{};  ///< file name
   std::string machine{};
+  std::string software{};  ///< "NeMo, 2025"; empty for a run, whose software was measured
   std::string workload{}, title{};
   std::string throughput_unit{};          ///< "tokens/s"
   int node_ranks = 1;                     ///< ranks on each node in the prediction

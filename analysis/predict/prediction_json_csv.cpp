@@ -155,6 +155,7 @@ Json prediction_json(const Prediction& prediction) {
   return {{"schema_version", schema_version},
           {"source", prediction.source},
           {"machine", prediction.machine},
+          {"software", render::text_or_null(prediction.software)},
           {"workload", prediction.workload},
           {"title", prediction.title},
           {"throughput_unit", prediction.throughput_unit},

@@ -283,6 +283,9 @@ render::Facts header_facts(const Prediction& prediction) {
                                             "is what measured ones are of them",
                                             *prediction.correction));
   }
+  if (!prediction.software.empty()) {
+    facts.emplace_back("software", render::escape(prediction.software));
+  }
   if (!prediction.network.empty())
     facts.emplace_back("network", render::escape(prediction.network));
   if (prediction.batch) {
