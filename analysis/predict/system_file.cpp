@@ -45,13 +45,11 @@ program::DType matrix_type(const SheetSection& section, std::string_view text) {
 
 simulate::Algorithm algorithm_of(const SheetSection& section, std::string_view key,
                                  std::string_view text) {
-  using simulate::Algorithm;
-  constexpr std::array<std::pair<std::string_view, Algorithm>, 5> names{
-      {{"ring", Algorithm::ring},
-       {"tree", Algorithm::tree},
-       {"multicast", Algorithm::multicast},
-       {"hierarchical", Algorithm::hierarchical},
-       {"pat", Algorithm::pat}}};
+  std::array<std::pair<std::string_view, simulate::Algorithm>, simulate::algorithm_names.size()>
+      names{};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    names[i] = {simulate::algorithm_names[i], static_cast<simulate::Algorithm>(i)};
+  }
   return choice(section, key, text, names);
 }
 

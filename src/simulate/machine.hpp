@@ -3,11 +3,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -101,6 +104,11 @@ struct Protocol {
 /// (NVLS), with trees between nodes (NVLS tree). hierarchical: reduce-scatter inside nodes, trees
 /// for each part between them, all-gather inside. pat: NCCL's parallel aggregated trees.
 enum class Algorithm : std::uint8_t { ring, tree, multicast, hierarchical, pat };
+inline constexpr std::array<std::string_view, 5> algorithm_names{"ring", "tree", "multicast",
+                                                                 "hierarchical", "pat"};
+[[nodiscard]] constexpr std::string_view name(Algorithm algorithm) {
+  return algorithm_names[static_cast<std::size_t>(algorithm)];
+}
 
 /// The rates of all-reduces in which the switch inside a node reduces and multicasts.
 struct Multicast {
