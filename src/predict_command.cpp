@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "analysis/predict/collective_times.hpp"
 #include "analysis/predict/forecast.hpp"
 #include "analysis/predict/prediction.hpp"
 #include "analysis/predict/question.hpp"
@@ -58,7 +59,8 @@ analysis::predict::Prediction predicted(const settings::PredictCommand& command)
   return analysis::predict::predict(question);
 }
 
-std::string render(const analysis::predict::Prediction& prediction, settings::Format format) {
+template <class Predicted>
+std::string render(const Predicted& prediction, settings::Format format) {
   using enum settings::Format;
   if (format == json) return analysis::predict::render_json(prediction);
   if (format == csv) return analysis::predict::render_csv(prediction);
@@ -68,6 +70,11 @@ std::string render(const analysis::predict::Prediction& prediction, settings::Fo
 }  // namespace
 
 base::ExitCode execute(const settings::PredictCommand& command) {
+  if (command.workload == "collectives" && is_sheet(command.source)) {
+    return print(render(analysis::predict::collective_times(
+                            command, analysis::predict::load_system(command.source.string())),
+                        command.format));
+  }
   if (!command.html.empty()) analysis::page::require_page();
   const analysis::predict::Prediction prediction = predicted(command);
   // The text report contains the warnings. With the other formats, which programs read, they are

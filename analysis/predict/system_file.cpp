@@ -26,6 +26,7 @@ constexpr SheetRange share{1e-6, 1, "share of the wire that large messages get"}
 constexpr SheetRange latency{0, 1, "seconds of one hop"};
 constexpr SheetRange seconds{0, 1, "seconds"};
 constexpr SheetRange ranks{1, 1e6, "ranks that the inner link joins"};
+constexpr SheetRange nodes{1, 1e6, "nodes"};
 constexpr SheetRange ports{1e-6, 1e3, "network ports of a node over its ranks"};
 constexpr SheetRange extent{1, 4096, "elements"};
 constexpr SheetRange factor{1e-3, 1e3, "times"};
@@ -44,12 +45,11 @@ program::DType matrix_type(const SheetSection& section, std::string_view text) {
 
 simulate::Algorithm algorithm_of(const SheetSection& section, std::string_view key,
                                  std::string_view text) {
-  using simulate::Algorithm;
-  constexpr std::array<std::pair<std::string_view, Algorithm>, 4> names{
-      {{"ring", Algorithm::ring},
-       {"tree", Algorithm::tree},
-       {"multicast", Algorithm::multicast},
-       {"hierarchical", Algorithm::hierarchical}}};
+  std::array<std::pair<std::string_view, simulate::Algorithm>, simulate::algorithm_names.size()>
+      names{};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    names[i] = {simulate::algorithm_names[i], static_cast<simulate::Algorithm>(i)};
+  }
   return choice(section, key, text, names);
 }
 
@@ -107,27 +107,35 @@ simulate::Link read_link(SheetSection& section) {
           .latency = section.number("latency", latency)};
 }
 
+simulate::Link read_network_link(SheetSection& section) {
+  simulate::Link link = read_link(section);
+  link.chunk = section.number("chunk", {0, 1e12, "bytes that a rank passes on as one"});
+  return link;
+}
+
+simulate::Tier read_tier(SheetSection& section) {
+  return {.nodes = section.count("nodes", {1, 1e6, "nodes that the levels below join"}),
+          .share = section.number("share", {1e-6, 1, "links up over links down"}),
+          .latency = section.number("latency", latency)};
+}
+
 simulate::Protocol read_protocol(SheetSection& section) {
   return {.name = section.text("name", "of the protocol, like LL"),
           .hop_inside = section.number("hop_inside", factor),
           .hop_across = section.number("hop_across", factor),
           .share = section.number("share", share),
-          .most = section.number_or_0("most", wire)};
-}
-
-simulate::PartShare read_part(SheetSection& section) {
-  simulate::PartShare result{
-      .kind = kind_of(section, "kind", section.text("kind", "of a collective")),
-      .algorithm = algorithm_of(section, "algorithm", section.text("algorithm", "its algorithm")),
-      .reached = section.shares("reached", "share by bytes of a member's part")};
-  if (result.reached.empty()) section.refuse("reached", "is missing");
-  return result;
+          .most = section.number_or_0("most", wire),
+          .most_across = section.number_or_0("most_across", wire)};
 }
 
 simulate::Multicast read_multicast(SheetSection& section) {
-  return {.reached = section.number("reached", share),
-          .latency = section.number("latency", seconds),
-          .across_latency = section.number("across_latency", seconds)};
+  simulate::Multicast result{
+      .reached = section.shares("reached", "share of the inner link by bytes of a member's part"),
+      .latency = section.number("latency", seconds),
+      .across_latency = section.number("across_latency", seconds),
+      .most_nodes = section.count_or_0("most_nodes", nodes)};
+  if (result.reached.empty()) section.refuse("reached", "is missing");
+  return result;
 }
 
 simulate::Network read_network(SheetSection& section) {
@@ -136,9 +144,20 @@ simulate::Network read_network(SheetSection& section) {
   result.ports_per_rank = section.number("ports_per_rank", ports);
   result.start = section.number("start", seconds);
   result.message_reached = section.number_or_0("message_reached", share);
-  result.inside =
-      section.required_section("inside", "the link between ranks of a node").read(read_link);
-  result.across = section.required_section("across", "a port of the network").read(read_link);
+  result.inside = section.required_section("inside", "the link between ranks of a node")
+                      .read(read_network_link);
+  result.across =
+      section.required_section("across", "a port of the network").read(read_network_link);
+  for (SheetSection& entry : section.sections("tier")) {
+    result.tiers.push_back(entry.read(read_tier));
+    const auto ascends = [](const simulate::Tier& a, const simulate::Tier& b) {
+      return a.nodes < b.nodes;
+    };
+    if (!std::ranges::is_sorted(result.tiers, ascends)) {
+      section.refuse("tier", "must ascend in nodes");
+    }
+  }
+  result.tree_most = section.number_or_0("tree_most", wire);
   if (auto multicast = section.section("multicast")) {
     result.multicast = multicast->read(read_multicast);
   }
@@ -153,9 +172,6 @@ simulate::Network read_network(SheetSection& section) {
   }
   for (SheetSection& entry : section.sections("protocol")) {
     result.protocols.push_back(entry.read(read_protocol));
-  }
-  for (SheetSection& entry : section.sections("part")) {
-    result.parts.push_back(entry.read(read_part));
   }
   return result;
 }
@@ -175,6 +191,8 @@ simulate::Noise read_noise(SheetSection& section) {
 
 Machine read_machine(SheetSection& top) {
   Machine machine;
+  static_cast<void>(
+      top.text_or_empty("base", "a built-in system whose values hold for absent keys"));
   machine.name = top.text("name", "of the machine");
   machine.source = top.text("source", "where its numbers are from");
   machine.spread = top.number("spread", {0, 10, "relative standard deviation that it adds"});
@@ -189,8 +207,26 @@ Machine read_machine(SheetSection& top) {
   return machine;
 }
 
-Machine read_system(const toml::table& table, std::string_view origin,
-                    std::vector<SheetKey>* asked) {
+/// Adds to `table` the values of `base` for which it has no key.
+void complete(toml::table& table, const toml::table& base) {
+  for (const auto& [key, node] : base) {
+    if (toml::node* const known = table.get(key); known == nullptr) {
+      table.insert(key, node);
+    } else if (known->is_table() && node.is_table()) {
+      complete(*known->as_table(), *node.as_table());
+    }
+  }
+}
+
+Machine read_system(toml::table table, std::string_view origin, std::vector<SheetKey>* asked) {
+  if (const auto base = table["base"].value<std::string>()) {
+    const auto presets = workloads::system_presets();
+    const auto found = std::ranges::find(presets, *base, &workloads::Preset::name);
+    if (found == presets.end()) {
+      SheetSection{table, origin, "", asked}.refuse("base", "names no built-in system");
+    }
+    complete(table, workloads::parse_toml(found->toml, found->name));
+  }
   return SheetSection{table, origin, "", asked}.read(read_machine);
 }
 

@@ -87,6 +87,7 @@ bool change_link(Machine& machine, double factor) {
     simulate::Link& link = inter ? machine.network->across : machine.network->inside;
     found = link.bandwidth > 0;
     link.bandwidth *= factor;
+    if (inter) machine.network->tree_most *= factor;
   }
   for (TimedCommunication& curve : machine.measured.communication) {
     if ((curve.nodes > 1) != inter) continue;
@@ -103,6 +104,7 @@ bool change_latency(Machine& machine, double factor) {
          {&network.inside.latency, &network.across.latency, &network.start}) {
       *latency *= factor;
     }
+    for (simulate::Tier& tier : network.tiers) tier.latency *= factor;
     if (network.multicast) {
       network.multicast->latency *= factor;
       network.multicast->across_latency *= factor;

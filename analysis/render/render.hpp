@@ -31,6 +31,10 @@ namespace isoscale::analysis::render {
 /// other lines begin with #.
 [[nodiscard]] std::string render_nccl_tests(const merge::Report& report);
 
+/// Returns the name that nccl-tests has for an element type; a type unknown to nccl-tests keeps its
+/// name.
+[[nodiscard]] std::string nccl_type_name(const std::string& dtype);
+
 /// A report that has only an index of runs. `why` is a sentence for people about what the report
 /// does not show.
 struct IndexReport {

@@ -18,26 +18,6 @@
 namespace isoscale::analysis::render {
 namespace {
 
-/// Returns the name that nccl-tests has for an element type; a type unknown to nccl-tests keeps its
-/// name.
-std::string type_name(const std::string& dtype) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> names{
-      {{"f64", "double"},
-       {"f32", "float"},
-       {"tf32", "float"},
-       {"f16", "half"},
-       {"bf16", "bfloat16"},
-       {"e4m3", "f8e4m3"},
-       {"e5m2", "f8e5m2"},
-       {"i8", "int8"},
-       {"u8", "uint8"},
-       {"i32", "int32"},
-       {"i64", "int64"}}};
-  const auto* const found =
-      std::ranges::find(names, dtype, &std::pair<std::string_view, std::string_view>::first);
-  return found == names.end() ? dtype : std::string{found->second};
-}
-
 /// Returns the text as one word, since blanks separate the columns.
 std::string word(std::string text) {
   text = escape(text);
@@ -68,7 +48,7 @@ std::string size_line(const PlacePair& pair) {
   const results::RowData& data = *pair.any().data;
   return fmt::format("{:>12.0f}  {:>12.0f}  {:>8}  {:>6}  {:>6.0f}{}{}\n",
                      number_of(data, "bytes").value_or(0), number_of(data, "count").value_or(0),
-                     word(type_name(text_of(data, "dtype"))), word(text_of(data, "reduction")),
+                     word(nccl_type_name(text_of(data, "dtype"))), word(text_of(data, "reduction")),
                      number_of(data, "root").value_or(-1), placement(pair.out_of_place),
                      placement(pair.in_place));
 }
@@ -139,6 +119,24 @@ std::string group_text(const PointReport& point, const CollectiveGroup& group) {
 }
 
 }  // namespace
+
+std::string nccl_type_name(const std::string& dtype) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> names{
+      {{"f64", "double"},
+       {"f32", "float"},
+       {"tf32", "float"},
+       {"f16", "half"},
+       {"bf16", "bfloat16"},
+       {"e4m3", "f8e4m3"},
+       {"e5m2", "f8e5m2"},
+       {"i8", "int8"},
+       {"u8", "uint8"},
+       {"i32", "int32"},
+       {"i64", "int64"}}};
+  const auto* const found =
+      std::ranges::find(names, dtype, &std::pair<std::string_view, std::string_view>::first);
+  return found == names.end() ? dtype : std::string{found->second};
+}
 
 std::string render_nccl_tests(const merge::Report& whole) {
   std::string text;

@@ -52,11 +52,15 @@ std::vector<GroupPlace> places_of(const mesh::Shape& shape, const Layout& layout
   std::ranges::sort(parts);
   std::vector<GroupPlace> groups(at(shape.size() / members),
                                  {.members = members, .nodes = 0, .node_members = 0, .sharing = 0});
+  std::vector<int> first_node(groups.size());
   std::vector<Part> distinct;
   for (std::size_t begin = 0, end = 0; begin < parts.size(); begin = end) {
     while (end < parts.size() && parts[end] == parts[begin]) ++end;
     GroupPlace& place = groups[at(parts[begin].group)];
+    int& first = first_node[at(parts[begin].group)];
+    if (place.nodes == 0) first = parts[begin].node;
     ++place.nodes;
+    place.reach = parts[begin].node - first + 1;
     place.node_members = std::max(place.node_members, static_cast<int>(end - begin));
     distinct.push_back(parts[begin]);
   }

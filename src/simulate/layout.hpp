@@ -32,6 +32,8 @@ struct GroupPlace {
   /// and so share the node's ports. For a group on several nodes, only groups on several nodes are
   /// counted.
   int sharing = 1;
+  /// The number of nodes from the first to the last that has a member; 0 = as many as `nodes`.
+  int reach = 0;
   auto operator<=>(const GroupPlace&) const = default;
 };
 

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -75,6 +78,16 @@ struct Link {
   double bandwidth = 0;  ///< bytes/s of the wire
   double reached = 1;    ///< share of the bandwidth that large messages get
   double latency = 0;    ///< seconds of one hop
+  /// Bytes that a rank passes on as one in a collective; 0 = any byte is passed on at once. It is
+  /// the sum over all channels of a rank's link inside a node, or of one port between nodes.
+  double chunk = 0;
+};
+
+/// A level of switches above those that join neighbouring nodes, such as a spine.
+struct Tier {
+  int nodes = 1;       ///< nodes that the levels below join
+  double share = 1;    ///< links up to it over links down, 1 / oversubscription
+  double latency = 0;  ///< seconds of one hop through it
 };
 
 /// A way in which a library sends the data of a collective (such as NCCL's LL, LL128 and Simple):
@@ -84,40 +97,40 @@ struct Protocol {
   double hop_inside = 1, hop_across = 1;  ///< factors on the latency of a link
   double share = 1;                       ///< factor on the bandwidth that large messages get
   double most = 0;                        ///< upper limit of the bandwidth, bytes/s; 0 = no limit
+  double most_across = 0;                 ///< the same between nodes; 0 = as inside
 };
 
 /// The algorithms of collectives. multicast: the switch inside a node reduces and multicasts
 /// (NVLS), with trees between nodes (NVLS tree). hierarchical: reduce-scatter inside nodes, trees
-/// for each part between them, all-gather inside.
-enum class Algorithm : std::uint8_t { ring, tree, multicast, hierarchical };
-
-/// The share of the bandwidth of large messages that a collective reaches, by the bytes of one
-/// member's part (all bytes divided by the number of members). Small parts reach a lower share,
-/// since a pipeline of chunks takes time to fill.
-struct PartShare {
-  program::OpKind kind = program::OpKind::all_reduce;
-  Algorithm algorithm = Algorithm::ring;
-  std::vector<ReachedShare> reached{};
-};
+/// for each part between them, all-gather inside. pat: NCCL's parallel aggregated trees.
+enum class Algorithm : std::uint8_t { ring, tree, multicast, hierarchical, pat };
+inline constexpr std::array<std::string_view, 5> algorithm_names{"ring", "tree", "multicast",
+                                                                 "hierarchical", "pat"};
+[[nodiscard]] constexpr std::string_view name(Algorithm algorithm) {
+  return algorithm_names[static_cast<std::size_t>(algorithm)];
+}
 
 /// The rates of all-reduces in which the switch inside a node reduces and multicasts.
 struct Multicast {
-  double reached = 1;  ///< share of `inside`'s bandwidth, if n ranks move S (1 + 1/n) bytes each
-  double latency = 0;  ///< seconds that an all-reduce inside a node takes at least
+  /// Share of `inside`'s bandwidth, if n ranks of a node move S (1 + 1/n) bytes each, by S / n.
+  std::vector<ReachedShare> reached{};
+  double latency = 0;         ///< seconds that an all-reduce inside a node takes at least
   double across_latency = 0;  ///< seconds of a step of the tree between nodes
+  int most_nodes = 0;         ///< the largest number of nodes that use it; 0 = any
 };
 
 struct Network {
   int node_ranks = 1;         ///< ranks joined by `inside`: a node, or a rack with one switch
   Link inside{};              ///< link of a rank to the others of its node
   Link across{};              ///< link of one network port to other nodes
+  std::vector<Tier> tiers{};  ///< ascending in nodes; empty = every node is a neighbour
   double ports_per_rank = 1;  ///< network ports of a node divided by its ranks
   std::optional<Multicast> multicast{};  ///< present if a node's switch takes part (NVLS)
   double start = 0;            ///< seconds added to each message and collective (not to multicast)
   double message_reached = 0;  ///< share of `inside` for a large message; 0 = inside.reached
+  double tree_most = 0;  ///< upper limit of trees over more than two nodes, bytes/s; 0 = no limit
   std::vector<Algorithm> algorithms{Algorithm::ring, Algorithm::tree};
   std::vector<Protocol> protocols{};  ///< empty = one, with the links' latency and bandwidth
-  std::vector<PartShare> parts{};
 };
 
 struct TimedGemm {

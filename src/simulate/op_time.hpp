@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "program/outline.hpp"
@@ -52,8 +53,8 @@ namespace isoscale::simulate {
 /// The time of a collective, with the algorithm and protocol that give it.
 struct CollectiveEstimate {
   double seconds = 0;
-  Algorithm algorithm = Algorithm::ring;
-  const Protocol* protocol = nullptr;  ///< one of the network's; null if the network names none
+  std::optional<Algorithm> algorithm{};  ///< absent for all-to-all, gather and scatter
+  const Protocol* protocol = nullptr;    ///< one of the network's; null if the network names none
 };
 
 /// Returns the time of a collective of `bytes` (as OutlineOp::bytes counts them): the least over

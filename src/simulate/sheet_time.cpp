@@ -44,6 +44,11 @@ double tiled_seconds(const Processor& processor, const program::GemmShape& shape
 
 /// The share of a ring's bandwidth that trees between nodes reach (NCCL's tuning model).
 constexpr double tree_share = 0.92;
+/// The share of a ring's bandwidth that PAT reaches (NCCL's tuning model).
+constexpr double pat_share = 0.75;
+/// The least number of chunks into which rings cut a member's part, and trees all bytes. Fitted to
+/// 8 A100 at 16 MiB, and to NVLS trees of 32 to 8,192 H100 at 1 and 4 MiB (GTC24 S62129, 15 rows).
+constexpr double ring_chunks = 2, tree_chunks = 4;
 /// The time for posting one message of an all-to-all; they are posted one after another.
 constexpr double post_seconds = 0.5e-6;
 
@@ -65,9 +70,40 @@ class Estimator {
       : network_(network),
         kind_(kind),
         bytes_(bytes),
-        place_(place),
         members_(place.members),
-        nodes_(place.nodes) {}
+        nodes_(place.nodes),
+        here_(place.node_members),
+        inside_bandwidth_(network.inside.bandwidth * network.inside.reached),
+        narrowest_(inside_bandwidth_) {
+    if (nodes_ == 1) {
+      chunk_seconds_ = network.inside.chunk / inside_bandwidth_;
+      return;
+    }
+    const double nearest = node_bandwidth(network, place);
+    node_bandwidth_ = nearest;
+    const double reach = std::max(place.reach, place.nodes);
+    double below = nodes_, latency = network.across.latency;
+    const auto add_level = [&](double above) {
+      ring_latency_ += (below - above) * latency;
+      tree_latency_ += hops_of(below / above) * latency;
+    };
+    for (const Tier& tier : network.tiers) {
+      if (reach <= tier.nodes) break;
+      // The group's nodes lie in this number of parts of the network, which the tier joins.
+      const double above = std::min(below, std::ceil(reach / tier.nodes));
+      add_level(above);
+      // Each part has one set of ring or tree links to the next for all of its nodes.
+      node_bandwidth_ = std::min(node_bandwidth_, nearest * tier.share * nodes_ / above);
+      scattered_bandwidth_ =
+          std::min(scattered_bandwidth_, nearest * tier.share * nodes_ / (nodes_ - nodes_ / above));
+      below = above;
+      latency = tier.latency;
+    }
+    add_level(1);
+    narrowest_ = std::min(inside_bandwidth_, node_bandwidth_);
+    const double port = network.across.bandwidth * network.across.reached;
+    chunk_seconds_ = network.across.chunk / std::min(port, node_bandwidth_);
+  }
 
   /// Returns the time by an algorithm; absent if the algorithm does not support the collective.
   [[nodiscard]] std::optional<double> seconds(Algorithm algorithm, const Protocol& protocol) const {
@@ -80,6 +116,8 @@ class Estimator {
         return multicast();
       case Algorithm::hierarchical:
         return hierarchical(protocol);
+      case Algorithm::pat:
+        return pat(protocol);
     }
     return std::nullopt;
   }
@@ -87,121 +125,123 @@ class Estimator {
   /// Returns the seconds of an all-to-all: every rank sends a part to each other rank, and NCCL and
   /// MPI post all messages at once.
   [[nodiscard]] double all_to_all() const {
-    const double here = place_.node_members;
-    const double inside = bytes_ * (here - 1) / members_ / inside_bandwidth();
+    const double inside = bytes_ * (here_ - 1) / members_ / inside_bandwidth_;
+    const double leaving = nodes_ > 1 ? bytes_ * (members_ - here_) / members_ * here_ : 0;
     const double across =
-        nodes_ > 1 ? bytes_ * (members_ - here) / members_ * here / node_bandwidth(network_, place_)
-                   : 0;
+        nodes_ > 1 ? leaving / std::min(node_bandwidth_, scattered_bandwidth_) : 0;
     return network_.start + hop() + (members_ - 1) * post_seconds + std::max(inside, across);
   }
 
   /// Returns the seconds of a gather or scatter: the parts of all members pass the root's link.
   [[nodiscard]] double to_root() const {
     const double part = bytes_ * (members_ - 1) / members_;
-    return network_.start + hop() + (members_ - 1) * post_seconds + part / narrowest();
+    return network_.start + hop() + (members_ - 1) * post_seconds + part / narrowest_;
   }
 
  private:
-  [[nodiscard]] double inside_bandwidth() const {
-    return network_.inside.bandwidth * network_.inside.reached;
-  }
-  /// Returns the bandwidth of the narrowest link between members.
-  [[nodiscard]] double narrowest() const {
-    return nodes_ > 1 ? std::min(inside_bandwidth(), node_bandwidth(network_, place_))
-                      : inside_bandwidth();
+  [[nodiscard]] bool goes_both_ways() const {
+    return kind_ == OpKind::all_reduce || kind_ == OpKind::barrier;
   }
   [[nodiscard]] double hop() const {
     return nodes_ > 1 ? network_.across.latency : network_.inside.latency;
   }
-  [[nodiscard]] double part_share(Algorithm algorithm) const {
-    for (const PartShare& part : network_.parts) {
-      if (part.kind == kind_ && part.algorithm == algorithm) {
-        // The switch handles the parts of a node's members; a ring passes on the part of one
-        // member.
-        const double parts = algorithm == Algorithm::multicast ? place_.node_members : members_;
-        return reached_share(part.reached, bytes_ / parts);
-      }
-    }
-    return 1;
-  }
   /// Returns the bandwidth of a chain through all members with a protocol.
-  [[nodiscard]] double chain_bandwidth(Algorithm algorithm, const Protocol& protocol) const {
-    double bandwidth = narrowest() * protocol.share;
-    if (protocol.most > 0) bandwidth = std::min(bandwidth, protocol.most);
-    // A protocol with flags sends small chunks, whose pipeline fills at once, so part_share() does
-    // not apply.
-    return protocol.share < 1 ? bandwidth : bandwidth * part_share(algorithm);
+  [[nodiscard]] double chain_bandwidth(const Protocol& protocol) const {
+    const double most =
+        nodes_ > 1 && protocol.most_across > 0 ? protocol.most_across : protocol.most;
+    const double bandwidth = narrowest_ * protocol.share;
+    return most > 0 ? std::min(bandwidth, most) : bandwidth;
   }
   [[nodiscard]] double inside_hop(const Protocol& protocol) const {
     return network_.inside.latency * protocol.hop_inside;
   }
-  [[nodiscard]] double across_hop(const Protocol& protocol) const {
-    return network_.across.latency * protocol.hop_across;
+  /// Returns the time by which a hop delays data because a rank passes on whole chunks: `bytes` is
+  /// the size of a chunk if no chunk is too large.
+  [[nodiscard]] double chunk(double bytes, double bandwidth) const {
+    return std::min(bytes / bandwidth, chunk_seconds_);
   }
 
-  /// Returns the seconds by a ring: in each step, one member's part passes each link.
+  /// Returns the seconds by a ring: in each step, one member's part passes each link. All ranks
+  /// take their steps together, so each step waits for a chunk on the slowest link.
   [[nodiscard]] double ring(const Protocol& protocol) const {
-    const double rounds = kind_ == OpKind::all_reduce || kind_ == OpKind::barrier ? 2 : 1;
+    const double rounds = goes_both_ways() ? 2 : 1;
     const bool from_root = kind_ == OpKind::broadcast || kind_ == OpKind::reduce;
     const double steps = rounds * (members_ - 1);
-    const double across = nodes_ > 1 ? rounds * (nodes_ - 1) : 0;
-    const double passes = from_root ? 1 : steps / members_;
-    return network_.start + (steps - across) * inside_hop(protocol) +
-           across * across_hop(protocol) +
-           passes * bytes_ / chain_bandwidth(Algorithm::ring, protocol);
+    const double bandwidth = chain_bandwidth(protocol);
+    const double part = bytes_ / members_;
+    const double latency =
+        rounds * ((members_ - nodes_) * inside_hop(protocol) + ring_latency_ * protocol.hop_across);
+    const double passes = from_root ? bytes_ : steps * part;
+    const double piece = from_root ? bytes_ / tree_chunks : part / ring_chunks;
+    return network_.start + latency + passes / bandwidth + steps * chunk(piece, bandwidth);
   }
 
   /// Returns the seconds by two trees, each of which carries half of the bytes up and down
   /// (Sanders, Speck & Träff, 2009), over chains inside the nodes.
   [[nodiscard]] std::optional<double> tree(const Protocol& protocol) const {
-    const bool both_ways = kind_ == OpKind::all_reduce || kind_ == OpKind::barrier;
-    if (!both_ways && kind_ != OpKind::broadcast && kind_ != OpKind::reduce) return std::nullopt;
-    const double ways = both_ways ? 2 : 1;
-    const double hops =
-        (place_.node_members - 1) * inside_hop(protocol) + hops_of(nodes_) * across_hop(protocol);
-    const double latency = ways * hops;
-    const double wire = ways * bytes_ / (tree_share * chain_bandwidth(Algorithm::tree, protocol));
-    // The formula assumes chunks of the best size: larger ones take longer to fill the tree, while
-    // smaller ones pay more latencies.
-    return network_.start + latency + wire + 2 * std::sqrt(latency * wire);
+    if (!goes_both_ways() && kind_ != OpKind::broadcast && kind_ != OpKind::reduce) {
+      return std::nullopt;
+    }
+    const double ways = goes_both_ways() ? 2 : 1;
+    double bandwidth = tree_share * chain_bandwidth(protocol);
+    if (nodes_ > 2 && network_.tree_most > 0) bandwidth = std::min(bandwidth, network_.tree_most);
+    const double latency = (here_ - 1) * inside_hop(protocol) + tree_latency_ * protocol.hop_across;
+    const double hops = here_ - 1 + hops_of(nodes_);
+    // A rank passes on what goes up and what comes down at the same time, so a chunk takes `ways`
+    // times as long.
+    const double delay = latency + hops * ways * chunk(bytes_ / tree_chunks, bandwidth);
+    return network_.start + ways * delay + ways * bytes_ / bandwidth;
   }
 
   /// Returns the seconds of an all-reduce by the switches; absent if they take no part, as for
   /// fewer than 4 ranks on a node. Inside a node each rank moves S (1 + 1/n) bytes per direction.
-  /// Between nodes the switches form trees (NVLS tree), for which the nodes' ports carry as many
-  /// bytes as for a ring.
+  /// Between nodes the switches form trees (NVLS tree). Two nodes send each half of the bytes one
+  /// way; between more nodes, the ports carry as many bytes as for a ring.
   [[nodiscard]] std::optional<double> multicast() const {
-    if (!network_.multicast || kind_ != OpKind::all_reduce || place_.node_members < 4) {
-      return std::nullopt;
-    }
+    if (!network_.multicast || kind_ != OpKind::all_reduce || here_ < 4) return std::nullopt;
     const Multicast& rate = *network_.multicast;
-    const double share = part_share(Algorithm::multicast);
-    const double here = place_.node_members;
-    const double inside =
-        bytes_ * (1 + 1 / here) / (network_.inside.bandwidth * rate.reached * share);
+    if (rate.most_nodes > 0 && nodes_ > rate.most_nodes) return std::nullopt;
+    const double reached = reached_share(rate.reached, bytes_ / here_);
+    const double inside = bytes_ * (1 + 1 / here_) / (network_.inside.bandwidth * reached);
     if (nodes_ == 1) return rate.latency + inside;
-    const double across = 2 * (members_ - 1) / members_ * bytes_ / narrowest();
-    return rate.latency + 2 * hops_of(nodes_) * rate.across_latency + std::max(inside, across);
+    const double across = (nodes_ == 2 ? 1 : 2 * (members_ - 1) / members_) * bytes_;
+    const double hop = rate.across_latency + 2 * chunk(bytes_ / tree_chunks, node_bandwidth_);
+    return rate.latency + 2 * hops_of(nodes_) * hop + std::max(inside, across / node_bandwidth_);
   }
 
   /// Returns the seconds of a reduce-scatter inside nodes, an all-reduce of each part across them,
   /// and an all-gather inside.
   [[nodiscard]] std::optional<double> hierarchical(const Protocol& protocol) const {
-    if (kind_ != OpKind::all_reduce || nodes_ == 1 || place_.node_members == 1) return std::nullopt;
-    const double here = place_.node_members;
-    const double inside = 2 * (here - 1) * inside_hop(protocol) +
-                          2 * (here - 1) / here * bytes_ / (inside_bandwidth() * protocol.share);
-    const double across =
-        2 * hops_of(nodes_) * across_hop(protocol) +
-        2 * (nodes_ - 1) / nodes_ * bytes_ / (node_bandwidth(network_, place_) * protocol.share);
+    if (kind_ != OpKind::all_reduce || nodes_ == 1 || here_ == 1) return std::nullopt;
+    const double inside = 2 * (here_ - 1) * inside_hop(protocol) +
+                          2 * (here_ - 1) / here_ * bytes_ / (inside_bandwidth_ * protocol.share);
+    const double across = 2 * tree_latency_ * protocol.hop_across +
+                          2 * (nodes_ - 1) / nodes_ * bytes_ / (node_bandwidth_ * protocol.share);
     return network_.start + inside + across;
+  }
+
+  /// Returns the seconds of an all-gather or reduce-scatter by parallel aggregated trees, for which
+  /// NCCL needs one member on each node (NCCL's tuning model).
+  [[nodiscard]] std::optional<double> pat(const Protocol& protocol) const {
+    if ((kind_ != OpKind::all_gather && kind_ != OpKind::reduce_scatter) || here_ > 1) {
+      return std::nullopt;
+    }
+    const double latency = tree_latency_ * protocol.hop_across / 3.5 + members_ * 2.8e-6;
+    return network_.start + latency +
+           bytes_ * (members_ - 1) / members_ / (pat_share * chain_bandwidth(protocol));
   }
 
   const Network& network_;
   OpKind kind_;
-  double bytes_;
-  const GroupPlace& place_;
-  double members_, nodes_;
+  double bytes_, members_, nodes_;
+  double here_;  ///< members on a node
+  double inside_bandwidth_;
+  double node_bandwidth_ = 0;  ///< of the group's ports of a node
+  double scattered_bandwidth_ = std::numeric_limits<double>::infinity();  ///< for all-to-all
+  double narrowest_;          ///< of the narrowest link between members
+  double ring_latency_ = 0;   ///< seconds of all hops between nodes, once round
+  double tree_latency_ = 0;   ///< seconds of all hops between nodes, one way
+  double chunk_seconds_ = 0;  ///< of the largest chunk on the slowest link
 };
 
 }  // namespace

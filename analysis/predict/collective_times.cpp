@@ -1,0 +1,227 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/predict/collective_times.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "analysis/microbench/bench.hpp"
+#include "analysis/predict/forecast.hpp"
+#include "analysis/predict/question.hpp"
+#include "analysis/render/cells.hpp"
+#include "analysis/render/json_values.hpp"
+#include "analysis/render/render.hpp"
+#include "analysis/render/text.hpp"
+#include "base/error.hpp"
+#include "simulate/op_time.hpp"
+#include "workloads/collectives/collectives.hpp"
+#include "workloads/fit.hpp"
+#include "workloads/registry.hpp"
+
+namespace isoscale::analysis::predict {
+namespace {
+
+namespace collectives = workloads::collectives;
+using simulate::GroupPlace;
+
+/// Refuses options of predict that have no meaning for collectives.
+void refuse_others(const settings::PredictCommand& command) {
+  const std::array<std::pair<std::string_view, bool>, 6> given{
+      {{"--model", command.model.has_value()},
+       {"--scaling", command.scaling.has_value()},
+       {"--best", command.best},
+       {"--each-rank", command.each_rank},
+       {"--baseline", command.baseline.has_value()},
+       {"--html", !command.html.empty()}}};
+  for (const auto& [option, is_given] : given) {
+    if (!is_given) continue;
+    throw base::usage_error(
+        "{} has no meaning for --workload collectives, which prints the times of a sheet's network",
+        option);
+  }
+}
+
+/// Applies --set: parts of the machine change it, other keys are options of the workload.
+void apply(const settings::PredictCommand& command, const workloads::Workload& workload,
+           simulate::Machine& sheet, workloads::Options& options) {
+  for (const auto& [key, value] : command.settings) {
+    if (machine_part(key) != nullptr) {
+      sheet = changed(sheet, parse_what_if(fmt::format("{}={}", key, value)));
+    } else if (key == "in_place" || key == "implementation" || key == "rotate") {
+      throw base::usage_error(
+          "--set {}: predicted are calls of the library out of place, wherever the data lies", key);
+    } else {
+      options.insert_or_assign(key, value);
+    }
+  }
+  workloads::validate(workload.name, workload.options, options);
+  options.insert_or_assign("in_place", "no");
+}
+
+/// Returns the time of a case on the place where it takes longest.
+simulate::CollectiveEstimate slowest(const simulate::Network& network,
+                                     const collectives::CollectiveCase& one,
+                                     const std::vector<GroupPlace>& of_ranks) {
+  const std::string_view op = collectives::name(one.operation);
+  simulate::CollectiveEstimate most;
+  for (GroupPlace place : std::set<GroupPlace>{of_ranks.begin(), of_ranks.end()}) {
+    if (one.groups == collectives::Groups::one) place.sharing = 1;
+    simulate::CollectiveEstimate time;
+    if (one.operation == collectives::Operation::sendrecv) {
+      time.seconds = simulate::network_message(network, static_cast<double>(one.bytes), place);
+    } else {
+      const auto kind = std::ranges::find(program::op_kind_names, op);
+      time = simulate::network_collective(
+          network, static_cast<program::OpKind>(kind - program::op_kind_names.begin()),
+          static_cast<double>(one.bytes), place);
+    }
+    if (time.seconds > most.seconds) most = time;
+  }
+  return most;
+}
+
+CollectiveTime time_of(const simulate::Network& network, const collectives::CollectiveCase& one,
+                       const collectives::Setting& setting, simulate::Places& places) {
+  const bool is_barrier = one.operation == collectives::Operation::barrier;
+  const bool is_exchange = one.operation == collectives::Operation::sendrecv;
+  const simulate::CollectiveEstimate time =
+      slowest(network, one,
+              is_exchange ? places.of_messages(setting.axis, 1) : places.of_groups(setting.axis));
+  CollectiveTime row{.members = setting.members,
+                     .groups = one.groups == collectives::Groups::one ? "one" : "all",
+                     .op = std::string{collectives::name(one.operation)},
+                     .dtype = std::string{program::name(one.type)},
+                     .root = collectives::row_of(one.operation).has_root ? setting.root : -1,
+                     .bytes = static_cast<double>(one.bytes),
+                     .count = static_cast<double>(one.count),
+                     .seconds = time.seconds};
+  constexpr std::array<std::string_view, 3> reductions{"sum", "min", "max"};
+  if (one.reduction) row.reduction = reductions.at(static_cast<std::size_t>(*one.reduction));
+  if (time.algorithm) row.algorithm = simulate::name(*time.algorithm);
+  if (time.protocol != nullptr && time.algorithm != simulate::Algorithm::multicast)
+    row.protocol = time.protocol->name;
+  if (!is_barrier && time.seconds > 0) {
+    row.algbw = row.bytes / time.seconds;
+    row.busbw = *row.algbw * microbench::bus_factor(row.op, setting.members).value_or(1);
+  }
+  return row;
+}
+
+using Json = nlohmann::ordered_json;
+
+Json row_json(const CollectiveTime& row) {
+  return {{"ranks", row.ranks},
+          {"nodes", row.nodes},
+          {"members", row.members},
+          {"groups", row.groups},
+          {"op", row.op},
+          {"dtype", row.dtype},
+          {"reduction", render::text_or_null(row.reduction)},
+          {"root", row.root},
+          {"bytes", render::count_or_null(row.bytes)},
+          {"count", render::count_or_null(row.count)},
+          {"time", row.seconds},
+          {"algbw", render::number_or_null(row.algbw)},
+          {"busbw", render::number_or_null(row.busbw)},
+          {"algorithm", render::text_or_null(row.algorithm)},
+          {"protocol", render::text_or_null(row.protocol)}};
+}
+
+constexpr std::string_view line_format =
+    "{:>12}  {:>12}  {:>8}  {:>6}  {:>6}  {:>9}  {:>7}  {:>7}{}{}\n";
+
+std::string table_heading(const CollectiveTime& row) {
+  return fmt::format("#\n# {}, {} on {}, {} of {}\n#\n", row.op, base::counted(row.ranks, "rank"),
+                     base::counted(row.nodes, "node"), row.groups == "one" ? "one group" : "groups",
+                     row.members) +
+         fmt::format(fmt::runtime(line_format), "#       size", "count", "type", "redop", "root",
+                     "time", "algbw", "busbw", "  algorithm", "") +
+         fmt::format(fmt::runtime(line_format), "#        (B)", "(elements)", "", "", "", "(us)",
+                     "(GB/s)", "(GB/s)", "", "");
+}
+
+std::string table_line(const CollectiveTime& row) {
+  const auto rate = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.2f}", *value * 1e-9) : "N/A";
+  };
+  return fmt::format(fmt::runtime(line_format), fmt::format("{:.0f}", row.bytes),
+                     fmt::format("{:.0f}", row.count), render::nccl_type_name(row.dtype),
+                     row.reduction.empty() ? "none" : row.reduction, row.root,
+                     fmt::format("{:.2f}", row.seconds * 1e6), rate(row.algbw), rate(row.busbw),
+                     row.algorithm.empty() ? "" : "  " + row.algorithm,
+                     row.protocol.empty() ? "" : "/" + row.protocol);
+}
+
+}  // namespace
+
+CollectiveTimes collective_times(const settings::PredictCommand& command, simulate::Machine sheet) {
+  refuse_others(command);
+  const workloads::Workload& workload = workloads::find_workload("collectives");
+  workloads::Request base;
+  base.precision = command.precision.value_or(program::Precision::bf16);
+  apply(command, workload, sheet, base.options);
+  simulate::Network& network = *sheet.network;
+  if (command.node_ranks) network.node_ranks = *command.node_ranks;
+  CollectiveTimes result{
+      .source = command.source.string(), .machine = sheet.name, .node_ranks = network.node_ranks};
+  for (const int ranks : command.ranks) {
+    const workloads::Request request =
+        workloads::fit(workload, base, command.mesh, ranks, workloads::Scaling::strong);
+    const collectives::Setting setting = collectives::setting_of(request);
+    const simulate::Layout layout = simulate::packed(ranks, network.node_ranks);
+    simulate::Places places{request.mesh, layout};
+    for (const collectives::CollectiveCase& one : collectives::cases_of(request, setting)) {
+      result.rows.push_back(time_of(network, one, setting, places));
+      result.rows.back().ranks = ranks;
+      result.rows.back().nodes = nodes_of(ranks, network.node_ranks);
+    }
+  }
+  return result;
+}
+
+std::string render_text(const CollectiveTimes& times) {
+  std::string text =
+      fmt::format("# {} ({}), {} ranks on a node: predicted, not measured\n",
+                  render::escape(times.source), render::escape(times.machine), times.node_ranks);
+  const CollectiveTime* last = nullptr;
+  for (const CollectiveTime& row : times.rows) {
+    if (last == nullptr || last->ranks != row.ranks || last->op != row.op ||
+        last->groups != row.groups) {
+      text += table_heading(row);
+    }
+    text += table_line(row);
+    last = &row;
+  }
+  return text;
+}
+
+std::string render_json(const CollectiveTimes& times) {
+  return render::dumped({{"schema_version", "1.0"},
+                         {"source", times.source},
+                         {"machine", times.machine},
+                         {"workload", "collectives"},
+                         {"node_ranks", times.node_ranks},
+                         {"rows", render::list_json(times.rows, row_json)}});
+}
+
+std::string render_csv(const CollectiveTimes& times) {
+  constexpr std::string_view columns =
+      "ranks nodes members groups op dtype reduction root bytes count time algbw busbw algorithm "
+      "protocol";
+  std::vector<render::CsvCell> names;
+  render::add_csv_cells(names, Json::object(), columns);
+  std::string text = render::csv_heading(names);
+  for (const CollectiveTime& row : times.rows) {
+    std::vector<render::CsvCell> cells;
+    render::add_csv_cells(cells, row_json(row), columns);
+    text += render::csv_values(cells);
+  }
+  return text;
+}
+
+}  // namespace isoscale::analysis::predict
