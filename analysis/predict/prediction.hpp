@@ -10,6 +10,7 @@
 
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/efficiency/losses.hpp"
+#include "analysis/predict/step_estimate.hpp"
 #include "simulate/machine.hpp"
 #include "workloads/api/workload.hpp"
 
@@ -54,8 +55,8 @@ struct Forecast {
   Uncertainty uncertainty{};
   double simulated = 0;        ///< seconds of the noiseless step
   double delay = 0;            ///< seconds that noise and slow ranks add
-  double memory_per_rank = 0;  ///< bytes, largest rank
-  std::optional<bool> fits{};  ///< the memory fits; absent if the capacity is unknown
+  StepMemory memory{};         ///< of the largest rank
+  std::optional<bool> fits{};  ///< memory on the device; absent if the capacity is unknown
   bool extrapolated = false;   ///< more than 32 times the measured ranks
   std::optional<double> mfu{};
   std::optional<breakdown::Breakdown> breakdown{};
@@ -87,7 +88,8 @@ struct NextMeasurement {
 /// A mesh and options that a search tried.
 struct Candidate {
   workloads::Request request{};
-  double step_time = 0, throughput = 0, memory_per_rank = 0;
+  double step_time = 0, throughput = 0;
+  StepMemory memory{};
   std::optional<breakdown::Breakdown> breakdown{};
   std::string why_not{};  ///< why it is slower than the first; "" = first
 };

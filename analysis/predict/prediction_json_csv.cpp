@@ -65,7 +65,9 @@ Json point_json(const Forecast& at) {
           {"extrapolated", at.extrapolated},
           {"simulated", at.simulated},
           {"delay", at.delay},
-          {"memory_per_rank", at.memory_per_rank},
+          {"memory_per_rank", at.memory.all},
+          {"device_memory_per_rank", at.memory.device},
+          {"host_memory_per_rank", at.memory.host},
           {"fits", render::value_json(at.fits)},
           {"mfu", render::number_or_null(at.mfu)},
           {"expected_mfu", render::located_json(at.expected_mfu())},
@@ -93,7 +95,9 @@ Json candidate_json(const Candidate& at) {
           {"options", Json(at.request.options)},
           {"step_time", at.step_time},
           {"throughput", at.throughput},
-          {"memory_per_rank", at.memory_per_rank},
+          {"memory_per_rank", at.memory.all},
+          {"device_memory_per_rank", at.memory.device},
+          {"host_memory_per_rank", at.memory.host},
           {"breakdown", breakdown_json(at.breakdown)},
           {"why_not", render::text_or_null(at.why_not)}};
 }
@@ -129,7 +133,8 @@ std::string csv_columns() {
     columns += fmt::format(" {0}=breakdown/{0}", category.name);
   }
   return columns +
-         " hidden_communication=breakdown/hidden_communication ideal=waterfall/ideal limit";
+         " hidden_communication=breakdown/hidden_communication ideal=waterfall/ideal limit "
+         "device_memory_per_rank host_memory_per_rank";
 }
 
 /// Returns the JSON object for one CSV row: a rank count's values, and those of the whole
