@@ -10,7 +10,6 @@
 
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/efficiency/losses.hpp"
-#include "analysis/predict/step_estimate.hpp"
 #include "simulate/machine.hpp"
 #include "workloads/api/workload.hpp"
 
@@ -55,8 +54,9 @@ struct Forecast {
   Uncertainty uncertainty{};
   double simulated = 0;        ///< seconds of the noiseless step
   double delay = 0;            ///< seconds that noise and slow ranks add
-  StepMemory memory{};         ///< of the largest rank
-  std::optional<bool> fits{};  ///< memory on the device; absent if the capacity is unknown
+  /// Bytes of the largest rank: in all memory, on the device, and on the host.
+  double memory_per_rank = 0, device_memory_per_rank = 0, host_memory_per_rank = 0;
+  std::optional<bool> fits{};  ///< the device's memory; absent if the capacity is unknown
   bool extrapolated = false;   ///< more than 32 times the measured ranks
   std::optional<double> mfu{};
   std::optional<breakdown::Breakdown> breakdown{};
@@ -89,7 +89,7 @@ struct NextMeasurement {
 struct Candidate {
   workloads::Request request{};
   double step_time = 0, throughput = 0;
-  StepMemory memory{};
+  double memory_per_rank = 0, device_memory_per_rank = 0, host_memory_per_rank = 0;
   std::optional<breakdown::Breakdown> breakdown{};
   std::string why_not{};  ///< why it is slower than the first; "" = first
 };

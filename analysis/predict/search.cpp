@@ -84,8 +84,8 @@ std::string settings_of(const Request& request) {
 
 /// True if `a` is faster than `b`, or equally fast with less memory.
 bool better(const Entry& a, const Entry& b) {
-  return std::tie(a.seconds, a.whole->memory.device) <
-         std::tie(b.seconds, b.whole->memory.device);
+  return std::tie(a.seconds, a.whole->device_memory_per_rank) <
+         std::tie(b.seconds, b.whole->device_memory_per_rank);
 }
 
 class Search {
@@ -195,9 +195,9 @@ class Search {
     complete_ = complete_ && not_played_from_ >= last * (1 + slack);
     std::erase_if(entries, [](const Entry& entry) { return entry.is_needless; });
     for (const Entry& entry : entries) {
-      if (smallest_ == nullptr || entry.whole->memory.device < smallest_bytes_) {
+      if (smallest_ == nullptr || entry.whole->device_memory_per_rank < smallest_bytes_) {
         smallest_ = entry.request;
-        smallest_bytes_ = entry.whole->memory.device;
+        smallest_bytes_ = entry.whole->device_memory_per_rank;
       }
     }
     std::erase_if(entries, [&](const Entry& entry) { return !fits(entry); });
@@ -229,9 +229,9 @@ class Search {
     const Request& request = *entry.request;
     entry.whole = StepEstimate{.simulated = std::numeric_limits<double>::infinity()};
     if (std::isfinite(capacity_) && QuickEstimate::knows(workload_)) {
-      entry.whole->memory.device = stage_device_bytes(request, entry.largest_stage.stage);
+      entry.whole->device_memory_per_rank = stage_device_bytes(request, entry.largest_stage.stage);
     }
-    if (entry.whole->memory.device <= capacity_) {
+    if (entry.whole->device_memory_per_rank <= capacity_) {
       entry.whole = estimate(request, Detail::time);
     }
     entry.seconds = entry.whole->seconds();
@@ -245,7 +245,7 @@ class Search {
   }
 
   [[nodiscard]] bool fits(const Entry& entry) const {
-    return entry.whole->memory.device <= capacity_;
+    return entry.whole->device_memory_per_rank <= capacity_;
   }
 
   /// Returns the time of the slowest of the `keep_` fastest simulated entries; absent while fewer
@@ -280,7 +280,9 @@ class Search {
       result.best.push_back({.request = *best[i].request,
                              .step_time = step.seconds(),
                              .throughput = step.seconds() > 0 ? step.work / step.seconds() : 0,
-                             .memory = step.memory,
+                             .memory_per_rank = step.memory_per_rank,
+                             .device_memory_per_rank = step.device_memory_per_rank,
+                             .host_memory_per_rank = step.host_memory_per_rank,
                              .breakdown = step.breakdown,
                              .why_not = i == 0 ? "" : why_not(step, *best.front().whole)});
     }

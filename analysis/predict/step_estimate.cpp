@@ -107,8 +107,12 @@ StepEstimate simulated_step(const workloads::Workload& workload, const workloads
                             const simulate::Machine& machine, const simulate::Layout& layout,
                             Detail detail, Ranks ranks, double most_bytes) {
   const program::ProgramSet set = workload.build(request);
-  StepEstimate estimate{.memory = step_memory(set), .work = workload.work_per_step(request)};
-  if (estimate.memory.device > most_bytes) {
+  const StepMemory memory = step_memory(set);
+  StepEstimate estimate{.memory_per_rank = memory.all,
+                        .device_memory_per_rank = memory.device,
+                        .host_memory_per_rank = memory.host,
+                        .work = workload.work_per_step(request)};
+  if (memory.device > most_bytes) {
     estimate.simulated = std::numeric_limits<double>::infinity();
     return estimate;
   }
@@ -183,8 +187,8 @@ std::string said(const efficiency::LostTime& lost, const efficiency::StepLoss& l
 }
 
 std::string as_fast(const StepEstimate& loser, const StepEstimate& first) {
-  const double more = loser.memory.device - first.memory.device;
-  if (more > alike * first.memory.device) {
+  const double more = loser.device_memory_per_rank - first.device_memory_per_rank;
+  if (more > alike * first.device_memory_per_rank) {
     return fmt::format("as fast, but needs {} more memory",
                        units::format(units::Bytes{static_cast<std::uint64_t>(more)}));
   }

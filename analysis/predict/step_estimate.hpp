@@ -21,18 +21,13 @@ enum class Detail : std::uint8_t { time, trace };
 /// The ranks that are simulated: one for each class of ranks with equal programs, or every rank.
 enum class Ranks : std::uint8_t { by_class, each };
 
-/// The memory of one rank. Each field is from the program that needs most of this kind of memory.
-struct StepMemory {
-  double all = 0;     ///< bytes in all spaces, as the dry run of a measurement counts them
-  double device = 0;  ///< bytes on the device, managed memory among them
-  double host = 0;    ///< bytes in pinned and pageable memory of the host
-};
-
 struct StepEstimate {
   double simulated = 0;        ///< seconds of a step without noise; infinite beyond `most_bytes`
   double delay = 0;            ///< seconds that noise and slow ranks add
-  StepMemory memory{};  ///< of the largest rank
-  double work = 0;      ///< work of a step, in the workload's unit
+  double memory_per_rank = 0;  ///< bytes, largest rank
+  double device_memory_per_rank = 0;  ///< bytes, largest rank; without its buffers on the host
+  double host_memory_per_rank = 0;    ///< bytes, largest rank; only its buffers on the host
+  double work = 0;                    ///< work of a step, in the workload's unit
   /// With Detail::trace, the step as a point of a run file: one traced step in the steady state,
   /// with one rank for each class. `ranks` and `outline` are of the classes. `mesh` is that of the
   /// request: if all ranks of a class share an axis, communication along this axis still keeps its
@@ -52,6 +47,12 @@ struct StepEstimate {
     const simulate::Machine& machine, const simulate::Layout& layout, Detail detail,
     Ranks ranks = Ranks::by_class, double most_bytes = std::numeric_limits<double>::infinity());
 
+/// The memory of one rank. Each field is from the program that needs most of this kind of memory.
+struct StepMemory {
+  double all = 0;     ///< bytes in all spaces, as the dry run of a measurement counts them
+  double device = 0;  ///< bytes, without buffers on the host
+  double host = 0;    ///< bytes in pinned and pageable memory
+};
 [[nodiscard]] StepMemory step_memory(const program::RankProgram& program);
 [[nodiscard]] StepMemory step_memory(const program::ProgramSet& set);
 

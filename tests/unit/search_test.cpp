@@ -196,7 +196,7 @@ TEST(QuickEstimateTest, ComesCloseToWholePrograms) {
     EXPECT_LT(quick.bound(request) / whole.seconds() - 1, 0.08);
     // Whole programs find out where an estimate is too small; a layout whose estimate is too large
     // is dropped.
-    EXPECT_LT(quick.largest_stage(request).bytes / whole.memory.device - 1,
+    EXPECT_LT(quick.largest_stage(request).bytes / whole.device_memory_per_rank - 1,
               predict::search_memory_slack);
   }
 }
@@ -242,10 +242,10 @@ TEST(WholeStepTest, IsNotPlayedWhereItDoesNotFit) {
   const Request base = base_of({{"batch", "32"}}, 16);
   const Request request = predict::search_space(hybrid(), base, {}, 16, 4, {}).requests.front();
   const auto played = [&](double capacity) { return whole_step(request, machine, capacity); };
-  const double bytes = played(infinite).memory.device;
+  const double bytes = played(infinite).device_memory_per_rank;
   EXPECT_EQ(played(bytes).seconds(), played(infinite).seconds());
   EXPECT_TRUE(std::isinf(played(bytes - 1).seconds()));
-  EXPECT_EQ(played(bytes - 1).memory.device, bytes);
+  EXPECT_EQ(played(bytes - 1).device_memory_per_rank, bytes);
 }
 
 /// Seconds of the best of all requests, each by its whole program, without any search.
@@ -360,7 +360,8 @@ predict::StepEstimate step_with(double gemm, double tp, double bubble, double by
   costs.bubble = bubble;
   return {
       .simulated = seconds,
-      .memory = {.all = bytes, .device = bytes},
+      .memory_per_rank = bytes,
+      .device_memory_per_rank = bytes,
       .work = 1,
       .breakdown =
           breakdown::Breakdown{.compute = gemm, .transfer = tp, .bubble = bubble, .step = seconds},

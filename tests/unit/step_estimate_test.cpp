@@ -59,8 +59,8 @@ TEST(StepEstimate, CountsMemoryAndFlopOfAllRanksAsTheirProgramsDo) {
     flop += program::facts(set.programs[program], set.mesh).flop.value();
   }
   const predict::StepEstimate found = estimate(of, samples::plain_sheet());
-  EXPECT_DOUBLE_EQ(found.memory.all, memory);
-  EXPECT_DOUBLE_EQ(found.memory.device, memory);
+  EXPECT_DOUBLE_EQ(found.memory_per_rank, memory);
+  EXPECT_DOUBLE_EQ(found.device_memory_per_rank, memory);
   EXPECT_NEAR(flop_of(found, of.mesh), flop, 1e-9 * flop);
 }
 
