@@ -171,6 +171,8 @@ Forecast forecast_of(const Question& question, const simulate::Machine& machine,
   forecast.simulated = estimate.simulated;
   forecast.delay = estimate.delay;
   forecast.memory_per_rank = estimate.memory_per_rank;
+  forecast.device_memory_per_rank = estimate.device_memory_per_rank;
+  forecast.host_memory_per_rank = estimate.host_memory_per_rank;
   if (machine.memory && machine.memory->capacity > 0) {
     forecast.fits = estimate.device_memory_per_rank <= machine.memory->capacity;
   }

@@ -54,8 +54,9 @@ struct Forecast {
   Uncertainty uncertainty{};
   double simulated = 0;        ///< seconds of the noiseless step
   double delay = 0;            ///< seconds that noise and slow ranks add
-  double memory_per_rank = 0;  ///< bytes, largest rank
-  std::optional<bool> fits{};  ///< the memory fits; absent if the capacity is unknown
+  /// Bytes of the largest rank: in all memory, on the device, and on the host.
+  double memory_per_rank = 0, device_memory_per_rank = 0, host_memory_per_rank = 0;
+  std::optional<bool> fits{};  ///< the device's memory; absent if the capacity is unknown
   bool extrapolated = false;   ///< more than 32 times the measured ranks
   std::optional<double> mfu{};
   std::optional<breakdown::Breakdown> breakdown{};
@@ -87,7 +88,8 @@ struct NextMeasurement {
 /// A mesh and options that a search tried.
 struct Candidate {
   workloads::Request request{};
-  double step_time = 0, throughput = 0, memory_per_rank = 0;
+  double step_time = 0, throughput = 0;
+  double memory_per_rank = 0, device_memory_per_rank = 0, host_memory_per_rank = 0;
   std::optional<breakdown::Breakdown> breakdown{};
   std::string why_not{};  ///< why it is slower than the first; "" = first
 };

@@ -66,6 +66,8 @@ Json point_json(const Forecast& at) {
           {"simulated", at.simulated},
           {"delay", at.delay},
           {"memory_per_rank", at.memory_per_rank},
+          {"device_memory_per_rank", at.device_memory_per_rank},
+          {"host_memory_per_rank", at.host_memory_per_rank},
           {"fits", render::value_json(at.fits)},
           {"mfu", render::number_or_null(at.mfu)},
           {"expected_mfu", render::located_json(at.expected_mfu())},
@@ -94,6 +96,8 @@ Json candidate_json(const Candidate& at) {
           {"step_time", at.step_time},
           {"throughput", at.throughput},
           {"memory_per_rank", at.memory_per_rank},
+          {"device_memory_per_rank", at.device_memory_per_rank},
+          {"host_memory_per_rank", at.host_memory_per_rank},
           {"breakdown", breakdown_json(at.breakdown)},
           {"why_not", render::text_or_null(at.why_not)}};
 }
@@ -129,7 +133,8 @@ std::string csv_columns() {
     columns += fmt::format(" {0}=breakdown/{0}", category.name);
   }
   return columns +
-         " hidden_communication=breakdown/hidden_communication ideal=waterfall/ideal limit";
+         " hidden_communication=breakdown/hidden_communication ideal=waterfall/ideal limit "
+         "device_memory_per_rank host_memory_per_rank";
 }
 
 /// Returns the JSON object for one CSV row: a rank count's values, and those of the whole

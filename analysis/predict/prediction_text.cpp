@@ -38,7 +38,7 @@ std::string notes(const Forecast& at) {
   std::vector<std::string> notes;
   if (at.extrapolated) notes.emplace_back("extrapolated");
   if (at.fits == false) {
-    notes.push_back(fmt::format("needs {} a rank", value_text(at.memory_per_rank, Unit::bytes)));
+    notes.push_back(fmt::format("needs {} a rank", value_text(at.device_memory_per_rank, Unit::bytes)));
   }
   return base::listed(notes);
 }
@@ -162,6 +162,14 @@ render::DocumentTable forecast_table(const Prediction& prediction) {
   return result;
 }
 
+/// Adds the memory on the device and, if any of `all` rows of a table needs some, that on the host.
+template <class Row>
+void add_memory(const std::vector<Row>& all, const Row& at, std::vector<render::Cell>& cells) {
+  cells.push_back({"memory/rank", value_json(at.device_memory_per_rank), Unit::bytes});
+  if (std::ranges::none_of(all, [](const Row& row) { return row.host_memory_per_rank > 0; })) return;
+  cells.push_back({"on the host", value_json(at.host_memory_per_rank), Unit::bytes});
+}
+
 /// Returns a table of a step's parts, memory and MFU; empty where no breakdown is known.
 render::DocumentTable parts_table(const ForecastCurve& curve) {
   render::DocumentTable result;
@@ -178,7 +186,7 @@ render::DocumentTable parts_table(const ForecastCurve& curve) {
     }
     cells.push_back({"hidden", share(parts.hidden_communication)});
     cells.push_back({"MFU", value_json(at.mfu), Unit::share});
-    cells.push_back({"memory/rank", value_json(at.memory_per_rank), Unit::bytes});
+    add_memory(curve.points, at, cells);
     cells.push_back({"where a step would go", render::breakdown_bar(parts), Unit::text});
     render::add_row(result, std::move(cells));
   }
@@ -267,7 +275,7 @@ render::DocumentTable best_table(const Prediction& prediction) {
       cells.push_back({key, found == at.request.options.end() ? Value() : Value(found->second)});
     }
     cells.push_back({"step time", value_json(at.step_time), Unit::seconds});
-    cells.push_back({"memory/rank", value_json(at.memory_per_rank), Unit::bytes});
+    add_memory(prediction.best, at, cells);
     cells.push_back({"why it loses", at.why_not, Unit::text});
     render::add_row(result, std::move(cells));
   }

@@ -281,6 +281,8 @@ class Search {
                              .step_time = step.seconds(),
                              .throughput = step.seconds() > 0 ? step.work / step.seconds() : 0,
                              .memory_per_rank = step.memory_per_rank,
+                             .device_memory_per_rank = step.device_memory_per_rank,
+                             .host_memory_per_rank = step.host_memory_per_rank,
                              .breakdown = step.breakdown,
                              .why_not = i == 0 ? "" : why_not(step, *best.front().whole)});
     }

@@ -110,6 +110,7 @@ StepEstimate simulated_step(const workloads::Workload& workload, const workloads
   const StepMemory memory = step_memory(set);
   StepEstimate estimate{.memory_per_rank = memory.all,
                         .device_memory_per_rank = memory.device,
+                        .host_memory_per_rank = memory.host,
                         .work = workload.work_per_step(request)};
   if (memory.device > most_bytes) {
     estimate.simulated = std::numeric_limits<double>::infinity();
@@ -208,14 +209,11 @@ StepEstimate estimate_step(const workloads::Workload& workload, const workloads:
 }
 
 StepMemory step_memory(const program::RankProgram& program) {
-  StepMemory sum;
-  for (std::size_t i = 0; i < program.arena_bytes.size(); ++i) {
-    const auto space = static_cast<program::Space>(i);
-    const auto bytes = static_cast<double>(program.arena_bytes[i]);
-    sum.all += bytes;
-    if (space != program::Space::pinned && space != program::Space::pageable) sum.device += bytes;
-  }
-  return sum;
+  const std::uint64_t host = program.host_bytes();
+  const std::uint64_t all = std::reduce(program.arena_bytes.begin(), program.arena_bytes.end());
+  return {.all = static_cast<double>(all),
+          .device = static_cast<double>(all - host),
+          .host = static_cast<double>(host)};
 }
 
 StepMemory step_memory(const program::ProgramSet& set) {
@@ -223,7 +221,8 @@ StepMemory step_memory(const program::ProgramSet& set) {
   for (const program::RankProgram& program : set.programs) {
     const StepMemory one = step_memory(program);
     largest = {.all = std::max(largest.all, one.all),
-               .device = std::max(largest.device, one.device)};
+               .device = std::max(largest.device, one.device),
+               .host = std::max(largest.host, one.host)};
   }
   return largest;
 }

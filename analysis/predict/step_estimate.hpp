@@ -26,6 +26,7 @@ struct StepEstimate {
   double delay = 0;            ///< seconds that noise and slow ranks add
   double memory_per_rank = 0;  ///< bytes, largest rank
   double device_memory_per_rank = 0;  ///< bytes, largest rank; without its buffers on the host
+  double host_memory_per_rank = 0;    ///< bytes, largest rank; only its buffers on the host
   double work = 0;                    ///< work of a step, in the workload's unit
   /// With Detail::trace, the step as a point of a run file: one traced step in the steady state,
   /// with one rank for each class. `ranks` and `outline` are of the classes. `mesh` is that of the
@@ -50,6 +51,7 @@ struct StepEstimate {
 struct StepMemory {
   double all = 0;     ///< bytes in all spaces, as the dry run of a measurement counts them
   double device = 0;  ///< bytes, without buffers on the host
+  double host = 0;    ///< bytes in pinned and pageable memory
 };
 [[nodiscard]] StepMemory step_memory(const program::RankProgram& program);
 [[nodiscard]] StepMemory step_memory(const program::ProgramSet& set);

@@ -37,11 +37,19 @@ Inputs::Inputs(Builder& builder, const Geometry& geometry, const Types& types,
   if (funnels(g_)) parts_ = g_.at.dp == 0 ? g_.replicas : 0;
   if (!g_.first_stage() || parts_ == 0) return;
   builder_.at({.phase = Phase::setup});
+  const int chunks = g_.pipeline.chunks;
+  const int in_flight = (most_in_flight(g_.pipeline, 0) + chunks - 1) / chunks;
   for (int microbatch = 0; microbatch < g_.microbatches; ++microbatch) {
-    const BufferId source = builder_.allocate({.dtype = types_.compute,
-                                               .space = g_.options.input,
-                                               .role = Role::input,
-                                               .count = source_count()});
+    program::Buffer buffer{.dtype = types_.compute,
+                           .space = g_.options.input,
+                           .role = Role::input,
+                           .count = source_count()};
+    // A trainer keeps the numbers of all tokens, and makes their rows when a microbatch begins.
+    const bool has_rows = buffer.space == Space::device && microbatch < in_flight;
+    if (g_.trainer != Trainer::none && !has_rows) {
+      buffer.modelled_bytes = buffer.count / g_.hidden * program::element_size(DType::i64);
+    }
+    const BufferId source = builder_.allocate(buffer);
     fill(microbatch, source, fill_key(request.seed, "input"));
     sources_.push_back(source);
   }
