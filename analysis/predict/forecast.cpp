@@ -311,6 +311,7 @@ Prediction predict(const Question& question) {
                         .node_ranks = question.node_ranks,
                         .measured = question.measured,
                         .network = question.network,
+                        .parts = question.parts,
                         .assumed = question.assumed,
                         .warnings = question.warnings};
   if (question.fit) prediction.correction = question.fit->correction;

@@ -36,6 +36,13 @@ struct Uncertainty {
 /// The half-width of a 90% interval in standard deviations of a normal distribution.
 inline constexpr double interval_90 = 1.6448536269514722;
 
+/// The source of the numbers of one part of the machine.
+struct PartSource {
+  std::string part;    ///< "links between nodes"
+  std::string from;    ///< data sheet, run file or software profile
+  std::string source;  ///< the publications that a sheet or profile names, or "measured"
+};
+
 /// A point that was measured, for comparison with its prediction.
 struct MeasuredPoint {
   int ranks = 0, nodes = 0;
@@ -116,6 +123,7 @@ struct Prediction {
   std::optional<double> batch{}, tokens_per_step{};
   std::string options{};  ///< options that --set named, "batch=256 zero=1"
   std::string network{};  ///< a sentence on the source of a replaced network; "" = none
+  std::vector<PartSource> parts{};
   std::string assumed{};  ///< options assumed for a whole training step
   std::vector<std::string> warnings{};
 

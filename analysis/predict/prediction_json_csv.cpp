@@ -32,6 +32,7 @@ Json breakdown_json(const std::optional<breakdown::Breakdown>& parts) {
     object[std::string{category.name}] = (*parts).*category.seconds;
   }
   object["hidden_communication"] = parts->hidden_communication;
+  object["hidden_transfer"] = parts->hidden_transfer;
   return object;
 }
 
@@ -102,6 +103,10 @@ Json candidate_json(const Candidate& at) {
           {"why_not", render::text_or_null(at.why_not)}};
 }
 
+Json part_json(const PartSource& at) {
+  return {{"part", at.part}, {"from", at.from}, {"source", at.source}};
+}
+
 Json next_json(const std::optional<NextMeasurement>& next) {
   if (!next) return {};
   return {{"what", next->what},
@@ -134,7 +139,8 @@ std::string csv_columns() {
   }
   return columns +
          " hidden_communication=breakdown/hidden_communication ideal=waterfall/ideal limit "
-         "device_memory_per_rank host_memory_per_rank";
+         "device_memory_per_rank host_memory_per_rank "
+         "hidden_transfer=breakdown/hidden_transfer";
 }
 
 /// Returns the JSON object for one CSV row: a rank count's values, and those of the whole
@@ -180,6 +186,7 @@ Json prediction_json(const Prediction& prediction) {
           {"tokens_per_step", render::number_or_null(prediction.tokens_per_step)},
           {"options", prediction.options},
           {"network", render::text_or_null(prediction.network)},
+          {"parts", render::list_json(prediction.parts, part_json)},
           {"assumed", prediction.assumed},
           {"warnings", Json(prediction.warnings)}};
 }

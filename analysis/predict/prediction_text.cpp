@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -185,6 +186,7 @@ render::DocumentTable parts_table(const ForecastCurve& curve) {
           {fmt::format("{} {}", category.glyph, category.name), share(parts.*category.seconds)});
     }
     cells.push_back({"hidden", share(parts.hidden_communication)});
+    cells.push_back({"moving", share(parts.hidden_transfer)});
     cells.push_back({"MFU", value_json(at.mfu), Unit::share});
     add_memory(curve.points, at, cells);
     cells.push_back({"where a step would go", render::breakdown_bar(parts), Unit::text});
@@ -296,6 +298,12 @@ render::Facts header_facts(const Prediction& prediction) {
   }
   if (!prediction.network.empty())
     facts.emplace_back("network", render::escape(prediction.network));
+  std::vector<std::string> parts;
+  for (const PartSource& at : prediction.parts) {
+    parts.push_back(fmt::format("{}: {}", at.part, at.from));
+  }
+  if (!parts.empty())
+    facts.emplace_back("parts", render::escape(fmt::format("{}", fmt::join(parts, "; "))));
   if (prediction.batch) {
     std::string work = fmt::format("batch of {:.0f} samples", *prediction.batch);
     if (prediction.tokens_per_step) {
@@ -337,7 +345,10 @@ void append_key(render::Document& document, const Prediction& prediction) {
   };
   document.emplace_back(render::Heading{""});
   line("90% interval: the interval that holds the number before it nine times in ten.");
-  line("MFU: share of the peak that the model's GEMMs use." +
+  line(
+      "MFU: share of the peak that the model's GEMMs use. The products of attention count in "
+      "full,");
+  line("although a fused kernel of causal attention computes half of them." +
        (prediction.has_efficiency() && prediction.baseline
             ? fmt::format(" Efficiency: throughput per rank relative to {}.",
                           base::counted(*prediction.baseline, "rank"))
@@ -351,6 +362,7 @@ void append_key(render::Document& document, const Prediction& prediction) {
     line(fmt::format("  {} {:<9} {}", category.glyph, category.name, category.meaning));
   }
   line("    hidden    communication behind computation and copies (part of these)");
+  line("    moving    the part of hidden in which data moves; the rest waits for partners");
   if (with_waterfall(prediction.base).empty()) return;
   const std::string lost =
       "Lost time: what a cause adds to the step beyond the baseline's share of it";
