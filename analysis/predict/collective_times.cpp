@@ -18,6 +18,7 @@
 #include "analysis/render/render.hpp"
 #include "analysis/render/text.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "simulate/op_time.hpp"
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/fit.hpp"
