@@ -10,7 +10,7 @@ Predicts each training of published/trainings.csv and each collective of publish
 and the median of predicted / measured - 1, the mean and the largest absolute error, and the share
 of the rows whose measured value lies inside the 90% interval, and how well the predicted fastest of
 measured layouts does. --rows prints each row as well;
---source takes only the sources whose name contains TEXT.
+--source takes only the sources and tables whose name contains TEXT.
 """
 import argparse
 import collections
@@ -132,17 +132,37 @@ def trainings(program, rows, files=None):
         return list(pool.map(lambda row: training(program, row, models, files or {}), rows))
 
 
+def collective(program, row):
+    """The published and the predicted seconds of a collective, without an interval."""
+    done = subprocess.run(
+        [program, "predict", row["sheet"], "--workload", "collectives", "--ranks", row["members"],
+         "--dtype", "f64", "--set", f"op={row['kind']}", "--set", f"sizes={row['bytes']}",
+         "--format", "json"], capture_output=True, text=True, check=False)
+    predicted = json.loads(done.stdout)["rows"][0] if done.returncode == 0 else None
+    time = predicted and {"value": predicted["time"], "lower": math.nan, "upper": math.nan}
+    measured = float(row["value"]) * 1e-6
+    if row["unit"] == "busbw" and predicted:
+        bus_bytes = predicted["busbw"] * predicted["time"]
+        measured = bus_bytes / (float(row["value"]) * 1e9)
+    choice = predicted and f"{predicted['algorithm']} {predicted['protocol']}"
+    return {"source": row["table"], "measured": measured, "time": time, "row": row,
+            "why": done.stderr.strip() or choice,
+            "name": f"{row['kind']} of {row['bytes']} bytes on {row['members']} x {row['sheet']}"}
+
+
 def summary(rows):
     known = [row for row in rows if row["time"]]
     if not known:
         return f"{len(rows):4} rows, none predicted"
     errors = [row["time"]["value"] / row["measured"] - 1 for row in known]
     inside = sum(row["time"]["lower"] <= row["measured"] <= row["time"]["upper"] for row in known)
+    has_interval = not math.isnan(known[0]["time"]["lower"])
     return (f"{len(known):4} of {len(rows):3} rows: mean {100 * statistics.mean(errors):+6.1f}%, "
             f"median {100 * statistics.median(errors):+6.1f}%, mean of absolute errors "
             f"{100 * statistics.mean(map(abs, errors)):5.1f}%, largest "
-            f"{100 * max(errors, key=abs):+6.1f}%, inside {100 * inside / len(known):3.0f}%, "
-            f"{sum(row['fits'] for row in known):4} fit")
+            f"{100 * max(errors, key=abs):+6.1f}%"
+            + (f", inside {100 * inside / len(known):3.0f}%, "
+               f"{sum(row['fits'] for row in known):4} fit" if has_interval else ""))
 
 
 def ranks_of(values):
@@ -203,18 +223,31 @@ def main():
     given = parser.parse_args()
     rows = [row for row in published_rows() if given.source in row["source"]]
     found = trainings(given.program, rows)
+    show("all trainings", found, given.rows)
+    layouts(found)
+    scaling(found)
+    with open(HERE / "collectives.csv", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if given.source in row["table"]]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = list(pool.map(lambda row: collective(given.program, row), rows))
+    show("all collectives", found, given.rows)
+    between = [entry for entry in found
+               if int(entry["row"]["nodes"]) > 1 and 2**20 <= int(entry["row"]["bytes"]) <= 2**24]
+    print(f"{'those of 1 to 16 MiB between nodes':48} {summary(between)}")
+
+
+def show(everything, found, with_rows):
+    """Prints a line for each source and one for `everything`."""
     by_source = collections.defaultdict(list)
     for row in found:
         by_source[row["source"]].append(row)
-        if given.rows:
+        if with_rows:
             value = row["time"]["value"] if row["time"] else math.nan
             print(f"{value / row['measured'] - 1:+7.1%} {value:9.4g} of {row['measured']:9.4g} s  "
                   f"{row['name']}  {row['why'].splitlines()[0] if row['why'] else ''}")
     for source, of_source in by_source.items():
         print(f"{source:48} {summary(of_source)}")
-    print(f"{'all':48} {summary(found)}")
-    layouts(found)
-    scaling(found)
+    print(f"{everything:48} {summary(found)}")
 
 
 if __name__ == "__main__":

@@ -34,7 +34,8 @@ GroupPlace listed(const mesh::Shape& shape, const std::vector<int>& node, int ra
   GroupPlace place{.members = mesh::group_size(shape, axes),
                    .nodes = static_cast<int>(mine.size()),
                    .node_members = 0,
-                   .sharing = 0};
+                   .sharing = 0,
+                   .reach = mine.rbegin()->first - mine.begin()->first + 1};
   for (const auto& [on, members] : mine) {
     place.node_members = std::max(place.node_members, members);
     std::set<std::vector<int>> groups;
@@ -115,9 +116,10 @@ TEST(Layout, KnowsLargeMachines) {
   const mesh::Shape shape{.tp = 8, .dp = 128, .pp = 16};
   const Layout layout = packed(shape.size(), 8);
   EXPECT_EQ(places_of(shape, layout, mesh::Axis::tp).at(9000),
-            (GroupPlace{.members = 8, .nodes = 1, .node_members = 8, .sharing = 1}));
+            (GroupPlace{.members = 8, .nodes = 1, .node_members = 8, .sharing = 1, .reach = 1}));
   EXPECT_EQ(places_of(shape, layout, mesh::Axis::dp).at(9000),
-            (GroupPlace{.members = 128, .nodes = 128, .node_members = 1, .sharing = 8}));
+            (GroupPlace{
+                .members = 128, .nodes = 128, .node_members = 1, .sharing = 8, .reach = 128}));
   EXPECT_EQ(places_of_messages(shape, layout, mesh::Axis::pp, 1).at(9000),
             (GroupPlace{.members = 2, .nodes = 2, .node_members = 1, .sharing = 8}));
 }

@@ -330,10 +330,16 @@ algorithms = ["ring", "multicast"]
 bandwidth = 1e11
 reached = 0.9
 latency = 1e-6
+chunk = 1e6
 [network.across]
 bandwidth = 1e10
 reached = 0.8
 latency = 5e-6
+chunk = 1e5
+[[network.tier]]
+nodes = 32
+share = 0.5
+latency = 6e-6
 [network.multicast]
 reached = 0.7
 latency = 2e-5
@@ -362,6 +368,9 @@ TEST(SystemFile, ReadsEveryNumber) {
   EXPECT_EQ(machine.software.name, predict::load_software("jax").name);
   EXPECT_EQ(machine.network->node_ranks, 4);
   EXPECT_EQ(machine.network->across.latency, 5e-6);
+  EXPECT_EQ(machine.network->across.chunk, 1e5);
+  ASSERT_EQ(machine.network->tiers.size(), 1U);
+  EXPECT_EQ(machine.network->tiers[0].share, 0.5);
   ASSERT_TRUE(machine.network->multicast);
   EXPECT_EQ(machine.network->multicast->latency, 2e-5);
   EXPECT_FALSE(machine.host);
@@ -403,7 +412,7 @@ TEST(SystemFile, EverySystemOfOursIsRead) {
     EXPECT_TRUE(predict::is_system(by_name));
     EXPECT_EQ(predict::load_system(by_name).name, machine.name);
   }
-  EXPECT_EQ(names.size(), 8U);
+  EXPECT_EQ(names.size(), 10U);
 }
 
 TEST(SystemFile, ListsTheKeysThatItReads) {
