@@ -323,6 +323,7 @@ Question question_of(const PredictCommand& command, const simulate::Machine& she
   Question question;
   question.source = command.source.string();
   question.machine = sheet;
+  if (sheet.software.name.empty()) question.machine.software.spread = sheet_error;
   name_parts(sheet.source, question);
   question.workload =
       &workloads::find_workload(command.workload.empty() ? "hybrid" : command.workload);

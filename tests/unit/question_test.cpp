@@ -201,10 +201,10 @@ TEST(Question, OfASheetTakesWhatARunMeasuredBetweenNodes) {
   predict::use_network(other, "other.h5", question);
   EXPECT_DOUBLE_EQ(seconds(inside), before);  // of the sheet
   EXPECT_DOUBLE_EQ(seconds(across), 4e-3);    // of the run
-  EXPECT_DOUBLE_EQ(question.machine.software.spread, 0.03);
+  EXPECT_DOUBLE_EQ(question.machine.software.spread, std::hypot(0.05, 0.03));
   EXPECT_THAT(question.warnings, ElementsAre(HasSubstr("other.h5 measured no messages")));
   EXPECT_THAT(question.network,
-              AllOf(HasSubstr("as other.h5 (cluster) measured"), HasSubstr("3%")));
+              AllOf(HasSubstr("as other.h5 (cluster) measured"), HasSubstr("3.0%")));
   EXPECT_EQ(question.parts[1].source, "measured");
   const predict::Prediction prediction = predict::predict(question);
   EXPECT_EQ(predict::prediction_json(prediction)["parts"][1]["from"], "other.h5");
