@@ -84,6 +84,7 @@ struct StepMemory {
   double host = 0;    ///< bytes in pinned and pageable memory
 };
 [[nodiscard]] StepMemory step_memory(const program::RankProgram& program);
+[[nodiscard]] StepMemory step_memory(const program::ProgramSet& set);
 
 /// Returns the device memory of a rank of one pipeline stage by its program, for workloads that are
 /// composed from the stack. The whole step needs at least as much, and this builds only one

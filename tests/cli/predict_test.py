@@ -55,6 +55,19 @@ class OfSheets(Predicting):
         self.assertLess(points[2]["efficiency"]["value"], 1)
         self.assertTrue(document["limits"])
 
+    def test_collectives_have_the_columns_of_nccl_tests(self):
+        asked = ("h100-ndr --workload collectives --ranks 8 --set op=all_reduce "
+                 "--set sizes=1GiB").split()
+        row = self.json(*asked)["rows"][0]
+        # 4029 us on 8 H100 (NVIDIA/dgxc-benchmarking)
+        self.assertAlmostEqual(row["time"] / 4029e-6, 1, delta=0.05)
+        cells = self.text(*asked).splitlines()[-1].split()
+        self.assertEqual(cells[:5], ["1073741824", "536870912", "bfloat16", "sum", "-1"])
+        self.assertAlmostEqual(float(cells[5]) * 1e-6 / row["time"], 1, places=4)
+        self.assertEqual(self.text(*asked, "--format", "csv").splitlines()[1].split(",")[4],
+                         "all_reduce")
+        self.refused(*asked, "--best", ["--best", "collectives"])
+
     def test_a_sheet_is_named_like_a_model(self):
         self.assert_shown(self.run_ok("list systems").stdout, "a100-hdr ", "72 ranks",
                           "74.5 GiB", "989 TFLOP/s in bf16")
