@@ -317,7 +317,7 @@ TEST(TwinOptions, ElementwiseWorkIsSeen) {
 /// sends the input of the run, which stays, and the output, whose gradient it is itself.
 TEST(StagesWithoutLayers, EqualOneRank) {
   const Ranks ranks;
-  const int pp = ranks.world.size();
+  const int dp = ranks.world.size() > 2 ? 2 : 1, pp = ranks.world.size() / dp;
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");
   // The two virtual stages of each rank have one layer each, but for the first two and the last.
   const auto expect_equal = [&](int first, int last, const std::string& options) {
@@ -331,7 +331,7 @@ TEST(StagesWithoutLayers, EqualOneRank) {
       base.options["stage_layers"] = fmt::format("{},{}", list, last);
       base.model.layers = first + 2 + (2 * pp - 3) + last;
     }
-    const auto request = hybrid.scale(base, {.pp = pp}, workloads::Scaling::strong);
+    const auto request = hybrid.scale(base, {.dp = dp, .pp = pp}, workloads::Scaling::strong);
     expect_equal_to_one_rank(ranks,
                              {.name = workloads::text_of(request.options), .request = request});
   };
@@ -339,6 +339,9 @@ TEST(StagesWithoutLayers, EqualOneRank) {
   expect_equal(0, 0, "vocabulary=on input=pinned");
   expect_equal(0, 1, "recompute=full elementwise=on");
   expect_equal(1, 0, "optimizer=adam");
+  expect_equal(0, 0, "zero=3 vocabulary=on");
+  expect_equal(0, 1, "offload=weights");
+  expect_equal(0, 0, "strategy=funnel overlap=off input=pinned");
   expect_equal(0, 0, "stage_layers=lighter-ends vocabulary=on schedule=zb-h1");
   expect_equal(0, 0, "stage_layers=lighter-ends vocabulary=on schedule=gpipe input=pinned");
 }
