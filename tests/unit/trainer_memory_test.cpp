@@ -125,9 +125,9 @@ TEST(TrainerMemory, KeepsTheNumbersOfTokensInPlaceOfInputs) {
     return bytes(trained(trainer, {.pp = 2}, {{"microbatches", "8"}, {"input", where}}),
                  Role::input);
   };
-  EXPECT_EQ(inputs(Trainer::none, "device"), 8 * b * s * h * 2);
+  EXPECT_EQ(inputs(Trainer::none, "resident"), 8 * b * s * h * 2);
   // Two microbatches are in flight on the first of two stages.
-  EXPECT_EQ(inputs(Trainer::fused_attention, "device"), b * s * (2 * h * 2 + 6 * 8));
+  EXPECT_EQ(inputs(Trainer::fused_attention, "resident"), b * s * (2 * h * 2 + 6 * 8));
   EXPECT_EQ(inputs(Trainer::fused_attention, "pinned"), b * s * 8 * 8);
 }
 
