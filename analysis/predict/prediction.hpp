@@ -59,8 +59,8 @@ struct Forecast {
   std::string refused{};         ///< why there is no forecast; "" if there is one
   Expected step_time{}, throughput{}, speedup{}, efficiency{};
   Uncertainty uncertainty{};
-  double simulated = 0;        ///< seconds of the noiseless step
-  double delay = 0;            ///< seconds that noise and slow ranks add
+  double simulated = 0;  ///< seconds of the noiseless step
+  double delay = 0;      ///< seconds that noise and slow ranks add
   /// Bytes of the largest rank: in all memory, on the device, and on the host.
   double memory_per_rank = 0, device_memory_per_rank = 0, host_memory_per_rank = 0;
   std::optional<bool> fits{};  ///< the device's memory; absent if the capacity is unknown

@@ -39,7 +39,8 @@ std::string notes(const Forecast& at) {
   std::vector<std::string> notes;
   if (at.extrapolated) notes.emplace_back("extrapolated");
   if (at.fits == false) {
-    notes.push_back(fmt::format("needs {} a rank", value_text(at.device_memory_per_rank, Unit::bytes)));
+    notes.push_back(
+        fmt::format("needs {} a rank", value_text(at.device_memory_per_rank, Unit::bytes)));
   }
   return base::listed(notes);
 }
@@ -167,7 +168,8 @@ render::DocumentTable forecast_table(const Prediction& prediction) {
 template <class Row>
 void add_memory(const std::vector<Row>& all, const Row& at, std::vector<render::Cell>& cells) {
   cells.push_back({"memory/rank", value_json(at.device_memory_per_rank), Unit::bytes});
-  if (std::ranges::none_of(all, [](const Row& row) { return row.host_memory_per_rank > 0; })) return;
+  if (std::ranges::none_of(all, [](const Row& row) { return row.host_memory_per_rank > 0; }))
+    return;
   cells.push_back({"on the host", value_json(at.host_memory_per_rank), Unit::bytes});
 }
 

@@ -339,9 +339,8 @@ Question question_of(const PredictCommand& command, const simulate::Machine& she
         fmt::join(workloads::model_names(), ", "));
   }
   question.base.precision = program::Precision::bf16;
-  question.base.trainer = sheet.software.attention.empty()
-                              ? workloads::Trainer::separate_attention
-                              : workloads::Trainer::fused_attention;
+  question.base.trainer = sheet.software.attention.empty() ? workloads::Trainer::separate_attention
+                                                           : workloads::Trainer::fused_attention;
   question.mesh = command.mesh;
   assume_training(command, question);
   apply_command(command, question);

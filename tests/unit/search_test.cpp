@@ -207,10 +207,14 @@ TEST(QuickEstimateTest, HasTheMemoryOfWholePrograms) {
     const char* model;
     int layers, ranks;
     workloads::Options options;
+    workloads::Trainer trainer = workloads::Trainer::none;
   };
+  const workloads::Options of_llama{
+      {"batch", "32"}, {"vocabulary", "on"}, {"sequence_parallel", "on"}};
   const std::vector<Case> cases{
       {"gpt-1.3b", 24, 16, {{"batch", "64"}, {"vocabulary", "on"}}},
-      {"llama3-8b", 16, 8, {{"batch", "32"}, {"vocabulary", "on"}, {"sequence_parallel", "on"}}},
+      {"llama3-8b", 16, 8, of_llama},
+      {"llama3-8b", 16, 8, of_llama, workloads::Trainer::fused_attention},
       {"llama3-70b", 12, 16, {{"batch", "32"}, {"vocabulary", "off"}}},
       {"gpt-175b", 8, 32, {{"batch", "64"}, {"vocabulary", "on"}, {"optimizer", "sgd"}}},
       {"gpt-125m", 12, 8, {{"batch", "64"}, {"vocabulary", "on"}}}};
@@ -219,6 +223,7 @@ TEST(QuickEstimateTest, HasTheMemoryOfWholePrograms) {
     Request base = base_of(one.options, one.layers);
     base.model = workloads::load_model(one.model);
     base.model.layers = one.layers;
+    base.trainer = one.trainer;
     const predict::SearchSpace space = predict::search_space(hybrid(), base, {}, one.ranks, 8, {});
     const simulate::Machine machine = machine_of(80e9, 1, 8);
     std::vector<Request> drawn;

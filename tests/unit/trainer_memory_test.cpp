@@ -104,6 +104,18 @@ TEST(TrainerMemory, HasTheEmbeddingAndShardsTheOptimizerOverContextParallelRanks
   EXPECT_EQ(bytes(alone, Role::weight) - bytes(tied, Role::weight), 2 * table);
 }
 
+TEST(TrainerMemory, KeepsWeightsOnceWhereTheyAreShardedAndInEightBitsWithFp8) {
+  const double all = 4 * parameters_of_layer, scales = 32 * 4;
+  const Request sharded = trained(Trainer::fused_attention, {.dp = 2}, {{"zero", "3"}});
+  EXPECT_LE(bytes(sharded, Role::weight), 1);
+  EXPECT_EQ(bytes(sharded, Role::master), 4 * all / 2);
+  const auto in_fp8 = [](Trainer trainer) {
+    return bytes(trained(trainer, {}, {}, Precision::fp8), Role::weight);
+  };
+  EXPECT_NEAR(in_fp8(Trainer::fused_attention), 2 * all, scales);
+  EXPECT_NEAR(in_fp8(Trainer::none), 4 * all, scales);
+}
+
 TEST(TrainerMemory, AddsGradientsUpInTheTypeInWhichTheyAreSent) {
   const auto gradients = [](const char* type) {
     return bytes(trained(Trainer::fused_attention, {.dp = 2}, {{"grad_dtype", type}}),
@@ -125,9 +137,9 @@ TEST(TrainerMemory, KeepsTheNumbersOfTokensInPlaceOfInputs) {
     return bytes(trained(trainer, {.pp = 2}, {{"microbatches", "8"}, {"input", where}}),
                  Role::input);
   };
-  EXPECT_EQ(inputs(Trainer::none, "device"), 8 * b * s * h * 2);
+  EXPECT_EQ(inputs(Trainer::none, "resident"), 8 * b * s * h * 2);
   // Two microbatches are in flight on the first of two stages.
-  EXPECT_EQ(inputs(Trainer::fused_attention, "device"), b * s * (2 * h * 2 + 6 * 8));
+  EXPECT_EQ(inputs(Trainer::fused_attention, "resident"), b * s * (2 * h * 2 + 6 * 8));
   EXPECT_EQ(inputs(Trainer::fused_attention, "pinned"), b * s * 8 * 8);
 }
 

@@ -134,10 +134,9 @@ void Parameters::allocate(Builder& builder, const Types& types, const Request& r
   std::uint64_t narrow = all / of_weights;
   if (types.has_master() && plan_.shards_weights()) narrow = 0;
   if (types.casts_operands()) narrow = g_.vocabulary * g_.hidden + g_.embedding;
-  states_.weights = flat({.dtype = types.compute,
-                          .space = plan_.space_of(Offload::weights),
-                          .role = Role::weight},
-                         of_weights, narrow, types.compute);
+  states_.weights = flat(
+      {.dtype = types.compute, .space = plan_.space_of(Offload::weights), .role = Role::weight},
+      of_weights, narrow, types.compute);
   // A trainer adds gradients up in the type in which it sends them.
   states_.gradients = flat({.dtype = types.accumulate, .role = Role::gradient}, of_gradients,
                            all / of_gradients, travel_type(request));
@@ -152,9 +151,8 @@ void Parameters::allocate(Builder& builder, const Types& types, const Request& r
   if (update_.optimizer == program::Optimizer::adam && !follows(g_)) {
     states_.moment1 = optimizer(Role::optimizer);
     states_.moment2 = optimizer(Role::optimizer);
-    states_.powers = builder.allocate({.dtype = types.accumulate,
-                                       .role = Role::optimizer,
-                                       .count = 2 * buckets_.size()});
+    states_.powers = builder.allocate(
+        {.dtype = types.accumulate, .role = Role::optimizer, .count = 2 * buckets_.size()});
   }
 }
 

@@ -294,7 +294,7 @@ function facts(prediction) {
 
 const badgesOf = (point) => [
   ...(point.extrapolated ? [{ text: "extrapolated", kind: "warn" }] : []),
-  ...(point.fits === false ? [{ text: `does not fit: needs ${memory(point.memory_per_rank)} a rank`, kind: "bad" }] : []),
+  ...(point.fits === false ? [{ text: `does not fit: needs ${memory(point.device_memory_per_rank)} a rank`, kind: "bad" }] : []),
 ];
 
 function cardOf(curve, prediction, scale) {
