@@ -72,7 +72,8 @@ Uncertainty uncertainty_of(const Question& question, const Forecast& forecast) {
   // A job that is larger than any that supports the profile adds 1% for each doubling.
   constexpr double per_doubling = 0.01;
   const simulate::Machine& sheet = question.machine;
-  const double growth = static_cast<double>(forecast.ranks) / std::max(1, sheet.software.most_ranks);
+  const int known = sheet.software.most_ranks;
+  const double growth = known > 0 ? static_cast<double>(forecast.ranks) / known : 1;
   const double distance = per_doubling * std::max(0.0, std::log2(growth));
   return {.noise = 0,
           .launch = sheet.noise.launch,

@@ -359,6 +359,7 @@ void use_network(const simulate::Machine& other, const std::string& name, Questi
     if (other.network) {
       machine.network->across = other.network->across;
       machine.network->ports_per_rank = other.network->ports_per_rank;
+      machine.network->tiers = other.network->tiers;
     } else {
       machine.measured.untold = other.measured.untold;
     }

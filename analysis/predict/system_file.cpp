@@ -195,7 +195,8 @@ Machine read_machine(SheetSection& top) {
       top.text_or_empty("base", "a built-in system whose values hold for absent keys"));
   machine.name = top.text("name", "of the machine");
   machine.source = top.text("source", "where its numbers are from");
-  machine.spread = top.number("spread", {0, 10, "relative standard deviation that it adds"});
+  machine.spread =
+      top.number_or_0("spread", {1e-6, 10, "relative standard deviation that it adds"});
   const std::string software = top.text_or_empty("software", "the usual profile of training on it");
   if (!software.empty()) machine.software = load_software(software);
   machine.processor = top.required_section("processor", "what multiplies").read(read_processor);
