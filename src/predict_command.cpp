@@ -28,31 +28,35 @@ simulate::Machine network_of(const std::string& source) {
   return analysis::predict::run_machine(results::read_run(source));
 }
 
+void replace_network(const settings::PredictCommand& command,
+                     analysis::predict::Question& question) {
+  if (command.network.empty()) return;
+  analysis::predict::use_network(network_of(command.network), command.network, question);
+}
+
 analysis::predict::Prediction predicted(const settings::PredictCommand& command) {
   if (is_sheet(command.source)) {
     if (!command.launches.empty()) {
       throw base::UsageError("predict takes one data sheet; a comma joins launches of a run");
     }
-    if (!command.network.empty()) {
-      throw base::UsageError(
-          "--network is for a run, which knows no network of its own beyond its nodes; a data "
-          "sheet has one: change it with --set link.inter=2x");
-    }
     simulate::Machine sheet = analysis::predict::load_system(command.source.string());
     if (!command.software.empty()) {
       sheet.software = analysis::predict::load_software(command.software);
     }
-    return analysis::predict::predict(analysis::predict::question_of(command, sheet));
+    if (command.no_noise) sheet.noise = {};
+    analysis::predict::Question question = analysis::predict::question_of(command, sheet);
+    replace_network(command, question);
+    return analysis::predict::predict(question);
   }
-  if (!command.software.empty()) {
-    throw base::UsageError("--software is for a data sheet; a run measured its own software");
+  if (!command.software.empty() || command.no_noise) {
+    throw base::UsageError(
+        "--software and --no-noise are for a data sheet; a run measured its own software and "
+        "noise");
   }
   std::vector<results::RunData> launches{results::read_run(command.source)};
   for (const auto& file : command.launches) launches.push_back(results::read_run(file));
   analysis::predict::Question question = analysis::predict::question_of(command, launches);
-  if (!command.network.empty()) {
-    analysis::predict::use_network(network_of(command.network), command.network, question);
-  }
+  replace_network(command, question);
   return analysis::predict::predict(question);
 }
 

@@ -93,6 +93,7 @@ Breakdown to_breakdown(const RankStep& times, Nanoseconds bubble) {
                    .other = 0,
                    .step = seconds(times.step),
                    .hidden_communication = seconds(times.hidden),
+                   .hidden_transfer = seconds(times.hidden_transfer),
                    .hidden_copies = seconds(times.hidden_copies)};
   result.other = seconds(times.step - times.compute - times.copies - times.transfer - times.wait -
                          times.late - times.gap);
@@ -162,11 +163,17 @@ StepResult split_step(const results::PointData& point, const Condensed& condense
   return result;
 }
 
-constexpr std::array fields{
-    &Breakdown::compute,      &Breakdown::copies, &Breakdown::transfer,
-    &Breakdown::wait,         &Breakdown::bubble, &Breakdown::gap,
-    &Breakdown::other,        &Breakdown::step,   &Breakdown::hidden_communication,
-    &Breakdown::hidden_copies};
+constexpr std::array fields{&Breakdown::compute,
+                            &Breakdown::copies,
+                            &Breakdown::transfer,
+                            &Breakdown::wait,
+                            &Breakdown::bubble,
+                            &Breakdown::gap,
+                            &Breakdown::other,
+                            &Breakdown::step,
+                            &Breakdown::hidden_communication,
+                            &Breakdown::hidden_transfer,
+                            &Breakdown::hidden_copies};
 
 Breakdown mean(const std::vector<Breakdown>& parts) {
   Breakdown result;

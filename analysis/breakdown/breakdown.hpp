@@ -26,7 +26,10 @@ struct Breakdown {
   double compute = 0, copies = 0, transfer = 0, wait = 0, bubble = 0, gap = 0, other = 0;
   double step = 0;
   double hidden_communication = 0;  ///< communication that ran while this rank computed or copied
-  double hidden_copies = 0;         ///< copies that ran while this rank computed
+  /// The part of hidden_communication in which data moved; in the rest, posted messages and
+  /// collectives only waited for their partners.
+  double hidden_transfer = 0;
+  double hidden_copies = 0;  ///< copies that ran while this rank computed
 
   Breakdown& operator+=(const Breakdown& more);
   Breakdown& operator*=(double factor);

@@ -170,15 +170,20 @@ class Sweep {
 
   /// Adds the communication that runs during `time`, in which it is hidden by compute or copies.
   void hide(const Interval& time) {
-    bool any = false;
+    const Nanoseconds length = time.end - time.begin;
+    bool any = false, any_transfer = false;
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
       if (next_[lane] == lanes_[lane].size()) continue;
       const Segment& segment = lanes_[lane][next_[lane]];
       if (segment.begin > time.begin || segment.claim < Claim::transfer) continue;
-      shares_[segment.op].hidden += time.end - time.begin;
+      shares_[segment.op].hidden += length;
       any = true;
+      if (segment.claim != Claim::transfer) continue;
+      shares_[segment.op].hidden_transfer += length;
+      any_transfer = true;
     }
-    if (any) result_.hidden += time.end - time.begin;
+    if (any) result_.hidden += length;
+    if (any_transfer) result_.hidden_transfer += length;
   }
 
   [[nodiscard]] bool copies_in(const Interval& time) const {
@@ -233,6 +238,7 @@ Breakdown communication_parts(const program::OutlineOp& op, const OpShare& share
   result.transfer = seconds(share.own);
   result.wait = seconds(share.waiting);
   result.hidden_communication = seconds(share.hidden);
+  result.hidden_transfer = seconds(share.hidden_transfer);
   if (program::between_stages(op)) {
     result.bubble = result.wait * bubble_share;
     result.wait -= result.bubble;

@@ -20,10 +20,11 @@ namespace isoscale::analysis::breakdown {
 
 /// The time that is attributed to one op in a step of its rank.
 struct OpShare {
-  units::Nanoseconds own;      ///< compute, copies or transfer, by the op's kind
-  units::Nanoseconds waiting;  ///< communication ops: time until the last partner arrived
-  units::Nanoseconds hidden;   ///< communication ops: time while compute or copies ran
-  units::Nanoseconds gap;      ///< time while nothing ran and this op was the next to begin
+  units::Nanoseconds own;              ///< compute, copies or transfer, by the op's kind
+  units::Nanoseconds waiting;          ///< communication ops: time until the last partner arrived
+  units::Nanoseconds hidden;           ///< communication ops: time while compute or copies ran
+  units::Nanoseconds hidden_transfer;  ///< the part of it after the last partner arrived
+  units::Nanoseconds gap;              ///< time while nothing ran and this op was the next to begin
 };
 
 /// A stretch of a step that no category explains.
@@ -38,10 +39,11 @@ struct RankStep {
   units::Nanoseconds wait;  ///< time until the last member or partner of an op arrived
   units::Nanoseconds late;  ///< the same, for exchanges between pipeline stages
   units::Nanoseconds gap, step;
-  units::Nanoseconds hidden;         ///< communication while compute or copies ran
-  units::Nanoseconds hidden_copies;  ///< copies while compute ran
-  units::Nanoseconds unaccounted;    ///< time in no category, or counted outside of the step
-  Unexplained largest;               ///< the longest stretch in no category
+  units::Nanoseconds hidden;           ///< communication while compute or copies ran
+  units::Nanoseconds hidden_transfer;  ///< the part of it in which data moved
+  units::Nanoseconds hidden_copies;    ///< copies while compute ran
+  units::Nanoseconds unaccounted;      ///< time in no category, or counted outside of the step
+  Unexplained largest;                 ///< the longest stretch in no category
 };
 
 /// Splits a step into categories so that each moment counts once. If several ops run at once, the

@@ -304,12 +304,14 @@ std::string where(const std::vector<Stretch>& all, std::size_t i) {
 Prediction predict(const Question& question) {
   Prediction prediction{.source = question.source,
                         .machine = question.machine.name,
+                        .software = question.machine.software.name,
                         .workload = std::string{question.workload->name},
                         .title = question.title,
                         .throughput_unit = std::string{question.workload->throughput_unit},
                         .node_ranks = question.node_ranks,
                         .measured = question.measured,
                         .network = question.network,
+                        .parts = question.parts,
                         .assumed = question.assumed,
                         .warnings = question.warnings};
   if (question.fit) prediction.correction = question.fit->correction;

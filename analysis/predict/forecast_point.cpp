@@ -12,7 +12,6 @@
 #include "analysis/efficiency/losses.hpp"
 #include "analysis/predict/forecast.hpp"
 #include "analysis/predict/step_estimate.hpp"
-#include "analysis/report.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/stack/geometry.hpp"
 
@@ -35,20 +34,6 @@ std::optional<double> peak_rate(const simulate::Machine& machine, program::Preci
 
 namespace {
 
-/// Multiplies all costs of the step by `factor`.
-void stretch(efficiency::StepCosts& costs, double factor) {
-  for (double* const part :
-       {&costs.gemm, &costs.other_compute, &costs.copies, &costs.bubble, &costs.waiting,
-        &costs.uneven, &costs.hiccups, &costs.gap, &costs.other}) {
-    *part *= factor;
-  }
-  for (std::optional<double>* const part : {&costs.gemm_alone, &costs.gemm_overlap,
-                                            &costs.communication, &costs.imbalance, &costs.noise}) {
-    if (*part) **part *= factor;
-  }
-  for (auto& [axes, seconds] : costs.transfer) seconds *= factor;
-}
-
 /// Adds the seconds of noise, `delay`, to the costs of a simulated step. All steps of a simulation
 /// are alike, so its waiting comes from the schedule or from stages with more work: it is
 /// imbalance.
@@ -69,18 +54,15 @@ void add_parts(const StepEstimate& estimate, double correction, Forecast& foreca
   if (!estimate.loss) return;
   forecast.costs = estimate.loss->costs;
   add_noise(*forecast.costs, estimate.delay);
-  stretch(*forecast.costs, correction);
+  const efficiency::StepCosts once = *forecast.costs;
+  add(once, correction - 1, *forecast.costs);
 }
 
 std::optional<double> mfu_of(const StepEstimate& estimate, const simulate::Machine& machine,
                              const Forecast& forecast) {
   const std::optional<double> peak = peak_rate(machine, forecast.request.precision);
-  const std::optional<double> flop =
-      estimate.point ? model_flop_per_step(*estimate.point) : std::nullopt;
-  if (!peak || !flop) return std::nullopt;
-  // The simulated point has one rank for each class, so its FLOP are scaled to all ranks.
-  const double of_all = *flop * forecast.ranks / estimate.point->ranks;
-  return of_all / forecast.step_time.value / forecast.ranks / *peak;
+  if (!peak || !estimate.model_flop) return std::nullopt;
+  return *estimate.model_flop / forecast.step_time.value / forecast.ranks / *peak;
 }
 
 Uncertainty uncertainty_of(const Question& question, const Forecast& forecast) {
@@ -171,6 +153,8 @@ Forecast forecast_of(const Question& question, const simulate::Machine& machine,
   forecast.simulated = estimate.simulated;
   forecast.delay = estimate.delay;
   forecast.memory_per_rank = estimate.memory_per_rank;
+  forecast.device_memory_per_rank = estimate.device_memory_per_rank;
+  forecast.host_memory_per_rank = estimate.host_memory_per_rank;
   if (machine.memory && machine.memory->capacity > 0) {
     forecast.fits = estimate.device_memory_per_rank <= machine.memory->capacity;
   }

@@ -36,6 +36,13 @@ struct Uncertainty {
 /// The half-width of a 90% interval in standard deviations of a normal distribution.
 inline constexpr double interval_90 = 1.6448536269514722;
 
+/// The source of the numbers of one part of the machine.
+struct PartSource {
+  std::string part;    ///< "links between nodes"
+  std::string from;    ///< data sheet, run file or software profile
+  std::string source;  ///< the publications that a sheet or profile names, or "measured"
+};
+
 /// A point that was measured, for comparison with its prediction.
 struct MeasuredPoint {
   int ranks = 0, nodes = 0;
@@ -54,8 +61,9 @@ struct Forecast {
   Uncertainty uncertainty{};
   double simulated = 0;        ///< seconds of the noiseless step
   double delay = 0;            ///< seconds that noise and slow ranks add
-  double memory_per_rank = 0;  ///< bytes, largest rank
-  std::optional<bool> fits{};  ///< the memory fits; absent if the capacity is unknown
+  /// Bytes of the largest rank: in all memory, on the device, and on the host.
+  double memory_per_rank = 0, device_memory_per_rank = 0, host_memory_per_rank = 0;
+  std::optional<bool> fits{};  ///< the device's memory; absent if the capacity is unknown
   bool extrapolated = false;   ///< more than 32 times the measured ranks
   std::optional<double> mfu{};
   std::optional<breakdown::Breakdown> breakdown{};
@@ -87,7 +95,8 @@ struct NextMeasurement {
 /// A mesh and options that a search tried.
 struct Candidate {
   workloads::Request request{};
-  double step_time = 0, throughput = 0, memory_per_rank = 0;
+  double step_time = 0, throughput = 0;
+  double memory_per_rank = 0, device_memory_per_rank = 0, host_memory_per_rank = 0;
   std::optional<breakdown::Breakdown> breakdown{};
   std::string why_not{};  ///< why it is slower than the first; "" = first
 };
@@ -95,6 +104,7 @@ struct Candidate {
 struct Prediction {
   std::string source{};  ///< file name
   std::string machine{};
+  std::string software{};  ///< "NeMo, 2025"; empty for a run, whose software was measured
   std::string workload{}, title{};
   std::string throughput_unit{};          ///< "tokens/s"
   int node_ranks = 1;                     ///< ranks on each node in the prediction
@@ -113,6 +123,7 @@ struct Prediction {
   std::optional<double> batch{}, tokens_per_step{};
   std::string options{};  ///< options that --set named, "batch=256 zero=1"
   std::string network{};  ///< a sentence on the source of a replaced network; "" = none
+  std::vector<PartSource> parts{};
   std::string assumed{};  ///< options assumed for a whole training step
   std::vector<std::string> warnings{};
 

@@ -32,6 +32,7 @@ Json breakdown_json(const std::optional<breakdown::Breakdown>& parts) {
     object[std::string{category.name}] = (*parts).*category.seconds;
   }
   object["hidden_communication"] = parts->hidden_communication;
+  object["hidden_transfer"] = parts->hidden_transfer;
   return object;
 }
 
@@ -66,6 +67,8 @@ Json point_json(const Forecast& at) {
           {"simulated", at.simulated},
           {"delay", at.delay},
           {"memory_per_rank", at.memory_per_rank},
+          {"device_memory_per_rank", at.device_memory_per_rank},
+          {"host_memory_per_rank", at.host_memory_per_rank},
           {"fits", render::value_json(at.fits)},
           {"mfu", render::number_or_null(at.mfu)},
           {"expected_mfu", render::located_json(at.expected_mfu())},
@@ -94,8 +97,14 @@ Json candidate_json(const Candidate& at) {
           {"step_time", at.step_time},
           {"throughput", at.throughput},
           {"memory_per_rank", at.memory_per_rank},
+          {"device_memory_per_rank", at.device_memory_per_rank},
+          {"host_memory_per_rank", at.host_memory_per_rank},
           {"breakdown", breakdown_json(at.breakdown)},
           {"why_not", render::text_or_null(at.why_not)}};
+}
+
+Json part_json(const PartSource& at) {
+  return {{"part", at.part}, {"from", at.from}, {"source", at.source}};
 }
 
 Json next_json(const std::optional<NextMeasurement>& next) {
@@ -129,7 +138,9 @@ std::string csv_columns() {
     columns += fmt::format(" {0}=breakdown/{0}", category.name);
   }
   return columns +
-         " hidden_communication=breakdown/hidden_communication ideal=waterfall/ideal limit";
+         " hidden_communication=breakdown/hidden_communication ideal=waterfall/ideal limit "
+         "device_memory_per_rank host_memory_per_rank "
+         "hidden_transfer=breakdown/hidden_transfer";
 }
 
 /// Returns the JSON object for one CSV row: a rank count's values, and those of the whole
@@ -155,6 +166,7 @@ Json prediction_json(const Prediction& prediction) {
   return {{"schema_version", schema_version},
           {"source", prediction.source},
           {"machine", prediction.machine},
+          {"software", render::text_or_null(prediction.software)},
           {"workload", prediction.workload},
           {"title", prediction.title},
           {"throughput_unit", prediction.throughput_unit},
@@ -174,6 +186,7 @@ Json prediction_json(const Prediction& prediction) {
           {"tokens_per_step", render::number_or_null(prediction.tokens_per_step)},
           {"options", prediction.options},
           {"network", render::text_or_null(prediction.network)},
+          {"parts", render::list_json(prediction.parts, part_json)},
           {"assumed", prediction.assumed},
           {"warnings", Json(prediction.warnings)}};
 }

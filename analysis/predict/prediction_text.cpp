@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -38,7 +39,7 @@ std::string notes(const Forecast& at) {
   std::vector<std::string> notes;
   if (at.extrapolated) notes.emplace_back("extrapolated");
   if (at.fits == false) {
-    notes.push_back(fmt::format("needs {} a rank", value_text(at.memory_per_rank, Unit::bytes)));
+    notes.push_back(fmt::format("needs {} a rank", value_text(at.device_memory_per_rank, Unit::bytes)));
   }
   return base::listed(notes);
 }
@@ -162,6 +163,14 @@ render::DocumentTable forecast_table(const Prediction& prediction) {
   return result;
 }
 
+/// Adds the memory on the device and, if any of `all` rows of a table needs some, that on the host.
+template <class Row>
+void add_memory(const std::vector<Row>& all, const Row& at, std::vector<render::Cell>& cells) {
+  cells.push_back({"memory/rank", value_json(at.device_memory_per_rank), Unit::bytes});
+  if (std::ranges::none_of(all, [](const Row& row) { return row.host_memory_per_rank > 0; })) return;
+  cells.push_back({"on the host", value_json(at.host_memory_per_rank), Unit::bytes});
+}
+
 /// Returns a table of a step's parts, memory and MFU; empty where no breakdown is known.
 render::DocumentTable parts_table(const ForecastCurve& curve) {
   render::DocumentTable result;
@@ -177,8 +186,9 @@ render::DocumentTable parts_table(const ForecastCurve& curve) {
           {fmt::format("{} {}", category.glyph, category.name), share(parts.*category.seconds)});
     }
     cells.push_back({"hidden", share(parts.hidden_communication)});
+    cells.push_back({"moving", share(parts.hidden_transfer)});
     cells.push_back({"MFU", value_json(at.mfu), Unit::share});
-    cells.push_back({"memory/rank", value_json(at.memory_per_rank), Unit::bytes});
+    add_memory(curve.points, at, cells);
     cells.push_back({"where a step would go", render::breakdown_bar(parts), Unit::text});
     render::add_row(result, std::move(cells));
   }
@@ -267,7 +277,7 @@ render::DocumentTable best_table(const Prediction& prediction) {
       cells.push_back({key, found == at.request.options.end() ? Value() : Value(found->second)});
     }
     cells.push_back({"step time", value_json(at.step_time), Unit::seconds});
-    cells.push_back({"memory/rank", value_json(at.memory_per_rank), Unit::bytes});
+    add_memory(prediction.best, at, cells);
     cells.push_back({"why it loses", at.why_not, Unit::text});
     render::add_row(result, std::move(cells));
   }
@@ -283,8 +293,17 @@ render::Facts header_facts(const Prediction& prediction) {
                                             "is what measured ones are of them",
                                             *prediction.correction));
   }
+  if (!prediction.software.empty()) {
+    facts.emplace_back("software", render::escape(prediction.software));
+  }
   if (!prediction.network.empty())
     facts.emplace_back("network", render::escape(prediction.network));
+  std::vector<std::string> parts;
+  for (const PartSource& at : prediction.parts) {
+    parts.push_back(fmt::format("{}: {}", at.part, at.from));
+  }
+  if (!parts.empty())
+    facts.emplace_back("parts", render::escape(fmt::format("{}", fmt::join(parts, "; "))));
   if (prediction.batch) {
     std::string work = fmt::format("batch of {:.0f} samples", *prediction.batch);
     if (prediction.tokens_per_step) {
@@ -326,7 +345,10 @@ void append_key(render::Document& document, const Prediction& prediction) {
   };
   document.emplace_back(render::Heading{""});
   line("90% interval: the interval that holds the number before it nine times in ten.");
-  line("MFU: share of the peak that the model's GEMMs use." +
+  line(
+      "MFU: share of the peak that the model's GEMMs use. The products of attention count in "
+      "full,");
+  line("although a fused kernel of causal attention computes half of them." +
        (prediction.has_efficiency() && prediction.baseline
             ? fmt::format(" Efficiency: throughput per rank relative to {}.",
                           base::counted(*prediction.baseline, "rank"))
@@ -340,6 +362,7 @@ void append_key(render::Document& document, const Prediction& prediction) {
     line(fmt::format("  {} {:<9} {}", category.glyph, category.name, category.meaning));
   }
   line("    hidden    communication behind computation and copies (part of these)");
+  line("    moving    the part of hidden in which data moves; the rest waits for partners");
   if (with_waterfall(prediction.base).empty()) return;
   const std::string lost =
       "Lost time: what a cause adds to the step beyond the baseline's share of it";

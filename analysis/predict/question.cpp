@@ -208,6 +208,42 @@ void keep_mesh(const PointData* largest, Question& question) {
   for (auto& [axis, extent] : question.mesh) extent = largest->mesh[axis];
 }
 
+constexpr std::string_view inside_nodes = "processor, memory and links inside nodes",
+                           between_nodes = "links between nodes";
+
+void name_parts(const std::string& source, Question& question) {
+  const simulate::Software& software = question.machine.software;
+  for (const std::string_view part : {inside_nodes, between_nodes}) {
+    question.parts.push_back(
+        {.part = std::string{part}, .from = question.source, .source = source});
+  }
+  if (software.name.empty()) return;
+  question.parts.push_back({.part = "software", .from = software.name, .source = software.source});
+}
+
+/// Warns of kinds of communication that a run did not measure between nodes, which then take the
+/// times of the data sheet.
+void warn_of_unmeasured(const simulate::Machine& machine, const std::string& name,
+                        Question& question) {
+  constexpr double any_bytes = 1e6;
+  const simulate::GroupPlace place{.members = 2, .nodes = 2};
+  std::vector<std::string> missing;
+  for (const program::OpKind kind : {program::OpKind::all_reduce, program::OpKind::all_gather,
+                                     program::OpKind::reduce_scatter}) {
+    if (!simulate::measured_collective_seconds(machine.measured, kind, any_bytes, place)) {
+      missing.emplace_back(program::name(kind));
+    }
+  }
+  if (!simulate::measured_message_seconds(machine.measured, any_bytes, place)) {
+    missing.emplace_back("messages");
+  }
+  if (missing.empty()) return;
+  question.warnings.push_back(
+      fmt::format("{} measured no {} between nodes: they take as long as {} "
+                  "says",
+                  name, fmt::join(missing, ", "), question.source));
+}
+
 std::string title_of(const Question& question) {
   const bool has_model = question.workload->model_use != workloads::ModelUse::none;
   return fmt::format("{}, {}{}, {} scaling", question.workload->name,
@@ -242,6 +278,7 @@ Question question_of(const PredictCommand& command, std::span<const results::Run
   Question question;
   question.source = command.source.string();
   question.machine = run_machine(run);
+  name_parts("measured", question);
   question.machine.noise.launch = launch_deviation(launches);
   if (launches.size() > 1 && question.machine.noise.launch == assumed_launch_deviation) {
     question.warnings.emplace_back(
@@ -286,6 +323,8 @@ Question question_of(const PredictCommand& command, const simulate::Machine& she
   Question question;
   question.source = command.source.string();
   question.machine = sheet;
+  if (sheet.software.name.empty()) question.machine.software.spread = sheet_error;
+  name_parts(sheet.source, question);
   question.workload =
       &workloads::find_workload(command.workload.empty() ? "hybrid" : command.workload);
   if (question.workload->is_bench()) {
@@ -300,6 +339,9 @@ Question question_of(const PredictCommand& command, const simulate::Machine& she
         fmt::join(workloads::model_names(), ", "));
   }
   question.base.precision = program::Precision::bf16;
+  question.base.trainer = sheet.software.attention.empty()
+                              ? workloads::Trainer::separate_attention
+                              : workloads::Trainer::fused_attention;
   question.mesh = command.mesh;
   assume_training(command, question);
   apply_command(command, question);
@@ -312,9 +354,19 @@ Question question_of(const PredictCommand& command, const simulate::Machine& she
 void use_network(const simulate::Machine& other, const std::string& name, Question& question) {
   const auto crosses = [](const simulate::TimedCommunication& curve) { return curve.nodes > 1; };
   simulate::Machine& machine = question.machine;
+  const bool is_of_sheet = !question.fit;
   std::erase_if(machine.measured.communication, crosses);
-  machine.network = other.network;
-  if (machine.network) machine.network->node_ranks = question.node_ranks;
+  if (is_of_sheet && machine.network) {
+    if (other.network) {
+      machine.network->across = other.network->across;
+      machine.network->ports_per_rank = other.network->ports_per_rank;
+    } else {
+      machine.measured.untold = other.measured.untold;
+    }
+  } else {
+    machine.network = other.network;
+    if (machine.network) machine.network->node_ranks = question.node_ranks;
+  }
   int on_node = 0;
   for (const simulate::TimedCommunication& curve : other.measured.communication) {
     if (!crosses(curve)) continue;
@@ -334,12 +386,18 @@ void use_network(const simulate::Machine& other, const std::string& name, Questi
         name, base::counted(on_node, "rank"), question.node_ranks));
   }
   simulate::settle_laws(machine.measured);
+  if (is_of_sheet && !other.network) warn_of_unmeasured(machine, name, question);
   const double error = other.network ? sheet_error : other.noise.launch;
-  if (question.fit) question.fit->known.fit = std::hypot(question.fit->known.fit, error);
+  double& known = is_of_sheet ? machine.software.spread : question.fit->known.fit;
+  known = std::hypot(known, error);
   question.network = fmt::format(
-      "between nodes as {} ({}) says, for which the interval counts {} more; all else as {} "
-      "measured",
-      name, other.name, units::format_percent(error), question.source);
+      "between nodes as {} ({}) {}, for which the interval counts {} more; all else as {} {}", name,
+      other.name, other.network ? "says" : "measured", units::format_percent(error),
+      question.source, is_of_sheet ? "says" : "measured");
+  const auto part = std::ranges::find(question.parts, between_nodes, &PartSource::part);
+  if (part == question.parts.end()) return;
+  part->from = name;
+  part->source = other.network ? other.source : "measured";
 }
 
 workloads::Request request_at(const Question& question, int ranks) {

@@ -83,8 +83,9 @@ struct Question {
   std::vector<const results::PointData*> points{};  ///< points of the run that `fit` was made from
   /// The measured points of the same work in ascending order of ranks. Any may be the baseline.
   std::vector<MeasuredPoint> measured{};
-  std::string assumed{};       ///< options assumed with a data sheet, "vocabulary=on"
-  std::string network{};       ///< a sentence on the source of a replaced network; "" = none
+  std::string assumed{};  ///< options assumed with a data sheet, "vocabulary=on"
+  std::string network{};  ///< a sentence on the source of a replaced network; "" = none
+  std::vector<PartSource> parts{};
   std::string model_source{};  ///< argument of --model; "" = that of the run
   std::vector<std::string> warnings{};
 };
@@ -102,10 +103,11 @@ struct Question {
 [[nodiscard]] Question question_of(const settings::PredictCommand& command,
                                    const simulate::Machine& sheet);
 
-/// Replaces the run's values for communication between nodes by those of `other`, whose name is
-/// `name`. This widens the prediction's interval by the usual error of a data sheet, or by the
-/// deviation between launches if `other` is a run. Throws base::UsageError if `other` has no such
-/// values.
+/// Replaces the values of a run or of a data sheet for communication between nodes by those of
+/// `other`, whose name is `name`. A sheet keeps its library (algorithms and protocols) if `other`
+/// is a sheet, too. This widens the prediction's interval by the usual error of a data sheet, or by
+/// the deviation between launches if `other` is a run. Throws base::UsageError if `other` has no
+/// such values.
 void use_network(const simulate::Machine& other, const std::string& name, Question& question);
 
 /// Returns the request for this rank count on the question's mesh. Throws base::UsageError with the

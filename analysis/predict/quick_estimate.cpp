@@ -17,6 +17,7 @@
 #include "base/parallel.hpp"
 #include "simulate/classes.hpp"
 #include "simulate/op_time.hpp"
+#include "workloads/stack/geometry.hpp"
 #include "workloads/stack/options.hpp"
 #include "workloads/stack/pipeline.hpp"
 
@@ -345,7 +346,12 @@ StageBytes QuickEstimate::largest_stage(const Request& request) const {
                   pipeline.chunks;
     double need = numbers.states + numbers.workspace + activation_bytes(request, pipeline, s);
     double under_way = numbers.recomputed;
-    if (s == 0) need += std::max(0, pipeline.microbatches - in_flight) * numbers.input;
+    if (s == 0 && request.trainer == workloads::Trainer::none) {
+      need += std::max(0, pipeline.microbatches - in_flight) * numbers.input;
+    }
+    // An embedding has as many elements as the output projection.
+    const bool has_embedding = workloads::stack::Geometry{request, {.pp = s}}.embedding > 0;
+    if (has_embedding) need += heads_.at(head_key(request)).states;
     if (s == pipeline.stages - 1) {
       const StageNumbers& head = heads_.at(head_key(request));
       const int outputs = others_wait ? in_flight : 1;

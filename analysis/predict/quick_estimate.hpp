@@ -127,7 +127,7 @@ class QuickEstimate {
   ///   flight until its weight gradients are made (Qi et al., arXiv 2401.10241, section 2.3); after
   ///   its input gradients it takes other bytes than before (late_bytes)
   /// - inputs: of all microbatches, on the first stage (stack/stage_io.cpp); those in flight are
-  ///   included in the activations
+  ///   included in the activations, and a trainer keeps no others
   /// - outputs: on the last stage, for each microbatch between its forward and backward pass, the
   ///   output of the last layer and, except for one microbatch, the logits. With gpipe and zb-h1
   ///   this is the case for all microbatches in flight, else for a single one

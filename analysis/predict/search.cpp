@@ -270,17 +270,15 @@ class Search {
   void describe(std::vector<Entry>& best, SearchResult& result) const {
     (void)base::parallel_in_order(
         best.size(), simulated_at_once, [](std::size_t, std::size_t) { return true; },
-        [&](std::size_t i) {
-          StepEstimate step = estimate(*best[i].request, Detail::trace);
-          step.point.reset();  // large, and only its losses are needed
-          best[i].whole = std::move(step);
-        });
+        [&](std::size_t i) { best[i].whole = estimate(*best[i].request, Detail::trace); });
     for (std::size_t i = 0; i < best.size(); ++i) {
       const StepEstimate& step = *best[i].whole;
       result.best.push_back({.request = *best[i].request,
                              .step_time = step.seconds(),
                              .throughput = step.seconds() > 0 ? step.work / step.seconds() : 0,
                              .memory_per_rank = step.memory_per_rank,
+                             .device_memory_per_rank = step.device_memory_per_rank,
+                             .host_memory_per_rank = step.host_memory_per_rank,
                              .breakdown = step.breakdown,
                              .why_not = i == 0 ? "" : why_not(step, *best.front().whole)});
     }

@@ -48,22 +48,57 @@ simulate::Software read_software(SheetSection& top) {
   return result;
 }
 
+simulate::Software read_profile(const toml::table& table, std::string_view origin,
+                                std::vector<SheetKey>* asked) {
+  return SheetSection{table, origin, "", asked}.read(read_software);
+}
+
+/// Replaces the last word of keys that stand for any kind of op or any option.
+void generalise(SheetKey& key) {
+  if (key.key.starts_with("traffic.")) {
+    key = {.key = "traffic.KIND", .meaning = "times the bytes of its operands"};
+  } else if (key.key.starts_with("options.")) {
+    key = {.key = "options.KEY", .meaning = key.meaning};
+  } else if (key.key.starts_with("host.") && key.key != "host.op" && key.key != "host.step") {
+    key = {.key = "host.KIND", .meaning = "seconds in which the host launches an op of this kind"};
+  }
+}
+
 }  // namespace
+
+simulate::Software parse_software(std::string_view toml, std::string_view origin) {
+  return read_profile(workloads::parse_toml(toml, origin), origin, nullptr);
+}
+
+std::vector<SheetKey> software_keys() {
+  std::vector<SheetKey> asked;
+  for (const workloads::Preset& preset : workloads::software_presets()) {
+    static_cast<void>(
+        read_profile(workloads::parse_toml(preset.toml, preset.name), preset.name, &asked));
+  }
+  // A built-in profile need not have each kind of key, so a made-up one has them all.
+  constexpr std::string_view complete =
+      "name = 'x'\nsource = 'x'\nspread = 0\n[traffic]\nnorm = 1\n[host]\nop = 0\nnorm = 0\n"
+      "[options]\nzero = '1'\n";
+  static_cast<void>(read_profile(workloads::parse_toml(complete, ""), "", &asked));
+  for (SheetKey& key : asked) generalise(key);
+  std::ranges::sort(asked, {}, &SheetKey::key);
+  const auto repeated = std::ranges::unique(asked, {}, &SheetKey::key);
+  asked.erase(repeated.begin(), repeated.end());
+  return asked;
+}
 
 simulate::Software load_software(std::string_view name_or_path) {
   std::vector<std::string_view> names;
   for (const workloads::Preset& preset : workloads::software_presets()) {
     if (preset.name == name_or_path) {
-      const std::string origin = fmt::format("software/{}.toml", preset.name);
-      return SheetSection{workloads::parse_toml(preset.toml, origin), origin, "", nullptr}.read(
-          read_software);
+      return parse_software(preset.toml, fmt::format("software/{}.toml", preset.name));
     }
     names.push_back(preset.name);
   }
   if (name_or_path.ends_with(".toml")) {
-    const toml::table table = workloads::parse_toml(
-        workloads::read_small_file(name_or_path, "software profile"), name_or_path);
-    return SheetSection{table, name_or_path, "", nullptr}.read(read_software);
+    return parse_software(workloads::read_small_file(name_or_path, "software profile"),
+                          name_or_path);
   }
   throw base::usage_error(
       "unknown software {}{}; the profiles are {}; or name a file that ends in .toml",

@@ -47,6 +47,7 @@ Request probe(const Workload& workload, const Request& request, int layers, Head
   options.erase("v");
   options.erase("stage_layers");
   if (head == Head::without) options["vocabulary"] = "off";
+  result.model.tied_embedding = true;  // a single stage then has no other embedding
   mesh::Shape shape = request.mesh;
   shape.pp = 1;
   return workload.scale(result, shape, Scaling::strong);
@@ -127,7 +128,7 @@ double state_bytes(const program::RankProgram& program, const program::Facts& fa
     const bool is_on_host =
         buffer.space == program::Space::pinned || buffer.space == program::Space::pageable;
     if (!is_on_host || std::ranges::find(roles, buffer.role) == roles.end()) continue;
-    sum -= static_cast<double>(buffer.count * program::element_size(buffer.dtype));
+    sum -= static_cast<double>(program::buffer_bytes(buffer));
   }
   return std::max(0.0, sum);
 }

@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "analysis/efficiency/losses.hpp"
+#include "analysis/report.hpp"
 #include "base/error.hpp"
+#include "program/facts.hpp"
 #include "simulate/classes.hpp"
 #include "simulate/noise_delay.hpp"
 #include "simulate/simulate.hpp"
@@ -102,18 +104,68 @@ void require_steps(const workloads::Workload& workload, const workloads::Request
                                           layout.node_of_rank.size(), request.mesh.size()));
 }
 
-/// Returns the estimate without breakdown and loss.
-StepEstimate simulated_step(const workloads::Workload& workload, const workloads::Request& request,
-                            const simulate::Machine& machine, const simulate::Layout& layout,
-                            Detail detail, Ranks ranks, double most_bytes) {
+/// Sums `bytes_of(space)` over all spaces, and over those on the device.
+template <class BytesOf>
+StepMemory memory_sum(const BytesOf& bytes_of) {
+  StepMemory sum;
+  for (std::size_t i = 0; i < program::space_count; ++i) {
+    const auto space = static_cast<program::Space>(i);
+    const double bytes = bytes_of(i);
+    sum.all += bytes;
+    const bool on_host = space == program::Space::pinned || space == program::Space::pageable;
+    (on_host ? sum.host : sum.device) += bytes;
+  }
+  return sum;
+}
+
+StepMemory larger(const StepMemory& a, const StepMemory& b) {
+  return {.all = std::max(a.all, b.all),
+          .device = std::max(a.device, b.device),
+          .host = std::max(a.host, b.host)};
+}
+
+/// The memory of a program, and the most that is in use at one time, which is less where gaps
+/// between buffers cannot be used.
+struct ProgramMemory {
+  StepMemory whole, live;
+};
+
+ProgramMemory memory_of(const program::RankProgram& program, const mesh::Shape& mesh) {
+  const program::Facts facts = program::facts(program, mesh);
+  return {.whole = step_memory(program),
+          .live = memory_sum([&](std::size_t space) {
+            return static_cast<double>(facts.peak_live[space].value());
+          })};
+}
+
+/// An estimate with the memory of each program, in the order of the ProgramSet.
+struct Simulated {
+  StepEstimate estimate;
+  std::vector<ProgramMemory> memory;
+};
+
+void set_memory(Simulated& step) {
+  StepMemory largest;
+  for (const ProgramMemory& one : step.memory) largest = larger(largest, one.whole);
+  step.estimate.memory_per_rank = largest.all;
+  step.estimate.device_memory_per_rank = largest.device;
+  step.estimate.host_memory_per_rank = largest.host;
+}
+
+/// Simulates a step by its whole programs. The estimate has no breakdown and loss yet.
+Simulated simulated_step(const workloads::Workload& workload, const workloads::Request& request,
+                         const simulate::Machine& machine, const simulate::Layout& layout,
+                         Detail detail, Ranks ranks, double most_bytes) {
   const program::ProgramSet set = workload.build(request);
-  const StepMemory memory = step_memory(set);
-  StepEstimate estimate{.memory_per_rank = memory.all,
-                        .device_memory_per_rank = memory.device,
-                        .work = workload.work_per_step(request)};
-  if (memory.device > most_bytes) {
+  Simulated result{.estimate = {.work = workload.work_per_step(request)}, .memory = {}};
+  for (const program::RankProgram& one : set.programs) {
+    result.memory.push_back(memory_of(one, set.mesh));
+  }
+  set_memory(result);
+  StepEstimate& estimate = result.estimate;
+  if (estimate.device_memory_per_rank > most_bytes) {
     estimate.simulated = std::numeric_limits<double>::infinity();
-    return estimate;
+    return result;
   }
   Classes classes = simulate::classes_of(set);
   const simulate::Costs costs = simulate::class_costs(classes, set, machine, layout);
@@ -125,14 +177,14 @@ StepEstimate simulated_step(const workloads::Workload& workload, const workloads
       detail == Detail::trace ? simulate::Record::spans : simulate::Record::steps);
   estimate.simulated = step.seconds;
   estimate.delay = delay_of(set, as_played, costs, step, machine, layout, ranks);
-  if (detail == Detail::time) return estimate;
+  if (detail == Detail::time) return result;
   results::PointData& point = estimate.point.emplace();
   describe(workload, request, point);
   point.ranks = classes.outline.mesh.size();
   point.folded = machine.folded;
   for (const std::uint32_t program : classes.outline.outline_of_rank) {
     point.flop_of_rank.push_back(flop_of(classes.outline.outlines[program]));
-    point.memory_of_rank.push_back(step_memory(set.programs[program]).all);
+    point.memory_of_rank.push_back(result.memory[program].whole.all);
   }
   point.solo_times = solo_times(classes, costs);
   point.outline = std::move(classes.outline);
@@ -142,10 +194,13 @@ StepEstimate simulated_step(const workloads::Workload& workload, const workloads
   point.traces.push_back(std::move(step.timeline));
   point.traced.assign(1, 1);
   point.dropped.assign(1, 0);
-  return estimate;
+  return result;
 }
 
 void add_costs(const results::PointData& point, int ranks, StepEstimate& result) {
+  if (const std::optional<double> flop = model_flop_per_step(point)) {
+    result.model_flop = *flop * ranks / point.ranks;
+  }
   breakdown::BreakdownResult split = breakdown::breakdown(point);
   result.breakdown = split.mean;
   // All steps equal the traced one, so all waiting is imbalance: the same ranks are late in each
@@ -160,6 +215,50 @@ void add_costs(const results::PointData& point, int ranks, StepEstimate& result)
                                      .work = result.work,
                                      .ranks = ranks,
                                      .costs = *costs};
+}
+
+/// Returns the whole step with its breakdown and loss.
+Simulated explained_step(const workloads::Workload& workload, const workloads::Request& request,
+                         const simulate::Machine& machine, const simulate::Layout& layout,
+                         Detail detail, Ranks ranks, double most_bytes) {
+  Simulated step = simulated_step(workload, request, machine, layout, detail, ranks, most_bytes);
+  // simulated_step() has freed the programs, which take much memory.
+  if (step.estimate.point) add_costs(*step.estimate.point, request.mesh.size(), step.estimate);
+  return step;
+}
+
+/// Returns the request with fewer microbatches of the same size.
+Request shortened(const Request& request, int microbatches) {
+  const auto number = [&](const char* key) { return std::stoll(request.options.at(key)); };
+  Request result = request;
+  result.options["batch"] = std::to_string(number("batch") / number("microbatches") * microbatches);
+  result.options["microbatches"] = std::to_string(microbatches);
+  return result;
+}
+
+/// Adds `factor` times the numbers of `step` to those of `into`, without its work and memory.
+void add_step(const StepEstimate& step, double factor, StepEstimate& into) {
+  into.simulated += factor * step.simulated;
+  into.delay += factor * step.delay;
+  if (into.model_flop && step.model_flop) *into.model_flop += factor * *step.model_flop;
+  if (into.breakdown && step.breakdown) {
+    breakdown::Breakdown more = *step.breakdown;
+    *into.breakdown += (more *= factor);
+  }
+  if (!into.loss || !step.loss) return;
+  into.loss->step += factor * step.loss->step;
+  into.loss->traced += factor * step.loss->traced;
+  into.loss->slowest += factor * step.loss->slowest;
+  add(step.loss->costs, factor, into.loss->costs);
+}
+
+/// A bubble is at most the time that a rank waits for its neighbours, and begins to be limited by
+/// it only in longer steps if it grows faster than this time. The rest of the time is wait, which
+/// an extension would then make negative; this function takes that much from the bubble.
+void keep_wait_positive(StepEstimate& step) {
+  if (!step.breakdown || step.breakdown->wait >= 0) return;
+  if (step.loss) step.loss->costs.uneven += step.breakdown->wait;
+  step.breakdown->bubble += std::exchange(step.breakdown->wait, 0);
 }
 
 /// Steps that differ by a smaller share count as equally fast.
@@ -196,34 +295,92 @@ std::string as_fast(const StepEstimate& loser, const StepEstimate& first) {
 
 }  // namespace
 
+StepEstimate whole_step(const workloads::Workload& workload, const workloads::Request& request,
+                        const simulate::Machine& machine, const simulate::Layout& layout,
+                        Detail detail, Ranks ranks, double most_bytes) {
+  require_steps(workload, request, layout);
+  return explained_step(workload, request, machine, layout, detail, ranks, most_bytes).estimate;
+}
+
 StepEstimate estimate_step(const workloads::Workload& workload, const workloads::Request& request,
                            const simulate::Machine& machine, const simulate::Layout& layout,
                            Detail detail, Ranks ranks, double most_bytes) {
   require_steps(workload, request, layout);
-  StepEstimate estimate =
-      simulated_step(workload, request, machine, layout, detail, ranks, most_bytes);
-  // simulated_step() has freed the programs, which take much memory.
-  if (estimate.point) add_costs(*estimate.point, request.mesh.size(), estimate);
+  const auto step_with = [&](const Request& of) {
+    Simulated step = explained_step(workload, of, machine, layout, detail, ranks, most_bytes);
+    step.estimate.point.reset();  // large, and only the numbers derived from it are needed
+    return step;
+  };
+  const std::optional<ShortSteps> shorter = short_steps(request);
+  if (!shorter) return step_with(request).estimate;
+  const Simulated few = step_with(shortened(request, shorter->few));
+  Simulated step = step_with(shortened(request, shorter->more));
+  const double repeats = (std::stod(request.options.at("microbatches")) - shorter->more) /
+                         (shorter->more - shorter->few);
+  for (std::size_t i = 0; i < step.memory.size(); ++i) {
+    // Inputs on the host have copies on the device, each with a place of its own.
+    auto& [whole, live] = step.memory[i];
+    const double on_host = live.host - few.memory[i].live.host;
+    const double on_device = live.device - few.memory[i].live.device + on_host;
+    whole.host += repeats * on_host;
+    whole.device += repeats * on_device;
+    whole.all += repeats * (on_host + on_device);
+  }
+  set_memory(step);
+  StepEstimate& estimate = step.estimate;
+  estimate.work = workload.work_per_step(request);
+  if (estimate.device_memory_per_rank > most_bytes) {
+    return {.simulated = std::numeric_limits<double>::infinity(),
+            .memory_per_rank = estimate.memory_per_rank,
+            .device_memory_per_rank = estimate.device_memory_per_rank,
+            .host_memory_per_rank = estimate.host_memory_per_rank,
+            .work = estimate.work};
+  }
+  const StepEstimate more = estimate;
+  add_step(more, repeats, estimate);
+  add_step(few.estimate, -repeats, estimate);
+  if (estimate.loss) estimate.loss->work = estimate.work;
+  keep_wait_positive(estimate);
   return estimate;
 }
 
-StepMemory step_memory(const program::RankProgram& program) {
-  StepMemory sum;
-  for (std::size_t i = 0; i < program.arena_bytes.size(); ++i) {
-    const auto space = static_cast<program::Space>(i);
-    const auto bytes = static_cast<double>(program.arena_bytes[i]);
-    sum.all += bytes;
-    if (space != program::Space::pinned && space != program::Space::pageable) sum.device += bytes;
+std::optional<ShortSteps> short_steps(const Request& request) {
+  if (!request.options.contains("batch") || !request.options.contains("microbatches")) {
+    return std::nullopt;
   }
-  return sum;
+  const workloads::stack::TrainingOptions options = workloads::stack::options_of(request);
+  constexpr int least_turn = 4;
+  const int pp = request.mesh.pp, turn = (least_turn + pp - 1) / pp * pp;
+  const ShortSteps steps{.few = 2 * turn, .more = 3 * turn};
+  const bool are_alike =
+      options.partition == "equal" && (options.experts == 0 || options.skew == 0);
+  if (!are_alike || options.microbatches <= steps.more) return std::nullopt;
+  return steps;
+}
+
+void add(const efficiency::StepCosts& more, double factor, efficiency::StepCosts& costs) {
+  using efficiency::StepCosts;
+  for (const auto part : {&StepCosts::gemm, &StepCosts::other_compute, &StepCosts::copies,
+                          &StepCosts::bubble, &StepCosts::waiting, &StepCosts::uneven,
+                          &StepCosts::hiccups, &StepCosts::gap, &StepCosts::other}) {
+    costs.*part += factor * more.*part;
+  }
+  for (const auto part : {&StepCosts::gemm_alone, &StepCosts::gemm_overlap,
+                          &StepCosts::communication, &StepCosts::imbalance, &StepCosts::noise}) {
+    if (costs.*part && more.*part) *(costs.*part) += factor * *(more.*part);
+  }
+  for (const auto& [axes, seconds] : more.transfer) costs.transfer[axes] += factor * seconds;
+}
+
+StepMemory step_memory(const program::RankProgram& program) {
+  return memory_sum(
+      [&](std::size_t space) { return static_cast<double>(program.arena_bytes[space]); });
 }
 
 StepMemory step_memory(const program::ProgramSet& set) {
   StepMemory largest;
   for (const program::RankProgram& program : set.programs) {
-    const StepMemory one = step_memory(program);
-    largest = {.all = std::max(largest.all, one.all),
-               .device = std::max(largest.device, one.device)};
+    largest = larger(largest, step_memory(program));
   }
   return largest;
 }

@@ -26,14 +26,17 @@ struct StepEstimate {
   double delay = 0;            ///< seconds that noise and slow ranks add
   double memory_per_rank = 0;  ///< bytes, largest rank
   double device_memory_per_rank = 0;  ///< bytes, largest rank; without its buffers on the host
+  double host_memory_per_rank = 0;    ///< bytes, largest rank; only its buffers on the host
   double work = 0;                    ///< work of a step, in the workload's unit
-  /// With Detail::trace, the step as a point of a run file: one traced step in the steady state,
-  /// with one rank for each class. `ranks` and `outline` are of the classes. `mesh` is that of the
-  /// request: if all ranks of a class share an axis, communication along this axis still keeps its
-  /// name.
-  std::optional<results::PointData> point{};
-  std::optional<breakdown::Breakdown> breakdown{};  ///< of `point`, without noise
+  // The following are known with Detail::trace.
+  std::optional<double> model_flop{};               ///< FLOP of all ranks, without recomputation
+  std::optional<breakdown::Breakdown> breakdown{};  ///< of the step without noise
   std::optional<efficiency::StepLoss> loss{};
+  /// The step as a point of a run file, only from whole_step(): one traced step in the steady
+  /// state, with one rank for each class. `ranks` and `outline` are of the classes. `mesh` is that
+  /// of the request: if all ranks of a class share an axis, communication along this axis still
+  /// keeps its name.
+  std::optional<results::PointData> point{};
 
   [[nodiscard]] double seconds() const { return simulated + delay; }
 };
@@ -41,18 +44,46 @@ struct StepEstimate {
 /// Estimates one step of `request`. If it needs more than `most_bytes` on the device, the step is
 /// not simulated: its time is infinite, and only its memory is computed. Throws base::UsageError if
 /// the request is impossible, or if the machine lacks values that the step needs.
+///
+/// Once a pipeline is full, each further microbatch adds the same time, work and memory to a step.
+/// So a step with many microbatches is extended from two short ones: both are simulated, and their
+/// difference is repeated up to the number of microbatches (see short_steps). Where a rank's
+/// bubble ends and its wait begins is also extended, although the bubble of a longer step may be a
+/// smaller part of their sum.
 [[nodiscard]] StepEstimate estimate_step(
     const workloads::Workload& workload, const workloads::Request& request,
     const simulate::Machine& machine, const simulate::Layout& layout, Detail detail,
     Ranks ranks = Ranks::by_class, double most_bytes = std::numeric_limits<double>::infinity());
 
+/// Does the same with the whole programs, however many microbatches they have.
+[[nodiscard]] StepEstimate whole_step(const workloads::Workload& workload,
+                                      const workloads::Request& request,
+                                      const simulate::Machine& machine,
+                                      const simulate::Layout& layout, Detail detail,
+                                      Ranks ranks = Ranks::by_class,
+                                      double most_bytes = std::numeric_limits<double>::infinity());
+
+/// The numbers of microbatches of the two steps from which a long one is extended.
+struct ShortSteps {
+  int few = 0, more = 0;
+};
+/// Returns two and three turns of microbatches. A turn has as many as the pipeline has stages,
+/// since the interleaved schedule needs multiples of them, and at least four. In two turns all
+/// stages reach their largest number of microbatches in flight, and the most gradients under way.
+/// Absent if the step is no longer than three turns, and where microbatches or replicas differ: for
+/// experts with unequal loads and for replicas with unequal shares.
+[[nodiscard]] std::optional<ShortSteps> short_steps(const workloads::Request& request);
+
+/// Adds `factor` times the costs `more` to `costs`.
+void add(const efficiency::StepCosts& more, double factor, efficiency::StepCosts& costs);
+
 /// The memory of one rank. Each field is from the program that needs most of this kind of memory.
 struct StepMemory {
   double all = 0;     ///< bytes in all spaces, as the dry run of a measurement counts them
   double device = 0;  ///< bytes, without buffers on the host
+  double host = 0;    ///< bytes in pinned and pageable memory
 };
 [[nodiscard]] StepMemory step_memory(const program::RankProgram& program);
-[[nodiscard]] StepMemory step_memory(const program::ProgramSet& set);
 
 /// Returns the device memory of a rank of one pipeline stage by its program, for workloads that are
 /// composed from the stack. The whole step needs at least as much, and this builds only one

@@ -10,7 +10,7 @@
 
 namespace isoscale::analysis::predict {
 
-/// A key of a data sheet that the parser reads.
+/// A key of a data sheet or of a software profile that the parser reads.
 struct SheetKey {
   std::string key, meaning;
   bool needed = false;  ///< the key must be present if its table is
@@ -18,6 +18,8 @@ struct SheetKey {
 
 /// Returns all keys of a data sheet that the parser reads, in alphabetical order.
 [[nodiscard]] std::vector<SheetKey> system_keys();
+/// Returns the same of a software profile.
+[[nodiscard]] std::vector<SheetKey> software_keys();
 /// True for the name of a built-in data sheet, as `isoscale list systems` prints it.
 [[nodiscard]] bool is_system(std::string_view name);
 /// Reads the data sheet of a machine: a built-in one by its name, or a file whose name ends in
@@ -30,5 +32,7 @@ struct SheetKey {
 [[nodiscard]] simulate::Software load_software(std::string_view name_or_path);
 /// Parses the text of a data sheet. `origin` names the text in error messages.
 [[nodiscard]] simulate::Machine parse_system(std::string_view toml, std::string_view origin);
+/// Parses the text of a software profile in the same way.
+[[nodiscard]] simulate::Software parse_software(std::string_view toml, std::string_view origin);
 
 }  // namespace isoscale::analysis::predict

@@ -102,10 +102,10 @@ Json launched_point_json(const PointReport& point, std::span<const merge::Launch
       point_metrics(), point, "step_time spread throughput speedup speedup_interval efficiency"));
   object["throughput"]["unit"] = point.data->throughput_unit;
   object["launch"] = point.launch;
-  object.update(
-      object_of<PointReport>(point_metrics(), point,
-                             "traced_step breakdown hidden_communication breakdown_missing pop "
-                             "waterfall serial_fraction"));
+  object.update(object_of<PointReport>(
+      point_metrics(), point,
+      "traced_step breakdown hidden_communication hidden_transfer breakdown_missing pop "
+      "waterfall serial_fraction"));
   return object;
 }
 

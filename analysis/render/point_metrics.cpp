@@ -22,6 +22,7 @@ Json parts_json(const breakdown::BreakdownResult& breakdown, const breakdown::Br
         is_known(breakdown, category.seconds) ? Json(parts.*category.seconds) : Json{};
   }
   object["hidden_communication"] = parts.hidden_communication;
+  object["hidden_transfer"] = parts.hidden_transfer;
   return object;
 }
 
@@ -171,6 +172,7 @@ Value breakdown_of(const PointReport& point) {
   if (point.breakdown.mean) {
     parts = parts_json(point.breakdown, *point.breakdown.mean);
     parts.erase("hidden_communication");
+    parts.erase("hidden_transfer");
   }
   return parts;
 }
@@ -266,6 +268,8 @@ Metrics<PointReport> point_metrics() {
       {"op_time", "", text, plain<&P::op_time>},
       {"hidden_communication", "hidden", seconds,
        mean_of<&breakdown::Breakdown::hidden_communication>},
+      {"hidden_transfer", "hidden transfer", seconds,
+       mean_of<&breakdown::Breakdown::hidden_transfer>},
       {"communication_ratio", "communication", share, member<&P::communication_ratio>},
       {"instrumentation_overhead", "tracing", share,
        member<&P::instrumentation_overhead, statistics::value_of>},

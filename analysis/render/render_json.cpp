@@ -88,7 +88,7 @@ constexpr std::string_view point_columns =
     "memory_per_rank device_memory_per_rank host_memory_per_rank samples_per_second "
     "energy_per_step traced_step compute=parts/compute copies=parts/copies transfer=parts/transfer "
     "wait=parts/wait bubble=parts/bubble gap=parts/gap other=parts/other hidden_communication "
-    "communication_ratio instrumentation_overhead";
+    "communication_ratio instrumentation_overhead hidden_transfer";
 constexpr std::string_view row_columns =
     "row_status=status row_reason=reason row_dtype=text/dtype op=text/op reduction=text/reduction "
     "in_place=text/in_place implementation=text/implementation axis=text/axis groups=text/groups "

@@ -37,12 +37,13 @@ endif()
 install(FILES LICENSE README.md DESTINATION share/doc/isoscale)
 install(FILES results/SCHEMA.md DESTINATION share/doc/isoscale/results)
 install(FILES analysis/systems/README.md DESTINATION share/doc/isoscale/analysis/systems)
+install(FILES analysis/software/README.md DESTINATION share/doc/isoscale/analysis/software)
 install(DIRECTORY docs DESTINATION share/doc/isoscale FILES_MATCHING PATTERN *.md PATTERN *.png)
 # Examples of suites and models; the program has its own within it.
 install(DIRECTORY workloads/models workloads/suites DESTINATION share/isoscale/workloads
   FILES_MATCHING PATTERN *.toml)
 # Installing packages and the demo need a checkout; a recipe for a package is of no use in one.
-install(DIRECTORY analysis/systems DESTINATION share/isoscale/analysis
+install(DIRECTORY analysis/systems analysis/software DESTINATION share/isoscale/analysis
   FILES_MATCHING PATTERN *.toml PATTERN *.md)
 install(DIRECTORY launch/ DESTINATION share/isoscale/launch USE_SOURCE_PERMISSIONS
   PATTERN checkout.sh EXCLUDE

@@ -72,13 +72,13 @@ void add_check(CLI::App& app) {
 }
 
 void add_list(CLI::App& app) {
-  CLI::App& list =
-      *app.add_subcommand("list", "List workloads, models, suites, options, systems, or keys");
+  CLI::App& list = *app.add_subcommand(
+      "list", "List workloads, models, suites, options, systems, software, or keys");
   list.add_option(what_argument)
-      ->description("workloads|models|suites|options|systems|keys")
+      ->description("workloads|models|suites|options|systems|software|keys")
       ->option_text(" ");
   list.add_option(workload_argument)
-      ->description("the workload whose options to list; for keys model, system or suite")
+      ->description("the workload whose options to list; for keys model, system, suite or software")
       ->option_text(" ");
 }
 

@@ -21,13 +21,13 @@
 namespace isoscale::config {
 
 static std::string_view name(ListCommand::What what) {
-  constexpr std::array<std::string_view, 6> names{"workloads", "models",  "suites",
-                                                  "options",   "systems", "keys"};
+  constexpr std::array<std::string_view, 7> names{"workloads", "models",   "suites", "options",
+                                                  "systems",   "software", "keys"};
   return names[static_cast<std::size_t>(what)];
 }
 
 static std::string_view name(ListCommand::File file) {
-  constexpr std::array<std::string_view, 3> names{"model", "system", "suite"};
+  constexpr std::array<std::string_view, 4> names{"model", "system", "suite", "software"};
   return names[static_cast<std::size_t>(file)];
 }
 
@@ -142,16 +142,19 @@ ListCommand interpret_list(const CLI::App& command) {
   const std::string* const what = value_of(command, what_argument);
   const std::string* const workload = value_of(command, workload_argument);
   if (what == nullptr)
-    refuse("list needs one of workloads, models, suites, options, systems, keys", command);
+    refuse("list needs one of workloads, models, suites, options, systems, software, keys",
+           command);
   ListCommand list;
   list.what = settings::with_place("list", *what, [](std::string_view text) {
-    return settings::parse_choice(text, {workloads, models, suites, options, systems, keys});
+    return settings::parse_choice(text,
+                                  {workloads, models, suites, options, systems, software, keys});
   });
   if (list.what == keys) {
-    if (workload == nullptr) refuse("list keys needs one of model, system, suite", command);
+    if (workload == nullptr)
+      refuse("list keys needs one of model, system, suite, software", command);
     list.file = settings::with_place("list keys", *workload, [](std::string_view text) {
       using enum ListCommand::File;
-      return settings::parse_choice(text, {model, system, suite});
+      return settings::parse_choice(text, {model, system, suite, ListCommand::File::software});
     });
     return list;
   }

@@ -22,8 +22,8 @@ using settings::ReportCommand;
 using settings::RunConfig;
 
 struct ListCommand {
-  enum class What : std::uint8_t { workloads, models, suites, options, systems, keys };
-  enum class File : std::uint8_t { model, system, suite };
+  enum class What : std::uint8_t { workloads, models, suites, options, systems, software, keys };
+  enum class File : std::uint8_t { model, system, suite, software };
   What what = What::workloads;
   std::string workload{};   ///< the workload whose options are listed
   File file = File::model;  ///< the kind of file whose keys are listed
@@ -48,7 +48,8 @@ using Command = std::variant<RunConfig, CheckCommand, ReportCommand, CompareComm
                                    std::string_view meaning);
 
 /// Returns the output of `isoscale list ...`, whose lines all end with a line break. Throws
-/// std::logic_error for the keys of data sheets, which this library does not know.
+/// std::logic_error for the keys of data sheets and software profiles, which this library does not
+/// know.
 [[nodiscard]] std::string listing(const ListCommand& command);
 
 }  // namespace isoscale::config

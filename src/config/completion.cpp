@@ -99,7 +99,9 @@ std::vector<std::string> names_for(std::string_view what) {
     for (const std::string_view suite : settings::suite_names()) names.emplace_back(suite);
   } else if (what == "--mesh") {
     for (const mesh::Axis axis : mesh::all_axes) names.push_back(fmt::format("{}=", name(axis)));
-  } else if (what == source_argument) {
+  } else if (what == "--software") {
+    for (const auto& profile : workloads::software_presets()) names.emplace_back(profile.name);
+  } else if (what == source_argument || what == "--network") {
     for (const auto& system : workloads::system_presets()) names.emplace_back(system.name);
   } else if (what == "--set") {
     std::set<std::string> keys;

@@ -62,6 +62,22 @@ std::string list_systems() {
   return text;
 }
 
+std::string list_software() {
+  std::string text;
+  for (const workloads::Preset& profile : workloads::software_presets()) {
+    const toml::table table = workloads::parse_toml(profile.toml, profile.name);
+    const std::string attention{table["attention"].value_or("none")};
+    const auto host = table["host"]["op"].value<double>();
+    text += fmt::format(
+        "{:<18} {}: fused attention {}, {}\n{:18} {}\n", profile.name, table["name"].value_or(""),
+        attention,
+        host ? fmt::format("the host takes {} for an op", units::format(units::Seconds{*host}))
+             : "no host time",
+        "", table["source"].value_or(""));
+  }
+  return text;
+}
+
 std::string list_model_keys() {
   std::string text;
   for (const workloads::ModelKey& key : workloads::model_keys()) {
@@ -115,10 +131,12 @@ std::string listing(const ListCommand& command) {
       return list_options(settings::find_workload(command.workload, "list options"));
     case ListCommand::What::systems:
       return list_systems();
+    case ListCommand::What::software:
+      return list_software();
     case ListCommand::What::keys:
       if (command.file == ListCommand::File::model) return list_model_keys();
       if (command.file == ListCommand::File::suite) return list_suite_keys();
-      break;  // this library does not know the keys of data sheets
+      break;  // this library knows neither the keys of data sheets nor those of profiles
   }
   throw std::logic_error("a list of nothing");
 }

@@ -29,6 +29,11 @@ std::uint64_t element_size(DType type) {
   return sizes[static_cast<std::size_t>(type)];
 }
 
+std::uint64_t buffer_bytes(const Buffer& buffer) {
+  return buffer.modelled_bytes > 0 ? buffer.modelled_bytes
+                                   : buffer.count * element_size(buffer.dtype);
+}
+
 std::string_view name(Space space) {
   static constexpr std::array<std::string_view, space_count> names{"device", "pinned", "pageable",
                                                                    "managed", "symmetric"};

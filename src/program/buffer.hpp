@@ -61,7 +61,13 @@ struct Buffer {
   std::int32_t microbatch = -1;  ///< the microbatch of an activation; -1 for other buffers
   std::uint64_t count = 0;       ///< elements
   std::uint64_t offset = 0;      ///< bytes into the arena of its space
+  /// The bytes that the training software for which a predicted program stands needs in place of
+  /// the elements, if it is another number; 0 = it is not. check() refuses programs with such
+  /// buffers, since no executor can run them.
+  std::uint64_t modelled_bytes = 0;
 };
+/// Returns the bytes of memory that a buffer takes.
+[[nodiscard]] std::uint64_t buffer_bytes(const Buffer& buffer);
 
 /// `count` consecutive elements of a buffer. On a rank with coordinate c along `axis` the slice
 /// begins at offset + c * step, so that ranks whose programs differ only in the offsets of their

@@ -31,8 +31,6 @@ struct StreamState {
   [[nodiscard]] const Clock& after(std::uint32_t count) const { return clocks[count - 1]; }
 };
 
-std::uint64_t bytes_of(const Buffer& buffer) { return buffer.count * element_size(buffer.dtype); }
-
 }  // namespace
 
 struct Builder::State {
@@ -100,7 +98,7 @@ struct Builder::State {
   void place_buffer(BufferId id, const Clock& known) {
     Buffer& buffer = program.buffers[id];
     const Arena::Block block =
-        arenas[static_cast<std::size_t>(buffer.space)].take(bytes_of(buffer), known);
+        arenas[static_cast<std::size_t>(buffer.space)].take(buffer_bytes(buffer), known);
     buffer.offset = block.offset;
     buffers[id].stage = Stage::placed;
     buffers[id].placed_in = section;
@@ -180,7 +178,7 @@ void Builder::release(BufferId id) {
   // that storage again.
   if (state.stage == Stage::placed && state.placed_in == state_->section) {
     state_->arenas[static_cast<std::size_t>(buffer.space)].give_back(
-        buffer.offset, bytes_of(buffer), state.history.users());
+        buffer.offset, buffer_bytes(buffer), state.history.users());
   }
   state.stage = Stage::released;
   state.history = {};

@@ -175,6 +175,12 @@ void check_counts(const ProgramSet& set, Section section) {
 }  // namespace
 
 void check_races(const RankProgram& program, const mesh::Shape& mesh) {
+  for (const Buffer& buffer : program.buffers) {
+    if (buffer.modelled_bytes == 0) continue;
+    throw base::Error(
+        "a program that stands for training software can be predicted, but not run: the memory of "
+        "its buffers is that of the software");
+  }
   for (const Program* section : program.sections()) check_section(program, *section, mesh);
 }
 

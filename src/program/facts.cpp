@@ -70,7 +70,7 @@ void account_memory(const RankProgram& program, const Program& step, const std::
   for (std::size_t i = 0; i <= ops; ++i) {
     const auto count = [&](BufferId id, bool birth) {
       const Buffer& buffer = program.buffers[id];
-      const std::uint64_t bytes = buffer.count * element_size(buffer.dtype);
+      const std::uint64_t bytes = buffer_bytes(buffer);
       auto& role = live[static_cast<std::size_t>(buffer.role)];
       auto& space = live_space[static_cast<std::size_t>(buffer.space)];
       role = birth ? role + bytes : role - bytes;

@@ -162,7 +162,7 @@ std::vector<Lifetime> lifetimes(const RankProgram& program, const std::vector<bo
         if (life.buffer == no_buffer) {
           const Buffer& buffer = program.buffers[slice.buffer];
           life.buffer = slice.buffer;
-          life.bytes = Arena::footprint(buffer.count * element_size(buffer.dtype));
+          life.bytes = Arena::footprint(buffer_bytes(buffer));
           life.first_section = section;
           life.first_op = number;
         }

@@ -178,6 +178,7 @@ struct PredictCommand {
   /// Workload options, and what-if changes of the machine: key and value in the order given.
   std::vector<std::pair<std::string, std::string>> settings;
   std::optional<int> node_ranks;  ///< ranks on a node; absent = as measured, or as the sheet says
+  bool no_noise = false;          ///< leave out the noise of a data sheet
   bool each_rank = false;         ///< simulate every rank, noise and slow ranks included
   std::optional<int> baseline;    ///< rank count; absent = first measured, else first predicted
   Format format = Format::text;

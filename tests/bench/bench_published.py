@@ -115,7 +115,8 @@ def training(program, row, models, files):
     return {"source": row["source"].split(":")[0] + " " + row["gpu"],
             "name": f"{row['model']} {row['gpus']} x {axes} microbatch {row['micro_batch']} "
                     f"sequence {row['seq']} {row['precision']}",
-            "row": row, "sheet": sheet, "software": software, "measured": measured, "why": why, "time": point and point["step_time"]}
+            "row": row, "measured": measured, "why": why, "time": point and point["step_time"],
+            "fits": point and point["fits"], "memory": point and point["memory_per_rank"]}
 
 
 def published_rows():
@@ -160,7 +161,8 @@ def summary(rows):
             f"median {100 * statistics.median(errors):+6.1f}%, mean of absolute errors "
             f"{100 * statistics.mean(map(abs, errors)):5.1f}%, largest "
             f"{100 * max(errors, key=abs):+6.1f}%"
-            + (f", inside {100 * inside / len(known):3.0f}%" if has_interval else ""))
+            + (f", inside {100 * inside / len(known):3.0f}%, "
+               f"{sum(row['fits'] for row in known):4} fit" if has_interval else ""))
 
 
 def ranks_of(values):

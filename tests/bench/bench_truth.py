@@ -13,7 +13,10 @@ communication needs equally. Of each curve one launch measures the calibration a
 to 4 ranks, which is all that a prediction is given; another launch the point on 8.
 
 Prints for each curve the prediction, its 90% interval and what was measured; then how many are
-within the interval and how many within 10% of its middle. With --keep the run files stay in DIR:
+within the interval and how many within 10% of its middle, and under which load all this was
+measured: the load average of one minute before and after each curve, and the cores. The ranks of the
+curve before are still part of this average; only that before the first curve is of other programs
+alone. With --keep the run files stay in DIR:
 --evaluate predicts them again without measuring, and without root.
 """
 
@@ -188,6 +191,32 @@ def measure(hosts, program, curve, path, ranks, max_time):
     return done.returncode, done.stdout + done.stderr
 
 
+def load():
+    """Returns the load average of one minute and the cores that this program may use."""
+    return {"load": os.getloadavg()[0], "cores": len(os.sched_getaffinity(0))}
+
+
+def load_file(folder, curve):
+    return os.path.join(folder, f"{curve.name}-load.json")
+
+
+def loads_of(folder, curve):
+    """Returns the loads before and after the measurement; None for files without them."""
+    if not os.path.exists(load_file(folder, curve)):
+        return None
+    with open(load_file(folder, curve), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def loads_text(folder, curve):
+    """Returns "0.4 > 7.9 on 2 cores", the load before and after the measurement."""
+    loads = loads_of(folder, curve)
+    if loads is None:
+        return "not recorded"
+    before, after = loads
+    return f"{before['load']:.1f} > {after['load']:.1f} on {after['cores']} cores"
+
+
 def files_of(folder, curve):
     return (os.path.join(folder, f"{curve.name}-small.h5"),
             os.path.join(folder, f"{curve.name}-large.h5"))
@@ -198,7 +227,7 @@ def measure_all(program, curves, folder, max_time):
         hosts = Hosts(scratch)
         try:
             for curve in curves:
-                begin = time.monotonic()
+                begin, before = time.monotonic(), load()
                 small, large = files_of(folder, curve)
                 for path, ranks in ((small, curve.small), (large, (LARGE,))):
                     code, said = measure(hosts, program, curve, path, ranks, max_time)
@@ -206,7 +235,11 @@ def measure_all(program, curves, folder, max_time):
                         print(f"{curve.name}: run ended with {code}: {said[-600:]}",
                               file=sys.stderr)
                         break
-                print(f"{curve.name}: measured in {time.monotonic() - begin:.0f} s",
+                after = load()
+                with open(load_file(folder, curve), "w", encoding="utf-8") as file:
+                    json.dump([before, after], file)
+                print(f"{curve.name}: measured in {time.monotonic() - begin:.0f} s; load "
+                      f"{loads_text(folder, curve)}",
                       file=sys.stderr, flush=True)
         finally:
             hosts.stop()
@@ -235,7 +268,7 @@ def evaluate(program, curves, folder):
     """Prints the table; returns (curves, within the interval, near the middle)."""
     counts = [0, 0, 0]
     print(f"{'curve':20} {'measured 4':>10} {'8':>9}  {'predicted':>9} {'from':>9} {'to':>9}  "
-          f"{'error':>7}  within")
+          f"{'error':>7}  within  load before > after")
     for curve in curves:
         small, large = files_of(folder, curve)
         if not (os.path.exists(small) and os.path.exists(large)):
@@ -259,8 +292,19 @@ def evaluate(program, curves, folder):
         times = [expected["value"], expected["lower"], expected["upper"]]
         print(f"{curve.name:20} {before * 1e3:8.1f}ms {truth * 1e3:7.1f}ms  " +
               " ".join(f"{value * 1e3:7.1f}ms" for value in times) +
-              f"  {error:+7.1%}  {'yes' if within else 'no'}")
+              f"  {error:+7.1%}  {'yes' if within else 'no':6}  {loads_text(folder, curve)}")
     return counts
+
+
+def summary_of_loads(folder, curves):
+    known = [loads for curve in curves if (loads := loads_of(folder, curve))]
+    if not known:
+        return "The load of the machine was not recorded."
+    every = [at["load"] for loads in known for at in loads]
+    cores = sorted({at["cores"] for loads in known for at in loads})
+    return (f"Load average of one minute around {len(known)} curves: {min(every):.1f} to "
+            f"{max(every):.1f}, {known[0][0]['load']:.1f} before the first, on "
+            f"{' or '.join(map(str, cores))} cores.")
 
 
 def main():
@@ -284,8 +328,10 @@ def main():
         if not arguments.evaluate:
             measure_all(program, curves, folder, arguments.max_time)
         count, within, near = evaluate(program, curves, folder)
+        under = summary_of_loads(folder, curves)
     print(f"\n{count} curves; within the 90% interval {within} ({within / max(count, 1):.0%}, goal "
           f"80%); within {NEAR:.0%} of the middle {near} ({near / max(count, 1):.0%}, goal 80%)")
+    print(under)
 
 
 if __name__ == "__main__":

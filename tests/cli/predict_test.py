@@ -71,6 +71,7 @@ class OfSheets(Predicting):
     def test_a_sheet_is_named_like_a_model(self):
         self.assert_shown(self.run_ok("list systems").stdout, "a100-hdr ", "72 ranks",
                           "74.5 GiB", "989 TFLOP/s in bf16")
+        self.assert_shown(self.run_ok("list software").stdout, "nemo-2025 ", "megatron-2021 ")
         by_name = self.json("a100-hdr", *self.ask()[1:])
         self.assertEqual(by_name["curve"], self.json(*self.ask())["curve"])
         self.refused("h100", *self.ask()[1:], ["h100-ndr"])
@@ -114,7 +115,8 @@ class OfSheets(Predicting):
             meaning, default = rest.rsplit(" [", 1)
             listed.append((key, default.rstrip("]"), meaning))
         self.assertEqual(documented, listed)
-        for what, key in (("system", "memory.capacity"), ("suite", "max_time")):
+        for what, key in (("system", "memory.capacity"), ("suite", "max_time"),
+                          ("software", "traffic.KIND")):
             self.assertIn(key, self.run_ok("list keys", what).stdout)
 
     def test_a_page_holds_the_prediction_and_is_not_written_over(self):
@@ -228,7 +230,19 @@ class OfRuns(Predicting):
         self.assertGreater(joined["step_time"]["upper"] / joined["step_time"]["value"],
                            alone["step_time"]["upper"] / alone["step_time"]["value"])
         self.refused("run.h5 --ranks 4 --network run.h5", ["--network run.h5"])
-        self.refused("h100-ndr --model tiny --ranks 4 --network h100-ndr", ["--network"])
+
+    def test_a_sheet_takes_the_links_between_nodes_from_another(self):
+        asked = "h100-ndr --model gpt-6.7b --ranks 64 --mesh tp=1"
+        own, other = (self.json(asked, *more) for more in ([], ["--network ethernet"]))
+        self.assertEqual([at["from"] for at in other["parts"]][:2], ["h100-ndr", "ethernet"])
+        self.assertEqual([at["from"] for at in own["parts"]][:2], ["h100-ndr", "h100-ndr"])
+        self.assertTrue(all(at["source"] for at in other["parts"]))
+        self.assert_shown(self.text(asked, "--network ethernet"), "between nodes: ethernet",
+                          "software: NeMo")
+        slow, fast = (at["curve"]["points"][0]["step_time"]["value"] for at in (other, own))
+        self.assertGreater(slow, 1.5 * fast)
+        # The run has one node.
+        self.refused("h100-ndr --model tiny --ranks 16 --network run.h5", ["--network run.h5"])
 
     def test_text_shows_the_measured_points_too(self):
         self.assert_shown(self.text("run.h5 --ranks 4 --nodes-of 4 --set latency=0.5x"), "measured",

@@ -184,7 +184,8 @@ std::vector<Family> families() {
        .runs = 4},
       {.name = "narrow_gradients",
        .has = has_replicas,
-       .ways = {"grad_dtype=bf16", "grad_dtype=f16"},
+       .ways = {"grad_dtype=bf16", "grad_dtype=f16", "grad_dtype=bf16 zero=1",
+                "grad_dtype=bf16 zero=2", "grad_dtype=f16 zero=3"},
        .runs = 3,
        .least = 1e-5},
       {.name = "experts",
@@ -310,6 +311,36 @@ TEST(TwinOptions, ElementwiseWorkIsSeen) {
     twin.options["elementwise"] = "off";
     EXPECT_FALSE(measure::verify_programs(set, hybrid, twin, *ranks.folded, ranks.world).ok);
   }
+}
+
+/// A virtual stage without layers passes activations and gradients on, also at both ends: there it
+/// sends the input of the run, which stays, and the output, whose gradient it is itself.
+TEST(StagesWithoutLayers, EqualOneRank) {
+  const Ranks ranks;
+  const int pp = ranks.world.size();
+  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
+  // The two virtual stages of each rank have one layer each, but for the first two and the last.
+  const auto expect_equal = [&](int first, int last, const std::string& options) {
+    std::string list = fmt::format("{},2", first);
+    for (int stage = 2; stage < 2 * pp - 1; ++stage) list += ",1";
+    workloads::Request base{.model = gated_model(), .precision = Precision::f64, .options = {}};
+    base.options = workloads::options_of("microbatch=2 microbatches=8 " + options);
+    base.model.layers = pp - 1;
+    if (!base.options.contains("stage_layers")) {
+      base.options.merge(workloads::options_of("schedule=interleaved v=2"));
+      base.options["stage_layers"] = fmt::format("{},{}", list, last);
+      base.model.layers = first + 2 + (2 * pp - 3) + last;
+    }
+    const auto request = hybrid.scale(base, {.pp = pp}, workloads::Scaling::strong);
+    expect_equal_to_one_rank(ranks,
+                             {.name = workloads::text_of(request.options), .request = request});
+  };
+  expect_equal(0, 0, "");
+  expect_equal(0, 0, "vocabulary=on input=pinned");
+  expect_equal(0, 1, "recompute=full elementwise=on");
+  expect_equal(1, 0, "optimizer=adam");
+  expect_equal(0, 0, "stage_layers=lighter-ends vocabulary=on schedule=zb-h1");
+  expect_equal(0, 0, "stage_layers=lighter-ends vocabulary=on schedule=gpipe input=pinned");
 }
 
 /// A proportional partition is made from these.

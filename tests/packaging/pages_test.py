@@ -20,7 +20,8 @@ def text_of(page):
 
 def pages():
     listed = ["README.md"]
-    for folder in ("docs", "results", os.path.join("analysis", "systems")):
+    for folder in ("docs", "results", os.path.join("analysis", "systems"),
+                   os.path.join("analysis", "software")):
         for at, _, files in os.walk(os.path.join(ROOT, folder)):
             listed += [os.path.relpath(os.path.join(at, file),
                                        ROOT) for file in files if file.endswith(".md")]

@@ -83,7 +83,7 @@ class RandomRequests {
         {"gather_bucket", {"4kB", "64kB"}},
         {"prefetch", {"0", "1", "3"}},
         {"v", {"1", "2", "3"}},
-        {"stage_layers", {"equal", "nearest"}},
+        {"stage_layers", {"equal", "nearest", "lighter-ends"}},
         {"chunks", {"1", "2", "4"}},
         {"partition", {"equal", "skewed:2", "skewed:3", "proportional"}},
         {"topk", {"1", "2", "4"}},

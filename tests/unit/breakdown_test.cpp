@@ -10,17 +10,18 @@ namespace {
 /// The test expects these values of one rank, in nanoseconds.
 struct Expected {
   double compute = 0, copies = 0, transfer = 0, wait = 0, bubble = 0, gap = 0, other = 0;
-  double step = 0, hidden = 0;
+  double step = 0, hidden = 0, moving = 0;
 };
 
 void expect_breakdown(const breakdown::Breakdown& at, const Expected& wanted) {
-  EXPECT_THAT((std::array{at.compute * 1e9, at.copies * 1e9, at.transfer * 1e9, at.wait * 1e9,
-                          at.bubble * 1e9, at.gap * 1e9, at.other * 1e9, at.step * 1e9,
-                          at.hidden_communication * 1e9}),
-              Pointwise(DoubleNear(1e-6), std::array{wanted.compute, wanted.copies, wanted.transfer,
-                                                     wanted.wait, wanted.bubble, wanted.gap,
-                                                     wanted.other, wanted.step, wanted.hidden}))
-      << "compute, copies, transfer, wait, bubble, gap, other, step, hidden; nanoseconds";
+  EXPECT_THAT(
+      (std::array{at.compute * 1e9, at.copies * 1e9, at.transfer * 1e9, at.wait * 1e9,
+                  at.bubble * 1e9, at.gap * 1e9, at.other * 1e9, at.step * 1e9,
+                  at.hidden_communication * 1e9, at.hidden_transfer * 1e9}),
+      Pointwise(DoubleNear(1e-6), std::array{wanted.compute, wanted.copies, wanted.transfer,
+                                             wanted.wait, wanted.bubble, wanted.gap, wanted.other,
+                                             wanted.step, wanted.hidden, wanted.moving}))
+      << "compute, copies, transfer, wait, bubble, gap, other, step, hidden, moving; nanoseconds";
 }
 
 void expect_ranks(const breakdown::BreakdownResult& result, const std::vector<Expected>& expected) {
@@ -69,13 +70,20 @@ TEST(Breakdown, DividesTheStepOfEachRank) {
       Script{}.all_reduce(Axis::tp).all_reduce(Axis::dp).all_reduce(Axis::tp)};
   expect_cases({
       // The all-reduce runs from 40 (50) to 95; compute covers it up to 60, a copy from 70 to 75.
+      // Until 50 it waits for rank 1.
       {"hidden and exposed transfers of data parallel ranks",
        {.dp = 2},
        {Script{}.compute(0).all_reduce(Axis::dp, 1).compute(0).copy(2)},
        step({0, 100},
             {{{0, 40}, {40, 95}, {40, 60}, {70, 75}}, {{0, 50}, {50, 95}, {50, 60}, {60, 60}}}),
-       {{.compute = 60, .copies = 5, .transfer = 30, .other = 5, .step = 100, .hidden = 25},
-        {.compute = 60, .transfer = 35, .other = 5, .step = 100, .hidden = 10}}},
+       {{.compute = 60,
+         .copies = 5,
+         .transfer = 30,
+         .other = 5,
+         .step = 100,
+         .hidden = 25,
+         .moving = 15},
+        {.compute = 60, .transfer = 35, .other = 5, .step = 100, .hidden = 10, .moving = 10}}},
       // Rank 0 waits on stream 0 until 60 while stream 1 transfers from 20 to 50, which goes first.
       {"collectives side by side",
        {.tp = 2},
@@ -117,9 +125,21 @@ TEST(Breakdown, DividesTheStepOfEachRank) {
        {Script{}.compute(0).send(1, 1).after(0, 1).compute(0),
         Script{}.receive(-1, 1).compute(0).after(1, 1)},
        step({0, 40}, {{{0, 10}, {10, 30}, {10, 40}}, {{5, 30}, {30, 40}}}),
-       {{.compute = 40, .step = 40, .hidden = 20},
+       {{.compute = 40, .step = 40, .hidden = 20, .moving = 20},
         {.compute = 10, .transfer = 20, .bubble = 5, .gap = 5, .step = 40}}},
   });
+}
+
+TEST(Breakdown, CountsNoHiddenTransferWhileAPostedMessageWaits) {
+  // Rank 0 posts its receive at 0 and computes until 80; rank 1 sends from 60 to 70.
+  const auto result = breakdown::breakdown(
+      point_of({.pp = 2}, {Script{}.receive(1, 1).compute(0), Script{}.compute(0).send(-1, 0)},
+               step({0, 80}, {{{0, 70}, {0, 80}}, {{0, 60}, {60, 70}}})));
+  expect_ranks(result, {{.compute = 80, .step = 80, .hidden = 70, .moving = 10},
+                        {.compute = 60, .transfer = 10, .other = 10, .step = 80}});
+  const breakdown::Breakdown& on_pp = result.by_axes.at(Axis::pp);  // means over both ranks
+  EXPECT_DOUBLE_EQ(on_pp.hidden_communication, 35e-9);
+  EXPECT_DOUBLE_EQ(on_pp.hidden_transfer, 5e-9);
 }
 
 TEST(Breakdown, OfTensorParallelRanksSplitsWaitFromTransfer) {

@@ -68,7 +68,7 @@ TEST(MachineTime, TilesComeInWaves) {
 TEST(MachineTime, LocalOpsMoveTheirBytes) {
   Machine machine = round_machine();
   EXPECT_NEAR(local_seconds(machine, OpKind::softmax, 1e9, 1e9), 1e-2 + 1e-6, 1e-12);
-  machine.memory->traffic = {{.kind = OpKind::softmax, .times = 2}};
+  machine.software.traffic = {{.kind = OpKind::softmax, .value = 2}};
   EXPECT_NEAR(local_seconds(machine, OpKind::softmax, 1e9, 1e9), 2e-2 + 1e-6, 1e-12);
   EXPECT_NEAR(local_seconds(machine, OpKind::norm, 1e9, 1e9), 1e-2 + 1e-6, 1e-12);
   machine.memory.reset();

@@ -8,7 +8,10 @@
 #include "analysis_test.hpp"
 #include "base/error.hpp"
 #include "predict_samples.hpp"
+#include "simulate/op_time.hpp"
 #include "words.hpp"
+#include "workloads/api/toml_files.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -157,6 +160,57 @@ TEST(Question, TakesANetworkFromAnotherMachine) {
   EXPECT_THAT(question.warnings, ElementsAre(HasSubstr("2 ranks on each")));
 }
 
+TEST(Question, OfASheetTakesTheLinksBetweenNodesFromAnotherSheet) {
+  predict::Question question = asked(samples::plain_command());
+  const simulate::Network own = *question.machine.network;
+  question.machine.software.spread = 0.12;
+  Machine other = samples::plain_sheet();
+  other.source = "another data sheet";
+  other.network->inside.bandwidth *= 3;
+  other.network->across.bandwidth *= 5;
+  other.network->ports_per_rank = 0.125;
+  other.network->node_ranks = 2;
+  predict::use_network(other, "other", question);
+  EXPECT_EQ(question.machine.network->inside.bandwidth, own.inside.bandwidth);
+  EXPECT_EQ(question.machine.network->across.bandwidth, 5 * own.across.bandwidth);
+  EXPECT_EQ(question.machine.network->ports_per_rank, 0.125);
+  EXPECT_EQ(question.machine.network->node_ranks, own.node_ranks);
+  EXPECT_DOUBLE_EQ(question.machine.software.spread, 0.13);  // 12% and 5%
+  ASSERT_EQ(question.parts.size(), 2U);
+  EXPECT_EQ(question.parts[0].from, question.source);
+  EXPECT_EQ(question.parts[1].from, "other");
+  EXPECT_EQ(question.parts[1].source, "another data sheet");
+}
+
+TEST(Question, OfASheetTakesWhatARunMeasuredBetweenNodes) {
+  predict::Question question = asked(samples::plain_command());
+  const simulate::GroupPlace inside{.members = 2, .nodes = 1, .node_members = 2};
+  const simulate::GroupPlace across{.members = 16, .nodes = 2, .node_members = 8};
+  const auto seconds = [&](const simulate::GroupPlace& place) {
+    return simulate::collective_seconds(question.machine, program::OpKind::all_reduce, 8, place);
+  };
+  const double before = seconds(inside);
+  Machine other;
+  other.name = "cluster";
+  other.noise.launch = 0.03;
+  other.measured.communication = {
+      TimedCommunication{
+          .kind = program::OpKind::all_reduce, .members = 16, .nodes = 2, .samples = {{8, 4e-3}}},
+      TimedCommunication{
+          .kind = program::OpKind::all_reduce, .members = 2, .nodes = 1, .samples = {{8, 1}}}};
+  predict::use_network(other, "other.h5", question);
+  EXPECT_DOUBLE_EQ(seconds(inside), before);  // of the sheet
+  EXPECT_DOUBLE_EQ(seconds(across), 4e-3);    // of the run
+  EXPECT_DOUBLE_EQ(question.machine.software.spread, std::hypot(0.05, 0.03));
+  EXPECT_THAT(question.warnings, ElementsAre(HasSubstr("other.h5 measured no messages")));
+  EXPECT_THAT(question.network,
+              AllOf(HasSubstr("as other.h5 (cluster) measured"), HasSubstr("3.0%")));
+  EXPECT_EQ(question.parts[1].source, "measured");
+  const predict::Prediction prediction = predict::predict(question);
+  EXPECT_EQ(predict::prediction_json(prediction)["parts"][1]["from"], "other.h5");
+  EXPECT_THAT(predict::render_text(prediction), HasSubstr("links between nodes: other.h5"));
+}
+
 Machine measured() {
   Machine machine{.name = "measured", .source = {}};
   machine.measured.gemms = {{.m = 8, .n = 8, .k = 8, .seconds = 3e-6}};
@@ -253,8 +307,13 @@ TEST(WhatIf, RefusesPartsThatNobodyKnows) {
 
 const std::string sheet = R"(name = "Box"
 source = "made up"
+software = "jax"
 [processor]
 launch = 1e-6
+[[processor.attention]]
+kernel = "cudnn"
+forward = 0.7
+backward = 0.6
 [[processor.matrix]]
 types = ["f32", "tf32"]
 peak = 1e12
@@ -262,8 +321,6 @@ reached = [[1e6, 0.5], [1e9, 0.8]]
 [memory]
 capacity = 16e9
 bandwidth = 1e11
-[memory.traffic]
-softmax = 2
 [network]
 node_ranks = 4
 ports_per_rank = 0.25
@@ -304,8 +361,11 @@ TEST(SystemFile, ReadsEveryNumber) {
   EXPECT_EQ(machine.processor->matrix[1].type, program::DType::f32);
   EXPECT_EQ(machine.processor->matrix[0].reached,
             (std::vector<simulate::ReachedShare>{{1e6, 0.5}, {1e9, 0.8}}));
-  EXPECT_EQ(machine.memory->traffic,
-            (std::vector<simulate::Traffic>{{program::OpKind::softmax, 2}}));
+  ASSERT_EQ(machine.processor->attention.size(), 1U);
+  EXPECT_EQ(machine.processor->attention[0].name, "cudnn");
+  EXPECT_EQ(machine.processor->attention[0].forward, 0.7);
+  EXPECT_EQ(machine.processor->attention[0].backward, 0.6);
+  EXPECT_EQ(machine.software.name, predict::load_software("jax").name);
   EXPECT_EQ(machine.network->node_ranks, 4);
   EXPECT_EQ(machine.network->across.latency, 5e-6);
   EXPECT_EQ(machine.network->across.chunk, 1e5);
@@ -322,19 +382,20 @@ TEST(SystemFile, RefusesWithLineKeyAndReason) {
     expect_words(testing_support::refusal([&] { (void)predict::parse_system(toml, "box.toml"); }),
                  words);
   };
-  expect(with("capacity = 16e9\n", ""), {"box.toml:9", "memory.capacity", "missing"});
-  expect(with("bandwidth = 1e11\n[memory", "bandwidth = -3\n[memory"),
-         {"box.toml:11", "memory.bandwidth", "-3"});
-  expect(with("launch = 1e-6", "launch = nan"), {"box.toml:4", "processor.launch"});
-  expect(with("launch = 1e-6", "launch = \"fast\""), {"box.toml:4", "must be a number"});
-  expect(with("reached = 0.9", "reached = 1.2"), {"box.toml:21", "network.inside.reached", "1.2"});
-  expect(with("node_ranks = 4", "node_ranks = 2.5"), {"box.toml:15", "whole number"});
+  expect(with("capacity = 16e9\n", ""), {"box.toml:14", "memory.capacity", "missing"});
+  expect(with("bandwidth = 1e11\n[network]", "bandwidth = -3\n[network]"),
+         {"box.toml:16", "memory.bandwidth", "-3"});
+  expect(with("launch = 1e-6", "launch = nan"), {"box.toml:5", "processor.launch"});
+  expect(with("launch = 1e-6", "launch = \"fast\""), {"box.toml:5", "must be a number"});
+  expect(with("reached = 0.9", "reached = 1.2"), {"box.toml:24", "network.inside.reached", "1.2"});
+  expect(with("node_ranks = 4", "node_ranks = 2.5"), {"box.toml:18", "whole number"});
   expect(with("capacity", "capasity"), {"memory.capacity", "missing"});
-  expect(with("start = 1e-6", "start = 1e-6\nstrat = 1"), {"box.toml:18", "network.strat"});
-  expect(with("[1e9, 0.8]", "[1e5, 0.8]"), {"box.toml:8", "ascend"});
-  expect(with("[1e9, 0.8]", "[1e9, 1.8]"), {"box.toml:8", "1.8"});
-  expect(with("\"tf32\"", "\"tf33\""), {"box.toml:6", "tf33", "tf32"});
-  expect(with("softmax = 2", "softmx = 2"), {"box.toml:13", "softmx", "softmax"});
+  expect(with("start = 1e-6", "start = 1e-6\nstrat = 1"), {"box.toml:21", "network.strat"});
+  expect(with("[1e9, 0.8]", "[1e5, 0.8]"), {"box.toml:13", "ascend"});
+  expect(with("[1e9, 0.8]", "[1e9, 1.8]"), {"box.toml:13", "1.8"});
+  expect(with("\"tf32\"", "\"tf33\""), {"box.toml:11", "tf33", "tf32"});
+  expect(with("kernel =", "kernal ="), {"box.toml:6", "processor.attention.kernel", "missing"});
+  expect(with("\"jax\"", "\"jaxx\""), {"unknown software", "'jax'"});
   expect(with("\"multicast\"", "\"tree\""), {"network.multicast", "algorithms"});
   expect(with("[network.across]", "[network.acros]"), {"network.across", "missing"});
   expect("name = ", {"box.toml:1", "TOML"});
@@ -366,7 +427,75 @@ TEST(SystemFile, ListsTheKeysThatItReads) {
   EXPECT_FALSE(needed("processor.units"));
   EXPECT_FALSE(needed("noise.launch"));
   EXPECT_FALSE(needed("overlap"));
-  EXPECT_FALSE(needed("memory.traffic.KIND"));
+  EXPECT_FALSE(needed("software"));
+  EXPECT_TRUE(needed("processor.attention.kernel"));
+}
+
+const std::string profile = R"(name = "Trainer"
+source = "made up"
+attention = "flash"
+accumulate = 0.75
+spread = 0.2
+[traffic]
+softmax = 2
+[host]
+op = 9e-5
+step = 0.01
+gemm = 2e-5
+[options]
+zero = "1"
+)";
+
+TEST(SoftwareFile, ReadsEveryNumber) {
+  const simulate::Software software = predict::parse_software(profile, "trainer.toml");
+  EXPECT_EQ(software.name, "Trainer");
+  EXPECT_EQ(software.attention, "flash");
+  EXPECT_EQ(software.accumulate, 0.75);
+  EXPECT_EQ(software.spread, 0.2);
+  EXPECT_EQ(software.traffic, (std::vector<simulate::OfKind>{{program::OpKind::softmax, 2}}));
+  EXPECT_EQ(software.host_op, 9e-5);
+  EXPECT_EQ(software.host_step, 0.01);
+  EXPECT_EQ(software.host, (std::vector<simulate::OfKind>{{program::OpKind::gemm, 2e-5}}));
+  EXPECT_THAT(software.options, ElementsAre(std::pair{"zero", "1"}));
+}
+
+TEST(SoftwareFile, RefusesWithLineKeyAndReason) {
+  const auto expect = [](const std::string& from, const std::string& to, const Words& words) {
+    std::string text = profile;
+    text.replace(text.find(from), from.size(), to);
+    expect_words(testing_support::refusal([&] { (void)predict::parse_software(text, "p.toml"); }),
+                 words);
+  };
+  expect("spread = 0.2\n", "", {"spread", "missing"});
+  expect("softmax = 2", "softmx = 2", {"p.toml:7", "softmx", "softmax"});
+  expect("op = 9e-5", "op = 90", {"p.toml:9", "host.op", "90"});
+  expect("zero = \"1\"", "zero = 1", {"p.toml:13", "options.zero", "must be a string"});
+  expect("spread", "spred", {"spread", "missing"});
+  EXPECT_THAT(testing_support::refusal([] { (void)predict::load_software("nemo"); }),
+              HasSubstr("nemo-2025"));
+}
+
+/// Each sheet has the kernel of the profile that it names, and each profile names known options.
+TEST(SoftwareFile, EveryProfileOfOursIsReadAndListed) {
+  std::set<std::string> names;
+  for (const workloads::Preset& preset : workloads::software_presets()) {
+    const simulate::Software software = predict::load_software(preset.name);
+    EXPECT_TRUE(names.insert(software.name).second) << software.name;
+    EXPECT_GT(software.spread, 0) << software.name;
+    const auto& known = workloads::find_workload("hybrid").options;
+    for (const auto& [key, value] : software.options) {
+      const auto spec = std::ranges::find(known, key, &workloads::OptionSpec::key);
+      ASSERT_NE(spec, known.end()) << software.name << ": " << key;
+      EXPECT_NO_THROW(workloads::validate(*spec, value)) << software.name << ": " << key;
+    }
+  }
+  EXPECT_EQ(names.size(), 5U);
+  const std::vector<predict::SheetKey> keys = predict::software_keys();
+  std::vector<std::string> listed;
+  for (const predict::SheetKey& key : keys) listed.push_back(key.key);
+  EXPECT_THAT(listed, ElementsAre("accumulate", "attention", "host", "host.KIND", "host.op",
+                                  "host.step", "name", "options", "options.KEY", "source", "spread",
+                                  "traffic", "traffic.KIND"));
 }
 
 }  // namespace

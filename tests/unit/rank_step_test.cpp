@@ -28,30 +28,32 @@ Result split_of(const Script& script, const timeline::StepTrace& trace,
   return result;
 }
 
-/// Nanoseconds of an op: its own, waiting, hidden, and of the gap before it.
+/// Nanoseconds of an op: its own, waiting, hidden, hidden while data moved, and of the gap before
+/// it.
 struct Share {
-  int own = 0, waiting = 0, hidden = 0, gap = 0;
+  int own = 0, waiting = 0, hidden = 0, moving = 0, gap = 0;
 };
 /// Nanoseconds of a rank's step.
 struct Expected {
-  int compute = 0, copies = 0, transfer = 0, wait = 0, late = 0, hidden = 0, gap = 0;
+  int compute = 0, copies = 0, transfer = 0, wait = 0, late = 0, hidden = 0, moving = 0, gap = 0;
   int unaccounted = 0;
   std::vector<Share> shares;
 };
 
 void expect_step(const Result& found, const Expected& expected) {
   const breakdown::RankStep& at = found.step;
-  EXPECT_THAT((std::array{at.compute, at.copies, at.transfer, at.wait, at.late, at.hidden, at.gap,
-                          at.unaccounted}),
+  EXPECT_THAT((std::array{at.compute, at.copies, at.transfer, at.wait, at.late, at.hidden,
+                          at.hidden_transfer, at.gap, at.unaccounted}),
               ElementsAreArray(nanoseconds({expected.compute, expected.copies, expected.transfer,
                                             expected.wait, expected.late, expected.hidden,
-                                            expected.gap, expected.unaccounted})));
+                                            expected.moving, expected.gap, expected.unaccounted})));
   ASSERT_EQ(found.shares.size(), expected.shares.size());
   for (std::size_t op = 0; op < expected.shares.size(); ++op) {
-    const auto& [own, waiting, hidden, gap] = expected.shares[op];
+    const auto& [own, waiting, hidden, moving, gap] = expected.shares[op];
     const breakdown::OpShare& share = found.shares[op];
-    EXPECT_THAT((std::array{share.own, share.waiting, share.hidden, share.gap}),
-                ElementsAreArray(nanoseconds({own, waiting, hidden, gap})))
+    EXPECT_THAT(
+        (std::array{share.own, share.waiting, share.hidden, share.hidden_transfer, share.gap}),
+        ElementsAreArray(nanoseconds({own, waiting, hidden, moving, gap})))
         << op;
   }
 }
@@ -66,16 +68,18 @@ TEST(RankStep, GivesEachMomentToTheFirstClaimAndThenTheLowestStream) {
   // Stream 0 waits from 0 to 60 in an exchange, stream 1 copies from 10 to 30, stream 2 computes
   // from 20 to 40, stream 3 transfers from 35 to 50. Hidden are 30 of the exchange, and 5 of the
   // all-reduce among these.
-  expect_step(
-      split_of(Script{}.send(1, 0).copy(1).compute(2).all_reduce(Axis::dp, 3),
-               trace(0, {0, 60}, {{0, 60}, {10, 30}, {20, 40}, {35, 50}}), {60, 0, 0, 0}),
-      {.compute = 20,
-       .copies = 10,
-       .transfer = 10,
-       .late = 20,
-       .hidden = 30,
-       .shares = {
-           {.waiting = 20, .hidden = 30}, {.own = 10}, {.own = 20}, {.own = 10, .hidden = 5}}});
+  expect_step(split_of(Script{}.send(1, 0).copy(1).compute(2).all_reduce(Axis::dp, 3),
+                       trace(0, {0, 60}, {{0, 60}, {10, 30}, {20, 40}, {35, 50}}), {60, 0, 0, 0}),
+              {.compute = 20,
+               .copies = 10,
+               .transfer = 10,
+               .late = 20,
+               .hidden = 30,
+               .moving = 5,
+               .shares = {{.waiting = 20, .hidden = 30},
+                          {.own = 10},
+                          {.own = 20},
+                          {.own = 10, .hidden = 5, .moving = 5}}});
   // A collective whose last member is missing goes before an exchange whose partner is.
   expect_step(split_of(Script{}.send(1, 0).all_reduce(Axis::dp, 1),
                        trace(0, {0, 40}, {{0, 40}, {10, 30}}), {40, 20}),
@@ -96,11 +100,12 @@ TEST(RankStepGap, IsOfTheOpThatBeginsNext) {
                .copies = 5,
                .transfer = 5,
                .hidden = 5,
+               .moving = 5,
                .gap = 45,
                .shares = {{.own = 15, .gap = 15},
                           {.own = 20, .gap = 10},
                           {.own = 5, .gap = 20},
-                          {.own = 5, .hidden = 5}}});
+                          {.own = 5, .hidden = 5, .moving = 5}}});
   // The only op begins after the step's end: 30 ns of gap are in the step.
   expect_step(split_of(Script{}.compute(), trace(0, {0, 30}, {{50, 60}})),
               {.compute = 10, .gap = 30, .unaccounted = 10, .shares = {{.own = 10, .gap = 30}}});

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 // Pipelines: each schedule's idle time, memory and hand-overs are those of its paper.
+#include <fmt/format.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -168,7 +170,7 @@ TEST(ScheduleTest, UnevenStagesAndEveryCountOfMicrobatchesAreFreeOfDeadlock) {
   for (const Options& options :
        combinations({{"schedule", {"gpipe", "1f1b", "interleaved", "zb-h1"}},
                      {"v", {"1"}},
-                     {"stage_layers", {"nearest", "1,2,3,4", "4,1,1,4"}},
+                     {"stage_layers", {"nearest", "lighter-ends", "1,2,3,4", "4,1,1,4"}},
                      {"handover", {"whole", "scattered"}}})) {
     for (int m = 2; m <= 12; ++m) {
       if (options.at("schedule") == "interleaved" && m % 4 != 0) continue;
@@ -213,7 +215,65 @@ TEST(ScheduleTest, RefusesWhatCannotBeWithTheNearestThatCan) {
                   {piped(8, 4, "stage_layers=1,2,3"_options), {.pp = 4}, {"stage_layers=2,2,2,2"}},
                   {piped(8, 6, "schedule=interleaved"_options), {.pp = 3}, {"use pp=2"}},
                   {piped(8, 4, "stage_layers=even"_options), {.pp = 4}, {"like 7,8,8,7"}},
-                  {piped(8, 4, "stage_layers=0,8"_options), {.pp = 2}, {"at least 1"}}});
+                  {piped(8, 4, "stage_layers=0,8"_options), {.pp = 2}, {"stage 0", "weights"}},
+                  {piped(8, 4, "stage_layers=8,0"_options), {.pp = 2}, {"or vocabulary=on"}},
+                  {piped(3, 4, "stage_layers=nearest"_options), {.pp = 4}, {"use pp=3"}},
+                  {piped(1, 4, "stage_layers=lighter-ends"_options), {.pp = 4}, {"use pp=1"}}});
+}
+
+std::vector<int> layers_of(int layers, int p, int v, const std::string& rule) {
+  workloads::Request request = piped(layers, p, options_of("stage_layers=" + rule));
+  request.mesh.pp = p;
+  if (v > 1) request.options.merge(options_of(fmt::format("schedule=interleaved v={}", v)));
+  return stack::pipeline_of(request).layers;
+}
+
+/// Megatron-LM counts the embedding and the loss as a layer each, if it is told to account for
+/// them: (62 + 2) / 32 stages have 2 layers each, and the ends 1; the 126 layers of Llama 3.1 405B
+/// on 16 stages have 8 each, and the ends 7 (arXiv 2407.21783, section 3.3.2: one less on both).
+TEST(ScheduleTest, LighterEndsHaveOneLayerLess) {
+  std::vector<int> expected(32, 2);
+  expected.front() = expected.back() = 1;
+  EXPECT_EQ(layers_of(62, 8, 4, "lighter-ends"), expected);
+  expected.assign(16, 8);
+  expected.front() = expected.back() = 7;
+  EXPECT_EQ(layers_of(126, 16, 1, "lighter-ends"), expected);
+  EXPECT_THAT(layers_of(11, 4, 1, "lighter-ends"), testing::ElementsAre(3, 3, 3, 2));
+  EXPECT_THAT(layers_of(2, 2, 2, "lighter-ends"), testing::ElementsAre(0, 1, 1, 0));
+  EXPECT_THAT(layers_of(6, 4, 2, "nearest"), testing::ElementsAre(1, 1, 1, 1, 1, 1, 0, 0));
+}
+
+/// A stage without layers sends and receives as many bytes as any other: each boundary is crossed
+/// by b s h elements, both ways, for each microbatch.
+TEST(ScheduleTest, StagesWithoutLayersPassActivationsOn) {
+  const int m = 8;
+  const std::uint64_t moved = 2 * m * 4 * 64 * 4;  // s * h * f32
+  for (const char* const schedule : {"1f1b", "gpipe", "zb-h1"}) {
+    Request base = piped(8, m, options_of(fmt::format("schedule={} vocabulary=on", schedule)));
+    base.options["stage_layers"] = "8,0";
+    const program::ProgramSet two = strong(base, {.pp = 2});
+    EXPECT_NO_THROW(program::check(two)) << schedule;
+    EXPECT_EQ(sent_in(facts_of(two, 1), program::OpKind::exchange), moved / 2) << schedule;
+  }
+  // Chunks 0 of 2, 1, 1 and 1 layers, chunks 1 of 1 and then none: stages 1 to 3 pass on.
+  const Options options = "schedule=interleaved v=2 stage_layers=2,1,1,1,0,1,0,0"_options;
+  const program::ProgramSet set = strong(piped(6, m, options), {.pp = 4});
+  EXPECT_NO_THROW(program::check(set));
+  EXPECT_EQ(sent_in(facts_of(set, 2), program::OpKind::exchange), 2 * moved);
+  for (const char* const stages : {"0,1,1,1,1,1,1,0", "0,0,0,0,1,2,1,2", "3,0,0,0,0,1,1,1"}) {
+    for (const char* const handover : {"whole", "scattered"}) {
+      Request base = piped(6, m, "schedule=interleaved v=2 microbatch=2"_options);
+      base.options.merge(Options{{"stage_layers", stages}, {"handover", handover}});
+      EXPECT_NO_THROW(program::check(strong(base, {.tp = 2, .pp = 4}))) << stages << handover;
+    }
+  }
+  // What only passes through is not kept for backward.
+  const Options full = "schedule=interleaved v=2 stage_layers=1,1,1,1,1,1,0,0"_options;
+  const auto kept = [&](int stage) {
+    return peak_of(facts_of(strong(piped(6, m, full), {.pp = 4}), stage),
+                   program::Role::activation);
+  };
+  EXPECT_LT(kept(2), kept(1));
 }
 
 }  // namespace

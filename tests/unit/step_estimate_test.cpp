@@ -3,12 +3,14 @@
 #include "analysis/predict/step_estimate.hpp"
 
 #include <numeric>
+#include <random>
 
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/pipeline_report.hpp"
 #include "analysis/efficiency/losses.hpp"
 #include "analysis/report.hpp"
 #include "analysis_test.hpp"
+#include "base/error.hpp"
 #include "predict_samples.hpp"
 #include "program/facts.hpp"
 #include "workloads/registry.hpp"
@@ -27,7 +29,7 @@ workloads::Request request(const mesh::Shape& mesh, workloads::Options options =
 
 predict::StepEstimate estimate(const workloads::Request& of, const simulate::Machine& machine,
                                predict::Detail detail = predict::Detail::trace) {
-  return predict::estimate_step(hybrid(), of, machine, simulate::packed(of.mesh.size(), 8), detail);
+  return predict::whole_step(hybrid(), of, machine, simulate::packed(of.mesh.size(), 8), detail);
 }
 
 /// FLOP of all ranks: every class has equally many.
@@ -111,6 +113,105 @@ TEST(StepEstimate, RefusesALayoutOfOtherRanks) {
   EXPECT_THROW((void)predict::estimate_step(hybrid(), request({.dp = 2}), samples::plain_sheet(),
                                             simulate::packed(1, 1), predict::Detail::time),
                std::invalid_argument);
+}
+
+/// Returns a random long step: some mesh, schedule and options, and more than three turns of
+/// microbatches. Absent if these options exclude each other.
+std::optional<workloads::Request> long_step(std::mt19937_64& random) {
+  const auto one_of = [&](const std::vector<std::string>& values) {
+    return values[random() % values.size()];
+  };
+  const int tp = 1 << random() % 2, dp = 1 << random() % 2, pp = 1 << random() % 3;
+  workloads::Options options{{"microbatch", one_of({"1", "2"})},
+                             {"optimizer", one_of({"sgd", "adam"})},
+                             {"elementwise", one_of({"on", "off"})},
+                             {"vocabulary", one_of({"on", "off"})},
+                             {"recompute", one_of({"none", "selective", "full"})},
+                             {"input", one_of({"resident", "pinned"})},
+                             {"zero", one_of({"0", "1", "2", "3"})}};
+  if (pp > 1) options["schedule"] = one_of({"gpipe", "1f1b", "interleaved", "zb-h1"});
+  if (options.contains("schedule") && options["schedule"] == "interleaved") options["v"] = "2";
+  if (tp > 1) options["sequence_parallel"] = options["ring"] = one_of({"on", "off"});
+  const int turn = std::max(4, pp), microbatches = turn * static_cast<int>(4 + random() % 12);
+  options["batch"] = std::to_string(std::stoi(options["microbatch"]) * microbatches * dp);
+  workloads::Request base{.model = workloads::load_model("tiny"), .options = std::move(options)};
+  base.model.layers = 8;
+  try {
+    return hybrid().scale(base, {.tp = tp, .dp = dp, .pp = pp}, workloads::Scaling::strong);
+  } catch (const base::UsageError&) {
+    return std::nullopt;
+  }
+}
+
+/// Expects the numbers of a long step to be those of its whole programs, within shares of the step.
+void expect_extended(const workloads::Request& of, const simulate::Machine& machine,
+                     double tolerance) {
+  SCOPED_TRACE(mesh::to_string(of.mesh) + " " + testing::PrintToString(of.options));
+  const auto step = [&](const auto& function) {
+    return function(hybrid(), of, machine, simulate::packed(of.mesh.size(), 4),
+                    predict::Detail::trace, predict::Ranks::by_class, 1e30);
+  };
+  ASSERT_TRUE(predict::short_steps(of));
+  const predict::StepEstimate whole = step(predict::whole_step);
+  const predict::StepEstimate found = step(predict::estimate_step);
+  EXPECT_NEAR(found.simulated / whole.simulated, 1, tolerance);
+  EXPECT_NEAR(found.delay, whole.delay, 0.005 * whole.simulated);
+  EXPECT_EQ(found.work, whole.work);
+  EXPECT_NEAR(*found.model_flop / *whole.model_flop, 1, 1e-9);
+  EXPECT_NEAR(found.memory_per_rank / whole.memory_per_rank, 1, 0.03);
+  EXPECT_NEAR(found.device_memory_per_rank / whole.device_memory_per_rank, 1, 0.03);
+  ASSERT_TRUE(whole.breakdown && found.breakdown && whole.loss && found.loss);
+  using breakdown::Breakdown;
+  const breakdown::Breakdown &parts = *whole.breakdown, &extended = *found.breakdown;
+  // Copies from the host and gathers run ahead by a little more in each microbatch until they are
+  // as far ahead as they can be, which changes what they overlap with.
+  const double near = std::max(1e-3, tolerance) * parts.step;
+  for (const auto part : {&Breakdown::compute, &Breakdown::copies, &Breakdown::transfer,
+                          &Breakdown::gap, &Breakdown::other, &Breakdown::step}) {
+    EXPECT_NEAR(extended.*part, parts.*part, near);
+  }
+  EXPECT_NEAR(extended.wait + extended.bubble, parts.wait + parts.bubble, near);
+  // These steps are short, and messages are a large part of them: how much of the messages is
+  // hidden, and where the bubble ends and the wait begins, settles late.
+  const double roughly = 0.03 * parts.step;
+  EXPECT_NEAR(extended.hidden_communication, parts.hidden_communication, roughly);
+  EXPECT_NEAR(extended.bubble, parts.bubble, roughly);
+  EXPECT_NEAR(found.loss->costs.gemm, whole.loss->costs.gemm, near);
+  EXPECT_NEAR(found.loss->costs.waiting, whole.loss->costs.waiting, roughly);
+}
+
+TEST(StepEstimate, ExtendsLongStepsToWhatTheirWholeProgramsTake) {
+  std::mt19937_64 random{3};
+  for (int i = 0; i < 60; ++i) {
+    const std::optional<workloads::Request> drawn = long_step(random);
+    if (!drawn) continue;
+    const workloads::Request& of = *drawn;
+    simulate::Machine machine = samples::plain_sheet();
+    machine.memory->bandwidth = 1e12;
+    expect_extended(of, machine, 1e-6);
+    machine.noise.rank = 0.01;
+    expect_extended(of, machine, 1e-6);
+    machine.noise = {};
+    machine.overlap = {.compute = 1.2, .communication = 1.1};
+    // All forward passes of gpipe run without waiting for each other, so their overlap with
+    // messages changes from microbatch to microbatch.
+    const auto schedule = of.options.find("schedule");
+    const bool drifts = schedule != of.options.end() && schedule->second == "gpipe";
+    expect_extended(of, machine, drifts ? 1e-2 : 1e-3);
+  }
+}
+
+TEST(StepEstimate, SimulatesWhatIsShortOrUnevenAsAWhole) {
+  workloads::Options options{{"batch", "26"}, {"microbatch", "1"}};
+  EXPECT_TRUE(predict::short_steps(request({.dp = 2, .pp = 4}, options)));  // 13 microbatches
+  options["batch"] = "24";
+  EXPECT_FALSE(predict::short_steps(request({.dp = 2, .pp = 4}, options)));
+  options = {{"batch", "128"}, {"microbatch", "1"}, {"experts", "8"}};
+  EXPECT_TRUE(predict::short_steps(request({.ep = 2}, options)));
+  options["skew"] = "1";
+  EXPECT_FALSE(predict::short_steps(request({.ep = 2}, options)));
+  options = {{"batch", "128"}, {"microbatch", "1"}, {"partition", "skewed:2"}};
+  EXPECT_FALSE(predict::short_steps(request({.dp = 2}, options)));
 }
 
 /// Returns what a run writes about a point with two stages and the output projection on the last.

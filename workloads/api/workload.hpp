@@ -242,6 +242,12 @@ enum class Scaling : std::uint8_t { strong, weak };
 /// them. nothing: a program frees its results as soon as possible.
 enum class Keep : std::uint8_t { nothing, observables };
 
+/// The training software for which a program stands, by what it needs memory for where a program
+/// that is run needs other data (docs/predicting.md). none: the program is run, or predicted as it
+/// is run. The others are only for predictions; they say if one kernel computes attention, which
+/// stores no scores.
+enum class Trainer : std::uint8_t { none, separate_attention, fused_attention };
+
 /// Everything from which a program is built. Once a run has been planned, `options` has values for
 /// batch, microbatch and microbatches.
 struct Request {
@@ -264,6 +270,7 @@ struct Request {
   /// The measured speed of each rank of the mesh, in any unit, for workloads that partition work by
   /// speed; empty = all ranks are equally fast.
   std::vector<double> speed_of_rank{};
+  Trainer trainer = Trainer::none;
 
   bool operator==(const Request&) const = default;
 };

@@ -236,14 +236,28 @@ void LayerWriter::attention_forward(LayerState& state, int layer, int microbatch
 
 BufferId LayerWriter::scores_of(BufferId qkv, KeptFor kept) {
   // `scores` holds the products of this rank's queries with the keys of the whole sequence.
-  const BufferId scores =
-      new_buffer(attention_.batch() * g_.grouped * g_.sequence * g_.whole_sequence, kept);
+  const BufferId scores = new_scores(kept);
   attention_.scores(qkv, scores);
   return scores;
 }
 
+BufferId LayerWriter::new_scores(KeptFor kept) {
+  const std::uint64_t rows = attention_.batch() * g_.grouped * g_.sequence;
+  program::Buffer buffer = buffer_of(rows * g_.whole_sequence, kept);
+  if (g_.fuses_attention()) {
+    // A fused kernel keeps one f32 of each row: for backward, the logarithm of its sum of
+    // exponentials (Dao, arXiv 2307.08691, section 3.1); in backward, the product of its output
+    // and its gradient. For backward it also reads its output, of which casts keep only a copy.
+    buffer.modelled_bytes = rows * program::element_size(DType::f32);
+    if (kept && types_.casts_operands()) {
+      buffer.modelled_bytes += g_.tokens * g_.context * program::element_size(types_.compute);
+    }
+  }
+  return builder_.allocate(buffer);
+}
+
 BufferId LayerWriter::attention_backward(const LayerState& state, BufferId d_context) {
-  const BufferId d_scores = new_buffer(builder_.buffer(state.scores).count);
+  const BufferId d_scores = new_scores(std::nullopt);
   const BufferId d_qkv = new_buffer(g_.tokens * g_.qkv);
   attention_.backward({.qkv = state.qkv,
                        .scores = state.scores,

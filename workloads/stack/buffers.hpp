@@ -153,13 +153,16 @@ class OpWriter {
 
   /// Allocates `count` elements of the compute type.
   [[nodiscard]] BufferId new_buffer(std::uint64_t count, KeptFor kept = std::nullopt) {
-    return builder_.allocate({.dtype = types_.compute,
-                              .role = kept ? Role::activation : Role::workspace,
-                              .microbatch = kept.value_or(-1),
-                              .count = count});
+    return builder_.allocate(buffer_of(count, kept));
   }
 
  protected:
+  [[nodiscard]] program::Buffer buffer_of(std::uint64_t count, KeptFor kept) const {
+    return {.dtype = types_.compute,
+            .role = kept ? Role::activation : Role::workspace,
+            .microbatch = kept.value_or(-1),
+            .count = count};
+  }
   /// Returns a whole buffer as a matrix.
   [[nodiscard]] Matrix dense(BufferId buffer, std::uint64_t rows, std::uint64_t columns) const {
     return stack::dense(builder_.whole(buffer), rows, columns);

@@ -119,6 +119,10 @@ Geometry::Geometry(const Request& request, const mesh::Coordinates& coordinates)
   }
   vocabulary = stage == stages - 1 && options.vocabulary ? share(model.vocabulary) : 0;
   local_experts = static_cast<int>(options.experts) / ep;
+  trainer = request.trainer;
+  const bool has_embedding = trainer != Trainer::none && options.vocabulary && stage == 0 &&
+                             (stages > 1 || !model.tied_embedding);
+  embedding = has_embedding ? share(model.vocabulary) * hidden : 0;
   residual_gain = 0.5 / model.layers;
 }
 

@@ -82,7 +82,11 @@ struct Geometry {
   Pipeline pipeline;         ///< the stages, their layers and their schedule
   int layers;                ///< layers of this stage, in all its chunks
   int local_experts;         ///< experts of a layer on this rank; 0 = a dense MLP
-  double residual_gain;      ///< g = 0.5 / layers of the model: keeps activations bounded
+  Trainer trainer;           ///< the software for which the program stands, if any
+  /// Elements of the embedding on this rank, which no program has: 0 unless the trainer keeps one
+  /// beside the output projection of this stage.
+  std::uint64_t embedding;
+  double residual_gain;  ///< g = 0.5 / layers of the model: keeps activations bounded
 
   /// Returns the layers of a chunk, as numbered within the stage.
   [[nodiscard]] LayerRange layers_of(int chunk) const;
@@ -92,6 +96,10 @@ struct Geometry {
   /// different tokens.
   [[nodiscard]] double batch_tokens() const {
     return static_cast<double>(tokens) * all_microbatches * (cp * ep);
+  }
+  /// True if one kernel of the trainer computes attention, and stores no scores.
+  [[nodiscard]] bool fuses_attention() const {
+    return trainer == Trainer::fused_attention && options.elementwise;
   }
   [[nodiscard]] bool first_stage() const { return stage == 0; }
   [[nodiscard]] bool last_stage() const { return stage == stages - 1; }

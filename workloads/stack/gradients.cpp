@@ -63,21 +63,30 @@ void Gradients::all_reduce(const Slice& bucket, mesh::AxisSet axes) {
 }
 
 void Gradients::all_reduce_narrow(const Slice& bucket, mesh::AxisSet axes) {
-  const BufferId narrow = builder_.allocate(workspace(travel_type_, bucket.count));
-  const Slice travels = builder_.whole(narrow);
-  const auto cast = [&](StreamId on, const Slice& from, const Slice& to, double scale) {
-    builder_.emit(on, program::Cast{.rows = 1,
-                                    .columns = static_cast<std::uint32_t>(bucket.count),
-                                    .src = dense(from, 1, bucket.count),
-                                    .dst = dense(to, 1, bucket.count),
-                                    .scale = scale});
-  };
-  // The first cast is on backward's stream, which has just written the bucket. The second cast
-  // waits for the reduction, so it is on another stream, where backward does not wait for it.
-  cast(0, bucket, travels, scale_);
+  const Slice travels = narrowed(bucket);
   communicate(builder_, stream_, CollectiveKind::all_reduce, axes, travels, travels);
-  cast(stream_, travels, bucket, 1 / scale_);
-  builder_.release(narrow);
+  widen(travels, bucket);
+}
+
+void Gradients::cast(StreamId on, const Slice& from, const Slice& to, double scale) {
+  for_each_piece(from.count, [&](std::uint32_t columns, const auto& piece) {
+    builder_.emit(
+        on,
+        program::Cast{
+            .rows = 1, .columns = columns, .src = piece(from), .dst = piece(to), .scale = scale});
+  });
+}
+
+Slice Gradients::narrowed(const Slice& wide) {
+  const Slice narrow = builder_.whole(builder_.allocate(workspace(travel_type_, wide.count)));
+  cast(0, wide, narrow, scale_);  // on backward's stream, which has just written the gradients
+  return narrow;
+}
+
+void Gradients::widen(const Slice& narrow, const Slice& wide) {
+  // On the reduction's stream, which it waits for, so that backward does not wait for it.
+  cast(stream_, narrow, wide, 1 / scale_);
+  builder_.release(narrow.buffer);
 }
 
 void Gradients::exchange_largest(const Slice& bucket, mesh::AxisSet axes) {
@@ -160,7 +169,14 @@ void Gradients::reduce(const Bucket& bucket) {
 }
 
 void Gradients::reduce_scatter(const Slice& whole, const Slice& part) {
-  communicate(builder_, stream_, CollectiveKind::reduce_scatter, mesh::Axis::dp, whole, part);
+  if (travel_type_ == type_) {
+    return communicate(builder_, stream_, CollectiveKind::reduce_scatter, mesh::Axis::dp, whole,
+                       part);
+  }
+  const Slice sent = narrowed(whole);
+  const Slice received = own_part(sent, parameters_.plan().shards);
+  communicate(builder_, stream_, CollectiveKind::reduce_scatter, mesh::Axis::dp, sent, received);
+  widen(received, part);
 }
 
 void Gradients::reduce_part(const Slice& part) {

@@ -66,6 +66,11 @@ class Gradients {
   void all_reduce(const Slice& bucket, mesh::AxisSet axes);
   void all_reduce_narrow(const Slice& bucket, mesh::AxisSet axes);
   void exchange_largest(const Slice& bucket, mesh::AxisSet axes);
+  void cast(StreamId on, const Slice& from, const Slice& to, double scale);
+  /// Returns gradients in the type of grad_dtype; widen() writes them, or what a reduction left of
+  /// them, in the wide type, and releases them.
+  [[nodiscard]] Slice narrowed(const Slice& wide);
+  void widen(const Slice& narrow, const Slice& wide);
   void reduce_scatter(const Slice& whole, const Slice& part);
   /// Sums a part of a bucket over the replicas that differ along axes other than dp.
   void reduce_part(const Slice& part);

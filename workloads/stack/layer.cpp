@@ -221,7 +221,13 @@ BufferId LayerWriter::inner_gradient(const LayerState& state, BufferId d_inner) 
 
 BufferId LayerWriter::vocabulary_forward(int microbatch, BufferId input) {
   builder_.at({.phase = Phase::forward, .layer = -1, .microbatch = microbatch});
-  const BufferId logits = new_buffer(g_.tokens * g_.vocabulary, microbatch);
+  program::Buffer buffer = buffer_of(g_.tokens * g_.vocabulary, microbatch);
+  if (g_.trainer != Trainer::none) {
+    // Trainers compute the loss in f32, and keep these logits beside the narrow ones.
+    buffer.modelled_bytes = buffer.count * (program::element_size(buffer.dtype) +
+                                            program::element_size(types_.accumulate));
+  }
+  const BufferId logits = builder_.allocate(buffer);
   first_forward(vocabulary(), input, logits, microbatch);
   return logits;
 }

@@ -95,6 +95,8 @@ class LayerWriter : public OpWriter {
   void attention_forward(LayerState& state, int layer, int microbatch, const Saved& saved);
   /// Computes the scores from queries and keys; with elementwise work also their softmax.
   [[nodiscard]] BufferId scores_of(BufferId qkv, KeptFor kept);
+  /// Allocates the scores of this rank's queries, or their gradients.
+  [[nodiscard]] BufferId new_scores(KeptFor kept);
   [[nodiscard]] BufferId attention_backward(const LayerState& state, BufferId d_context);
   void inner_forward(LayerState& state, int layer, int microbatch, const Saved& saved);
   [[nodiscard]] BufferId inner_gradient(const LayerState& state, BufferId d_inner);

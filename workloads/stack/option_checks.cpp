@@ -109,8 +109,6 @@ void require_zero(const Request& scaled, const StatePlan& plan) {
     exclude(scaled, fmt::format("zero={} excludes", plan.zero), {key, neutral}, why, ", or zero=0");
   };
   exclude_beside("strategy", "ddp", "one rank alone has all states there");
-  exclude_beside("grad_dtype", "same",
-                 "parts of gradients are summed in the type they accumulate in");
   exclude_beside("compression", "none",
                  "replicas send each other gradients of whole tensors there");
   if (plan.shards_gradients()) {

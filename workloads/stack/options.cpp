@@ -128,7 +128,9 @@ std::vector<OptionSpec> pipeline_options() {
       option::text<&O::stage_layers>(
           "stage_layers", "equal",
           "layers of each stage: equal (pp must divide them), nearest (the first stages get one "
-          "more), or one number for each virtual stage, like 7,8,8,7"),
+          "more), lighter-ends (nearest, but the input and the vocabulary count as a layer each, "
+          "so that the first and the last stage get one less), or one number for each virtual "
+          "stage, like 7,8,8,7; a stage may have 0"),
       option::choice<&O::handover>("handover", "whole", {"whole", "scattered"},
                                    "activations sent between stages: each tp rank sends the whole "
                                    "one, or its 1/tp, gathered over tp by the receivers"),

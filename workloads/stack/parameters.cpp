@@ -102,7 +102,7 @@ Parameters::Parameters(Builder& builder, const Geometry& geometry, const Request
   const Types types = types_of(request.precision);
   buckets_ = buckets_of(parameters_, plan_.bucket_bytes, plan_.element);
   pad_buckets(parameters_, buckets_, plan_.shards);
-  allocate(builder, types);
+  allocate(builder, types, request);
   if (request.keep == Keep::observables && plan_.zero > 0) {
     const auto whole = [&](DType type, Role role) {
       return builder.allocate({.dtype = type, .role = role, .count = count()});
@@ -115,22 +115,46 @@ Parameters::Parameters(Builder& builder, const Geometry& geometry, const Request
   fill(builder, request.seed);
 }
 
-void Parameters::allocate(Builder& builder, const Types& types) {
-  const auto flat = [&](DType type, Role role, std::uint64_t elements, Space space) {
-    return builder.allocate({.dtype = type, .space = space, .role = role, .count = elements});
+void Parameters::allocate(Builder& builder, const Types& types, const Request& request) {
+  /// Allocates 1/shards of all elements. A trainer keeps `modelled` elements in the type `kept`.
+  const auto flat = [&](program::Buffer buffer, std::uint64_t shards, std::uint64_t modelled,
+                        DType kept) {
+    buffer.count = count() / shards;
+    if (g_.trainer != Trainer::none) {
+      buffer.modelled_bytes = std::max<std::uint64_t>(1, modelled * program::element_size(kept));
+    }
+    return builder.allocate(buffer);
   };
-  const std::uint64_t whole = count(), part = whole / plan_.shards;
-  states_.weights = flat(types.compute, Role::weight, plan_.shards_weights() ? part : whole,
-                         plan_.space_of(Offload::weights));
-  states_.gradients = flat(types.accumulate, Role::gradient,
-                           plan_.shards_gradients() ? part : whole, Space::device);
+  const std::uint64_t all = count() + g_.embedding;
+  const std::uint64_t shards = plan_.shards;
+  const std::uint64_t of_weights = plan_.shards_weights() ? shards : 1;
+  const std::uint64_t of_gradients = plan_.shards_gradients() ? shards : 1;
+  // Trainers that shard weights keep them in f32 alone (FSDP), and those that multiply in fp8 keep
+  // the weights of layers only in the copies of Linear (Transformer Engine's fp8_model_init).
+  std::uint64_t narrow = all / of_weights;
+  if (types.has_master() && plan_.shards_weights()) narrow = 0;
+  if (types.casts_operands()) narrow = g_.vocabulary * g_.hidden + g_.embedding;
+  states_.weights = flat({.dtype = types.compute,
+                          .space = plan_.space_of(Offload::weights),
+                          .role = Role::weight},
+                         of_weights, narrow, types.compute);
+  // A trainer adds gradients up in the type in which it sends them.
+  states_.gradients = flat({.dtype = types.accumulate, .role = Role::gradient}, of_gradients,
+                           all / of_gradients, travel_type(request));
+  // A trainer shards its optimizer over all replicas, those along cp too (Megatron-LM).
+  const auto cp = static_cast<std::uint64_t>(g_.options.zero > 0 ? g_.cp : 1);
   const Space space = plan_.space_of(Offload::optimizer);
-  if (types.has_master() && !follows(g_))
-    states_.masters = flat(types.accumulate, Role::master, part, space);
+  const auto optimizer = [&](Role role) {
+    return flat({.dtype = types.accumulate, .space = space, .role = role}, shards,
+                all / (shards * cp), types.accumulate);
+  };
+  if (types.has_master() && !follows(g_)) states_.masters = optimizer(Role::master);
   if (update_.optimizer == program::Optimizer::adam && !follows(g_)) {
-    states_.moment1 = flat(types.accumulate, Role::optimizer, part, space);
-    states_.moment2 = flat(types.accumulate, Role::optimizer, part, space);
-    states_.powers = flat(types.accumulate, Role::optimizer, 2 * buckets_.size(), Space::device);
+    states_.moment1 = optimizer(Role::optimizer);
+    states_.moment2 = optimizer(Role::optimizer);
+    states_.powers = builder.allocate({.dtype = types.accumulate,
+                                       .role = Role::optimizer,
+                                       .count = 2 * buckets_.size()});
   }
 }
 

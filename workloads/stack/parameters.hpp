@@ -154,7 +154,7 @@ class Parameters {
   [[nodiscard]] std::uint64_t count() const {
     return buckets_.back().offset + buckets_.back().count;
   }
-  void allocate(Builder& builder, const Types& types);
+  void allocate(Builder& builder, const Types& types, const Request& request);
   void fill(Builder& builder, std::uint64_t seed) const;
   /// Draws the parameters in the range `of`, and clears its padding, in the buffer `into`, whose
   /// first element is element `base` of the flat buffers.

@@ -16,14 +16,15 @@ namespace {
 
 constexpr int most_stages_named = 4096;
 
-/// Parses a list of layer counts, "7,8,8,7".
+/// Parses a list of layer counts, "7,8,8,7". A stage may have none.
 std::vector<int> named_layers(const std::string& text) {
   std::vector<int> layers;
   for (const std::string_view part : base::split(text, ',')) {
     const auto number = part.size() < 7 ? base::number_in<unsigned>(part) : std::nullopt;
-    if (!number || *number < 1 || layers.size() == most_stages_named) {
+    if (!number || layers.size() == most_stages_named) {
       throw usage_error(
-          "stage_layers={}: equal, nearest, or the layers of each stage, at least 1, like 7,8,8,7",
+          "stage_layers={}: equal, nearest, lighter-ends, or the layers of each stage, like "
+          "7,8,8,7",
           base::quoted(text));
     }
     layers.push_back(static_cast<int>(*number));
@@ -39,8 +40,44 @@ std::vector<int> nearest_layers(int layers, int stages) {
   return result;
 }
 
+/// Returns the number of layers of each stage, as equal as possible if the input counts as a layer
+/// of the first stage and the vocabulary as a layer of the last one. This is the rule of Megatron's
+/// options account_for_embedding_in_pipeline_split and account_for_loss_in_pipeline_split.
+std::vector<int> lighter_ends(int layers, int stages) {
+  std::vector<int> result = nearest_layers(layers + 2, stages);
+  --result.front();
+  --result.back();
+  return result;
+}
+
 bool names_layers(const TrainingOptions& options) {
-  return options.stage_layers != "equal" && options.stage_layers != "nearest";
+  return options.stage_layers != "equal" && options.stage_layers != "nearest" &&
+         options.stage_layers != "lighter-ends";
+}
+
+std::vector<int> layers_of_stages(const TrainingOptions& options, int layers, int stages) {
+  if (stages == 1) return {layers};
+  if (names_layers(options)) return named_layers(options.stage_layers);
+  return options.stage_layers == "lighter-ends" ? lighter_ends(layers, stages)
+                                                : nearest_layers(layers, stages);
+}
+
+/// Throws if a rank would have no weights: neither a layer in one of its virtual stages, nor the
+/// vocabulary.
+void require_weights(const Pipeline& pipeline, const TrainingOptions& options) {
+  for (int stage = 0; stage < pipeline.stages; ++stage) {
+    bool has_weights = options.vocabulary && stage == pipeline.stages - 1;
+    for (int chunk = 0; chunk < pipeline.chunks; ++chunk) {
+      const auto here = static_cast<std::size_t>(pipeline.virtual_stage(stage, chunk));
+      has_weights = has_weights || pipeline.layers[here] > 0;
+    }
+    if (has_weights) continue;
+    throw usage_error(
+        "stage_layers={} leaves the ranks of stage {} (of 0 to {}) without weights; give them a "
+        "layer{}, or use a smaller pp",
+        options.stage_layers, stage, pipeline.stages - 1,
+        stage == pipeline.stages - 1 ? " or vocabulary=on" : "");
+  }
 }
 
 void require_layers(const Request& request, const Pipeline& pipeline,
@@ -51,20 +88,28 @@ void require_layers(const Request& request, const Pipeline& pipeline,
                                : fmt::format("pp={}", pipeline.stages);
   const int sum = std::accumulate(pipeline.layers.begin(), pipeline.layers.end(), 0);
   if (names_layers(options) && pipeline.stages > 1) {
-    if (static_cast<int>(pipeline.layers.size()) == stages && sum == layers) return;
+    if (static_cast<int>(pipeline.layers.size()) == stages && sum == layers) {
+      return require_weights(pipeline, options);
+    }
     throw usage_error(
         "stage_layers={} names {} stages with {} layers; {} has {} stages, the model {} layers; "
         "use stage_layers={}",
         options.stage_layers, pipeline.layers.size(), sum, what, stages, layers,
         fmt::join(nearest_layers(layers, stages), ","));
   }
-  if (layers < stages) {
+  // With `equal` each virtual stage has a layer; with `nearest` each rank has one; with
+  // `lighter-ends` all but the ends have one.
+  const bool equal = options.stage_layers == "equal",
+             lighter = options.stage_layers == "lighter-ends";
+  const int least = equal ? stages : lighter ? stages - 2 : pipeline.stages;
+  if (layers < least) {
     throw usage_error("{} makes {} stages of {} layers; use {} or fewer", what, stages, layers,
-                      pipeline.chunks > 1
-                          ? fmt::format("v={}", std::max(1, layers / pipeline.stages))
+                      pipeline.chunks > 1 && layers >= pipeline.stages
+                          ? fmt::format("v={}", layers / pipeline.stages)
                           : fmt::format("pp={}", layers));
   }
-  if (layers % stages == 0 || options.stage_layers == "nearest") return;
+  if (!equal) return require_weights(pipeline, options);
+  if (layers % stages == 0) return;
   if (layers % pipeline.stages != 0) {
     int fits = pipeline.stages;
     while (layers % fits != 0) --fits;
@@ -80,8 +125,12 @@ void require_layers(const Request& request, const Pipeline& pipeline,
 
 std::vector<int> small_stages(const Request& request) {
   std::vector<int> stages = pipeline_of(request).layers;
-  const int least = std::ranges::min(stages), most = std::ranges::max(stages);
-  for (int& layers : stages) layers = layers == least && least < most ? 1 : std::min(2, most);
+  const int most = std::ranges::max(stages);
+  int least = most;  // of the stages that have layers
+  for (const int layers : stages) least = layers > 0 ? std::min(least, layers) : least;
+  for (int& layers : stages) {
+    if (layers > 0) layers = layers == least && least < most ? 1 : std::min(2, most);
+  }
   return stages;
 }
 
@@ -96,9 +145,7 @@ Pipeline pipeline_of(const Request& request) {
   if (pipeline.schedule == Schedule::interleaved && pipeline.stages > 1) {
     pipeline.chunks = options.v;
   }
-  const bool is_named = names_layers(options) && pipeline.stages > 1;
-  pipeline.layers = is_named ? named_layers(options.stage_layers)
-                             : nearest_layers(request.model.layers, pipeline.virtual_stages());
+  pipeline.layers = layers_of_stages(options, request.model.layers, pipeline.virtual_stages());
   return pipeline;
 }
 

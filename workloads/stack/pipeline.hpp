@@ -32,7 +32,7 @@ struct Action {
 struct Pipeline {
   Schedule schedule = Schedule::one_f_one_b;
   int stages = 1, chunks = 1, microbatches = 1;
-  std::vector<int> layers{};  ///< for each virtual stage
+  std::vector<int> layers{};  ///< for each virtual stage; 0 = it only passes activations on
 
   [[nodiscard]] int virtual_stages() const { return stages * chunks; }
   [[nodiscard]] int virtual_stage(int stage, int chunk) const { return chunk * stages + stage; }
@@ -88,7 +88,8 @@ using StageStep = std::variant<Action, HandOver>;
 /// that needs it is free to start the action that reads it. The order on all stages follows from
 /// one simulated clock, so that stages never wait for each other in a circle, whether streams run
 /// concurrently or one op after another. On this clock a forward pass through n layers takes n
-/// units of time, and so does each half of a backward pass.
+/// units of time (1 without layers, so that a result is sent after it was received), and so does
+/// each half of a backward pass.
 [[nodiscard]] std::vector<StageStep> steps_of(const Pipeline& pipeline, int stage);
 
 /// Returns the pipeline of a request. With a single stage it has one chunk and no messages.
@@ -101,7 +102,8 @@ using StageStep = std::variant<Action, HandOver>;
 void require_pipeline(const Request& scaled);
 
 /// These functions return the option stage_layers of a twin, and its number of layers. A stage has
-/// at most two layers. The twin's stages are uneven if the real stages are.
+/// at most two layers, and none if the real stage has none. The twin's stages are uneven if the
+/// real stages are.
 [[nodiscard]] std::string small_stage_layers(const Request& request);
 [[nodiscard]] int small_layers(const Request& request);
 

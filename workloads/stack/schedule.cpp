@@ -92,7 +92,7 @@ class Clock {
         timed.source = Action{pass, action.microbatch, from / pipeline_.stages};
       }
     }
-    const Time layers = pipeline_.layers[count(here)];
+    const Time layers = std::max(1, pipeline_.layers[count(here)]);
     free = timed.start + (action.pass == Pass::backward ? 2 : 1) * layers;
     if (action.pass != Pass::weight_gradient) end_of(forward, here, action.microbatch) = free;
     if (is_kept_[stage]) stages_[stage].push_back(timed);

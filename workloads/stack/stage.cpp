@@ -129,7 +129,10 @@ class StageWriter {
       weights_.after();
       if (!layers_.keeps_inputs()) release_input(layer, microbatch);
     }
-    if (sends) return hand_overs_.leave(action, activation);
+    if (sends) {
+      const bool is_kept_input = layers.count == 0 && is_first(action) && inputs_.keeps();
+      return hand_overs_.leave(action, activation, is_kept_input ? Sent::kept : Sent::released);
+    }
     if (g_.vocabulary > 0) {
       head_inputs_[microbatch] = activation;
       weights_.before(Parameters::vocabulary);
@@ -179,7 +182,10 @@ class StageWriter {
         layers_.forget(layer, microbatch);
       });
     }
-    if (!is_first(action)) return hand_overs_.leave(action, gradient);
+    if (!is_first(action)) {
+      const bool is_kept = ownership == LayerWriter::Ownership::kept;  // an output, if no layers
+      return hand_overs_.leave(action, gradient, is_kept ? Sent::kept : Sent::released);
+    }
     // In a real model, the gradient would be passed on to an embedding. No weight gradient depends
     // on it, so verification compares it directly.
     if (request_.keep == Keep::observables) {
@@ -228,7 +234,7 @@ class StageWriter {
   /// Releases the input of a layer, or returns it to Inputs if it is an input of the model.
   void release_input(int layer, int microbatch) {
     const BufferId input = layers_.input_of(layer, microbatch);
-    if (layer == 0 && g_.first_stage()) {
+    if (layer == 0 && g_.first_stage() && g_.layers_of(0).count > 0) {
       inputs_.give_back(input);
     } else {
       builder_.release(input);

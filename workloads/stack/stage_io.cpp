@@ -37,11 +37,19 @@ Inputs::Inputs(Builder& builder, const Geometry& geometry, const Types& types,
   if (funnels(g_)) parts_ = g_.at.dp == 0 ? g_.replicas : 0;
   if (!g_.first_stage() || parts_ == 0) return;
   builder_.at({.phase = Phase::setup});
+  const int chunks = g_.pipeline.chunks;
+  const int in_flight = (most_in_flight(g_.pipeline, 0) + chunks - 1) / chunks;
   for (int microbatch = 0; microbatch < g_.microbatches; ++microbatch) {
-    const BufferId source = builder_.allocate({.dtype = types_.compute,
-                                               .space = g_.options.input,
-                                               .role = Role::input,
-                                               .count = source_count()});
+    program::Buffer buffer{.dtype = types_.compute,
+                           .space = g_.options.input,
+                           .role = Role::input,
+                           .count = source_count()};
+    // A trainer keeps the numbers of all tokens, and makes their rows when a microbatch begins.
+    const bool has_rows = buffer.space == Space::device && microbatch < in_flight;
+    if (g_.trainer != Trainer::none && !has_rows) {
+      buffer.modelled_bytes = buffer.count / g_.hidden * program::element_size(DType::i64);
+    }
+    const BufferId source = builder_.allocate(buffer);
     fill(microbatch, source, fill_key(request.seed, "input"));
     sources_.push_back(source);
   }
@@ -92,16 +100,24 @@ void Inputs::copy(int microbatch) {
   copied_[microbatch] = target;
 }
 
+bool Inputs::keeps() const { return !funnels(g_) && g_.options.input == Space::device; }
+
 void Inputs::give_back(BufferId input) {
-  if (funnels(g_) || g_.options.input != Space::device) builder_.release(input);
+  if (!keeps()) builder_.release(input);
 }
 
-void HandOvers::leave(const Action& made, BufferId buffer) { made_[made] = buffer; }
+void HandOvers::leave(const Action& made, BufferId buffer, Sent then) {
+  made_[made] = {.buffer = buffer, .then = then};
+}
 
 BufferId HandOvers::take(const Action& awaited) { return received_.extract(awaited).mapped(); }
 
-KeptFor HandOvers::kept_for(const Action& awaited) {
-  return awaited.pass == Pass::forward ? KeptFor{awaited.microbatch} : std::nullopt;
+KeptFor HandOvers::kept_for(const Action& awaited) const {
+  const int here = g_.pipeline.virtual_stage(g_.stage, awaited.chunk);
+  const bool is_last = here + 1 == g_.pipeline.virtual_stages();
+  const bool is_read_again = g_.layers_of(awaited.chunk).count > 0 || is_last;
+  return awaited.pass == Pass::forward && is_read_again ? KeptFor{awaited.microbatch}
+                                                        : std::nullopt;
 }
 
 void HandOvers::write(const HandOver& message) {
@@ -117,18 +133,21 @@ void HandOvers::write(const HandOver& message) {
     exchange.transfers.push_back(
         {.direction = direction, .axis = mesh::Axis::pp, .offset = message.offset, .slice = slice});
   };
-  BufferId outgoing = no_buffer, incoming = no_buffer;
+  Result outgoing;
+  BufferId incoming = no_buffer;
   if (message.made) {
     outgoing = made_.extract(*message.made).mapped();
-    add(Direction::send,
-        {.buffer = outgoing, .axis = mesh::Axis::tp, .count = rows, .step = scatters ? rows : 0});
+    add(Direction::send, {.buffer = outgoing.buffer,
+                          .axis = mesh::Axis::tp,
+                          .count = rows,
+                          .step = scatters ? rows : 0});
   }
   if (message.awaited) {
     incoming = new_buffer(rows, scatters ? std::nullopt : kept_for(*message.awaited));
     add(Direction::receive, builder_.whole(incoming));
   }
   builder_.emit(builder_.stream(message.offset > 0 ? "pp_next" : "pp_prev"), std::move(exchange));
-  if (message.made) builder_.release(outgoing);
+  if (message.made && outgoing.then == Sent::released) builder_.release(outgoing.buffer);
   if (!message.awaited) return;
   received_[*message.awaited] = scatters ? gather(incoming, *message.awaited) : incoming;
 }

@@ -42,6 +42,8 @@ class Inputs : public OpWriter {
   /// Releases the input of a microbatch, unless it is kept on the device for the whole run. Call
   /// this after the microbatch's backward pass.
   void give_back(BufferId input);
+  /// True if inputs are kept on the device for the whole run.
+  [[nodiscard]] bool keeps() const;
 
  private:
   void fill(int microbatch, BufferId source, std::uint64_t key);
@@ -55,6 +57,9 @@ class Inputs : public OpWriter {
   std::map<int, BufferId> copied_;
 };
 
+/// The state of a buffer after a message has sent it.
+enum class Sent : std::uint8_t { released, kept };
+
 /// Sends activations [tokens, hidden] and their gradients from stage to stage. They are sent as a
 /// whole, or each rank of tp sends only its rows, and the receiving ranks gather all rows
 /// (Narayanan et al., arXiv 2104.04473, section 4.1).
@@ -62,9 +67,9 @@ class HandOvers : public OpWriter {
  public:
   using OpWriter::OpWriter;
 
-  /// Stores the result of an action until the message that contains it is written; the message then
-  /// releases it.
-  void leave(const Action& made, BufferId buffer);
+  /// Stores the result of an action until the message that contains it is written. The message then
+  /// releases it, unless it is kept: a stage without layers may send an input of the run.
+  void leave(const Action& made, BufferId buffer, Sent then);
   /// Appends the exchange of messages with a neighbouring stage to the program.
   void write(const HandOver& message);
   /// Returns the input that was received for an action. The caller must release it.
@@ -73,9 +78,14 @@ class HandOvers : public OpWriter {
  private:
   /// Gathers the rows of all ranks of tp; `part` has this rank's rows.
   [[nodiscard]] BufferId gather(BufferId part, const Action& awaited);
-  [[nodiscard]] static KeptFor kept_for(const Action& awaited);
+  [[nodiscard]] KeptFor kept_for(const Action& awaited) const;
 
-  std::map<Action, BufferId> made_, received_;
+  struct Result {
+    BufferId buffer = no_buffer;
+    Sent then = Sent::released;
+  };
+  std::map<Action, Result> made_;
+  std::map<Action, BufferId> received_;
 };
 
 /// Trains replicas like torch.nn.DataParallel (see its documentation; Li et al., arXiv 2006.15704,

@@ -33,7 +33,7 @@ const viewOf = (point, full, runIndex) => ({
 
 // The joined point has values of its own under these keys; all other values are those of its typical launch. Its causes are
 // relative to the baseline of the joined curve.
-const joinedKeys = ["traced_step", "breakdown", "hidden_communication", "breakdown_missing", "waterfall", "pop", "serial_fraction"];
+const joinedKeys = ["traced_step", "breakdown", "hidden_communication", "hidden_transfer", "breakdown_missing", "waterfall", "pop", "serial_fraction"];
 
 function ofLaunches(report, point) {
   const typical = point.launches.find((at) => at.typical) ?? point.launches[0];

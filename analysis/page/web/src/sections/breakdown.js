@@ -115,7 +115,7 @@ function stepsOf(curve, index, items) {
   });
 }
 
-const sum = (parts) => Object.entries(parts).reduce((total, [name, value]) => total + (name === "hidden_communication" ? 0 : value ?? 0), 0);
+const sum = (parts) => Object.entries(parts).reduce((total, [name, value]) => total + (name.startsWith("hidden_") ? 0 : value ?? 0), 0);
 
 /** Returns a bar for each place of a step, by phase, mesh axis or layer. */
 const placesOf = (point, by) => Object.entries(point.full.breakdown_by?.[by] ?? {}).map(([place, parts]) => ({

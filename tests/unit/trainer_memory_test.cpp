@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// The memory of programs that stand for training software, against formulas and a published value.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "analysis/predict/step_estimate.hpp"
+#include "base/error.hpp"
+#include "program/check.hpp"
+#include "program/facts.hpp"
+#include "workloads/registry.hpp"
+
+namespace isoscale::workloads {
+namespace {
+
+using program::Role;
+
+constexpr double h = 64, ffn = 256, heads = 4, head_size = 16, s = 32, b = 2, vocabulary = 512;
+constexpr double parameters_of_layer = 4 * h * h + 2 * h * ffn;
+
+/// A model of four layers with two samples in a microbatch.
+Request trained(Trainer trainer, const mesh::Shape& mesh, Options options,
+                Precision precision = Precision::bf16) {
+  options.insert({{"microbatch", "2"}, {"elementwise", "on"}, {"optimizer", "adam"}});
+  options.try_emplace("microbatches", "1");
+  const Request base{.model = {.name = "small",
+                               .source = "test",
+                               .hidden = static_cast<int>(h),
+                               .ffn = static_cast<int>(ffn),
+                               .heads = static_cast<int>(heads),
+                               .kv_heads = static_cast<int>(heads),
+                               .head_size = static_cast<int>(head_size),
+                               .layers = 4,
+                               .sequence = static_cast<int>(s),
+                               .vocabulary = static_cast<int>(vocabulary),
+                               .tied_embedding = false},
+                     .precision = precision,
+                     .options = std::move(options),
+                     .trainer = trainer};
+  return find_workload("hybrid").scale(base, mesh, Scaling::strong);
+}
+
+/// The largest number of bytes of a role on the ranks of a stage.
+double bytes(const Request& request, Role role, int stage = 0) {
+  const program::ProgramSet set = find_workload("hybrid").build(request);
+  const int rank = mesh::rank_at(request.mesh, {.pp = stage});
+  const program::Facts facts = program::facts(set.of(rank), set.mesh);
+  return static_cast<double>(facts.peak_of_role[static_cast<std::size_t>(role)].value());
+}
+
+TEST(TrainerMemory, HasOneNumberForEachRowOfFusedScores) {
+  // Scores have 2 bytes an element. Casts to fp8 keep only a copy of attention's output, which a
+  // fused kernel reads in backward: 2 bytes an element more.
+  for (const auto& [precision, output] : {std::pair{Precision::bf16, 0}, {Precision::fp8, 2}}) {
+    const auto kept = [&](Trainer trainer) {
+      return bytes(trained(trainer, {}, {}, precision), Role::activation);
+    };
+    const double rows = b * heads * s;
+    EXPECT_EQ(kept(Trainer::separate_attention) - kept(Trainer::fused_attention),
+              4 * (rows * (2 * s - 4) - output * b * s * heads * head_size));
+    EXPECT_EQ(kept(Trainer::none), kept(Trainer::separate_attention));
+  }
+}
+
+TEST(TrainerMemory, IsOfTheSameOpsAndIsNeverRun) {
+  const Workload& hybrid = find_workload("hybrid");
+  const program::ProgramSet run = hybrid.build(trained(Trainer::none, {}, {}));
+  const program::ProgramSet fused = hybrid.build(trained(Trainer::fused_attention, {}, {}));
+  EXPECT_EQ(fused.of(0).step().ops.size(), run.of(0).step().ops.size());
+  EXPECT_EQ(program::facts(fused.of(0), {}).flop.value(),
+            program::facts(run.of(0), {}).flop.value());
+  EXPECT_LT(fused.of(0).arena_bytes.front(), run.of(0).arena_bytes.front());
+  EXPECT_NO_THROW(program::check(run));
+  try {
+    program::check(fused);
+    ADD_FAILURE() << "not refused";
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("can be predicted, but not run"));
+  }
+}
+
+TEST(TrainerMemory, HasTheEmbeddingAndShardsTheOptimizerOverContextParallelRanks) {
+  const double of_layers = 2 * parameters_of_layer, table = vocabulary * h;
+  const Request request = trained(Trainer::fused_attention, {.cp = 2, .dp = 4, .pp = 2},
+                                  {{"vocabulary", "on"}, {"zero", "1"}, {"microbatches", "2"}});
+  // The first stage has an embedding, and the last stage the output projection.
+  for (const int stage : {0, 1}) {
+    EXPECT_EQ(bytes(request, Role::weight, stage), 2 * (of_layers + table));
+    EXPECT_EQ(bytes(request, Role::gradient, stage), 4 * (of_layers + table));
+    EXPECT_EQ(bytes(request, Role::master, stage), 4 * (of_layers + table) / 8);
+  }
+  Request tied = request;
+  tied.model.tied_embedding = true;
+  EXPECT_EQ(bytes(tied, Role::weight, 0), 2 * (of_layers + table));
+  // A single stage uses one matrix twice if they are tied.
+  const Request alone = trained(Trainer::fused_attention, {}, {{"vocabulary", "on"}});
+  tied = alone;
+  tied.model.tied_embedding = true;
+  EXPECT_EQ(bytes(alone, Role::weight) - bytes(tied, Role::weight), 2 * table);
+}
+
+TEST(TrainerMemory, AddsGradientsUpInTheTypeInWhichTheyAreSent) {
+  const auto gradients = [](const char* type) {
+    return bytes(trained(Trainer::fused_attention, {.dp = 2}, {{"grad_dtype", type}}),
+                 Role::gradient);
+  };
+  EXPECT_EQ(gradients("same"), 4 * 4 * parameters_of_layer);
+  EXPECT_EQ(gradients("bf16"), 4 * 2 * parameters_of_layer);
+}
+
+TEST(TrainerMemory, HasLogitsInF32BesideTheNarrowOnes) {
+  const auto kept = [](Trainer trainer) {
+    return bytes(trained(trainer, {}, {{"vocabulary", "on"}}), Role::activation);
+  };
+  EXPECT_EQ(kept(Trainer::separate_attention) - kept(Trainer::none), 4 * b * s * vocabulary);
+}
+
+TEST(TrainerMemory, KeepsTheNumbersOfTokensInPlaceOfInputs) {
+  const auto inputs = [](Trainer trainer, const char* where) {
+    return bytes(trained(trainer, {.pp = 2}, {{"microbatches", "8"}, {"input", where}}),
+                 Role::input);
+  };
+  EXPECT_EQ(inputs(Trainer::none, "device"), 8 * b * s * h * 2);
+  // Two microbatches are in flight on the first of two stages.
+  EXPECT_EQ(inputs(Trainer::fused_attention, "device"), b * s * (2 * h * 2 + 6 * 8));
+  EXPECT_EQ(inputs(Trainer::fused_attention, "pinned"), b * s * 8 * 8);
+}
+
+TEST(TrainerMemory, OfALlamaStepIsNearItsLog) {
+  // A recipe of NeMo on 8 H100 (cp=2, dp=4) logs 66 GiB. It adds gradients up in bf16; here they
+  // have 4 bytes, which is 15 GiB more.
+  const Request base{.model = load_model("llama3-8b"),
+                     .precision = Precision::bf16,
+                     .options = {{"microbatch", "1"},
+                                 {"batch", "128"},
+                                 {"zero", "1"},
+                                 {"elementwise", "on"},
+                                 {"vocabulary", "on"},
+                                 {"optimizer", "adam"}},
+                     .trainer = Trainer::fused_attention};
+  const Workload& hybrid = find_workload("hybrid");
+  const program::ProgramSet set =
+      hybrid.build(hybrid.scale(base, {.cp = 2, .dp = 4}, Scaling::strong));
+  constexpr double gib = 1024.0 * 1024 * 1024;
+  const double narrow_gradients = 2 * 8.03e9;
+  EXPECT_NEAR((analysis::predict::step_memory(set).device - narrow_gradients) / gib, 66, 0.1 * 66);
+}
+
+TEST(TrainerMemory, OfOffloadedStatesIsOnTheHost) {
+  const auto memory = [](const char* what) {
+    return analysis::predict::step_memory(find_workload("hybrid").build(
+        trained(Trainer::none, {}, {{"offload", what}, {"bucket", "65536"}})));
+  };
+  const analysis::predict::StepMemory without = memory("none"), with = memory("optimizer");
+  const double states = 4 * 12 * parameters_of_layer;
+  EXPECT_EQ(without.host, 0);
+  EXPECT_EQ(without.all, without.device);
+  EXPECT_NEAR(with.host, states, 1024);
+  EXPECT_EQ(with.all, with.device + with.host);
+  EXPECT_LT(with.device, without.device);
+}
+
+}  // namespace
+}  // namespace isoscale::workloads
