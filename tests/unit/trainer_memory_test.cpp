@@ -105,15 +105,15 @@ TEST(TrainerMemory, HasTheEmbeddingAndShardsTheOptimizerOverContextParallelRanks
 }
 
 TEST(TrainerMemory, KeepsWeightsOnceWhereTheyAreShardedAndInEightBitsWithFp8) {
-  const double all = 4 * parameters_of_layer, scales = 32 * 4;
+  const double all = 4 * parameters_of_layer;
   const Request sharded = trained(Trainer::fused_attention, {.dp = 2}, {{"zero", "3"}});
   EXPECT_LE(bytes(sharded, Role::weight), 1);
   EXPECT_EQ(bytes(sharded, Role::master), 4 * all / 2);
   const auto in_fp8 = [](Trainer trainer) {
     return bytes(trained(trainer, {}, {}, Precision::fp8), Role::weight);
   };
-  EXPECT_NEAR(in_fp8(Trainer::fused_attention), 2 * all, scales);
-  EXPECT_NEAR(in_fp8(Trainer::none), 4 * all, scales);
+  // The copies in 8 bits are the same, and the weights in bf16 take at most a byte.
+  EXPECT_NEAR(in_fp8(Trainer::none) - in_fp8(Trainer::fused_attention), 2 * all, 1);
 }
 
 TEST(TrainerMemory, AddsGradientsUpInTheTypeInWhichTheyAreSent) {
