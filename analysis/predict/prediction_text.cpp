@@ -188,7 +188,7 @@ render::DocumentTable parts_table(const ForecastCurve& curve) {
           {fmt::format("{} {}", category.glyph, category.name), share(parts.*category.seconds)});
     }
     cells.push_back({"hidden", share(parts.hidden_communication)});
-    cells.push_back({"moving", share(parts.hidden_transfer)});
+    cells.push_back({"moves", share(parts.hidden_transfer)});
     cells.push_back({"MFU", value_json(at.mfu), Unit::share});
     add_memory(curve.points, at, cells);
     cells.push_back({"where a step would go", render::breakdown_bar(parts), Unit::text});
@@ -364,7 +364,7 @@ void append_key(render::Document& document, const Prediction& prediction) {
     line(fmt::format("  {} {:<9} {}", category.glyph, category.name, category.meaning));
   }
   line("    hidden    communication behind computation and copies (part of these)");
-  line("    moving    the part of hidden in which data moves; the rest waits for partners");
+  line("    moves     the part of hidden in which data moves; the rest waits for partners");
   if (with_waterfall(prediction.base).empty()) return;
   const std::string lost =
       "Lost time: what a cause adds to the step beyond the baseline's share of it";

@@ -237,7 +237,7 @@ DocumentTable place_table(const PointReport& point, std::string_view title, cons
       cells.push_back({std::string{category.name}, share(parts.*category.seconds)});
     }
     cells.push_back({"hidden", share(parts.hidden_communication)});
-    cells.push_back({"moving", share(parts.hidden_transfer)});
+    cells.push_back({"moves", share(parts.hidden_transfer)});
     add_row(table, std::move(cells));
   }
   return first_rows(std::move(table), most_layers);

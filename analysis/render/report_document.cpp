@@ -32,7 +32,7 @@ DocumentTable breakdown_table(const Curve& curve) {
           {fmt::format("{} {}", category.glyph, category.name), share(*at, category.seconds)});
     }
     cells.push_back({"hidden", share(*at, &breakdown::Breakdown::hidden_communication)});
-    cells.push_back({"moving", share(*at, &breakdown::Breakdown::hidden_transfer)});
+    cells.push_back({"moves", share(*at, &breakdown::Breakdown::hidden_transfer)});
     cells.push_back({"tracing", value_json(at->instrumentation_overhead), Unit::share});
     cells.push_back({"where a step went", breakdown_bar(*at->breakdown.mean), Unit::text});
     add_row(table, std::move(cells));
@@ -141,7 +141,7 @@ void add_curve_key(Document& document) {
   }
   parts.push_back({"  hidden", "communication behind computation and copies (part of these)"});
   parts.push_back(
-      {"  moving", "the part of hidden in which data moved; the rest waited for partners"});
+      {"  moves", "the part of hidden in which data moved; the rest waited for partners"});
   parts.push_back({"  tracing", "how much longer a step is when it is traced"});
   document.emplace_back(std::move(parts));
   append_sentences(

@@ -423,7 +423,7 @@ TEST(SystemFile, ListsTheKeysThatItReads) {
     return found != keys.end() && found->needed;
   };
   EXPECT_TRUE(needed("memory.capacity"));
-  EXPECT_TRUE(needed("network.multicast.reached"));
+  EXPECT_TRUE(needed("network.multicast.latency"));
   EXPECT_FALSE(needed("processor.units"));
   EXPECT_FALSE(needed("noise.launch"));
   EXPECT_FALSE(needed("overlap"));
@@ -494,8 +494,8 @@ TEST(SoftwareFile, EveryProfileOfOursIsReadAndListed) {
   std::vector<std::string> listed;
   for (const predict::SheetKey& key : keys) listed.push_back(key.key);
   EXPECT_THAT(listed, ElementsAre("accumulate", "attention", "host", "host.KIND", "host.op",
-                                  "host.step", "name", "options", "options.KEY", "source", "spread",
-                                  "traffic", "traffic.KIND"));
+                                  "host.step", "logit_bytes", "most_ranks", "name", "options",
+                                  "options.KEY", "source", "spread", "traffic", "traffic.KIND"));
 }
 
 }  // namespace
