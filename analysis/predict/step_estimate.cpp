@@ -376,9 +376,10 @@ double stage_device_bytes(const Request& request, int stage) {
 }
 
 double layer_passes(const Request& request) {
-  const auto microbatches = request.options.find("microbatches");
-  const double layers = request.model.layers;
-  return microbatches == request.options.end() ? layers : layers * std::stod(microbatches->second);
+  const auto found = request.options.find("microbatches");
+  const double microbatches = found == request.options.end() ? 1 : std::stod(found->second);
+  const std::optional<ShortSteps> shorter = short_steps(request);
+  return request.model.layers * (shorter ? shorter->few + shorter->more : microbatches);
 }
 
 std::string why_not(const StepEstimate& loser, const StepEstimate& first) {
