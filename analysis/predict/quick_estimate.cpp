@@ -244,7 +244,8 @@ bool QuickEstimate::knows(const workloads::Workload& workload) {
 }
 
 QuickEstimate::Rows QuickEstimate::rows_of(const Request& request) {
-  return {request.mesh.tp, request.mesh.cp, request.mesh.ep, request.options.at("microbatch")};
+  const StageKey key = stage_key(request);
+  return {key.tp, key.cp, key.ep, key.microbatch, key.sequence_parallel};
 }
 
 void QuickEstimate::learn(std::span<const Request> requests) {

@@ -56,7 +56,7 @@ struct StageLaw {
 /// The settings that a law depends on: requests with equal keys have the same law.
 struct StageKey {
   int tp = 1, cp = 1, ep = 1, dp = 1;
-  std::string microbatch, zero, recompute;
+  std::string microbatch, zero, recompute, sequence_parallel;
   auto operator<=>(const StageKey&) const = default;
 };
 [[nodiscard]] StageKey stage_key(const workloads::Request& request);
@@ -150,7 +150,8 @@ class QuickEstimate {
     double bytes = 0;    ///< bytes of a message
     double arrival = 0;  ///< seconds that the receiving stage spends on it
   };
-  using Rows = std::tuple<int, int, int, std::string>;  ///< tp, cp, ep, microbatch
+  /// tp, cp, ep, microbatch, sequence_parallel
+  using Rows = std::tuple<int, int, int, std::string, std::string>;
   [[nodiscard]] static Rows rows_of(const workloads::Request& request);
   [[nodiscard]] HandOverNumbers hand_over(const workloads::Request& request) const;
   /// Returns the bytes that a layer keeps for a microbatch in zb-h1 between its input and weight

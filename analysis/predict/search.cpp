@@ -75,7 +75,8 @@ double bytes_of(const Entry& entry) { return entry.largest_stage.bytes; }
 /// needs.
 std::string settings_of(const Request& request) {
   std::string text = mesh::to_string(request.mesh);
-  for (const char* const key : {"microbatch", "schedule", "zero", "recompute"}) {
+  for (const char* const key :
+       {"microbatch", "schedule", "zero", "recompute", "sequence_parallel"}) {
     const auto found = request.options.find(key);
     if (found != request.options.end()) text += fmt::format(" {}={}", key, found->second);
   }

@@ -26,10 +26,10 @@ struct SearchResult {
   bool complete = true;
 };
 
-/// Finds the fastest mesh, microbatch, schedule, zero stage and recomputation for `base` (one model
-/// and global batch) on this number of ranks, within the machine's memory. Options that `fixed`
-/// names and axes of `mesh` are not changed. Throws base::UsageError if no candidate is possible or
-/// none fits.
+/// Finds the fastest mesh, microbatch, schedule, zero stage, recomputation and sequence parallelism
+/// for `base` (one model and global batch) on this number of ranks, within the machine's memory.
+/// Options that `fixed` names and axes of `mesh` are not changed. Throws base::UsageError if no
+/// candidate is possible or none fits.
 ///
 /// All candidates get a lower bound of the time and an estimate of memory from programs of a few
 /// layers. Those with small bounds are simulated with one op per pass. The best of these are
@@ -53,7 +53,8 @@ struct SearchSpace {
 
 /// Returns every mesh of `ranks` ranks with tp inside a node of `node_ranks`, combined with every
 /// microbatch that is a power of two and divides evenly, and with every schedule, v, zero stage and
-/// recomputation that the workload has. Axes that `mesh` names and options that `fixed` names keep
+/// recomputation that the workload has, and with and without sequence_parallel where tp > 1 and
+/// `base` does not say it. Axes that `mesh` names and options that `fixed` names keep
 /// their values; cp varies only if `base` uses it, and ep only if its model has experts. `base` is
 /// at the base mesh, and its global batch is kept. Throws base::UsageError if `base` itself is
 /// refused.

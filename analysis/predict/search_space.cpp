@@ -145,6 +145,9 @@ class Space {
   void add_mesh(const mesh::Shape& shape) {
     const Values zeros = shape.dp == 1 && !is_fixed("zero") ? Values{"0"} : values("zero");
     const Values recomputes = values("recompute");
+    const Values sequence_parallels = shape.tp > 1 && !base_.options.contains("sequence_parallel")
+                                          ? values("sequence_parallel")
+                                          : Values{std::nullopt};
     const std::vector<Options> orders = schedules(shape);
     const Values ones = microbatches(shape);
     if (ones.empty()) ++space_.impossible;
@@ -152,12 +155,15 @@ class Space {
       for (const Options& order : orders) {
         for (const auto& zero : zeros) {
           for (const auto& recompute : recomputes) {
-            Request request = base_;
-            for (const auto& [key, value] : order) request.options[key] = value;
-            if (zero) request.options["zero"] = *zero;
-            if (recompute) request.options["recompute"] = *recompute;
-            if (one) set_microbatch(request, *one);
-            add(request, shape);
+            for (const auto& sequence_parallel : sequence_parallels) {
+              Request request = base_;
+              for (const auto& [key, value] : order) request.options[key] = value;
+              if (zero) request.options["zero"] = *zero;
+              if (recompute) request.options["recompute"] = *recompute;
+              if (sequence_parallel) request.options["sequence_parallel"] = *sequence_parallel;
+              if (one) set_microbatch(request, *one);
+              add(request, shape);
+            }
           }
         }
       }

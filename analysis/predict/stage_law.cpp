@@ -206,7 +206,8 @@ StageKey stage_key(const Request& request) {
           .dp = request.mesh.dp,
           .microbatch = option(request, "microbatch"),
           .zero = option(request, "zero"),
-          .recompute = option(request, "recompute")};
+          .recompute = option(request, "recompute"),
+          .sequence_parallel = option(request, "sequence_parallel")};
 }
 
 StageLaw stage_law(const Workload& workload, const Request& request,

@@ -138,6 +138,17 @@ ProgramMemory memory_of(const program::RankProgram& program, const mesh::Shape& 
           })};
 }
 
+/// Returns the memory of a program with `repeats` times as many microbatches more as `more` has
+/// more than `few`.
+StepMemory extended(const ProgramMemory& few, const ProgramMemory& more, double repeats) {
+  // Inputs on the host have copies on the device, each with a place of its own.
+  const double on_host = more.live.host - few.live.host;
+  const double on_device = more.live.device - few.live.device + on_host;
+  return {.all = more.whole.all + repeats * (on_host + on_device),
+          .device = more.whole.device + repeats * on_device,
+          .host = more.whole.host + repeats * on_host};
+}
+
 /// An estimate with the memory of each program, in the order of the ProgramSet.
 struct Simulated {
   StepEstimate estimate;
@@ -236,6 +247,11 @@ Request shortened(const Request& request, int microbatches) {
   return result;
 }
 
+/// Returns how often the difference of the short steps is added to the longer one.
+double repeats_of(const Request& request, const ShortSteps& steps) {
+  return (std::stod(request.options.at("microbatches")) - steps.more) / (steps.more - steps.few);
+}
+
 /// Adds `factor` times the numbers of `step` to those of `into`, without its work and memory.
 void add_step(const StepEstimate& step, double factor, StepEstimate& into) {
   into.simulated += factor * step.simulated;
@@ -315,16 +331,9 @@ StepEstimate estimate_step(const workloads::Workload& workload, const workloads:
   if (!shorter) return step_with(request).estimate;
   const Simulated few = step_with(shortened(request, shorter->few));
   Simulated step = step_with(shortened(request, shorter->more));
-  const double repeats = (std::stod(request.options.at("microbatches")) - shorter->more) /
-                         (shorter->more - shorter->few);
+  const double repeats = repeats_of(request, *shorter);
   for (std::size_t i = 0; i < step.memory.size(); ++i) {
-    // Inputs on the host have copies on the device, each with a place of its own.
-    auto& [whole, live] = step.memory[i];
-    const double on_host = live.host - few.memory[i].live.host;
-    const double on_device = live.device - few.memory[i].live.device + on_host;
-    whole.host += repeats * on_host;
-    whole.device += repeats * on_device;
-    whole.all += repeats * (on_host + on_device);
+    step.memory[i].whole = extended(few.memory[i], step.memory[i], repeats);
   }
   set_memory(step);
   StepEstimate& estimate = step.estimate;
@@ -388,13 +397,22 @@ StepMemory step_memory(const program::ProgramSet& set) {
 double stage_device_bytes(const Request& request, int stage) {
   const mesh::Coordinates at{.dp = workloads::stack::replica_programs(request).front(),
                              .pp = stage};
+  const auto memory_with = [&](int microbatches) {
+    const Request built = shortened(request, microbatches);
+    return memory_of(workloads::stack::build_stage(built, at), request.mesh);
+  };
+  if (const std::optional<ShortSteps> steps = short_steps(request)) {
+    return extended(memory_with(steps->few), memory_with(steps->more), repeats_of(request, *steps))
+        .device;
+  }
   return step_memory(workloads::stack::build_stage(request, at)).device;
 }
 
 double layer_passes(const Request& request) {
-  const auto microbatches = request.options.find("microbatches");
-  const double layers = request.model.layers;
-  return microbatches == request.options.end() ? layers : layers * std::stod(microbatches->second);
+  const auto found = request.options.find("microbatches");
+  const double microbatches = found == request.options.end() ? 1 : std::stod(found->second);
+  const std::optional<ShortSteps> shorter = short_steps(request);
+  return request.model.layers * (shorter ? shorter->few + shorter->more : microbatches);
 }
 
 std::string why_not(const StepEstimate& loser, const StepEstimate& first) {

@@ -91,8 +91,8 @@ struct StepMemory {
 /// program.
 [[nodiscard]] double stage_device_bytes(const workloads::Request& request, int stage);
 
-/// Returns layers times microbatches, summed over the programs of all stages. The time that
-/// estimate_step() takes is roughly proportional to it.
+/// Returns layers times microbatches of the steps that estimate_step() simulates, summed over the
+/// programs of all stages. The time that it takes is roughly proportional to it.
 [[nodiscard]] double layer_passes(const workloads::Request& request);
 
 /// Returns why a step is slower than the first of a search: the parts that take more time, largest

@@ -84,7 +84,9 @@ std::string text_of(const Request& request) {
     const auto found = request.options.find(key);
     if (found != request.options.end()) text += std::string{" "} + key + "=" + found->second;
   }
-  return text;
+  const auto found = request.options.find("sequence_parallel");
+  const bool is_split = found != request.options.end() && found->second == "on";
+  return is_split ? text + " sequence_parallel=on" : text;
 }
 
 TEST(SearchSpaceTest, KeepsRanksBatchAndNodes) {
@@ -108,14 +110,19 @@ TEST(SearchSpaceTest, KeepsRanksBatchAndNodes) {
        {"dp=2,tp=2,pp=4 microbatch=1 microbatches=16 schedule=1f1b zero=0 recompute=none",
         "dp=2,tp=2,pp=4 microbatch=4 microbatches=4 schedule=interleaved v=2 zero=3 recompute=full",
         "dp=2,tp=2,pp=4 microbatch=2 microbatches=8 schedule=zb-h1 zero=1 recompute=selective",
+        "dp=2,tp=2,pp=4 microbatch=2 microbatches=8 schedule=1f1b zero=1 recompute=none "
+        "sequence_parallel=on",
         "dp=16 microbatch=2 microbatches=1 schedule=1f1b zero=2 recompute=none"}) {
     EXPECT_TRUE(seen.contains(wanted)) << wanted << "\nsome: " << *seen.begin();
   }
 }
 
 TEST(SearchSpaceTest, KeepsWhatIsFixed) {
-  const workloads::Options fixed{
-      {"zero", "1"}, {"schedule", "interleaved"}, {"v", "2"}, {"microbatch", "2"}};
+  const workloads::Options fixed{{"zero", "1"},
+                                 {"schedule", "interleaved"},
+                                 {"v", "2"},
+                                 {"microbatch", "2"},
+                                 {"sequence_parallel", "on"}};
   Request base = base_of(fixed);
   base.options["batch"] = "32";
   const predict::SearchSpace space = predict::search_space(
@@ -177,7 +184,7 @@ predict::StepEstimate whole_step(const Request& request, const simulate::Machine
 
 TEST(QuickEstimateTest, ComesCloseToWholePrograms) {
   const simulate::Machine machine = machine_of(80e9);
-  Request base = base_of({{"batch", "32"}, {"vocabulary", "on"}}, 16);
+  Request base = base_of({{"batch", "32"}, {"vocabulary", "on"}, {"sequence_parallel", "off"}}, 16);
   base.model.hidden = 4096;
   base.model.ffn = 16384;
   base.model.heads = base.model.kv_heads = 32;
