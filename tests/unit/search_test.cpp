@@ -244,7 +244,7 @@ TEST(QuickEstimateTest, HasTheMemoryOfWholePrograms) {
       SCOPED_TRACE(one.model + (": " + text_of(drawn[i])));
       EXPECT_LT(quick.largest_stage(drawn[i]).bytes / known[i].all - 1,
                 predict::search_memory_slack);
-      EXPECT_LT(1 - quick.largest_stage(drawn[i]).bytes / known[i].live, 0.25);
+      EXPECT_LT(1 - quick.largest_stage(drawn[i]).bytes / known[i].live, 0.30);
     }
   }
 }
