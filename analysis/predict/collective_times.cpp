@@ -32,13 +32,16 @@ using simulate::GroupPlace;
 
 /// Refuses options of predict that have no meaning for collectives.
 void refuse_others(const settings::PredictCommand& command) {
-  const std::array<std::pair<std::string_view, bool>, 6> given{
+  const std::array<std::pair<std::string_view, bool>, 9> given{
       {{"--model", command.model.has_value()},
        {"--scaling", command.scaling.has_value()},
        {"--best", command.best},
        {"--each-rank", command.each_rank},
        {"--baseline", command.baseline.has_value()},
-       {"--html", !command.html.empty()}}};
+       {"--html", !command.html.empty()},
+       {"--network", !command.network.empty()},
+       {"--software", !command.software.empty()},
+       {"--no-noise", command.no_noise}}};
   for (const auto& [option, is_given] : given) {
     if (!is_given) continue;
     throw base::usage_error(

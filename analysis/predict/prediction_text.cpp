@@ -304,7 +304,7 @@ render::Facts header_facts(const Prediction& prediction) {
   for (const PartSource& at : prediction.parts) {
     parts.push_back(fmt::format("{}: {}", at.part, at.from));
   }
-  if (!parts.empty())
+  if (!parts.empty() && !prediction.network.empty())
     facts.emplace_back("parts", render::escape(fmt::format("{}", fmt::join(parts, "; "))));
   if (prediction.batch) {
     std::string work = fmt::format("batch of {:.0f} samples", *prediction.batch);

@@ -101,7 +101,7 @@ void forget_batch(const Settings& settings, workloads::Options& options) {
   for (const MachinePart& part : machine_parts()) known.push_back(part.name);
   throw base::usage_error(
       "{} is neither an option of {} nor a part of a machine{}; see: isoscale list options {}, or "
-      "change link.inter, link.intra, latency, gemm or memory",
+      "change link.inter, link.intra, latency, gemm, power or memory",
       base::quoted(key), workload.name, base::did_you_mean(key, known), workload.name);
 }
 

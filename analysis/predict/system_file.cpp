@@ -208,40 +208,20 @@ Machine read_machine(SheetSection& top) {
   return machine;
 }
 
-/// Adds to `table` the values of `base` for which it has no key.
-void complete(toml::table& table, const toml::table& base) {
-  for (const auto& [key, node] : base) {
-    if (toml::node* const known = table.get(key); known == nullptr) {
-      table.insert(key, node);
-    } else if (known->is_table() && node.is_table()) {
-      complete(*known->as_table(), *node.as_table());
-    }
-  }
-}
-
-Machine read_system(toml::table table, std::string_view origin, std::vector<SheetKey>* asked) {
-  if (const auto base = table["base"].value<std::string>()) {
-    const auto presets = workloads::system_presets();
-    const auto found = std::ranges::find(presets, *base, &workloads::Preset::name);
-    if (found == presets.end()) {
-      SheetSection{table, origin, "", asked}.refuse("base", "names no built-in system");
-    }
-    complete(table, workloads::parse_toml(found->toml, found->name));
-  }
-  return SheetSection{table, origin, "", asked}.read(read_machine);
+Machine read_system(std::string_view toml, std::string_view origin, std::vector<SheetKey>* asked) {
+  return SheetSection{workloads::parse_sheet(toml, origin), origin, "", asked}.read(read_machine);
 }
 
 }  // namespace
 
 Machine parse_system(std::string_view toml, std::string_view origin) {
-  return read_system(workloads::parse_toml(toml, origin), origin, nullptr);
+  return read_system(toml, origin, nullptr);
 }
 
 std::vector<SheetKey> system_keys() {
   std::vector<SheetKey> asked;
   for (const workloads::Preset& preset : workloads::system_presets()) {
-    static_cast<void>(
-        read_system(workloads::parse_toml(preset.toml, preset.name), preset.name, &asked));
+    static_cast<void>(read_system(preset.toml, preset.name, &asked));
   }
   // No built-in sheet has a table [noise], so its keys are added here.
   static_cast<void>(SheetSection{toml::table{}, "", "noise", &asked}.read(read_noise));

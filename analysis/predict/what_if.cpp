@@ -128,8 +128,11 @@ bool change_gemm(Machine& machine, double factor) {
 /// Changes the power limit. The power of a clock f at a voltage that grows with it is proportional
 /// to f^3, so a rate that the limit bounds grows with the cube root of the limit.
 bool change_power(Machine& machine, double factor) {
-  return machine.processor && machine.processor->power > 0 &&
-         change_gemm(machine, std::cbrt(factor));
+  if (!machine.processor || machine.processor->power == 0) return false;
+  for (simulate::MatrixRate& rate : machine.processor->matrix) {
+    for (simulate::ReachedShare& at : rate.reached) at.share *= std::cbrt(factor);
+  }
+  return true;
 }
 
 bool change_memory(Machine& machine, double factor) {

@@ -14,9 +14,9 @@ namespace isoscale::config {
 namespace {
 
 constexpr const char* predict_footer =
-    R"(What-ifs change the machine: link.inter, link.intra (bandwidth between and inside nodes), gemm,
-memory and power (speed, limit) are factors above 1 for more, latency (time of a message) below 1 for less. Each
---set makes one more curve; a comma joins changes of one curve.
+    R"(What-ifs change the machine: link.inter, link.intra (bandwidth between and inside nodes),
+gemm, memory (speed) and power (limit) are factors above 1 for more, latency (of a message) below 1
+for less. Each --set makes one more curve; a comma joins changes of one curve.
 
   isoscale predict run.h5 --ranks 64,256,1024 --set link.inter=2x --set gemm=1.3x,memory=1.3x
   isoscale predict h100-ndr --model gpt-175b --ranks 1024 --best           (isoscale list systems))";

@@ -49,7 +49,7 @@ std::string list_suites() {
 std::string list_systems() {
   std::string text;
   for (const workloads::Preset& system : workloads::system_presets()) {
-    const toml::table sheet = workloads::parse_toml(system.toml, system.name);
+    const toml::table sheet = workloads::parse_sheet(system.toml, system.name);
     const auto matrix = sheet["processor"]["matrix"][0];
     const auto capacity = static_cast<std::uint64_t>(sheet["memory"]["capacity"].value_or(0.0));
     text += fmt::format("{:<12} {}: nodes of {} ranks, each with {} and {} in {}\n{:12} {}\n",
@@ -66,11 +66,11 @@ std::string list_software() {
   std::string text;
   for (const workloads::Preset& profile : workloads::software_presets()) {
     const toml::table table = workloads::parse_toml(profile.toml, profile.name);
-    const std::string attention{table["attention"].value_or("none")};
+    const std::string kernel{table["attention"].value_or("")};
     const auto host = table["host"]["op"].value<double>();
     text += fmt::format(
-        "{:<18} {}: fused attention {}, {}\n{:18} {}\n", profile.name, table["name"].value_or(""),
-        attention,
+        "{:<18} {}: {}, {}\n{:18} {}\n", profile.name, table["name"].value_or(""),
+        kernel.empty() ? "no fused attention" : fmt::format("attention by the kernel {}", kernel),
         host ? fmt::format("the host takes {} for an op", units::format(units::Seconds{*host}))
              : "no host time",
         "", table["source"].value_or(""));
@@ -115,7 +115,7 @@ std::string list_options(const workloads::Workload& workload) {
 }  // namespace
 
 std::string key_text(std::string_view key, std::string_view fallback, std::string_view meaning) {
-  return fmt::format("{:<22} {}{}\n", key, meaning,
+  return fmt::format("{:<34} {}{}\n", key, meaning,
                      fallback.empty() ? "" : fmt::format(" [{}]", fallback));
 }
 

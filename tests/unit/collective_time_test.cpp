@@ -73,13 +73,14 @@ TEST(CollectiveTime, FollowsPublishedCurves) {
   for (const auto& [table, errors] : published_errors()) {
     // Its 32 KiB take 44 us, of which most is PyTorch's call; the sheet is NCCL's.
     if (table == "8xA100 AR (stas00)") continue;
+    const bool is_large = table.starts_with("H100 NVLSTree");  // 32 to 8,192 GPUs
     double sum = 0;
     for (const double error : errors) {
       sum += std::abs(error);
-      EXPECT_LE(std::abs(error), 0.28) << table << testing::PrintToString(errors);
+      EXPECT_LE(std::abs(error), is_large ? 0.18 : 0.28) << table << testing::PrintToString(errors);
       ++rows;
     }
-    EXPECT_LE(sum / static_cast<double>(errors.size()), 0.09)
+    EXPECT_LE(sum / static_cast<double>(errors.size()), is_large ? 0.05 : 0.09)
         << table << testing::PrintToString(errors);
   }
   EXPECT_EQ(rows, 158);

@@ -117,9 +117,9 @@ TEST(Layout, KnowsLargeMachines) {
   const Layout layout = packed(shape.size(), 8);
   EXPECT_EQ(places_of(shape, layout, mesh::Axis::tp).at(9000),
             (GroupPlace{.members = 8, .nodes = 1, .node_members = 8, .sharing = 1, .reach = 1}));
-  EXPECT_EQ(places_of(shape, layout, mesh::Axis::dp).at(9000),
-            (GroupPlace{
-                .members = 128, .nodes = 128, .node_members = 1, .sharing = 8, .reach = 128}));
+  EXPECT_EQ(
+      places_of(shape, layout, mesh::Axis::dp).at(9000),
+      (GroupPlace{.members = 128, .nodes = 128, .node_members = 1, .sharing = 8, .reach = 128}));
   EXPECT_EQ(places_of_messages(shape, layout, mesh::Axis::pp, 1).at(9000),
             (GroupPlace{.members = 2, .nodes = 2, .node_members = 1, .sharing = 8}));
 }

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <cstdlib>
 
+#include "analysis/predict/forecast.hpp"
+#include "analysis/predict/question.hpp"
 #include "analysis/predict/system_file.hpp"
 #include "analysis_test.hpp"
 #include "program/facts.hpp"
@@ -17,6 +19,7 @@
 namespace isoscale {
 namespace {
 
+using workloads::Model;
 using workloads::Request;
 
 struct Row {
@@ -162,6 +165,116 @@ TEST(PublishedTruth, WeakScaling) {
   std::vector<Row> rows = weak_scaling_rows();
   std::erase_if(rows, [&](const auto& row) { return row.tp * row.pp * row.dp > most; });
   expect_errors(rows, 0.07, 0.15);
+}
+
+/// A published step of other software, from tests/bench/published/trainings.csv.
+struct StepRow {
+  std::string_view sheet, software;
+  Model model;
+  mesh::Request mesh;
+  program::Precision precision = program::Precision::bf16;
+  std::vector<std::pair<std::string, std::string>> settings;
+  double seconds = 0;
+  double most = 0;  ///< the largest error that is expected
+};
+
+Model model_of(int hidden, int layers, int heads, int kv_heads, int sequence,
+               long long vocabulary) {
+  return {.name = "model",
+          .source = "as published",
+          .hidden = hidden,
+          .ffn = 4 * hidden,
+          .heads = heads,
+          .kv_heads = kv_heads,
+          .head_size = hidden / heads,
+          .layers = layers,
+          .sequence = sequence,
+          .vocabulary = static_cast<int>(vocabulary),
+          .tied_embedding = vocabulary < 100000,
+          .learned_positions = true};
+}
+
+/// The errors allowed are those of docs/predicting.md and a few percent: a profile's numbers cannot
+/// change unnoticed.
+TEST(PublishedTruth, OtherSoftware) {
+  using enum mesh::Axis;
+  using program::Precision;
+  const Model nemotron = model_of(6144, 32, 48, 8, 4096, 256000);
+  const Model mpt = model_of(4096, 32, 32, 32, 2048, 50368);
+  const Model small = model_of(1024, 20, 16, 16, 1024, 51200);
+  const std::vector<StepRow> rows{{"h100-ndr",
+                                   "nemo-2025",
+                                   nemotron,
+                                   {{tp, 2}, {dp, 8}},
+                                   Precision::bf16,
+                                   {{"batch", "64"}, {"microbatch", "2"}},
+                                   2.66,
+                                   0.04},
+                                  {"h100-ndr",
+                                   "nemo-2025",
+                                   nemotron,
+                                   {{tp, 2}, {dp, 8}},
+                                   Precision::fp8,
+                                   {{"batch", "64"}, {"microbatch", "2"}},
+                                   1.98,
+                                   0.05},
+                                  {"h100-ndr",
+                                   "jax",
+                                   model_of(4096, 24, 32, 32, 2048, 50304),
+                                   {{dp, 16}},
+                                   Precision::bf16,
+                                   {{"batch", "64"}, {"microbatch", "4"}},
+                                   0.634,
+                                   0.09},
+                                  {"h100-ndr",
+                                   "fsdp-eager",
+                                   mpt,
+                                   {{dp, 8}},
+                                   Precision::bf16,
+                                   {{"batch", "48"}, {"microbatch", "6"}},
+                                   1.155,
+                                   0.11},
+                                  {"a100-hdr",
+                                   "fsdp-eager",
+                                   mpt,
+                                   {{dp, 8}},
+                                   Precision::bf16,
+                                   {{"batch", "96"}, {"microbatch", "6"}},
+                                   5.295,
+                                   0.10},
+                                  {"a100-hdr",
+                                   "megatron-deepspeed",
+                                   small,
+                                   {{dp, 2}},
+                                   Precision::f16,
+                                   {{"batch", "32"}, {"microbatch", "1"}, {"recompute", "full"}},
+                                   1.079,
+                                   0.08},
+                                  {"a100-hdr",
+                                   "megatron-deepspeed",
+                                   small,
+                                   {{tp, 2}, {dp, 4}},
+                                   Precision::f16,
+                                   {{"batch", "64"}, {"microbatch", "1"}, {"recompute", "full"}},
+                                   1.129,
+                                   0.08}};
+  for (const StepRow& row : rows) {
+    settings::PredictCommand command;
+    command.source = row.sheet;
+    command.model = row.model;
+    command.precision = row.precision;
+    command.mesh = row.mesh;
+    command.settings = row.settings;
+    int ranks = 1;
+    for (const auto& [axis, extent] : row.mesh) ranks *= extent;
+    command.ranks = {ranks};
+    simulate::Machine machine = analysis::predict::load_system(row.sheet);
+    machine.software = analysis::predict::load_software(row.software);
+    const analysis::predict::Prediction prediction =
+        analysis::predict::predict(analysis::predict::question_of(command, machine));
+    const double error = prediction.base.points.at(0).step_time.value / row.seconds - 1;
+    EXPECT_LE(std::abs(error), row.most) << row.sheet << ", " << row.software << ": " << error;
+  }
 }
 
 /// Milliseconds of an inner layer of the 22B model, forward and backward.

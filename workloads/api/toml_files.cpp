@@ -19,6 +19,21 @@ std::string place_of(std::string_view origin, const toml::source_region& region)
   return region.begin.line == 0 ? where : fmt::format("{}:{}", where, region.begin.line);
 }
 
+namespace {
+
+/// Adds to `table` the values of `base` for which it has no key.
+void complete(toml::table& table, const toml::table& base) {
+  for (const auto& [key, node] : base) {
+    if (toml::node* const known = table.get(key); known == nullptr) {
+      table.insert(key, node);
+    } else if (known->is_table() && node.is_table()) {
+      complete(*known->as_table(), *node.as_table());
+    }
+  }
+}
+
+}  // namespace
+
 toml::table parse_toml(std::string_view text, std::string_view origin) {
   try {
     return toml::parse(text);
@@ -27,6 +42,20 @@ toml::table parse_toml(std::string_view text, std::string_view origin) {
     throw usage_error("{}: not valid TOML: {}", place_of(origin, error.source()),
                       base::printable(error.description(), longest));
   }
+}
+
+toml::table parse_sheet(std::string_view text, std::string_view origin) {
+  toml::table table = parse_toml(text, origin);
+  const toml::node* const node = table.get("base");
+  if (node == nullptr) return table;
+  const std::string name = node->value_or(std::string{});
+  const auto presets = system_presets();
+  const auto base = std::ranges::find(presets, name, &Preset::name);
+  if (base == presets.end()) {
+    throw usage_error("{}: base names no built-in system", place_of(origin, node->source()));
+  }
+  complete(table, parse_toml(base->toml, base->name));
+  return table;
 }
 
 std::string toml_string(std::string_view text) {

@@ -20,13 +20,18 @@ struct Preset {
   std::string_view toml;
 };
 
-[[nodiscard]] std::span<const Preset> model_presets();   ///< models/*.toml, by name
-[[nodiscard]] std::span<const Preset> suite_presets();   ///< suites/*.toml, by name
+[[nodiscard]] std::span<const Preset> model_presets();     ///< models/*.toml, by name
+[[nodiscard]] std::span<const Preset> suite_presets();     ///< suites/*.toml, by name
 [[nodiscard]] std::span<const Preset> system_presets();    ///< analysis/systems/*.toml, by name
 [[nodiscard]] std::span<const Preset> software_presets();  ///< analysis/software/*.toml, by name
 
 /// Parses TOML. Throws base::UsageError "ORIGIN:LINE: ..." if `text` is not valid.
 [[nodiscard]] toml::table parse_toml(std::string_view text, std::string_view origin);
+
+/// Parses a data sheet. Keys that it leaves out have the values of the built-in sheet that its key
+/// `base` names, if it has one; lists are replaced as a whole. Throws base::UsageError also for an
+/// unknown base.
+[[nodiscard]] toml::table parse_sheet(std::string_view text, std::string_view origin);
 
 /// Returns "ORIGIN:LINE", or "ORIGIN" if the region has no line.
 [[nodiscard]] std::string place_of(std::string_view origin, const toml::source_region& region);

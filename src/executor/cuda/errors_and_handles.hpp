@@ -52,9 +52,7 @@ template <class Pointer, auto release>
 struct ReleasedBy {
   using type = Pointer;
   static type null() { return nullptr; }
-  static void free(type handle) noexcept {
-    log_release("a resource of the GPU", release(handle));
-  }
+  static void free(type handle) noexcept { log_release("a resource of the GPU", release(handle)); }
 };
 
 using Stream = base::Handle<ReleasedBy<cudaStream_t, cudaStreamDestroy>>;
