@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "workloads/registry.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -196,6 +197,15 @@ std::vector<UnlikeField> unlike_texts(std::string_view kind, const Texts& here, 
   return fields;
 }
 
+Texts with_defaults(std::string_view workload, Texts options) {
+  const auto known = std::ranges::find(workloads::registry(), workload, &workloads::Workload::name);
+  if (known == workloads::registry().end() || options.empty()) return options;
+  for (const workloads::OptionSpec& spec : known->options) {
+    if (!spec.default_value.empty()) options.try_emplace(std::string{spec.key}, spec.default_value);
+  }
+  return options;
+}
+
 std::vector<UnlikeField> unlike_fields(const Experiment& here, const Experiment& there) {
   std::vector<UnlikeField> fields;
   const auto add = [&](std::string name, std::string Experiment::*text) {
@@ -219,7 +229,8 @@ std::vector<UnlikeField> unlike_fields(const Experiment& here, const Experiment&
   std::erase_if(others, [&](const auto& at) {
     return is_scaled(at.first) && !here.options.contains(at.first);
   });
-  add_texts("option ", options, others);
+  add_texts("option ", with_defaults(here.workload, std::move(options)),
+            with_defaults(there.workload, std::move(others)));
   add_texts("setting ", here.settings, there.settings);
   return fields;
 }

@@ -38,6 +38,11 @@ struct Experiment {
 struct UnlikeField {
   std::string name, here, there;
 };
+/// Returns options with the defaults of those that they lack: files of older versions do not have
+/// options that came later, which then were as the default is.
+[[nodiscard]] std::map<std::string, std::string> with_defaults(
+    std::string_view workload, std::map<std::string, std::string> options);
+
 /// Returns the fields in which two experiments differ: workload, model, dtype, scaling, placement,
 /// sizes of the model ("model layers"), options ("option overlap") and settings ("setting fill").
 /// Unknown sizes of the model and unknown batches agree with every value.

@@ -348,7 +348,9 @@ std::vector<UnlikeField> unlike_fields(const PointReport& here, const PointRepor
   };
   add("mesh", mesh::to_string(a.mesh), mesh::to_string(b.mesh));
   add("work", work_text(a), work_text(b));
-  std::ranges::move(unlike_texts("option ", a.options, b.options), std::back_inserter(fields));
+  std::ranges::move(unlike_texts("option ", with_defaults(a.workload, a.options),
+                                 with_defaults(b.workload, b.options)),
+                    std::back_inserter(fields));
   add("labels", joined_or_none(results::unsound(a.labels)),
       joined_or_none(results::unsound(b.labels)));
   add("injected", joined_or_none(a.injections), joined_or_none(b.injections));

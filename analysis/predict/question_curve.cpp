@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/identity.hpp"
 #include "analysis/predict/question.hpp"
 #include "base/error.hpp"
 #include "results/records/point_facts.hpp"
@@ -60,7 +61,8 @@ bool planned(const settings::Experiment& experiment, const workloads::Workload& 
   try {
     const workloads::Request request =
         workload.scale(experiment.base, point.mesh, experiment.scaling);
-    return workloads::all_options(workload.options, request.options) == point.options;
+    return workloads::all_options(workload.options, request.options) ==
+           with_defaults(point.workload, point.options);
   } catch (const base::UsageError&) {
     return false;  // the experiment's batch cannot be divided on the point's mesh
   }

@@ -322,15 +322,19 @@ StepEstimate estimate_step(const workloads::Workload& workload, const workloads:
                            const simulate::Machine& machine, const simulate::Layout& layout,
                            Detail detail, Ranks ranks, double most_bytes) {
   require_steps(workload, request, layout);
-  const auto step_with = [&](const Request& of) {
-    Simulated step = explained_step(workload, of, machine, layout, detail, ranks, most_bytes);
+  const auto step_with = [&](const Request& of, double most) {
+    Simulated step = explained_step(workload, of, machine, layout, detail, ranks, most);
     step.estimate.point.reset();  // large, and only the numbers derived from it are needed
     return step;
   };
-  const std::optional<ShortSteps> shorter = short_steps(request);
-  if (!shorter) return step_with(request).estimate;
-  const Simulated few = step_with(shortened(request, shorter->few));
-  Simulated step = step_with(shortened(request, shorter->more));
+  // The delay by noise of single ops grows with the root of their number, not in proportion to it.
+  const std::optional<ShortSteps> shorter =
+      machine.noise.op > 0 ? std::nullopt : short_steps(request);
+  if (!shorter) return step_with(request, most_bytes).estimate;
+  // Only the memory of the long step decides: that of a short one may be larger.
+  constexpr double unlimited = std::numeric_limits<double>::infinity();
+  const Simulated few = step_with(shortened(request, shorter->few), unlimited);
+  Simulated step = step_with(shortened(request, shorter->more), unlimited);
   const double repeats = repeats_of(request, *shorter);
   for (std::size_t i = 0; i < step.memory.size(); ++i) {
     step.memory[i].whole = extended(few.memory[i], step.memory[i], repeats);

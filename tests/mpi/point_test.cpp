@@ -240,7 +240,7 @@ TEST_F(Point, TakesTheMemoryThatThePlanSays) {
     return bytes;
   };
   std::map<std::string, double> bytes;
-  for (const std::string zero : {"0", "1", "2", "3"}) {
+  for (const std::string zero : {"0", "1", "2", "3", "1 gather=next_step", "3 grad_dtype=bf16"}) {
     SCOPED_TRACE("zero=" + zero);
     settings::RunConfig config = config_of({.ranks = ranks});
     for (const auto& [key, value] :

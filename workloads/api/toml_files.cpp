@@ -54,7 +54,7 @@ toml::table parse_sheet(std::string_view text, std::string_view origin) {
   if (base == presets.end()) {
     throw usage_error("{}: base names no built-in system", place_of(origin, node->source()));
   }
-  complete(table, parse_toml(base->toml, base->name));
+  complete(table, parse_sheet(base->toml, base->name));
   return table;
 }
 

@@ -130,10 +130,12 @@ void Parameters::allocate(Builder& builder, const Types& types, const Request& r
   const std::uint64_t of_weights = plan_.shards_weights() ? shards : 1;
   const std::uint64_t of_gradients = plan_.shards_gradients() ? shards : 1;
   // Trainers that shard weights keep them in f32 alone (FSDP), and those that multiply in fp8 keep
-  // the weights of layers only in the copies of Linear (Transformer Engine's fp8_model_init).
+  // weights of layers that stay on the device only in the copies of Linear (Transformer Engine's
+  // fp8_model_init).
   std::uint64_t narrow = all / of_weights;
   if (types.has_master() && plan_.shards_weights()) narrow = 0;
-  if (types.casts_operands()) narrow = g_.vocabulary * g_.hidden + g_.embedding;
+  const bool stay = !plan_.shards_weights() && plan_.offload != Offload::weights;
+  if (types.casts_operands() && stay) narrow = g_.vocabulary * g_.hidden + g_.embedding;
   states_.weights = flat(
       {.dtype = types.compute, .space = plan_.space_of(Offload::weights), .role = Role::weight},
       of_weights, narrow, types.compute);
