@@ -104,7 +104,8 @@ def training(program, row, models, files):
     sheet, software = SHEETS[row["gpu"]], software_of(row)
     axes = ",".join(f"{axis}={row[axis]}" for axis in ("dp", "ep", "cp", "tp", "pp")
                     if int(row[axis]) > 1) or "dp=1"
-    settings = [word for key, value in options_of(row).items() for word in ("--set", f"{key}={value}")]
+    settings = [word for key, value in options_of(row).items()
+                for word in ("--set", f"{key}={value}")]
     point, why = predict(program, files.get(sheet, sheet), "--software",
                          files.get(software, software),
                          "--model", models[row["model"], row["seq"]], "--ranks", row["gpus"],
@@ -188,9 +189,9 @@ def layouts(found):
         regrets.append(measured[predicted.index(min(predicted))] / min(measured) - 1)
         correlations.append(statistics.correlation(ranks_of(predicted), ranks_of(measured)))
     if regrets:
-        print(f"layouts: {len(regrets)} groups of 5 or more; the pick costs {statistics.mean(regrets):.1%} "
-              f"more than the best in the mean, {max(regrets):.1%} at worst; median rank correlation "
-              f"{statistics.median(correlations):.2f}")
+        print(f"layouts: {len(regrets)} groups of 5 or more; the pick costs "
+              f"{statistics.mean(regrets):.1%} more than the best in the mean, {max(regrets):.1%} at "
+              f"worst; median rank correlation {statistics.median(correlations):.2f}")
 
 
 def scaling(found):

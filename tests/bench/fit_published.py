@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
-"""Fits numbers of data sheets and software profiles to published rows, each source left out in turn.
+"""Fits numbers of sheets and software profiles to published rows, each source left out in turn.
 
 Usage: fit_published.py ISOSCALE
 
@@ -30,7 +30,8 @@ NUMBERS = [
     ("flash-2", "systems/h100-ndr", KERNEL, (1, 0.82), 0.35, (0.12, 0.4)),
     ("GEMM bf16", "systems/a100-hdr", RATE.format("bf16"), r"\g<1>{:.3f}", 0.82, (0.6, 0.87)),
     ("flash-2", "systems/a100-hdr", KERNEL, (1, 0.82), 0.60, (0.25, 0.7)),
-    ("norms", "software/fsdp-eager", r"(\nnorm(?:_gradient)? = )[0-9.]+", r"\g<1>{:.2f}", 2.0, (1, 8)),
+    ("norms", "software/fsdp-eager", r"(\nnorm(?:_gradient)? = )[0-9.]+", r"\g<1>{:.2f}", 2.0,
+     (1, 8)),
     ("host", "software/fsdp-eager", r"(\nop = )[0-9.]+", r"\g<1>{:.1f}", 20.0, (5, 150)),
     ("host", "software/megatron-deepspeed", r"(\nop = )[0-9.]+", r"\g<1>{:.1f}", 20.0, (5, 150)),
     ("loss", "software/megatron-deepspeed", r"(\nlogit_bytes = )[0-9.]+", r"\g<1>{:.0f}", 52.0,
