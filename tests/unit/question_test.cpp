@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <set>
 
+#include "analysis/predict/forecast.hpp"
 #include "analysis/predict/question.hpp"
 #include "analysis/predict/system_file.hpp"
 #include "analysis_test.hpp"
