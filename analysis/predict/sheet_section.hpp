@@ -3,12 +3,14 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -257,6 +259,40 @@ inline program::OpKind kind_of(const SheetSection& section, std::string_view key
     known.push_back(program::name(kind));
   }
   section.refuse(key, fmt::format("names no kind of op{}", base::did_you_mean(text, known)));
+}
+
+/// Returns the keys in alphabetical order, each once.
+inline std::vector<SheetKey> distinct(std::vector<SheetKey> keys) {
+  std::ranges::sort(keys, {}, &SheetKey::key);
+  const auto repeated = std::ranges::unique(keys, {}, &SheetKey::key);
+  keys.erase(repeated.begin(), repeated.end());
+  return keys;
+}
+
+/// The words of messages for a kind of file: the folder of the built-in ones, and the kind.
+struct FileWords {
+  std::string_view folder, kind;  ///< "systems", "system file"
+};
+
+/// Reads a built-in file by its name, or a file whose name ends in .toml, with `parse`. Throws
+/// base::UsageError for an unknown name, with the nearest one.
+template <class Parsed>
+Parsed load(std::string_view name_or_path, const FileWords& words,
+            std::span<const workloads::Preset> presets,
+            Parsed (*parse)(std::string_view toml, std::string_view origin)) {
+  std::vector<std::string_view> names;
+  for (const workloads::Preset& preset : presets) {
+    if (preset.name == name_or_path) {
+      return parse(preset.toml, fmt::format("{}/{}.toml", words.folder, preset.name));
+    }
+    names.push_back(preset.name);
+  }
+  if (name_or_path.ends_with(".toml")) {
+    return parse(workloads::read_small_file(name_or_path, words.kind), name_or_path);
+  }
+  throw base::usage_error("unknown {} {}{}; name one of {}, or a file that ends in .toml",
+                          words.kind, base::quoted(name_or_path),
+                          base::did_you_mean(name_or_path, names), fmt::join(names, ", "));
 }
 
 }  // namespace isoscale::analysis::predict

@@ -82,27 +82,12 @@ std::vector<SheetKey> software_keys() {
       "[options]\nzero = '1'\n";
   static_cast<void>(read_profile(workloads::parse_toml(complete, ""), "", &asked));
   for (SheetKey& key : asked) generalise(key);
-  std::ranges::sort(asked, {}, &SheetKey::key);
-  const auto repeated = std::ranges::unique(asked, {}, &SheetKey::key);
-  asked.erase(repeated.begin(), repeated.end());
-  return asked;
+  return distinct(std::move(asked));
 }
 
 simulate::Software load_software(std::string_view name_or_path) {
-  std::vector<std::string_view> names;
-  for (const workloads::Preset& preset : workloads::software_presets()) {
-    if (preset.name == name_or_path) {
-      return parse_software(preset.toml, fmt::format("software/{}.toml", preset.name));
-    }
-    names.push_back(preset.name);
-  }
-  if (name_or_path.ends_with(".toml")) {
-    return parse_software(workloads::read_small_file(name_or_path, "software profile"),
-                          name_or_path);
-  }
-  throw base::usage_error(
-      "unknown software {}{}; the profiles are {}; or name a file that ends in .toml",
-      base::quoted(name_or_path), base::did_you_mean(name_or_path, names), fmt::join(names, ", "));
+  return load(name_or_path, {"software", "software profile"}, workloads::software_presets(),
+              parse_software);
 }
 
 }  // namespace isoscale::analysis::predict

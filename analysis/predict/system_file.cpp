@@ -225,10 +225,7 @@ std::vector<SheetKey> system_keys() {
   }
   // No built-in sheet has a table [noise], so its keys are added here.
   static_cast<void>(SheetSection{toml::table{}, "", "noise", &asked}.read(read_noise));
-  std::ranges::sort(asked, {}, &SheetKey::key);
-  const auto repeated = std::ranges::unique(asked, {}, &SheetKey::key);
-  asked.erase(repeated.begin(), repeated.end());
-  return asked;
+  return distinct(std::move(asked));
 }
 
 bool is_system(std::string_view name) {
@@ -237,19 +234,7 @@ bool is_system(std::string_view name) {
 }
 
 Machine load_system(std::string_view name_or_path) {
-  std::vector<std::string_view> names;
-  for (const workloads::Preset& preset : workloads::system_presets()) {
-    if (preset.name == name_or_path) {
-      return parse_system(preset.toml, fmt::format("systems/{}.toml", preset.name));
-    }
-    names.push_back(preset.name);
-  }
-  if (name_or_path.ends_with(".toml")) {
-    return parse_system(workloads::read_small_file(name_or_path, "system file"), name_or_path);
-  }
-  throw base::usage_error(
-      "unknown system {}{}; the systems are {}; or name a file that ends in .toml",
-      base::quoted(name_or_path), base::did_you_mean(name_or_path, names), fmt::join(names, ", "));
+  return load(name_or_path, {"systems", "system file"}, workloads::system_presets(), parse_system);
 }
 
 }  // namespace isoscale::analysis::predict

@@ -231,7 +231,7 @@ struct OfKind {
   bool operator==(const OfKind&) const = default;
 };
 
-/// What training software adds to the machine's own times: its kernels and its host code.
+/// The kernels and the host code of training software, which add to the machine's own times.
 struct Software {
   std::string name{}, source{};  ///< "NeMo, 2025"; the source of its numbers
   /// The attention kernel, one of the processor's; empty = the products and the softmax are

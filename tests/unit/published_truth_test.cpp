@@ -178,8 +178,7 @@ struct StepRow {
   double most = 0;  ///< the largest error that is expected
 };
 
-Model model_of(int hidden, int layers, int heads, int kv_heads, int sequence,
-               long long vocabulary) {
+Model model_of(int hidden, int layers, int heads, int kv_heads, int sequence, int vocabulary) {
   return {.name = "model",
           .source = "as published",
           .hidden = hidden,
@@ -189,7 +188,7 @@ Model model_of(int hidden, int layers, int heads, int kv_heads, int sequence,
           .head_size = hidden / heads,
           .layers = layers,
           .sequence = sequence,
-          .vocabulary = static_cast<int>(vocabulary),
+          .vocabulary = vocabulary,
           .tied_embedding = vocabulary < 100000,
           .learned_positions = true};
 }

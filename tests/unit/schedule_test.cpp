@@ -267,7 +267,7 @@ TEST(ScheduleTest, StagesWithoutLayersPassActivationsOn) {
       EXPECT_NO_THROW(program::check(strong(base, {.tp = 2, .pp = 4}))) << stages << handover;
     }
   }
-  // What only passes through is not kept for backward.
+  // Activations that only pass through are not kept for backward.
   const Options full = "schedule=interleaved v=2 stage_layers=1,1,1,1,1,1,0,0"_options;
   const auto kept = [&](int stage) {
     return peak_of(facts_of(strong(piped(6, m, full), {.pp = 4}), stage),

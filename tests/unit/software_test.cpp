@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// What training software adds to the times of a machine: its attention kernel, the loss, and the
-// launches of its host code. All expectations are formulas of the model's sizes.
+// Training software adds its attention kernel, the loss, and the launches of its host code to the
+// times of a machine. All expectations are formulas of the model's sizes.
 #include <gtest/gtest.h>
 
 #include "analysis/predict/system_file.hpp"
