@@ -180,21 +180,42 @@ void assume_batch(const PredictCommand& command, Question& question) {
                   published > 0 ? "that of the model" : "the model's source publishes none");
 }
 
+/// Returns why the question's work cannot be played on its fewest ranks; "" if it can.
+std::string refusal_of(const Question& question) {
+  try {
+    (void)workloads::fit(*question.workload, question.base, question.mesh, question.ranks.front(),
+                         question.scaling);
+    return "";
+  } catch (const base::UsageError& error) {
+    return error.what();
+  }
+}
+
 /// Sets options that the user left open to the values usual in training, since a data sheet has no
-/// run that would determine them, or to those of the training software.
+/// run that would determine them, or to those of the training software. An option that what the
+/// user asked for excludes is left out; if it is the software's, a warning says so.
 void assume_training(const PredictCommand& command, Question& question) {
-  std::vector<std::pair<std::string, std::string>> usual{
-      {"elementwise", "on"}, {"vocabulary", "on"}, {"optimizer", "adam"}};
+  Settings usual{{"optimizer", "adam"}, {"elementwise", "on"}, {"vocabulary", "on"}};
+  const std::size_t of_any = usual.size();
   const auto& of_software = question.machine.software.options;
   usual.insert(usual.end(), of_software.begin(), of_software.end());
-  assume_batch(command, question);
-  for (const auto& [key, value] : usual) {
+  std::string refusal = refusal_of(question);
+  for (std::size_t i = 0; i < usual.size(); ++i) {
+    const auto& [key, value] = usual[i];
     const bool known = std::ranges::any_of(question.workload->options,
                                            [&](const auto& option) { return option.key == key; });
-    const bool excluded = key == "elementwise" && is_given(command.settings, "experts");
-    if (!known || excluded || is_given(command.settings, key)) continue;
+    if (!known || is_given(command.settings, key)) continue;
     question.base.options.emplace(key, value);
-    question.assumed += fmt::format("{}{}={}", question.assumed.empty() ? "" : ", ", key, value);
+    const std::string then = refusal_of(question);
+    if (then.empty() || then == refusal) {
+      refusal = then;
+      question.assumed += fmt::format("{}{}={}", question.assumed.empty() ? "" : ", ", key, value);
+      continue;
+    }
+    question.base.options.erase(key);
+    if (i < of_any) continue;
+    question.warnings.push_back(fmt::format("{} uses {}={}, which is left out here: {}",
+                                            question.machine.software.name, key, value, then));
   }
 }
 
@@ -342,10 +363,11 @@ Question question_of(const PredictCommand& command, const simulate::Machine& she
   question.base.trainer = sheet.software.attention.empty() ? workloads::Trainer::separate_attention
                                                            : workloads::Trainer::fused_attention;
   question.mesh = command.mesh;
-  assume_training(command, question);
+  assume_batch(command, question);
   apply_command(command, question);
   set_node_ranks(command, sheet.network ? sheet.network->node_ranks : 1, question);
   keep_mesh(nullptr, question);
+  assume_training(command, question);
   question.title = title_of(question);
   return question;
 }

@@ -93,6 +93,32 @@ TEST(Question, RefusesWhatItCannotAnswer) {
   EXPECT_EQ(asked(search).meshes, predict::Meshes::searched);
 }
 
+TEST(Question, OptionsOfTheSoftwareGiveWayToTheUsers) {
+  Machine sheet = samples::plain_sheet();
+  sheet.software.name = "Trainer";
+  sheet.software.options = {{"zero", "1"}, {"grad_dtype", "bf16"}, {"gather", "next_step"}};
+  struct Row {
+    std::pair<std::string, std::string> asked;
+    std::vector<std::string> kept, left_out;
+  };
+  for (const Row& row : {Row{{"strategy", "funnel"}, {}, {"zero", "grad_dtype"}},
+                         Row{{"offload", "weights"}, {"zero", "grad_dtype"}, {"gather"}},
+                         Row{{"compression", "topk"}, {}, {"zero", "grad_dtype"}},
+                         Row{{"zero", "2"}, {"zero", "grad_dtype", "gather"}, {}}}) {
+    SCOPED_TRACE(row.asked.first);
+    PredictCommand command = samples::plain_command();
+    command.settings.push_back(row.asked);
+    const predict::Question question = predict::question_of(command, sheet);
+    EXPECT_EQ(question.base.options.at(row.asked.first), row.asked.second);
+    for (const std::string& key : row.kept) EXPECT_TRUE(question.base.options.contains(key)) << key;
+    for (const std::string& key : row.left_out) {
+      EXPECT_FALSE(question.base.options.contains(key)) << key;
+      EXPECT_THAT(question.warnings, testing::Contains(HasSubstr("Trainer uses " + key + "=")));
+    }
+    EXPECT_NO_THROW((void)predict::request_at(question, 8));
+  }
+}
+
 TEST(Question, OfASheetHasTheBatchOfTheModel) {
   PredictCommand command = samples::plain_command();
   command.settings.clear();
