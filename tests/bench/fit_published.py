@@ -44,12 +44,37 @@ def uses(row, file):
     return name in (bench.SHEETS[row["gpu"]], bench.software_of(row))
 
 
+def tells(i, row):
+    """True if the row depends on the number."""
+    name, file = NUMBERS[i][0], NUMBERS[i][1]
+    if name == "flash-2":
+        return bench.software_of(row) == "fsdp-eager"
+    if name == "GEMM fp8":
+        return row["precision"] == "fp8"
+    return name != "GEMM bf16" or row["precision"] != "fp8"
+
+
+def key_of(row, values):
+    """The row and the values of the files that it is predicted with."""
+    return tuple(row.values()), *(value for number, value in zip(NUMBERS, values)
+                                  if uses(row, number[1]))
+
+
 class Fit:
+    known = {}  # predictions, by key_of()
+
     def __init__(self, program, rows):
         self.program, self.rows = program, rows
         self.values = [number[4] for number in NUMBERS]
 
     def predicted(self, rows):
+        keys = [key_of(row, self.values) for row in rows]
+        new = [row for key, row in zip(keys, rows) if key not in self.known]
+        for row, found in zip(new, self.trainings(new)):
+            self.known[key_of(row, self.values)] = found
+        return [self.known[key] for key in keys]
+
+    def trainings(self, rows):
         with tempfile.TemporaryDirectory() as folder:
             texts = {}
             for (_, file, pattern, replacement, *_), value in zip(NUMBERS, self.values):
@@ -78,7 +103,7 @@ class Fit:
         for _ in range(rounds):
             for i, (_, file, _, _, _, (least, most)) in enumerate(NUMBERS):
                 rows = [row for row in self.rows if uses(row, file)]
-                if not any(self.tells(i, row) for row in rows):
+                if not any(tells(i, row) for row in rows):
                     continue
                 for _ in range(2):  # a coarse grid, then a fine one about its best
                     tried = [least * (most / least) ** (k / (steps - 1)) for k in range(steps)]
@@ -90,17 +115,6 @@ class Fit:
                     self.values[i] = tried[best]
                     least, most = tried[max(best - 1, 0)], tried[min(best + 1, steps - 1)]
         return self
-
-    @staticmethod
-    def tells(i, row):
-        """True if the row depends on the number."""
-        name, file = NUMBERS[i][0], NUMBERS[i][1]
-        if name == "flash-2":
-            return bench.software_of(row) == "fsdp-eager"
-        if name == "GEMM fp8":
-            return row["precision"] == "fp8"
-        return name != "GEMM bf16" or row["precision"] != "fp8"
-
 
 def sample(rows, most, seed=1):
     return rows if len(rows) <= most else random.Random(seed).sample(rows, most)
