@@ -259,8 +259,9 @@ class Merge {
   [[nodiscard]] std::optional<WaitSplit> wait_split(const WaitCauses& causes) const {
     const double wait = result_.mean->wait;
     if (!(wait > 0)) return WaitSplit{};
-    // The noise share of a single instance may be far outside of 0 to 1. Only the mean over many
-    // instances is reliable, so a mean over fewer is not used.
+    // An instance is one collective, or one pair of exchanges. The noise share of a single instance
+    // may be far outside of 0 to 1, and only the mean over many instances is reliable. For fewer
+    // instances, the estimate from steps without spans is used instead.
     constexpr std::size_t fewest_instances = 20;
     std::optional<double> share = noise_share(point_.op_sums);
     if (waiting_.known > 0 && causes.instances() >= fewest_instances) {

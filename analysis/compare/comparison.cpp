@@ -196,7 +196,8 @@ void normalise(std::span<SideCurve* const> sides, int ranks) {
   }
 }
 
-/// The values of each side's curves by the name of a fact, as one set for each side.
+/// For each fact about a machine, by its name: one entry for each side of the comparison, with the
+/// set of values that the fact has in the curves of this side.
 using Values = std::map<std::string, std::vector<std::set<std::string>>>;
 
 /// Adds to `found` the facts in which sides differ; a side without a value does not count.

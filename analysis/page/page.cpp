@@ -40,7 +40,9 @@ void thin(Json& points, std::size_t most) {
   points = std::move(kept);
 }
 
-/// Removes the same rank counts from the curve of the base and from those of the what-ifs.
+/// Limits the points of all curves of a prediction together to most_page_forecasts. If there are
+/// too many what-ifs, the last ones are removed. If the curves still have too many points, the
+/// predicted curve and every what-if keep the same rank counts, evenly spread.
 void thin_curves(Json& prediction, PageNotes& notes) {
   const std::size_t counts = prediction["curve"]["points"].size();
   Json& what_if = prediction["what_if"];

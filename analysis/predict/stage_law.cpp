@@ -151,8 +151,10 @@ void add_bytes(const program::RankProgram& program, const program::Facts& facts,
                                      (into.activation + into.input) * probed_microbatches);
 }
 
-/// Simulates a probe, and returns the numbers of the rank with the longest passes: if the ranks'
-/// programs differ (uneven shares of the work), the other ranks wait for this one in every step.
+/// Simulates the small program that probe() describes, and returns its times and bytes. If the
+/// programs of ranks differ (uneven shares of the work), the times are those of the rank with the
+/// longest passes, since the others wait for it in every step, and the bytes are those of the rank
+/// with the most memory.
 StageNumbers play(const Workload& workload, const Request& request,
                   const simulate::Machine& machine, int node_ranks) {
   const program::ProgramSet set = workload.build(request);

@@ -33,8 +33,9 @@ using Points = std::vector<const PointReport*>;
 /// Returns the points with a breakdown.
 [[nodiscard]] Points traced_points(const Curve& curve);
 
-/// Returns the launches whose breakdowns the joined points show, as the end of a title: ", launch
-/// 2" or ", launch 2 on 4 ranks, launch 5 on 8 and 16 ranks"; "" for points of a single launch.
+/// Returns the end of a table's title, which names the launches that the points' breakdowns come
+/// from: ", launch 2" or ", launch 2 on 4 ranks, launch 5 on 8 and 16 ranks". Returns "" if no
+/// point joins several launches.
 [[nodiscard]] std::string of_launches(const Points& points);
 
 /// Returns the tables of lost time by cause and of the tree of POP efficiencies, with one column

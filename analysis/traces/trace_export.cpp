@@ -281,7 +281,9 @@ class PointExport {
     }
   }
 
-  /// Returns the ends of arrows by rank. There are arrows only between ranks with aligned clocks.
+  /// Returns, for each rank, where the arrows of its messages begin and end. In the trace, an arrow
+  /// leads from the op that sends a message to the op that receives it. Messages of ranks whose
+  /// clocks are not aligned have no arrow.
   [[nodiscard]] std::map<int, std::vector<MessageEnd>> message_ends(
       const breakdown::TraceOfRank& traces) {
     breakdown::TraceOfRank comparable = traces;

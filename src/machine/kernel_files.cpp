@@ -117,7 +117,7 @@ constexpr std::array memory_files{
 
 /// Returns the memory that the limits of the control groups leave to the process.
 std::optional<units::Bytes> memory_left(const ReadFile& read) {
-  // Version 1 writes a number near 2^63 for "no limit".
+  // With cgroup v1, the kernel shows the limit "none" as a number near 2^63.
   constexpr std::int64_t unlimited = std::int64_t{1} << 60;
   std::optional<units::Bytes> least;
   for (const MemoryFiles& files : memory_files) {

@@ -56,10 +56,10 @@ struct Allowed {
 };
 
 /// Completes the request for `ranks` ranks: if dp is not named, it takes the ranks that are left;
-/// other axes that are not named get extent 1. Throws MeshError when the product is not `ranks`, an
-/// axis is not allowed or an extent does not divide the number of its limit; the message gives the
-/// numbers and the nearest mesh that works (fewest axes changed, then smallest total change in log2
-/// of the extents).
+/// other axes that are not named get extent 1. Throws MeshError if the product of the extents is
+/// not `ranks`, if an axis is not allowed, or if an extent breaks one of `limits`. The message
+/// gives the numbers and the nearest mesh that works (fewest axes changed, then smallest total
+/// change in log2 of the extents).
 [[nodiscard]] Shape resolve(const Request& request, int ranks, std::span<const Constraint> limits,
                             const Allowed& allowed = {});
 

@@ -160,8 +160,8 @@ void judge_bandwidth(Findings& findings, const JobFacts& job) {
       if (!ranks.contains(other.rank)) continue;
       auto& least =
           pairs.try_emplace(std::minmax(number, other.rank), other.bandwidth).first->second;
-      // An absent bandwidth, which means that a rank got no answer, compares as the least, so the
-      // pair has none either.
+      // A bandwidth is absent if a rank got no answer. std::min takes an absent value as less than
+      // any number, so a pair has no bandwidth if one of its two ranks got no answer.
       least = std::min(least, other.bandwidth);
     }
   }

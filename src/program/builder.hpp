@@ -54,8 +54,9 @@ class Builder {
   /// Returns the finished program; the builder cannot be used afterwards.
   [[nodiscard]] RankProgram finish();
 
-  // These functions give authors of workloads views of whole buffers.
+  /// Returns the slice that covers a whole buffer.
   [[nodiscard]] Slice whole(BufferId buffer) const;
+  /// Returns the description of a buffer: its type, role and number of elements.
   [[nodiscard]] const Buffer& buffer(BufferId buffer) const;
 
  private:

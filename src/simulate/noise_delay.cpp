@@ -120,7 +120,8 @@ class Stretches {
   std::array<double, mesh::axis_count> first_{}, last_{}, longest_{};
 };
 
-/// Classes whose ranks play the same program at the same costs.
+/// A kind of rank: all classes (groups of alike ranks, see classes.hpp) that play the same program
+/// with the same costs.
 struct Kind {
   std::size_t first_class = 0;
   /// The time of a step in which one rank of the kind deviates by d and all others by their typical

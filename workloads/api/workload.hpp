@@ -37,9 +37,9 @@ struct Model {
   bool tied_embedding = true;       ///< output projection and embedding share weights
   bool learned_positions = false;   ///< a position table of sequence x hidden
   double published_parameters = 0;  ///< number stated by the source; 0 = none
-  /// Samples of a training step; 0 = none published. The source gives tokens, which are converted
-  /// to samples and rounded to the nearest multiple of 256. Predictions from a data sheet use this
-  /// batch by default; runs have another default.
+  /// Samples of a training step; 0 = none published. A batch that was published in tokens is
+  /// converted to samples, rounded to the nearest multiple of 256. Predictions from a data sheet
+  /// use this batch by default; runs have another default.
   int batch = 0;
 
   bool operator==(const Model&) const = default;

@@ -118,7 +118,8 @@ class Writer {
     return builder_.finish();
   }
 
-  /// Returns the multiplications of each pair.
+  /// Returns the multiplications whose results are checked, one list for each pair of
+  /// multiplications and a collective.
   [[nodiscard]] const std::vector<std::vector<program::Gemm>>& products() const {
     return products_;
   }

@@ -20,7 +20,8 @@ namespace isoscale::workloads::stack {
 // The experts of each token are drawn when a program is built. They depend only on seed, layer,
 // sample and position, so routing is the same on every mesh.
 
-/// The entry for an expert that was full: the token is not sent to it ("dropped").
+/// Stands for an expert in a token's list of experts if that expert was full. The token is not sent
+/// to it ("dropped").
 inline constexpr std::uint32_t no_expert = ~std::uint32_t{0};
 
 struct Routing {
@@ -57,9 +58,9 @@ struct RouteStats {
 /// Returns the effects of routing. `request` must have been scaled to its mesh.
 [[nodiscard]] RouteStats route_stats(const Request& request);
 
-/// The paths of a microbatch's tokens to the experts of one layer and back, on one rank. Rows are
-/// tokens in the order of Geometry. A row is sent once to each of its experts, unless the expert is
-/// full.
+/// Describes, for one rank, layer and microbatch, which tokens are sent to which experts and how
+/// they come back. An activation has one row for each token, in the order of tokens that Geometry
+/// describes. A token is sent once to each of its experts that is not full.
 struct Dispatch {
   /// For each row that is sent, its index in the activation. Rows are sorted by expert, then by
   /// token.

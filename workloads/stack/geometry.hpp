@@ -90,7 +90,7 @@ struct Geometry {
 
   /// Returns the layers of a chunk, as numbered within the stage.
   [[nodiscard]] LayerRange layers_of(int chunk) const;
-  /// Returns the number in the whole model of a layer of this stage.
+  /// Converts the index of a layer within this stage to its index in the whole model.
   [[nodiscard]] int global_layer(int layer) const;
   /// Returns the number of tokens in the batch of all replicas; ranks along cp and ep have
   /// different tokens.

@@ -160,9 +160,10 @@ class TensorRows : public OpWriter {
   /// Writes the GEMM of the rows `first` ... first + rows - 1, plus the addend, into `d`.
   using Product = std::function<void(std::uint64_t first, std::uint64_t rows, const Matrix& d,
                                      const Addend& addend)>;
-  /// Computes the sum over tp of product + residual for the rows that this rank keeps, in `out`, a
-  /// new buffer for these rows. `residual` may be no_buffer. Ops on the compute stream that are
-  /// written before close() hide the communication.
+  /// Writes the ops that compute, in `out`, the sum of `product` over the tp group, plus `residual`
+  /// once, for the rows that this rank keeps. `out` is a new buffer for these rows; `residual` may
+  /// be no_buffer. The result is complete only after close(). Ops on the compute stream that are
+  /// written between the two calls hide the communication.
   [[nodiscard]] RowSum reduce(const Product& product, BufferId out, BufferId residual);
   void close(const RowSum& sum);
 

@@ -61,10 +61,11 @@ struct Parameter {
   Shard shard;
   std::uint64_t fan_in = 0;  ///< inputs of each output of the global tensor
   bool of_expert = false;    ///< differs along ep, so its gradient is not summed over ep
-  /// The name of the observed tensor that contains this one; "" if this one is observed by itself.
-  /// `observed_base` is its offset in that tensor. For example, the same tensor of all experts of a
-  /// layer is observed as one tensor, since a single expert may get no token, and its weights would
-  /// then not change.
+  /// Verification compares named tensors (program::Observable) of a run with those of a reference,
+  /// relative to the largest element. `observed_in` names the tensor that contains this
+  /// parameter, and `observed_base` is its offset there; "" if the parameter is its own tensor.
+  /// The same matrix of all experts of a layer is one tensor: a single expert may get no token, and
+  /// a change of its weights that is all zeros has no relative difference.
   std::string observed_in{};
   std::uint64_t observed_base = 0;
   [[nodiscard]] std::uint64_t count() const { return rows * columns; }
@@ -163,7 +164,8 @@ class Parameters {
   /// Draws each bucket into `scratch`, and keeps only this rank's part of it in `into`. `scratch`
   /// must have room for all buckets, or at least for the largest.
   void draw_parts(Builder& builder, std::uint64_t seed, BufferId into, BufferId scratch) const;
-  /// Does the same as the function above, with scratch memory that it allocates.
+  /// Draws each bucket into scratch memory, and keeps only this rank's part of it in `into`. The
+  /// scratch memory is allocated here, with room for the largest bucket, and released afterwards.
   void draw_parts(Builder& builder, std::uint64_t seed, BufferId into) const;
   void gather_observed(Builder& builder, BufferId from, BufferId to) const;
 

@@ -13,7 +13,8 @@ namespace isoscale::workloads::stack {
 
 namespace {
 
-/// Returns the number of forward passes of a stage before its first backward pass.
+/// Returns the number of forward passes with which a stage starts. Then forward and backward passes
+/// alternate, beginning with a forward pass, until no forward pass is left.
 int ahead_of(const Pipeline& pipeline, int stage) {
   const int m = pipeline.microbatches, later = pipeline.stages - 1 - stage;
   if (pipeline.schedule == Schedule::gpipe) return m;

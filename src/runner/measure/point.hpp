@@ -31,8 +31,8 @@ struct PointContext {
   executor::Executor& executor;
   plan::Effort effort;
   watch::Progress& progress;  ///< prints on world rank 0 only
-  /// Facts of all ranks by world rank, on world rank 0. If there are none, links are not
-  /// classified.
+  /// The facts of all ranks, indexed by world rank. Only world rank 0 has them; on other ranks the
+  /// span is empty, and the links between ranks are not classified.
   std::span<const results::RankFacts> rank_facts{};
 
   /// Returns the UUID of this rank's GPU; "" if it has none.

@@ -297,8 +297,9 @@ class Leader {
     }
   }
 
-  /// Tells the dispatcher of the failure, and waits until it announces the end. The dispatcher ends
-  /// all other leaders, too. Returns any further problem as a clause.
+  /// Tells the dispatcher that this leader has failed, and waits for the dispatcher's message that
+  /// the trial has ended, which goes to all leaders. Returns any further problem as a clause to
+  /// append; "" if there is none.
   std::string give_up() {
     try {
       send(part_.point, 0, dispatcher_box, {.kind = Kind::failed}, patience_);

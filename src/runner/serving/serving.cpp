@@ -285,8 +285,9 @@ class ServeRun {
     return trial;
   }
 
-  /// Collective over the point: runs trials at the rates that rank 0 chooses. Returns this rank's
-  /// problem; "" if there is none.
+  /// Must be called by all ranks of the point. Serves the requests of one trial after another, each
+  /// at a rate that rank 0 chooses, until rank 0 has no further rate or a rank fails. Returns the
+  /// problem, if there is one; otherwise "".
   std::string run_trials() {
     std::optional<RateSearch> search;
     if (!setting_.rate) search.emplace(capacity() / 2);
