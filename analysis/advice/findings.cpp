@@ -35,7 +35,7 @@ bool speaks_of(Scope scope, const PointReport& point) {
 Said judge(const Rule& rule, const PointSubject& subject) {
   const PointReport& point = subject.point;
   if (rule.judge_point == nullptr || !speaks_of(rule.scope, point)) return std::nullopt;
-  // The spans of such a point do not show how its time was spent, so no rule judges it.
+  // With so much time unaccounted for, the spans do not show how the point's time was spent.
   if (point.breakdown.unaccounted > most_unaccounted) return std::nullopt;
   Said said = rule.judge_point(subject, rule);
   if (!said) return std::nullopt;
@@ -75,7 +75,7 @@ void add(const Rule& rule, Finding found, std::vector<Finding>& findings) {
 }
 
 /// Merges a rule's findings at several points of a curve into one. There is at least one of them,
-/// and they ascend in ranks.
+/// and they are ordered by ascending rank count.
 Finding merged(const std::string& curve, std::vector<Finding> at_points) {
   std::vector<int> ranks;
   for (const Finding& at : at_points) ranks.push_back(at.ranks.front());
@@ -110,7 +110,7 @@ void add_run(const RunReport& run, std::size_t launch, std::vector<Finding>& fin
   }
 }
 
-/// Adds the findings about a curve. `subjects` are its points, ascending in ranks.
+/// Adds the findings about a curve. `subjects` are its points, ordered by ascending rank count.
 void add_curve(const std::string& title, const std::vector<PointSubject>& subjects,
                std::vector<Finding>& findings) {
   for (const Rule& rule : rules()) {

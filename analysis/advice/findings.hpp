@@ -68,22 +68,23 @@ struct Finding {
 struct NotJudged {
   std::string curve{};       ///< title of the curve; may hold texts of run files: not escaped
   std::vector<int> ranks{};  ///< rank counts of the points, ascending
-  /// The reason: labels such as "oversubscribed". Rules about faults do judge points with the label
-  /// "injected".
+  /// The reason: labels such as "oversubscribed". Rules with Scope::faults do judge points with the
+  /// label "injected".
   std::string why{};
 };
 
 /// Returns the findings of all rules about the points of a run's curves and about the run as a
 /// whole. If a rule finds a problem on several points of a curve, one finding covers them all.
 /// Findings are ordered by falling severity. Those of unknown severity follow: first hardware
-/// faults, then the others, both ordered by size and then by the table of rules.
+/// faults, then the others, both ordered by Finding::size and then by the table of rules.
 [[nodiscard]] std::vector<Finding> findings_of(const RunReport& run);
 
-/// Returns the findings about the joined curves and about each launch as a whole. For a single
-/// launch it returns the findings about that run.
+/// Returns the findings about the curves that are joined from several launches, and about each
+/// launch as a whole. For a single launch it returns the findings about that run.
 [[nodiscard]] std::vector<Finding> findings_of(const merge::Report& report);
 
-/// Returns the points that no rule judges, or that only rules about faults judge.
+/// Returns the measured points that no rule judges, or that only rules with Scope::faults judge
+/// because faults were injected.
 [[nodiscard]] std::vector<NotJudged> left_out_of(const RunReport& run);
 [[nodiscard]] std::vector<NotJudged> left_out_of(const merge::Report& report);
 

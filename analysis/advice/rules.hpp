@@ -29,7 +29,7 @@ struct PointSubject {
   const results::RunData& run;
   const results::CalibrationData& calibration;
   const PointReport& point;
-  std::optional<double> launch_spread{};  ///< see merge::spread_of; absent for a single launch
+  std::optional<double> launch_spread{};  ///< merge::spread_of(); absent for a single launch
 };
 
 /// The answer of a rule about a point or a run; absent if it does not apply. The rule sets
@@ -50,7 +50,8 @@ struct Rule {
   std::array<Threshold, 4> thresholds{};  ///< unused ones have no name
   Scope scope = Scope::sound;
   Concern concern = Concern::program;
-  std::string_view instead_of{};  ///< if both rules apply, this one replaces that rule; "" = none
+  std::string_view instead_of{};  ///< the rule that this one replaces where both find something; ""
+                                  ///< = none
   /// One of these functions is set, the other is null: `judge_point` judges single points of
   /// `scope`, `judge_run` the run as a whole.
   Said (*judge_point)(const PointSubject& subject, const Rule& rule) = nullptr;

@@ -73,8 +73,8 @@ struct GemmSpeed {
   double flop_of_one = 0;  ///< mean FLOP of one GEMM
   bool alone = false;      ///< measured without communication (solo times), not in traced steps
 };
-/// Returns the speed of the GEMMs over all ranks that have solo times, or over the traced steps if
-/// no rank has them. Absent without a breakdown.
+/// Returns the speed of the GEMMs over all ranks whose GEMMs were also timed without communication
+/// (solo times), or over the traced steps if there is no such rank. Absent without a breakdown.
 std::optional<GemmSpeed> gemm_speed(const PointReport& report) {
   // If there is no breakdown, the spans were not checked, so the times of GEMMs are not reliable.
   if (!report.breakdown.mean) return std::nullopt;

@@ -24,8 +24,7 @@ namespace {
 
 using units::Nanoseconds;
 
-/// The ranks for which the replays of a point's steps assumed op times, and the reason if one
-/// failed.
+/// Notes on the replays of a point's steps on a network that takes no time (replay.hpp).
 struct ReplayNotes {
   std::set<int> assumed;  ///< ranks without a trace, replayed with the op times of like ranks
   std::string failure;    ///< why a replay failed; "" if none did
@@ -63,13 +62,13 @@ std::string missing_text(const results::PointData& point, const TracedSteps& ste
   return text;
 }
 
-/// Sums, in seconds, over the ops whose causes of waiting are known: the waiting without bubble,
-/// and the part of it that is noise.
+/// Seconds of waiting without bubble, summed over the ops whose cause of waiting is known, and the
+/// part of these seconds that is noise.
 struct Waiting {
   double known = 0, noise = 0;
 };
 
-/// The sums over all ranks of one traced step.
+/// The results of one traced step: the categories of each rank, and sums over all ranks.
 struct StepResult {
   explicit StepResult(const Layers& layers) : places(layers) {}
 
@@ -115,9 +114,10 @@ std::vector<Nanoseconds> idle_times(const results::PointData& point, const Conde
   }
 }
 
-/// Adds the waiting of those ops of a rank for which the cause of waiting is known. `instance` is
-/// indexed by op (see TracedStep); `bubble_share` is the share of the time until late partners
-/// arrived that is bubble.
+/// Adds the waiting of a rank's ops for which the cause of waiting is known. instance[op] is the
+/// number of the collective, or of the pair of exchanges, that the op belongs to; it is the index
+/// into `noise_shares`. `bubble_share` is the bubble's share of the time until late partners
+/// arrived.
 void add_waiting(const program::Outline& outline, const std::vector<OpShare>& shares,
                  const std::vector<std::uint32_t>& instance,
                  const std::vector<double>& noise_shares, double bubble_share, Waiting& waiting) {
@@ -133,8 +133,8 @@ void add_waiting(const program::Outline& outline, const std::vector<OpShare>& sh
   }
 }
 
-/// Splits one traced step over its ranks. `noise_shares` comes from WaitCauses::noise_shares(); it
-/// is empty if not known.
+/// Divides one traced step into the categories of the breakdown, rank by rank. `noise_shares` comes
+/// from WaitCauses::noise_shares(); it is empty if not known.
 StepResult split_step(const results::PointData& point, const Condensed& condensed,
                       const TracedStep& step, const Layers& layers,
                       const std::vector<double>& noise_shares) {
@@ -197,7 +197,7 @@ LargestUnexplained describe(const results::PointData& point, const TracedStep& s
   return largest;
 }
 
-/// Merges the results of all steps.
+/// Merges the results of all traced steps of a point.
 class Merge {
  public:
   Merge(const results::PointData& point, const Condensed& condensed, const TracedSteps& steps,
@@ -259,9 +259,9 @@ class Merge {
   [[nodiscard]] std::optional<WaitSplit> wait_split(const WaitCauses& causes) const {
     const double wait = result_.mean->wait;
     if (!(wait > 0)) return WaitSplit{};
-    // An instance is one collective, or one pair of exchanges. The noise share of a single instance
-    // may be far outside of 0 to 1, and only the mean over many instances is reliable. For fewer
-    // instances, the estimate from steps without spans is used instead.
+    // The noise share of a single instance (one collective, or one pair of exchanges) may be far
+    // outside of 0 to 1, and only the mean over many instances is reliable. If there are fewer, the
+    // estimate from the sums of op times is used instead.
     constexpr std::size_t fewest_instances = 20;
     std::optional<double> share = noise_share(point_.op_sums);
     if (waiting_.known > 0 && causes.instances() >= fewest_instances) {
@@ -285,8 +285,8 @@ class Merge {
     }
   }
 
-  /// True if the point's programs have exchanges between stages. Programs without any have no
-  /// bubble.
+  /// True if the point's programs have exchanges between pipeline stages. Programs without any have
+  /// no bubble.
   [[nodiscard]] bool exchanges() const {
     return std::ranges::any_of(point_.outline.outlines, [](const program::Outline& outline) {
       return std::ranges::any_of(

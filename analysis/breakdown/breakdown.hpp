@@ -41,7 +41,8 @@ struct LargestUnexplained {
   std::uint32_t step = 0;  ///< number among all steps of the point
   double begin = 0;        ///< seconds after the step began
   double length = 0;       ///< seconds
-  std::string after{};  ///< the op that ended before it, "gemm, forward, layer 3"; "" at the begin
+  std::string after{};  ///< the op that ended before it, "gemm, forward, layer 3"; "" at the start
+                        ///< of the step
 };
 
 /// The wait time of BreakdownResult::mean, divided by its cause.
@@ -60,22 +61,22 @@ struct BreakdownResult {
   std::optional<Breakdown> mean;   ///< absent without traces
   std::vector<int> ranks;          ///< traced ranks of the point, ascending
   std::vector<Breakdown> of_rank;  ///< one per entry of `ranks`, mean over traced steps
-  double unaccounted = 0;          ///< share of the traced steps' time; breakdown() says which time
+  double unaccounted = 0;          ///< share of the traced steps' time; see breakdown()
   std::string missing;             ///< sentences on values that are not known, and why; "" if none
 
-  /// These maps split `mean` by place in the program. `other` is 0 in them, since it belongs to no
-  /// place, and `step` is the sum of a place's categories.
+  /// These maps split `mean` by phase, layer and axes. `other` is 0 in them, since it belongs to no
+  /// op, and `step` is the sum of the other categories.
   std::map<program::Phase, Breakdown> by_phase;
   std::map<int, Breakdown> by_layer;           ///< layer of the model, -1 for none
   std::map<mesh::AxisSet, Breakdown> by_axes;  ///< only communication
   std::optional<LargestUnexplained> largest;   ///< absent if all time is explained
   /// Absent in three cases: some wait is not known; there are fewer than two traced steps; or ranks
-  /// waited in fewer than twenty instances (collectives, or pairs of exchanges) and there are fewer
-  /// than six steps with op sums.
+  /// waited in fewer than twenty instances (collectives, or pairs of exchanges) and fewer than six
+  /// steps have known sums of op times (PointData::op_sums).
   std::optional<WaitSplit> waits;
   CausedWait caused;                        ///< see WaitCauses::caused
   std::optional<double> free_network_step;  ///< seconds of a step on a network that takes no time
-  std::size_t steps = 0;                    ///< traced steps that count
+  std::size_t steps = 0;                    ///< number of analysed traced steps
   double slowest_step = 0;  ///< seconds, of the slowest rank; mean over the traced steps
   /// `wait_known` is true if `wait` is complete, `bubble_known` if `bubble` is. Otherwise they are
   /// lower bounds: unknown wait is counted as transfer, and unknown bubble as wait.
@@ -92,17 +93,17 @@ struct BreakdownResult {
 ///   compute: a compute op runs.
 ///   copies: a Copy op runs, and no compute op.
 ///   transfer, wait, bubble: a communication op of this rank runs, and no compute or Copy op. The
-///     time until its last member or partner has arrived is wait, the rest transfer. In exchanges
-///     between pipeline stages the first part is late-partner time instead. For each rank, the
-///     bubble is min(late-partner time, idle time when this step's measured op times are replayed
-///     on a network that takes no time); the rest of the late-partner time is wait.
+///     time until the op's last member or partner has arrived is wait, the rest transfer. In
+///     exchanges between pipeline stages, the time until the last partner has arrived is divided
+///     further. For each rank, the bubble is the smaller of this time and the idle time when this
+///     step's measured op times are replayed on a network that takes no time; the rest is wait.
 ///   gap: no op of this rank runs, but at least one has not begun yet.
 ///   other: the rest of the step, such as time after the last op, or time in which a span cannot
 ///     have run (before the previous op of its stream, or an op that it waits for, had ended). The
 ///     part of a span outside of its step is counted in the span's category, so it lowers `other`.
 /// `unaccounted` adds up the time in no category and the time counted outside of the step.
-/// `missing` names members that were not traced or whose clocks are not aligned. Waits shorter than
-/// the error of the clocks are not counted.
+/// `missing` names the ranks that were not traced or whose clocks are not aligned. Waits shorter
+/// than the error of the clocks are not counted.
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point);
 /// Returns breakdown(point); `traced` is the result of traced_steps(point).
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point, const TracedSteps& traced);

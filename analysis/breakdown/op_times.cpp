@@ -23,8 +23,8 @@ namespace {
 using program::OpKind;
 using results::CalibrationCurve;
 
-/// Calls visit(op, span) for each op of each usable trace of the steps that count. Returns the
-/// number of these traces.
+/// Calls visit(op, span) for each op of each usable trace, without warm-up and the first step of
+/// each block (see step_counts). Returns the number of these traces.
 template <class Visit>
 std::size_t for_each_op(const results::PointData& point, Visit&& visit) {
   std::size_t count = 0;
@@ -38,7 +38,7 @@ std::size_t for_each_op(const results::PointData& point, Visit&& visit) {
   return count;
 }
 
-/// A kind of collective along some axes.
+/// A kind of collective, and the axes of its groups.
 struct Kind {
   OpKind op = OpKind::all_reduce;
   mesh::AxisSet axes;

@@ -19,7 +19,7 @@ struct HandOverTimes {
   std::size_t messages = 0;
 };
 
-/// The ideal bubble of a pipeline's schedule, and the times of its hand-overs between stages.
+/// The ideal bubble of a pipeline's schedule, and the times of the messages between stages.
 struct PipelineReport {
   /// The bubble as a share of the step by the formula of the schedule
   /// (workloads/stack/pipeline.hpp), which assumes that all stages take equally long, that backward

@@ -139,7 +139,7 @@ class Sweep {
       const Segment& segment = lanes_[lane][at];
       if (segment.begin > now) {
         soonest = std::min(soonest, segment.begin);
-        // An impossible span does not show which op began next.
+        // A span that cannot have run does not show which op begins next.
         if (segment.claim == Claim::impossible) continue;
         if (moment.upcoming == nullptr || segment.begin < moment.upcoming->begin) {
           moment.upcoming = &segment;
@@ -168,7 +168,7 @@ class Sweep {
     result_.unaccounted += outside(time);
   }
 
-  /// Adds the communication that runs during `time`, in which it is hidden by compute or copies.
+  /// Adds up the communication that runs during `time`, in which compute or copies hide it.
   void hide(const Interval& time) {
     const Nanoseconds length = time.end - time.begin;
     bool any = false, any_transfer = false;
@@ -230,7 +230,7 @@ class Sweep {
   RankStep result_;
 };
 
-/// Splits the time of a communication op into the categories that PlaceSums adds up.
+/// Returns the times of a communication op by category, as PlaceSums adds them up.
 Breakdown communication_parts(const program::OutlineOp& op, const OpShare& share,
                               double bubble_share) {
   Breakdown result;

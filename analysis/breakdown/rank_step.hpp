@@ -15,7 +15,7 @@
 #include "units/quantity.hpp"
 
 /// Splits one rank's step into exclusive parts, and adds up the time that is attributed to its ops
-/// for each of their places in the program.
+/// by phase, layer and axes of the mesh.
 namespace isoscale::analysis::breakdown {
 
 /// The time that is attributed to one op in a step of its rank.
@@ -23,7 +23,7 @@ struct OpShare {
   units::Nanoseconds own;              ///< compute, copies or transfer, by the op's kind
   units::Nanoseconds waiting;          ///< communication ops: time until the last partner arrived
   units::Nanoseconds hidden;           ///< communication ops: time while compute or copies ran
-  units::Nanoseconds hidden_transfer;  ///< the part of it after the last partner arrived
+  units::Nanoseconds hidden_transfer;  ///< the part of `hidden` after the last partner arrived
   units::Nanoseconds gap;              ///< time while nothing ran and this op was the next to begin
 };
 
@@ -37,10 +37,10 @@ struct Unexplained {
 struct RankStep {
   units::Nanoseconds compute, copies, transfer;
   units::Nanoseconds wait;  ///< time until the last member or partner of an op arrived
-  units::Nanoseconds late;  ///< the same, for exchanges between pipeline stages
+  units::Nanoseconds late;  ///< as `wait`, but for exchanges between pipeline stages
   units::Nanoseconds gap, step;
   units::Nanoseconds hidden;           ///< communication while compute or copies ran
-  units::Nanoseconds hidden_transfer;  ///< the part of it in which data moved
+  units::Nanoseconds hidden_transfer;  ///< the part of `hidden` in which data moved
   units::Nanoseconds hidden_copies;    ///< copies while compute ran
   units::Nanoseconds unaccounted;      ///< time in no category, or counted outside of the step
   Unexplained largest;                 ///< the longest stretch in no category

@@ -30,8 +30,9 @@ using units::Nanoseconds;
 using Table = std::vector<Nanoseconds>;
 using Traces = std::vector<const timeline::StepTrace*>;
 
-/// The numbers of plays before and after the replay has settled. All ranks begin the first play
-/// together, unlike in the steady state, so the settling plays are not counted.
+/// The numbers of plays (runs of the step) before and after the replay has settled. In the first
+/// play all ranks begin at the same time, unlike in the steady state, so the settling plays are not
+/// counted.
 constexpr int settling_plays = 2;
 constexpr int counted_plays = 2;
 
@@ -44,7 +45,8 @@ Table measured_times(const Outline& outline, const timeline::StepTrace& trace) {
   return table;
 }
 
-/// Returns the mean op times over traces of an outline; empty without traces.
+/// Returns the mean time of each op over `traces`, which are of ranks that play `outline`; empty
+/// without traces.
 Table mean_times(const Outline& outline, const Traces& traces) {
   Table sum;
   for (const timeline::StepTrace* const trace : traces) {
@@ -174,7 +176,7 @@ std::vector<Policy::Rank> counted_times(const program::OutlineSet& set,
   return counted.ranks();
 }
 
-/// Returns the busy time of each rank over the counted plays.
+/// Returns the time of each rank in which compute or copies run, over the counted plays.
 std::vector<Nanoseconds> busy_times(const program::OutlineSet& set, const simulate::Costs& costs,
                                     program::Folding folding) {
   std::vector<Nanoseconds> busy(set.outline_of_rank.size());
@@ -195,8 +197,8 @@ std::vector<Nanoseconds> busy_times(const program::OutlineSet& set, const simula
   return busy;
 }
 
-/// Returns the times of the condensed programs. If these deadlock, it plays the whole programs, so
-/// that the error message has the op numbers of the whole programs.
+/// Returns the times over the counted plays of the condensed programs. If these deadlock, it plays
+/// the whole programs, so that the error message has the op numbers of the whole programs.
 std::vector<Policy::Rank> condensed_times(const results::PointData& point, const LikeRanks& like,
                                           const simulate::Costs& all_costs) {
   const program::Folding folding = folding_of(point);
@@ -264,7 +266,8 @@ void Condensed::add(const program::Outline& whole, program::Folding folding) {
     /// counts[i] is the number of condensed ops that contain the first i + 1 ops of the lane.
     std::vector<std::uint32_t> counts;
   };
-  // A folded program has a single lane. Its waits, which count by stream, are not copied.
+  // A program that was folded into one stream has a single lane. Its waits, which count the ops of
+  // other streams, are not copied.
   std::array<Lane, program::max_streams> lanes;
   for (std::uint32_t op = 0; op < whole.ops.size(); ++op) {
     const OutlineOp& at = whole.ops[op];

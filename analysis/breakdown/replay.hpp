@@ -25,7 +25,7 @@ class Condensed {
   Condensed(const program::OutlineSet& whole, program::Folding folding);
 
   [[nodiscard]] const program::OutlineSet& set() const { return set_; }
-  /// Returns the costs of the condensed ops, computed from the costs of the whole programs.
+  /// Returns the costs of the merged ops, computed from the costs of the ops in the whole programs.
   /// table_of_rank stays the same.
   [[nodiscard]] simulate::Costs costs(const simulate::Costs& whole) const;
 

@@ -64,15 +64,15 @@ constexpr bool is_of_group(OpKind kind) {
   return program::communicates(kind) && kind != OpKind::exchange;
 }
 
-/// The properties that all collectives of one communicator have in common. The collectives of a
-/// class are numbered in program order.
+/// The axes and the stream of a communicator. The collectives that have both in common are numbered
+/// in program order on each rank, and those with the same number match.
 struct CollectiveClass {
   mesh::AxisSet axes;
   program::StreamId stream = 0;
   auto operator<=>(const CollectiveClass&) const = default;
 };
-/// The properties that messages of one kind have in common. The messages of a class are numbered in
-/// program order.
+/// The axis, offset and direction of messages. The messages that have all three in common are
+/// numbered in program order on each rank, and sends match receives by this number.
 struct MessageClass {
   mesh::Axis axis = mesh::Axis::pp;
   std::int64_t offset = 0;
@@ -87,8 +87,8 @@ struct MessageClass {
   }
 };
 
-/// The op numbers of one outline by class. They are in program order, so that an op's position in
-/// the list is its sequence number.
+/// The ops of one outline, by collective class and by message class. The op numbers of a class are
+/// in program order, so that an op's position in the list is its number within the class.
 struct Sequences {
   std::map<CollectiveClass, std::vector<std::uint32_t>> collectives;
   std::map<MessageClass, std::vector<std::uint32_t>> messages;
@@ -120,7 +120,7 @@ struct Arrivals {
   std::vector<std::vector<std::uint32_t>> instance;  ///< see TracedStep
   std::uint32_t instances = 0;
   bool sees_messages = true;  ///< false if a partner of some exchange has no trace
-  std::set<int> unseen;       ///< ranks without a trace that are partners of traced ranks
+  std::set<int> unseen;       ///< ranks without a trace with which traced ranks communicate
   std::set<int> unmatched;    ///< ranks with a message that no op of the partner matches
 };
 
@@ -187,8 +187,8 @@ class Matcher {
     return {key, mesh::group_colour(set_.mesh, rank, key.axes)};
   }
 
-  /// For the collectives of one group, by sequence number: the latest time at which a traced member
-  /// arrived, and the instance number.
+  /// For the collectives of one group, by their number within their class: the latest time at which
+  /// a traced member arrived, and the instance number (see TracedStep::instance).
   struct Group {
     std::vector<Nanoseconds> latest;
     std::vector<std::uint32_t> instance;

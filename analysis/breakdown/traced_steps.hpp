@@ -16,10 +16,10 @@
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
-/// Finds the traced steps of a point that count: those that are neither warm-up nor the first of a
-/// block. It checks the traces first, since run files may be damaged. Then it matches the ops of
-/// different ranks that communicate with each other, which shows how long each op waited for its
-/// last partner.
+/// Finds the traced steps of a point that are analysed: those that are neither warm-up nor the
+/// first of a block of traced steps. It checks the traces first, since run files may be damaged.
+/// Then it matches the ops of different ranks that communicate with each other, which shows how
+/// long each op waited for its last partner.
 namespace isoscale::analysis::breakdown {
 
 /// Returns why the point's outlines cannot be used; empty when they can.
@@ -36,14 +36,15 @@ namespace isoscale::analysis::breakdown {
 /// True if the times of `rank` can be compared with those of other ranks.
 [[nodiscard]] bool aligned(const results::PointData& point, int rank);
 
-/// True if a traced step is neither warm-up nor the first of its block.
+/// True if a traced step is analysed: it is neither warm-up nor the first of its block of traced
+/// steps.
 [[nodiscard]] bool step_counts(const results::PointData& point, const timeline::Timeline& step);
 
-/// True if step number `step` is neither warm-up nor the first of its block.
+/// True if step number `step` is neither warm-up nor the first of its block of traced steps.
 [[nodiscard]] bool step_counts(const results::PointData& point, std::uint32_t step);
 
-/// Returns the usable traces of the steps that count, by rank of the point; not owned. Empty if
-/// the point has an outline_problem().
+/// Returns the usable traces of the analysed steps, by rank of the point; not owned. Empty if the
+/// point has an outline_problem().
 [[nodiscard]] std::map<int, std::vector<const timeline::StepTrace*>> usable_traces(
     const results::PointData& point);
 
@@ -70,11 +71,11 @@ struct Message {
 };
 
 /// Returns all messages with a matching send and receive on two traced ranks, ordered by sender,
-/// then by message class, then by program order.
+/// then by axis, offset and direction, then by program order.
 [[nodiscard]] std::vector<Message> messages(const program::OutlineSet& set,
                                             const TraceOfRank& traces);
 
-/// One traced step that counts.
+/// One traced step that is analysed (see step_counts).
 struct TracedStep {
   std::uint32_t step = 0;  ///< number among all steps of the point
   TraceOfRank traces{};    ///< usable traces, see usable_step; not owned
@@ -82,8 +83,8 @@ struct TracedStep {
   /// all other ops, and for waits that do not exceed the clock error. Empty for ranks without a
   /// trace or an aligned clock.
   std::vector<std::vector<units::Nanoseconds>> waits{};
-  /// Indexed by [rank][op]: the number of the collective, or of the pair of exchanges, that a
-  /// communication op is part of; no_instance for other ops, and for exchanges with several
+  /// Indexed by [rank][op]: the number of the instance (a collective, or a pair of exchanges) that
+  /// a communication op is part of; no_instance for other ops, and for exchanges with several
   /// partners.
   std::vector<std::vector<std::uint32_t>> instance{};
   std::uint32_t instances = 0;
@@ -95,12 +96,12 @@ struct TracedStep {
 [[nodiscard]] TracedStep usable_step(const results::PointData& point,
                                      const timeline::Timeline& timeline, std::set<int>& broken);
 
-/// The traced steps of a point that count, and the ranks about which something is missing.
+/// The traced steps of a point that are analysed, and the ranks about which something is missing.
 struct TracedSteps {
   std::vector<TracedStep> steps;
   std::set<int> broken;       ///< ranks with an unusable trace
   std::set<int> unaligned;    ///< ranks whose clock cannot be compared with the others'
-  std::set<int> unseen;       ///< ranks without a trace that are partners of traced ranks
+  std::set<int> unseen;       ///< ranks without a trace with which traced ranks communicate
   std::set<int> unmatched;    ///< ranks with a message that no op of the partner matches
   bool sees_messages = true;  ///< false if a partner of some exchange has no trace
   double clock_error = 0;     ///< seconds by which the clocks of aligned ranks may differ
@@ -116,7 +117,8 @@ struct TracedSteps {
   }
 };
 
-/// Returns the traced steps that count. `point` has no outline_problem and must outlive the result.
+/// Returns the traced steps that are analysed (see step_counts). `point` has no outline_problem and
+/// must outlive the result.
 [[nodiscard]] TracedSteps traced_steps(const results::PointData& point);
 
 /// Returns the transfer time of a communication op: the length of its span without the wait for its

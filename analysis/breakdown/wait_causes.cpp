@@ -13,7 +13,8 @@ namespace {
 
 using units::Nanoseconds;
 
-/// Calls visit(rank, op, instance) for every op of a step that is part of an instance.
+/// Calls visit(rank, op, instance) for every op of a step that is part of an instance: a
+/// collective, or a pair of exchanges.
 template <class Visit>
 void for_each_member(const TracedStep& step, Visit&& visit) {
   for (std::size_t rank = 0; rank < step.waits.size(); ++rank) {
@@ -81,7 +82,7 @@ std::vector<double> WaitCauses::noise_shares(std::size_t at) const {
   struct Instance {
     /// The smallest sum, over the other steps, of a member's waits.
     Nanoseconds least{std::numeric_limits<std::int64_t>::max()};
-    Nanoseconds of_expected;  ///< wait in this step of the member that `least` is of
+    Nanoseconds of_expected;  ///< wait in this step of the member whose sum is `least`
     Nanoseconds sum;
     int members = 0;
   };

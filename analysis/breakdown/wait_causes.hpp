@@ -32,7 +32,8 @@ class WaitCauses {
   /// imbalance. NaN if no member waited.
   [[nodiscard]] std::vector<double> noise_shares(std::size_t at) const;
 
-  /// Returns the number of instances over all steps in which some member waited.
+  /// Returns the number of instances (collectives, or pairs of exchanges) over all steps in which
+  /// some member waited.
   [[nodiscard]] std::size_t instances() const;
 
   /// Returns the waiting in collectives that each rank caused by arriving last. Exchanges are left
@@ -44,9 +45,9 @@ class WaitCauses {
   std::vector<std::vector<units::Nanoseconds>> total_;  ///< [rank][op], sums over steps
 };
 
-/// Estimates the share of waiting that is noise from the compute and copy times of steps without
-/// spans, as if each step had a single collective, at its end. Absent for fewer than six steps, and
-/// if no rank would wait.
+/// Estimates the share of waiting that is noise from each rank's compute and copy times in traced
+/// steps, as if each step had a single collective, at its end. Unlike WaitCauses it needs no spans.
+/// Absent for fewer than six steps, and if no rank would wait.
 [[nodiscard]] std::optional<double> noise_share(std::span<const results::OpSums> sums);
 
 }  // namespace isoscale::analysis::breakdown

@@ -24,8 +24,8 @@ using results::PointData;
 /// Below these limits all sums and products are finite.
 constexpr double largest_value = 1e24, largest_time = 1e12;
 constexpr double shortest_interval = 1e-9;  // s between two samples
-/// The tolerance when a busy time is compared with the elapsed time: a share of 0.1 plus 0.1 s,
-/// since kernels count busy times in ticks of 0.01 s.
+/// The tolerance when a busy time is compared with the elapsed time: a tenth of the elapsed time
+/// plus 0.1 s, since kernels count busy times in ticks of 0.01 s.
 constexpr double busy_slack = 0.1;
 
 struct Known {
@@ -82,7 +82,7 @@ std::string_view flaw_of_values(const DeviceSeries& series, const Quantity& quan
   return "";
 }
 
-constexpr double shortest_loop = 1;  // s; a shorter loop gets no energy
+constexpr double shortest_loop = 1;  // s; no energy is computed for a shorter measuring loop
 
 using Usable = std::vector<const DeviceSeries*>;
 
@@ -175,8 +175,8 @@ void add_packages(Energy& energy, const results::RunData& run, const PointData& 
   energy.power = sum;
 }
 
-/// Returns the seconds that the loop took. If the point has no valid time, it returns the longest
-/// time between the first and the last sample of a series.
+/// Returns the seconds that the point's measuring loop took. If the file gives no valid time for
+/// it, returns the longest time between the first and the last sample of a series.
 double loop_seconds(const PointData& point, const Usable& usable) {
   constexpr double longest_loop = 1e12;
   const double said = point.measured_seconds.value_or(-1);

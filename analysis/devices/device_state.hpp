@@ -12,9 +12,9 @@
 
 #include "results/records/run_data.hpp"
 
-/// Computes the state of devices while a point was measured from the samples in a run file, with
-/// pure functions. These check the samples first, since files may be damaged or written by other
-/// programs.
+/// Computes, from the samples in a run file, the state that devices had while a point was measured.
+/// The functions are pure. They check the samples first, since files may be damaged or written by
+/// other programs.
 namespace isoscale::analysis::devices {
 
 /// The kind of a quantity. A level has a meaning at one time (temperature). A counter has a meaning
@@ -25,8 +25,8 @@ struct Quantity {
   std::string_view unit;  ///< "" = the quantity is not known, so any unit is accepted
   QuantityKind kind = QuantityKind::level;
 };
-/// Returns the kind and unit of a quantity, which docs/device-state.md lists. Other names that end
-/// in _bytes or _errors are counters.
+/// Returns the kind and unit of the quantity of this name (docs/device-state.md lists them). Names
+/// that are not listed there are counters if they end in _bytes or _errors.
 [[nodiscard]] Quantity quantity_of(std::string_view name);
 
 /// Returns why a series cannot be used, as the end of a sentence: "its times do not rise"; "" if it
@@ -38,7 +38,8 @@ struct Quantity {
 
 struct UsableSeries {
   std::vector<const results::DeviceSeries*> series;  ///< not owned: they belong to the point
-  std::vector<std::string> left_out;  ///< a sentence for each reason; its texts are not escaped
+  std::vector<std::string> left_out;  ///< a sentence for each reason, with device names as in the
+                                      ///< file (not escaped)
   /// The same series by rank, device and quantity.
   std::map<std::tuple<int, std::string_view, std::string_view>, const results::DeviceSeries*>
       by_name{};
@@ -50,8 +51,8 @@ struct UsableSeries {
     return found == by_name.end() ? nullptr : found->second;
   }
 };
-/// Returns the series of a point that can be used, in their order. If several have the same rank,
-/// device and quantity, only the first one is used.
+/// Returns the series of a point that can be used, in the order of the point's series. If several
+/// have the same rank, device and quantity, only the first one is used.
 [[nodiscard]] UsableSeries usable_series(const results::PointData& point);
 
 /// Returns the flags in a sample, which files store as a double; absent if the sample is not a
@@ -81,15 +82,15 @@ struct SeriesSummary {
   std::optional<double> minimum{}, median{}, maximum{};
 };
 
-/// The energy that the computing devices of a point used: all its GPUs or, in a run on the host,
-/// the CPU packages of all its nodes with their memory. This includes cores of a package that no
-/// rank runs on.
+/// The energy that the computing devices of a point used during its measuring loop (all its steps,
+/// warm-up included): all its GPUs or, in a run on the host, the CPU packages of all its nodes with
+/// their memory. This includes cores of a package that no rank runs on.
 struct Energy {
   std::string of;                          ///< the devices: "GPUs", "CPU packages"
   std::optional<double> power;             ///< W, mean over the loop, sum over devices
   std::optional<double> joules;            ///< power x measured_seconds
   std::optional<double> joules_per_step;   ///< over all steps of the loop, warm-up included
-  std::optional<double> joules_per_token;  ///< per unit of work
+  std::optional<double> joules_per_token;  ///< per unit of the point's work, usually a token
   std::string missing;                     ///< why the energy is not known; "" if it is
 };
 
@@ -101,7 +102,7 @@ struct DeviceState {
   std::optional<double> clock_min;    ///< Hz, lowest sample of any device
   std::optional<double> temperature;  ///< K, highest sample of any device
   std::optional<double> utilisation;  ///< mean over devices; 1 = always busy
-  std::vector<std::string> warnings;  ///< sentences; texts of the file in them are not escaped
+  std::vector<std::string> warnings;  ///< sentences, with texts as in the file (not escaped)
 };
 
 /// Returns the state of the devices of a point; an empty one if the point is not ok or no device
@@ -113,10 +114,10 @@ struct DeviceState {
 /// warm-up steps' times on their slowest rank.
 [[nodiscard]] double warm_up_seconds(const results::PointData& point);
 
-/// Returns the energy and mean power of the point's computing devices over the loop. The power of a
-/// device comes from its energy counter or else from its samples of power (trapezoidal rule). Both
-/// are absent if the power of some device is not known, or if the loop took less than a second,
-/// since GPUs update their counters only about ten times a second.
+/// Returns the energy and mean power of the point's computing devices over its measuring loop. The
+/// power of a device comes from its energy counter or else from its samples of power (trapezoidal
+/// rule). Both are absent if the power of some device is not known, or if the loop took less than a
+/// second, since GPUs update their counters only about ten times a second.
 [[nodiscard]] Energy energy_of(const results::RunData& run, const results::PointData& point);
 
 /// Returns warnings about clocks that changed, reasons for lowered clocks, and errors that devices

@@ -30,7 +30,7 @@ struct Reason {
   std::string_view name;
   double least_share;  ///< the reason is reported if at least this share of the samples has it
 };
-/// The bits of nvmlClocksEventReasons that count. Three do not: the GPU is idle (1), an
+/// The bits of nvmlClocksEventReasons that are reported. Three are not: the GPU is idle (1), an
 /// administrator set the clocks (2), and a display setting limits them (0x100).
 constexpr std::array<Reason, 6> reasons{{{0x04, "software power cap", reason_share},
                                          {0x08, "hardware slowdown", 0},
@@ -40,10 +40,10 @@ constexpr std::array<Reason, 6> reasons{{{0x04, "software power cap", reason_sha
                                          {0x80, "hardware power brake", 0}}};
 
 constexpr double drift_limit = 0.03;         // relative change from the first to the last third
-constexpr std::size_t fewest_of_third = 3;   // samples: least number in each of these two
+constexpr std::size_t fewest_of_third = 3;   // fewest samples in each of these two thirds
 constexpr double dip = 0.9;                  // share of the median; lower samples count as dips
 constexpr double dip_share = 0.1;            // dips are reported if more samples than this are dips
-constexpr std::size_t fewest_for_dips = 10;  // samples
+constexpr std::size_t fewest_for_dips = 10;  // fewest samples in which dips are looked for
 constexpr double busy_enough = 0.8;          // share of the time in which a CPU must be busy
 /// The bit of nvmlClocksEventReasons for an idle GPU.
 constexpr std::uint64_t idle_bit = 0x01;
@@ -54,7 +54,8 @@ std::string name_of(const PointData& point, const DeviceSeries& series) {
 }
 
 /// True if a device was busy at the time of a sample of its clock. `of` are its reasons for lowered
-/// clocks (GPU) or its busy time (CPU); null if they were not sampled.
+/// clocks (GPU) or its busy time (CPU); null if they were not sampled, in which case a GPU counts
+/// as busy and a CPU does not.
 bool was_busy(const DeviceSeries* of, bool is_gpu, double time) {
   if (of == nullptr) return is_gpu;
   const auto found = std::ranges::lower_bound(of->time, time);
@@ -70,7 +71,7 @@ struct ClockSamples {
   std::vector<double> time, value;
 };
 
-/// Returns the samples that count: those after warm-up during which the device was busy.
+/// Returns the samples of a clock that were taken after warm-up while the device was busy.
 ClockSamples counting(const UsableSeries& usable, const DeviceSeries& clock, double begin) {
   const bool is_gpu = clock.device.starts_with("gpu");
   const DeviceSeries* const of =

@@ -18,7 +18,8 @@ namespace {
 
 constexpr double visible = 0.01;           ///< share of the step; less waiting is not reported
 constexpr double one_to_blame = 0.5;       ///< a rank causing a larger share of waiting is named
-constexpr double noticeably_more = 0.005;  ///< share of the step; less is not a reason to wait
+constexpr double noticeably_more = 0.005;  ///< share of the step; a smaller excess does not explain
+                                           ///< waiting
 
 /// Returns a rank with its host and device: "rank 3 (node1, NVIDIA H200 00000000:1B:00.0)".
 std::string place_of(const results::RunData& run, const results::PointData& point, int rank) {

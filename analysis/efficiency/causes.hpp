@@ -21,7 +21,8 @@ namespace isoscale::analysis::efficiency {
 struct SlowRank {
   int rank = 0;       ///< rank of the point
   double factor = 1;  ///< its GEMM time / that of its peers, median over steps (from `since` on)
-  std::optional<double> lower, upper;  ///< 95% interval; absent if steps depend on each other
+  std::optional<double> lower, upper;  ///< 95% interval; absent if the times of steps are
+                                       ///< correlated
   std::optional<std::uint32_t> since;  ///< the first slow step; absent if all steps are slow
   bool by_rate = false;                ///< true if time per FLOP was compared among all ranks
 };
@@ -33,9 +34,9 @@ struct SlowRank {
 /// of all ranks. The limits in brackets are for this comparison: they are wider, since the shapes
 /// of GEMMs differ. A rank is slow if three conditions hold: it takes more than 5% (15%) longer;
 /// the interval of this factor lies above 3% (10%); and, if it has at least four peers including
-/// itself, its factor exceeds their median by four scaled median deviations. If steps depend on
-/// each other, there is no interval; then all steps must be above 3% (10%) and their median above
-/// 10% (25%).
+/// itself, its factor exceeds their median by four scaled median deviations. If the times of steps
+/// are correlated, there is no interval; then all steps must be above 3% (10%) and their median
+/// above 10% (25%).
 ///
 /// Fewer than 6 steps give no result. If a rank becomes slower during the run by at least 3%, only
 /// the steps after its last change count (statistics::last_change). Steps in which some peer has no

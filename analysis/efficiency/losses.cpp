@@ -41,7 +41,7 @@ std::vector<double> useful_times(const results::PointData& point,
   return times;
 }
 
-/// `useful` holds the useful seconds of each rank.
+/// Returns the work of a point; `useful` holds the useful seconds of each rank.
 UsefulWork work_of(const results::PointData& point, const std::vector<double>& useful) {
   const double flop = std::reduce(point.flop_of_rank.begin(), point.flop_of_rank.end());
   return {.useful = std::reduce(useful.begin(), useful.end()),
@@ -229,7 +229,7 @@ std::optional<StepCosts> step_costs(const results::PointData& point,
   const double other = typical(point, traced, [](const TracedSums& at) { return at.median.other; });
   costs.uneven = medians - costs.gemm - other;
   costs.hiccups = means - medians;
-  // `means` counts time in which ops of two streams overlap twice, mean.compute counts it once.
+  // Time in which ops of two streams overlap is counted twice in `means`, but once in mean.compute.
   costs.other_compute = other + mean.compute - means;
 
   for (const auto& [axes, parts] : breakdown.by_axes) costs.transfer[axes] = parts.transfer;

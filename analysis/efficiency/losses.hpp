@@ -41,9 +41,10 @@ struct UsefulWork {
 [[nodiscard]] std::optional<UsefulWork> useful_work(const results::PointData& point,
                                                     const breakdown::BreakdownResult& breakdown);
 
-/// Returns the POP factors of a point. Ranks without traces get their useful time from the op sums.
-/// Absent if there are no traces, if there is no useful time, or if the useful time of some rank is
-/// not known. Without `baseline` the scalabilities and the global efficiency are absent.
+/// Returns the POP factors of a point. Ranks without traces get their useful time from the sums of
+/// their op times (PointData::op_sums). Absent if there are no traces, if there is no useful time,
+/// or if the useful time of some rank is not known. Without `baseline` the scalabilities and the
+/// global efficiency are absent.
 [[nodiscard]] std::optional<Pop> pop(const results::PointData& point,
                                      const breakdown::BreakdownResult& breakdown,
                                      const std::optional<UsefulWork>& baseline);
@@ -56,7 +57,7 @@ struct StepCosts {
   double gemm = 0;  ///< GEMMs on typical ranks in traced steps
   /// The GEMM time without communication, and the time that overlap with communication adds to it.
   /// If no communication was hidden, `gemm_alone` is the whole GEMM time. Otherwise both come from
-  /// solo times, and are absent if there are none.
+  /// a step that was measured without communication, and are absent if there was none.
   std::optional<double> gemm_alone{}, gemm_overlap{};
   double other_compute = 0, copies = 0;
   std::map<mesh::AxisSet, double> transfer;  ///< exposed transfers
@@ -65,8 +66,8 @@ struct StepCosts {
   double bubble = 0;                       ///< only the bubble caused by the schedule, if known
   std::optional<double> imbalance, noise;  ///< absent if the cause of waiting is not known
   double waiting = 0;                      ///< imbalance and noise together
-  double uneven = 0;   ///< the part of imbalance in compute times and in the bubble they cause
-  double hiccups = 0;  ///< the part of noise in compute times
+  double uneven = 0;   ///< imbalance of compute times, and the bubble that it causes
+  double hiccups = 0;  ///< noise of compute times; a part of `noise`
   double gap = 0, other = 0;
 };
 

@@ -89,8 +89,8 @@ template <std::size_t n>
   return result;
 }
 
-constexpr std::size_t least_for_line = 3;  ///< points with more ranks than the baseline
-constexpr std::size_t least_for_usl = 5;   ///< points with more ranks than the baseline
+constexpr std::size_t least_for_line = 3;  ///< fewest points with more ranks than the baseline
+constexpr std::size_t least_for_usl = 5;   ///< fewest points with more ranks than the baseline
 
 bool is_known(const ScalingPoint& at) { return at.p > 0 && at.speedup > 0; }
 

@@ -99,7 +99,7 @@ Ratios ratios_of(const results::PointData& point, const Peers& peers) {
 
 /// The factor by which a peer takes longer, over the steps since it last became slower.
 struct Slowness {
-  std::size_t first = 0;  ///< index of its first ratio; 0 = from the beginning
+  std::size_t first = 0;  ///< index of the first of these steps; 0 = all steps
   statistics::Estimate factor;
 };
 
@@ -123,7 +123,7 @@ double outside_of_spread(const std::vector<double>& factors) {
 bool is_slow(const statistics::Estimate& factor, const Limits& limits) {
   if (factor.samples < fewest_judged) return false;
   if (factor.lower) return factor.median > limits.least && *factor.lower > limits.certain;
-  // There is no interval if ratios depend on previous ones. In this case the smallest ratio must
+  // There is no interval if successive ratios are correlated. In this case the smallest ratio must
   // exceed limits.certain.
   return factor.median > limits.without_interval && factor.minimum > limits.certain;
 }
@@ -153,7 +153,8 @@ void add_slow(const results::PointData& point, const Peers& peers, std::vector<S
   }
 }
 
-constexpr std::size_t fewest_traced = 3;  ///< of fewer steps, other activity may have slowed all
+constexpr std::size_t fewest_traced = 3;  ///< steps; in fewer, other activity may have slowed all
+                                          ///< of them
 
 struct TransferKind {
   OpKind op = OpKind::all_reduce;

@@ -320,7 +320,7 @@ std::vector<SlowPair> slow_pairs(std::span<const PairReport> pairs, const result
 }
 
 std::vector<OverlapReport> merge_overlaps(std::span<const RowReport> rows) {
-  std::vector<std::pair<std::string, std::vector<const RowReport*>>> pairs;  // by number
+  std::vector<std::pair<std::string, std::vector<const RowReport*>>> pairs;  // by "pair" of the row
   for (const RowReport& row : rows) {
     if (text_of(*row.data, "op") != "overlap") continue;
     const std::string number = text_of(*row.data, "pair");

@@ -91,7 +91,7 @@ struct ClassReport {
   std::string name;
   int pairs = 0;
   std::optional<double> latency, bandwidth, bidirectional;  ///< medians over pairs
-  std::optional<double> lowest, highest;                    ///< bandwidth of one pair
+  std::optional<double> lowest, highest;                    ///< of the bandwidths of the pairs
 };
 
 struct SlowPair {
@@ -161,7 +161,7 @@ struct BenchReport {
 /// True if a point belongs to a micro-benchmark, which measures single operations (rows) instead of
 /// steps. This holds even if the point did not run.
 [[nodiscard]] bool is_bench(const results::PointData& point);
-/// Does the same for a point of which only these three properties are known.
+/// Works like is_bench(point), for a point of which only these three properties are known.
 [[nodiscard]] bool is_bench(std::string_view workload, std::size_t steps, std::size_t rows);
 
 [[nodiscard]] BenchReport report_bench(const results::RunData& run, const results::PointData& point,

@@ -81,7 +81,7 @@ class TraceWriter {
     ++events_;
   }
   void write_flow(FlowEnd end, std::uint64_t id, const Track& track, Nanoseconds time) {
-    // The entry "bp":"e" makes the arrow end at the interval that contains the time, not at the
+    // The attribute "bp":"e" makes the arrow end at the interval that contains the time, not at the
     // next.
     write_line(fmt::format(
         R"({{"ph":"{}","name":"message","cat":"message","id":{},"pid":{},"tid":{},"ts":{}{}}})",
@@ -171,7 +171,8 @@ Json arguments_of(const OutlineOp& op, std::uint32_t number, const mesh::Shape& 
   return arguments;
 }
 
-/// The end of a message's arrow at an op of a rank.
+/// One end of the arrow that shows a message in the trace viewer: the op of a rank at which the
+/// arrow starts or finishes, and the number of the arrow.
 struct MessageEnd {
   std::uint32_t op = 0;
   FlowEnd end = FlowEnd::start;
@@ -229,7 +230,7 @@ class PointExport {
     return first;
   }
 
-  /// Returns the usable traces of all traced steps, in order of time; each entry is by rank.
+  /// Returns, for each traced step in order of time, its usable traces, indexed by rank.
   std::vector<breakdown::TraceOfRank> usable_steps() {
     std::vector<breakdown::TraceOfRank> steps;
     for (int rank = 0; rank < point_.ranks; ++rank) untraced_.insert(rank);
@@ -245,10 +246,10 @@ class PointExport {
     return steps;
   }
 
-  /// Returns the wait of op `op` in a trace, at most the length of its span; 0 if the wait does not
-  /// exceed the clock error. Absent for ops that do not communicate, for ops with a partner that
-  /// was not traced or whose clock is not aligned, and in steps that do not count (see
-  /// step_counts).
+  /// Returns how long op `op` of a trace waited for its partners, at most the length of its span; 0
+  /// if the wait does not exceed the clock error. Absent for ops that do not communicate, for ops
+  /// with a partner that was not traced or whose clock is not aligned, and in steps that are not
+  /// analysed (see step_counts).
   [[nodiscard]] std::optional<Nanoseconds> wait_of(const StepTrace& trace, std::uint32_t op) const {
     const OutlineOp& at = point_.outline.of(trace.rank).ops[op];
     const auto found = step_of_.find(&trace);

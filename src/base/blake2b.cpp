@@ -87,7 +87,7 @@ void Blake2b::compress(const char* block, Block which) {
   Words v{};
   std::copy(state_.begin(), state_.end(), v.begin());
   std::copy(initial.begin(), initial.end(), v.begin() + 8);
-  v[12] ^= added_;  // the counter's upper half stays 0: no file has 2^64 bytes
+  v[12] ^= added_;  // BLAKE2 counts bytes in 128 bits; no file needs the upper half
   if (which == Block::last) v[14] = ~v[14];
   play_rounds(v, m, std::make_index_sequence<orders.size()>{});
   for (std::size_t i = 0; i < state_.size(); ++i) state_[i] ^= v[i] ^ v[i + 8];

@@ -27,7 +27,7 @@ class Blake2b {
   void compress(const char* block, Block which);
 
   std::array<std::uint64_t, 8> state_{};
-  /// Bytes not yet compressed, at the end the last block.
+  /// Bytes that were added and are not compressed yet; finish() compresses them as the last block.
   std::array<char, block_bytes> waiting_{};
   std::size_t filled_ = 0;
   std::uint64_t added_ = 0;  ///< bytes compressed so far

@@ -14,10 +14,10 @@ namespace isoscale::base {
 /// The exit codes of the program. Scripts rely on them, so their values must not change.
 enum class ExitCode : int {
   done = 0,
-  failed = 1,  ///< a point failed or did not verify
+  failed = 1,  ///< a point (one measured configuration) failed or computed wrong numbers
   /// Wrong usage, unusable input or a failed preflight check; nothing was measured.
   usage = 2,
-  regression = 3,  ///< a gate found a regression
+  regression = 3,  ///< `compare --gate` found a regression
   hang = 4,        ///< a hang or time-out was detected
 };
 

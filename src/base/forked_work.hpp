@@ -21,7 +21,7 @@ namespace isoscale::base {
 
 /// The outcome of the work.
 struct Answer {
-  std::optional<std::string> text{};  ///< absent if the process ended before its answer
+  std::optional<std::string> text{};  ///< absent if the forked process ended without an answer
   std::string ended{};                ///< how it ended in that case: "signal 11", "exit status 1"
 };
 

@@ -114,7 +114,8 @@ bool is_plain(std::string_view text) {
 std::optional<std::string_view> nearest_name(std::string_view wanted,
                                              std::span<const std::string_view> candidates) {
   constexpr std::size_t least_beginning = 3;
-  constexpr std::size_t longest = 80;  // longer than every name; bounds the cost of hostile input
+  constexpr std::size_t longest = 80;  // longer than every known name; bounds the time that hostile
+                                       // input costs
   if (wanted.empty() || wanted.size() > longest) return std::nullopt;
   std::optional<std::string_view> best;
   std::size_t least = 0;
@@ -122,7 +123,8 @@ std::optional<std::string_view> nearest_name(std::string_view wanted,
     // A candidate that begins with `wanted` counts as one letter away.
     const bool begins = wanted.size() >= least_beginning && candidate.starts_with(wanted);
     const std::size_t distance = begins ? 1 : edit_distance(wanted, candidate);
-    // At most two letters, or a third of them, may differ, and at least one must be the same.
+    // At most two letters may differ, or a third of them if that is more, and at least one must be
+    // the same.
     const std::size_t length = std::max(wanted.size(), candidate.size());
     if (distance > std::max<std::size_t>(2, length / 3) || distance >= length) continue;
     if (best && distance >= least) continue;
@@ -162,8 +164,8 @@ std::vector<Range> ranges_of(std::span<const int> numbers) {
     }
     const int distance = numbers[i] - numbers[begin];
     while (i < numbers.size() && numbers[i] - numbers[i - 1] == distance) ++i;
-    // Two numbers that are not adjacent form no range, since the second may be the first of a
-    // longer one.
+    // Two numbers alone form a range only if they are adjacent; otherwise the second may be the
+    // first of a longer range.
     if (distance != 1 && i - begin == 2) --i;
     const auto count = static_cast<int>(i - begin);
     ranges.push_back(

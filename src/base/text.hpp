@@ -29,7 +29,7 @@ template <class Number>
   return error == std::errc{} && stop == end ? std::optional{number} : std::nullopt;
 }
 
-/// Returns the text without blanks and ends of lines around it.
+/// Returns the text without the blanks and line breaks at its start and end.
 [[nodiscard]] std::string_view trimmed(std::string_view text);
 
 /// A character in UTF-8: the number of bytes it takes, and its code point. If the bytes are not

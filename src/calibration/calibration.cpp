@@ -44,11 +44,12 @@ bool same_kind(const GemmRate& a, std::string_view dtype, std::string_view cache
   return a.dtype == dtype && a.cache == cache;
 }
 
-constexpr double same = 1e-9;  ///< a smaller distance counts as none
+constexpr double same = 1e-9;  ///< smaller distances, and differences of distances, count as 0
 
-/// Returns the rate of the shape in `gemms` that is nearest to `shape`, which is one of them, or
-/// the geometric mean if several are equally near. `shape` itself and all shapes at distance 0 are
-/// left out, since (m, k) and (k, m) have distance 0 and would predict each other.
+/// Returns the rate of the shape in `gemms` that is nearest to `shape`, or the geometric mean of
+/// several that are equally near. `shape` is itself in `gemms`; it is left out, and so are all
+/// shapes at distance 0 from it, since m x k and k x m have distance 0 and would predict each
+/// other.
 std::optional<double> nearest_rate(std::span<const GemmRate> gemms, const GemmRate& shape) {
   double least = std::numeric_limits<double>::infinity();
   double log_sum = 0;
@@ -69,8 +70,9 @@ std::optional<double> nearest_rate(std::span<const GemmRate> gemms, const GemmRa
   return std::exp(log_sum / count);
 }
 
-/// Returns the cache state of the shapes that give the error of a type's ceiling: cold if there are
-/// cold shapes, since the operands of most programs come from memory.
+/// Returns the cache state, "cold" or "warm", of the GEMM shapes from which the error of a type's
+/// ceiling (its highest rate) is computed: cold if there are cold shapes, since the operands of
+/// most programs come from memory.
 std::string deciding_cache(std::span<const GemmRate> gemms, std::string_view dtype) {
   const bool cold =
       std::ranges::any_of(gemms, [&](const GemmRate& at) { return same_kind(at, dtype, "cold"); });
@@ -79,7 +81,7 @@ std::string deciding_cache(std::span<const GemmRate> gemms, std::string_view dty
   return any == gemms.end() ? "" : any->cache;
 }
 
-/// The properties that identify a curve.
+/// The properties that identify a curve of time against size.
 struct Key {
   std::string op, dtype, link_class, implementation;
   int members = 0;
@@ -87,13 +89,15 @@ struct Key {
   auto operator<=>(const Key&) const = default;
 };
 
-/// Indices of Samples::by_preference, best first: only the first kind that has samples is used. For
-/// a point with unsound labels, of_labelled_point is added to the index.
+/// Indices of Samples::by_preference. Samples of collectives that ran in all groups at once are
+/// preferred to those of one group alone. For a point with labels such as "oversubscribed", which
+/// say that its times do not represent the machine, of_labelled_point is added. A curve is fitted
+/// to the first kind that has samples.
 constexpr std::size_t all_groups = 0, one_group = 1, of_labelled_point = 2;
 
 struct Samples {
   std::array<std::vector<SizeTime>, 4> by_preference;
-  std::string labels;  ///< unsound labels of the points that have any
+  std::string labels;  ///< the labels of the samples at of_labelled_point and above
 };
 
 bool counts(const RowData& row) {
@@ -106,7 +110,9 @@ std::string labels_of(const PointData& point) {
   return base::listed(results::unsound(point.labels));
 }
 
-/// True if the row of a collective was measured as programs call it: with the library's defaults.
+/// True if the row of a collective was measured in the way in which training programs call
+/// collectives: with sums if it reduces, with the library's own choice of algorithm and protocol,
+/// and without registered buffers.
 bool is_plain(const RowData& row) {
   const auto is = [&](const char* key, std::initializer_list<std::string_view> plain) {
     const std::string said = text_of(row, key);

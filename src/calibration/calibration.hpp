@@ -14,55 +14,56 @@
 /// the rows of a run.
 namespace isoscale::calibration {
 
-/// One measured point of a curve of time against size. Curves interpolate the measured points and
-/// use no formula: a latency and one bandwidth differ from published curves by up to 43% where
-/// protocols change.
+/// One sample of a curve of time against message size. Curves interpolate between the measured
+/// sizes instead of following a formula, since a latency and one bandwidth differ from published
+/// curves by up to 43% where the library changes its protocol.
 struct SizeTime {
   double bytes = 0, time = 0;  ///< size of a message, seconds of one call
 };
 
 /// Fits a curve to samples in any order, several of which may have the same size. Samples without a
 /// finite time above 0 are left out. The fields that identify the curve, and its labels, are not
-/// set. It sets:
-///   samples    the median of each size, and as `fitted` these medians made monotone in log time
-///   form       between sizes, log time is linear in log size; or time is linear in size, if that
-///              at least halves the error, as where sizes are far apart and time is a latency plus
-///              bytes / bandwidth
+/// set. The function sets these fields:
+///   samples    the median time of each size, and as `fitted` the same times made non-decreasing
+///   form       how the curve runs between sizes: usually log time is linear in log size. Time is
+///              linear in size if that at least halves the error, which happens where sizes are far
+///              apart and time is a latency plus bytes / bandwidth
 ///   latency    from the small sizes, up to 1.5 times the time of the smallest: the centre
 ///              (Hodges-Lehmann) of their times minus the part that grows with size (Theil-Sen)
 ///   bandwidth  from the sizes within a factor of 64 of the largest that take at least 4 times the
 ///              latency: the centre of size / (time - latency). If the intercept of a line through
 ///              these sizes differs from the latency by more than 5% of the time of the smallest of
-///              them, the intercept replaces the latency
+///              them, the intercept is used here in place of the latency
 ///   error      promised_error() of the interior sizes, each predicted by a curve fitted without it
 [[nodiscard]] results::CalibrationCurve fit_curve(std::vector<SizeTime> samples);
 
-/// Returns the seconds that the curve gives for `bytes`. Above its sizes the curve continues at its
-/// bandwidth, below them towards its latency. Absent for a curve without sizes, and above the
-/// largest size if there is no bandwidth.
+/// Returns the seconds that the curve gives for `bytes`. Above its largest size the curve continues
+/// with its bandwidth, below its smallest size towards its latency. Absent for a curve without
+/// samples, and above the largest size if there is no bandwidth.
 [[nodiscard]] std::optional<double> predict(const results::CalibrationCurve& curve, double bytes);
 
-/// Returns the growth of time with the number of ranks in a group. There is one entry for each set
-/// of curves that differ only in the numbers of ranks and nodes and that have at least two rank
-/// counts, in the order of the first curve of each set. Latency is fitted against log2 n and
-/// against n, by least squares of relative errors; if at least three latencies are known, `law`
-/// names the fit with the smaller error. Two latencies fit both exactly: `law` is "", and base and
-/// slope are those of log2 n.
+/// Returns the growth of latency with the number n of ranks in a group. There is one entry for each
+/// set of curves that differ only in the numbers of ranks and nodes and that have at least two rank
+/// counts, in the order of the first curve of each set. Two lines are fitted by least squares of
+/// relative errors, latency against log2 n and latency against n. If at least three latencies are
+/// known, `law` names the line with the smaller error. With two latencies both lines fit exactly:
+/// `law` is then "", and `base` and `slope` are those of the line against log2 n.
 [[nodiscard]] std::vector<results::CalibrationGrowth> growth_of(
     std::span<const results::CalibrationCurve> curves);
 
-/// Returns the seconds of one call in each play: the play's time on the slowest rank, divided by
-/// its number of calls. Plays that lack the time of a rank are left out.
+/// Returns the seconds of one call in each play (timed repetition) of a row: the play's time on the
+/// slowest rank, divided by its number of calls. Plays that lack the time of a rank are left out.
 [[nodiscard]] std::vector<double> call_times(const results::RowData& row);
 /// True for the name of a collective, "barrier" and "sendrecv" included.
 [[nodiscard]] bool is_collective(std::string_view op);
 
-/// Fits curves and rates to the rows of a run. It uses rows that are ok and not known to be wrong;
-/// rows of points with unsound labels (point_facts.hpp) count only where there are no others. Rows
-/// of collectives are used only if they sum or have no reduction, let the library choose the
-/// algorithm, and do not register buffers. If both ways were measured, all_reduce in place, other
-/// collectives out of place, and all groups at once are preferred. The op "p2p" with 2 members
-/// holds pairs of ranks: the median over all pairs of a class of links.
+/// Fits curves and rates to the rows of a run. It uses rows that are ok and not known to be wrong.
+/// Rows of points with labels such as "oversubscribed" (results::unsound) count only where there
+/// are no others. Rows of collectives are used only if they sum or have no reduction, let the
+/// library choose the algorithm, and do not register buffers. If several ways were measured,
+/// all_reduce in place, other collectives out of place, and all groups at once are preferred. The
+/// op "p2p" between pairs of ranks has one curve for each class of links, with the median time over
+/// all pairs of the class.
 [[nodiscard]] results::CalibrationData calibrate(const results::RunData& run);
 
 /// Returns the calibration that is stored with a run, or fits one if there is none. If the run has
@@ -80,8 +81,9 @@ struct SizeTime {
 void add_held_out(std::vector<results::GemmRate>& gemms);
 
 /// Returns the ceiling of each element type: the highest rate among `rows`, whose entries are the
-/// medians of single measured rows, warm or cold. Rows of points with unsound labels count only
-/// where there are no others. The error comes from `held_out` of the shapes `gemms`.
+/// medians of single measured rows, warm or cold. Rows of points with labels such as
+/// "oversubscribed" (results::unsound) count only where there are no others. The error comes from
+/// `held_out` of the shapes `gemms`.
 [[nodiscard]] std::vector<results::GemmCeiling> ceilings_of(
     std::span<const results::GemmRate> rows, std::span<const results::GemmRate> gemms);
 

@@ -84,8 +84,10 @@ std::vector<statistics::Point2> points_of(std::span<const CurveSample> samples) 
 }
 
 std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
-  constexpr double flat = 1.5;          // longest time of a small size, relative to the smallest
-  constexpr double widest_share = 0.1;  // largest part of a size's time that grows with bytes
+  constexpr double flat = 1.5;          // a small size takes at most this many times the smallest
+                                        // size's time
+  constexpr double widest_share = 0.1;  // largest share of a size's time that may grow with its
+                                        // bytes
   constexpr double span_of_plateau = 4;
   const auto end = std::ranges::find_if(
       samples, [&](const CurveSample& at) { return at.fitted > flat * samples.front().fitted; });
@@ -103,8 +105,8 @@ std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
   }
   // A slope below 0 is noise: more bytes do not take less time.
   const double slope = line ? std::max(line->slope, 0.0) : 0;
-  // Sizes at which bytes take more than this share of the time are left out (but not the first
-  // one), since an error of the slope would shift them all in one direction.
+  // Sizes that spend more than this share of their time on bytes are left out (but not the first
+  // one), since an error of the slope would change all their remaining times in one direction.
   constexpr double little = 0.2;
   std::vector<double> left;
   for (const CurveSample& at : plateau) {
@@ -126,8 +128,10 @@ double fixed_part(std::span<const CurveSample> large, const statistics::Line& li
 
 std::optional<Fitted> bandwidth_of(std::span<const CurveSample> samples, double latency) {
   constexpr double range = 64;             // sizes below largest / range are left out
-  constexpr double bound_by_bytes = 4;     // least time of a used size, in latencies
-  constexpr double least_log_slope = 0.7;  // below it, time is not proportional to size
+  constexpr double bound_by_bytes = 4;     // a size is used if it takes at least this many
+                                           // latencies
+  constexpr double least_log_slope = 0.7;  // below this slope of log time, time is not proportional
+                                           // to size
   const double largest = samples.back().bytes;
   const auto begin = std::ranges::find_if(samples, [&](const CurveSample& at) {
     return at.bytes > 0 && at.bytes * range >= largest && at.fitted >= bound_by_bytes * latency;
@@ -171,7 +175,8 @@ std::optional<double> beyond(const CalibrationCurve& curve, double bytes) {
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-/// A law of growth, fitted to latency against ranks with the weights 1 / latency^2.
+/// One law of growth, latency linear in log2 n or in n ranks, fitted with the weights 1 /
+/// latency^2.
 struct LawFit {
   statistics::Line line{};
   double error = 0;  ///< sum of squared relative residuals

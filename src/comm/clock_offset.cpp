@@ -25,7 +25,7 @@ constexpr double steepest_drift = 1e-3;
 /// by NTP's corrections once NTP has settled. Round trips before and after a measurement cannot
 /// show this change.
 constexpr double wander = 1e-7;
-constexpr std::int64_t longest_kept = 2;  // times the shortest trip; longer trips are dropped
+constexpr std::int64_t longest_kept = 2;  // in units of the shortest trip; longer trips are dropped
 
 Nanoseconds delay(const RoundTrip& trip) { return trip.received - trip.sent; }
 Nanoseconds middle(const RoundTrip& trip) { return trip.sent + delay(trip) / 2; }
@@ -64,7 +64,8 @@ Bounds bounds_of(std::span<const RoundTrip> trips, Nanoseconds base) {
 }
 
 constexpr int clock_tag = 2;
-constexpr int rounds = 20;  // round trips of each kernel, before and again after a measurement
+constexpr int rounds = 20;  // round trips per kernel (usually per node), before and again after a
+                            // measurement
 
 /// Collective: returns the number of each rank's clock. Clocks are numbered in the order in which
 /// they first appear by rank; the result is the same on all ranks.
@@ -97,7 +98,8 @@ ClockFit fit_clock(std::span<const RoundTrip> before, std::span<const RoundTrip>
   const Bounds first = bounds_of(before, base), last = bounds_of(after, base);
   const double apart = std::max(number(last.at - first.at), 1.0);
   const double drift = (last.centre() - first.centre()) / apart;
-  const double rounding = 2;  // nanoseconds of rounding: of the offset, and in to_rank_0()
+  const double rounding = 2;  // nanoseconds: one for rounding `offset`, one for rounding in
+                              // to_rank_0()
   return {.reference = reference,
           .offset = base + rounded(first.centre() + drift * number(reference - first.at)),
           .drift = drift,

@@ -34,7 +34,7 @@ struct ClockFit {
 
 /// Fits the line to round trips made before and after a measurement; neither set may be empty. Each
 /// trip proves that the offset lies in [sent - remote, received - remote], however its time was
-/// split between the two directions. Of each set, trips longer than twice the shortest are dropped:
+/// split between the two directions. Trips longer than twice the shortest of their set are dropped:
 /// they waited somewhere, so their bounds are wide, and may be so far from the others in time that
 /// drift matters. The error is half the width of the interval that all kept bounds allow (at most
 /// half of the shortest trip), plus an allowance for a change of the drift between the two sets.
@@ -53,14 +53,16 @@ struct ClockFault {
                                          units::Nanoseconds time);
 
 /// Returns a text that identifies the steady clock of this process. It is the same for all
-/// processes on one kernel and in one time namespace. Returns "" if the system does not provide it.
+/// processes under one operating-system kernel and in one time namespace. Returns "" if the system
+/// does not provide it.
 [[nodiscard]] std::string clock_identity();
 
 /// Compares the ranks' clocks with rank 0's clock over a measurement: construct it before the
-/// measurement and call fit() after it. Ranks on one kernel share a clock, so one rank per kernel
-/// makes the round trips for all of them; ranks on rank 0's kernel have offset 0 and need none.
-/// Rank 0 answers one kernel after the other, with 20 round trips of about 10 us each. This takes
-/// 0.2 ms per node, or 0.4 s for 2048 nodes, before the measurement and again after it.
+/// measurement and call fit() after it. Ranks under one operating-system kernel (usually one node)
+/// share a clock, so one rank per kernel makes the round trips for all of them; ranks under rank
+/// 0's kernel have offset 0 and need none. Rank 0 answers one kernel after the other, with 20 round
+/// trips of about 10 us each. This takes 0.2 ms per node, or 0.4 s for 2048 nodes, before the
+/// measurement and again after it.
 class ClockSync {
  public:
   /// Collective: makes the round trips before the measurement. If `fault` is given, this rank is
@@ -83,7 +85,8 @@ class ClockSync {
   const Communicator& communicator_;
   std::optional<ClockFault> fault_;
   units::Nanoseconds since_;    ///< the time when the fault began
-  std::vector<int> askers_;     ///< one rank per kernel except rank 0's: it makes round trips
+  std::vector<int> askers_;     ///< for each kernel but rank 0's, the rank that makes the round
+                                ///< trips
   bool has_own_clock_ = false;  ///< this rank's clock is not rank 0's
   Communicator kernel_;         ///< the ranks that share this clock
   std::vector<RoundTrip> before_;

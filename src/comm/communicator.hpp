@@ -71,7 +71,8 @@ struct CommunicatorTraits {
 /// Counts the collective calls that communicators make. Any thread may read the counts.
 struct CallCount {
   std::atomic<std::uint64_t> begun{0}, ended{0};
-  std::atomic<std::uint64_t> others{0};  ///< completed calls of other libraries on these ranks
+  std::atomic<std::uint64_t> others{0};  ///< completed collectives of other libraries among these
+                                         ///< ranks
 };
 
 /// The size of the largest message in bytes. Larger data is sent in blocks, since MPI counts are
@@ -138,8 +139,9 @@ class Communicator {
   /// Returns the bytes of all ranks on rank 0, indexed by rank; returns an empty vector on other
   /// ranks. A part may exceed 2 GiB, since it is sent in blocks.
   [[nodiscard]] std::vector<std::vector<std::byte>> gather(std::span<const std::byte> part) const;
-  /// Gathers small texts on rank 0 in the same way, but along a tree: no rank receives from more
-  /// than about log2(ranks) other ranks.
+  /// Returns the texts of all ranks on rank 0, indexed by rank; returns an empty vector on other
+  /// ranks. It is for small texts, which travel along a tree: no rank receives from more than about
+  /// log2(ranks) other ranks.
   [[nodiscard]] std::vector<std::string> gather(std::string_view text) const;
   [[nodiscard]] std::vector<std::int64_t> all_gather(std::int64_t value) const;
 

@@ -70,11 +70,12 @@ struct Source {
 [[nodiscard]] std::vector<Source> network_sources(const std::filesystem::path& root);
 
 /// Returns one source that asks NVML about the GPU (or MIG instance) with this UUID: "sm_clock",
-/// "memory_clock" (Hz), "power" (W), "energy" (J, a counter), "temperature" (K), "utilisation" (1),
-/// "throttle_reasons" (the bits of nvmlClocksEventReasons), "ecc_corrected", "ecc_uncorrected",
-/// "nvlink_sent_bytes", "nvlink_received_bytes" (counters). If `wanted` is not empty, only these
-/// quantities are read. A quantity that the library or the GPU does not offer has no channel;
-/// without channels there is no source. The library must outlive the source.
+/// "memory_clock" (Hz), "power" (W), "energy" (J, a counter), "temperature" (K), "utilisation"
+/// (share of time, 0 to 1), "throttle_reasons" (the bits of nvmlClocksEventReasons),
+/// "ecc_corrected", "ecc_uncorrected", "nvlink_sent_bytes", "nvlink_received_bytes" (counters). If
+/// `wanted` is not empty, only these quantities are read. A quantity that the library or the GPU
+/// does not offer has no channel; without channels there is no source. The library must outlive the
+/// source.
 [[nodiscard]] std::vector<Source> gpu_sources(const NvmlLibrary& library, std::string_view uuid,
                                               std::span<const std::string_view> wanted = {});
 
@@ -89,7 +90,7 @@ class SampleStore {
   Thinned add(units::Nanoseconds time, std::vector<double> values);
   /// Returns one series for each channel that has a reading, in the order of `channels`, which must
   /// be the order of the values in every sample. Readings that failed are left out. Times are
-  /// seconds of the steady clock; the rank is not set.
+  /// seconds of the steady clock; DeviceSeries::rank is not set.
   [[nodiscard]] std::vector<results::DeviceSeries> series(
       const std::vector<Channel>& channels) const;
 

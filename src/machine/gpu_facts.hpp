@@ -13,7 +13,8 @@
 
 namespace isoscale::machine {
 
-/// The facts of a device on the PCI bus: its PCIe link, with widths in lanes, and its place.
+/// The facts of a device on the PCI bus: its PCIe link, with widths in lanes, its NUMA node, and
+/// its path from the root of the bus.
 struct PciFacts {
   std::optional<int> pcie_generation, pcie_generation_max, pcie_width, pcie_width_max;
   std::optional<int> numa_node;
@@ -27,7 +28,8 @@ struct GpuFacts : PciFacts {
   std::string pci_bus_id;  ///< NVML's "00000000:1B:00.0"; in preflight the kernel's "0000:1b:00.0"
   std::optional<std::string> name, driver, vbios;
   std::optional<std::string> compute_mode;               ///< "default", "exclusive process", ...
-  std::optional<double> memory, memory_used;             ///< B; used by all processes
+  std::optional<double> memory, memory_used;             ///< bytes; memory_used is that of all
+                                                         ///< processes together
   std::optional<double> sm_clock, sm_clock_max;          ///< Hz
   std::optional<double> sm_clock_application;            ///< Hz, the clock that users set or locked
   std::optional<double> memory_clock, memory_clock_max;  ///< Hz
@@ -35,7 +37,8 @@ struct GpuFacts : PciFacts {
   std::optional<bool> ecc, mig, persistence;
   std::optional<int> nvlinks_active;    ///< 0 on a GPU without NVLink
   std::optional<int> nvlinks_inactive;  ///< links that are down or off
-  /// PCI bus ids at the other ends of the active links, GPUs or switches, each once, ascending.
+  /// The PCI bus ids of the GPUs or switches at the other ends of the active links; each id once,
+  /// in ascending order.
   std::optional<std::vector<std::string>> nvlink_peers;
   /// The NVLink domain across nodes that the GPU belongs to: the cluster's id in hexadecimal, ".",
   /// and the number of the clique. GPUs for which this text is the same are joined by NVLink.
@@ -59,8 +62,8 @@ struct GpuFacts : PciFacts {
 [[nodiscard]] std::optional<GpuFacts> gpu_facts(const NvmlLibrary& library, std::string_view uuid);
 [[nodiscard]] GpuFacts gpu_facts(const nvml::Functions& nvml, nvml::Device device);
 
-// These functions return the facts of a GPU that a run file stores for a rank, by key; SCHEMA.md of
-// the results lists the keys.
+// These functions return the facts that a run file stores for the GPU of a rank, as values by key;
+// results/SCHEMA.md lists the keys.
 [[nodiscard]] std::map<std::string, std::string> gpu_facts_text(const GpuFacts& facts);
 [[nodiscard]] std::map<std::string, double> gpu_facts_number(const GpuFacts& facts);
 

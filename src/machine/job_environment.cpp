@@ -112,8 +112,8 @@ std::string sentence(std::string_view evidence, std::string_view fix) {
       evidence, fix);
 }
 
-/// The share of the job's remaining time that a suggested budget uses; MPI needs the rest to start
-/// and to end.
+/// The share of the job's remaining time that the suggested --budget uses; MPI needs the rest to
+/// start and to end.
 constexpr double usable = 0.9;
 
 /// Returns the seconds that a text like "3600" or "01:00:00" gives; nullopt for other texts.

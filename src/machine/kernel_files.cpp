@@ -30,8 +30,8 @@ std::optional<std::int64_t> number(std::string_view text) {
   return value;
 }
 
-/// Returns the folders of a control group and of all groups above it. In a container only the mount
-/// itself may be visible.
+/// Returns the folders of a control group and of all groups above it, the mount last. In a
+/// container the mount may be the only one of them that exists.
 std::vector<std::string> ancestry(const std::string& mount, std::string_view group) {
   std::vector<std::string> folders;
   std::string path{group};

@@ -37,10 +37,9 @@ using ReadFile = std::function<std::optional<std::string>(const std::string& pat
 /// lowest ratio of quota to period among its control groups; nullopt if there is no quota.
 [[nodiscard]] std::optional<double> cpu_limit(const ReadFile& read);
 
-/// Returns the memory that the process may still take: the lesser of the kernel's MemAvailable and
-/// of what it may take before a limit of its control groups stops it. The latter is the least
-/// difference between limit and use, where page cache that can be dropped does not count as used.
-/// nullopt if neither is known.
+/// Returns the memory that the process may still take: MemAvailable of /proc/meminfo, or less if a
+/// limit of its control groups leaves less. A group leaves the difference between its limit and its
+/// use, where page cache that can be dropped does not count as used. nullopt if neither is known.
 [[nodiscard]] std::optional<units::Bytes> memory_available(const ReadFile& read);
 
 }  // namespace isoscale::machine

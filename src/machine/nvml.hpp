@@ -27,24 +27,25 @@ namespace nvml {
 using Device = void*;
 constexpr int success = 0;
 constexpr int not_supported = 3;
-constexpr int no_permission = 4, operating_system = 17;  ///< a control group withholds the GPU
+constexpr int no_permission = 4, operating_system = 17;  ///< errors if a control group withholds
+                                                         ///< the GPU
 constexpr int insufficient_size = 7;
 constexpr int graphics_clock = 0, sm_clock = 1, memory_clock = 2;
 constexpr unsigned most_links = 18;
 
-/// nvmlMemory_t
+/// The layout of nvmlMemory_t.
 struct Memory {
   unsigned long long total, free, used;
 };
 
-/// nvmlPciInfo_t since version 3 of nvmlDeviceGetPciInfo
+/// The layout of nvmlPciInfo_t, which nvmlDeviceGetPciInfo fills since its version 3.
 struct PciInfo {
   std::array<char, 16> short_bus_id;
   unsigned domain, bus, device, device_id, subsystem_id;
   std::array<char, 32> bus_id;
 };
 
-/// nvmlGpuFabricInfo_t: the NVLink domain that a GPU belongs to.
+/// The layout of nvmlGpuFabricInfo_t: the NVLink domain that a GPU belongs to.
 struct FabricInfo {
   std::array<unsigned char, 16> cluster;  ///< all 0 = no domain beyond the node
   int status;
@@ -54,41 +55,43 @@ struct FabricInfo {
 constexpr unsigned char fabric_not_supported = 0, fabric_not_started = 1, fabric_in_progress = 2,
                         fabric_completed = 3;
 
-/// nvmlProcessInfo_t since version 2 of nvmlDeviceGetComputeRunningProcesses
+/// The layout of nvmlProcessInfo_t, which nvmlDeviceGetComputeRunningProcesses fills since its
+/// version 2.
 struct ProcessInfo {
   unsigned pid;
   unsigned long long used_memory;
   unsigned gpu_instance, compute_instance;
 };
 
-/// nvmlUtilization_t: percent of the last sample period in which a kernel ran or memory was
-/// accessed.
+/// The layout of nvmlUtilization_t: percent of the last sample period in which a kernel ran or
+/// memory was accessed.
 struct Utilisation {
   unsigned gpu, memory;
 };
 constexpr int gpu_temperature = 0;                ///< nvmlTemperatureSensors_t
 constexpr int corrected = 0, uncorrected = 1;     ///< nvmlMemoryErrorType_t
-constexpr int volatile_count = 0;                 ///< nvmlEccCounterType_t: since the driver's load
+constexpr int volatile_count = 0;                 ///< nvmlEccCounterType_t: since the driver was
+                                                  ///< loaded
 constexpr int aggregate_count = 1;                ///< nvmlEccCounterType_t: over the GPU's life
 constexpr unsigned long long idle_reason = 0x01;  ///< nvmlClocksEventReasonGpuIdle
-/// nvmlPageRetirementCause_t
+/// Values of nvmlPageRetirementCause_t.
 constexpr int several_single_bit_errors = 0, double_bit_error = 1;
-/// nvmlGpuP2PCapsIndex_t and nvmlGpuP2PStatus_t
+/// Values of nvmlGpuP2PCapsIndex_t and of nvmlGpuP2PStatus_t.
 constexpr int p2p_read = 0, p2p_write = 1, p2p_nvlink = 2;
 constexpr int p2p_ok = 0, p2p_unknown = 6;
-/// nvmlGpuTopologyLevel_t
+/// Values of nvmlGpuTopologyLevel_t.
 constexpr int one_board = 0, one_switch = 10, several_switches = 20, host_bridge = 30,
               numa_node = 40, whole_system = 50;
 
-/// nvmlFieldValue_t. The fields that are read here have the type unsigned long long.
+/// The layout of nvmlFieldValue_t. The fields that are read here have the type unsigned long long.
 struct FieldValue {
   unsigned field, scope;
   long long timestamp, latency;
   int type, answer;
   unsigned long long value;
 };
-constexpr unsigned nvlink_sent = 138, nvlink_received = 139;  ///< field ids: KiB since the driver's
-                                                              ///< start
+constexpr unsigned nvlink_sent = 138, nvlink_received = 139;  ///< ids of fields in KiB since the
+                                                              ///< driver was loaded
 constexpr unsigned all_links = ~0U;    ///< scope of a field: the sum over all links
 constexpr int unsigned_long_long = 3;  ///< nvmlValueType_t
 
@@ -232,7 +235,7 @@ class NvmlLibrary {
   explicit NvmlLibrary(SharedObject object);
   void initialise();
 
-  SharedObject object_;  ///< holds the functions' code; none in tests
+  SharedObject object_;  ///< the open library, which holds the functions; null in tests
   nvml::Functions functions_;
   bool initialised_ = false;
 };

@@ -54,7 +54,8 @@ std::map<int, double> clocks_in_cpuinfo(std::string_view text) {
   return clocks;
 }
 
-/// Writes the mean and the least of the known clocks.
+/// Writes the mean of the known clocks to values[0] and the lowest to values[1]; NaN if none is
+/// known.
 void put_mean_and_least(const std::vector<double>& clocks, std::span<double> values) {
   values[0] = values[1] = unknown;
   if (clocks.empty()) return;
@@ -141,7 +142,7 @@ class WrappingCounter {
 std::optional<std::string> energy_device(const fs::path& zone, const std::string& name) {
   constexpr std::string_view package = "package-", memory = "dram";
   if (name.starts_with(package)) return "package " + name.substr(package.size());
-  if (name != memory) return std::nullopt;  // a package includes core and uncore; psys includes all
+  if (name != memory) return std::nullopt;  // core and uncore are parts of a package; psys is all
   const std::string id = zone.filename().string();  // intel-rapl:0:1
   const std::size_t first = id.find(':');
   return fmt::format("{} {}", memory, id.substr(first + 1, id.find(':', first + 1) - first - 1));
@@ -156,7 +157,7 @@ Source temperature_source(std::string device, fs::path file) {
           }};
 }
 
-/// Returns sources for the temperature sensors of packages that CPU drivers provide.
+/// Returns sources for the temperature sensors that CPU drivers provide for CPU packages.
 std::vector<Source> hwmon_sources(const fs::path& root) {
   constexpr std::string_view package = "Package id ";
   std::vector<Source> sources;
@@ -192,7 +193,7 @@ std::vector<Source> zone_sources(const fs::path& root) {
   return sources;
 }
 
-/// A counter's file, and the amount that one count stands for.
+/// A counter of the kernel: its file, and the amount that one count stands for.
 struct Counter {
   const char* file;
   const char* quantity;
@@ -384,7 +385,8 @@ std::vector<Source> network_sources(const fs::path& root) {
   }
   for (const fs::path& device : base::entries_of(root / "sys/class/net")) {
     std::error_code failure;
-    const bool real = fs::exists(device / "device", failure);  // bridges and loopback have none
+    const bool real = fs::exists(device / "device", failure);  // bridges and loopback have no such
+                                                               // folder
     if (!real || line_in(device / "operstate") != "up") continue;
     add_counters(sources, device.filename().string(), device / "statistics", ethernet_counters);
   }

@@ -15,7 +15,7 @@ namespace isoscale::mesh {
 namespace {
 
 constexpr std::array<std::string_view, axis_count> axis_names{"tp", "cp", "ep", "dp", "pp"};
-/// dp comes first, as meshes are usually written: "dp+tp".
+/// The order in which the axes of a mesh are written: dp first, as usual, as in "dp+tp".
 constexpr std::array written_order{Axis::dp, Axis::tp, Axis::pp, Axis::cp, Axis::ep};
 
 void require_rank(const Shape& shape, int rank) {
@@ -25,8 +25,8 @@ void require_rank(const Shape& shape, int rank) {
   }
 }
 
-/// Returns the number that the coordinates along `axes` form, with the fastest axis as the lowest
-/// digit.
+/// Reads the coordinates along `axes` as the digits of one number, with the fastest axis as the
+/// lowest digit, and returns this number.
 int number_along(const Shape& shape, const Coordinates& at, AxisSet axes) {
   int number = 0;
   int weight = 1;

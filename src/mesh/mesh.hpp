@@ -12,7 +12,8 @@
 
 /// Converts between ranks and coordinates on the mesh of parallel axes; pure arithmetic.
 namespace isoscale::mesh {
-/// The axes of parallelism; tp varies fastest over ranks, pp slowest.
+/// The axes of parallelism (tensor, context, expert, data, pipeline); tp varies fastest over ranks,
+/// pp slowest.
 enum class Axis : std::uint8_t { tp, cp, ep, dp, pp };
 inline constexpr std::array all_axes{Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};
 inline constexpr std::size_t axis_count = all_axes.size();
@@ -102,8 +103,7 @@ using Coordinates = PerAxis<int>;
 [[nodiscard]] std::vector<int> group_members(const Shape& shape, int rank, AxisSet axes);
 /// Returns the position of `rank` in group_members(rank).
 [[nodiscard]] int group_index(const Shape& shape, int rank, AxisSet axes);
-/// Returns the number of the group of `rank` among all groups along `axes`: 0 ... size/group_size -
-/// 1.
+/// Returns the index, counted from 0, of the group of `rank` among all groups along `axes`.
 [[nodiscard]] int group_colour(const Shape& shape, int rank, AxisSet axes);
 
 /// The rule that selects the world ranks of a point (a measurement) with fewer ranks than the
@@ -111,11 +111,12 @@ using Coordinates = PerAxis<int>;
 enum class Placement : std::uint8_t { packed, spread };
 [[nodiscard]] std::string_view name(Placement placement);
 
-/// Returns the `count` world ranks of a point in mesh order, so that consecutive point ranks are on
-/// one node as far as the placement allows. node_of_rank[r] is the node index of world rank r. With
-/// packed, nodes are filled one after the other in order of first appearance. With spread, each
-/// node gets as few ranks as possible (as even as possible over all nodes), and the result is still
-/// grouped by node. Throws std::invalid_argument when count is not in 1 ... world size.
+/// Returns the world ranks that play ranks 0 ... count - 1 of a point, in this order. Consecutive
+/// ranks of the point are on one node as far as the placement allows. node_of_rank[r] is the node
+/// index of world rank r. With packed, nodes are filled one after the other in order of first
+/// appearance. With spread, the ranks are divided over all nodes as evenly as possible, and the
+/// result is still grouped by node. Throws std::invalid_argument when count is not in 1 ... world
+/// size.
 [[nodiscard]] std::vector<int> place(Placement placement, const std::vector<int>& node_of_rank,
                                      int count);
 

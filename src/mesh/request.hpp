@@ -24,7 +24,8 @@ using Request = std::map<Axis, int>;
 /// below 1.
 [[nodiscard]] Request parse_request(std::string_view text);
 
-/// A limit that a model sets: the extent of `axis` must divide `number` ("heads", 12).
+/// A limit that a model sets: the extent of `axis` must divide `number`, the model's count of
+/// `what`, for example its 12 "heads".
 struct Constraint {
   Axis axis;
   int number;

@@ -16,8 +16,8 @@ namespace {
 
 using ArenaBytes = std::array<std::uint64_t, space_count>;
 
-/// Extends the arena of the buffer's space by the buffer; returns the offset at which the buffer
-/// begins.
+/// Extends the arena of the buffer's space (the block of memory that holds all buffers of the
+/// space) by the buffer; returns the offset in bytes at which the buffer begins.
 std::uint64_t append_storage(ArenaBytes& arenas, const Buffer& buffer) {
   std::uint64_t& end = arenas[static_cast<std::size_t>(buffer.space)];
   const std::uint64_t begin = (end + Arena::alignment - 1) / Arena::alignment * Arena::alignment;
@@ -118,7 +118,8 @@ Op behind(const Op& op) { return {.payload = {}, .place = op.place, .stream = op
 Program checked(const RankProgram& program, Summing& summing) {
   const Program& step = program.step();
   Program result;
-  std::array<std::vector<std::uint32_t>, max_streams> now;  // entry i: new ops through old op i
+  std::array<std::vector<std::uint32_t>, max_streams> now;  // [stream][i]: number of new ops up to
+                                                            // and with old op i
   std::array<std::uint32_t, max_streams> emitted{};
   for (std::uint32_t index = 0; index < step.ops.size(); ++index) {
     Op op = step.ops[index];
@@ -261,7 +262,8 @@ std::vector<std::uint32_t> solo_ops(const Program& step) {
 Program without_communication(const Program& step) {
   const std::vector<Clock> before = clocks_before(step);
   Program solo;
-  std::array<Clock, max_streams> known;  // by stream: the ops that have finished before its last op
+  std::array<Clock, max_streams> known;  // by stream: the ops that had finished before its last op
+                                         // began
   // Indices of the stream's ops in `solo`.
   std::array<std::vector<std::uint32_t>, max_streams> ops_of_stream;
   // By stream: entry i is the number of ops of `solo` among the stream's first i + 1 ops.

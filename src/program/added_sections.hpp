@@ -17,9 +17,10 @@ namespace isoscale::program {
 /// The checksums that a section computes on each rank of one program.
 struct Sums {
   BufferId buffer = no_buffer;      ///< two i64 per checksum: sum, number of non-finite elements
-  std::vector<std::uint32_t> of{};  ///< per checksum, in program order: index of its op or buffer
+  std::vector<std::uint32_t> of{};  ///< by checksum, in program order: index of its op, or of its
+                                    ///< buffer
   /// Two i64 per checksum: the index of the element in which bits are flipped before the sum is
-  /// taken, and the bits to flip.
+  /// taken, and the bits to flip. no_buffer if the section flips nothing.
   BufferId flips = no_buffer;
 };
 
@@ -46,10 +47,10 @@ struct CheckedSection {
 struct Replay {
   Section save = Section::step, restore = Section::step;
 };
-/// Appends the two sections. They need memory for a copy of each of these buffers.
+/// Appends the sections of a Replay. They need memory for a copy of each of these buffers.
 [[nodiscard]] Replay add_replay(ProgramSet& set);
 
-/// Sections that a run adds to the programs of a point with steps.
+/// Sections that a run adds to the programs of a point that plays training steps.
 enum class AddedSections : std::uint8_t {
   checks,             ///< add_checked_step and add_weight_check
   checks_and_replay,  ///< also add_replay

@@ -36,10 +36,10 @@ enum class Space : std::uint8_t { device, pinned, pageable, managed, symmetric }
 inline constexpr std::size_t space_count = 5;
 [[nodiscard]] std::string_view name(Space space);
 
-/// The purpose of a buffer, by which its memory is accounted.
+/// The purpose of a buffer. Memory is added up for each purpose.
 enum class Role : std::uint8_t {
   weight,
-  master,  ///< f32 copy of narrow weights
+  master,  ///< f32 copy of weights that are stored in 16 or 8 bits
   gradient,
   optimizer,  ///< optimizer state, such as moments
   input,
@@ -61,9 +61,9 @@ struct Buffer {
   std::int32_t microbatch = -1;  ///< the microbatch of an activation; -1 for other buffers
   std::uint64_t count = 0;       ///< elements
   std::uint64_t offset = 0;      ///< bytes into the arena of its space
-  /// The bytes that the training software for which a predicted program stands needs in place of
-  /// the elements, if it is another number; 0 = it is not. check() refuses programs with such
-  /// buffers, since no executor can run them.
+  /// Used only in programs that predict the memory of some training software: the bytes that this
+  /// software needs for the buffer. 0 = as many as the elements take. check() refuses programs in
+  /// which it is not 0, since no executor can run them.
   std::uint64_t modelled_bytes = 0;
 };
 /// Returns the bytes of memory that a buffer takes.
@@ -87,9 +87,9 @@ static_assert(sizeof(Slice) == 32, "programs hold some ten of these per op");
 
 /// The place of a rank's local elements in the tensor that all ranks hold together. Local element
 /// (i, j, k), at i*local[0] + j*local[1] + k*local[2] of its slice, is global element base +
-/// i*global[0] + j*global[1] + k*global[2] + sum over axes of coordinate * steps[axis]. Fill draws
-/// values by global index, and verification compares elements by global index, so every mesh of one
-/// model has the same data.
+/// i*global[0] + j*global[1] + k*global[2] + sum over axes of coordinate * steps[axis]. A Fill op
+/// draws values by global index, and verification compares elements by global index, so every mesh
+/// of one model has the same data.
 struct Shard {
   std::array<std::uint64_t, 3> extents{1, 1, 1};
   std::array<std::uint64_t, 3> local{0, 0, 0};

@@ -24,7 +24,7 @@ struct BufferState {
   BufferHistory history;
 };
 
-/// The clock of each op of a stream, and the op's position in the program.
+/// The vector clock (hazards.hpp) of each op of a stream, and the op's position in the program.
 struct StreamState {
   std::vector<Clock> clocks;
   std::vector<std::uint32_t> positions;
@@ -52,7 +52,7 @@ struct Builder::State {
         section == Section::setup ? program.setup.ops.size() : program.steps.back().ops.size(),
         name(place.phase), place.layer, place.microbatch);
   }
-  /// Throws base::Error if an op is malformed or if a scale is not a single f32 element.
+  /// Throws base::Error if an op is malformed, or if the buffer of a scale is not one f32 element.
   void verify(const Payload& payload) const {
     if (const auto why = mistake(payload)) throw base::Error(fmt::format("{}: {}", where(), *why));
     std::visit(
@@ -115,7 +115,8 @@ struct Builder::State {
     }
     return known;
   }
-  /// Adds a wait for each op of `need`, unless `past` or another wait implies it.
+  /// Makes `op` wait for the ops in `need`, except where the wait is implied by another wait or by
+  /// `past`, the ops that have finished when the previous op of the stream has finished.
   void add_waits(Op& op, const Clock& need, const Clock& past) {
     const auto total = static_cast<StreamId>(program.streams.size());
     const auto open = [&](StreamId stream) {

@@ -52,8 +52,8 @@ std::vector<Life> lives(const Program& step, const std::vector<bool>& kept) {
   return result;
 }
 
-/// Raises the peaks in `result` where the live buffers of a step, run in program order, exceed
-/// them.
+/// Raises the peaks in `result` to the peaks of this step, if those are higher: the most bytes and
+/// microbatches that are live at one time when the step is run in program order.
 void account_memory(const RankProgram& program, const Program& step, const std::vector<bool>& kept,
                     Facts& result) {
   const std::vector<Life> life = lives(step, kept);
@@ -95,7 +95,7 @@ void account_memory(const RankProgram& program, const Program& step, const std::
   }
 }
 
-/// Returns Traffic::sent of a collective divided by its size.
+/// Returns Traffic::sent of a collective divided by its OutlineOp::bytes.
 double sent_share(OpKind kind, int group) {
   const double members = group, others = members - 1;
   switch (kind) {

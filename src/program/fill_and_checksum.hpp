@@ -27,7 +27,7 @@ namespace isoscale::program {
   return scatter_bits(key + 0x9e3779b97f4a7c15ULL);
 }
 
-/// The distribution that random values are drawn from; see Fill.
+/// The distribution that random values are drawn from; op.hpp explains its members at Fill.
 struct FillGrid {
   std::uint64_t origin = 0;  ///< fill_origin of the key
   std::int32_t range = 127;

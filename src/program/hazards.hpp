@@ -41,7 +41,7 @@ struct Clock {
 /// order and waits. Throws base::Error if an op waits for an op that is issued later.
 [[nodiscard]] std::vector<Clock> clocks_before(const Program& program);
 
-/// The last writers, and the readers since then, of each part of a placed buffer.
+/// The last writers, and the readers since then, of each part of a buffer that has storage.
 class BufferHistory {
  public:
   BufferHistory() = default;
@@ -64,7 +64,8 @@ class BufferHistory {
   struct Segment {
     std::uint64_t begin = 0, end = 0;
     bool written = false;
-    Clock writers;  ///< one op, or the last users of the storage before this buffer
+    Clock writers;  ///< the last writer; until there is one, the last users of the storage before
+                    ///< this buffer
     Clock readers;
   };
   [[nodiscard]] std::size_t find(std::uint64_t element) const;

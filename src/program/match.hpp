@@ -12,18 +12,20 @@
 #include "program/outline.hpp"
 #include "units/quantity.hpp"
 
-/// Runs the outlines of all ranks together under rendezvous semantics: a message or collective
-/// completes only once all its partners have reached it. check() uses it to find deadlocks, the
-/// simulator to find times; each gives a `Policy` of its own, which has the functions
+/// Runs the outlines of all ranks (their programs without data) together under rendezvous
+/// semantics: a message or collective completes only once all its partners have reached it. check()
+/// uses it to find deadlocks, the simulator to find times. Each gives a `Policy` of its own, which
+/// has the functions
 ///   std::int64_t cost(int rank, std::uint32_t op)   duration in ns, from the last arrival on
 ///   void span(int rank, std::uint32_t op, std::int64_t start, std::int64_t end)
 ///   void step(int rank, int play, std::int64_t begin, std::int64_t end)
 /// and may have
 ///   std::int64_t work(int rank, std::uint32_t op)   ns of the rank's own work before it arrives
-/// A policy with work() is called once for each op of each rank. If all members of a group meet at
-/// the same op of the same program, the collectives of this group that follow without a wait for
-/// another stream are run at once: span() is called only for the last of them, with the start of
-/// the first, and cost() is asked for one member only, so it must be the same for all members.
+/// work() is called once for each op of each rank. A policy that has it also gets a short cut: if
+/// all members of a group meet at the same op of the same program, the collectives of this group
+/// that follow without a wait for another stream are run at once. Then span() is called only for
+/// the last of them, with the start of the first, and cost() is asked for one member only, so it
+/// must be the same for all members.
 namespace isoscale::program {
 
 template <class Policy>
@@ -72,8 +74,8 @@ class Matcher {
 
  private:
   struct Lane {
-    std::uint32_t position = 0;   ///< ops done
-    bool posted = false;          ///< its next op is at a rendezvous
+    std::uint32_t position = 0;   ///< number of ops that have completed
+    bool posted = false;          ///< true while the next op waits at its rendezvous
     std::uint32_t unmatched = 0;  ///< transfers of a posted exchange that have no partner yet
     std::int64_t free = 0;        ///< end of its last op
     std::int64_t start = 0;       ///< arrival of the posted op

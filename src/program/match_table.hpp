@@ -25,8 +25,8 @@ struct StuckOp {
   std::vector<int> present;  ///< for a collective: the members that have arrived
 };
 
-/// The tables that the matching loop reads, compiled from an outline set. A lane is a stream, or
-/// the one lane for all streams if they are folded. Ranks that share an outline share its tables.
+/// The tables that Matcher reads, compiled from an outline set. A lane is a stream, or the one lane
+/// for all streams if they are folded. Ranks that share an outline share its tables.
 class MatchTable {
  public:
   MatchTable(const OutlineSet& set, Folding folding);
@@ -50,7 +50,7 @@ class MatchTable {
   }
 
   [[nodiscard]] std::size_t group_count() const { return group_count_; }
-  /// Returns the number of the communicator of a collective; there is one for each (axes, stream)
+  /// Returns the index of the communicator of a collective; there is one for each (axes, stream)
   /// and group of ranks.
   [[nodiscard]] std::size_t group(int rank, std::uint32_t op) const {
     return group_of_rank_[static_cast<std::size_t>(rank) * channels_.size() +
@@ -61,12 +61,12 @@ class MatchTable {
   }
 
   [[nodiscard]] std::size_t mailbox_count() const;
-  /// Returns the number of the mailbox where sender and receiver of a message meet; there is one
-  /// for each receiving rank, axis and offset.
+  /// Returns the index of the mailbox where sender and receiver of a message meet; there is one for
+  /// each receiving rank, axis and offset.
   [[nodiscard]] std::size_t mailbox(int rank, const OutlineTransfer& transfer) const;
 
-  /// Throws base::Error unless two ranks' ops are the same collective, with the same size (except
-  /// for an uneven one), element type, reduction and root.
+  /// Throws base::Error unless two ranks' ops are the same collective, with the same element type,
+  /// reduction, root and size. Sizes are not compared for an uneven all_to_all.
   void require_alike(int rank_a, std::uint32_t op_a, int rank_b, std::uint32_t op_b) const;
   [[noreturn]] void throw_unlike_message(int rank_a, std::uint32_t op_a, std::uint64_t bytes_a,
                                          int rank_b, std::uint32_t op_b,
@@ -77,7 +77,7 @@ class MatchTable {
   struct Compiled {
     std::vector<std::vector<std::uint32_t>> lane_ops;
     std::vector<Rendezvous> rendezvous;
-    std::vector<std::uint32_t> channel;  ///< by op; collectives only
+    std::vector<std::uint32_t> channel;  ///< index into channels_ by op; collectives only
   };
   struct Channel {
     mesh::AxisSet axes;
@@ -87,7 +87,7 @@ class MatchTable {
   };
   struct Link {
     mesh::Axis axis = mesh::Axis::pp;
-    std::int32_t offset = 1;  ///< as the receiver sees it
+    std::int32_t offset = 1;  ///< steps along the axis from receiver to sender
     bool operator==(const Link&) const = default;
   };
 

@@ -24,8 +24,8 @@ struct Matrix {
   std::uint64_t batch_stride = 0;  ///< elements; 0 = the same matrix for every b
 };
 
-/// The arithmetic of a GEMM; `native` multiplies in the operands' own type and accumulates in at
-/// least f32.
+/// The arithmetic of a GEMM. native: multiplies in the operands' own type and accumulates in at
+/// least f32. tf32: first rounds f32 operands to tf32.
 enum class ComputeMode : std::uint8_t { native, tf32 };
 
 /// The way in which products of fp8 operands are summed. split: the tensor cores compute partial
@@ -189,8 +189,8 @@ struct Update {
 
 /// Advice about the pages of managed memory, which are in host memory or in device memory. A
 /// prefetch moves pages to the named memory, in stream order; other advice takes effect when it is
-/// issued. read_mostly: both sides keep copies; prefer: pages stay on the named side when the other
-/// side touches them.
+/// issued. read_mostly: host and device both keep copies; prefer: pages stay in the named memory
+/// when the other side touches them.
 enum class Advice : std::uint8_t {
   prefetch_device,
   prefetch_host,
@@ -201,8 +201,7 @@ enum class Advice : std::uint8_t {
   unset_preferred,
 };
 
-/// Gives advice about a slice of managed memory; no element changes. It has no effect on devices
-/// that use host memory.
+/// Gives advice about a slice of managed memory; no element changes. The host executor ignores it.
 struct Advise {
   Slice slice{};
   Advice advice = Advice::prefetch_device;

@@ -54,16 +54,19 @@ struct Extents {
 /// the op with this rule have the same type; wide: f64 if that common type is f64, else f32.
 enum class Elements : std::uint8_t { any, common, wide, f32, i32, i64 };
 
-/// A row of an operand table.
+/// A row of an operand table: one operand of the ops of type `Op`.
 template <class Op, class Member>
 struct Operand {
   const char* name;
   Member Op::*member;  ///< a Matrix, a Slice, or the BufferId of a single element
   Mode mode;
   Elements elements;
-  Extents (*extents)(const Op&) = nullptr;  ///< null if not a matrix, or if not known
-  bool (*condition)(const Op&) = nullptr;   ///< null: the op uses the operand if it has a buffer
-  bool is_optional = false;                 ///< the op may have no buffer for the operand
+  Extents (*extents)(const Op&) = nullptr;  ///< null if the operand is not a matrix, or if its
+                                            ///< extents are not known
+  bool (*condition)(const Op&) = nullptr;   ///< if not null, the op uses the operand only where
+                                            ///< this is true
+  bool is_optional = false;                 ///< true if an op may leave the operand without a
+                                            ///< buffer
 
   [[nodiscard]] constexpr Slice slice(const Op& op) const {
     if constexpr (std::is_same_v<Member, Matrix>) {
@@ -85,12 +88,12 @@ struct Operand {
   [[nodiscard]] constexpr Operand sized(Extents (*other)(const Op&)) const {
     return {name, member, mode, elements, other, condition, is_optional};
   }
-  /// Returns the same row with a condition.
+  /// Returns a copy of this row with another `condition`.
   [[nodiscard]] constexpr Operand when(bool (*other)(const Op&)) const {
     return {name, member, mode, elements, extents, other, is_optional};
   }
 };
-/// Returns the same row, but for an operand that is optional.
+/// Returns a copy of this row for an operand that is optional.
 template <class Op, class Member>
 constexpr Operand<Op, Member> optional(Operand<Op, Member> row) {
   row.is_optional = true;
@@ -122,9 +125,9 @@ constexpr Operand<Op, Member> writes(const char* name, Member Op::*member,
 }
 
 // Each operand_table() returns the table of one op kind, with reads before writes; error messages
-// use its names. An operand that an op both reads and writes has only a row of writes, since a
-// write conflicts with every access that a read conflicts with. The sources of Select and Checksum
-// have two rows instead, so that their bytes count twice if they are written.
+// use the names in it. An operand that an op both reads and writes has only one row, a write, since
+// a write conflicts with every access that a read conflicts with. Only the sources of Select and
+// Checksum have a row for each, so that their bytes count twice if they are written.
 
 constexpr auto operand_table(const Gemm* /*op*/) {
   constexpr auto product = [](const Gemm& op) -> Extents { return {op.m, op.n, op.batch}; };

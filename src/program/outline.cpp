@@ -17,8 +17,8 @@ double flop_of(const Payload& payload) {
   return 2.0 * gemm->m * gemm->n * gemm->k * gemm->batch;
 }
 
-/// Returns the size as nccl-tests defines it: all that the group moves for gathers and scatters,
-/// one rank's buffer for other collectives.
+/// Returns the size of a collective in bytes as nccl-tests defines it: for all_gather, gather and
+/// scatter the data of the whole group, for other collectives the larger buffer of one rank.
 std::uint64_t collective_bytes(const RankProgram& program, const Collective& op, int group) {
   const std::uint64_t send = slice_bytes(program, op.send);
   const std::uint64_t receive = slice_bytes(program, op.receive);

@@ -38,9 +38,9 @@ struct OutlineOp {
   StreamId stream = 0;
   Place place;
   double flop = 0;  ///< 2 m n k batch for a GEMM, else 0 (elementwise work is not counted)
-  /// For a collective, the size that nccl-tests divide by the time to get algbw (PERFORMANCE.md;
-  /// for a gather or scatter the total of the group); for an exchange, the larger of the bytes sent
-  /// and received; for other ops, bytes read + written.
+  /// For a collective, the size that nccl-tests divides by the time to get algbw (PERFORMANCE.md of
+  /// nccl-tests; for all_gather, gather and scatter the data of the whole group); for an exchange,
+  /// the larger of the bytes sent and received; for other ops, bytes read + written.
   std::uint64_t bytes = 0;
   mesh::AxisSet axes;  ///< group of a collective; axes of an exchange's peers
   /// The reduction, element type and root of a collective, encoded as one number that must be the

@@ -31,8 +31,8 @@ enum class Section : std::uint32_t { setup, step };
   return static_cast<Section>(1 + static_cast<std::uint32_t>(i));
 }
 
-/// Elements that must have the same values on all meshes of one model, for example of an output, a
-/// gradient or an updated weight.
+/// Elements that must have the same values on all meshes of one model, for example those of an
+/// output, a gradient or an updated weight.
 struct Observable {
   std::string name;  ///< name of the global tensor: "layer3.qkv.gradient"
   Slice slice;
@@ -46,7 +46,8 @@ struct RankProgram {
   std::vector<Buffer> buffers;
   std::array<std::uint64_t, space_count> arena_bytes{};  ///< per space
 
-  /// Returns the bytes that lie in the host's memory on every device: pinned and pageable buffers.
+  /// Returns the bytes that are in host memory whichever executor runs the program: pinned and
+  /// pageable buffers.
   [[nodiscard]] std::uint64_t host_bytes() const {
     return arena_bytes[static_cast<std::size_t>(Space::pinned)] +
            arena_bytes[static_cast<std::size_t>(Space::pageable)];
@@ -82,7 +83,7 @@ struct ProgramSet {
 };
 
 /// A fault that makes communication between two ranks take `factor` times as long. In the user's
-/// request, `low` and `high` are ranks of the launch; in a session, ranks of the point.
+/// request, `low` and `high` are ranks of the launch; in SessionOptions, ranks of the point.
 struct SlowLink {
   int low = 0, high = 0;
   double factor = 1;
@@ -121,7 +122,8 @@ enum class Registration : std::uint8_t { none, local };
   return registration == Registration::local ? "local" : "none";
 }
 
-/// Requests for one session; an executor that cannot fulfil one throws.
+/// Requests for one session, in which an executor runs a rank's program; an executor that cannot
+/// fulfil one throws.
 struct SessionOptions {
   std::string collective_algorithm{};  ///< the library must use it; "" = the library's choice
   std::string collective_protocol{};   ///< the library must use it; "" = the library's choice

@@ -20,8 +20,8 @@ constexpr double good_enough = 1.02;
 /// repack() compares all pairs of buffers only up to this number of buffers; comparing all pairs of
 /// more buffers would take more than some tens of milliseconds.
 constexpr std::size_t most_compared = 4096;
-/// Buffers are dropped only once per this many placements, because dropping checks all placed
-/// buffers.
+/// Packer::by_end() drops placed buffers only once per this many placements, because it checks all
+/// placed buffers to do so.
 constexpr std::size_t places_between_drops = 32;
 
 /// The period for which a buffer needs its storage, in terms of the ops that must come before and
@@ -44,7 +44,7 @@ bool is_before(const Lifetime& a, const Lifetime& b) {
 
 /// The new offsets of buffers.
 struct Packing {
-  std::vector<std::uint64_t> offsets;  ///< one per lifetime, bytes
+  std::vector<std::uint64_t> offsets;  ///< bytes, one for each Lifetime
   std::uint64_t bytes = 0;             ///< extent of all buffers
 };
 
@@ -73,9 +73,8 @@ class Packer {
     const std::vector<std::size_t> order = ordered([&](const Lifetime& life) {
       return std::tuple{!life.ends, life.last_op, life.bytes};
     });
-    // users[i] is about the last section that uses buffer order[i]. It holds the ops of this
-    // section that use the buffer, or a buffer that is placed later and is not used after this
-    // section.
+    // Let S be the last section that uses buffer order[i]. users[i] holds the ops of S that use
+    // this buffer, or a buffer that is placed later and whose last section is S too.
     std::vector<Clock> users(order.size());
     for (std::size_t i = order.size(); i-- > 0;) {
       const Lifetime& mine = lives_[order[i]];

@@ -24,12 +24,13 @@ double median_of_sorted(std::span<const double> sorted) {
 
 /// Returns the number of samples outside the interval at each end: the largest d such that the (d +
 /// 1)th smallest and the (d + 1)th largest of n samples enclose the median with at least this
-/// confidence. Their coverage is 1 - 2 P(Binomial(n, 1/2) <= d), for any distribution of the
-/// samples. Absent if even the interval from the smallest to the largest sample has less
-/// confidence.
+/// confidence. They enclose it with probability 1 - 2 P(Binomial(n, 1/2) <= d), for any
+/// distribution of the samples. Absent if even the interval from the smallest to the largest sample
+/// has less confidence.
 std::optional<std::size_t> outside_interval(std::size_t n, double confidence) {
   const auto count = static_cast<double>(n);
-  // Below half - 6 sqrt(n), which is 12 standard deviations, the tail is under 1e-30.
+  // Below n / 2 - 6 sqrt(n), which is 12 standard deviations from the mean, the binomial tail is
+  // under 1e-30.
   const double start = std::max(0.0, std::floor(count / 2 - 6 * std::sqrt(count)));
   auto k = static_cast<std::size_t>(start);
   double probability = std::exp(std::lgamma(count + 1) - std::lgamma(start + 1) -
@@ -64,7 +65,7 @@ std::size_t first_block_length(double r) {
   }
 }
 
-constexpr std::size_t nodes = 129;  // points of Simpson's rule, an odd number
+constexpr std::size_t nodes = 129;  // number of points of Simpson's rule, which must be odd
 
 double density(double z) { return std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi); }
 
@@ -80,15 +81,17 @@ std::array<double, nodes> simpson(double bound) {
 }
 
 /// Returns the probability that a stationary Gaussian chain lies within +-bound at each of `looks`
-/// consecutive looks, looks >= 2.
+/// >= 2 consecutive looks, if its values at neighbouring looks have this `correlation`.
 double stays_within(double bound, int looks, double correlation) {
   const std::array<double, nodes> weights = simpson(bound);
   const auto at = [&](std::size_t i) {
     return bound * (2 * static_cast<double>(i) / (nodes - 1) - 1);
   };
   const double spread = std::sqrt(1 - correlation * correlation);
-  std::vector<double> passage(nodes * nodes);  // [to][from]: transition density times weight
-  std::array<double, nodes> inside{};          // density of the chains that never left the bound
+  std::vector<double> passage(nodes * nodes);  // [to][from]: transition density times the weight of
+                                               // `from`
+  std::array<double, nodes> inside{};          // density of the chains that were within the bound
+                                               // at every look
   for (std::size_t to = 0; to < nodes; ++to) {
     inside[to] = density(at(to));
     for (std::size_t from = 0; from < nodes; ++from) {

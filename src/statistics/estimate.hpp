@@ -17,10 +17,11 @@ inline constexpr double plain_confidence = 0.95;
 
 struct Estimate {
   double median = 0;
-  std::optional<double> lower{}, upper{};  ///< interval; absent below 6 effective samples
+  std::optional<double> lower{}, upper{};  ///< interval; absent if there are too few samples or
+                                           ///< blocks
   double minimum = 0, maximum = 0;
   std::size_t samples = 0;
-  std::size_t block = 1;  ///< samples per block when they were correlated, else 1
+  std::size_t block = 1;  ///< samples per block if they correlate, else 1
 };
 
 [[nodiscard]] bool all_finite(std::span<const double> samples);
@@ -56,13 +57,13 @@ struct Estimate {
 /// because looks at nearly the same samples count as one look.
 [[nodiscard]] double nominal_confidence(int planned, double growth);
 
-/// Returns the median over launches of their median times; `samples` is the number of launches.
-/// Launches are independent. The steps inside one launch are not, because they share the launch's
-/// placement, its buffers and its neighbours on the network. From 3 launches on, the interval is
-/// the 95% t-interval for the centre of their logarithms (Georges, Buytaert, Eeckhout:
-/// Statistically rigorous Java performance evaluation, OOPSLA 2007, on few starts of a program;
-/// logarithms because times are positive and launches differ by factors). Absent if there are no
-/// launches, or if a median is not finite or not above 0.
+/// Returns the median over launches (runs of mpirun) of their median times; `samples` is the number
+/// of launches. Launches are independent. The steps inside one launch are not, because they share
+/// the launch's placement, its buffers and its neighbours on the network. From 3 launches on, the
+/// interval is the 95% t-interval for the centre of the logarithms of the times (Georges, Buytaert,
+/// Eeckhout: Statistically rigorous Java performance evaluation, OOPSLA 2007, on few starts of a
+/// program; logarithms because times are positive and launches differ by factors). Absent if there
+/// are no launches, or if a median is not finite or not above 0.
 [[nodiscard]] std::optional<Estimate> over_launches(std::span<const double> medians);
 
 }  // namespace isoscale::statistics

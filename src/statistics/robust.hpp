@@ -39,10 +39,10 @@ struct Point2 {
 struct Line {
   double slope = 0, intercept = 0;
 };
-/// Fits a line by Theil-Sen: the slope is the median of all pairs' slopes, weighted by the pair's
-/// distance in x over its larger y (under relative noise, a pair with a larger weight gives the
-/// slope more precisely); the intercept is the median of y - slope x, weighted by 1/y. All y must
-/// be > 0. Absent below 2 different x.
+/// Fits a line through points by Theil-Sen. The slope is the median of the slopes of all pairs of
+/// points. Each pair is weighted by its distance in x divided by its larger y, since noise that is
+/// proportional to y disturbs the slope of such a pair least. The intercept is the median of y -
+/// slope x, weighted by 1/y. All y must be > 0. Absent below 2 different x.
 [[nodiscard]] std::optional<Line> robust_line(std::span<const Point2> points);
 
 /// A line by least squares, with the sums from which the error of its slope is computed.

@@ -18,7 +18,8 @@
 namespace isoscale::statistics {
 namespace {
 
-/// Returns ranks from 1; equal samples share the mean of their ranks.
+/// Returns the rank of each sample in ascending order, counted from 1; equal samples share the mean
+/// of their ranks.
 std::vector<double> mid_ranks(std::span<const double> samples) {
   std::vector<std::size_t> order(samples.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -37,7 +38,8 @@ std::vector<double> mid_ranks(std::span<const double> samples) {
 
 constexpr std::size_t fewest_blocks = 8, most_blocks = 256;
 
-/// Returns the Theil-Sen slope: the median of all pairs' slopes, per sample.
+/// Returns the Theil-Sen slope: the median of the slopes of all pairs of samples, as change from
+/// one sample to the next.
 double slope_of(std::span<const double> samples) {
   std::vector<double> slopes;
   slopes.reserve(samples.size() * (samples.size() - 1) / 2);
@@ -49,7 +51,7 @@ double slope_of(std::span<const double> samples) {
   return *median(slopes);
 }
 
-/// Returns the two-sided probability of Kendall's S = sum of sign(x_j - x_i) over i < j, with the
+/// Returns the two-sided p-value of Kendall's S = sum of sign(x_j - x_i) over i < j, with the
 /// continuity correction.
 double mann_kendall(std::span<const double> samples) {
   double s = 0;
@@ -101,8 +103,8 @@ std::vector<Step> distribution(std::span<const double> sorted) {
   return steps;
 }
 
-/// The hull of a part of a distribution: its height at every jump of the part, and the indices of
-/// the jumps where it has a corner.
+/// The convex or concave hull of a part of a distribution function: its height at every jump of the
+/// part, and the indices of the jumps where it has a corner.
 struct Hull {
   std::vector<double> at;
   std::vector<std::size_t> touches;
@@ -166,11 +168,12 @@ Modal modal_part(const Hull& minorant, const Hull& majorant) {
 }
 
 constexpr std::size_t fewest_flagged = 8;
-constexpr double by_chance = 0.005;  // a trend whose probability is below this is not due to chance
-constexpr double worth_a_word = 0.01;      // relative; smaller differences are not reported
-constexpr double one_mode_at_most = 0.65;  // limit of sqrt(n) dip: 99.5% of 20,000 uniform samples
+constexpr double by_chance = 0.005;        // a trend with a p-value below this is not due to chance
+constexpr double worth_a_word = 0.01;      // smaller relative differences are not reported
+constexpr double one_mode_at_most = 0.65;  // limit of sqrt(n) * dip; 99.5% of 20,000 uniform
+                                           // samples stay below
 constexpr double smallest_group = 0.05;    // a mode has at least this share of the samples
-constexpr double apart = 2;                // two modes have a larger Ashman's D
+constexpr double apart = 2;                // Ashman's D of two modes must be larger
 constexpr double far = 5;                  // outlier limit in scaled median absolute deviations
 
 std::optional<TwoGroups> bimodal(std::span<const double> samples) {
@@ -296,7 +299,8 @@ std::optional<double> dip(std::span<const double> samples) {
   const std::vector<Step> steps = distribution(sorted);
   if (steps.size() == 1) return 0.0;
   std::span<const Step> part = steps;
-  // `twice` is twice the dip of the closest distribution whose mode lies in `part`.
+  // `twice` grows to twice the dip: the distance to the closest distribution with its mode in
+  // `part`.
   double twice = 1 / static_cast<double>(sorted.size());
   while (part.size() > 1) {
     const Hull minorant = hull(part, &Step::foot, 1);

@@ -34,12 +34,12 @@ struct Trend {
   double probability = 0;  ///< probability of a trend this clear if there is no trend
 };
 
-/// Returns the trend of the means of blocks: its probability by the Mann-Kendall test (Mann 1945,
-/// Kendall 1975; normal approximation with the correction for ties), its change by the Theil-Sen
-/// slope. There are at most 256 blocks, which are long enough that, after the slope is subtracted
-/// from the samples, the means of blocks do not correlate (trend-free, after Yue et al.: Hydrol.
-/// Process. 16, 2002). Absent below 8 blocks, for samples that are not finite and for a median that
-/// is not above 0.
+/// Returns the trend of the samples over time, computed from the means of blocks of consecutive
+/// samples: its probability by the Mann-Kendall test (Mann 1945, Kendall 1975; normal approximation
+/// with the correction for ties), its change by the Theil-Sen slope. There are at most 256 blocks.
+/// They are long enough that their means do not correlate once the slope is subtracted from the
+/// samples (trend-free, after Yue et al.: Hydrol. Process. 16, 2002). Absent below 8 blocks, for
+/// samples that are not finite and for a median that is not above 0.
 [[nodiscard]] std::optional<Trend> trend(std::span<const double> samples);
 
 /// Returns Hartigan's dip: the distance between the samples' distribution and the closest one with
@@ -55,8 +55,8 @@ struct Trend {
 /// The division of samples into two groups with the least sum of absolute deviations from their own
 /// medians. Squared deviations from means could make a single outlier a group of its own.
 struct TwoGroups {
-  double low = 0, high = 0;                ///< medians
-  double spread_low = 0, spread_high = 0;  ///< scaled median absolute deviations
+  double low = 0, high = 0;                ///< medians of the two groups
+  double spread_low = 0, spread_high = 0;  ///< scaled median absolute deviations of the two groups
   double share_high = 0;                   ///< share of the samples that are in the higher group
   /// Ashman's D = sqrt(2) |m1 - m2| / sqrt(s1^2 + s2^2) (Ashman, Bird, Zepf: Astron. J. 108, 1994)
   /// of medians and spreads. It is infinite if the samples have only two different values.
@@ -75,8 +75,9 @@ struct Outliers {
 
 struct SampleFlags {
   std::optional<Trend> trend;          ///< the trend found, even if it is too small for a flag
-  std::optional<Trend> drift;          ///< a trend with probability < 0.5% and of more than 1%
-  std::optional<TwoGroups> bimodal;    ///< two groups that no single mode explains
+  std::optional<Trend> drift;          ///< the trend, if its probability is below 0.5% and its
+                                       ///< change above 1%
+  std::optional<TwoGroups> bimodal;    ///< the two groups, if the samples are bimodal
   std::optional<Outliers> outliers;    ///< absent where there are none
   std::vector<std::string> sentences;  ///< one for each flag, for people
 };

@@ -24,7 +24,7 @@ double beta_fraction(double x, double a, double b) {
   constexpr double precision = 1e-15;
   double front = 1, back = 0, value = 1;
   for (int term = 1; term <= most_terms; ++term) {
-    const double m = term / 2;  // NOLINT: whole pairs of terms
+    const double m = term / 2;  // NOLINT: the division rounds down on purpose
     const double numerator = term % 2 == 0
                                  ? m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
                                  : -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));

@@ -41,15 +41,16 @@ struct Mean {
 /// finite.
 [[nodiscard]] std::optional<Mean> mean_of(std::span<const double> samples);
 
-/// Returns `to` minus `from`, two independent means. The degrees of freedom are (v1 + v2)^2 / (v1^2
-/// / f1 + v2^2 / f2), as Welch and F. E. Satterthwaite (Biometrics Bulletin 2, 1946) give them.
+/// Returns `to` minus `from`, two independent means with variances v1, v2 and degrees of freedom
+/// f1, f2. The difference has (v1 + v2)^2 / (v1^2 / f1 + v2^2 / f2) degrees of freedom, as Welch
+/// and F. E. Satterthwaite (Biometrics Bulletin 2, 1946) give them.
 [[nodiscard]] Mean difference(const Mean& from, const Mean& to);
 
 /// Returns exp(mean), with its variance from the slope of exp at the mean (delta method).
 [[nodiscard]] Mean exponential(const Mean& mean);
 
 /// The probability that the true value lies beyond one given end of a 95% interval. A one-sided
-/// test at this level rejects a bound exactly if the interval leaves it out.
+/// test at this level rejects a bound exactly if the bound lies beyond that end of the interval.
 inline constexpr double beyond_one_end = 0.025;
 
 /// Returns the mean with its 95% t-interval.

@@ -48,7 +48,8 @@ class Quantity {
 using Bytes = Quantity<struct BytesTag, std::uint64_t>;
 using Flops = Quantity<struct FlopsTag, double>;  ///< a count of floating-point operations
 using Seconds = Quantity<struct SecondsTag, double>;
-using Nanoseconds = Quantity<struct NanosecondsTag, std::int64_t>;  ///< timestamps and span ends
+using Nanoseconds = Quantity<struct NanosecondsTag, std::int64_t>;  ///< time stamps, such as the
+                                                                    ///< start and the end of an op
 using BytesPerSecond = Quantity<struct BytesPerSecondTag, double>;
 using FlopsPerSecond = Quantity<struct FlopsPerSecondTag, double>;
 

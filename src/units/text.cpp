@@ -142,9 +142,9 @@ Decimal parse_decimal(std::string_view text) {
     if (fraction.empty()) refuse(text, "ends its number in a point: write digits behind it");
   }
   if (whole.empty()) refuse(text, "does not start with a number: write a size such as 64MiB");
-  constexpr std::size_t most_digits = 18;  // 10^18 fits 64 bits; no unit needs more
-  // An exponent, as in 5e8, moves the point to the right, over existing digits and then over added
-  // zeros.
+  constexpr std::size_t most_digits = 18;  // the denominator 10^18 still fits into 64 bits
+  // An exponent, as in 5e8, moves the decimal point to the right, over existing digits and then
+  // over added zeros.
   std::string moved;
   if (!rest.empty() && lower(rest.front()) == 'e') {
     const std::string_view digits = rest.substr(1, not_digit(rest.substr(1)));
@@ -171,7 +171,7 @@ Decimal parse_decimal(std::string_view text) {
   return result;
 }
 
-/// Returns the number without sign at the start of `text`, and the text after it.
+/// Returns the unsigned number at the start of `text`, and the text after it.
 std::pair<double, std::string_view> parse_number(std::string_view text, std::string_view example) {
   const std::string_view body = trimmed(text);
   if (body.empty()) refuse(text, fmt::format("is empty: write for example {}", example));
@@ -187,7 +187,7 @@ std::pair<double, std::string_view> parse_number(std::string_view text, std::str
   return {value, trimmed({stop, static_cast<std::size_t>(end - stop)})};
 }
 
-/// Returns a number with one of `units`, converted to their base unit.
+/// Reads a number that is followed by one of `units`; returns it in seconds or in FLOP/s.
 double parse_with_unit(std::string_view text, std::span<const Unit> units, std::string_view example,
                        std::string_view names) {
   const auto [value, rest] = parse_number(text, example);

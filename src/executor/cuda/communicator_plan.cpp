@@ -77,8 +77,8 @@ bool is_shift(const AxisExchanges& exchanges) {
   });
 }
 
-/// True if all exchanges along an axis are shifts, and all ranks of a group have the same exchanges
-/// in the same order.
+/// True if is_shift() holds for all exchanges along an axis, and all ranks of a group have the same
+/// exchanges in the same order.
 bool corresponds(const program::ProgramSet& set, mesh::Axis axis,
                  const std::vector<AxisExchanges>& of_programs) {
   const auto of_rank = [&](int rank) -> const AxisExchanges& {

@@ -48,8 +48,8 @@ class NcclCommunicator {
 
   /// Throws NcclError, with the name of the communicator, if it has failed in the background.
   void poll() const;
-  /// Waits until a call that may continue in the background has finished. Throws NcclError, or
-  /// NeverReady if this takes longer than `limit`.
+  /// Waits until the call that returned `result` has finished; NCCL may continue it in the
+  /// background. Throws NcclError, or NeverReady if this takes longer than `limit`.
   void settle(ncclResult_t result, units::Seconds limit) const;
   /// Closes the communicator; its streams must have drained.
   void close();
@@ -179,8 +179,8 @@ class Communicators {
   /// True if these communicators can be used for `set`: the ranks and the mesh are the same, no
   /// communicator has failed, and `set` needs at least one communicator and none that is missing.
   [[nodiscard]] bool suit(const program::ProgramSet& set, const comm::Communicator& point) const;
-  /// Takes over the communicator plan of `set` and aborts communicators that `set` does not need.
-  /// Requires that suit() is true.
+  /// Replaces the communicator plan by that of `set`, and aborts communicators that `set` does not
+  /// need. Requires that suit() is true.
   void hand_over(const program::ProgramSet& set);
 
   [[nodiscard]] ncclComm_t collective(mesh::AxisSet axes, program::StreamId stream) const;
@@ -190,8 +190,8 @@ class Communicators {
   [[nodiscard]] std::size_t link_number(const LinkKind& kind) const;
   [[nodiscard]] std::size_t link_count() const { return plan_.links.size(); }
   /// Collective over `point`: makes the first calls, one communicator after another. Throws
-  /// NeverReady if the calls on a communicator take longer than the limit; waits inside NCCL while
-  /// it connects are not limited.
+  /// NeverReady if the calls on a communicator take longer than the `limit` of the constructor;
+  /// waits inside NCCL while it connects are not limited.
   void connect(const comm::Communicator& point, const std::map<ncclComm_t, FirstCalls>& calls);
   /// Returns the communicators that carry the programs' communication, in the order in which all
   /// ranks made them.

@@ -39,7 +39,7 @@ class NcclRefusal : public NcclError {
 /// Throws unless the call succeeded, and clears the error if the device can recover from it.
 void check(cudaError_t status, std::source_location where = std::source_location::current());
 void check(cublasStatus_t status, std::source_location where = std::source_location::current());
-/// Treats ncclInProgress as success: the call continues in the background.
+/// Throws unless the call succeeded or, with ncclInProgress, continues in the background.
 void check(ncclResult_t result, std::source_location where = std::source_location::current());
 
 /// Logs that `what` could not be released. A result does not count as a failure if CUDA is already

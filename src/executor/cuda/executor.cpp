@@ -123,7 +123,7 @@ void as_chosen(const SessionOptions& options, const Work& work) {
   }
 }
 
-/// True if a program gives advice about managed memory. This requires moves_pages().
+/// True if a program gives advice about managed memory, for which moves_pages() must be true.
 bool gives_advice(const program::RankProgram& program) {
   bool found = false;
   for_each_op<program::Advise>(program, [&](const auto&, const auto&) { found = true; });
@@ -138,7 +138,7 @@ bool moves_pages() {
 }
 
 /// Returns the size of all arenas of this rank. The symmetric arena is as large as the rank with
-/// the largest need requires, and includes the PutChannels.
+/// the largest need requires, and includes the PutChannels (kernels/kernels.hpp).
 units::Bytes storage_of(const program::RankProgram& program, const Memory& memory) {
   constexpr auto symmetric = static_cast<std::size_t>(program::Space::symmetric);
   units::Bytes bytes{memory.arenas.symmetric().bytes};
@@ -148,7 +148,8 @@ units::Bytes storage_of(const program::RankProgram& program, const Memory& memor
   return bytes;
 }
 
-/// Chooses, in all sections, the ops whose start is marked in host memory.
+/// Chooses, in all sections, the ops at whose start the GPU writes a mark to host memory, which
+/// shows where a GPU hangs (stream_words.hpp). `cost` is the time of one mark.
 void mark(PreparedProgram& prepared, const program::RankProgram& program, const mesh::Shape& mesh,
           std::optional<units::Seconds> cost) {
   if (!cost) return;
@@ -186,7 +187,8 @@ class CudaExecutor final : public Executor {
     std::unique_ptr<Memory> memory;
     std::unique_ptr<Communicators> communicators;
     Registrations registrations;
-    std::optional<CollectiveChoice> choice;  // NCCL reads it until the first calls are done
+    std::optional<CollectiveChoice> choice;  // NCCL reads the variables until the first calls are
+                                             // done
     agreed(point, [&] { choice.emplace(options, set); });
     // Communicators are not kept for the next session in two cases: if the options chose an
     // algorithm or protocol, since the communicators would continue to use it; and if ranks share

@@ -102,12 +102,12 @@ void launch(const GemmCall& call, cudaStream_t stream);
 /// sums", or "FMA, f32 inputs, f32 sums" for f32 without tensor cores; "" if it reports nothing.
 [[nodiscard]] std::string arithmetic_of(const cublasLtMatmulAlgo_t& algorithm);
 
-/// The algorithms chosen for problems. All sessions of an executor share one object, so that each
-/// problem is decided once.
+/// The cuBLASLt algorithms chosen for GEMM problems. All sessions of an executor share one object,
+/// so that each problem is decided once.
 class GemmChoices {
  public:
-  /// Uses the choices in `known` for the problems whose key() they have as `shape`. `library` names
-  /// the GPU and the cuBLASLt version.
+  /// `known` holds choices made earlier: each is used for the problem whose key() equals the
+  /// choice's `shape`. `library` names the GPU and the cuBLASLt version.
   GemmChoices(std::string library, std::span<const GemmChoice> known);
 
   /// Collective over `point`: chooses an algorithm for every problem of its ranks that has none

@@ -53,7 +53,8 @@ class Arenas {
   [[nodiscard]] static NcclMemory allocate_nccl(units::Bytes bytes);
 
   DeviceMemory device_, managed_;
-  NcclMemory registered_, symmetric_;  ///< registered_ replaces device_
+  NcclMemory registered_, symmetric_;  ///< registered_ is used in place of device_ if the device
+                                       ///< arena is registered
   Area symmetric_area_, device_area_;
   PinnedMemory pinned_;
   base::Handle<base::GivenBackBy<void*, std::free>> pageable_;
@@ -68,7 +69,8 @@ struct Memory {
 
   Arenas arenas;
   Resolver resolver;
-  std::size_t symmetric_end;  ///< offset in the symmetric arena; same on all ranks
+  std::size_t symmetric_end;  ///< offset of the `behind` bytes in the symmetric arena; same on all
+                              ///< ranks
 };
 
 /// True if the slice is in device, managed or symmetric memory, which kernels access at full speed.

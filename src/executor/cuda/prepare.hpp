@@ -63,7 +63,7 @@ struct Scratch {
   std::vector<DeviceMemory> workspaces;  ///< by stream; used by GEMMs and fills of host
                                          ///< memory, which never overlap on a stream
   std::vector<units::Bytes> workspace_bytes;
-  DeviceMemory largest;  ///< one word for each cast with CastScale::amax
+  DeviceMemory largest;  ///< one word for each cast with CastScale::amax: the largest magnitude
   DeviceMemory barrier;  ///< the word that the barrier collective reduces
   DeviceMemory indices;  ///< Rows::from of all Rows ops, concatenated
   units::Bytes bytes;    ///< size of all scratch memory

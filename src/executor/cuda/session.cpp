@@ -108,8 +108,8 @@ PlayTime CudaSession::play_checked(const Play& what) {
   Gate* const gate = hides && !is_first ? &*gate_ : nullptr;
   const units::Nanoseconds before = comm::now();
   if (gate != nullptr) gate->close(stream);
-  // The barrier is enqueued behind the gate because all GPUs leave it at the same time, whereas the
-  // hosts enqueue it one after another.
+  // The barrier is enqueued behind the gate, so that the play starts at the same time on all GPUs:
+  // they leave the barrier together, whereas the hosts open their gates one after another.
   if (hides) parts_.barrier.enter(what.section, stream);
   check(cudaEventRecord(begin_.get(), stream));
   units::Nanoseconds anchor = before;
@@ -185,7 +185,8 @@ std::optional<Whereabouts> CudaSession::whereabouts() const {
   const auto before = static_cast<std::uint32_t>(result.plays);
   const std::uint32_t passes = marks.last_pass() - before;  // modulo 2^32
   result.begun = marks.begun();
-  // If the first pass of this play has not begun, the marks are those of an earlier play.
+  // If the first pass of this play (the first run of the section) has not begun, the marks are
+  // those of an earlier play.
   constexpr std::uint32_t negative = std::uint32_t{1} << 31U;
   if (passes == 0 || passes >= negative) {
     std::ranges::fill(result.begun, Whereabouts::no_op);

@@ -88,7 +88,8 @@ class StreamPlayer {
   std::vector<Stream> streams_;
   Marks marks_;
   EventPool done_{Timing::off};   ///< recorded after ops that other streams wait for
-  EventPool joins_{Timing::off};  ///< start of stream 0 and end of the others
+  EventPool joins_{Timing::off};  ///< recorded at the start of stream 0 and at the end of the
+                                  ///< others
   EventPool begins_{Timing::on}, ends_{Timing::on};  ///< start and end of traced ops
 };
 
@@ -96,7 +97,7 @@ class StreamPlayer {
 struct SessionParts {
   std::unique_ptr<Memory> memory;
   std::unique_ptr<Communicators> communicators;
-  /// The destructor moves the communicators here; if null, it closes them.
+  /// The session's destructor moves the communicators here; if null, it closes them.
   std::unique_ptr<Communicators>* keeper = nullptr;
   Registrations registrations;
   Puts puts;
@@ -116,9 +117,9 @@ class CudaSession final : public Session {
   CudaSession& operator=(const CudaSession&) = delete;
 
   using Session::play;
-  /// Measures the time between two events on the GPU. If launches are counted, the first event
-  /// happens as soon as play() is called, since the streams are idle. If they are hidden, it
-  /// happens after the host has launched the first ops behind it in the stream and all ranks with
+  /// Measures the time between two events on the GPU. With Launches::counted, the first event
+  /// happens as soon as play() is called, since the streams are idle. With Launches::hidden, it
+  /// happens once the host has launched the first ops behind it in the stream, and all ranks with
   /// which the section has collectives have reached it.
   PlayTime play(const Play& what) override;
   [[nodiscard]] std::span<const timeline::Span> spans() const override { return spans_; }
@@ -134,7 +135,8 @@ class CudaSession final : public Session {
 
  private:
   [[nodiscard]] PlayTime play_checked(const Play& what);
-  /// Issues all passes: each replays `graph`, or issues the section op by op if `graph` is null.
+  /// Issues all passes (runs of the section): each replays `graph`, or issues the section op by op
+  /// if `graph` is null.
   void issue(const Play& what, const PreparedSection& section, cudaGraphExec_t graph, Gate* gate);
   /// Returns the graph of a section, which is captured when it is first needed.
   [[nodiscard]] cudaGraphExec_t graph_of(program::Section section, Trace trace);

@@ -155,8 +155,8 @@ std::vector<bool> choose_marks(const program::Outline& section, units::Seconds c
     is_used[op.stream] = true;
   }
   const double apart = cost.value() / most_share;
-  // A section with marks has at least these: one for the pass and, for each stream, one that says
-  // that no op has begun and one for the first op.
+  // A section with marks writes at least these: one for the pass and, for each stream, one that
+  // says that no op has begun and one for the first op.
   const auto always = 1 + 2 * static_cast<double>(std::ranges::count(is_used, true));
   if (always * apart > *std::ranges::max_element(takes)) return {};
   std::vector<bool> marked;

@@ -94,7 +94,7 @@ class Marks {
 
   [[nodiscard]] explicit operator bool() const { return words_ != nullptr; }
 
-  /// Makes `main` write that the pass with this number begins.
+  /// Makes `main` write that a pass (one run of the section) with this number begins.
   void pass(std::uint64_t number, cudaStream_t main) const;
   /// Makes `main` write, for each of `streams`, that none of its ops has begun. Must be called
   /// before the streams begin.

@@ -13,7 +13,7 @@
 /// kernels write into the windows of peers.
 namespace isoscale::executor::cuda {
 
-/// Throws Unsupported unless the GPUs of every communicator that carries symmetric memory can map
+/// Throws Unsupported unless the GPUs of every communicator whose ops use symmetric memory can map
 /// each other's windows. Collective over these communicators. Must be called before windows are
 /// made, since a window does not show if the windows of peers are mapped.
 void require_windows(const program::ProgramSet& set, const Communicators& communicators);

@@ -83,7 +83,7 @@ __global__ void cast_plain(Extents extents, In<From> src, Out<To> dst, Scaling s
 }
 
 /// Calls op(column, element of each row ...) for those columns from `column` to `column` + pack - 1
-/// that exist. They are processed as one pack if all exist and `whole` is true.
+/// that exist. They are processed as one pack (see pack_of) if all exist and `whole` is true.
 template <unsigned pack, class Op, class... O>
 __device__ void visit_pack(bool whole, std::uint64_t column, std::uint64_t columns, const Op& op,
                            const O&... rows) {
@@ -97,8 +97,8 @@ __device__ void visit_pack(bool whole, std::uint64_t column, std::uint64_t colum
 }
 
 /// Casts and transposes one tile per block through shared memory, so that both matrices are
-/// accessed along their rows, in whole words where `extents` and `transposed_extents` have packs.
-/// `dst` may be missing.
+/// accessed along their rows, in words of 16 bytes where the rows of `extents` and of
+/// `transposed_extents` are made of packs. `dst` may be missing.
 template <class From, class To>
 __global__ void cast_transpose(Extents extents, Extents transposed_extents, In<From> src,
                                OptionalOut<To> dst, Out<To> transposed, Scaling scaling) {

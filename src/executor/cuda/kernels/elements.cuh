@@ -88,7 +88,7 @@ __device__ Value over_warp(Value mine, const Join& join) {
   return mine;
 }
 
-/// Calls use(Type<T>{}) for a floating type T of 16 bits or more; returns false for other types.
+/// Returns use(Type<T>{}) for a floating type T of 16 bits or more, false for other types.
 template <class Use>
 bool with_float(program::DType type, const Use& use) {
   switch (type) {
@@ -105,7 +105,7 @@ bool with_float(program::DType type, const Use& use) {
   }
 }
 
-/// Calls use() in the same way as with_float, but also for fp8 types.
+/// Like with_float, but also for fp8 types.
 template <class Use>
 bool with_float_or_fp8(program::DType type, const Use& use) {
   switch (type) {
@@ -134,7 +134,7 @@ bool with_integer(program::DType type, const Use& use) {
   }
 }
 
-/// Calls use() in the same way as with_float, but for every type that a program can name.
+/// Like with_float, but for every element type.
 template <class Use>
 bool with_any(program::DType type, const Use& use) {
   return with_float_or_fp8(type, use) || with_integer(type, use);

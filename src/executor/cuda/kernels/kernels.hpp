@@ -31,7 +31,7 @@ namespace isoscale::executor::cuda {
 /// Updates weights. Either all types are f64, or gradient and weight are f32, f16 or bf16 and the
 /// state (master copy or, without one, the weight; moments and powers) is f32.
 [[nodiscard]] cudaError_t start(const Arguments<program::Update>& call, cudaStream_t stream);
-/// Sums up elements of any type.
+/// Computes the checksum of elements of any type.
 [[nodiscard]] cudaError_t start(const Arguments<program::Checksum>& call, cudaStream_t stream);
 
 // Norms, activations and softmax compute f64 in f64, and f32, f16 and bf16 in f32; each result is
@@ -104,9 +104,12 @@ inline constexpr std::uint32_t put_slots = 64;
 /// window and starts as zeros. In each direction, message n (from 1 on) uses slot n % put_slots.
 /// The peer writes `ready`, `place` and `arrived`; the rank itself counts `sent` and `received`.
 struct alignas(128) PutChannel {
-  std::array<std::uint64_t, put_slots> ready{};    ///< number of a message the peer can receive
-  std::array<std::uint64_t, put_slots> place{};    ///< offset of that message in the peer's window
-  std::array<std::uint64_t, put_slots> arrived{};  ///< number of a message that has arrived
+  std::array<std::uint64_t, put_slots> ready{};    ///< by slot: number of the message that the peer
+                                                   ///< can receive
+  std::array<std::uint64_t, put_slots> place{};    ///< by slot: offset of that message in the
+                                                   ///< peer's window
+  std::array<std::uint64_t, put_slots> arrived{};  ///< by slot: number of the message that has
+                                                   ///< arrived
   std::uint64_t sent = 0, received = 0;            ///< number of messages in calls that have ended
 };
 
@@ -114,9 +117,9 @@ struct alignas(128) PutChannel {
 struct PutMessage {
   void* window = nullptr;    ///< NCCL's handle of the window
   int peer = 0;              ///< rank in the window's communicator
-  std::uint32_t number = 0;  ///< position among this call's messages, same channel and direction
-  std::uint32_t of_channel = 0;    ///< number of this call's messages, same channel and direction
-  std::byte* data = nullptr;       ///< this rank's data to send, or destination
+  std::uint32_t number = 0;  ///< position among this call's messages on its channel and direction
+  std::uint32_t of_channel = 0;    ///< how many messages this call has on the channel and direction
+  std::byte* data = nullptr;       ///< this rank's data to send, or where to receive
   std::uint64_t place = 0;         ///< receives only: offset of `data` in this rank's window
   std::uint64_t bytes = 0;         ///< more than 0
   PutChannel* channel = nullptr;   ///< this rank's channel

@@ -17,7 +17,7 @@ __device__ std::uint64_t magnitude(double value) {
 template <class T>
 using Key = decltype(magnitude(Compute<T>{}));
 
-/// Returns, in every thread of the block, the number of the `size` keys that are at least `least`.
+/// Returns, in every thread of the block, how many of the `size` keys are at least `least`.
 template <class K>
 __device__ std::uint32_t count_from(const K* keys, std::uint32_t size, K least,
                                     std::uint32_t* counter) {
@@ -46,7 +46,7 @@ __device__ K threshold(const K* keys, std::uint32_t size, std::uint32_t keep,
   return found;
 }
 
-/// The numbers of threads whose flag is true: among those before this thread, and in the block.
+/// Counts of the threads of a block with a true flag: those before this thread, and all of them.
 struct Ranked {
   std::uint32_t before, all;
 };

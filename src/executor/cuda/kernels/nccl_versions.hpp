@@ -61,7 +61,7 @@ extern "C" [[gnu::weak]] ncclTeam_t ncclTeamLsa(ncclComm_t);  // #pragma weak ig
 #endif
 
 /// Declares functions of the running NCCL whose arguments differ between versions. The declarations
-/// are those of NCCL 2.28 or 2.29, whichever version's headers the build uses.
+/// are those of NCCL 2.28 and 2.29, also if the build uses headers of another version.
 namespace isoscale::executor::cuda::nccl {
 
 /// The beginning of ncclCommProperties_t, with room for members that later versions append.
@@ -188,7 +188,9 @@ struct Mapped {
 /// NCCL 2.28 still makes windows, but maps only the local one. Collective over the communicator.
 [[nodiscard]] inline ncclResult_t maps_windows(ncclComm_t communicator, bool& yes) {
   yes = true;
-  if (running_nccl() < NCCL_VERSION(2, 28, 0)) return ncclSuccess;  // add_window() then detects it
+  if (running_nccl() < NCCL_VERSION(2, 28, 0))
+    return ncclSuccess;  // add_window() detects it in
+                         // these versions
   if (running_nccl() >= NCCL_VERSION(2, 29, 0)) {
     nccl::Properties properties{};
     const ncclResult_t result = nccl::query_properties(communicator, &properties);

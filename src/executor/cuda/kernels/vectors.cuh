@@ -190,8 +190,8 @@ __device__ void for_each_in_row(std::uint64_t columns, std::uint64_t packs, std:
   }
 }
 
-/// The extents of the operands of a kernel. If no operand has gaps between its rows, all its
-/// elements are treated as one row.
+/// The extents of the operands of a kernel. If no operand has gaps between its rows, the rows of
+/// each operand are treated as one row.
 struct Extents {
   std::uint64_t rows = 0, columns = 0, batch = 1;
   std::uint64_t packs = 0;  ///< whole packs of a row; 0 if an operand is not aligned
