@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 import harness
 
@@ -92,12 +93,12 @@ class Plugin(Case):
 
 
 class FirstContact(Case):
-    """tests/gpu/first_contact.sh, as far as it needs no GPU."""
+    """tests/gpu/first_contact.py, as far as it needs no GPU."""
 
     def played(self, *parts):
         """The exit status and the verdicts by step."""
-        script = os.path.join(os.environ["ISOSCALE_DOCUMENTS"], "tests/gpu/first_contact.sh")
-        done = subprocess.run(["bash", script, "--build", self.installation, "--launch",
+        script = os.path.join(os.environ["ISOSCALE_DOCUMENTS"], "tests/gpu/first_contact.py")
+        done = subprocess.run([sys.executable, script, "--build", self.installation, "--launch",
                                os.environ["ISOSCALE_MPIEXEC"], "--output", "contact", *parts],
                               cwd=self.dir, capture_output=True, text=True, check=False)
         steps = json.loads(self.read("contact/first_contact.json"))["steps"]
