@@ -57,6 +57,11 @@ class Plugin(Case):
         self.assert_refused(self.isoscale("run --device cuda"), "lib/libisoscale_cuda.so",
                             "cannot be opened")
 
+    def test_a_library_that_is_no_plugin(self):
+        self.install("ISOSCALE_CORE")
+        self.assert_refused(self.isoscale("run --device cuda"), "is not an Isoscale plugin",
+                            "remove it")
+
     def test_of_another_build(self):
         self.install("ISOSCALE_PLUGIN_OTHER")
         self.assert_refused(self.isoscale("run --device cuda"), "of another build",
