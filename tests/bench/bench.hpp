@@ -29,14 +29,6 @@ template <class Work>
   return seconds_now() - begin;
 }
 
-/// Median seconds over `rounds` calls.
-template <class Work>
-[[nodiscard]] double median_time(int rounds, const Work& work) {
-  std::vector<double> times;
-  for (int i = 0; i < rounds; ++i) times.push_back(time_of(work));
-  return median(std::move(times));
-}
-
 struct Comparison {
   double a = 0, b = 0;  ///< median seconds
   double ratio = 0;     ///< median of the rounds' a / b

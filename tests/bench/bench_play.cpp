@@ -14,7 +14,8 @@
 #include "bench.hpp"
 #include "comm/communicator.hpp"
 #include "executor/host/host.hpp"
-#include "tests/bench/gemm_program.hpp"
+#include "program/builder.hpp"
+#include "workloads/gemm/gemm.hpp"
 
 namespace isoscale {
 namespace {
@@ -23,9 +24,21 @@ constexpr int small = 8;              // GEMM of 8 x 8 x 8: about 100 ns
 constexpr std::size_t elements = 64;  // of such a matrix
 constexpr int ops = 20'000;           // of the program of small GEMMs
 
+/// Returns a program of one rank: a step multiplies two matrices again and again.
+program::ProgramSet small_gemms() {
+  const workloads::gemm::Shape shape{
+      .m = small, .n = small, .k = small, .transpose_b = program::Transpose::no};
+  program::Builder builder{{}};
+  workloads::gemm::Operands operands{builder};
+  operands.reserve(shape, 1);
+  operands.fill();
+  builder.begin(program::Section::step);
+  for (int i = 0; i < ops; ++i) builder.emit(0, operands.multiplication(shape, 0));
+  return workloads::alike({}, builder.finish());
+}
+
 void bench_op(executor::Executor& executor, const comm::Communicator& self, int rounds) {
-  const program::ProgramSet set = bench::gemm_program({.m = small, .n = small, .k = small}, ops);
-  const auto session = executor.prepare(set, self);
+  const auto session = executor.prepare(small_gemms(), self);
   session->play(program::Section::setup, executor::Trace::off);
   std::vector<float> a(elements, 0.5F), b(elements, 0.25F), d(elements);
   const auto by_hand = [&] {

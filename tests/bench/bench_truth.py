@@ -196,21 +196,17 @@ def load():
     return {"load": os.getloadavg()[0], "cores": len(os.sched_getaffinity(0))}
 
 
-def load_file(folder, curve):
-    return os.path.join(folder, f"{curve.name}-load.json")
-
-
-def loads_of(folder, curve):
-    """Returns the loads before and after the measurement; None for files without them."""
-    if not os.path.exists(load_file(folder, curve)):
-        return None
-    with open(load_file(folder, curve), encoding="utf-8") as file:
+def loads_in(folder):
+    """{curve: [load before, load after its measurement]}; empty for folders without them."""
+    path = os.path.join(folder, "loads.json")
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as file:
         return json.load(file)
 
 
-def loads_text(folder, curve):
-    """Returns "0.4 > 7.9 on 2 cores", the load before and after the measurement."""
-    loads = loads_of(folder, curve)
+def loads_text(loads):
+    """Returns "0.4 > 7.9 on 2 cores", the load before and after a measurement."""
     if loads is None:
         return "not recorded"
     before, after = loads
@@ -235,12 +231,11 @@ def measure_all(program, curves, folder, max_time):
                         print(f"{curve.name}: run ended with {code}: {said[-600:]}",
                               file=sys.stderr)
                         break
-                after = load()
-                with open(load_file(folder, curve), "w", encoding="utf-8") as file:
-                    json.dump([before, after], file)
+                loads = {**loads_in(folder), curve.name: [before, load()]}
+                with open(os.path.join(folder, "loads.json"), "w", encoding="utf-8") as file:
+                    json.dump(loads, file)
                 print(f"{curve.name}: measured in {time.monotonic() - begin:.0f} s; load "
-                      f"{loads_text(folder, curve)}",
-                      file=sys.stderr, flush=True)
+                      f"{loads_text(loads[curve.name])}", file=sys.stderr, flush=True)
         finally:
             hosts.stop()
 
@@ -266,7 +261,7 @@ def point_of(program, path, workload, ranks):
 
 def evaluate(program, curves, folder):
     """Prints the table; returns (curves, within the interval, near the middle)."""
-    counts = [0, 0, 0]
+    counts, loads = [0, 0, 0], loads_in(folder)
     print(f"{'curve':20} {'measured 4':>10} {'8':>9}  {'predicted':>9} {'from':>9} {'to':>9}  "
           f"{'error':>7}  within  load before > after")
     for curve in curves:
@@ -292,12 +287,14 @@ def evaluate(program, curves, folder):
         times = [expected["value"], expected["lower"], expected["upper"]]
         print(f"{curve.name:20} {before * 1e3:8.1f}ms {truth * 1e3:7.1f}ms  " +
               " ".join(f"{value * 1e3:7.1f}ms" for value in times) +
-              f"  {error:+7.1%}  {'yes' if within else 'no':6}  {loads_text(folder, curve)}")
+              f"  {error:+7.1%}  {'yes' if within else 'no':6}  "
+              f"{loads_text(loads.get(curve.name))}")
     return counts
 
 
 def summary_of_loads(folder, curves):
-    known = [loads for curve in curves if (loads := loads_of(folder, curve))]
+    every_curve = loads_in(folder)
+    known = [every_curve[curve.name] for curve in curves if curve.name in every_curve]
     if not known:
         return "The load of the machine was not recorded."
     every = [at["load"] for loads in known for at in loads]

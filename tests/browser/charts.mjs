@@ -45,8 +45,8 @@ function overTime({ series }, { report }, [, number]) {
 }
 
 /**
- * Checkers by the id of a chart: (option, {report, raw, details}, match) => throws where the chart
- * shows something else than the file has.
+ * Checkers by the id of a chart: (option, {report, details}, match) => throws where the chart
+ * shows something else than the report and the page's data have.
  * @type {[RegExp, (option: object, from: object, match: RegExpMatchArray) => void][]}
  */
 export const registry = [

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: MIT
 """make_pages.py FOLDER [--large]: run files of all kinds, and of each the page and the JSON report.
 
-FOLDER/NAME.html, NAME.json and NAME.raw.json (what dump_run.py reads of the files), and pages.json,
-which lists them by kind; --large: with a rich run as large as pages get. Environment: ISOSCALE,
-ISOSCALE_SAMPLE = make_sample_run, ISOSCALE_RICH = make_page_run, ISOSCALE_MPIEXEC = mpiexec with its
-flags up to the rank count.
+FOLDER/NAME.html, NAME.json, and pages.json, which lists them by kind; --large: with a rich run as
+large as pages get. Environment: ISOSCALE, ISOSCALE_SAMPLE = make_sample_run, ISOSCALE_RICH =
+make_page_run, ISOSCALE_MPIEXEC = mpiexec with its flags up to the rank count.
 """
 
 import concurrent.futures
@@ -77,20 +76,13 @@ class Pages:
                        encoding="ascii")
         self.listed.append({"name": name, "kind": kind})
 
-    def report(self, name, kind, *files):
-        self.page(name, kind, "report", *files)
-        if kind != "hostile":
-            self.write(f"{name}.raw.json", self.call(
-                sys.executable, "-B", os.path.join(HERE, "dump_run.py"), *files),
-                encoding="ascii")
-
     def hostile(self, source, every):
         """Of a run that is there already; `every`: see write_all."""
         made = hostile_run.write_all(self.path(f"{source}.h5"), self.path(f"of_{source}"), every)
         for file in made:
             let_clocks_change(file)
             name = f"{source}-{os.path.splitext(os.path.basename(file))[0]}"
-            self.report(name, "hostile", os.path.relpath(file, self.folder))
+            self.page(name, "hostile", "report", os.path.relpath(file, self.folder))
 
     def measured(self):
         """What this machine is measured for, and predictions of it."""
@@ -98,17 +90,17 @@ class Pages:
         self.measure("run.h5", 4, *"--workload dp,pp,collectives,gemm,memory --ranks 1,2,4".split(),
                      *LITTLE, *"--set sizes=8KiB..2MiB*16 --set largest=256".split(),
                      *"--set cache=warm --set rotate=1MiB".split())
-        self.report("run", "run", "run.h5")
+        self.page("run", "run", "report", "run.h5")
         self.hostile("run", 2 if self.whole else 4)  # it has curves
         # So little time that some batch sizes have too few plays for an interval.
         self.call(*MPIEXEC, "2", PROGRAM, *"run --workload infer --ranks 1,2 --quiet".split(),
                   *"--set prompt=8 --set output=4 --max-time 0.001s".split(), "--output",
                   "inference.h5")
-        self.report("inference", "run", "inference.h5")
+        self.page("inference", "run", "report", "inference.h5")
         for launch in ("launch_a", "launch_b", "launch_c"):
             self.measure(f"{launch}.h5", 2, "--workload", "dp", "--ranks", "1,2", *LITTLE)
         launches = ["launch_a.h5", "launch_b.h5", "launch_c.h5"]
-        self.report("launches", "launches", *launches)
+        self.page("launches", "launches", "report", *launches)
         self.page("index", "index", "report", "--index", *launches, "sample.h5")
         self.page("compare", "compare", "compare", "launch_a.h5,launch_b.h5", "launch_c.h5")
         self.measure("calibrated.h5", 2, "--device", "host", "--workload", "dp,calibrate",
@@ -142,7 +134,7 @@ class Pages:
         self.of_sheets()
         self.hostile("sample", 1 if self.whole else 3)  # it has every field
         self.call(os.environ["ISOSCALE_RICH"], "rich.h5", *rich)
-        self.report("rich", "rich", "rich.h5")
+        self.page("rich", "rich", "report", "rich.h5")
         sides = []
         for side in range(2):
             launches = [f"side_{side}_{launch}.h5" for launch in range(3)]
@@ -157,7 +149,7 @@ def main(folder, whole):
     os.makedirs(folder)
     pages = Pages(folder, whole)
     pages.call(os.environ["ISOSCALE_SAMPLE"], "sample.h5")
-    pages.report("sample", "sample", "sample.h5")
+    pages.page("sample", "sample", "report", "sample.h5")
     with concurrent.futures.ThreadPoolExecutor() as pool:
         for done in [pool.submit(pages.measured), pool.submit(pages.made, LARGE if whole else FEW)]:
             done.result()

@@ -23,13 +23,9 @@ export const kindOf = (name) => pages.find((page) => page.name === name).kind;
 /** The JSON report of a page's files. */
 export const reportOf = (name) => JSON.parse(readFileSync(path.join(folder, `${name}.json`), "utf8"));
 
-/** What h5py reads of a page's files (dump_run.py). */
-export const rawOf = (name) => JSON.parse(readFileSync(path.join(folder, `${name}.raw.json`), "utf8"));
-
 /** What the checkers of charts compare the charts of an open page with. */
 export const factsOf = async (name, page) => ({
   report: reportOf(name),
-  raw: ["compare", "index", "predict"].includes(kindOf(name)) ? [] : rawOf(name),
   details: await page.evaluate(() => window.isoscale.data.details ?? []),
 });
 

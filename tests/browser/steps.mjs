@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// What the charts of steps must show: parts, causes, and what h5py reads of the files.
+// What the charts of steps must show: parts, causes, and the details of a point that the page holds.
 import assert from "node:assert/strict";
-import { cellsOf, curvesOf, drawnCurves, median, near, pairs, valueOf } from "./expected.mjs";
+import { cellsOf, curvesOf, drawnCurves, median, near, pairs, samePairs, valueOf } from "./expected.mjs";
 
 const parts = ["compute", "copies", "transfer", "wait", "bubble", "gap", "other"];
 const rounded = 2e-5; // what is only in pictures has six digits
@@ -119,72 +119,37 @@ export function spread({ series, yAxis }, { report }) {
   });
 }
 
-/** The point that the lists of a section have chosen: {details, raw, full}. */
-function chosenPoint({ chosenIndex }, { report, raw, details }) {
+/** The point that the lists of a section have chosen, {full, details}, and the details of all points of its curve. */
+function chosenPoint({ chosenIndex }, { report, details }) {
   const of = (point) => details.find((at) => at.run === point.run && at.point === point.index);
   const groups = drawnCurves(report).map((curve) => curve.points.filter(of)).filter((points) => points.length > 0);
   const points = groups[chosenIndex[0]];
   const point = points[chosenIndex[1]];
-  const rawOf = (at) => raw[at.run].find(({ index }) => index === at.index);
-  return { full: point.full, details: of(point), raw: rawOf(point), curve: points.map((at) => ({ ranks: at.ranks, details: of(at), raw: rawOf(at) })) };
+  return { full: point.full, details: of(point), curve: points.map(of) };
 }
 
 const kindNames = ["measured", "traced", "dropped: first of a block", "warm-up"];
 
-function kindsOf({ step_times: times, warm_up: warmUp, traced, dropped }) {
-  const kinds = times.map((_, step) => (step < warmUp ? 3 : 0));
-  for (const step of traced) if (step >= warmUp) kinds[step] = 1;
-  for (const step of dropped) if (step >= warmUp) kinds[step] = 2;
-  return kinds;
-}
-
 export function stepsSeries(option, from) {
-  const { details: { steps }, raw, full } = chosenPoint(option, from);
-  const kinds = kindsOf(raw);
-  let drawn = 0;
-  option.series.forEach(({ name, data }) => {
-    const kind = kindNames.indexOf(name);
-    assert.ok(kind >= 0, name);
-    for (const [first, time] of pairs(data)) {
-      ++drawn;
-      assert.equal(kinds[first], kind, `step ${first} is ${kindNames[kinds[first]]}, drawn as ${name}`);
-      let longest = raw.step_times[first];
-      for (let step = first; step < first + steps.every && kinds[step] === kind; ++step) longest = Math.max(longest, raw.step_times[step]);
-      near(time, longest, `step ${first}`, rounded);
-    }
-  });
-  const wanted = option.state.show === "all" ? kinds.length : kinds.filter((kind) => kind !== 3).length;
-  if (steps.every === 1) assert.equal(drawn, wanted, "steps");
-  else assert.ok(drawn >= wanted / steps.every && drawn <= wanted / steps.every + kinds.length / 8 + 8, `${drawn} of ${wanted} steps`);
+  const { details: { steps }, full } = chosenPoint(option, from);
+  const drawn = option.series.flatMap(({ name, data }) => pairs(data).map(([step, time]) => [step, time, kindNames.indexOf(name)]));
+  const wanted = steps.first.map((step, i) => [step, steps.time[i], steps.kind[i]])
+    .filter(([, , kind]) => option.state.show === "all" || kind !== 3);
+  samePairs(drawn.sort(([one], [other]) => one - other), wanted, "steps");
   if (full.step_time.median !== null) near(option.marks[0].yAxis, full.step_time.median, "median");
 }
 
 export function stepsDistribution(option, from) {
   const { curve, details } = chosenPoint(option, from);
-  const shown = option.state.of === "this point" ? curve.filter((at) => at.details === details) : curve;
-  const wanted = shown.filter((at) => at.details.steps?.quantiles);
+  const isAlone = option.state.of === "this point";
+  const wanted = curve.filter((at) => at.steps?.quantiles && (!isAlone || at === details));
   assert.equal(option.series.length, wanted.length);
-  wanted.forEach(({ raw }, i) => {
-    const kinds = kindsOf(raw);
-    const times = raw.step_times.filter((_, step) => kinds[step] === 0).sort((a, b) => a - b);
-    const line = option.series[i].data;
-    const unit = option.state.of === "this point" ? 1 : line[50][0] / median(times);
-    assert.equal(line.length, 101);
-    line.forEach(([value, share], at) => {
-      near(share, at / 100, "share");
-      // Between the two samples around it, however quantiles are interpolated.
-      const place = (at / 100) * (times.length - 1);
-      const low = times[Math.max(0, Math.floor(place) - 1)] * (1 - rounded);
-      const high = times[Math.min(times.length - 1, Math.ceil(place) + 1)] * (1 + rounded);
-      assert.ok(value / unit >= low * (1 - rounded) && value / unit <= high * (1 + rounded), `${at}%: ${value / unit}, samples ${low} to ${high}`);
-    });
-    near(line[100][0] / unit, times.at(-1), "longest", 4 * rounded);
-    near(line[0][0] / unit, times[0], "shortest", 4 * rounded);
-  });
+  wanted.forEach(({ steps: { quantiles } }, i) => samePairs(pairs(option.series[i].data),
+    quantiles.map((value, share) => [isAlone ? value : value / quantiles[50], share / 100]), "quantiles"));
 }
 
 export function rankMap(option, from) {
-  const { details: { rank_map: map }, raw } = chosenPoint(option, from);
+  const { details: { rank_map: map }, full } = chosenPoint(option, from);
   const titles = option.xAxis[0].data;
   const keys = titles.map((title) => (title === "caused" ? "caused_wait" : title));
   const grid = cellsOf(option.series[0]);
@@ -194,7 +159,7 @@ export function rankMap(option, from) {
   const others = Math.max(1, map.traced - 1);
   keys.forEach((key, x) => {
     const middle = key === "caused_wait" ? 0 : map.median[key];
-    if (map.rank.length === raw.rank_steps.length && middle !== 0) {
+    if (map.rank.length === full.ranks && middle !== 0) {
       near(middle, median(map[key].filter((at) => at !== null)), `median of ${key}`, 4 * rounded);
     }
     map[key].forEach((seconds, y) => {
@@ -204,15 +169,12 @@ export function rankMap(option, from) {
     });
   });
   assert.equal(keys[0], "step");
-  map.rank.forEach((rank, y) => near(map.step[y], raw.rank_steps[rank], `step of rank ${rank}`, rounded));
 }
 
 export function rankSteps(option, from) {
-  const { details: { rank_map: { cells, rank } }, raw } = chosenPoint(option, from);
-  const kinds = kindsOf(raw);
+  const { details: { rank_map: { cells, rank } } } = chosenPoint(option, from);
   assert.deepEqual(option.xAxis[0].data, cells.first.map(String));
   assert.equal(cells.time.length, rank.length);
-  for (const first of cells.first) assert.ok(first < kinds.length, `step ${first}`);
   const grid = cellsOf(option.series[0]);
   let filled = 0;
   cells.time.forEach((row, y) => row.forEach((value, x) => {
@@ -224,35 +186,19 @@ export function rankSteps(option, from) {
 }
 
 export function device(option, from, [, quantity]) {
-  const { raw, details } = chosenPoint(option, from);
+  const { details } = chosenPoint(option, from);
   const lines = option.series.filter(({ name }) => name !== "held down");
-  const drawn = details.devices.filter((at) => at.quantity === quantity && at.time.length > 0);
-  assert.equal(lines.length, drawn.length);
-  const celsius = drawn[0].unit === "K" ? 273.15 : 0;
+  const sampled = details.devices.filter((at) => at.quantity === quantity && at.time.length > 0);
+  assert.equal(lines.length, sampled.length);
+  const celsius = sampled[0].unit === "K" ? 273.15 : 0;
   lines.forEach(({ data }, i) => {
-    const { time, value } = raw.devices.find((at) => at.rank === drawn[i].rank && at.device === drawn[i].device && at.quantity === quantity);
-    const low = Math.min(...value) - celsius, high = Math.max(...value) - celsius;
-    const slack = rounded * Math.max(...value.map(Math.abs));
-    if (time.length === drawn[i].time.length) {
-      // A line may leave out what lies on it, but has no sample that the device did not give.
-      assert.ok(data.length >= Math.min(2, time.length), `${quantity}: ${data.length} of ${time.length} samples`);
-      for (const [at, shown] of data) {
-        const j = time.findIndex((of) => Math.abs(at - of) <= 1e-4 * Math.abs(time.at(-1)) + 1e-9);
-        assert.ok(j >= 0, `${quantity}: time ${at}`);
-        assert.ok(Math.abs(shown + celsius - value[j]) <= slack, `${quantity}: ${shown}`);
-      }
-    } else {
-      assert.ok(data.length < time.length && data.length >= 2, `${quantity}: ${data.length} of ${time.length} samples`);
-      for (const [at, shown] of data) {
-        assert.ok(shown >= low - slack && shown <= high + slack, `${quantity}: ${shown}, samples ${low} to ${high}`);
-        assert.ok(at >= time[0] - 1e-3 && at <= time.at(-1) + 1e-3, `${quantity}: time ${at}`);
-      }
-    }
+    const { time, value } = sampled[i];
+    samePairs(pairs(data), time.map((at, j) => [at, value[j] - celsius]), quantity);
   });
 }
 
 export function timelineStep(option, from) {
-  const { details: { timeline }, raw } = chosenPoint(option, from);
+  const { details: { timeline } } = chosenPoint(option, from);
   const boxes = option.series.filter(({ name }) => timeline.phases.map((phase) => phase.replaceAll("_", " ")).includes(name));
   assert.equal(boxes.reduce((sum, { data }) => sum + data.length, 0), timeline.spans.lane.length, "boxes");
   for (const { name, data } of boxes) {
@@ -262,26 +208,6 @@ export function timelineStep(option, from) {
       assert.equal(name, timeline.phases[timeline.spans.phase[i]].replaceAll("_", " "));
     }
   }
-  let measured = 0, clipped = 0;
-  timeline.lanes.forEach(({ rank }, lane) => {
-    const trace = raw.traces.find((at) => at.rank === rank && at.step === timeline.step);
-    const own = timeline.spans.lane.flatMap((at, i) => (at === lane ? [i] : []));
-    const first = Math.min(...own.map((i) => timeline.spans.start[i]));
-    const end = Math.max(...own.map((i) => timeline.spans.start[i] + timeline.spans.length[i]));
-    const pixel = timeline.length / 500;
-    assert.ok(Math.abs(end - first - (trace.last - trace.first)) <= pixel, `rank ${rank}: from first to last op`);
-    clipped += pixel;
-    for (const [phase, [count, length]] of Object.entries(trace.phases)) {
-      const of = own.filter((i) => timeline.phases[timeline.spans.phase[i]] === phase);
-      assert.ok(of.length <= count, `rank ${rank}, ${phase}: ${of.length} boxes of ${count} spans`);
-      assert.ok(of.length > 0 || length < pixel || timeline.spans_left_out > 0, `rank ${rank}, ${phase} is missing`);
-      measured += length;
-    }
-  });
-  // Merged boxes hold the gaps between their spans; beyond these no time is added or lost.
-  const drawn = timeline.spans.length.reduce((sum, at) => sum + at, 0) - timeline.merged_gaps;
-  if (timeline.spans_left_out === 0) assert.ok(Math.abs(drawn - measured) <= clipped, `${drawn} ns drawn, ${measured} ns measured`);
-  else assert.ok(drawn <= measured + clipped, `${drawn} ns drawn, ${measured} ns measured`);
   for (const [kind, name] of ["exposed communication", "gap"].entries()) {
     const drawn = option.series.find((at) => at.name === name)?.data ?? [];
     assert.equal(drawn.length, timeline.idle.kind.filter((at) => at === kind).length, name);

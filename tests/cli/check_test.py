@@ -3,6 +3,7 @@
 """isoscale check, and what of it a run and its report show."""
 
 import json
+import os
 
 import harness
 
@@ -15,7 +16,12 @@ class Preflight(harness.Case):
         self.assertTrue(text.startswith("Preflight: "), text)
         found = self.json_of("check --device host", ranks=2)
         self.assertEqual(found["facts"]["world"], 2)
-        self.assertEqual(len(found["facts"]["ranks"]), 2)
+        self.assertEqual([node["host"] for node in found["facts"]["nodes"]], [os.uname().nodename])
+        ranks = found["facts"]["ranks"]
+        for name in ("rank", "local_rank"):  # where it is 0, it is left out
+            self.assertEqual([rank.get(name, 0) for rank in ranks], [0, 1])
+        self.assertEqual(len({rank["pid"] for rank in ranks}), 2)
+        self.assertEqual(len({rank["versions"]["mpi"] for rank in ranks}), 1)
         for result in found["results"]:
             self.assertIn(result["verdict"], VERDICTS)
             self.assertIn(result["name"], text)
@@ -28,6 +34,18 @@ class Preflight(harness.Case):
         stops = [result for result in json.loads(done.stdout)["results"]
                  if result["verdict"] == "stop"]
         self.assertEqual([stop["name"] for stop in stops], ["device"])
+
+    def test_a_stop_passes_that_is_allowed_by_name(self):
+        run = "run --device host --workload dp --max-time 100ms --quiet --output run.h5"
+        how = {"ranks": 2, "by": ["env", "OMPI_COMM_WORLD_SIZE=4"]}  # more than MPI counts
+        done = self.isoscale(run, **how)
+        self.assert_refused(done, "preflight stops the run")
+        self.assertIn("stop world-size", done.stderr)
+        self.assertEqual(self.files(), [])
+        self.run_ok(run, "--allow world-size", **how)
+        allowed = [result["name"] for result in self.run_of()["preflight"]["results"]
+                   if result["allowed"]]
+        self.assertEqual(allowed, ["world-size"])
 
     def test_says_why_the_device_was_chosen(self):
         done = self.isoscale("check --format json", ranks=2)

@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 import harness
 
@@ -56,6 +57,11 @@ class Plugin(Case):
         self.assert_refused(self.isoscale("run --device cuda"), "lib/libisoscale_cuda.so",
                             "cannot be opened")
 
+    def test_a_library_that_is_no_plugin(self):
+        self.install("ISOSCALE_CORE")
+        self.assert_refused(self.isoscale("run --device cuda"), "is not an Isoscale plugin",
+                            "remove it")
+
     def test_of_another_build(self):
         self.install("ISOSCALE_PLUGIN_OTHER")
         self.assert_refused(self.isoscale("run --device cuda"), "of another build",
@@ -92,12 +98,12 @@ class Plugin(Case):
 
 
 class FirstContact(Case):
-    """tests/gpu/first_contact.sh, as far as it needs no GPU."""
+    """tests/gpu/first_contact.py, as far as it needs no GPU."""
 
     def played(self, *parts):
         """The exit status and the verdicts by step."""
-        script = os.path.join(os.environ["ISOSCALE_DOCUMENTS"], "tests/gpu/first_contact.sh")
-        done = subprocess.run(["bash", script, "--build", self.installation, "--launch",
+        script = os.path.join(os.environ["ISOSCALE_DOCUMENTS"], "tests/gpu/first_contact.py")
+        done = subprocess.run([sys.executable, script, "--build", self.installation, "--launch",
                                os.environ["ISOSCALE_MPIEXEC"], "--output", "contact", *parts],
                               cwd=self.dir, capture_output=True, text=True, check=False)
         steps = json.loads(self.read("contact/first_contact.json"))["steps"]

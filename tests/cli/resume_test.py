@@ -122,10 +122,10 @@ class Budget(harness.Case):
 
 class Killed(harness.Case):
     """Killed at any moment: what was finished is kept, and completed later. ISOSCALE_KILLS: how
-    many (default 200 in Many, 3 in Few). ISOSCALE_SEED: of them."""
+    many (default 200). ISOSCALE_SEED: of them."""
 
-    def kill_many(self, default):
-        draw, count = self.draw("kills", default)
+    def test_kills(self):
+        draw, count = self.draw("kills", 200)
         self.write("points.toml", 'max_time = "0.05s"\nprecision = "50%"\n' + TOML)
         for number in range(count):
             after, whom = draw.uniform(0.3, 9), draw.choice(["rank 0", "a rank", "mpirun", "all"])
@@ -161,13 +161,3 @@ class Killed(harness.Case):
         with open(log, encoding="utf-8", errors="replace") as file:
             said = file.read()
         return {int(number) - 1 for number in re.findall(r"point (\d+) of 12: .*stopped by", said)}
-
-
-class Few(Killed):
-    def test_kills(self):
-        self.kill_many(3)
-
-
-class Many(Killed):
-    def test_kills(self):
-        self.kill_many(200)

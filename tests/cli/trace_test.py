@@ -19,9 +19,7 @@ import harness
 RUN = "run --workload hybrid --max-time 0.3s --quiet".split()
 
 
-class Exported(harness.Case):
-    """report --trace."""
-
+class Traces(harness.Case):
     def trace(self, *arguments):
         done = self.run_ok("report run.h5 --trace t.json", *arguments)
         return json.loads(self.read("t.json"))["traceEvents"], done
@@ -55,6 +53,10 @@ class Exported(harness.Case):
                           if event["ts"] <= end["ts"] <= event["ts"] + event["dur"]]
                 self.assertIn("exchange", {event["name"].split()[0] for event in around})
         return starts
+
+
+class Exported(Traces):
+    """report --trace."""
 
     def test_tracks_and_arrows(self):
         self.measured("run.h5", *RUN, "--ranks 4 --mesh tp=2,pp=2 --trace-steps 2", ranks=4)
@@ -99,7 +101,7 @@ class Exported(harness.Case):
         self.assertIn("no step was traced", done.stderr)
 
 
-class Injected(harness.Case):
+class Injected(Traces):
     """--inject."""
 
     def test_report_and_traces_show_a_slow_rank(self):
@@ -110,18 +112,39 @@ class Injected(harness.Case):
         point = self.points_in()[0]
         self.assertIn("injected", point["labels"])
         self.assertTrue(point["verified"])
-        self.run_ok("report run.h5 --trace t.json")
-        events = json.loads(self.read("t.json"))["traceEvents"]
+        events, _ = self.trace()
         shortest = collections.defaultdict(dict)  # of each op, by process: the machine may be busy
-        for event in events:
-            if event["ph"] == "X" and event["name"].startswith("gemm"):
+        sums = collections.defaultdict(list)
+        for event in self.events(events, "X"):
+            if event["name"].startswith("gemm"):
                 times = shortest[event["pid"]]
                 op = event["args"]["op"]
                 times[op] = min(event["dur"], times.get(op, event["dur"]))
-        sums = [sum(times.values()) for _, times in sorted(shortest.items())]
-        self.assertGreater(sums[1], 2 * sums[0])
+            elif event["name"].startswith("all_reduce"):
+                sums[event["pid"]].append(event)
+        times = [sum(times.values()) for _, times in sorted(shortest.items())]
+        self.assertGreater(times[1], 2 * times[0])
         with h5py.File(self.path("run.h5"), "r") as file:
-            self.assertAlmostEqual(file["points/0000/clock_offset"][1], 5e-3, delta=1e-3)
+            offsets, drifts, errors = (file[f"points/0000/clock_{name}"][()]
+                                       for name in ("offset", "drift", "error"))
+        self.assertEqual((offsets[0], drifts[0]), (0, 0))
+        # Between the fault's begin and the loop's lie round trips: a second of 20 ppm at most.
+        self.assertGreater(errors[1], 0)
+        self.assertAlmostEqual(offsets[1], 5e-3, delta=errors[1] + 20e-6)
+        # All clocks here are one: a sum ends on no rank before it has begun on the other.
+        self.check_tracks(events)
+        first, second = sums.values()
+        self.assertEqual(len(first), len(second))
+        for one, other in [*zip(first, second), *zip(second, first)]:
+            self.assertLess(one["ts"], other["ts"] + other["dur"] + 1e6 * errors[1])
+
+    def test_a_slow_link_delays_neither_end_for_ever(self):
+        # Were waiting lengthened too, each would answer the other's delay with twice its own.
+        self.run_ok("run --workload dp,pp --max-time 0.3s --output run.h5 --quiet --ranks 2 "
+                    "--inject slow-link=0-1:3", ranks=2)
+        for point in self.points_in():
+            self.assertTrue(point["verified"])
+            self.assertEqual(point["injections"], ["slow-link=0-1:3"])
 
     def test_delayed_products_last_their_flop_over_the_rate(self):
         rate = 20e9  # no sleep ends early, and products on this machine are faster by far

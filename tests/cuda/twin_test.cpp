@@ -161,12 +161,6 @@ TEST_F(Transports, ThatCannotRunAreUnsupportedWithTheirReason) {
   EXPECT_THAT(unsupported(ring_of_puts(1), line), HasSubstr("memory at place"));
   machine().settings.mapped_ranks = 0;
   EXPECT_THAT(unsupported(ring_of_puts(65), line), HasSubstr("64 at a time"));
-  machine().settings.makes_windows = false;
-  for (const int nccl : {22'809, 22'902}) {
-    machine().settings.nccl = nccl;
-    EXPECT_THAT(unsupported(ring_of_puts(1), line), HasSubstr("no symmetric windows"));
-  }
-  machine().settings.makes_windows = true;
   EXPECT_EQ(unsupported(ring_of_puts(1), line), "");
   EXPECT_THROW(
       static_cast<void>(executor_->prepare(ring_of_puts(1, Space::device).on(line), gpus_.world)),

@@ -1,24 +1,26 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 //
-// Feeds the reader with datasets as HDF5 returns them: ops, traces, rows and texts.
+// Feeds the reader with a point some of whose attributes and datasets are damaged. An input says
+// which and how; an empty one damages none.
 #include <algorithm>
 #include <cstring>
-#include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
 #include "results/hdf5/hdf5.hpp"
+#include "results/records/json_object.hpp"
 #include "results/records/point_layout.hpp"
 #include "tests/fuzz/target.hpp"
+#include "tests/unit/results_samples.hpp"
 
 namespace {
 
 using isoscale::fuzz::must;
+using nlohmann::json;
 namespace results = isoscale::results;
 
 /// Takes numbers and texts off an input; zeros at its end.
@@ -34,188 +36,133 @@ class Input {
     rest_.remove_prefix(taken);
     return value;
   }
-  /// At most `end`, exclusive.
-  [[nodiscard]] std::size_t below(std::size_t end) { return number<std::uint8_t>() % end; }
-  [[nodiscard]] bool is_odd_one() { return below(32) == 1; }
-
+  [[nodiscard]] std::size_t below(std::size_t end) { return number<std::uint16_t>() % end; }
   [[nodiscard]] std::string text() {
-    const std::size_t wanted = below(32);
-    const std::size_t length = std::min(wanted, rest_.size());
-    std::string result{rest_.substr(0, length)};
-    rest_.remove_prefix(length);
-    return result;
+    const std::string text{rest_.substr(0, below(32))};
+    rest_.remove_prefix(std::min(text.size(), rest_.size()));
+    return text;
   }
 
  private:
   std::string_view rest_;
 };
 
-/// Datasets that are made of an input. Most of what it makes fits together: all else is refused by
-/// the first check.
-class Datasets {
+/// A group in memory that has what records need of one of HDF5.
+class Group : public results::JsonObject {
  public:
-  using Names = std::initializer_list<const char*>;
-  explicit Datasets(Input& input) : input_(input) {}
+  explicit Group(json& object) : JsonObject(object), object_(object) {}
 
-  /// Makes datasets of numbers or codes that have one length.
-  void numbers(std::size_t length, Names names) {
-    for (const char* const name : names) {
-      std::vector<std::int64_t>& values = numbers_[name];
-      const std::size_t count = length + (input_.is_odd_one() ? 1 : 0);
-      while (values.size() < count) {
-        values.push_back(input_.is_odd_one() ? input_.number<std::int64_t>()
-                                             : static_cast<std::int64_t>(input_.below(4)));
-      }
-    }
+  [[nodiscard]] Group create_group(const std::string& name) const {
+    return Group{object_[name] = json::object()};
   }
-  void texts(std::size_t length, Names names) {
-    for (const char* const name : names) {
-      for (std::size_t i = 0; i < length; ++i) texts_[name].push_back(input_.text());
-    }
-  }
-  /// Makes the dataset of where `parts` parts of `total` begin, and the end of the last.
-  void offsets(std::size_t parts, std::size_t total, const char* name) {
-    const std::vector<std::size_t> begin = offsets(parts, total);
-    numbers_[name].assign(begin.begin(), begin.end());
-  }
-  /// Makes the dataset of how many each of `parts` has of `total`.
-  void counts(std::size_t parts, std::size_t total, const char* name) {
-    const std::vector<std::size_t> begin = offsets(parts, total);
-    for (std::size_t i = 0; i < parts; ++i) {
-      numbers_[name].push_back(static_cast<std::int64_t>(begin[i + 1] - begin[i]));
-    }
-  }
+  [[nodiscard]] Group open_group(const std::string& name) const { return Group{object_.at(name)}; }
+  [[nodiscard]] bool has(const std::string& name) const { return object_.contains(name); }
 
-  template <class T>
-  [[nodiscard]] std::vector<T> read(const std::string& name) const {
-    if constexpr (std::is_same_v<T, std::string>) {
-      return found(texts_, name);
-    } else {
-      const std::vector<std::int64_t> values = found(numbers_, name);
-      std::vector<T> result;
-      for (const std::int64_t value : values) result.push_back(static_cast<T>(value));
-      return result;
-    }
+  void write_codes(const std::string& name, std::span<const std::uint8_t> codes,
+                   std::span<const std::string> values, const results::About& about) const {
+    write(name, codes, about);
+    write(name + ".values", values, about);
   }
-  /// Codes are of the first few names that any enumeration has.
   [[nodiscard]] results::hdf5::Group::Codes read_codes(const std::string& name) const {
-    results::hdf5::Group::Codes read{.codes = Datasets::read<std::uint8_t>(name), .values = {}};
-    read.values = name == "kind"    ? results::code_names<isoscale::program::OpKind>()
-                  : name == "phase" ? results::code_names<isoscale::program::Phase>()
-                  : name == "transfer_direction"
-                      ? results::code_names<isoscale::program::Direction>()
-                  : name == "transfer_axis" ? results::code_names<isoscale::mesh::Axis>()
-                                            : results::code_names<results::PointStatus>();
-    for (std::uint8_t& code : read.codes) code %= 3;
-    if (name == "transfer_direction") {
-      for (std::uint8_t& code : read.codes) code %= 2;
+    return {.codes = read<std::uint8_t>(name), .values = read<std::string>(name + ".values")};
+  }
+  void write_table(const std::string& name, std::size_t /*rows*/, std::size_t columns,
+                   std::span<const double> values, const results::About& about) const {
+    write(name, values, about);
+    set(name + ".columns", std::int64_t{std::max<std::int64_t>(1, static_cast<int>(columns))});
+  }
+  [[nodiscard]] std::vector<std::vector<double>> read_rows(const std::string& name) const {
+    const auto values = read<double>(name);
+    const auto columns = get<std::int64_t>(name + ".columns");
+    const auto size = static_cast<std::int64_t>(values.size());
+    results::require(columns > 0 && size % columns == 0, "a table ends within a row");
+    std::vector<std::vector<double>> rows;
+    for (auto at = values.begin(); at != values.end(); at += columns) {
+      rows.emplace_back(at, at + columns);
     }
-    return read;
+    return rows;
   }
-  /// The groups of keys have one key each.
-  [[nodiscard]] Datasets open_group(const std::string& name) const {
-    Datasets group{input_};
-    group.only_ = name;
-    group.numbers_ = numbers_;
-    group.texts_ = texts_;
-    return group;
-  }
-  [[nodiscard]] std::vector<std::string> names() const { return {only_}; }
 
  private:
-  template <class Values>
-  static Values found(const std::map<std::string, Values>& all, const std::string& name) {
-    const auto at = all.find(name);
-    return at == all.end() ? Values{} : at->second;
-  }
-  [[nodiscard]] std::vector<std::size_t> offsets(std::size_t parts, std::size_t total) {
-    std::vector<std::size_t> begin{0};
-    for (std::size_t i = 0; i + 1 < parts; ++i) {
-      const std::size_t left = total - std::min(total, begin.back());
-      begin.push_back(input_.is_odd_one() ? input_.number<std::size_t>()
-                                          : begin.back() + input_.below(left + 1));
-    }
-    if (parts > 0) begin.push_back(total);
-    return begin;
-  }
-
-  Input& input_;  ///< not owned
-  std::string only_;
-  std::map<std::string, std::vector<std::int64_t>> numbers_;
-  std::map<std::string, std::vector<std::string>> texts_;
+  json& object_;  ///< not owned
 };
 
-template <class Work>
-void try_it(Work&& work) {
-  try {
-    work();
-  } catch (const isoscale::base::Error&) {
-    // Refused, as it may be.
+/// Appends the attributes and datasets of a group and of the groups in it.
+void list(json& group, std::vector<json*>& into) {
+  for (json& value : group) {
+    if (value.is_object()) {
+      list(value, into);
+    } else {
+      into.push_back(&value);
+    }
   }
 }
 
-void try_ops(Input& input) {
-  Datasets ops{input};
-  const std::size_t outlines = 1 + input.below(3), streams = input.below(8), rows = input.below(16);
-  const std::size_t waits = input.below(8), transfers = input.below(8);
-  ops.numbers(input.below(9), {"program_of_rank"});
-  ops.offsets(outlines, rows, "op_begin");
-  ops.offsets(outlines, streams, "stream_begin");
-  ops.texts(streams, {"stream_names"});
-  ops.numbers(rows, {"kind", "stream", "phase", "layer", "microbatch", "flop", "bytes", "axes"});
-  ops.counts(rows, waits, "wait_count");
-  ops.counts(rows, transfers, "transfer_count");
-  ops.numbers(waits, {"wait_stream", "wait_ops"});
-  ops.numbers(transfers,
-              {"transfer_direction", "transfer_axis", "transfer_offset", "transfer_bytes"});
-  const int minor = input.below(2) == 1 ? 6 : 5;  // with the shapes of multiplications, or without
-  ops.numbers(rows, {"gemm_shape"});
-  ops.numbers(input.below(4), {"gemm_m", "gemm_n", "gemm_k", "gemm_batch"});
-  try_it([&] {
-    results::StoredOps stored;
-    results::get_record(ops, stored, minor);
-    const results::StoredOps again = results::to_stored(results::to_outlines(stored));
-    must(again.outlines.size() == stored.outlines.size() &&
-             again.waits.size() == stored.waits.size(),
-         "ops stay what they are");
-  });
+void damage(std::vector<std::uint8_t>& bytes, Input& input) {
+  const std::size_t at = input.below(bytes.size() + 1), begin = at - at % sizeof(std::int64_t);
+  const std::size_t how = input.below(4);
+  if (how == 0 && at < bytes.size()) {
+    bytes[at] = input.number<std::uint8_t>();
+  } else if (how == 1 && begin < bytes.size()) {
+    const auto number = input.number<std::int64_t>();
+    std::memcpy(bytes.data() + begin, &number, std::min(sizeof number, bytes.size() - begin));
+  } else if (how == 2) {
+    bytes.resize(begin);
+  } else {
+    const std::vector<std::uint8_t> copy(bytes.begin(),
+                                         bytes.begin() + static_cast<std::ptrdiff_t>(begin));
+    bytes.insert(bytes.end(), copy.begin(), copy.end());
+  }
 }
 
-void try_traces(Input& input) {
-  Datasets traces{input};
-  const std::size_t rows = input.below(16), spans = input.below(16);
-  traces.numbers(rows, {"timeline", "rank", "step", "begin", "end"});
-  traces.offsets(rows, spans, "span_begin");
-  traces.numbers(spans, {"span_op", "span_start", "span_end"});
-  try_it([&] {
-    const auto stored = results::get_rows<results::StoredTrace>(traces, 8, "traces");
-    const auto again = results::to_stored(results::to_timelines(stored));
-    must(again.size() == stored.size(), "traces stay as many");
-    for (std::size_t row = 0; row < stored.size(); ++row) {
-      must(again[row].trace.spans == stored[row].trace.spans, "spans stay what they are");
-    }
-  });
+void damage(json& value, Input& input) {
+  if (value.is_binary()) {
+    damage(value.get_binary(), input);
+  } else if (value.is_string()) {
+    value = input.text();
+  } else if (!value.is_array()) {
+    value = input.number<std::int64_t>();
+  } else if (value.empty() || input.below(2) == 0) {
+    value.push_back(input.text());
+  } else {
+    value.erase(input.below(value.size()));
+  }
 }
 
-void try_rows(Input& input) {
-  Datasets rows{input};
-  const std::size_t count = input.below(8), members = input.below(8), times = input.below(24);
-  const std::size_t calls = input.below(8);
-  rows.texts(count, {"text", "reason"});
-  rows.numbers(count, {"number", "calls", "plays", "status", "wrong"});
-  rows.offsets(count, members, "ranks_begin");
-  rows.offsets(count, times, "time_begin");
-  rows.offsets(count, calls, "call_time_begin");
-  rows.numbers(members, {"ranks"});
-  rows.numbers(times, {"time"});
-  rows.numbers(calls, {"call_time"});
+json stored(const results::PointData& point) {
+  json object = json::object();
+  Group group{object};
+  results::put_record(group, point, static_cast<std::size_t>(point.ranks));
+  return object;
+}
+
+/// `minor` is the schema version that the file is said to have.
+results::PointData restored(json& object, int minor) {
   results::PointData point;
-  point.ranks = input.number<std::uint8_t>() % 16 + 1;
-  point.mesh.dp = point.ranks;
-  try_it([&] {
-    point.rows = results::get_rows<results::RowData>(rows, 8, "rows");
-    validate(point);
-  });
+  results::get_record(Group{object}, point, minor);
+  validate(point);
+  return point;
+}
+
+void try_point(std::string_view bytes) {
+  static const json whole = stored(results::samples::point(0));
+  json object = whole;
+  Input input{bytes};
+  std::vector<json*> values;
+  list(object, values);
+  for (std::size_t left = bytes.empty() ? 0 : 1 + input.below(3); left > 0; --left) {
+    damage(*values[input.below(values.size())], input);
+  }
+  const auto minor =
+      results::schema_minor - static_cast<int>(input.below(std::size_t{results::schema_minor} + 1));
+  try {
+    json once = stored(restored(object, minor));
+    must(stored(restored(once, results::schema_minor)) == once, "a point stays what it is");
+  } catch (const isoscale::base::Error&) {
+    must(!bytes.empty(), "a point that is not damaged can be read");
+  } catch (const json::exception&) {  // as an HDF5 error of a dataset of another type
+    must(!bytes.empty(), "a point that is not damaged can be read");
+  }
 }
 
 void try_text(std::string_view bytes) {
@@ -229,16 +176,6 @@ void try_text(std::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {  // NOLINT
   const std::string_view bytes{reinterpret_cast<const char*>(data), size};           // NOLINT
   try_text(bytes);
-  Input input{bytes};
-  switch (input.number<std::uint8_t>() % 3) {
-    case 0:
-      try_ops(input);
-      break;
-    case 1:
-      try_traces(input);
-      break;
-    default:
-      try_rows(input);
-  }
+  try_point(bytes);
   return 0;
 }

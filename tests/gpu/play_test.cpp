@@ -5,10 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstddef>
-#include <vector>
+#include <array>
 
-#include "executor/host/host.hpp"
 #include "tests/executor/sketch.hpp"
 #include "tests/gpu/gpus.hpp"
 #include "workloads/registry.hpp"
@@ -16,49 +14,15 @@
 namespace isoscale::gpu_tests {
 namespace {
 
-using executor::Session;
 using executor::Sketch;
 using executor::Trace;
-using program::DType;
 using program::Section;
-
-std::vector<std::byte> all_of(Session& session, const program::RankProgram& program,
-                              program::BufferId id) {
-  const program::Buffer& buffer = program.buffers[id];
-  std::vector<std::byte> raw(buffer.count * program::element_size(buffer.dtype));
-  session.read({.buffer = id, .offset = 0, .count = buffer.count}, raw);
-  return raw;
-}
 
 class OneRank : public testing::Test {
  protected:
   comm::Communicator self_ = comm::Communicator::world().split(0, 0);
   std::unique_ptr<executor::Executor> cuda_ = make_executor(self_);
 };
-
-/// A shard with gaps, as tp makes them, in every type.
-TEST_F(OneRank, FillsAreTheHostsBitByBit) {
-  const auto host = executor::make_host_executor({});
-  for (const DType type : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
-    Sketch sketch;
-    constexpr std::uint64_t rows = 301, parts = 2, columns = 77;
-    const program::Slice slice = sketch.buffer(type, rows * parts * columns);
-    sketch.emit(program::Fill{.dst = slice,
-                              .shard = {.extents = {rows, parts, columns},
-                                        .local = {parts * columns, columns, 1},
-                                        .global = {4 * parts * columns, 2 * columns, 1},
-                                        .base = columns},
-                              .key = 42,
-                              .exponent = -9});
-    const auto here = host->prepare(sketch.on({}), self_);
-    const auto there = cuda_->prepare(sketch.on({}), self_);
-    here->play(Section::step, Trace::off);
-    there->play(Section::step, Trace::off);
-    EXPECT_EQ(all_of(*there, sketch.program(), slice.buffer),
-              all_of(*here, sketch.program(), slice.buffer))
-        << program::name(type);
-  }
-}
 
 program::ProgramSet step_of(program::Precision precision) {
   const workloads::Workload& dp = workloads::find_workload("dp");
@@ -92,33 +56,9 @@ TEST_F(OneRank, SpansLieInsideTheStepAndFollowEachOtherOnAStream) {
   }
 }
 
-TEST_F(OneRank, GraphsComputeWhatPlainPlaysDo) {
-  const program::ProgramSet set = step_of(program::Precision::f32);
-  const program::RankProgram& program = set.programs.front();
-  const auto graph = make_executor(self_, settings::Graph::on);
-  const auto plainly = cuda_->prepare(set, self_);
-  const auto replayed = graph->prepare(set, self_);
-  constexpr float rounding = 1e-5F;
-  for (Session* const session : {plainly.get(), replayed.get()}) {
-    session->play(Section::setup, Trace::off);
-    for (int play = 0; play < 4; ++play) {
-      session->play(Section::step, play == 2 ? Trace::on : Trace::off);
-    }
-  }
-  for (program::BufferId id = 0; id < program.buffers.size(); ++id) {
-    if (program.buffers[id].role != program::Role::weight) continue;
-    const auto a = executor::get<float>(
-        *plainly, {.buffer = id, .offset = 0, .count = program.buffers[id].count});
-    const auto b = executor::get<float>(
-        *replayed, {.buffer = id, .offset = 0, .count = program.buffers[id].count});
-    // The two executors may have chosen other algorithms.
-    EXPECT_THAT(a, testing::Pointwise(testing::FloatNear(rounding), b));
-  }
-}
-
 TEST_F(OneRank, WhatDoesNotFitIsRefusedWithNumbersAndTheNextFits) {
   Sketch large;
-  static_cast<void>(large.buffer(DType::f64, std::uint64_t{1} << 45U));  // 256 TiB
+  static_cast<void>(large.buffer(program::DType::f64, std::uint64_t{1} << 45U));  // 256 TiB
   EXPECT_THAT(
       executor::message_of([&] { return cuda_->prepare(large.on({}), self_); }),
       testing::AllOf(testing::HasSubstr("not enough GPU memory"), testing::HasSubstr("are free")));

@@ -112,9 +112,14 @@ class LayeringTest(unittest.TestCase):
         for arguments in ([str(self.root / "nowhere")], []):
             self.assertEqual(check_layering.main(arguments), 2)
 
-    def test_records_may_be_seen_by_what_stands_right_of_them(self):
-        self.source("src/preflight/good.cpp", '"results/records/run_data.hpp"')
-        self.assertEqual(self.breaches(), [])
+    def test_what_may_be_passes(self):
+        for name, text in (
+                ("src/preflight/good.cpp", included('"results/records/run_data.hpp"')),
+                ("launch/good.sh", "#!/usr/bin/env bash\n" + HASH_LICENCE),
+                ("src/base/good.cpp",
+                 CPP_LICENCE + '/*\n#include <mpi.h>\n*/\n// #include "x"\n')):
+            self.write(name, text)
+            self.assertEqual(self.breaches(), [], name)
 
     def test_a_circle_of_folders_fails(self):
         self.source("src/runner/plan/plan.cpp", '"runner/runner.hpp"')
@@ -195,10 +200,6 @@ class LayeringTest(unittest.TestCase):
                               CPP_LICENCE + "#pragma once\n// as analysis/gone.hpp\n" + BODY,
                               "src/mesh/mesh.hpp:4:", "no file analysis/gone.hpp")
 
-    def test_a_script_may_start_with_its_interpreter(self):
-        self.write("launch/good.sh", "#!/usr/bin/env bash\n" + HASH_LICENCE)
-        self.assertEqual(self.breaches(), [])
-
     def test_too_many_conditionals_fail(self):
         lines = len(BODY.splitlines()) * 10
         few = int(1.5 * lines / 1000)
@@ -206,10 +207,6 @@ class LayeringTest(unittest.TestCase):
         self.assertEqual(self.breaches(), [])
         self.write("src/base/a.cpp", CPP_LICENCE + "# if X\n#endif\n" * (few + 2))
         self.assert_one_breach("preprocessor conditionals")
-
-    def test_includes_in_comments_are_none(self):
-        self.write("src/base/good.cpp", CPP_LICENCE + '/*\n#include <mpi.h>\n*/\n// #include "x"\n')
-        self.assertEqual(self.breaches(), [])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// Every pair of ranks is measured and checked, and one that is silent fails alone.
+// Every pair of ranks is measured and checked, and one that is silent fails alone. The sniff test
+// that precedes a run measures all ranks.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -9,6 +10,7 @@
 #include <set>
 
 #include "executor/host/host.hpp"
+#include "runner/microbench/rank_speeds.hpp"
 #include "runner/microbench/result_rows.hpp"
 #include "tests/mpi/point_runs.hpp"
 
@@ -166,6 +168,26 @@ TEST_F(Silent, MatchingsFailAsAWhole) {
   if (world_.rank() != 0) return;
   ASSERT_EQ(data.rows.size(), 1U);
   EXPECT_THAT(data.reason, AllOf(HasSubstr("no answer within 300 ms"), HasSubstr(end(3))));
+}
+
+TEST(Sniff, MeasuresWhatEachRankComputesAndExchanges) {
+  const comm::Communicator world = comm::Communicator::world();
+  const auto executor = executor::make_host_executor({});
+  std::vector<int> nodes;  // two made-up nodes, as far as the ranks go
+  for (int rank = 0; rank < world.size(); ++rank) nodes.push_back(rank * 2 / world.size());
+  const microbench::Sniffed found = microbench::sniff(*executor, world, nodes);
+  EXPECT_EQ(found.problem, std::nullopt);
+  EXPECT_GT(found.gemm_rate.value_or(0), 1e6);
+  std::vector<int> expected, measured;
+  for (const microbench::Partners& partners : microbench::sniff_phases(nodes)) {
+    const int partner = partners[static_cast<std::size_t>(world.rank())];
+    if (partner >= 0) expected.push_back(partner);
+  }
+  for (const preflight::CheckedNeighbour& neighbour : found.neighbours) {
+    measured.push_back(neighbour.rank);
+    EXPECT_GT(neighbour.bandwidth.value_or(0), 1e4);
+  }
+  EXPECT_EQ(measured, expected);
 }
 
 }  // namespace

@@ -1,12 +1,10 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
-"""The recipe for Spack, read by a stand-in of Spack's language: it names every dependency that CMake
-looks for, and sets no option that CMake does not know."""
+"""The recipe for Spack names every dependency that CMake looks for, and sets no option that CMake
+does not know."""
 
-import contextlib
 import pathlib
 import re
-import sys
 import types
 import unittest.mock
 
@@ -22,50 +20,17 @@ PACKAGE_OF = {"Threads": None, "PkgConfig": "pkgconfig", "fmt": "fmt",
               "GTest": "googletest", "Python3": "python"}
 
 
-class StandIn:
-    """Records the directives that a recipe gives while it is read."""
+class Package:
+    """What the recipe uses of Spack's CMakePackage."""
 
-    def __init__(self):
-        self.conditions = []
-        self.variants, self.dependencies, self.conflicts = {}, {}, []
+    def define(self, name, value):
+        if isinstance(value, bool):
+            return f"-D{name}:BOOL={'ON' if value else 'OFF'}"
+        text = ";".join(value) if isinstance(value, list) else str(value)
+        return f"-D{name}:STRING={text}"
 
-    def depends_on(self, spec, when=None, type=None):  # as Spack names it
-        conditions = [*self.conditions, *([when] if when else [])]
-        self.dependencies[re.match(r"[a-z0-9-]+", spec)[0]] = conditions
-
-    @contextlib.contextmanager
-    def when(self, condition):
-        self.conditions.append(condition)
-        yield
-        self.conditions.pop()
-
-    def variant(self, name, default, description):
-        self.variants[name] = default
-
-    def read(self, path):
-        """The class that the recipe defines."""
-        class Package:
-            def define(self, name, value):
-                if isinstance(value, bool):
-                    return f"-D{name}:BOOL={'ON' if value else 'OFF'}"
-                text = ";".join(value) if isinstance(value, list) else str(value)
-                return f"-D{name}:STRING={text}"
-
-            def define_from_variant(self, name, variant):
-                return self.define(name, self.spec.variants[variant].value)
-
-        module = types.ModuleType("spack.package")
-        module.CMakePackage = type("CMakePackage", (Package,), {})
-        module.CudaPackage = type("CudaPackage", (), {})
-        module.depends_on, module.when, module.variant = self.depends_on, self.when, self.variant
-        module.conflicts = lambda spec, when=None, msg="": self.conflicts.append((spec, when))
-        module.version = module.license = module.generator = lambda *names, **more: None
-        self.variants["cuda"] = False  # CudaPackage brings it
-        stand_ins = {"spack": types.ModuleType("spack"), "spack.package": module}
-        with unittest.mock.patch.dict(sys.modules, stand_ins):
-            names = {}
-            exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
-        return names["Isoscale"]
+    def define_from_variant(self, name, variant):
+        return self.define(name, self.spec.variants[variant].value)
 
 
 class Spec:
@@ -82,6 +47,30 @@ class Spec:
         return self.variants[condition[1:]].value is (condition[0] == "+")
 
 
+def read_recipe():
+    """The class that the recipe defines, and the calls of its directives in order."""
+    directives = unittest.mock.MagicMock()
+    words = ("conflicts", "depends_on", "generator", "license", "variant", "version", "when")
+    names = {"CMakePackage": Package, "CudaPackage": type("CudaPackage", (), {}),
+             **{word: getattr(directives, word) for word in words}}
+    _, text = RECIPE.read_text(encoding="utf-8").split("from spack.package import *")
+    exec(text, names)
+    return names["Isoscale"], directives.mock_calls
+
+
+def dependencies_of(calls):
+    """{name: the condition that it stands under, None where under none}."""
+    condition, found = None, {}
+    for name, arguments, _ in calls:
+        if name == "when":
+            condition = arguments[0]
+        elif name == "when().__exit__":
+            condition = None
+        elif name == "depends_on":
+            found[re.match(r"[a-z0-9-]+", arguments[0])[0]] = condition
+    return found
+
+
 def cmake_text():
     files = [SOURCE / "CMakeLists.txt", SOURCE / "tests/CMakeLists.txt",
              *sorted((SOURCE / "src/cmake").glob("*.cmake")),
@@ -92,8 +81,8 @@ def cmake_text():
 class Recipe(Case):
     def setUp(self):
         super().setUp()
-        self.stand_in = StandIn()
-        self.recipe = self.stand_in.read(RECIPE)
+        self.recipe, self.calls = read_recipe()
+        self.dependencies = dependencies_of(self.calls)
 
     def arguments(self, **variants):
         package = self.recipe()
@@ -111,16 +100,14 @@ class Recipe(Case):
         for name in sorted(looked_for):
             self.assertIn(name, PACKAGE_OF, "give Spack's name of it here and in the recipe")
             if PACKAGE_OF[name] is not None:
-                self.assertIn(PACKAGE_OF[name], self.stand_in.dependencies)
+                self.assertIn(PACKAGE_OF[name], self.dependencies)
 
     def test_dependencies_of_parts_come_with_the_parts(self):
-        dependencies = self.stand_in.dependencies
-        self.assertEqual(dependencies["mpi"], ["+mpi"])
-        self.assertEqual(dependencies["blas"], ["+mpi"])
-        self.assertEqual(dependencies["nccl"], ["+cuda"])
-        self.assertEqual(dependencies["googletest"], ["+tests"])
-        self.assertEqual(dependencies["hdf5"], [])
-        self.assertIn(("+cuda", "~mpi"), self.stand_in.conflicts)
+        for name, condition in {"mpi": "+mpi", "blas": "+mpi", "nccl": "+cuda",
+                                "googletest": "+tests", "hdf5": None}.items():
+            self.assertEqual(self.dependencies[name], condition, name)
+        self.assertIn(unittest.mock.call.conflicts("+cuda", when="~mpi", msg=unittest.mock.ANY),
+                      self.calls)
 
     def test_every_option_that_it_sets_exists(self):
         text = cmake_text()

@@ -81,6 +81,13 @@ TEST_F(Gpus, LeaveOutWhatTheLibraryDoesNotHave) {
     "compute_mode": "exclusive process", "sm_clock": 345e6, "sm_clock_max": 1980e6,
     "memory_clock_max": 3201e6, "power_limit": 700.5, "ecc": true, "mig": false,
     "persistence": true})"));
+  for (const char* name : {"EccMode", "ClockInfo", "MigMode", "PersistenceMode", "ComputeMode",
+                           "PciInfo_v3", "PowerManagementLimit"}) {
+    node_.missing.insert(std::string{"nvmlDeviceGet"} + name);
+  }
+  node_.text_answer = some_error;
+  EXPECT_EQ(json_of(first()),
+            nlohmann::json::parse(R"({"sm_clock_max": 1980e6, "memory_clock_max": 3201e6})"));
 }
 
 TEST_F(Gpus, CountLinksThatAreDownAndPagesRetiredForEitherCause) {
@@ -134,6 +141,9 @@ TEST_F(Gpus, SayHowFarTheyAreInJoiningTheirFabric) {
     EXPECT_EQ(first().fabric_state, told) << state;
     EXPECT_EQ(first().fabric, fabric) << state;
   }
+  node_.gpus[0].fabric = joined;
+  node_.gpus[0].fabric.cluster = {};  // within its node
+  EXPECT_EQ(first().fabric, std::nullopt);
 }
 
 TEST_F(Gpus, AreThoseOfTheLibraryAndThenOthersOnTheBus) {

@@ -29,12 +29,14 @@ class Nvml : public testing::Test {
 
 TEST_F(Nvml, TellsWhatItKnowsUnderTheKeysOfTheRunFile) {
   gpu_.links = {{0, "00000000:09:00.0"}, {3, "00000000:07:00.0"}, {17, "00000000:09:00.0"}};
+  gpu_.fabric = {.cluster = {0xab, 0x01}, .status = 0, .clique = 7, .state = 3};
   const auto known = facts();
   ASSERT_TRUE(known.has_value());
   EXPECT_THAT(
       gpu_facts_text(*known),
       ElementsAre(Pair("gpu_compute_mode", "exclusive process"), Pair("gpu_driver", "580.65.06"),
-                  Pair("gpu_ecc", "on"), Pair("gpu_mig", "off"), Pair("gpu_name", "NVIDIA H200"),
+                  Pair("gpu_ecc", "on"), Pair("gpu_fabric", "ab010000000000000000000000000000.7"),
+                  Pair("gpu_mig", "off"), Pair("gpu_name", "NVIDIA H200"),
                   Pair("gpu_nvlink_peers", "00000000:07:00.0,00000000:09:00.0"),
                   Pair("gpu_pci", "00000000:1B:00.0"), Pair("gpu_persistence", "on"),
                   Pair("gpu_uuid", "GPU-12ab")));
@@ -43,6 +45,8 @@ TEST_F(Nvml, TellsWhatItKnowsUnderTheKeysOfTheRunFile) {
                           Pair("gpu_memory_total", 150e9), Pair("gpu_memory_used", 1e9),
                           Pair("gpu_nvlinks", 3), Pair("gpu_power_limit", 700.5),
                           Pair("gpu_sm_clock", 345e6), Pair("gpu_sm_clock_max", 1980e6)));
+  EXPECT_THAT(gpu_facts_text({}), IsEmpty());
+  EXPECT_THAT(gpu_facts_number({}), IsEmpty());
 }
 
 TEST_F(Nvml, IsShutDownWhereItWasInitialised) {
@@ -78,22 +82,6 @@ TEST_F(Nvml, KnowsAnInstanceByTheUuidThatCudaGivesIt) {
   EXPECT_EQ(facts("GPU-12ab")->uuid, "MIG-12ab");
 }
 
-TEST_F(Nvml, LeavesOutWhatIsMissingOrFails) {
-  state_.missing = {"nvmlDeviceGetEccMode",         "nvmlDeviceGetClockInfo",
-                    "nvmlDeviceGetMemoryInfo",      "nvmlDeviceGetMigMode",
-                    "nvmlDeviceGetPersistenceMode", "nvmlDeviceGetComputeMode",
-                    "nvmlDeviceGetPciInfo_v3",      "nvmlDeviceGetPowerManagementLimit",
-                    "nvmlDeviceGetNvLinkState"};
-  state_.text_answer = some_error;
-  const auto known = facts();
-  ASSERT_TRUE(known.has_value());
-  EXPECT_THAT(gpu_facts_text(*known), IsEmpty());
-  EXPECT_THAT(gpu_facts_number(*known),
-              ElementsAre(Pair("gpu_memory_clock_max", 3201e6), Pair("gpu_sm_clock_max", 1980e6)));
-  EXPECT_EQ(known->nvlinks_active, std::nullopt);
-  EXPECT_EQ(known->nvlink_peers, std::nullopt);
-}
-
 TEST_F(Nvml, CountsNoLinksWhereThereIsNoNvlinkAndThoseWhosePeersAreUnknown) {
   state_.nvlink_answer = nvml::not_supported;
   EXPECT_EQ(facts()->nvlinks_active, 0);
@@ -105,19 +93,6 @@ TEST_F(Nvml, CountsNoLinksWhereThereIsNoNvlinkAndThoseWhosePeersAreUnknown) {
   state_.missing = {"nvmlDeviceGetNvLinkRemotePciInfo_v2"};
   EXPECT_EQ(facts()->nvlinks_active, 2);
   EXPECT_EQ(facts()->nvlink_peers, std::nullopt);
-}
-
-/// The tests of a node's GPUs have the GPUs that have not joined a domain.
-TEST_F(Nvml, KnowsAnNvlinkDomainOfSeveralNodes) {
-  EXPECT_EQ(facts()->fabric, std::nullopt);
-  gpu_.fabric = {.cluster = {0xab, 0x01}, .status = 0, .clique = 7, .state = 3};
-  EXPECT_EQ(facts()->fabric, "ab010000000000000000000000000000.7");
-  EXPECT_EQ(gpu_facts_text(*facts()).at("gpu_fabric"), *facts()->fabric);
-  state_.missing = {"nvmlDeviceGetGpuFabricInfo"};
-  EXPECT_EQ(facts()->fabric, std::nullopt);
-  state_.missing = {};
-  gpu_.fabric.cluster = {};  // within its node
-  EXPECT_EQ(facts()->fabric, std::nullopt);
 }
 
 class GpuSamples : public testing::Test {
