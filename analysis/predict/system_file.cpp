@@ -125,7 +125,8 @@ simulate::Protocol read_protocol(SheetSection& section) {
           .hop_across = section.number("hop_across", factor),
           .share = section.number("share", share),
           .most = section.number_or_0("most", wire),
-          .most_across = section.number_or_0("most_across", wire)};
+          .most_across = section.number_or_0("most_across", wire),
+          .most_two = section.number_or_0("most_two", wire)};
 }
 
 simulate::Multicast read_multicast(SheetSection& section) {
