@@ -162,6 +162,7 @@ TEST(ExpectedDelay, AgreesWithEveryRankAlongDp) {
                       {"both", {.rank = 0.02, .node = 0.02}, 0.06},
                       {"op", {.op = 0.05}, 0.08},
                       {"draws", {.draws = skewed}, 0.05},
+                      {"stragglers", {.draws = straggling_draws(0.01, 0.02, 0.2)}, 0.05},
                       {"standing", {.rank = 0.01, .standing = {0.98, 1.0, 1.01, 1.03}}, 0.05}});
   }
 }
@@ -210,6 +211,12 @@ TEST(ExpectedDelay, OfFewRanksIsThatOfTheLargestDraw) {
   EXPECT_NEAR(expected(data_parallel(2), {.rank = 0.03}, 8), larger, 0.004e-3);
   EXPECT_NEAR(expected(data_parallel(2), {.node = 0.03}, 2), 0, 0.002e-3);
   EXPECT_NEAR(expected(data_parallel(2), {.node = 0.03}, 1), larger, 0.004e-3);
+}
+
+// Of four ranks, one or more straggle in 1 - 0.9^4 of the steps; then all wait 20% of 12 ms.
+TEST(ExpectedDelay, OfStragglersIsTheirSizeWhereThereIsOne) {
+  const Noise noise{.draws = straggling_draws(0, 0.1, 0.2)};
+  EXPECT_NEAR(expected(data_parallel(4), noise, 8), 2.4e-3 * (1 - std::pow(0.9, 4)), 0.02e-3);
 }
 
 TEST(Deviations, MeasuredOnesAreDealtOutEvenly) {
