@@ -132,6 +132,7 @@ class Packer {
       if (gap >= mine.bytes && (best_gap == 0 || gap < best_gap)) {
         best = end;
         best_gap = gap;
+        if (gap == mine.bytes) break;  // no gap is tighter
       }
       end = std::max(end, other.end);
     }
