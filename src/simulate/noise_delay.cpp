@@ -148,11 +148,12 @@ class Delay {
     tight_ = gone - loose_;
   }
 
-  double nanoseconds() {
+  double nanoseconds(double share) {
     const Moments op = noise_.op > 0 ? op_delay() : Moments{};
     draw();
     const double passing = respond(typical_deviation());
-    return mean_of_slowest(std::hypot(std::sqrt(op.variance), passing)) + op.mean - noiseless_;
+    return mean_of_slowest(std::hypot(std::sqrt(share * op.variance), passing)) + op.mean -
+           noiseless_;
   }
 
  private:
@@ -392,9 +393,9 @@ mesh::AxisSet tight_axes(const mesh::Shape& mesh, const program::OutlineSet& cla
 }
 
 double expected_delay(const program::ProgramSet& set, const Classes& classes, const Costs& costs,
-                      const Noise& noise, const Layout& layout) {
+                      const Noise& noise, const Layout& layout, double share) {
   if (!noise.any()) return 0;
-  return Delay{set, classes, costs, noise, layout}.nanoseconds() * 1e-9;
+  return Delay{set, classes, costs, noise, layout}.nanoseconds(share) * 1e-9;
 }
 
 }  // namespace isoscale::simulate
