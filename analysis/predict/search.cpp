@@ -49,12 +49,13 @@ struct Entry {
 bool is_played(const Entry& entry) { return entry.whole && std::isfinite(entry.whole->seconds()); }
 
 /// Returns the relative error by which the estimate of `entry` may be too high: the largest one of
-/// simulated entries with the same schedule plus search_margin, but at most search_slack. While
-/// fewer than three such entries are simulated, it is search_slack.
+/// simulated entries with the same schedule, which is below 0 if all their estimates were too low,
+/// plus search_margin; but at most search_slack. While fewer than three such entries are simulated,
+/// it is search_slack.
 double slack_of(const Entry& entry, std::span<const Entry> known) {
   constexpr int enough = 3;
   int count = 0;
-  double most = 0;
+  double most = -1;
   for (const Entry& other : known) {
     if (!is_played(other) || other.schedule != entry.schedule) continue;
     ++count;

@@ -189,6 +189,22 @@ TEST(ExpectedDelay, AgreesWithEveryRankOfPipelines) {
   }
 }
 
+// The noise of ops over four times as many GEMMs is twice as large; two shares of a long step,
+// extended in proportion, have its delay all the same.
+TEST(ExpectedDelay, OfSingleOpsIsExtendedFromSharesOfALongStep) {
+  constexpr int all = 48;
+  const auto delay = [](int gemms, double share) {
+    std::vector<MadeOp> ops(static_cast<std::size_t>(gemms), {.nanoseconds = 1'000'000});
+    ops.push_back({.kind = OpKind::all_reduce, .nanoseconds = 1'000'000, .axes = dp});
+    const AllAlike ranks = all_alike({.dp = 64}, ops);
+    return expected_delay(ranks.set, ranks.classes, ranks.costs, {.op = 0.05}, packed(64, 8),
+                          share);
+  };
+  const double few = delay(8, 8.0 / all), more = delay(12, 12.0 / all), whole = delay(all, 1);
+  EXPECT_NEAR(more + (all - 12) / 4.0 * (more - few), whole, 0.15 * whole);
+  EXPECT_NEAR(delay(12, 1), whole / 2, 0.1 * whole);
+}
+
 TEST(ExpectedDelay, GrowsWithRanks) {
   for (const Noise& noise :
        {Noise{.rank = 0.03}, Noise{.node = 0.03}, Noise{.op = 0.03}, Noise{.draws = skewed}}) {
