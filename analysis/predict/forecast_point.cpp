@@ -153,11 +153,9 @@ Forecast forecast_of(const Question& question, const simulate::Machine& machine,
   forecast.request = std::move(request);
   forecast.simulated = estimate.simulated;
   forecast.delay = estimate.delay;
-  forecast.memory_per_rank = estimate.memory_per_rank;
-  forecast.device_memory_per_rank = estimate.device_memory_per_rank;
-  forecast.host_memory_per_rank = estimate.host_memory_per_rank;
+  forecast.memory = estimate.memory;
   if (machine.memory && machine.memory->capacity > 0) {
-    forecast.fits = estimate.device_memory_per_rank <= machine.memory->capacity;
+    forecast.fits = estimate.memory.device <= machine.memory->capacity;
   }
   forecast.extrapolated = is_extrapolated(question, forecast.ranks);
   const double correction = question.fit ? question.fit->correction : 1;

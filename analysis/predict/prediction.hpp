@@ -52,6 +52,13 @@ struct MeasuredPoint {
   double simulated = 0;  ///< seconds, before the correction by measurements
 };
 
+/// The memory of one rank. Each field is from the program that needs most of this kind of memory.
+struct StepMemory {
+  double all = 0;     ///< bytes in all spaces, as the dry run of a measurement counts them
+  double device = 0;  ///< bytes, without buffers on the host
+  double host = 0;    ///< bytes in pinned and pageable memory
+};
+
 /// The forecast for one rank count.
 struct Forecast {
   int ranks = 0, nodes = 0;
@@ -59,10 +66,9 @@ struct Forecast {
   std::string refused{};         ///< why there is no forecast; "" if there is one
   Expected step_time{}, throughput{}, speedup{}, efficiency{};
   Uncertainty uncertainty{};
-  double simulated = 0;  ///< seconds of the noiseless step
-  double delay = 0;      ///< seconds that noise and slow ranks add
-  /// Bytes of the largest rank: in all memory, on the device, and on the host.
-  double memory_per_rank = 0, device_memory_per_rank = 0, host_memory_per_rank = 0;
+  double simulated = 0;        ///< seconds of the noiseless step
+  double delay = 0;            ///< seconds that noise and slow ranks add
+  StepMemory memory{};         ///< of the largest rank
   std::optional<bool> fits{};  ///< the device's memory; absent if the capacity is unknown
   bool extrapolated = false;   ///< more than 32 times the measured ranks
   std::optional<double> mfu{};
@@ -96,7 +102,7 @@ struct NextMeasurement {
 struct Candidate {
   workloads::Request request{};
   double step_time = 0, throughput = 0;
-  double memory_per_rank = 0, device_memory_per_rank = 0, host_memory_per_rank = 0;
+  StepMemory memory{};
   std::optional<breakdown::Breakdown> breakdown{};
   std::string why_not{};  ///< why it is slower than the first; "" = first
 };

@@ -39,8 +39,7 @@ std::string notes(const Forecast& at) {
   std::vector<std::string> notes;
   if (at.extrapolated) notes.emplace_back("extrapolated");
   if (at.fits == false) {
-    notes.push_back(
-        fmt::format("needs {} a rank", value_text(at.device_memory_per_rank, Unit::bytes)));
+    notes.push_back(fmt::format("needs {} a rank", value_text(at.memory.device, Unit::bytes)));
   }
   return base::listed(notes);
 }
@@ -167,10 +166,9 @@ render::DocumentTable forecast_table(const Prediction& prediction) {
 /// Adds the memory on the device and, if any of `all` rows of a table needs some, that on the host.
 template <class Row>
 void add_memory(const std::vector<Row>& all, const Row& at, std::vector<render::Cell>& cells) {
-  cells.push_back({"memory/rank", value_json(at.device_memory_per_rank), Unit::bytes});
-  if (std::ranges::none_of(all, [](const Row& row) { return row.host_memory_per_rank > 0; }))
-    return;
-  cells.push_back({"on the host", value_json(at.host_memory_per_rank), Unit::bytes});
+  cells.push_back({"memory/rank", value_json(at.memory.device), Unit::bytes});
+  if (std::ranges::none_of(all, [](const Row& row) { return row.memory.host > 0; })) return;
+  cells.push_back({"on the host", value_json(at.memory.host), Unit::bytes});
 }
 
 /// Returns a table of a step's parts, memory and MFU; empty where no breakdown is known.

@@ -14,15 +14,13 @@
 #include "workloads/stack/pipeline.hpp"
 
 /// Estimates steps quickly. All layers of a stage are alike, so its time is linear in their number,
-/// and programs with few layers show the cost of one more. A pipeline of such stages is then
-/// simulated with one op per pass.
+/// and programs with few layers show the cost of one more. The time of a pipeline of such stages
+/// follows from a formula.
 namespace isoscale::analysis::predict {
 
 /// The seconds of one rank for one microbatch in the passes of a stage.
 struct StagePasses {
   double forward = 0, backward = 0;  ///< in the middle of a step
-  double first_forward = 0;          ///< extra time of the first forward pass of a step
-  double last_backward = 0;          ///< extra time of the last backward pass
   double weight_gradient = 0;        ///< the part of `backward` that zb-h1 postpones
 };
 
@@ -30,7 +28,9 @@ struct StagePasses {
 /// returns the projection's additional cost on the last stage, which does not depend on the number
 /// of layers.
 struct StageNumbers : StagePasses {
-  double tail = 0;  ///< after the last backward pass: remaining reductions, the update
+  /// The time of a step beyond all passes: what its first and its last pass take longer, the
+  /// remaining reductions, and the update.
+  double ends = 0;
   // The following are bytes on the device.
   double states = 0;      ///< weights, gradients and the optimizer's state
   double workspace = 0;   ///< short-lived buffers, at their peak
@@ -76,23 +76,21 @@ inline constexpr int most_probed_layers = 4;
                                         const workloads::Request& request,
                                         const simulate::Machine& machine, int node_ranks);
 
-/// A pipeline with known pass times, in seconds. Each pass is one op, and the messages between
-/// passes are those of the real schedule.
-struct CoarsePipeline {
-  workloads::stack::Pipeline pipeline{};
-  std::vector<StagePasses> chunks{};  ///< pass times of each virtual stage
-  std::vector<double> tail{};         ///< time of each stage after its last pass
-  double message = 0;                 ///< time of a message from stage to stage
-  double arrival = 0;                 ///< time that a stage spends on a message before its pass
-};
-
-/// Simulates steps with all microbatches, and returns the time from one step to the next.
-[[nodiscard]] double play(const CoarsePipeline& coarse);
-
-/// Returns the time of a long step, extrapolated from steps of `few` and of `more` microbatches:
-/// their difference is repeated up to the pipeline's number of microbatches. This is exact if the
-/// steady state has begun by `few`, and if `more` - `few` is a multiple of its period.
-[[nodiscard]] double play_extended(const CoarsePipeline& coarse);
+/// Returns the time from one step of a pipeline to the next, without StageNumbers::ends. All stages
+/// take the times `stage` for a microbatch, but the last one takes `last`, which should be at least
+/// as long; `message` is the time of a message from stage to stage. Of p stages, v chunks and m
+/// microbatches this is
+///
+///   idle time (stack::idle_time) + m x (forward + backward) + n x message
+///
+/// of the other stages or of the last one, whichever is longer. The messages that no pass hides, n,
+/// follow from the order in which a stage posts its messages (stack::steps_of): a stage of 1f1b
+/// waits in each round for an exchange with the next stage and for one with the previous stage,
+/// while weight gradients hide one of both in zb-h1. The formula is exact for at least two
+/// microbatches per stage.
+[[nodiscard]] double pipeline_seconds(const workloads::stack::Pipeline& pipeline,
+                                      const StagePasses& stage, const StagePasses& last,
+                                      double message);
 
 /// The device memory of a rank of one stage.
 struct StageBytes {
@@ -135,42 +133,33 @@ class QuickEstimate {
   /// - under way: the larger of two parts that do not exist at the same time: the activations of
   ///   one layer that is recomputed, or the backward pass of the output projection with its logits
   [[nodiscard]] StageBytes largest_stage(const workloads::Request& request) const;
-  /// Returns the time of a step if messages between stages took no time: all passes of the slowest
-  /// stage, the idle time by the schedule's formula (stack::idle_time), and the extra time at
-  /// the start and end of a step. A real step takes at least this long, unless its communication
-  /// overlaps with compute better than in the small programs that the laws were fitted to.
-  [[nodiscard]] double bound(const workloads::Request& request) const;
-  /// Returns the time of a step by a simulation of the schedule's passes and messages.
+  /// Returns the time of a step, by pipeline_seconds() and the extra time at its start and end.
   [[nodiscard]] double seconds(const workloads::Request& request) const;
 
  private:
-  /// The numbers of a message between two stages; they are the same for all requests with equal
-  /// Rows.
-  struct HandOverNumbers {
-    double bytes = 0;    ///< bytes of a message
-    double arrival = 0;  ///< seconds that the receiving stage spends on it
+  /// A message from stage to stage.
+  struct Message {
+    double seconds = 0;
+    double arrival = 0;  ///< seconds that the receiving stage spends on it before its pass
   };
-  /// tp, cp, ep, microbatch, sequence_parallel
+  /// tp, cp, ep, microbatch and sequence_parallel decide how much a stage hands on
   using Rows = std::tuple<int, int, int, std::string, std::string>;
+  /// dp and pp decide how far it goes
+  using Distance = std::tuple<int, int, Rows>;
   [[nodiscard]] static Rows rows_of(const workloads::Request& request);
-  [[nodiscard]] HandOverNumbers hand_over(const workloads::Request& request) const;
+  [[nodiscard]] static Distance distance_of(const workloads::Request& request);
+  [[nodiscard]] Message message(const workloads::Request& request) const;
   /// Returns the bytes that a layer keeps for a microbatch in zb-h1 between its input and weight
   /// gradients.
   [[nodiscard]] double late_bytes(const workloads::Request& request) const;
-  [[nodiscard]] double activation_bytes(const workloads::Request& request,
-                                        const workloads::stack::Pipeline& pipeline,
-                                        int stage) const;
-  [[nodiscard]] CoarsePipeline coarse(const workloads::Request& request) const;
-  [[nodiscard]] StageNumbers stage(const workloads::Request& request,
-                                   const workloads::stack::Pipeline& pipeline, int stage) const;
 
   const workloads::Workload& workload_;
   const simulate::Machine& machine_;
   int node_ranks_;
   std::map<StageKey, StageLaw> laws_;
   std::map<StageKey, StageNumbers> heads_;  ///< in these keys, `recompute` is empty
-  std::map<Rows, HandOverNumbers> hand_overs_;
-  std::map<Rows, double> late_bytes_;  ///< for requests with zb-h1
+  std::map<Distance, Message> messages_;    ///< for requests with several stages
+  std::map<Rows, double> late_bytes_;       ///< for requests with zb-h1
 };
 
 }  // namespace isoscale::analysis::predict

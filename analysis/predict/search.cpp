@@ -3,11 +3,13 @@
 #include "analysis/predict/search.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -16,8 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/efficiency/losses.hpp"
 #include "analysis/predict/quick_estimate.hpp"
-#include "analysis/predict/step_estimate.hpp"
 #include "base/error.hpp"
 #include "base/parallel.hpp"
 #include "units/quantity.hpp"
@@ -35,8 +37,8 @@ using workloads::Workload;
 /// A request with the results of the search so far.
 struct Entry {
   const workloads::Request* request = nullptr;
-  double seconds = 0;   ///< by the most precise estimate so far
-  double estimate = 0;  ///< seconds by a simulation with one op per pass, or else their lower bound
+  double seconds = 0;   ///< of the whole step, once simulated; before, the quick estimate
+  double estimate = 0;  ///< seconds by the quick estimate
   workloads::stack::Schedule schedule{};
   StageBytes largest_stage{};  ///< by the quick estimate
   bool is_needless = false;    ///< not simulated: it cannot be among the best
@@ -46,26 +48,20 @@ struct Entry {
 /// True if the entry's whole programs were simulated, which happens only if they fit in memory.
 bool is_played(const Entry& entry) { return entry.whole && std::isfinite(entry.whole->seconds()); }
 
-/// Returns the relative errors of the estimates of simulated entries, of one schedule or of all. An
-/// error above 0 means that the estimate was too high.
-std::vector<double> errors_of(std::span<const Entry> known,
-                              std::optional<workloads::stack::Schedule> schedule = std::nullopt) {
-  std::vector<double> errors;
-  for (const Entry& entry : known) {
-    if (!is_played(entry) || (schedule && entry.schedule != *schedule)) continue;
-    errors.push_back(entry.estimate / entry.seconds - 1);
-  }
-  return errors;
-}
-
 /// Returns the relative error by which the estimate of `entry` may be too high: the largest one of
-/// simulated entries with the same schedule plus search_margin, but at most search_slack. While
-/// fewer than three such entries are simulated, it is search_slack.
+/// simulated entries with the same schedule, which is below 0 if all their estimates were too low,
+/// plus search_margin; but at most search_slack. While fewer than three such entries are simulated,
+/// it is search_slack.
 double slack_of(const Entry& entry, std::span<const Entry> known) {
-  constexpr std::size_t enough = 3;
-  const std::vector<double> errors = errors_of(known, entry.schedule);
-  if (errors.size() < enough) return search_slack;
-  return std::min(search_slack, std::max(0.0, std::ranges::max(errors)) + search_margin);
+  constexpr int enough = 3;
+  int count = 0;
+  double most = -1;
+  for (const Entry& other : known) {
+    if (!is_played(other) || other.schedule != entry.schedule) continue;
+    ++count;
+    most = std::max(most, other.estimate / other.seconds - 1);
+  }
+  return count < enough ? search_slack : std::min(search_slack, most + search_margin);
 }
 
 bool faster(const Entry& a, const Entry& b) { return a.seconds < b.seconds; }
@@ -85,8 +81,39 @@ std::string settings_of(const Request& request) {
 
 /// True if `a` is faster than `b`, or equally fast with less memory.
 bool better(const Entry& a, const Entry& b) {
-  return std::tie(a.seconds, a.whole->device_memory_per_rank) <
-         std::tie(b.seconds, b.whole->device_memory_per_rank);
+  return std::tie(a.seconds, a.whole->memory.device) < std::tie(b.seconds, b.whole->memory.device);
+}
+
+/// Steps that differ by a smaller share count as equally fast.
+constexpr double alike = 0.001;
+/// The share of a slower step's extra time after which no more causes are named, and the largest
+/// number of causes that are named.
+constexpr double said_enough = 0.8;
+constexpr std::size_t most_causes = 3;
+
+std::string share_text(double part, double whole) {
+  return units::format_percent(whole > 0 ? part / whole : 0, 0);
+}
+
+/// Returns "0.31 s more tp transfer". For a pipeline bubble it returns each step's share, "bubble
+/// 12% against 4%", since schedules are usually compared by it.
+std::string said(const efficiency::LostTime& lost, const efficiency::StepLoss& loser,
+                 const efficiency::StepLoss& first) {
+  if (lost.cause == "bubble") {
+    const std::string here = share_text(loser.costs.bubble, loser.traced);
+    const std::string there = share_text(first.costs.bubble, first.traced);
+    if (here != there) return fmt::format("bubble {} against {}", here, there);
+  }
+  return fmt::format("{} more {}", units::format(units::Seconds{lost.seconds}), lost.cause);
+}
+
+std::string as_fast(const StepEstimate& loser, const StepEstimate& first) {
+  const double more = loser.memory.device - first.memory.device;
+  if (more > alike * first.memory.device) {
+    return fmt::format("as fast, but needs {} more memory",
+                       units::format(units::Bytes{static_cast<std::uint64_t>(more)}));
+  }
+  return "as fast, within 0.1%";
 }
 
 class Search {
@@ -121,9 +148,9 @@ class Search {
       Entry& entry = entries[i];
       entry.schedule = workloads::stack::pipeline_of(*entry.request).schedule;
       entry.largest_stage = quick.largest_stage(*entry.request);
-      entry.seconds = entry.estimate = quick.bound(*entry.request);
+      entry.seconds = entry.estimate = quick.seconds(*entry.request);
     });
-    std::vector<Entry> best = simulated(played(fitting(entries), quick));
+    std::vector<Entry> best = simulated(fitting(entries));
     if (best.empty() && std::isfinite(capacity_)) best = simulated(smallest(std::move(entries)));
     return best;
   }
@@ -133,7 +160,7 @@ class Search {
     return entry.largest_stage.bytes <= capacity_ * (1 + search_memory_slack);
   }
 
-  /// Returns the entries that may fit, by bound; of equal bounds, by memory.
+  /// Returns the entries that may fit, by estimated time; of equal times, by memory.
   [[nodiscard]] std::vector<Entry> fitting(std::vector<Entry> entries) const {
     std::erase_if(entries, [&](const Entry& entry) { return !may_fit(entry); });
     std::ranges::stable_sort(entries, {}, bytes_of);
@@ -157,30 +184,6 @@ class Search {
     return entries;
   }
 
-  /// Replaces lower bounds by the times of simulations with one op per pass, sorts again, and drops
-  /// the entries that need no simulation of whole programs.
-  [[nodiscard]] std::vector<Entry> played(std::vector<Entry> entries, const QuickEstimate& quick) {
-    std::vector<double> seconds;
-    while (seconds.size() < entries.size()) {
-      // All entries after this one have a bound at least as large.
-      const std::size_t done = seconds.size();
-      const std::optional<double> last = last_kept(seconds);
-      if (last && entries[done].seconds > *last * (1 + bound_slack)) {
-        not_played_from_ = entries[done].seconds;
-        break;
-      }
-      const std::size_t count = std::min(played_at_once, entries.size() - done);
-      base::parallel_for(count, [&](std::size_t i) {
-        Entry& entry = entries[done + i];
-        entry.seconds = entry.estimate = quick.seconds(*entry.request);
-      });
-      for (std::size_t i = 0; i < count; ++i) seconds.push_back(entries[done + i].seconds);
-    }
-    entries.resize(seconds.size());
-    std::ranges::stable_sort(entries, faster);
-    return entries;
-  }
-
   /// Simulates the whole programs of entries, and returns the fastest that fit, fastest first.
   [[nodiscard]] std::vector<Entry> simulated(std::vector<Entry> entries) {
     const std::size_t count = base::parallel_in_order(
@@ -190,15 +193,11 @@ class Search {
           if (!entries[i].is_needless) simulate_whole(entries[i]);
         });
     entries.resize(count);
-    const double last = last_of_best(entries).value_or(std::numeric_limits<double>::infinity());
-    double slack = search_margin;
-    for (const double error : errors_of(entries)) slack = std::max(slack, error + search_margin);
-    complete_ = complete_ && not_played_from_ >= last * (1 + slack);
     std::erase_if(entries, [](const Entry& entry) { return entry.is_needless; });
     for (const Entry& entry : entries) {
-      if (smallest_ == nullptr || entry.whole->device_memory_per_rank < smallest_bytes_) {
+      if (smallest_ == nullptr || entry.whole->memory.device < smallest_bytes_) {
         smallest_ = entry.request;
-        smallest_bytes_ = entry.whole->device_memory_per_rank;
+        smallest_bytes_ = entry.whole->memory.device;
       }
     }
     std::erase_if(entries, [&](const Entry& entry) { return !fits(entry); });
@@ -224,29 +223,24 @@ class Search {
     return complete_;
   }
 
-  /// Simulates the whole programs of an entry. If the entry does not fit, only its memory is
-  /// computed; the program of one stage is enough to detect most of these.
+  /// Simulates the whole programs of an entry, with the parts of its time. If the entry does not
+  /// fit, only its memory is computed; the program of one stage is enough to detect most of these.
   void simulate_whole(Entry& entry) const {
     const Request& request = *entry.request;
     entry.whole = StepEstimate{.simulated = std::numeric_limits<double>::infinity()};
     if (std::isfinite(capacity_) && QuickEstimate::knows(workload_)) {
-      entry.whole->device_memory_per_rank = stage_device_bytes(request, entry.largest_stage.stage);
+      entry.whole->memory.device = stage_device_bytes(request, entry.largest_stage.stage);
     }
-    if (entry.whole->device_memory_per_rank <= capacity_) {
-      entry.whole = estimate(request, Detail::time);
+    if (entry.whole->memory.device <= capacity_) {
+      entry.whole = estimate_step(workload_, request, machine_,
+                                  simulate::packed(request.mesh.size(), node_ranks_), Detail::trace,
+                                  Ranks::by_class, capacity_);
     }
     entry.seconds = entry.whole->seconds();
   }
 
-  /// Returns the estimate of a whole step, with its time only if it fits.
-  [[nodiscard]] StepEstimate estimate(const Request& request, Detail detail) const {
-    return estimate_step(workload_, request, machine_,
-                         simulate::packed(request.mesh.size(), node_ranks_), detail,
-                         Ranks::by_class, capacity_);
-  }
-
   [[nodiscard]] bool fits(const Entry& entry) const {
-    return entry.whole->device_memory_per_rank <= capacity_;
+    return entry.whole->memory.device <= capacity_;
   }
 
   /// Returns the time of the slowest of the `keep_` fastest simulated entries; absent while fewer
@@ -256,30 +250,20 @@ class Search {
     for (const Entry& entry : simulated) {
       if (is_played(entry)) seconds.push_back(entry.seconds);
     }
-    return last_kept(std::move(seconds));
-  }
-
-  /// Returns the time number `keep_` in ascending order; absent if there are fewer.
-  [[nodiscard]] std::optional<double> last_kept(std::vector<double> seconds) const {
     if (seconds.size() < keep_) return std::nullopt;
     const auto at = seconds.begin() + static_cast<std::ptrdiff_t>(keep_ - 1);
     std::ranges::nth_element(seconds, at);
     return *at;
   }
 
-  /// Traces the best entries, and explains why each except the first is slower than the first.
-  void describe(std::vector<Entry>& best, SearchResult& result) const {
-    (void)base::parallel_in_order(
-        best.size(), simulated_at_once, [](std::size_t, std::size_t) { return true; },
-        [&](std::size_t i) { best[i].whole = estimate(*best[i].request, Detail::trace); });
+  /// Describes the best entries, and explains why each except the first is slower than the first.
+  static void describe(const std::vector<Entry>& best, SearchResult& result) {
     for (std::size_t i = 0; i < best.size(); ++i) {
       const StepEstimate& step = *best[i].whole;
       result.best.push_back({.request = *best[i].request,
                              .step_time = step.seconds(),
                              .throughput = step.seconds() > 0 ? step.work / step.seconds() : 0,
-                             .memory_per_rank = step.memory_per_rank,
-                             .device_memory_per_rank = step.device_memory_per_rank,
-                             .host_memory_per_rank = step.host_memory_per_rank,
+                             .memory = step.memory,
                              .breakdown = step.breakdown,
                              .why_not = i == 0 ? "" : why_not(step, *best.front().whole)});
     }
@@ -302,10 +286,8 @@ class Search {
         bytes(smallest_bytes_), bytes(capacity_));
   }
 
-  /// The relative amount by which a simulation with one op per pass may be faster than its bound.
-  static constexpr double bound_slack = search_slack + 0.02;
   static constexpr std::size_t built_at_least = 8, built_at_most = 512;
-  static constexpr std::size_t played_at_once = 64, simulated_at_once = 4;
+  static constexpr std::size_t simulated_at_once = 4;
   /// The limit on the layer passes of all simulated whole programs, which limits a search's time.
   static constexpr double most_passes = 200'000;
 
@@ -317,8 +299,6 @@ class Search {
   /// The request with the least memory among those whose programs were built.
   const Request* smallest_ = nullptr;
   double smallest_bytes_ = std::numeric_limits<double>::infinity();
-  /// The smallest bound of the entries that were not simulated with one op per pass.
-  double not_played_from_ = std::numeric_limits<double>::infinity();
   bool complete_ = true;
 };
 
@@ -329,6 +309,24 @@ SearchResult search(const Workload& workload, const Request& base, const mesh::R
                     const std::vector<std::string>& fixed, int keep) {
   const SearchSpace space = search_space(workload, base, mesh, ranks, node_ranks, fixed);
   return Search{workload, machine, node_ranks, keep}.among(space);
+}
+
+std::string why_not(const StepEstimate& loser, const StepEstimate& first) {
+  const double slower = loser.seconds() - first.seconds();
+  if (slower < alike * first.seconds()) return as_fast(loser, first);
+  const std::string more = fmt::format("{} more", units::format(units::Seconds{slower}));
+  if (!loser.loss || !first.loss) return more;
+  std::vector<efficiency::LostTime> lost = efficiency::waterfall(*loser.loss, *first.loss).lost;
+  std::ranges::stable_sort(lost, std::greater{}, &efficiency::LostTime::seconds);
+  double all = 0, named = 0;
+  for (const efficiency::LostTime& one : lost) all += std::max(0.0, one.seconds);
+  std::vector<std::string> parts;
+  for (const efficiency::LostTime& one : lost) {
+    if (one.seconds <= 0 || named >= said_enough * all || parts.size() == most_causes) break;
+    parts.push_back(said(one, *loser.loss, *first.loss));
+    named += one.seconds;
+  }
+  return parts.empty() ? more : fmt::format("{}", fmt::join(parts, ", "));
 }
 
 }  // namespace isoscale::analysis::predict

@@ -3,8 +3,13 @@
 #include "analysis/predict/search.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 
@@ -95,34 +100,34 @@ class Space {
     return true;
   }
 
-  /// The values of an option to try; nullopt leaves the option unchanged.
-  using Values = std::vector<std::optional<std::string>>;
-  /// Returns all values of the option's table, or only nullopt for a fixed option.
-  [[nodiscard]] Values values(std::string_view key) const {
-    if (is_fixed(key)) return {std::nullopt};
+  /// Alternative settings of one or more options; an empty one changes nothing.
+  using Choices = std::vector<Options>;
+  /// Returns all values of the option's table, or only the given one for a fixed option.
+  [[nodiscard]] Choices values(std::string_view key) const {
+    if (is_fixed(key)) return {{}};
     const auto spec = std::ranges::find(workload_.options, key, &workloads::OptionSpec::key);
-    return {spec->choices.begin(), spec->choices.end()};
+    Choices result;
+    for (const auto& value : spec->choices)
+      result.push_back({{std::string{key}, std::string{value}}});
+    return result;
   }
 
   /// Returns the schedules, each with its v (chunks of layers per stage); a single one if the mesh
   /// has no pipeline stages.
-  [[nodiscard]] std::vector<Options> schedules(const mesh::Shape& shape) const {
+  [[nodiscard]] Choices schedules(const mesh::Shape& shape) const {
     if (shape.pp == 1 && !is_fixed("schedule")) return {{{"schedule", "1f1b"}}};
     if (shape.pp == 1) return {{}};
-    std::vector<Options> result;
-    for (const auto& schedule : values("schedule")) {
-      Options chosen;
-      if (schedule) chosen["schedule"] = *schedule;
-      const auto given = base_.options.find("schedule");
-      const bool interleaves = schedule
-                                   ? *schedule == "interleaved"
-                                   : given != base_.options.end() && given->second == "interleaved";
+    Choices result;
+    for (Options& chosen : values("schedule")) {
+      Options all = base_.options;
+      for (const auto& [key, value] : chosen) all[key] = value;
+      const auto schedule = all.find("schedule");
+      const bool interleaves = schedule != all.end() && schedule->second == "interleaved";
       if (!interleaves || is_fixed("v")) {
         result.push_back(chosen);
         continue;
       }
-      const int layers = base_.model.layers / shape.pp;
-      for (const int v : divisors(std::max(1, layers))) {
+      for (const int v : divisors(std::max(1, base_.model.layers / shape.pp))) {
         if (v == 1) continue;
         chosen["v"] = std::to_string(v);
         result.push_back(chosen);
@@ -132,48 +137,35 @@ class Space {
   }
 
   /// Returns the powers of two that, as microbatch, divide each replica's batch evenly.
-  [[nodiscard]] Values microbatches(const mesh::Shape& shape) const {
-    if (!batch_ || is_fixed("microbatch") || is_fixed("microbatches")) return {std::nullopt};
-    Values result;
+  [[nodiscard]] Choices microbatches(const mesh::Shape& shape) const {
+    if (!batch_ || is_fixed("microbatch") || is_fixed("microbatches")) return {{}};
+    Choices result;
     const long long replicas = static_cast<long long>(shape.dp) * shape.ep;
     for (long long one = 1; *batch_ % (one * replicas) == 0; one *= 2) {
-      result.emplace_back(std::to_string(one));
+      result.push_back({{"batch", std::to_string(*batch_)}, {"microbatch", std::to_string(one)}});
     }
     return result;
   }
 
   void add_mesh(const mesh::Shape& shape) {
-    const Values zeros = shape.dp == 1 && !is_fixed("zero") ? Values{"0"} : values("zero");
-    const Values recomputes = values("recompute");
-    const Values sequence_parallels = shape.tp > 1 && !base_.options.contains("sequence_parallel")
-                                          ? values("sequence_parallel")
-                                          : Values{std::nullopt};
-    const std::vector<Options> orders = schedules(shape);
-    const Values ones = microbatches(shape);
-    if (ones.empty()) ++space_.impossible;
-    for (const auto& one : ones) {
-      for (const Options& order : orders) {
-        for (const auto& zero : zeros) {
-          for (const auto& recompute : recomputes) {
-            for (const auto& sequence_parallel : sequence_parallels) {
-              Request request = base_;
-              for (const auto& [key, value] : order) request.options[key] = value;
-              if (zero) request.options["zero"] = *zero;
-              if (recompute) request.options["recompute"] = *recompute;
-              if (sequence_parallel) request.options["sequence_parallel"] = *sequence_parallel;
-              if (one) set_microbatch(request, *one);
-              add(request, shape);
-            }
-          }
-        }
-      }
-    }
+    const bool shards = shape.dp > 1 || is_fixed("zero");
+    const bool splits = shape.tp > 1 && !base_.options.contains("sequence_parallel");
+    const std::array choices{
+        microbatches(shape), schedules(shape), shards ? values("zero") : Choices{{{"zero", "0"}}},
+        values("recompute"), splits ? values("sequence_parallel") : Choices{{}}};
+    if (choices.front().empty()) ++space_.impossible;
+    add_all(base_, shape, choices);
   }
 
-  void set_microbatch(Request& request, const std::string& one) const {
-    request.options["batch"] = std::to_string(*batch_);
-    request.options["microbatch"] = one;
-    request.options.erase("microbatches");
+  /// Adds the request with each combination of the choices.
+  void add_all(const Request& request, const mesh::Shape& shape, std::span<const Choices> choices) {
+    if (choices.empty()) return add(request, shape);
+    for (const Options& chosen : choices.front()) {
+      Request next = request;
+      if (chosen.contains("microbatch")) next.options.erase("microbatches");
+      for (const auto& [key, value] : chosen) next.options[key] = value;
+      add_all(next, shape, choices.subspan(1));
+    }
   }
 
   void add(const Request& request, const mesh::Shape& shape) {

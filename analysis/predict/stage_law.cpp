@@ -21,8 +21,8 @@ using workloads::Request;
 using workloads::Scaling;
 using workloads::Workload;
 
-/// A probe has three microbatches: the first has the extra time of a step's beginning, the last has
-/// the extra time of its end, and the middle one has no extra time.
+/// A probe has three microbatches: the first takes longer by the beginning of a step and the last
+/// by its end, but not the middle one.
 constexpr int probed_microbatches = 3;
 constexpr int middle = 1, last = 2;
 
@@ -62,16 +62,11 @@ class Passes {
 
   [[nodiscard]] StageNumbers numbers() const {
     StageNumbers result;
-    const double forward = begin(Phase::forward, last) - begin(Phase::forward, middle);
-    const double backward = begin(Phase::backward, last) - begin(Phase::backward, middle);
-    const double end = end_of_backward();
-    static_cast<StagePasses&>(result) = {
-        .forward = forward,
-        .backward = backward,
-        .first_forward = begin(Phase::forward, middle) - breakdown::seconds(trace_.begin) - forward,
-        .last_backward = end - begin(Phase::backward, last) - backward,
-        .weight_gradient = linear_gemms()};
-    result.tail = breakdown::seconds(trace_.end) - end;
+    result.forward = begin(Phase::forward, last) - begin(Phase::forward, middle);
+    result.backward = begin(Phase::backward, last) - begin(Phase::backward, middle);
+    result.weight_gradient = linear_gemms();
+    result.ends = breakdown::seconds(trace_.end) - breakdown::seconds(trace_.begin) -
+                  probed_microbatches * (result.forward + result.backward);
     return result;
   }
 
@@ -84,14 +79,6 @@ class Passes {
   [[nodiscard]] double begin(Phase phase, int microbatch) const {
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       if (computes_in(ops_[i], phase, microbatch)) return breakdown::seconds(trace_.spans[i].start);
-    }
-    return breakdown::seconds(trace_.end);
-  }
-
-  [[nodiscard]] double end_of_backward() const {
-    for (std::size_t i = ops_.size(); i-- > 0;) {
-      if (computes_in(ops_[i], Phase::backward, last))
-        return breakdown::seconds(trace_.spans[i].end);
     }
     return breakdown::seconds(trace_.end);
   }
@@ -180,13 +167,13 @@ StageNumbers play(const Workload& workload, const Request& request,
 }
 
 using Number = double StageNumbers::*;
-constexpr std::array<Number, 12> all_numbers{
-    &StageNumbers::forward,       &StageNumbers::backward,        &StageNumbers::first_forward,
-    &StageNumbers::last_backward, &StageNumbers::weight_gradient, &StageNumbers::tail,
-    &StageNumbers::states,        &StageNumbers::workspace,       &StageNumbers::activation,
-    &StageNumbers::recomputed,    &StageNumbers::input,           &StageNumbers::output};
+constexpr std::array<Number, 10> all_numbers{
+    &StageNumbers::forward,    &StageNumbers::backward,   &StageNumbers::weight_gradient,
+    &StageNumbers::ends,       &StageNumbers::states,     &StageNumbers::workspace,
+    &StageNumbers::activation, &StageNumbers::recomputed, &StageNumbers::input,
+    &StageNumbers::output};
 /// The count of numbers at the start of `all_numbers` that the output projection adds to.
-constexpr std::size_t of_head = 7;
+constexpr std::size_t of_head = 5;
 
 }  // namespace
 

@@ -3,7 +3,6 @@
 #include "analysis/predict/step_estimate.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -23,7 +22,6 @@
 #include "simulate/noise_delay.hpp"
 #include "simulate/simulate.hpp"
 #include "units/quantity.hpp"
-#include "units/text.hpp"
 #include "workloads/stack/options.hpp"
 
 namespace isoscale::analysis::predict {
@@ -75,15 +73,24 @@ Classes as_folded(Classes classes) {
   return classes;
 }
 
-double delay_of(const program::ProgramSet& set, const Classes& classes,
-                const simulate::Costs& costs, const simulate::ClassStep& step,
-                const simulate::Machine& machine, const simulate::Layout& layout, Ranks ranks) {
-  if (!machine.noise.any()) return 0;
-  if (ranks == Ranks::by_class) {
-    return simulate::expected_delay(set, classes, step.costs, machine.noise, layout);
+/// The settings of an estimate that are the same for the short steps and for the whole one.
+struct Setting {
+  const workloads::Workload& workload;
+  const simulate::Machine& machine;
+  const simulate::Layout& layout;
+  Detail detail = Detail::time;
+  Ranks ranks = Ranks::by_class;
+};
+
+double delay_of(const Setting& setting, const program::ProgramSet& set, const Classes& classes,
+                const simulate::Costs& costs, const simulate::ClassStep& step, double share) {
+  const simulate::Noise& noise = setting.machine.noise;
+  if (!noise.any()) return 0;
+  if (setting.ranks == Ranks::by_class) {
+    return simulate::expected_delay(set, classes, step.costs, noise, setting.layout, share);
   }
   const std::vector<double> steps =
-      simulate::play_each_rank(set, classes, costs, machine.noise, layout);
+      simulate::play_each_rank(set, classes, costs, noise, setting.layout);
   const double mean = std::reduce(steps.begin(), steps.end()) /
                       static_cast<double>(std::max<std::size_t>(1, steps.size()));
   return mean - step.seconds;
@@ -91,17 +98,16 @@ double delay_of(const program::ProgramSet& set, const Classes& classes,
 
 /// Throws base::UsageError if the workload has no steps, and std::invalid_argument unless every
 /// rank has a node.
-void require_steps(const workloads::Workload& workload, const workloads::Request& request,
-                   const simulate::Layout& layout) {
-  if (workload.is_bench()) {
+void require_steps(const Setting& setting, const Request& request) {
+  if (setting.workload.is_bench()) {
     throw base::usage_error(
         "workload {} has no step to predict, it measures parts of a machine; choose one that "
         "trains, as --workload hybrid",
-        workload.name);
+        setting.workload.name);
   }
-  if (std::cmp_equal(layout.node_of_rank.size(), request.mesh.size())) return;
+  if (std::cmp_equal(setting.layout.node_of_rank.size(), request.mesh.size())) return;
   throw std::invalid_argument(fmt::format("{} ranks are placed on nodes, but the mesh has {}",
-                                          layout.node_of_rank.size(), request.mesh.size()));
+                                          setting.layout.node_of_rank.size(), request.mesh.size()));
 }
 
 /// Sums `bytes_of(space)` over all spaces, and over those on the device.
@@ -158,39 +164,40 @@ struct Simulated {
 void set_memory(Simulated& step) {
   StepMemory largest;
   for (const ProgramMemory& one : step.memory) largest = larger(largest, one.whole);
-  step.estimate.memory_per_rank = largest.all;
-  step.estimate.device_memory_per_rank = largest.device;
-  step.estimate.host_memory_per_rank = largest.host;
+  step.estimate.memory = largest;
 }
 
-/// Simulates a step by its whole programs. The estimate has no breakdown and loss yet.
-Simulated simulated_step(const workloads::Workload& workload, const workloads::Request& request,
-                         const simulate::Machine& machine, const simulate::Layout& layout,
-                         Detail detail, Ranks ranks, double most_bytes) {
-  const program::ProgramSet set = workload.build(request);
-  Simulated result{.estimate = {.work = workload.work_per_step(request)}, .memory = {}};
+/// Simulates a step by its whole programs, unless it needs more than `most_bytes`. `share` is the
+/// number of its microbatches over that of the step that it is part of. The estimate has no
+/// breakdown and loss yet.
+Simulated simulated_step(const Setting& setting, const Request& request, double most_bytes,
+                         double share) {
+  const program::ProgramSet set = setting.workload.build(request);
+  Simulated result{.estimate = {.work = setting.workload.work_per_step(request)}, .memory = {}};
   for (const program::RankProgram& one : set.programs) {
     result.memory.push_back(memory_of(one, set.mesh));
   }
   set_memory(result);
   StepEstimate& estimate = result.estimate;
-  if (estimate.device_memory_per_rank > most_bytes) {
+  if (estimate.memory.device > most_bytes) {
     estimate.simulated = std::numeric_limits<double>::infinity();
     return result;
   }
+  const simulate::Machine& machine = setting.machine;
   Classes classes = simulate::classes_of(set);
-  const simulate::Costs costs = simulate::class_costs(classes, set, machine, layout);
+  const simulate::Costs costs = simulate::class_costs(classes, set, machine, setting.layout);
   const std::optional<Classes> folded =
       machine.folded ? std::optional{as_folded(classes)} : std::nullopt;
   const Classes& as_played = folded ? *folded : classes;
-  simulate::ClassStep step = simulate::play_classes(
-      as_played, costs, machine.overlap,
-      detail == Detail::trace ? simulate::Record::spans : simulate::Record::steps);
+  const bool is_traced = setting.detail == Detail::trace;
+  simulate::ClassStep step =
+      simulate::play_classes(as_played, costs, machine.overlap,
+                             is_traced ? simulate::Record::spans : simulate::Record::steps);
   estimate.simulated = step.seconds;
-  estimate.delay = delay_of(set, as_played, costs, step, machine, layout, ranks);
-  if (detail == Detail::time) return result;
+  estimate.delay = delay_of(setting, set, as_played, costs, step, share);
+  if (!is_traced) return result;
   results::PointData& point = estimate.point.emplace();
-  describe(workload, request, point);
+  describe(setting.workload, request, point);
   point.ranks = classes.outline.mesh.size();
   point.folded = machine.folded;
   for (const std::uint32_t program : classes.outline.outline_of_rank) {
@@ -228,11 +235,10 @@ void add_costs(const results::PointData& point, int ranks, StepEstimate& result)
                                      .costs = *costs};
 }
 
-/// Returns the whole step with its breakdown and loss.
-Simulated explained_step(const workloads::Workload& workload, const workloads::Request& request,
-                         const simulate::Machine& machine, const simulate::Layout& layout,
-                         Detail detail, Ranks ranks, double most_bytes) {
-  Simulated step = simulated_step(workload, request, machine, layout, detail, ranks, most_bytes);
+/// Returns the step with its breakdown and loss.
+Simulated explained_step(const Setting& setting, const Request& request, double most_bytes,
+                         double share = 1) {
+  Simulated step = simulated_step(setting, request, most_bytes, share);
   // simulated_step() has freed the programs, which take much memory.
   if (step.estimate.point) add_costs(*step.estimate.point, request.mesh.size(), step.estimate);
   return step;
@@ -245,11 +251,6 @@ Request shortened(const Request& request, int microbatches) {
   result.options["batch"] = std::to_string(number("batch") / number("microbatches") * microbatches);
   result.options["microbatches"] = std::to_string(microbatches);
   return result;
-}
-
-/// Returns how often the difference of the short steps is added to the longer one.
-double repeats_of(const Request& request, const ShortSteps& steps) {
-  return (std::stod(request.options.at("microbatches")) - steps.more) / (steps.more - steps.few);
 }
 
 /// Adds `factor` times the numbers of `step` to those of `into`, without its work and memory.
@@ -277,76 +278,48 @@ void keep_wait_positive(StepEstimate& step) {
   step.breakdown->bubble += std::exchange(step.breakdown->wait, 0);
 }
 
-/// Steps that differ by a smaller share count as equally fast.
-constexpr double alike = 0.001;
-/// The share of a slower step's extra time after which no more causes are named, and the largest
-/// number of causes that are named.
-constexpr double said_enough = 0.8;
-constexpr std::size_t most_causes = 3;
-
-std::string share_text(double part, double whole) {
-  return units::format_percent(whole > 0 ? part / whole : 0, 0);
-}
-
-/// Returns "0.31 s more tp transfer". For a pipeline bubble it returns each step's share, "bubble
-/// 12% against 4%", since schedules are usually compared by it.
-std::string said(const efficiency::LostTime& lost, const efficiency::StepLoss& loser,
-                 const efficiency::StepLoss& first) {
-  if (lost.cause == "bubble") {
-    const std::string here = share_text(loser.costs.bubble, loser.traced);
-    const std::string there = share_text(first.costs.bubble, first.traced);
-    if (here != there) return fmt::format("bubble {} against {}", here, there);
-  }
-  return fmt::format("{} more {}", units::format(units::Seconds{lost.seconds}), lost.cause);
-}
-
-std::string as_fast(const StepEstimate& loser, const StepEstimate& first) {
-  const double more = loser.device_memory_per_rank - first.device_memory_per_rank;
-  if (more > alike * first.device_memory_per_rank) {
-    return fmt::format("as fast, but needs {} more memory",
-                       units::format(units::Bytes{static_cast<std::uint64_t>(more)}));
-  }
-  return "as fast, within 0.1%";
-}
-
 }  // namespace
 
 StepEstimate whole_step(const workloads::Workload& workload, const workloads::Request& request,
                         const simulate::Machine& machine, const simulate::Layout& layout,
                         Detail detail, Ranks ranks, double most_bytes) {
-  require_steps(workload, request, layout);
-  return explained_step(workload, request, machine, layout, detail, ranks, most_bytes).estimate;
+  const Setting setting{workload, machine, layout, detail, ranks};
+  require_steps(setting, request);
+  return explained_step(setting, request, most_bytes).estimate;
 }
 
 StepEstimate estimate_step(const workloads::Workload& workload, const workloads::Request& request,
                            const simulate::Machine& machine, const simulate::Layout& layout,
                            Detail detail, Ranks ranks, double most_bytes) {
-  require_steps(workload, request, layout);
-  const auto step_with = [&](const Request& of, double most) {
-    Simulated step = explained_step(workload, of, machine, layout, detail, ranks, most);
+  const Setting setting{workload, machine, layout, detail, ranks};
+  require_steps(setting, request);
+  const auto step_with = [&](const Request& of, double most, double share) {
+    Simulated step = explained_step(setting, of, most, share);
     step.estimate.point.reset();  // large, and only the numbers derived from it are needed
     return step;
   };
-  // The delay by noise of single ops grows with the root of their number, not in proportion to it.
-  const std::optional<ShortSteps> shorter =
-      machine.noise.op > 0 ? std::nullopt : short_steps(request);
-  if (!shorter) return step_with(request, most_bytes).estimate;
-  // Only the memory of the long step decides: that of a short one may be larger.
-  constexpr double unlimited = std::numeric_limits<double>::infinity();
-  const Simulated few = step_with(shortened(request, shorter->few), unlimited);
-  Simulated step = step_with(shortened(request, shorter->more), unlimited);
-  const double repeats = repeats_of(request, *shorter);
+  // The few plays of each rank draw the times of single ops anew, so they cannot be extended.
+  const bool is_drawn = ranks == Ranks::each && machine.noise.op > 0;
+  const std::optional<ShortSteps> shorter = is_drawn ? std::nullopt : short_steps(request);
+  if (!shorter) return step_with(request, most_bytes, 1).estimate;
+  const double repeats = shorter->repeats;
+  const double microbatches = shorter->more + repeats * (shorter->more - shorter->few);
+  const auto short_step = [&](int number) {
+    // Only the memory of the long step decides: that of a short one may be larger.
+    return step_with(shortened(request, number), std::numeric_limits<double>::infinity(),
+                     number / microbatches);
+  };
+  const Simulated few = short_step(shorter->few);
+  Simulated step = short_step(shorter->more);
   for (std::size_t i = 0; i < step.memory.size(); ++i) {
     step.memory[i].whole = extended(few.memory[i], step.memory[i], repeats);
   }
   set_memory(step);
   StepEstimate& estimate = step.estimate;
   estimate.work = workload.work_per_step(request);
-  if (estimate.device_memory_per_rank > most_bytes) {
+  if (estimate.memory.device > most_bytes) {
     return {.simulated = std::numeric_limits<double>::infinity(),
-            .memory_per_rank = estimate.memory_per_rank,
-            .device_memory_per_rank = estimate.device_memory_per_rank,
-            .host_memory_per_rank = estimate.host_memory_per_rank,
+            .memory = estimate.memory,
             .work = estimate.work};
   }
   const StepEstimate more = estimate;
@@ -364,11 +337,12 @@ std::optional<ShortSteps> short_steps(const Request& request) {
   const workloads::stack::TrainingOptions options = workloads::stack::options_of(request);
   constexpr int least_turn = 4;
   const int pp = request.mesh.pp, turn = (least_turn + pp - 1) / pp * pp;
-  const ShortSteps steps{.few = 2 * turn, .more = 3 * turn};
   const bool are_alike =
       options.partition == "equal" && (options.experts == 0 || options.skew == 0);
-  if (!are_alike || options.microbatches <= steps.more) return std::nullopt;
-  return steps;
+  if (!are_alike || options.microbatches <= 3 * turn) return std::nullopt;
+  return ShortSteps{.few = 2 * turn,
+                    .more = 3 * turn,
+                    .repeats = static_cast<double>(options.microbatches - 3 * turn) / turn};
 }
 
 void add(const efficiency::StepCosts& more, double factor, efficiency::StepCosts& costs) {
@@ -406,8 +380,7 @@ double stage_device_bytes(const Request& request, int stage) {
     return memory_of(workloads::stack::build_stage(built, at), request.mesh);
   };
   if (const std::optional<ShortSteps> steps = short_steps(request)) {
-    return extended(memory_with(steps->few), memory_with(steps->more), repeats_of(request, *steps))
-        .device;
+    return extended(memory_with(steps->few), memory_with(steps->more), steps->repeats).device;
   }
   return step_memory(workloads::stack::build_stage(request, at)).device;
 }
@@ -417,24 +390,6 @@ double layer_passes(const Request& request) {
   const double microbatches = found == request.options.end() ? 1 : std::stod(found->second);
   const std::optional<ShortSteps> shorter = short_steps(request);
   return request.model.layers * (shorter ? shorter->few + shorter->more : microbatches);
-}
-
-std::string why_not(const StepEstimate& loser, const StepEstimate& first) {
-  const double slower = loser.seconds() - first.seconds();
-  if (slower < alike * first.seconds()) return as_fast(loser, first);
-  const std::string more = fmt::format("{} more", units::format(units::Seconds{slower}));
-  if (!loser.loss || !first.loss) return more;
-  std::vector<efficiency::LostTime> lost = efficiency::waterfall(*loser.loss, *first.loss).lost;
-  std::ranges::stable_sort(lost, std::greater{}, &efficiency::LostTime::seconds);
-  double all = 0, named = 0;
-  for (const efficiency::LostTime& one : lost) all += std::max(0.0, one.seconds);
-  std::vector<std::string> parts;
-  for (const efficiency::LostTime& one : lost) {
-    if (one.seconds <= 0 || named >= said_enough * all || parts.size() == most_causes) break;
-    parts.push_back(said(one, *loser.loss, *first.loss));
-    named += one.seconds;
-  }
-  return parts.empty() ? more : fmt::format("{}", fmt::join(parts, ", "));
 }
 
 }  // namespace isoscale::analysis::predict

@@ -9,6 +9,7 @@
 
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/efficiency/losses.hpp"
+#include "analysis/predict/prediction.hpp"
 #include "results/records/run_data.hpp"
 #include "simulate/layout.hpp"
 #include "simulate/machine.hpp"
@@ -22,12 +23,10 @@ enum class Detail : std::uint8_t { time, trace };
 enum class Ranks : std::uint8_t { by_class, each };
 
 struct StepEstimate {
-  double simulated = 0;        ///< seconds of a step without noise; infinite beyond `most_bytes`
-  double delay = 0;            ///< seconds that noise and slow ranks add
-  double memory_per_rank = 0;  ///< bytes, largest rank
-  double device_memory_per_rank = 0;  ///< bytes, largest rank; without its buffers on the host
-  double host_memory_per_rank = 0;    ///< bytes, largest rank; only its buffers on the host
-  double work = 0;                    ///< work of a step, in the workload's unit
+  double simulated = 0;  ///< seconds of a step without noise; infinite beyond `most_bytes`
+  double delay = 0;      ///< seconds that noise and slow ranks add
+  StepMemory memory{};   ///< of the largest rank
+  double work = 0;       ///< work of a step, in the workload's unit
   // The following are known with Detail::trace.
   std::optional<double> model_flop{};               ///< FLOP of all ranks, without recomputation
   std::optional<breakdown::Breakdown> breakdown{};  ///< of the step without noise
@@ -63,9 +62,10 @@ struct StepEstimate {
                                       Ranks ranks = Ranks::by_class,
                                       double most_bytes = std::numeric_limits<double>::infinity());
 
-/// The numbers of microbatches of the two steps from which a long one is extended.
+/// The two steps from which a long one is extended.
 struct ShortSteps {
-  int few = 0, more = 0;
+  int few = 0, more = 0;  ///< their numbers of microbatches
+  double repeats = 0;     ///< how often their difference is added to the step with `more`
 };
 /// Returns two and three turns of microbatches. A turn has as many as the pipeline has stages,
 /// since the interleaved schedule needs multiples of them, and at least four. In two turns all
@@ -77,12 +77,6 @@ struct ShortSteps {
 /// Adds `factor` times the costs `more` to `costs`.
 void add(const efficiency::StepCosts& more, double factor, efficiency::StepCosts& costs);
 
-/// The memory of one rank. Each field is from the program that needs most of this kind of memory.
-struct StepMemory {
-  double all = 0;     ///< bytes in all spaces, as the dry run of a measurement counts them
-  double device = 0;  ///< bytes, without buffers on the host
-  double host = 0;    ///< bytes in pinned and pageable memory
-};
 [[nodiscard]] StepMemory step_memory(const program::RankProgram& program);
 [[nodiscard]] StepMemory step_memory(const program::ProgramSet& set);
 
@@ -94,10 +88,5 @@ struct StepMemory {
 /// Returns layers times microbatches of the steps that estimate_step() simulates, summed over the
 /// programs of all stages. The time that it takes is roughly proportional to it.
 [[nodiscard]] double layer_passes(const workloads::Request& request);
-
-/// Returns why a step is slower than the first of a search: the parts that take more time, largest
-/// first, until most of the difference is explained. "0.31 s more tp transfer", "bubble 12% against
-/// 4%", or "as fast, but needs 3.1 GiB more memory". Both steps must have been traced.
-[[nodiscard]] std::string why_not(const StepEstimate& loser, const StepEstimate& first);
 
 }  // namespace isoscale::analysis::predict

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/predict/sheet_section.hpp"
+#include "simulate/noise.hpp"
 
 namespace isoscale::analysis::predict {
 namespace {
@@ -125,7 +126,8 @@ simulate::Protocol read_protocol(SheetSection& section) {
           .hop_across = section.number("hop_across", factor),
           .share = section.number("share", share),
           .most = section.number_or_0("most", wire),
-          .most_across = section.number_or_0("most_across", wire)};
+          .most_across = section.number_or_0("most_across", wire),
+          .most_two = section.number_or_0("most_two", wire)};
 }
 
 simulate::Multicast read_multicast(SheetSection& section) {
@@ -183,10 +185,15 @@ simulate::Overlap read_overlap(SheetSection& section) {
 }
 
 simulate::Noise read_noise(SheetSection& section) {
-  return {.op = section.number_or_0("op", deviation),
-          .rank = section.number_or_0("rank", deviation),
-          .node = section.number_or_0("node", deviation),
-          .launch = section.number_or_0("launch", deviation)};
+  simulate::Noise noise{.op = section.number_or_0("op", deviation),
+                        .rank = section.number_or_0("rank", deviation),
+                        .node = section.number_or_0("node", deviation),
+                        .launch = section.number_or_0("launch", deviation)};
+  const double share = section.number_or_0("straggler_share", {0, 0.5, "of the ranks in a step"});
+  const double size = section.number_or_0("straggler_size", {0, 10, "more than other ranks take"});
+  if ((share > 0) != (size > 0)) section.refuse("straggler_share", "needs straggler_size");
+  if (share > 0) noise.draws = simulate::straggling_draws(noise.rank, share, size);
+  return noise;
 }
 
 Machine read_machine(SheetSection& top) {

@@ -100,8 +100,8 @@ class Packer {
     std::size_t first_op = 0, last_op = 0;
     const Lifetime* life = nullptr;
     [[nodiscard]] bool is_in_the_way_of(const Lifetime& other) const {
-      const bool overlap = first_op <= other.last_op && other.first_op <= last_op;
-      return overlap || (!is_before(other, *life) && !is_before(*life, other));
+      if (other.last_op < first_op) return !is_before(other, *life);
+      return last_op >= other.first_op || !is_before(*life, other);
     }
   };
 
@@ -131,6 +131,7 @@ class Packer {
       if (gap >= mine.bytes && (best_gap == 0 || gap < best_gap)) {
         best = end;
         best_gap = gap;
+        if (gap == mine.bytes) break;  // no gap is tighter
       }
       end = std::max(end, other.end);
     }

@@ -214,12 +214,14 @@ std::vector<std::vector<timeline::Interval>> play_coarse(const CoarseSet& set,
   return std::move(policy.steps());
 }
 
-CoarseSteady settle(const CoarseSet& set, const std::vector<double>& factor) {
+CoarseSteady settle(const CoarseSet& set, const std::vector<double>& factor,
+                    const CoarseSteady& from) {
   CoarseOptions options;
   if (!factor.empty()) options.factor = [&](int rank, int) { return factor[at(rank)]; };
   CoarsePolicy policy{set, options};
   program::Matcher<CoarsePolicy> matcher{set.programs, program::Folding::as_streamed, 1, policy};
   std::vector<Nanoseconds> begin(set.programs.outline_of_rank.size());
+  for (std::size_t rank = 0; rank < from.step.size(); ++rank) begin[rank] = from.step[rank].end;
   CoarseSteady steady;
   double later_half = 0;
   for (int i = 0; i < most_plays; ++i) {

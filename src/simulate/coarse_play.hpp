@@ -65,7 +65,9 @@ struct CoarseSteady {
 /// Repeats plays without noise until a play takes the same time on every rank, and returns that
 /// play; every later play would take this time too. If no such play comes within a number of plays,
 /// the period is the mean over the later half of them. `factor` multiplies each rank's compute;
-/// empty = 1.
-[[nodiscard]] CoarseSteady settle(const CoarseSet& set, const std::vector<double>& factor = {});
+/// empty = 1. The first play begins as the one after `from` would; if `from` has no step, all ranks
+/// begin at once. A step that is much like the steady one takes fewer plays.
+[[nodiscard]] CoarseSteady settle(const CoarseSet& set, const std::vector<double>& factor = {},
+                                  const CoarseSteady& from = {});
 
 }  // namespace isoscale::simulate

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <cstdlib>
 #include <stdexcept>
 
 namespace isoscale::simulate {
@@ -106,7 +107,8 @@ std::vector<GroupPlace> places_of_messages(const mesh::Shape& shape, const Layou
     places[at(rank)] = {.members = 2,
                         .nodes = from == to ? 1 : 2,
                         .node_members = from == to ? 2 : 1,
-                        .sharing = sharing};
+                        .sharing = sharing,
+                        .reach = std::abs(to - from) + 1};
   }
   return places;
 }

@@ -98,6 +98,7 @@ struct Protocol {
   double share = 1;                       ///< factor on the bandwidth that large messages get
   double most = 0;                        ///< upper limit of the bandwidth, bytes/s; 0 = no limit
   double most_across = 0;                 ///< the same between nodes; 0 = as inside
+  double most_two = 0;                    ///< the same between two nodes; 0 = `most_across`
 };
 
 /// The algorithms of collectives. multicast: the switch inside a node reduces and multicasts

@@ -76,6 +76,17 @@ double quick_normal(std::uint64_t bits) {
   return table[bits >> 48U];
 }
 
+std::vector<double> straggling_draws(double rank, double share, double size) {
+  constexpr int count = 4096;
+  std::vector<double> draws;
+  for (int i = 0; i < count; ++i) {
+    const double p = (i + 0.5) / count, others = 1 - share;
+    draws.push_back(p < others ? rank * normal_quantile(p / others) : size);
+  }
+  std::ranges::sort(draws);
+  return draws;
+}
+
 double quantile(const std::vector<double>& draws, double p) {
   const double place = p * static_cast<double>(draws.size()) - 0.5;
   if (place <= 0) return draws.front();

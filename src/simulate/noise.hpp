@@ -54,6 +54,10 @@ class DeviationDraws {
   std::uint64_t seed_;
 };
 
+/// Returns deviations for Noise::draws: in each step a share of the ranks, above 0, takes longer by
+/// `size`, and the others deviate normally with standard deviation `rank`.
+[[nodiscard]] std::vector<double> straggling_draws(double rank, double share, double size);
+
 /// Returns the quantile of the ascending `draws`, interpolated linearly between them and constant
 /// beyond; 0 < p < 1.
 [[nodiscard]] double quantile(const std::vector<double>& draws, double p);

@@ -149,11 +149,12 @@ class Delay {
     tight_ = gone - loose_;
   }
 
-  double nanoseconds() {
+  double nanoseconds(double share) {
     const Moments op = noise_.op > 0 ? op_delay() : Moments{};
     draw();
     const double passing = respond(typical_deviation());
-    return mean_of_slowest(std::hypot(std::sqrt(op.variance), passing)) + op.mean - noiseless_;
+    return mean_of_slowest(std::hypot(std::sqrt(share * op.variance), passing)) + op.mean -
+           noiseless_;
   }
 
  private:
@@ -286,7 +287,8 @@ class Delay {
     const double usual = std::max(0.0, 1 + typical.mean);
     std::vector<double> factor(classes_.rank.size(), usual);
     const double range = std::max(highest() - typical.mean, least_range);
-    const double at_usual = settle(coarse_, factor).period;
+    const CoarseSteady at_usual = settle(coarse_, factor);
+    const auto period = [&] { return settle(coarse_, factor, at_usual).period; };
     const std::size_t every = 1 + (kinds_.size() - 1) / most_kinds;
     double most = 0;
     for (std::size_t k = 0; k < kinds_.size(); k += every) {
@@ -294,9 +296,9 @@ class Delay {
       double& slow = factor[kind.first_class];
       slow = usual + range;
       kind.from = typical.mean + range;
-      kind.at = settle(coarse_, factor).period;
+      kind.at = period();
       slow = usual + 2 * range;
-      kind.slope = (settle(coarse_, factor).period - kind.at) / range;
+      kind.slope = (period() - kind.at) / range;
       slow = usual;
       most = std::max(most, kind.slope);
     }
@@ -309,8 +311,8 @@ class Delay {
       kinds_[k].slope = seen.slope < most / 2 ? 0 : seen.slope;  // 0: no rank waits for this kind
     }
     if (factor.size() == 1) return 0;
-    const std::vector<double> all_slow(factor.size(), usual + range);
-    const double all = (settle(coarse_, all_slow).period - at_usual) / range;
+    std::ranges::fill(factor, usual + range);
+    const double all = (period() - at_usual.period) / range;
     const double passed = std::max(0.0, all - most);
     return passed * std::sqrt(typical.variance / static_cast<double>(factor.size() - 1));
   }
@@ -393,9 +395,9 @@ mesh::AxisSet tight_axes(const mesh::Shape& mesh, const program::OutlineSet& cla
 }
 
 double expected_delay(const program::ProgramSet& set, const Classes& classes, const Costs& costs,
-                      const Noise& noise, const Layout& layout) {
+                      const Noise& noise, const Layout& layout, double share) {
   if (!noise.any()) return 0;
-  return Delay{set, classes, costs, noise, layout}.nanoseconds() * 1e-9;
+  return Delay{set, classes, costs, noise, layout}.nanoseconds(share) * 1e-9;
 }
 
 }  // namespace isoscale::simulate

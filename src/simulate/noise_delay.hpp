@@ -33,8 +33,13 @@ struct EachRankOptions {
 /// these costs. Instead of playing each rank, it draws the deviations of all ranks in many steps,
 /// finds in each step the slowest of the ranks that wait for each other, and returns the mean over
 /// the steps; the communication in the programs shows which ranks wait for each other.
+///
+/// The step may be a share of a longer one, whose delay is extended from two shares in proportion.
+/// The deviation of a step by the noise of single ops grows only with the root of its length, so
+/// that of the share is then its share of the longer step's deviation.
 [[nodiscard]] double expected_delay(const program::ProgramSet& set, const Classes& classes,
-                                    const Costs& costs, const Noise& noise, const Layout& layout);
+                                    const Costs& costs, const Noise& noise, const Layout& layout,
+                                    double share = 1);
 
 /// Returns the axes along which ranks wait for each other all through a step, not just at its end:
 /// in the program of every class, the longest stretch of computation without communication along

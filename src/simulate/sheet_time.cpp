@@ -147,8 +147,9 @@ class Estimator {
   }
   /// Returns the bandwidth of a chain through all members with a protocol.
   [[nodiscard]] double chain_bandwidth(const Protocol& protocol) const {
-    const double most =
-        nodes_ > 1 && protocol.most_across > 0 ? protocol.most_across : protocol.most;
+    double most = protocol.most;
+    if (nodes_ > 1 && protocol.most_across > 0) most = protocol.most_across;
+    if (nodes_ == 2 && protocol.most_two > 0) most = protocol.most_two;
     const double bandwidth = narrowest_ * protocol.share;
     return most > 0 ? std::min(bandwidth, most) : bandwidth;
   }
@@ -308,8 +309,15 @@ double network_message(const Network& network, double bytes, const GroupPlace& p
     return network.start + network.inside.latency * protocol.hop_inside +
            bytes / (network.inside.bandwidth * reached);
   }
-  return network.start + network.across.latency * protocol.hop_across +
-         bytes / node_bandwidth(network, place);
+  double latency = network.across.latency;
+  double bandwidth = node_bandwidth(network, place);
+  const double nearest = bandwidth;
+  for (const Tier& tier : network.tiers) {
+    if (place.reach <= tier.nodes) break;
+    latency = tier.latency;
+    bandwidth = std::min(bandwidth, nearest * tier.share);
+  }
+  return network.start + latency * protocol.hop_across + bytes / bandwidth;
 }
 
 }  // namespace isoscale::simulate

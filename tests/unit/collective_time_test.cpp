@@ -216,6 +216,30 @@ TEST(CollectiveTime, MessagesTakeTheirLink) {
   const Network network = round_numbers(Algorithm::ring);
   EXPECT_NEAR(network_message(network, 1e9, place(2, 1)), 1e-6 + 1e9 / 100e9, 1e-9);
   EXPECT_NEAR(network_message(network, 1e9, place(2, 2, 8)), 10e-6 + 1e9 / 10e9, 1e-9);
+  // Through a spine with half of the links, between nodes that no part of four has both of.
+  Network spine = network;
+  spine.tiers = {{.nodes = 4, .share = 0.5, .latency = 100e-6}};
+  GroupPlace far = place(2, 2, 8);
+  far.reach = 4;
+  EXPECT_NEAR(network_message(spine, 1e9, far), 10e-6 + 1e9 / 10e9, 1e-9);
+  far.reach = 5;
+  EXPECT_NEAR(network_message(spine, 1e9, far), 100e-6 + 1e9 / 5e9, 1e-9);
+}
+
+TEST(CollectiveTime, ProtocolsAreLimitedByTheNumberOfNodes) {
+  Network network = round_numbers(Algorithm::ring);
+  network.protocols = {{.name = "LL", .share = 1, .most = 50e9, .most_across = 5e9}};
+  const auto rate = [&](int nodes) {
+    const double bytes = 1e12, ranks = 8 * nodes;
+    const GroupPlace at = place(8 * nodes, nodes);
+    return (ranks - 1) / ranks * bytes / seconds(network, OpKind::all_gather, bytes, at);
+  };
+  EXPECT_NEAR(rate(1) / 50e9, 1, 1e-4);
+  EXPECT_NEAR(rate(2) / 5e9, 1, 1e-4);
+  network.protocols.front().most_two = 20e9;
+  EXPECT_NEAR(rate(1) / 50e9, 1, 1e-4);
+  EXPECT_NEAR(rate(2) / 20e9, 1, 1e-4);
+  EXPECT_NEAR(rate(4) / 5e9, 1, 1e-4);
 }
 
 TEST(CollectiveTime, ASheetTakesAbsentValuesFromItsBase) {

@@ -162,6 +162,7 @@ TEST(ExpectedDelay, AgreesWithEveryRankAlongDp) {
                       {"both", {.rank = 0.02, .node = 0.02}, 0.06},
                       {"op", {.op = 0.05}, 0.08},
                       {"draws", {.draws = skewed}, 0.05},
+                      {"stragglers", {.draws = straggling_draws(0.01, 0.02, 0.2)}, 0.05},
                       {"standing", {.rank = 0.01, .standing = {0.98, 1.0, 1.01, 1.03}}, 0.05}});
   }
 }
@@ -188,6 +189,22 @@ TEST(ExpectedDelay, AgreesWithEveryRankOfPipelines) {
   }
 }
 
+// The noise of ops over four times as many GEMMs is twice as large; two shares of a long step,
+// extended in proportion, have its delay all the same.
+TEST(ExpectedDelay, OfSingleOpsIsExtendedFromSharesOfALongStep) {
+  constexpr int all = 48;
+  const auto delay = [](int gemms, double share) {
+    std::vector<MadeOp> ops(static_cast<std::size_t>(gemms), {.nanoseconds = 1'000'000});
+    ops.push_back({.kind = OpKind::all_reduce, .nanoseconds = 1'000'000, .axes = dp});
+    const AllAlike ranks = all_alike({.dp = 64}, ops);
+    return expected_delay(ranks.set, ranks.classes, ranks.costs, {.op = 0.05}, packed(64, 8),
+                          share);
+  };
+  const double few = delay(8, 8.0 / all), more = delay(12, 12.0 / all), whole = delay(all, 1);
+  EXPECT_NEAR(more + (all - 12) / 4.0 * (more - few), whole, 0.15 * whole);
+  EXPECT_NEAR(delay(12, 1), whole / 2, 0.1 * whole);
+}
+
 TEST(ExpectedDelay, GrowsWithRanks) {
   for (const Noise& noise :
        {Noise{.rank = 0.03}, Noise{.node = 0.03}, Noise{.op = 0.03}, Noise{.draws = skewed}}) {
@@ -210,6 +227,12 @@ TEST(ExpectedDelay, OfFewRanksIsThatOfTheLargestDraw) {
   EXPECT_NEAR(expected(data_parallel(2), {.rank = 0.03}, 8), larger, 0.004e-3);
   EXPECT_NEAR(expected(data_parallel(2), {.node = 0.03}, 2), 0, 0.002e-3);
   EXPECT_NEAR(expected(data_parallel(2), {.node = 0.03}, 1), larger, 0.004e-3);
+}
+
+// Of four ranks, one or more straggle in 1 - 0.9^4 of the steps; then all wait 20% of 12 ms.
+TEST(ExpectedDelay, OfStragglersIsTheirSizeWhereThereIsOne) {
+  const Noise noise{.draws = straggling_draws(0, 0.1, 0.2)};
+  EXPECT_NEAR(expected(data_parallel(4), noise, 8), 2.4e-3 * (1 - std::pow(0.9, 4)), 0.02e-3);
 }
 
 TEST(Deviations, MeasuredOnesAreDealtOutEvenly) {

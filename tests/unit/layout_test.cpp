@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bitset>
 #include <cstddef>
+#include <cstdlib>
 #include <map>
 #include <random>
 #include <set>
@@ -60,8 +61,12 @@ GroupPlace listed_message(const mesh::Shape& shape, const std::vector<int>& node
     if (node.at(to(other)) == to_node && !stays) ++entering;
   }
   if (from_node == to_node)
-    return {.members = 2, .nodes = 1, .node_members = 2, .sharing = staying};
-  return {.members = 2, .nodes = 2, .node_members = 1, .sharing = std::max(leaving, entering)};
+    return {.members = 2, .nodes = 1, .node_members = 2, .sharing = staying, .reach = 1};
+  return {.members = 2,
+          .nodes = 2,
+          .node_members = 1,
+          .sharing = std::max(leaving, entering),
+          .reach = std::abs(to_node - from_node) + 1};
 }
 
 void expect_as_listed(const mesh::Shape& shape, const Layout& layout, const std::string& what) {
@@ -121,7 +126,7 @@ TEST(Layout, KnowsLargeMachines) {
       places_of(shape, layout, mesh::Axis::dp).at(9000),
       (GroupPlace{.members = 128, .nodes = 128, .node_members = 1, .sharing = 8, .reach = 128}));
   EXPECT_EQ(places_of_messages(shape, layout, mesh::Axis::pp, 1).at(9000),
-            (GroupPlace{.members = 2, .nodes = 2, .node_members = 1, .sharing = 8}));
+            (GroupPlace{.members = 2, .nodes = 2, .node_members = 1, .sharing = 8, .reach = 129}));
 }
 
 TEST(Layout, RefusesWhatIsNone) {

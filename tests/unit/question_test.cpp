@@ -371,6 +371,10 @@ latency = 6e-6
 reached = 0.7
 latency = 2e-5
 across_latency = 3e-5
+[noise]
+rank = 0.01
+straggler_share = 0.25
+straggler_size = 0.2
 )";
 
 std::string with(const std::string& from, const std::string& to) {
@@ -402,6 +406,10 @@ TEST(SystemFile, ReadsEveryNumber) {
   EXPECT_EQ(machine.network->multicast->latency, 2e-5);
   EXPECT_FALSE(machine.host);
   EXPECT_TRUE(machine.measured.empty());
+  // A quarter of the draws is that of stragglers, and the smallest a deviation of others.
+  const std::vector<double>& draws = machine.noise.draws;
+  EXPECT_EQ(std::ranges::count(draws, 0.2) * 4, std::ssize(draws));
+  EXPECT_LT(draws.front(), -0.02);
 }
 
 TEST(SystemFile, RefusesWithLineKeyAndReason) {
@@ -425,6 +433,7 @@ TEST(SystemFile, RefusesWithLineKeyAndReason) {
   expect(with("\"jax\"", "\"jaxx\""), {"unknown software", "'jax'"});
   expect(with("\"multicast\"", "\"tree\""), {"network.multicast", "algorithms"});
   expect(with("[network.across]", "[network.acros]"), {"network.across", "missing"});
+  expect(with("straggler_size = 0.2\n", ""), {"noise.straggler_share", "straggler_size"});
   expect("name = ", {"box.toml:1", "TOML"});
   expect("", {"name", "missing"});
 }

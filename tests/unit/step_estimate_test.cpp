@@ -61,8 +61,8 @@ TEST(StepEstimate, CountsMemoryAndFlopOfAllRanksAsTheirProgramsDo) {
     flop += program::facts(set.programs[program], set.mesh).flop.value();
   }
   const predict::StepEstimate found = estimate(of, samples::plain_sheet());
-  EXPECT_DOUBLE_EQ(found.memory_per_rank, memory);
-  EXPECT_DOUBLE_EQ(found.device_memory_per_rank, memory);
+  EXPECT_DOUBLE_EQ(found.memory.all, memory);
+  EXPECT_DOUBLE_EQ(found.memory.device, memory);
   EXPECT_NEAR(flop_of(found, of.mesh), flop, 1e-9 * flop);
 }
 
@@ -158,8 +158,8 @@ void expect_extended(const workloads::Request& of, const simulate::Machine& mach
   EXPECT_NEAR(found.delay, whole.delay, 0.005 * whole.simulated);
   EXPECT_EQ(found.work, whole.work);
   EXPECT_NEAR(*found.model_flop / *whole.model_flop, 1, 1e-9);
-  EXPECT_NEAR(found.memory_per_rank / whole.memory_per_rank, 1, 0.03);
-  EXPECT_NEAR(found.device_memory_per_rank / whole.device_memory_per_rank, 1, 0.03);
+  EXPECT_NEAR(found.memory.all / whole.memory.all, 1, 0.03);
+  EXPECT_NEAR(found.memory.device / whole.memory.device, 1, 0.03);
   ASSERT_TRUE(whole.breakdown && found.breakdown && whole.loss && found.loss);
   using breakdown::Breakdown;
   const breakdown::Breakdown &parts = *whole.breakdown, &extended = *found.breakdown;
