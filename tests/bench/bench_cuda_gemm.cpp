@@ -60,12 +60,12 @@ int run(int argc, char** argv) {
   const auto cuda = search.table->make({}, world);
   const program::ProgramSet set = bench::gemm_program(shape, count);
   const auto session = cuda->prepare(set, world);
-  session->play(program::Section::setup, executor::Trace::off);
-  session->play(program::Section::step, executor::Trace::off);  // warm-up
+  session->play({.section = program::Section::setup});
+  session->play({.section = program::Section::step});  // warm-up
 
   const double flop = 2.0 * shape.m * shape.n * shape.k * count;
   for (std::string line; std::getline(std::cin, line);) {
-    const executor::PlayTime time = session->play(program::Section::step, executor::Trace::off);
+    const executor::PlayTime time = session->play({.section = program::Section::step});
     fmt::print("{:.2f}\n", flop / units::to_seconds(time.end - time.begin).value() * 1e-12);
     std::fflush(stdout);
   }

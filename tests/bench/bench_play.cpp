@@ -26,7 +26,7 @@ constexpr int ops = 20'000;           // of the program of small GEMMs
 void bench_op(executor::Executor& executor, const comm::Communicator& self, int rounds) {
   const program::ProgramSet set = bench::gemm_program({.m = small, .n = small, .k = small}, ops);
   const auto session = executor.prepare(set, self);
-  session->play(program::Section::setup, executor::Trace::off);
+  session->play({.section = program::Section::setup});
   std::vector<float> a(elements, 0.5F), b(elements, 0.25F), d(elements);
   const auto by_hand = [&] {
     return bench::time_of([&] {
@@ -37,7 +37,8 @@ void bench_op(executor::Executor& executor, const comm::Communicator& self, int 
     });
   };
   const auto played = [&](executor::Trace trace) {
-    return bench::time_of([&] { session->play(program::Section::step, trace); });
+    return bench::time_of(
+        [&] { session->play({.section = program::Section::step, .trace = trace}); });
   };
   const auto plain = [&] { return played(executor::Trace::off); };
   const auto traced = [&] { return played(executor::Trace::on); };

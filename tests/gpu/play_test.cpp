@@ -52,8 +52,8 @@ TEST_F(OneRank, FillsAreTheHostsBitByBit) {
                               .exponent = -9});
     const auto here = host->prepare(sketch.on({}), self_);
     const auto there = cuda_->prepare(sketch.on({}), self_);
-    here->play(Section::step, Trace::off);
-    there->play(Section::step, Trace::off);
+    here->play({.section = Section::step});
+    there->play({.section = Section::step});
     EXPECT_EQ(all_of(*there, sketch.program(), slice.buffer),
               all_of(*here, sketch.program(), slice.buffer))
         << program::name(type);
@@ -73,9 +73,9 @@ TEST_F(OneRank, SpansLieInsideTheStepAndFollowEachOtherOnAStream) {
   for (const settings::Graph graph : {settings::Graph::off, settings::Graph::on}) {
     const auto cuda = make_executor(self_, graph);
     const auto session = cuda->prepare(set, self_);
-    session->play(Section::setup, Trace::off);
+    session->play({.section = Section::setup});
     for (int play = 0; play < 3; ++play) {
-      const executor::PlayTime time = session->play(Section::step, Trace::on);
+      const executor::PlayTime time = session->play({.section = Section::step, .trace = Trace::on});
       const auto spans = session->spans();
       ASSERT_EQ(spans.size(), step.ops.size());
       // Elapsed times are floats of milliseconds, with a resolution of half a microsecond.
@@ -100,9 +100,9 @@ TEST_F(OneRank, GraphsComputeWhatPlainPlaysDo) {
   const auto replayed = graph->prepare(set, self_);
   constexpr float rounding = 1e-5F;
   for (Session* const session : {plainly.get(), replayed.get()}) {
-    session->play(Section::setup, Trace::off);
+    session->play({.section = Section::setup});
     for (int play = 0; play < 4; ++play) {
-      session->play(Section::step, play == 2 ? Trace::on : Trace::off);
+      session->play({.section = Section::step, .trace = play == 2 ? Trace::on : Trace::off});
     }
   }
   for (program::BufferId id = 0; id < program.buffers.size(); ++id) {
@@ -124,8 +124,8 @@ TEST_F(OneRank, WhatDoesNotFitIsRefusedWithNumbersAndTheNextFits) {
       testing::AllOf(testing::HasSubstr("not enough GPU memory"), testing::HasSubstr("are free")));
   const program::ProgramSet set = step_of(program::Precision::f32);
   const auto session = cuda_->prepare(set, self_);
-  session->play(Section::setup, Trace::off);
-  session->play(Section::step, Trace::off);
+  session->play({.section = Section::setup});
+  session->play({.section = Section::step});
 }
 
 }  // namespace

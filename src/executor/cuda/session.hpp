@@ -115,7 +115,6 @@ class CudaSession final : public Session {
   CudaSession(const CudaSession&) = delete;
   CudaSession& operator=(const CudaSession&) = delete;
 
-  using Session::play;
   /// Measures the time between two events on the GPU. If launches are counted, the first event
   /// happens as soon as play() is called, since the streams are idle. If they are hidden, it
   /// happens after the host has launched the first ops behind it in the stream and all ranks with
