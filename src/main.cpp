@@ -32,8 +32,10 @@ base::ExitCode execute(const config::ListCommand& command) {
 base::ExitCode execute(const config::PrintCommand& command) { return print(command.text); }
 
 }  // namespace
+}  // namespace isoscale
 
-int run(int argc, char** argv) {
+int main(int argc, char** argv) {
+  using namespace isoscale;  // NOLINT: this function is all that is outside of it
   try {
     // 1. Read the command line.  2. Execute the command.
     const config::Command command =
@@ -67,7 +69,3 @@ int run(int argc, char** argv) {
     return static_cast<int>(base::ExitCode::failed);
   }
 }
-
-}  // namespace isoscale
-
-int main(int argc, char** argv) { return isoscale::run(argc, argv); }

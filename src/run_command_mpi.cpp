@@ -113,10 +113,12 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
   };
   try {
     if (world.size() == 1 && alone) throw base::UsageError(*alone);
-    const base::ExitCode code = supervisor.watch([&] {
+    base::ExitCode code = base::ExitCode::done;
+    {
+      const runner::watch::Supervisor::Watch watch{supervisor};
       require_one_command(arguments, world);
-      return work(environment, world, supervisor);
-    });
+      code = work(environment, world, supervisor);
+    }
     limit.ends();
     return code;
   } catch (const base::UsageError& error) {

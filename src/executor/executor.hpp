@@ -131,9 +131,6 @@ class Session {
   /// when the play begins and when it has ended. Every rank of the point must play the same
   /// sections in the same order, equally often. May throw TimedOut, Stopped or another base::Error.
   virtual PlayTime play(const Play& what) = 0;
-  PlayTime play(program::Section section, Trace trace) {
-    return play(Play{.section = section, .trace = trace});
-  }
   /// Returns the spans of the last play with Trace::on, in program order, in times of this rank's
   /// steady clock.
   [[nodiscard]] virtual std::span<const timeline::Span> spans() const = 0;
@@ -159,6 +156,22 @@ class Session {
   /// call this.
   [[nodiscard]] virtual std::optional<Whereabouts> whereabouts() const { return std::nullopt; }
 };
+
+/// Ends a session. `before`, if there is one, is called first, while the session is still whole.
+struct EndSession {
+  EndSession() = default;
+  /// Lets a pointer that owns an object of a derived class become a SessionPtr.
+  template <class Derived>
+  EndSession(const std::default_delete<Derived>& /*end*/) {}  // NOLINT(google-explicit-constructor)
+
+  void operator()(Session* session) const {
+    if (before) before();
+    delete session;
+  }
+
+  std::function<void()> before{};
+};
+using SessionPtr = std::unique_ptr<Session, EndSession>;
 
 /// Tells which ranks share the free memory that a rank reports.
 enum class MemoryPool : std::uint8_t {
@@ -193,43 +206,9 @@ class Executor {
   /// Unsupported, NeverReady or another base::Error (for example if memory is too small, with the
   /// needed and the free amount). Some ranks may throw while others do not, so the caller agrees
   /// with the other ranks before it plays. A session must end before its executor does.
-  [[nodiscard]] virtual std::unique_ptr<Session> prepare(const program::ProgramSet& set,
-                                                         const comm::Communicator& point,
-                                                         const SessionOptions& options) = 0;
-  [[nodiscard]] std::unique_ptr<Session> prepare(const program::ProgramSet& set,
-                                                 const comm::Communicator& point) {
-    return prepare(set, point, SessionOptions{});
-  }
-};
-
-/// The base of decorators of a session: it forwards every call to another session.
-class ForwardingSession : public Session {
- public:
-  explicit ForwardingSession(std::unique_ptr<Session> inner) : inner_(std::move(inner)) {}
-
-  using Session::play;
-  PlayTime play(const Play& what) override { return inner_->play(what); }
-  [[nodiscard]] std::span<const timeline::Span> spans() const override { return inner_->spans(); }
-  [[nodiscard]] std::optional<units::Seconds> estimate(program::Section section) override {
-    return inner_->estimate(section);
-  }
-  [[nodiscard]] std::string arithmetic(program::Section section) const override {
-    return inner_->arithmetic(section);
-  }
-  void read(const program::Slice& slice, std::span<std::byte> into) override {
-    inner_->read(slice, into);
-  }
-  void write(const program::Slice& slice, std::span<const std::byte> from) override {
-    inner_->write(slice, from);
-  }
-  [[nodiscard]] const SessionFacts& facts() const override { return inner_->facts(); }
-  void abandon() noexcept override { inner_->abandon(); }
-  [[nodiscard]] std::optional<Whereabouts> whereabouts() const override {
-    return inner_->whereabouts();
-  }
-
- private:
-  std::unique_ptr<Session> inner_;
+  [[nodiscard]] virtual SessionPtr prepare(const program::ProgramSet& set,
+                                           const comm::Communicator& point,
+                                           const SessionOptions& options = {}) = 0;
 };
 
 }  // namespace isoscale::executor

@@ -75,8 +75,16 @@ base::ExitCode Launch::measure() {
   progress_->tell(&supervisor.activity());
   schedule_.emplace(plan_, config, setting_.site.device, wanted_, retried_);
   while (begin_next()) {
+    const plan::PlannedPoint& point = plan_.points[static_cast<std::size_t>(current_->index)];
     const units::Seconds began = elapsed();
-    results::PointData data = measure_point(*current_);
+    progress_->begin_point(point.index, point_title(point));
+    results::PointData data;
+    try {
+      data = record(run_point(point, context(*current_)));
+    } catch (...) {
+      supervisor.fail_alone();
+      throw;
+    }
     const bool failed = data.status == results::PointStatus::failed;
     schedule_->done(*current_, failed ? std::nullopt : std::optional{elapsed() - began});
     failed_ += failed ? 1 : 0;
@@ -172,18 +180,6 @@ measure::PointContext Launch::context(const plan::Turn& turn) {
                      .last_change = statistics::last_change},
           .progress = *progress_,
           .rank_facts = rank_facts_};
-}
-
-/// Measures a point and writes it to the file before it returns.
-results::PointData Launch::measure_point(const plan::Turn& turn) {
-  const plan::PlannedPoint& point = plan_.points[static_cast<std::size_t>(turn.index)];
-  progress_->begin_point(point.index, point_title(point));
-  try {
-    return record(run_point(point, context(turn)));
-  } catch (...) {
-    setting_.services.supervisor.fail_alone();
-    throw;
-  }
 }
 
 /// Collective: writes a point. Rank 0 returns the point as written.

@@ -71,7 +71,6 @@ class Launch {
   [[nodiscard]] base::ExitCode exit_code() const;
   [[nodiscard]] bool begin_next();
   [[nodiscard]] measure::PointContext context(const plan::Turn& turn);
-  results::PointData measure_point(const plan::Turn& turn);
   /// Called on rank 0 when the job ends early: records the point under way as failed.
   void record_abort(const std::string& why);
   [[nodiscard]] results::PointData as_failed(int index, const std::string& why) const;

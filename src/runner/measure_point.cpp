@@ -61,8 +61,7 @@ class PointRun {
  public:
   PointRun(const plan::PlannedPoint& point, const measure::PointContext& context,
            plan::RankRole role, PointData& data)
-      : point_(point),
-        workload_(*point.workload),
+      : workload_(*point.workload),
         request_(point.request),
         context_(context),
         data_(data),
@@ -70,38 +69,39 @@ class PointRun {
         active_(context.world.split(role.replica < 0 ? -1 : 0, context.world.rank())),
         // Copies of the point have no faults, and their times are not kept. The twin is checked
         // without faults, so that a wrong result there is a real error.
-        ranks_{.sub_world = sub_world_,
+        point_{.planned = point,
+               .context = context,
+               .sub_world = sub_world_,
                .active = active_,
+               .data = data,
                .faults = plan::faults_of(context.config.injections, point.world_ranks,
                                          context.world.rank(), point.request.seed),
                .share = role.replica == 0 ? measure::Share::in_point : measure::Share::replica} {}
 
-  /// Collective over the ranks of the point and its copies: fills the data on rank 0 of the point,
-  /// and its status on all of these ranks.
-  void run() {
-    struct Section {
-      std::string_view doing;  ///< shown as progress; "" if the section shows its own
-      bool is_wanted;
-      bool (PointRun::*play)();  ///< returns false if the point ends with this section
-    };
+  /// A part of the measurement of a point.
+  struct Section {
+    std::string_view doing;  ///< shown as progress; "" if the section shows its own
+    bool is_wanted;
+    /// Plays the section, judges its results, and records them in the data on rank 0 of the point,
+    /// and the point's status on all ranks that play. Collective over these ranks. Returns false if
+    /// the point ends with this section.
+    bool (PointRun::*play)();
+  };
+
+  /// Returns the sections in the order in which they are played.
+  [[nodiscard]] std::array<Section, 8> sections() const {
     using workloads::Kind;
     const bool has_steps = workload_.kind == Kind::steps;
-    const std::array sections{
-        Section{"measuring the speed of each rank", microbench::partitions_by_speed(request_),
-                &PointRun::partition},
-        Section{"verifying", workload_.twin != nullptr, &PointRun::verify},
-        Section{"", workload_.kind == Kind::rows, &PointRun::play_cases},
-        Section{"", workload_.kind == Kind::requests, &PointRun::serve_requests},
-        Section{"preparing", has_steps, &PointRun::prepare},
-        Section{"measuring", has_steps, &PointRun::play_steps},
-        Section{"soaking", has_steps && context_.config.soak.has_value(), &PointRun::soak},
-        Section{"playing without communication", has_steps && can_play_solo(),
-                &PointRun::play_solo}};
-    for (const Section& section : sections) {
-      if (!section.is_wanted) continue;
-      if (!section.doing.empty()) context_.progress.doing(section.doing);
-      if (!(this->*section.play)()) return;
-    }
+    return {Section{"measuring the speed of each rank", microbench::partitions_by_speed(request_),
+                    &PointRun::partition},
+            Section{"verifying", workload_.twin != nullptr, &PointRun::verify},
+            Section{"", workload_.kind == Kind::rows, &PointRun::play_cases},
+            Section{"", workload_.kind == Kind::requests, &PointRun::serve_requests},
+            Section{"preparing", has_steps, &PointRun::prepare},
+            Section{"measuring", has_steps, &PointRun::play_steps},
+            Section{"soaking", has_steps && context_.config.soak.has_value(), &PointRun::soak},
+            Section{"playing without communication", has_steps && can_play_solo(),
+                    &PointRun::play_solo}};
   }
 
  private:
@@ -112,28 +112,31 @@ class PointRun {
 
   /// Returns the devices that this rank samples: none if it plays a copy of the point.
   [[nodiscard]] measure::SamplingDuty duty() const {
-    if (!ranks_.in_point()) return {};
-    return measure::sampling_duty(sub_world_.rank(), point_.world_ranks, context_.site.node_of_rank,
-                                  context_.facts, context_.gpu_uuid());
+    if (!point_.in_point()) return {};
+    return measure::sampling_duty(sub_world_.rank(), point_.planned.world_ranks,
+                                  context_.site.node_of_rank, context_.facts, context_.gpu_uuid());
   }
 
-  /// Like PointRanks::agreed(), for a verdict on which the ranks of each copy already agree. The
-  /// reason for the failure is this rank's own verdict if that is bad, else the verdict of a copy.
-  bool agreed(const measure::Verdict& verdict) {
+  /// Adds a verdict, on which the ranks of each copy already agree, to the data. If it is bad on
+  /// any rank, the point fails. The reason is this rank's own verdict if that is bad, else the
+  /// verdict of a copy.
+  void judge(const measure::Verdict& verdict) {
+    data_.verified = data_.verified.value_or(true) && verdict.ok;
+    if (!data_.verification.empty()) data_.verification += "; ";
+    data_.verification += verdict.detail;
+    if (data_.status != PointStatus::ok) return;
     const comm::Vote vote = comm::all_ok(active_, verdict.ok ? "" : verdict.detail);
-    if (!vote.ok) {
-      measure::end_as(PointStatus::failed,
-                      verdict.ok ? "a copy of the point: " + vote.why : verdict.detail, data_);
-    }
-    return vote.ok;
+    if (vote.ok) return;
+    measure::end_as(PointStatus::failed,
+                    verdict.ok ? "a copy of the point: " + vote.why : verdict.detail, data_);
   }
 
   bool play_cases() {
-    microbench::run_bench(point_, context_, ranks_, data_);
+    microbench::run_bench(point_);
     return false;
   }
   bool serve_requests() {
-    serving::run_serve(point_, context_, ranks_, data_);
+    serving::run_serve(point_);
     return false;
   }
 
@@ -142,12 +145,10 @@ class PointRun {
     program::ProgramSet set;
     const std::string problem = comm::problem_in(
         [&] { set = microbench::largest_multiplication(workload_.build(request_)); });
-    return ranks_.agreed(problem, data_) &&
-           ranks_.agreed(comm::problem_in([&] {
-                           request_.speed_of_rank = microbench::measure_speeds(
-                               set, context_.executor, sub_world_, ranks_.faults);
-                         }),
-                         data_);
+    return point_.agreed(problem) && point_.agreed(comm::problem_in([&] {
+      request_.speed_of_rank =
+          microbench::measure_speeds(set, context_.executor, sub_world_, point_.faults);
+    }));
   }
 
   bool verify() {
@@ -158,17 +159,16 @@ class PointRun {
                       data_);
       return false;
     }
-    data_.verified = twin.ok;
-    data_.verification = twin.detail;
+    // The twin's algorithms are kept, too, so that a later run with --gemm-algorithms finds all
+    // algorithms that it needs.
+    if (point_.in_point()) measure::collect_gemm_choices(sub_world_, twin.gemm_choices, data_);
+    judge(twin);
     if (microbench::partitions_by_speed(request_)) {
       data_.verification +=
           fmt::format("; replicas were dealt {} microbatches by measured speed",
                       fmt::join(workloads::stack::distribution_of(request_).microbatches, ", "));
     }
-    // The twin's algorithms are kept, too, so that a later run with --gemm-algorithms finds all
-    // algorithms that it needs.
-    if (ranks_.in_point()) measure::collect_gemm_choices(sub_world_, twin.gemm_choices, data_);
-    return agreed(twin);
+    return data_.status == PointStatus::ok;
   }
 
   bool prepare() {
@@ -183,14 +183,13 @@ class PointRun {
       if (sub_world_.rank() == 0) program::check(set_);
       add_checks();
     });
-    if (!ranks_.agreed(problem, data_)) return false;
+    if (!point_.agreed(problem)) return false;
     const auto registration = request_.options.find("registration");
     const bool registers =
         registration != request_.options.end() && registration->second == "local";
-    auto [session, unsupported] = ranks_.prepare(
-        context_.executor, set_, sub_world_,
-        {.registration = registers ? program::Registration::local : program::Registration::none},
-        data_);
+    auto [session, unsupported] = point_.prepare(
+        set_, sub_world_,
+        {.registration = registers ? program::Registration::local : program::Registration::none});
     if (!unsupported.empty()) measure::end_as(PointStatus::skipped, unsupported, data_);
     session_ = std::move(session);
     return session_ != nullptr;
@@ -199,11 +198,11 @@ class PointRun {
   /// Adds the sections that check the results of steps to the programs.
   void add_checks() {
     std::optional<int> flipping;
-    if (context_.config.soak && ranks_.in_point()) {
-      flipping = plan::flipping_rank(context_.config.injections, point_.world_ranks);
+    if (context_.config.soak && point_.in_point()) {
+      flipping = plan::flipping_rank(context_.config.injections, point_.planned.world_ranks);
     }
     check_.emplace(set_, flipping);
-    if (context_.config.soak) soak_.emplace(set_, *check_, point_.request.seed);
+    if (context_.config.soak) soak_.emplace(set_, *check_, request_.seed);
   }
 
   void describe_programs() {
@@ -217,26 +216,23 @@ class PointRun {
 
   /// Plays the timed and traced steps, between two steps that are checked.
   bool play_steps() {
-    session_->play(program::Section::setup, executor::Trace::off);
+    session_->play({.section = program::Section::setup});
     check_->step(*session_, sub_world_);
     const comm::ClockSync clocks{
-        sub_world_, ranks_.in_point()
+        sub_world_, point_.in_point()
                         ? plan::clock_fault_of(context_.config.injections, context_.world.rank())
                         : std::nullopt};
     measure::PointSampler sampler{duty()};
     measure::Record record =
-        measure::measure(*session_, set_.of(sub_world_.rank()).step(), active_, ranks_.share,
+        measure::measure(*session_, set_.of(sub_world_.rank()).step(), active_, point_.share,
                          context_.effort, [this](const plan::StepLoop& loop) { look_at(loop); });
     const std::vector<results::DeviceSeries> sampled = sampler.stop();
     const comm::ClockFit clock = clocks.fit();
     misread(clocks, record);
     last_step_ = units::Seconds{record.step_times.back()};
     check_->step(*session_, sub_world_);
-    const measure::Verdict steps = check_->verdict();
-    data_.verified = steps.ok;
-    data_.verification += "; " + steps.detail;
-    agreed(steps);
-    if (ranks_.in_point()) {
+    judge(check_->verdict());
+    if (point_.in_point()) {
       measure::collect(sub_world_, record, clock, session_->facts(), traced(), data_);
       measure::collect_device_series(sub_world_, record, sampled, data_);
     }
@@ -267,11 +263,7 @@ class PointRun {
       data_.soak.differing.push_back(
           fmt::format("replay {}: {}", differing.replay, differing.sentence));
     }
-    const measure::Verdict verdict{.ok = result.differing.empty(),
-                                   .detail = "soak: " + measure::soak_text(result)};
-    data_.verified = data_.verified.value_or(true) && verdict.ok;
-    data_.verification += "; " + verdict.detail;
-    if (data_.status == PointStatus::ok) agreed(verdict);
+    judge({.ok = result.differing.empty(), .detail = "soak: " + measure::soak_text(result)});
     return true;
   }
 
@@ -290,25 +282,24 @@ class PointRun {
     const std::vector<units::Nanoseconds> times =
         measure::measure_solo(*session_, set_.of(sub_world_.rank()), *solo_, active_,
                               plan::solo_plays(units::Seconds{step}, context_.effort.max_time));
-    if (ranks_.in_point()) measure::collect_solo(sub_world_, times, traced(), data_);
+    if (point_.in_point()) measure::collect_solo(sub_world_, times, traced(), data_);
     return true;
   }
 
-  const plan::PlannedPoint& point_;
   const workloads::Workload& workload_;
   workloads::Request request_;  ///< the point's request, with the measured speeds of ranks
   const measure::PointContext& context_;
   PointData& data_;
   comm::Communicator sub_world_;  ///< ranks of the point, or of this rank's copy of it
   comm::Communicator active_;     ///< the ranks of the point and of its copies
-  measure::PointRanks ranks_;
+  measure::MeasuredPoint point_;
   program::ProgramSet set_;
   std::optional<program::Section> solo_;  ///< the step without communication
   std::optional<measure::StepCheck> check_;
   std::optional<measure::Soak> soak_;
   std::size_t checked_traces_ = 0;  ///< traced blocks after which weights were checked
   units::Seconds last_step_{};      ///< time of the last step that was measured, on this rank
-  std::unique_ptr<executor::Session> session_;
+  executor::SessionPtr session_;
 };
 
 }  // namespace
@@ -332,7 +323,13 @@ PointData run_point(const plan::PlannedPoint& point, const measure::PointContext
   {
     const plan::RankRole role = roles[static_cast<std::size_t>(context.world.rank())];
     PointRun run{point, context, role, data};  // collective over the world, since it splits `world`
-    if (role.replica >= 0) run.run();
+    if (role.replica >= 0) {
+      for (const PointRun::Section& section : run.sections()) {
+        if (!section.is_wanted) continue;
+        if (!section.doing.empty()) context.progress.doing(section.doing);
+        if (!(run.*section.play)()) break;
+      }
+    }
     const watch::Activity::Idle idle{context.progress.activity()};
     context.world.quiet_barrier();
   }

@@ -39,7 +39,7 @@ program::ProgramSet small_gemms() {
 
 void bench_op(executor::Executor& executor, const comm::Communicator& self, int rounds) {
   const auto session = executor.prepare(small_gemms(), self);
-  session->play(program::Section::setup, executor::Trace::off);
+  session->play({.section = program::Section::setup});
   std::vector<float> a(elements, 0.5F), b(elements, 0.25F), d(elements);
   const auto by_hand = [&] {
     return bench::time_of([&] {
@@ -50,7 +50,8 @@ void bench_op(executor::Executor& executor, const comm::Communicator& self, int 
     });
   };
   const auto played = [&](executor::Trace trace) {
-    return bench::time_of([&] { session->play(program::Section::step, trace); });
+    return bench::time_of(
+        [&] { session->play({.section = program::Section::step, .trace = trace}); });
   };
   const auto plain = [&] { return played(executor::Trace::off); };
   const auto traced = [&] { return played(executor::Trace::on); };

@@ -30,10 +30,9 @@ class OnPoints final : public executor::Executor {
   explicit OnPoints(std::unique_ptr<executor::Executor> cuda) : cuda_(std::move(cuda)) {}
 
   [[nodiscard]] const executor::Description& describe() const override { return cuda_->describe(); }
-  using Executor::prepare;
-  [[nodiscard]] std::unique_ptr<executor::Session> prepare(
-      const program::ProgramSet& set, const comm::Communicator& point,
-      const executor::SessionOptions& options) override {
+  [[nodiscard]] executor::SessionPtr prepare(const program::ProgramSet& set,
+                                             const comm::Communicator& point,
+                                             const executor::SessionOptions& options) override {
     machine().settings.nccl_world = point.get();
     return cuda_->prepare(set, point, options);
   }
@@ -83,16 +82,16 @@ inline executor::Sketch reduction(std::uint64_t count,
 class OnGpus : public testing::Test {
  protected:
   /// Collective.
-  [[nodiscard]] std::unique_ptr<executor::Session> prepare(
-      executor::Executor& executor, const executor::Sketch& sketch,
-      const executor::SessionOptions& options = {}) const {
+  [[nodiscard]] executor::SessionPtr prepare(executor::Executor& executor,
+                                             const executor::Sketch& sketch,
+                                             const executor::SessionOptions& options = {}) const {
     return executor.prepare(sketch.on({.dp = gpus_.world.size()}), gpus_.world, options);
   }
   /// Collective: a step adds up the first `count` elements of the first buffer.
   void expect_sums(executor::Session& session, std::uint64_t count) const {
     const program::Slice all{.buffer = 0, .offset = 0, .count = count};
     executor::put(session, all, std::vector<float>(count, 1));
-    session.play(program::Section::step, executor::Trace::off);
+    session.play({.section = program::Section::step});
     EXPECT_EQ(executor::get<float>(session, all),
               std::vector<float>(count, static_cast<float>(gpus_.world.size())));
   }

@@ -32,7 +32,7 @@ class Failures : public OnGpus {
     return message_of([&] { return prepare(executor, sketch); });
   }
   static std::string problem(executor::Session& session) {
-    return message_of([&] { return session.play(Section::step, Trace::off); });
+    return message_of([&] { return session.play({.section = Section::step}); });
   }
 
   /// Collective: the machine is well again.

@@ -150,8 +150,8 @@ TEST_F(Choices, OfFp8TellApartHowProductsAreAdded) {
     EXPECT_THAT(are_fast(choices, " e4m3*e4m3->"), ElementsAre(fast.first)) << option;
     EXPECT_THAT(are_fast(choices, "e5m2"), ElementsAre(fast.second)) << option;
     EXPECT_THAT(are_fast(choices, " bf16*bf16->"), ElementsAre(false)) << option;
-    session->play(program::Section::setup, executor::Trace::off);
-    session->play(program::Section::step, executor::Trace::off);
+    session->play({.section = program::Section::setup});
+    session->play({.section = program::Section::step});
     EXPECT_EQ(machine().added_fast > 0, fast.first) << option;
   }
 }

@@ -39,8 +39,7 @@ class Options : public OnGpus {
     return sketch;
   }
 
-  std::unique_ptr<executor::Session> prepare(const Sketch& sketch,
-                                             const SessionOptions& options = {}) {
+  executor::SessionPtr prepare(const Sketch& sketch, const SessionOptions& options = {}) {
     return OnGpus::prepare(*executor_, sketch, options);
   }
   void expect_plays(const Sketch& sketch, const SessionOptions& options = {}) {
@@ -65,7 +64,7 @@ class Options : public OnGpus {
     const int before = machine().communicators_made;
     machine().settings.nccl_world = point.get();
     const auto session = executor_->prepare(sketch.on({.dp = point.size()}), point, options);
-    session->play(Section::step, Trace::off);
+    session->play({.section = Section::step});
     machine().settings.nccl_world = MPI_COMM_WORLD;
     return machine().communicators_made - before;
   }
@@ -261,7 +260,7 @@ TEST_F(Options, ASessionThatFailedLeavesItsMemoryToItsKernels) {
   machine().settings.failing_communicator = "dp on compute";
   machine().settings.failing_after = 1;
   auto session = prepare(reduction(Space::symmetric));
-  EXPECT_THROW(session->play(Section::step, Trace::off), base::Error);
+  EXPECT_THROW(session->play({.section = Section::step}), base::Error);
   session.reset();
   EXPECT_EQ(machine().alive.communicators, 0);
   EXPECT_GT(machine().memory.in_use(Kind::device), 0U);
@@ -291,7 +290,7 @@ TEST_F(Options, AdviceReachesCudaInOrderAlsoWhereStepsAreGraphs) {
   const auto session = prepare(all_advice());
   for (int play = 0; play < 3; ++play) {
     machine().advice.clear();
-    session->play(Section::step, Trace::off);
+    session->play({.section = Section::step});
     EXPECT_THAT(machine().advice,
                 ElementsAre("prefer host", "prefer device 0", "read mostly", "not read mostly",
                             "prefer nothing", "prefetch device 0", "prefetch host"));
@@ -308,7 +307,7 @@ TEST_F(Options, CopiesOfPageableMemoryAreNotReplayedAsGraphs) {
     sketch.emit(
         program::Copy{.rows = 1, .columns = 8, .src = {.slice = host}, .dst = {.slice = device}});
     const auto session = prepare(sketch);
-    for (int play = 0; play < 3; ++play) session->play(Section::step, Trace::off);
+    for (int play = 0; play < 3; ++play) session->play({.section = Section::step});
     EXPECT_EQ(machine().graph_launches > 0, space == Space::pinned);
   }
 }

@@ -48,7 +48,7 @@ Sketch reduction() {
 class Gate : public testing::TestWithParam<settings::Graph> {
  protected:
   /// A session whose step has been played, with the launches that it is to have afterwards.
-  std::unique_ptr<executor::Session> warm(const Sketch& sketch, Launches launches) {
+  executor::SessionPtr warm(const Sketch& sketch, Launches launches) {
     auto session = gpu_->prepare(sketch.on({.dp = gpus_.world.size()}), gpus_.world);
     EXPECT_FALSE(session->play(Play{.launches = launches}).is_late);
     EXPECT_EQ(session->facts().graph, GetParam() == settings::Graph::on);
@@ -152,7 +152,6 @@ INSTANTIATE_TEST_SUITE_P(Graphs, Gate, both_plays, name_of_play);
 class FakeSession final : public executor::Session {
  public:
   explicit FakeSession(std::set<int> late) : late_(std::move(late)) {}
-  using Session::play;
   PlayTime play(const Play& what) override {
     hidden_ += what.launches == Launches::hidden ? 1 : 0;
     const bool is_late = late_.empty() || late_.contains(++plays_);
@@ -294,7 +293,7 @@ struct Stuck {
     const mesh::Shape mesh{.dp = gpus.world.size()};
     const auto session = executor.prepare(alternating().on(mesh), gpus.world);
     EXPECT_EQ(session->whereabouts(), (Whereabouts{.plays = 0}));
-    session->play(Section::step, Trace::off);
+    session->play({.section = Section::step});
     EXPECT_EQ(session->whereabouts(), (Whereabouts{.plays = 1}));
     int polls = 0;
     settings.when_asked_why = [&] {

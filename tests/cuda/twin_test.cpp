@@ -84,7 +84,7 @@ TEST_F(Transports, PutsBringWhatWasSentPlayAfterPlay) {
       for (int play = 0; play < 4; ++play) {
         machine().puts = 0;
         executor::put(*session, out, content(gpus_.world.rank(), play));
-        session->play(Section::step, Trace::off);
+        session->play({.section = Section::step});
         EXPECT_EQ(executor::get<float>(*session, in), content(before, play));
         EXPECT_EQ(machine().puts, 2 * static_cast<int>(messages));
       }
@@ -151,7 +151,7 @@ TEST_F(Transports, PlacesOfPeersMayDiffer) {
   const auto session = executor_->prepare(set, gpus_.world);
   const Slice out{.buffer = 1, .count = count}, in{.buffer = 2, .count = count};
   executor::put(*session, out, std::vector<float>(count, is_odd ? 1.0F : 2.0F));
-  session->play(Section::step, Trace::off);
+  session->play({.section = Section::step});
   EXPECT_EQ(executor::get<float>(*session, in), std::vector<float>(count, is_odd ? 2.0F : 1.0F));
 }
 

@@ -86,7 +86,7 @@ TEST_P(Copies, AdviceChangesNoElement) {
   }
   const auto values = random_values<double>(64, 9);
   const auto session = played(sketch, with(managed, values));
-  session->play(program::Section::step, Trace::on);
+  session->play({.section = program::Section::step, .trace = Trace::on});
   EXPECT_EQ(get<double>(*session, managed), values);
 }
 

@@ -65,7 +65,6 @@ class EmulatingSession final : public Session {
     for (const program::Program* section : stored_program_.sections()) prepare(*section, options);
   }
 
-  using Session::play;
   PlayTime play(const Play& what) override {
     const std::vector<Work>& ops = sections_.at(static_cast<std::size_t>(what.section));
     const bool is_traced = what.trace == Trace::on;
@@ -144,11 +143,11 @@ class EmulatingSession final : public Session {
     }
   }
 
-  Work emulated(const Gemm& op) const {
+  Work emulated(const Gemm& op) {
     Gemm plain = op;
     plain.mode = program::ComputeMode::native;
     plain.descale_a = plain.descale_b = program::no_buffer;
-    return [at = arguments(op), layout = host::gemm_call(wide_, plain)] {
+    return [this, at = arguments(op), layout = host::gemm_call(wide_, plain)] {
       Arguments<Gemm> wide = at;
       const Widened widened{wide};
       host::GemmCall call = layout;
@@ -168,7 +167,7 @@ class EmulatingSession final : public Session {
         const std::byte* const value = at[scale].data;
         if (value != nullptr) call.alpha *= double{*reinterpret_cast<const float*>(value)};
       }
-      host::run(call);
+      call(player_);
       widened.store();
     };
   }
@@ -213,10 +212,8 @@ class EmulatingExecutor final : public Executor {
     description_.precisions = {f64, f32, tf32, f16, bf16, fp8};
   }
   [[nodiscard]] const Description& describe() const override { return description_; }
-  using Executor::prepare;
-  [[nodiscard]] std::unique_ptr<Session> prepare(const program::ProgramSet& set,
-                                                 const comm::Communicator& point,
-                                                 const SessionOptions& options) override {
+  [[nodiscard]] SessionPtr prepare(const program::ProgramSet& set, const comm::Communicator& point,
+                                   const SessionOptions& options) override {
     require_usual_communication(options, "emulating executor");
     require_no_faults(options, "emulating executor");
     return std::make_unique<EmulatingSession>(set, point);

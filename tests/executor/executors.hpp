@@ -34,15 +34,13 @@ struct Backend {
 class EachExecutor : public testing::TestWithParam<Backend> {
  protected:
   /// A session of one rank. It has played nothing yet.
-  std::unique_ptr<Session> prepare(const Sketch& sketch) {
-    return executor_->prepare(sketch.on({}), self_);
-  }
+  SessionPtr prepare(const Sketch& sketch) { return executor_->prepare(sketch.on({}), self_); }
   /// A session that has played its step once, on these contents of its buffers.
   template <class... Contents>
-  std::unique_ptr<Session> played(const Sketch& sketch, const Contents&... contents) {
+  SessionPtr played(const Sketch& sketch, const Contents&... contents) {
     auto session = prepare(sketch);
     (put(*session, contents.slice, contents.values), ...);
-    session->play(program::Section::step, Trace::off);
+    session->play({.section = program::Section::step});
     return session;
   }
   /// Expects that a sketch is refused as `make` writes it.

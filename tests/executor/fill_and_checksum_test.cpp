@@ -30,8 +30,8 @@ using testing::HasSubstr;
 class Checksums : public EachExecutor {
  protected:
   /// Plays the checksum of a matrix over `raw`, which it keeps in the first buffer.
-  std::unique_ptr<Session> summed(DType type, const std::vector<std::byte>& raw, Checksum op,
-                                  const std::vector<std::int64_t>& flip = {}) {
+  SessionPtr summed(DType type, const std::vector<std::byte>& raw, Checksum op,
+                    const std::vector<std::int64_t>& flip = {}) {
     Sketch sketch;
     const Slice src = sketch.buffer(type, raw.size() / program::element_size(type));
     const Slice sum = sketch.buffer<std::int64_t>(4), flips = sketch.buffer<std::int64_t>(2);
@@ -119,7 +119,7 @@ TEST_P(Checksums, FlipTheBitsThatTheyAreToldToBeforeTheySumUp) {
     EXPECT_EQ(left, expected) << program::name(type);
     EXPECT_EQ(sums_in(*session), sums_of(type, expected, shape));
     put<std::int64_t>(*session, {.buffer = 2, .count = 2}, {6, 0});
-    session->play(program::Section::step, Trace::off);
+    session->play({.section = program::Section::step});
     session->read({.buffer = 0, .count = 16}, left);
     EXPECT_EQ(left, expected) << program::name(type);
   }
@@ -132,7 +132,7 @@ constexpr std::uint64_t count = 5'000;
 class Fills : public EachExecutor {
  protected:
   /// A session that has filled the elements of a type, the first buffer.
-  std::unique_ptr<Session> after(DType type, Fill fill, std::uint64_t elements = count) {
+  SessionPtr after(DType type, Fill fill, std::uint64_t elements = count) {
     Sketch sketch;
     fill.dst = sketch.buffer(type, elements);
     fill.shard = {.extents = {1, 1, elements}, .local = {0, 0, 1}, .global = {0, 0, 1}};

@@ -188,9 +188,9 @@ class Updates : public EachExecutor {
  protected:
   /// After so many plays from these contents.
   template <class... Held>
-  std::unique_ptr<Session> after_plays(const Sketch& sketch, const Held&... held) {
+  SessionPtr after_plays(const Sketch& sketch, const Held&... held) {
     auto session = played(sketch, held...);
-    for (int i = 1; i < plays; ++i) session->play(program::Section::step, Trace::off);
+    for (int i = 1; i < plays; ++i) session->play({.section = program::Section::step});
     return session;
   }
 };

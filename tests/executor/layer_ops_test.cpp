@@ -119,7 +119,7 @@ class LayerOps : public EachExecutor {
     session_ = prepare(sketch_);
     for (const Operand& one : operands_)
       put(*session_, one.matrix.slice, stored(type_, one.before));
-    session_->play(program::Section::step, Trace::off);
+    session_->play({.section = program::Section::step});
     sketch_ = {};
     operands_.clear();
   }
@@ -151,7 +151,7 @@ class LayerOps : public EachExecutor {
   DType type_ = DType::f64;
   Sketch sketch_;
   std::vector<Operand> operands_;  ///< of the sketch
-  std::unique_ptr<Session> session_;
+  SessionPtr session_;
 };
 
 void LayerOps::norm(bool in_place, bool adds) {

@@ -37,9 +37,9 @@ TEST_F(OneRank, SpansLieInsideTheStepAndFollowEachOtherOnAStream) {
   for (const settings::Graph graph : {settings::Graph::off, settings::Graph::on}) {
     const auto cuda = make_executor(self_, graph);
     const auto session = cuda->prepare(set, self_);
-    session->play(Section::setup, Trace::off);
+    session->play({.section = Section::setup});
     for (int play = 0; play < 3; ++play) {
-      const executor::PlayTime time = session->play(Section::step, Trace::on);
+      const executor::PlayTime time = session->play({.section = Section::step, .trace = Trace::on});
       const auto spans = session->spans();
       ASSERT_EQ(spans.size(), step.ops.size());
       // Elapsed times are floats of milliseconds, with a resolution of half a microsecond.
@@ -64,8 +64,8 @@ TEST_F(OneRank, WhatDoesNotFitIsRefusedWithNumbersAndTheNextFits) {
       testing::AllOf(testing::HasSubstr("not enough GPU memory"), testing::HasSubstr("are free")));
   const program::ProgramSet set = step_of(program::Precision::f32);
   const auto session = cuda_->prepare(set, self_);
-  session->play(Section::setup, Trace::off);
-  session->play(Section::step, Trace::off);
+  session->play({.section = Section::setup});
+  session->play({.section = Section::step});
 }
 
 }  // namespace

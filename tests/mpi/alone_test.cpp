@@ -51,13 +51,13 @@ class Step {
 
   /// The loss of a step from the weights and inputs that setup writes.
   double play(const std::optional<Nudge>& nudge) {
-    session_->play(program::Section::setup, executor::Trace::off);
+    session_->play({.section = program::Section::setup});
     if (nudge) {
       auto values = get<double>(*session_, nudge->slice);
       values[nudge->element] += nudge->by;
       put(*session_, nudge->slice, values);
     }
-    session_->play(program::Section::step, executor::Trace::off);
+    session_->play({.section = program::Section::step});
     double loss = 0;
     for (const program::Observable& observable : program().observables) {
       if (observable.name != "output" && observable.name != "logits") continue;
@@ -70,7 +70,7 @@ class Step {
   comm::Communicator self_ = comm::Communicator::world().split(0, 0);
   std::unique_ptr<executor::Executor> executor_ = executor::make_host_executor({});
   program::ProgramSet set_;
-  std::unique_ptr<executor::Session> session_;
+  executor::SessionPtr session_;
 };
 
 /// (loss(x + e) - loss(x - e)) / 2e of a few elements of `values` against `gradient`.
@@ -153,9 +153,9 @@ TEST(FiniteWeights, AfterFiftySteps) {
     measure::StepCheck check{set};
     const auto executor = executor::make_host_executor({.streams = executor::HostStreams::folded});
     const auto session = executor->prepare(set, world);
-    session->play(program::Section::setup, executor::Trace::off);
+    session->play({.section = program::Section::setup});
     for (int step = 0; step < 50; ++step) {
-      session->play(program::Section::step, executor::Trace::off);
+      session->play({.section = program::Section::step});
     }
     check.weights(*session, world);
     EXPECT_TRUE(check.verdict().ok) << sizes << ": " << check.verdict().detail;

@@ -34,7 +34,7 @@ class Benchmarks : public testing::Test {
     request_.options = workloads::options_of(options);
     bench_ = build(request_, 0);
     session_ = executor_->prepare(bench_.set, world_);
-    session_->play(program::Section::setup, executor::Trace::off);
+    session_->play({.section = program::Section::setup});
   }
 
   void restore(const Case& one) {
@@ -102,7 +102,7 @@ class Benchmarks : public testing::Test {
   std::unique_ptr<executor::Executor> executor_ = executor::make_emulating_executor();
   workloads::Request request_;
   Bench bench_;
-  std::unique_ptr<executor::Session> session_;
+  executor::SessionPtr session_;
 };
 
 class Collectives : public Benchmarks {

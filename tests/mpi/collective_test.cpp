@@ -74,7 +74,7 @@ class Collectives : public testing::TestWithParam<std::tuple<Way, AxisSet>> {
     for (int play = 0; play < 2; ++play) {
       put(*session, op.receive, std::vector<T>(received, static_cast<T>(-1)));
       put(*session, op.send, sent);
-      session->play(Section::step, Trace::off);
+      session->play({.section = Section::step});
     }
     sketch_ = {};
     return get<T>(*session, copy);
@@ -218,7 +218,7 @@ TEST_P(Collectives, BarrierLetsNobodyPassEarly) {
     // The last one comes late: those that did not wait for it would have ended by then.
     if (me_ + 1 == size_) std::this_thread::sleep_for(std::chrono::milliseconds{20});
     const units::Nanoseconds begin = comm::now();  // the ranks' clocks are one machine's
-    session->play(Section::step, Trace::on);
+    session->play({.section = Section::step, .trace = Trace::on});
     const units::Nanoseconds end = comm::now();
     const auto begins = point_.world.all_gather(begin.value());
     for (const int member : members_) {

@@ -68,7 +68,7 @@ void expect_arrive(const Point& point, const std::vector<Together>& exchanges,
   const auto session = point.prepare(sketch);
   const int me = point.world.rank();
   for (const auto& [message, out] : sent) put(*session, out, values(me, message.number));
-  for (int play = 0; play < 3; ++play) session->play(Section::step, Trace::off);
+  for (int play = 0; play < 3; ++play) session->play({.section = Section::step});
   for (const auto& [message, in] : received) {
     const int from = mesh::neighbour(point.shape, me, message.axis, -message.offset);
     EXPECT_TRUE(get<double>(*session, in) == values(from, message.number)) << message.number;
@@ -145,9 +145,9 @@ TEST_P(Streams, GiveTheSameBitsAndOrderlySpans) {
   const auto expected_of = [&](const Point& point) {
     const auto session = layers.on(point);
     for (int play = 0; play < 3; ++play) {
-      const PlayTime time = session->play(Section::step, Trace::on);
+      const PlayTime time = session->play({.section = Section::step, .trace = Trace::on});
       expect_orderly(layers.sketch.program().step(), session->spans(), time);
-      session->play(Section::step, Trace::off);
+      session->play({.section = Section::step});
     }
     return get<double>(*session, layers.sum);
   };

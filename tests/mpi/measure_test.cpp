@@ -25,7 +25,7 @@ struct Ready {
       : set(small_request_on("dp", {.dp = point.size()}).second),
         executor(executor::make_host_executor({.streams = executor::HostStreams::folded})),
         session(executor->prepare(set, point)) {
-    session->play(program::Section::setup, executor::Trace::off);
+    session->play({.section = program::Section::setup});
   }
 
   /// Returns what a check of the weights says now.
@@ -39,7 +39,7 @@ struct Ready {
   program::ProgramSet set;
   measure::StepCheck check{set};
   std::unique_ptr<executor::Executor> executor;
-  std::unique_ptr<executor::Session> session;
+  executor::SessionPtr session;
 };
 
 /// Expects what every record must satisfy, and that all ranks have as many steps.

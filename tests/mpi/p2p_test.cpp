@@ -26,10 +26,9 @@ using testing::HasSubstr;
 /// The host executor, with a program in which one rank forgets its messages to another.
 class Forgetful final : public LikeHost {
  public:
-  using Executor::prepare;
-  [[nodiscard]] std::unique_ptr<executor::Session> prepare(
-      const program::ProgramSet& set, const comm::Communicator& point,
-      const executor::SessionOptions& options) override {
+  [[nodiscard]] executor::SessionPtr prepare(const program::ProgramSet& set,
+                                             const comm::Communicator& point,
+                                             const executor::SessionOptions& options) override {
     program::ProgramSet planted = set;
     if (forgets && point.rank() == forgets->first) {
       const auto program = planted.program_of_rank[static_cast<std::size_t>(point.rank())] =

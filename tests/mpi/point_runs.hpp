@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -94,19 +96,31 @@ struct Observed {
   int steps = 0;
 };
 
-class ObservedSession final : public executor::ForwardingSession {
+/// A session that calls a function before each of its plays.
+class HookedSession final : public executor::Session {
  public:
-  ObservedSession(std::unique_ptr<executor::Session> inner, Observed& observed)
-      : ForwardingSession(std::move(inner)), observed_(observed) {}
+  using Hook = std::function<void(const executor::Play&)>;
 
-  using Session::play;
+  HookedSession(executor::SessionPtr inner, Hook before_play)
+      : inner_(std::move(inner)), before_play_(std::move(before_play)) {}
+
   executor::PlayTime play(const executor::Play& what) override {
-    if (what.section == program::Section::step) ++observed_.steps;
-    return ForwardingSession::play(what);
+    before_play_(what);
+    return inner_->play(what);
   }
+  [[nodiscard]] std::span<const timeline::Span> spans() const override { return inner_->spans(); }
+  void read(const program::Slice& slice, std::span<std::byte> into) override {
+    inner_->read(slice, into);
+  }
+  void write(const program::Slice& slice, std::span<const std::byte> from) override {
+    inner_->write(slice, from);
+  }
+  [[nodiscard]] const executor::SessionFacts& facts() const override { return inner_->facts(); }
+  void abandon() noexcept override { inner_->abandon(); }
 
  private:
-  Observed& observed_;
+  executor::SessionPtr inner_;
+  Hook before_play_;
 };
 
 /// Does what the host executor does, unless a test's own class does something else.
@@ -115,7 +129,6 @@ class LikeHost : public executor::Executor {
   [[nodiscard]] const executor::Description& describe() const override {
     return inner_->describe();
   }
-  using Executor::prepare;
 
  protected:
   std::unique_ptr<executor::Executor> inner_ =
@@ -125,15 +138,16 @@ class LikeHost : public executor::Executor {
 /// The host executor, counting, and out of memory when told to be.
 class ObservedExecutor final : public LikeHost {
  public:
-  using Executor::prepare;
-  [[nodiscard]] std::unique_ptr<executor::Session> prepare(
-      const program::ProgramSet& set, const comm::Communicator& point,
-      const executor::SessionOptions& options) override {
+  [[nodiscard]] executor::SessionPtr prepare(const program::ProgramSet& set,
+                                             const comm::Communicator& point,
+                                             const executor::SessionOptions& options) override {
     // Collective first, as the interface asks: a rank that throws leaves nobody waiting.
     auto session = inner_->prepare(set, point, options);
     ++observed.prepared;
     if (fail_at == observed.prepared) throw base::Error("no memory is left, says the test");
-    return std::make_unique<ObservedSession>(std::move(session), observed);
+    return std::make_unique<HookedSession>(std::move(session), [this](const auto& what) {
+      if (what.section == program::Section::step) ++observed.steps;
+    });
   }
 
   Observed observed;

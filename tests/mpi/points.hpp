@@ -48,7 +48,7 @@ struct Point {
   explicit Point(const Way& way, comm::Communicator on = comm::Communicator::world())
       : world(std::move(on)), executor(way.make(world)) {}
 
-  [[nodiscard]] std::unique_ptr<Session> prepare(const Sketch& sketch) const {
+  [[nodiscard]] SessionPtr prepare(const Sketch& sketch) const {
     return executor->prepare(sketch.on(shape), world);
   }
 
@@ -95,7 +95,7 @@ struct Layers {
   }
 
   /// A session with values that differ between ranks.
-  [[nodiscard]] std::unique_ptr<Session> on(const Point& point) const {
+  [[nodiscard]] SessionPtr on(const Point& point) const {
     auto session = point.prepare(sketch);
     const auto rank = static_cast<std::uint64_t>(point.world.rank());
     put(*session, a, whole_values<double>(edge * edge, rank));

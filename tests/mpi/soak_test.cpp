@@ -33,8 +33,8 @@ struct Soaked {
     check.emplace(set, flipping);
     soak.emplace(set, *check, seed);
     session = executor->prepare(set, point);
-    session->play(program::Section::setup, executor::Trace::off);
-    session->play(program::Section::step, executor::Trace::off);
+    session->play({.section = program::Section::setup});
+    session->play({.section = program::Section::step});
   }
   measure::SoakResult run(const measure::SoakEnd& end) {
     return soak->run(*session, point, end, [](auto&) {});
@@ -46,7 +46,7 @@ struct Soaked {
   std::optional<measure::Soak> soak;
   std::unique_ptr<executor::Executor> executor =
       executor::make_host_executor({.streams = executor::HostStreams::folded});
-  std::unique_ptr<executor::Session> session;
+  executor::SessionPtr session;
 };
 
 std::vector<std::pair<const char*, mesh::Shape>> kinds(int ranks) {
@@ -120,36 +120,21 @@ TEST(Soak, NamesTheRankInTheWorld) {
               testing::StartsWith("rank " + std::to_string(world.size() - 1) + " "));
 }
 
-/// A rank whose arithmetic goes wrong once, in the first replay, which all others are held against.
-class OnceWrong final : public executor::ForwardingSession {
- public:
-  OnceWrong(std::unique_ptr<Session> inner, program::Section checked, program::Slice weight)
-      : ForwardingSession(std::move(inner)), checked_(checked), weight_(weight) {}
-
-  using Session::play;
-  executor::PlayTime play(const executor::Play& what) override {
-    if (what.section == checked_ && ++plays_ == 1) {
-      std::vector<std::byte> raw(4);
-      read(weight_, raw);
-      raw[2] ^= std::byte{16};
-      write(weight_, raw);
-    }
-    return ForwardingSession::play(what);
-  }
-
- private:
-  program::Section checked_;
-  program::Slice weight_;
-  int plays_ = 0;
-};
-
+/// A rank's arithmetic goes wrong once, in the first replay, which all others are held against.
 TEST(Soak, AFirstReplayThatIsWrongIsOneThatDiffers) {
   const auto world = comm::Communicator::world();
   Soaked soaked{"dp", {.dp = world.size()}, comm::Communicator::world()};
   if (world.rank() == 1) {
     const program::Slice weight{.buffer = weights_of(soaked.set.of(1)), .offset = 3, .count = 1};
-    soaked.session = std::make_unique<OnceWrong>(std::move(soaked.session),
-                                                 soaked.check->checked().section, weight);
+    executor::Session& inner = *soaked.session;
+    soaked.session = std::make_unique<HookedSession>(
+        std::move(soaked.session), [&, weight, plays = 0](const executor::Play& what) mutable {
+          if (what.section != soaked.check->checked().section || ++plays != 1) return;
+          std::vector<std::byte> raw(4);
+          inner.read(weight, raw);
+          raw[2] ^= std::byte{16};
+          inner.write(weight, raw);
+        });
   }
   const SoakResult result = soaked.run({.time = hour, .replays = 8});
   ASSERT_EQ(result.differing.size(), 1U) << measure::soak_text(result);

@@ -26,7 +26,7 @@ TEST(HostStreams, FoldedSpansFollowProgramOrderAndBeginWhenTheirOpsDo) {
   // The clock may or may not move between two ops; but it must not stand still at all of them.
   int apart = 0, back = 0;
   for (int play = 0; play < 1000; ++play) {
-    session->play(Section::step, Trace::on);
+    session->play({.section = Section::step, .trace = Trace::on});
     const auto spans = session->spans();
     for (std::size_t i = 1; i < spans.size(); ++i) {
       apart += spans[i - 1].end < spans[i].start ? 1 : 0;
@@ -66,7 +66,7 @@ TEST(HostStreams, AreSeenWhereTheyAreInEveryPass) {
   constexpr std::uint32_t reduction = 1, last_gemm = 2 * (Layers::count - 1);
   if (point.world.rank() == 0) {
     const comm::Communicator gate = point.world.duplicate();
-    std::jthread playing{[&] { session->play(Section::step, Trace::off); }};
+    std::jthread playing{[&] { session->play({.section = Section::step}); }};
     Whereabouts at;
     while (at.begun.size() < 2 || at.begun[0] != last_gemm || at.begun[1] != reduction) {
       at = *session->whereabouts();
@@ -78,7 +78,7 @@ TEST(HostStreams, AreSeenWhereTheyAreInEveryPass) {
     gate.barrier();
   } else {
     point.world.duplicate().barrier();
-    session->play(Section::step, Trace::off);
+    session->play({.section = Section::step});
   }
 }
 
@@ -108,15 +108,16 @@ TEST(Failures, ReachTheCallerFromEveryStream) {
                 {{.stream = failing, .count = failed}});
     const Point point{{.streams = HostStreams::threads}};
     const auto session = point.prepare(sketch);
-    EXPECT_THAT(message_of<comm::MpiError>([&] { return session->play(Section::step, Trace::on); }),
+    EXPECT_THAT(message_of<comm::MpiError>(
+                    [&] { return session->play({.section = Section::step, .trace = Trace::on}); }),
                 HasSubstr("trunc"));
-    EXPECT_THROW(session->play(Section::step, Trace::off), base::Error)
+    EXPECT_THROW(session->play({.section = Section::step}), base::Error)
         << "a failed session played";
   }
   Sketch alone;
   alone.emit(truncated(alone, Axis::ep));
   const auto session = Point{}.prepare(alone);
-  EXPECT_THROW(session->play(Section::step, Trace::off), comm::MpiError);
+  EXPECT_THROW(session->play({.section = Section::step}), comm::MpiError);
 }
 
 TEST(Failures, OpsThatTheHostCannotPlayAreRefusedByName) {

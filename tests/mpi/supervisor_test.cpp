@@ -10,8 +10,6 @@
 namespace isoscale::runner {
 namespace {
 
-using base::ExitCode;
-
 constexpr units::Seconds timeout{0.5};
 
 class Supervised : public testing::Test {
@@ -24,14 +22,16 @@ class Supervised : public testing::Test {
 };
 
 TEST_F(Supervised, WhatFailsOutsideOfPointsIsThrown) {
-  EXPECT_THROW(static_cast<void>(supervisor_.watch(
-                   [&]() -> ExitCode { throw std::runtime_error("all is broken"); })),
-               std::runtime_error);
+  const auto work = [&] {
+    const watch::Supervisor::Watch watch{supervisor_};
+    throw std::runtime_error("all is broken");
+  };
+  EXPECT_THROW(work(), std::runtime_error);
 }
 
 /// SIGUSR1 would kill by itself; by then its request has come, and the process goes on.
 TEST_F(Supervised, WhoHasEndedIsNotKilledByTheSignalToEndSoon) {
-  EXPECT_EQ(supervisor_.watch([] { return ExitCode::done; }), ExitCode::done);
+  { const watch::Supervisor::Watch watch{supervisor_}; }
   EXPECT_EQ(raise(SIGUSR1), 0);
   EXPECT_FALSE(supervisor_.shall_end_soon());
 }

@@ -191,10 +191,10 @@ Stepped step_alone(const std::string& options, const comm::Communicator& world) 
   const comm::Communicator self = world.split(world.rank(), 0);
   const auto host = executor::make_host_executor({.streams = executor::HostStreams::folded});
   const auto session = host->prepare(set, self);
-  session->play(program::Section::setup, executor::Trace::off);
+  session->play({.section = program::Section::setup});
   Stepped result;
   result.before = tensors_of(*session, set.of(0));
-  session->play(program::Section::step, executor::Trace::off);
+  session->play({.section = program::Section::step});
   result.after = tensors_of(*session, set.of(0));
   const auto& update = std::get<program::Update>(set.of(0).step().ops.back().payload);
   result.update = update.rate * update.gradient_scale;

@@ -176,7 +176,9 @@ class OperandsOfOps : public testing::Test {
     ArenaPointers arenas{};
     arenas.fill(storage.data());
     const Resolver resolver{sketch_.program(), {}, 0, arenas};
-    static_cast<void>(prepare_local(resolver, op));
+    program::Program section;
+    section.ops.push_back({.payload = op});
+    static_cast<void>(host::prepare(resolver, section, {{}, {}, {}}, {}));
   }
 
   Sketch sketch_;

@@ -173,10 +173,8 @@ class CudaExecutor final : public Executor {
 
   [[nodiscard]] const Description& describe() const override { return description_; }
 
-  using Executor::prepare;
-  [[nodiscard]] std::unique_ptr<Session> prepare(const program::ProgramSet& set,
-                                                 const comm::Communicator& point,
-                                                 const SessionOptions& options) override {
+  [[nodiscard]] SessionPtr prepare(const program::ProgramSet& set, const comm::Communicator& point,
+                                   const SessionOptions& options) override {
     agreed(point, [&] {
       require_no_faults(options, "cuda");  // faults may be set on some ranks only
       require_transports(set, description_);

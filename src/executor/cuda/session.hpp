@@ -116,7 +116,6 @@ class CudaSession final : public Session {
   CudaSession(const CudaSession&) = delete;
   CudaSession& operator=(const CudaSession&) = delete;
 
-  using Session::play;
   /// Measures the time between two events on the GPU. With Launches::counted, the first event
   /// happens as soon as play() is called, since the streams are idle. With Launches::hidden, it
   /// happens once the host has launched the first ops behind it in the stream, and all ranks with

@@ -34,32 +34,6 @@ CBLAS_TRANSPOSE blas(program::Transpose transpose) {
   return transpose == program::Transpose::yes ? CblasTrans : CblasNoTrans;
 }
 
-void multiply(const GemmCall& g, const float* a, const float* b, float* d) {
-  cblas_sgemm(CblasRowMajor, blas(g.transpose_a), blas(g.transpose_b), g.m, g.n, g.k,
-              static_cast<float>(g.alpha), a, g.row_stride_a, b, g.row_stride_b,
-              static_cast<float>(g.beta), d, g.row_stride_d);
-}
-
-void multiply(const GemmCall& g, const double* a, const double* b, double* d) {
-  cblas_dgemm(CblasRowMajor, blas(g.transpose_a), blas(g.transpose_b), g.m, g.n, g.k, g.alpha, a,
-              g.row_stride_a, b, g.row_stride_b, g.beta, d, g.row_stride_d);
-}
-
-/// Multiplies one matrix after the other: OpenBLAS 0.3.21 has no batched GEMM, and the batched
-/// GEMMs of other libraries do the same on a CPU.
-template <class T>
-void multiply_batch(const GemmCall& g) {
-  const auto* a = reinterpret_cast<const T*>(g.a);
-  const auto* b = reinterpret_cast<const T*>(g.b);
-  auto* d = reinterpret_cast<T*>(g.d);
-  for (std::uint32_t i = 0; i < g.batch; ++i) {
-    multiply(g, a, b, d);
-    a += g.batch_stride_a;
-    b += g.batch_stride_b;
-    d += g.batch_stride_d;
-  }
-}
-
 /// Returns the row stride of a matrix for BLAS, which takes an int and demands at least the length
 /// of a row even if there is only one row.
 int blas_stride(const program::Matrix& matrix, std::uint64_t rows, std::uint64_t columns) {
@@ -406,12 +380,28 @@ GemmCall gemm_call(const Resolver& resolver, const program::Gemm& op) {
   return call;
 }
 
-void run(const GemmCall& call) {
-  if (call.c_to_d) run(*call.c_to_d);
-  if (call.type == DType::f32) {
-    multiply_batch<float>(call);
-  } else {
-    multiply_batch<double>(call);
+/// Multiplies one matrix after the other: OpenBLAS 0.3.21 has no batched GEMM, and the batched
+/// GEMMs of other libraries do the same on a CPU.
+void GemmCall::operator()(Player& /*player*/) const {
+  if (c_to_d) run(*c_to_d);
+  const std::size_t size = program::element_size(type);
+  const std::byte *from_a = a, *from_b = b;
+  std::byte* to = d;
+  for (std::uint32_t i = 0; i < batch; ++i) {
+    if (type == DType::f32) {
+      cblas_sgemm(CblasRowMajor, blas(transpose_a), blas(transpose_b), m, n, k,
+                  static_cast<float>(alpha), reinterpret_cast<const float*>(from_a), row_stride_a,
+                  reinterpret_cast<const float*>(from_b), row_stride_b, static_cast<float>(beta),
+                  reinterpret_cast<float*>(to), row_stride_d);
+    } else {
+      cblas_dgemm(CblasRowMajor, blas(transpose_a), blas(transpose_b), m, n, k, alpha,
+                  reinterpret_cast<const double*>(from_a), row_stride_a,
+                  reinterpret_cast<const double*>(from_b), row_stride_b, beta,
+                  reinterpret_cast<double*>(to), row_stride_d);
+    }
+    from_a += batch_stride_a * size;
+    from_b += batch_stride_b * size;
+    to += batch_stride_d * size;
   }
 }
 

@@ -20,7 +20,9 @@ namespace isoscale::executor::host {
 /// the host cannot compute in its type.
 void require_computed(program::OpKind kind, const TypedOperand& operand);
 
-/// The arguments of a matrix multiplication by BLAS. Strides are in elements.
+struct Player;
+
+/// A matrix multiplication by BLAS, ready to play. Strides are in elements.
 struct GemmCall {
   program::DType type = program::DType::f32;  ///< f32 or f64
   program::Transpose transpose_a = program::Transpose::no, transpose_b = program::Transpose::no;
@@ -32,10 +34,11 @@ struct GemmCall {
   const std::byte *a = nullptr, *b = nullptr;
   std::byte* d = nullptr;
   std::optional<StridedCopy> c_to_d;  ///< first copies C to D, which BLAS updates in place
+
+  void operator()(Player& player) const;
 };
 /// Throws base::Error if the host cannot do the multiplication.
 [[nodiscard]] GemmCall gemm_call(const Resolver& resolver, const program::Gemm& op);
-void run(const GemmCall& call);
 /// Sets D to 0, for a GEMM that is replaced by a delay and does not add to D: later ops must not
 /// read the old content of D, which may be NaN.
 void clear_product(const GemmCall& call);

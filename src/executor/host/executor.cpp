@@ -70,10 +70,10 @@ class HostSession final : public Session {
   HostSession(const HostSession&) = delete;
   HostSession& operator=(const HostSession&) = delete;
 
-  using Session::play;
   PlayTime play(const Play& what) override {
     if (failed_) throw base::Error("a session whose play has failed cannot play again");
     const PreparedSection& prepared = sections_.at(static_cast<std::size_t>(what.section));
+    const std::uint32_t passes = what.trace == Trace::on ? 1 : what.times;
     Spans spans;
     if (what.trace == Trace::on) {
       spans_.resize(prepared.op_count);
@@ -85,7 +85,17 @@ class HostSession final : public Session {
     playing_.store(true, std::memory_order_relaxed);
     const units::Nanoseconds begin = comm::now();
     try {
-      play_section(prepared, what.trace == Trace::on ? 1 : what.times, spans);
+      for (std::uint32_t pass = 0; pass < passes; ++pass) {
+        plays_.fetch_add(1, std::memory_order_relaxed);
+        if (threads_ && prepared.lanes.size() > 1) {
+          threads_->begin(prepared, spans);
+          threads_->play_lane(0);
+          threads_->end();
+        } else {
+          player_.begun.store(Whereabouts::no_op, std::memory_order_relaxed);
+          for (const PreparedOp& op : prepared.lanes.front()) play_op(op, player_, spans);
+        }
+      }
     } catch (...) {
       failed_ = true;
       playing_.store(false, std::memory_order_relaxed);
@@ -118,17 +128,6 @@ class HostSession final : public Session {
   }
 
  private:
-  void play_section(const PreparedSection& section, std::uint32_t times, Spans spans) {
-    for (std::uint32_t pass = 0; pass < times; ++pass) {
-      plays_.fetch_add(1, std::memory_order_relaxed);
-      if (threads_ && section.lanes.size() > 1) {
-        threads_->play(section, spans);
-      } else {
-        play_inline(section, player_, spans);
-      }
-    }
-  }
-
   SessionParts parts_;
   Resolver resolver_;
   std::vector<PreparedSection> sections_;  ///< indexed by program::Section
@@ -201,10 +200,8 @@ class HostExecutor final : public Executor {
 
   [[nodiscard]] const Description& describe() const override { return description_; }
 
-  using Executor::prepare;
-  [[nodiscard]] std::unique_ptr<Session> prepare(const program::ProgramSet& set,
-                                                 const comm::Communicator& point,
-                                                 const SessionOptions& options) override {
+  [[nodiscard]] SessionPtr prepare(const program::ProgramSet& set, const comm::Communicator& point,
+                                   const SessionOptions& options) override {
     require_usual_communication(options, "host");
     require_transports(set, description_);
     // The collective calls come first: if this rank alone threw before them, other ranks would wait

@@ -7,29 +7,8 @@
 #include <system_error>
 
 #include "base/error.hpp"
-#include "comm/communicator.hpp"
-#include "executor/host/prepare.hpp"
 
 namespace isoscale::executor::host {
-namespace {
-
-/// Plays an op. If the play is traced, reads the clock before and after it: if the end of the
-/// previous op were taken as the start, the span would include the time that the thread loses
-/// between the two ops.
-void play_op(const PreparedOp& op, Player& player, Spans spans) {
-  player.begun.store(op.index, std::memory_order_relaxed);
-  if (spans.empty()) return op.call(player);
-  const units::Nanoseconds start = comm::now();
-  op.call(player);
-  spans[op.index] = {.op = op.index, .start = start, .end = comm::now()};
-}
-
-}  // namespace
-
-void play_inline(const PreparedSection& section, Player& player, Spans spans) {
-  player.begun.store(Whereabouts::no_op, std::memory_order_relaxed);
-  for (const PreparedOp& op : section.lanes.front()) play_op(op, player, spans);
-}
 
 StreamThreads::StreamThreads(std::size_t lanes, Waiting waiting)
     : between_lanes_(waiting == Waiting::asleep ? Waiting::asleep : Waiting::ladder),
@@ -63,17 +42,20 @@ void StreamThreads::close() {
   }
 }
 
-void StreamThreads::play(const PreparedSection& section, Spans spans) {
+void StreamThreads::begin(const PreparedSection& section, Spans spans) {
   section_ = &section;
   spans_ = spans;
   for (Progress& progress : progress_) progress.done.store(0, std::memory_order_relaxed);
   for (Worker& worker : workers_) {
     worker.player.begun.store(Whereabouts::no_op, std::memory_order_relaxed);
   }
-  const std::uint32_t epoch = epoch_.fetch_add(1, std::memory_order_release) + 1;
+  epoch_.fetch_add(1, std::memory_order_release);
   epoch_.notify_all();
-  play_lane_safely(0);
-  // This waits even after a failure, since no thread may use the section after play() has returned.
+}
+
+void StreamThreads::end() {
+  const std::uint32_t epoch = epoch_.load(std::memory_order_relaxed);  // only this thread raises it
+  // This waits even after a failure, since no thread may use the section after the play has ended.
   for (std::size_t lane = 1; lane < workers_.size(); ++lane) {
     climb(between_lanes_, nullptr,
           [&] { return workers_[lane].finished.load(std::memory_order_acquire) == epoch; });
@@ -95,7 +77,7 @@ std::vector<std::uint32_t> StreamThreads::begun() const {
 void StreamThreads::serve(std::size_t lane) {
   for (std::uint32_t epoch = 0; wait_for_play(epoch);) {
     ++epoch;
-    play_lane_safely(lane);
+    play_lane(lane);
     workers_[lane].finished.store(epoch, std::memory_order_release);
   }
 }
@@ -115,28 +97,24 @@ bool StreamThreads::wait_for_play(std::uint32_t epoch) {
   return !closing_.load(std::memory_order_relaxed);
 }
 
-void StreamThreads::play_lane_safely(std::size_t lane) {
-  workers_[lane].failure = nullptr;
+/// Plays the ops of one lane. An error is kept as the lane's failure, and stops the other lanes.
+void StreamThreads::play_lane(std::size_t lane) {
+  Worker& worker = workers_[lane];
+  worker.failure = nullptr;
+  if (lane >= section_->lanes.size()) return;
+  std::uint32_t done = 0;
   try {
-    play_lane(lane);
+    for (const PreparedOp& op : section_->lanes[lane]) {
+      if (op.wait_count > 0) wait_for(section_->waits_of(op));
+      play_op(op, worker.player, spans_);
+      ++done;
+      if (op.awaited) progress_[lane].done.store(done, std::memory_order_release);
+    }
   } catch (const Stopped&) {
     // The error is reported by the lane that stopped the others.
   } catch (...) {
-    workers_[lane].failure = std::current_exception();
+    worker.failure = std::current_exception();
     stopped_.store(true, std::memory_order_release);
-  }
-}
-
-void StreamThreads::play_lane(std::size_t lane) {
-  if (lane >= section_->lanes.size()) return;
-  const std::vector<PreparedOp>& ops = section_->lanes[lane];
-  Player& player = workers_[lane].player;
-  std::uint32_t done = 0;
-  for (const PreparedOp& op : ops) {
-    if (op.wait_count > 0) wait_for(section_->waits_of(op));
-    play_op(op, player, spans_);
-    ++done;
-    if (op.awaited) progress_[lane].done.store(done, std::memory_order_release);
   }
 }
 

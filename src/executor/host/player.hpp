@@ -14,7 +14,9 @@
 #include <thread>
 #include <vector>
 
+#include "comm/communicator.hpp"
 #include "executor/executor.hpp"
+#include "executor/host/prepare.hpp"
 #include "program/program.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
@@ -80,18 +82,24 @@ struct Player {
   std::vector<MPI_Status> statuses;
 };
 
-struct PreparedSection;
-
 /// The spans that a traced play records, with the span of each op at its index; empty if the play
 /// is not traced.
 using Spans = std::span<timeline::Span>;
 
-/// Plays a section whose ops are all in one lane on the calling thread, in program order.
-void play_inline(const PreparedSection& section, Player& player, Spans spans);
+/// Plays an op. If the play is traced, reads the clock before and after it: if the end of the
+/// previous op were taken as the start, the span would include the time that the thread loses
+/// between the two ops.
+inline void play_op(const PreparedOp& op, Player& player, Spans spans) {
+  player.begun.store(op.index, std::memory_order_relaxed);
+  if (spans.empty()) return op.call(player);
+  const units::Nanoseconds start = comm::now();
+  op.call(player);
+  spans[op.index] = {.op = op.index, .start = start, .end = comm::now()};
+}
 
 /// Plays sections with one thread per lane: lane 0 on the calling thread, the others on threads
-/// that exist as long as this object. All threads see memory that the caller wrote before play(),
-/// and the caller sees memory that they wrote once play() has returned.
+/// that exist as long as this object. All threads see memory that the caller wrote before begin(),
+/// and the caller sees memory that they wrote once end() has returned.
 class StreamThreads {
  public:
   /// Lane 0 waits for messages as `waiting` says. The other lanes, and lanes that wait for each
@@ -101,10 +109,13 @@ class StreamThreads {
   StreamThreads(const StreamThreads&) = delete;
   StreamThreads& operator=(const StreamThreads&) = delete;
 
-  /// Plays the section and returns when all lanes have drained. If a lane fails, the others stop as
-  /// soon as they wait outside MPI's blocking calls. Then the error of the failed lane with the
-  /// lowest number is thrown.
-  void play(const PreparedSection& section, Spans spans);
+  /// Begins a play of the section on all lanes but lane 0, which the caller plays by play_lane(0).
+  /// end() returns when all lanes have drained. If a lane fails, the others stop as soon as they
+  /// wait outside MPI's blocking calls; then end() throws the error of the failed lane with the
+  /// lowest number.
+  void begin(const PreparedSection& section, Spans spans);
+  void play_lane(std::size_t lane);
+  void end();
 
   /// Limits how long later plays wait for one exchange; 0 = no limit.
   void set_patience(units::Nanoseconds patience) {
@@ -130,8 +141,6 @@ class StreamThreads {
   void close();
   void serve(std::size_t lane);
   [[nodiscard]] bool wait_for_play(std::uint32_t epoch);
-  void play_lane_safely(std::size_t lane);
-  void play_lane(std::size_t lane);
   void wait_for(std::span<const program::Wait> waits);
 
   Waiting between_lanes_;           ///< how lanes wait for each other

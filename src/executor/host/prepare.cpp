@@ -5,10 +5,9 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <stdexcept>
 #include <tuple>
-#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "base/error.hpp"
 #include "executor/host/fault_injection.hpp"
@@ -17,58 +16,8 @@
 namespace isoscale::executor::host {
 namespace {
 
-/// Looks up the operands of an op. Throws base::Error if the host cannot compute in their types.
-template <class Op>
-Arguments<Op> arguments(const Resolver& resolver, const Op& op) {
-  return arguments_of(resolver, op, [&](const TypedOperand& operand, const program::Slice&) {
-    require_computed(program::kind_of(op), operand);
-  });
-}
-
-/// Makes the call of an op that does not communicate.
-class LocalOp {
- public:
-  LocalOp(const Resolver& resolver, Powers powers) : resolver_(resolver), powers_(powers) {}
-
-  Call operator()(const program::Gemm& op) const { return running(gemm_call(resolver_, op)); }
-  Call operator()(const program::Copy& op) const { return running(strided_copy(resolver_, op)); }
-  /// Checks that the slice lies within its buffer and otherwise ignores the advice, since the host
-  /// has only one kind of memory.
-  Call operator()(const program::Advise& op) const {
-    static_cast<void>(resolver_.address(op.slice));
-    return [](Player& /*player*/) {};
-  }
-  Call operator()(const program::Cast& op) const {
-    if (program::exists(op.transposed) || op.scaling != program::CastScale::fixed) {
-      throw base::Error("a cast with a transposed copy or a measured scale: the host has neither");
-    }
-    return running(arguments(resolver_, op));
-  }
-  Call operator()(const program::Update& op) const {
-    Arguments<program::Update> call = arguments(resolver_, op);
-    call.powers = powers_;
-    return running(std::move(call));
-  }
-  template <class Op>
-  Call operator()(const Op& op) const {
-    if constexpr (std::is_same_v<Op, program::Collective> ||
-                  std::is_same_v<Op, program::Exchange>) {
-      throw std::logic_error("this op communicates");
-    } else {
-      return running(arguments(resolver_, op));
-    }
-  }
-
- private:
-  template <class Looked>
-  static Call running(Looked call) {
-    return [call = std::move(call)](Player& /*player*/) { host::run(call); };
-  }
-
-  const Resolver& resolver_;
-  Powers powers_;
-};
-
+/// Prepares the ops of one section. The functions that prepare one op throw base::Error if the host
+/// cannot play it.
 class SectionPreparer {
  public:
   SectionPreparer(const Resolver& resolver, const Communicators& communicators,
@@ -79,28 +28,43 @@ class SectionPreparer {
         reductions_(reductions) {}
 
   Call prepare(const program::Op& op) {
-    if (const auto* const collective = std::get_if<program::Collective>(&op.payload)) {
-      return [call = collective_call(resolver_, *collective, op.stream, communicators_,
-                                     options_.elements_per_call, options_.staging[op.stream],
-                                     reductions_)](Player& player) { host::run(call, player); };
-    }
-    if (const auto* const exchange = std::get_if<program::Exchange>(&op.payload)) {
-      return [call = exchange_call(*exchange)](Player& player) { host::run(call, player); };
-    }
-    return prepare_local(resolver_, op.payload, powers_of(op));
+    return std::visit([&](const auto& payload) { return call(payload, op.stream); }, op.payload);
   }
 
  private:
-  Powers powers_of(const program::Op& op) {
-    const auto* const update = std::get_if<program::Update>(&op.payload);
-    const bool advances = update != nullptr && update->optimizer == program::Optimizer::adam &&
-                          advanced_.insert(resolver_.address(update->powers)).second;
-    return advances ? Powers::advance : Powers::keep;
+  Call call(const program::Gemm& op, program::StreamId /*stream*/) const {
+    return gemm_call(resolver_, op);
   }
-
-  ExchangeCall exchange_call(const program::Exchange& payload) {
+  Call call(const program::Copy& op, program::StreamId /*stream*/) const {
+    return running(strided_copy(resolver_, op));
+  }
+  /// Checks that the slice lies within its buffer and otherwise ignores the advice, since the host
+  /// has only one kind of memory.
+  Call call(const program::Advise& op, program::StreamId /*stream*/) const {
+    static_cast<void>(resolver_.address(op.slice));
+    return [](Player& /*player*/) {};
+  }
+  Call call(const program::Cast& op, program::StreamId /*stream*/) const {
+    if (program::exists(op.transposed) || op.scaling != program::CastScale::fixed) {
+      throw base::Error("a cast with a transposed copy or a measured scale: the host has neither");
+    }
+    return running(arguments(op));
+  }
+  Call call(const program::Update& op, program::StreamId /*stream*/) {
+    const bool advances = op.optimizer == program::Optimizer::adam &&
+                          advanced_.insert(resolver_.address(op.powers)).second;
+    Arguments<program::Update> call = arguments(op);
+    if (advances) call.powers = Powers::advance;
+    return running(std::move(call));
+  }
+  Call call(const program::Collective& op, program::StreamId stream) const {
+    return [call = collective_call(resolver_, op, stream, communicators_,
+                                   options_.elements_per_call, options_.staging[stream],
+                                   reductions_)](Player& player) { host::run(call, player); };
+  }
+  Call call(const program::Exchange& op, program::StreamId /*stream*/) {
     ExchangeCall result;
-    for (const program::Transfer& transfer : payload.transfers) {
+    for (const program::Transfer& transfer : op.transfers) {
       const bool sends = transfer.direction == program::Direction::send;
       const std::int32_t sender_offset = sends ? transfer.offset : -transfer.offset;
       const std::uint64_t number = messages_[{transfer.axis, sender_offset, transfer.direction}]++;
@@ -114,12 +78,28 @@ class SectionPreparer {
       append_messages(sends ? result.sends : result.receives, whole, transfer.slice.count,
                       resolver_.element_size(transfer.slice), options_.elements_per_call);
     }
-    return result;
+    return [call = std::move(result)](Player& player) { host::run(call, player); };
+  }
+  template <class Op>
+  Call call(const Op& op, program::StreamId /*stream*/) const {
+    return running(arguments(op));
+  }
+
+  /// Looks up the operands of an op.
+  template <class Op>
+  [[nodiscard]] Arguments<Op> arguments(const Op& op) const {
+    return arguments_of(resolver_, op, [&](const TypedOperand& operand, const program::Slice&) {
+      require_computed(program::kind_of(op), operand);
+    });
+  }
+  template <class Looked>
+  static Call running(Looked call) {
+    return [call = std::move(call)](Player& /*player*/) { host::run(call); };
   }
 
   const Resolver& resolver_;
   const Communicators& communicators_;
-  PrepareOptions options_;
+  const PrepareOptions& options_;
   OwnReductions& reductions_;
   /// The number of messages so far, by axis, offset of the sender and direction. Messages of a link
   /// are numbered in program order, so both of its ranks number them alike.
@@ -140,10 +120,6 @@ std::optional<std::uint32_t> middle_gemm(const program::Program& section) {
 }
 
 }  // namespace
-
-Call prepare_local(const Resolver& resolver, const program::Payload& op, Powers powers) {
-  return std::visit(LocalOp{resolver, powers}, op);
-}
 
 PreparedSection prepare(const Resolver& resolver, const program::Program& section,
                         const Communicators& communicators, const PrepareOptions& options) {

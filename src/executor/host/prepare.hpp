@@ -24,11 +24,6 @@ struct Player;
 /// make it.
 using Call = std::function<void(Player&)>;
 
-/// Prepares an op that does not communicate. `powers` tells if an Adam update advances its powers.
-/// Throws base::Error if the host cannot play the op.
-[[nodiscard]] Call prepare_local(const Resolver& resolver, const program::Payload& op,
-                                 Powers powers = Powers::keep);
-
 struct PreparedOp {
   Call call;
   std::uint32_t index = 0;  ///< number of the op in program order

@@ -20,87 +20,16 @@ OpClass class_of(program::OpKind kind) {
 
 constexpr std::size_t least_kept = 2;  // at least so many last steps of a traced block are kept
 
-/// Plays the blocks of the loop on one rank. After each block all ranks have the same elapsed time
-/// and the same step times, those of the slowest rank, so StepLoop gives them the same next block.
-class StepPlayer {
- public:
-  StepPlayer(executor::Session& session, const program::Program& step,
-             const comm::Communicator& active, Share share, const plan::Effort& effort)
-      : session_(session),
-        classes_(op_classes(step)),
-        active_(active),
-        share_(share),
-        most_traces_(static_cast<std::size_t>(effort.trace_steps)),
-        begin_(comm::now()),
-        loop_(effort) {}
-
-  Record run(const OnBlock& on_block) {
-    while (loop_.end().empty()) {
-      play(loop_.next());
-      if (loop_.warm_up_end() && loop_.steps() > record_.warm_up_steps) on_block(loop_);
-    }
-    record_.stopped_because = loop_.end();
-    record_.looks = loop_.looks();
-    return std::move(record_);
-  }
-
- private:
-  void play(const plan::Block& block) {
-    const bool is_traced = block.kind == plan::Block::Kind::traced;
-    const bool is_warm_up = block.kind == plan::Block::Kind::warm_up;
-    const auto trace = is_traced ? executor::Trace::on : executor::Trace::off;
-    const std::size_t kept =
-        std::max(least_kept, (most_traces_ + plan::least_pairs - 1) / plan::least_pairs);
-    std::vector<double> times;
-    for (std::size_t i = 0; i < block.steps; ++i) {
-      const executor::PlayTime time = session_.play(program::Section::step, trace);
-      times.push_back(units::to_seconds(time.end - time.begin).value());
-      if (record_.traced.empty()) record_.begin = time.begin;
-      record_.end = time.end;
-      record_.traced.push_back(is_traced ? 1 : 0);
-      record_.dropped.push_back(i == 0 && !is_warm_up ? 1 : 0);  // warm-up steps never count anyway
-      if (!is_traced || i == 0) continue;
-      const auto number = static_cast<std::uint32_t>(record_.step_times.size() + i);
-      record_.op_sums.push_back(sum_up(number, session_.spans(), classes_));
-      if (i + kept >= block.steps) keep(number, time);
-    }
-    thin_to(record_.op_sums, most_op_sums);
-    record_.step_times.insert(record_.step_times.end(), times.begin(), times.end());
-
-    // All ranks learn the time of each step on its slowest rank, and how long the loop has lasted.
-    if (share_ == Share::replica) std::fill(times.begin(), times.end(), 0.0);
-    times.push_back(units::to_seconds(comm::now() - begin_).value());
-    active_.all_max(times);
-    const units::Seconds elapsed{times.back()};
-    times.pop_back();
-    loop_.played(block, times, elapsed);
-    if (is_warm_up && loop_.warm_up_end()) {
-      record_.warm_up_rule = *loop_.warm_up_end();
-      record_.warm_up_steps = record_.step_times.size();
-    }
-  }
-
-  /// Keeps the spans of the step that was just played. If this makes too many kept steps, drops
-  /// some of them.
-  void keep(std::uint32_t number, const executor::PlayTime& time) {
-    const auto spans = session_.spans();
-    record_.traces.push_back({.rank = 0,
-                              .step = number,
-                              .begin = time.begin,
-                              .end = time.end,
-                              .spans = {spans.begin(), spans.end()}});
-    thin_to(record_.traces, most_traces_);
-  }
-
-  executor::Session& session_;
-  std::vector<OpClass> classes_;
-  const comm::Communicator& active_;
-  Share share_;
-  std::size_t most_traces_;
-  units::Nanoseconds begin_;
-  plan::StepLoop loop_;
-  Record record_;
-};
+/// Adds the spans of a traced step, which was just played, to the record.
+void add_trace(std::uint32_t number, const executor::PlayTime& time,
+               std::span<const timeline::Span> spans, std::size_t most, Record& record) {
+  record.traces.push_back({.rank = 0,
+                           .step = number,
+                           .begin = time.begin,
+                           .end = time.end,
+                           .spans = {spans.begin(), spans.end()}});
+  thin_to(record.traces, most);
+}
 
 }  // namespace
 
@@ -132,7 +61,52 @@ StepSums sum_up(std::uint32_t step, std::span<const timeline::Span> spans,
 Record measure(executor::Session& session, const program::Program& step,
                const comm::Communicator& active, Share share, const plan::Effort& effort,
                const OnBlock& on_block) {
-  return StepPlayer{session, step, active, share, effort}.run(on_block);
+  const std::vector<OpClass> classes = op_classes(step);
+  const auto most_traces = static_cast<std::size_t>(effort.trace_steps);
+  const std::size_t kept =
+      std::max(least_kept, (most_traces + plan::least_pairs - 1) / plan::least_pairs);
+  const units::Nanoseconds begin = comm::now();
+  plan::StepLoop loop{effort};
+  Record record;
+  while (loop.end().empty()) {
+    const plan::Block block = loop.next();
+    const bool is_traced = block.kind == plan::Block::Kind::traced;
+    const bool is_warm_up = block.kind == plan::Block::Kind::warm_up;
+    const auto trace = is_traced ? executor::Trace::on : executor::Trace::off;
+    std::vector<double> times;
+    for (std::size_t i = 0; i < block.steps; ++i) {
+      const executor::PlayTime time =
+          session.play({.section = program::Section::step, .trace = trace});
+      times.push_back(units::to_seconds(time.end - time.begin).value());
+      if (record.traced.empty()) record.begin = time.begin;
+      record.end = time.end;
+      record.traced.push_back(is_traced ? 1 : 0);
+      record.dropped.push_back(i == 0 && !is_warm_up ? 1 : 0);  // warm-up steps never count anyway
+      if (!is_traced || i == 0) continue;
+      const auto number = static_cast<std::uint32_t>(record.step_times.size() + i);
+      record.op_sums.push_back(sum_up(number, session.spans(), classes));
+      if (i + kept >= block.steps) add_trace(number, time, session.spans(), most_traces, record);
+    }
+    thin_to(record.op_sums, most_op_sums);
+    record.step_times.insert(record.step_times.end(), times.begin(), times.end());
+
+    // All ranks learn the time of each step on its slowest rank, and how long the loop has lasted,
+    // so StepLoop gives them the same next block.
+    if (share == Share::replica) std::fill(times.begin(), times.end(), 0.0);
+    times.push_back(units::to_seconds(comm::now() - begin).value());
+    active.all_max(times);
+    const units::Seconds elapsed{times.back()};
+    times.pop_back();
+    loop.played(block, times, elapsed);
+    if (is_warm_up && loop.warm_up_end()) {
+      record.warm_up_rule = *loop.warm_up_end();
+      record.warm_up_steps = record.step_times.size();
+    }
+    if (loop.warm_up_end() && loop.steps() > record.warm_up_steps) on_block(loop);
+  }
+  record.stopped_because = loop.end();
+  record.looks = loop.looks();
+  return record;
 }
 
 std::vector<units::Nanoseconds> measure_solo(executor::Session& session,
@@ -143,7 +117,7 @@ std::vector<units::Nanoseconds> measure_solo(executor::Session& session,
   std::vector<std::vector<units::Nanoseconds>> times(ops.size());
   active.barrier();
   for (int play = 0; play < plays; ++play) {
-    session.play(solo, executor::Trace::on);
+    session.play({.section = solo, .trace = executor::Trace::on});
     if (play == 0) continue;
     const auto spans = session.spans();
     if (spans.size() != ops.size()) throw std::logic_error("the solo step has other ops");

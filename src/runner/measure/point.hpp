@@ -39,34 +39,40 @@ struct PointContext {
   [[nodiscard]] std::string gpu_uuid() const;
 };
 
-/// The place of this rank in a point that is being measured.
-struct PointRanks {
+/// Ends the point with this status and its reason.
+void end_as(results::PointStatus status, std::string reason, results::PointData& data);
+
+/// A point that is being measured, on a rank which plays in the point or in a copy of it.
+struct MeasuredPoint {
+  const plan::PlannedPoint& planned;
+  const PointContext& context;
   const comm::Communicator& sub_world;  ///< ranks of the point, or of this rank's copy of it
   const comm::Communicator& active;     ///< the ranks of the point and of its copies
-  program::Faults faults{};             ///< faults to inject on this rank
+  /// The results of the point, which are complete on its rank 0. All ranks of `active` have the
+  /// status.
+  results::PointData& data;
+  program::Faults faults{};  ///< faults to inject on this rank
   Share share = Share::in_point;
 
   [[nodiscard]] bool in_point() const { return share == Share::in_point; }
+  /// True on rank 0 of the point or of a copy.
+  [[nodiscard]] bool leads() const { return sub_world.rank() == 0; }
+
+  /// Collective over `active`: fails the point if any rank has a problem. Returns true on all ranks
+  /// if no rank has one.
+  [[nodiscard]] bool agreed(const std::string& problem) const;
 
   /// Either a session, or the reason why the executor cannot play the programs, the same on all
   /// ranks. If the point has failed, both are empty.
   struct Prepared {
-    std::unique_ptr<executor::Session> session{};
+    executor::SessionPtr session{};
     std::string unsupported{};
   };
-
-  /// Collective over `active`: fails the point if any rank has a problem. Returns true on all ranks
-  /// if no rank has one.
-  [[nodiscard]] bool agreed(const std::string& problem, results::PointData& data) const;
-  /// Collective over `active`: prepares a session of `ranks`. Any problem but an unsupported
-  /// program fails the point.
-  [[nodiscard]] Prepared prepare(executor::Executor& executor, const program::ProgramSet& set,
-                                 const comm::Communicator& ranks, program::SessionOptions options,
-                                 results::PointData& data) const;
+  /// Collective over `active`: prepares a session of `ranks`, with the faults of this rank. Any
+  /// problem but an unsupported program fails the point.
+  [[nodiscard]] Prepared prepare(const program::ProgramSet& set, const comm::Communicator& ranks,
+                                 program::SessionOptions options = {}) const;
 };
-
-/// Ends the point with this status and its reason.
-void end_as(results::PointStatus status, std::string reason, results::PointData& data);
 
 /// The reason of points that are verified but not measured.
 inline constexpr const char* shared_gpu_reason = "ranks share a GPU: verified, not measured";

@@ -355,7 +355,7 @@ std::vector<Sum> StepCheck::play(executor::Session& session, int rank,
     }
     session.write({.buffer = places.flips, .count = words.size()}, std::as_bytes(std::span{words}));
   }
-  session.play(checked_.section, executor::Trace::off);
+  session.play({.section = checked_.section});
   return read_sums(session, places);
 }
 
@@ -367,7 +367,7 @@ void StepCheck::step(executor::Session& session, const comm::Communicator& point
 }
 
 void StepCheck::weights(executor::Session& session, const comm::Communicator& point) {
-  session.play(weights_.section, executor::Trace::off);
+  session.play({.section = weights_.section});
   const std::size_t mine = set_.program_of_rank[static_cast<std::size_t>(point.rank())];
   std::vector<Sum> sums = read_sums(session, weights_.sums[mine]);
   std::vector<program::BufferId> summed = weights_.sums[mine].of;
@@ -440,13 +440,13 @@ SoakResult Soak::run(executor::Session& session, const comm::Communicator& point
   const units::Nanoseconds begin = comm::now();
   const program::Sums& places =
       check_.checked().sums[set_.program_of_rank[static_cast<std::size_t>(point.rank())]];
-  session.play(replay_.save, executor::Trace::off);
+  session.play({.section = replay_.save});
   ReplayComparison comparison{set_, places, point};
   SoakResult result;
   bool goes_on = true;
   while (goes_on) {
     ++result.replays;
-    session.play(replay_.restore, executor::Trace::off);
+    session.play({.section = replay_.restore});
     std::optional<StepCheck::Flip> flip;
     if (places.flips != program::no_buffer && result.replays % 2 == 0) {
       flip = drawn_flip(set_.of(point.rank()), places);
@@ -460,7 +460,7 @@ SoakResult Soak::run(executor::Session& session, const comm::Communicator& point
     const bool is_early = result.replays < least_replays || result.time < end.time;
     goes_on = point.broadcast(std::int64_t{is_early ? 1 : 0}) != 0 && result.replays < end.replays;
   }
-  session.play(replay_.restore, executor::Trace::off);
+  session.play({.section = replay_.restore});
   return result;
 }
 

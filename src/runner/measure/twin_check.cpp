@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <set>
 #include <span>
@@ -17,51 +16,24 @@
 
 #include "base/error.hpp"
 #include "comm/errors.hpp"
+#include "executor/host/compute_ops.hpp"
 #include "executor/host/host.hpp"
 #include "program/check.hpp"
-#include "program/low_precision.hpp"
 #include "program/operands.hpp"
 #include "results/records/json_object.hpp"
 
 namespace isoscale::runner::measure {
 namespace {
 
-template <class Element, class Convert>
-std::vector<double> convert(std::span<const std::byte> raw, const Convert& to_double) {
-  std::vector<double> values(raw.size() / sizeof(Element));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    Element element;
-    std::memcpy(&element, raw.data() + i * sizeof(Element), sizeof(Element));
-    values[i] = to_double(element);
-  }
-  return values;
-}
-
-/// Converts raw elements of a floating type to f64. Throws base::Error for other types.
-std::vector<double> to_doubles(std::span<const std::byte> raw, program::DType type) {
-  using program::DType;
-  if (const auto format = program::narrow_format(type)) {
-    if (program::element_size(type) == 1) {
-      return convert<std::uint8_t>(raw, [&](std::uint8_t code) { return decode(*format, code); });
-    }
-    return convert<std::uint16_t>(raw, [&](std::uint16_t code) { return decode(*format, code); });
-  }
-  switch (type) {
-    case DType::f64:
-      return convert<double>(raw, [](double value) { return value; });
-    case DType::f32:
-      return convert<float>(raw, [](float value) { return static_cast<double>(value); });
-    default:
-      throw base::Error(fmt::format("cannot read {} as floating point", program::name(type)));
-  }
-}
-
+/// Reads a slice of floating elements and converts them to f64. Throws base::Error for other types.
 std::vector<double> read_slice(executor::Session& session, const program::RankProgram& program,
                                const program::Slice& slice) {
   const program::DType type = program.buffers[slice.buffer].dtype;
   std::vector<std::byte> raw(slice.count * program::element_size(type));
   session.read(slice, raw);
-  return to_doubles(raw, type);
+  std::vector<double> values(slice.count);
+  executor::host::widen_row(type, raw.data(), values.data(), values.size());
+  return values;
 }
 
 /// Calls visit(observable, name, local elements) for each observable. If setup writes the
@@ -151,7 +123,7 @@ std::string missing_tensor(const program::RankProgram& program, const mesh::Coor
 }  // namespace
 
 Initial play_twin(executor::Session& session, const program::RankProgram& program) {
-  session.play(program::Section::setup, executor::Trace::off);
+  session.play({.section = program::Section::setup});
   std::set<program::BufferId> filled;
   for (const program::Op& op : program.setup.ops) {
     program::for_each_slice(op.payload, [&](const program::Slice& slice, program::Mode) {
@@ -165,7 +137,7 @@ Initial play_twin(executor::Session& session, const program::RankProgram& progra
     initial.back() = read_slice(session, program, observable.slice);
   }
   for (int step = 0; step < twin_steps; ++step) {
-    session.play(program::Section::step, executor::Trace::off);
+    session.play({.section = program::Section::step});
   }
   return initial;
 }
@@ -223,7 +195,7 @@ Verdict verify_programs(const program::ProgramSet& set, const workloads::Workloa
   if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) return {false, vote.why};
   broadcast(reference, point);
 
-  std::unique_ptr<executor::Session> session;
+  executor::SessionPtr session;
   bool is_supported = true;
   problem = comm::problem_in([&] {
     try {

@@ -36,7 +36,20 @@ class CasePlayer {
 
   CaseRecord run() {
     try {
-      measure();
+      if (case_.when != workloads::Restore::never) restore();
+      warm_up();
+      machine::DeviceSampler sampler{what_.gpu, {}};
+      begin_ = comm::now();  // plays before this do not use up the budget
+      do {
+        play();
+      } while (!finished());
+      record_.gpu = sampler.stop();
+      if (case_.calls_are_spans == workloads::CallsAreSpans::yes) trace();
+      // The results that are compared next must come from a timed play, not from earlier ones.
+      if (case_.when == workloads::Restore::once) {
+        restore();
+        play();
+      }
     } catch (const GivenUp&) {
       return {.end = has_timed_out_ ? CaseEnd::timed_out : CaseEnd::peer_timed_out};
     }
@@ -50,23 +63,6 @@ class CasePlayer {
   struct Times {
     double mine = 0, slowest = 0;
   };
-
-  void measure() {
-    if (case_.when != workloads::Restore::never) restore();
-    warm_up();
-    machine::DeviceSampler sampler{what_.gpu, {}};
-    begin_ = comm::now();  // plays before this do not use up the budget
-    do {
-      play();
-    } while (!finished());
-    record_.gpu = sampler.stop();
-    if (case_.calls_are_spans == workloads::CallsAreSpans::yes) trace();
-    // The results that are compared next must come from a timed play, not from earlier ones.
-    if (case_.when == workloads::Restore::once) {
-      restore();
-      play();
-    }
-  }
 
   void restore() { session_.play({.section = case_.restore}); }
 

@@ -122,9 +122,8 @@ class Expectations {
   std::map<Key, std::vector<std::byte>> tables_;
 };
 
-/// Collective over `ranks.active`: measures and checks a micro-benchmark, one batch of cases after
-/// another. Fills `data` on rank 0 of the point, and its status on all ranks of `active`.
-void run_bench(const plan::PlannedPoint& point, const measure::PointContext& context,
-               const measure::PointRanks& ranks, results::PointData& data);
+/// Collective over `point.active`: measures and checks a micro-benchmark, one batch of cases after
+/// another.
+void run_bench(const measure::MeasuredPoint& point);
 
 }  // namespace isoscale::runner::microbench

@@ -24,17 +24,15 @@ using workloads::Case;
 
 class BenchRun {
  public:
-  BenchRun(const plan::PlannedPoint& point, const measure::PointContext& context,
-           const measure::PointRanks& ranks, results::PointData& data)
-      : context_(context),
-        hooks_(point.workload->bench),
-        ranks_(ranks),
-        data_(data),
-        request_(point.request),
+  explicit BenchRun(const measure::MeasuredPoint& point)
+      : point_(point),
+        hooks_(point.planned.workload->bench),
+        data_(point.data),
+        request_(point.planned.request),
         begin_(comm::now()),
-        gpu_(ranks.in_point() ? context.gpu_uuid() : "") {
-    for (const int rank : point.world_ranks) {
-      names_.push_back(rank_name(rank, context.facts[static_cast<std::size_t>(rank)].host));
+        gpu_(point.in_point() ? point.context.gpu_uuid() : "") {
+    for (const int rank : point.planned.world_ranks) {
+      names_.push_back(rank_name(rank, point.context.facts[static_cast<std::size_t>(rank)].host));
     }
     if (hooks_.timeout != nullptr) timeout_ = hooks_.timeout(request_);
   }
@@ -56,15 +54,15 @@ class BenchRun {
     do {
       session_.reset();  // frees its memory and communicators before the next one
       if (!built()) return;
-      measure::PointRanks::Prepared prepared =
-          ranks_.prepare(context_.executor, bench_.set, ranks_.sub_world, bench_.session, data_);
+      measure::MeasuredPoint::Prepared prepared =
+          point_.prepare(bench_.set, point_.sub_world, bench_.session);
       if (!prepared.unsupported.empty()) {
         return skip_rows(prepared.unsupported, bench_.cases[next_case].row_begin);
       }
       if (!prepared.session) return;
       session_ = std::move(prepared.session);
-      if (ranks_.in_point() && next_case == 0) {
-        measure::collect_session(ranks_.sub_world, session_->facts(), data_);
+      if (point_.in_point() && next_case == 0) {
+        measure::collect_session(point_.sub_world, session_->facts(), data_);
       }
       next_case = run_session(next_case);
     } while (next_case < bench_.cases.size());
@@ -73,8 +71,8 @@ class BenchRun {
   /// Plays cases from `next_case` on until a rank times out. Returns the case with which the next
   /// session must begin.
   std::size_t run_session(std::size_t next_case) {
-    session_->play(program::Section::setup, executor::Trace::off);
-    Expectations expectations{bench_.set.of(ranks_.sub_world.rank()), bench_.set.mesh.size()};
+    session_->play({.section = program::Section::setup});
+    Expectations expectations{bench_.set.of(point_.sub_world.rank()), bench_.set.mesh.size()};
     for (; next_case < bench_.cases.size(); ++next_case) {
       if (is_silent(bench_.cases[next_case])) {
         add_rows(bench_.cases[next_case], {}, {});
@@ -102,9 +100,9 @@ class BenchRun {
   /// Otherwise the case has failed as a whole, and the result is false.
   bool take_note(const Case& one, CaseEnd end) {
     constexpr std::int64_t nobody = -1;
-    const std::int64_t mine = end == CaseEnd::timed_out ? ranks_.sub_world.rank() : nobody;
+    const std::int64_t mine = end == CaseEnd::timed_out ? point_.sub_world.rank() : nobody;
     std::vector<int> waiting;  // ranks that got no answer in time; the same on all ranks
-    for (const std::int64_t rank : ranks_.active.all_gather(mine)) {
+    for (const std::int64_t rank : point_.active.all_gather(mine)) {
       if (rank != nobody) waiting.push_back(static_cast<int>(rank));
     }
     bool has_pairs = false;
@@ -117,7 +115,7 @@ class BenchRun {
       request_.silent_pairs.emplace_back(low, high);
       has_pairs = true;
     }
-    if (!has_pairs && ranks_.sub_world.rank() == 0) {
+    if (!has_pairs && point_.leads()) {
       for (const workloads::RowSpec& row : rows_of(one)) {
         data_.rows.push_back(
             row_of(row, PointStatus::failed,
@@ -129,12 +127,11 @@ class BenchRun {
   }
 
   bool built() {
-    context_.progress.doing("preparing");
-    return ranks_.agreed(comm::problem_in([&] {
-                           bench_ = hooks_.build(request_, batch_);
-                           if (ranks_.sub_world.rank() == 0) program::check(bench_.set);
-                         }),
-                         data_);
+    point_.context.progress.doing("preparing");
+    return point_.agreed(comm::problem_in([&] {
+      bench_ = hooks_.build(request_, batch_);
+      if (point_.leads()) program::check(bench_.set);
+    }));
   }
 
   void skip_rows(const std::string& reason, std::size_t first) {
@@ -147,8 +144,8 @@ class BenchRun {
   /// cases, but at least a fifth of the case's equal share of the point's total time. Each later
   /// batch is assumed to have as many cases as this one.
   [[nodiscard]] units::Seconds budget(std::size_t next_case) const {
-    const double spent = ranks_.active.all_max(units::to_seconds(comm::now() - begin_).value());
-    const double total = context_.effort.max_time.value();
+    const double spent = point_.active.all_max(units::to_seconds(comm::now() - begin_).value());
+    const double total = point_.context.effort.max_time.value();
     const auto cases = static_cast<double>(bench_.cases.size());
     const double left = cases - static_cast<double>(next_case) + cases * (batches_ - 1 - batch_);
     const double fair = total / (cases * batches_);
@@ -157,18 +154,18 @@ class BenchRun {
 
   CaseEnd run_case(std::size_t index, Expectations& expectations) {
     const Case& one = bench_.cases[index];
-    context_.progress.doing(title_of(bench_.rows[one.row_begin]));
+    point_.context.progress.doing(title_of(bench_.rows[one.row_begin]));
     const bool is_apart = std::ranges::any_of(
         rows_of(one), [](const workloads::RowSpec& row) { return row.stream.has_value(); });
     CaseRecord record = play_case(
         {.session = *session_,
          .one = one,
-         .section = bench_.set.of(ranks_.sub_world.rank()).section(one.section),
+         .section = bench_.set.of(point_.sub_world.rank()).section(one.section),
          .streams = is_apart ? Streams::apart : Streams::joined,
          .gpu = gpu_.sources(),
-         .active = ranks_.active,
-         .share = ranks_.share,
-         .effort = context_.effort,
+         .active = point_.active,
+         .share = point_.share,
+         .effort = point_.context.effort,
          .limits = {.budget = budget(index), .timeout = timeout_, .bounds = request_.bounds}});
     if (record.end != CaseEnd::complete) return record.end;
     if (one.wants_estimate) record.estimate = session_->estimate(one.section);
@@ -177,7 +174,7 @@ class BenchRun {
                     .stream_times = record.stream_times,
                     .gpu = gpu_state_of(record.gpu)};
     if (!one.check) mine.wrong = compared(index, expectations);
-    if (ranks_.in_point()) add_rows(one, record, measure::gather_records(ranks_.sub_world, mine));
+    if (point_.in_point()) add_rows(one, record, measure::gather_records(point_.sub_world, mine));
     return CaseEnd::complete;
   }
 
@@ -187,7 +184,7 @@ class BenchRun {
     const Case& one = bench_.cases[index];
     const std::vector<workloads::Expectation> expected =
         hooks_.expect == nullptr ? std::vector<workloads::Expectation>{}
-                                 : hooks_.expect(request_, batch_, index, ranks_.sub_world.rank());
+                                 : hooks_.expect(request_, batch_, index, point_.sub_world.rank());
     const std::span<const program::Gemm> products =
         one.check ? std::span<const program::Gemm>{one.check->products}
                   : std::span<const program::Gemm>{};
@@ -207,21 +204,21 @@ class BenchRun {
   /// multiplications by sleep, there are no results to check.
   void check_case(std::size_t index, Expectations& expectations) {
     const Case& one = bench_.cases[index];
-    if (!one.check || ranks_.faults.gemm_rate > 0) return;
-    context_.progress.doing("checking " + title_of(bench_.rows[one.row_begin]));
+    if (!one.check || point_.faults.gemm_rate > 0) return;
+    point_.context.progress.doing("checking " + title_of(bench_.rows[one.row_begin]));
     session_->play({.section = one.check->section});
     session_->play({.section = one.section});
     const RankReport mine{.wrong = compared(index, expectations)};
-    if (!ranks_.in_point()) return;
-    const std::vector<RankReport> reports = measure::gather_records(ranks_.sub_world, mine);
-    if (ranks_.sub_world.rank() != 0) return;
+    if (!point_.in_point()) return;
+    const std::vector<RankReport> reports = measure::gather_records(point_.sub_world, mine);
+    if (!point_.leads()) return;
     for (std::size_t row = one.row_begin; row < one.row_end; ++row) {
       note_wrong(bench_.rows[row], reports, data_.rows[first_row_ + row]);
     }
   }
 
   void add_rows(const Case& one, const CaseRecord& record, std::span<const RankReport> reports) {
-    if (ranks_.sub_world.rank() != 0) return;
+    if (!point_.leads()) return;
     for (const workloads::RowSpec& spec : rows_of(one)) {
       if (spec.silent) {
         const auto& low = names_[static_cast<std::size_t>(spec.silent->first)];
@@ -232,7 +229,7 @@ class BenchRun {
         continue;
       }
       RowData& row = data_.rows.emplace_back(row_of(spec, one, record, reports));
-      if (!context_.executor.describe().shared_device) continue;
+      if (!point_.context.executor.describe().shared_device) continue;
       row.times.clear();
       row.call_times.clear();
       if (row.status != PointStatus::ok) continue;  // a wrong result stays a failure
@@ -246,7 +243,7 @@ class BenchRun {
   void conclude() {
     session_.reset();
     if (data_.status == PointStatus::failed) return;
-    const bool is_right = ranks_.agreed(first_wrong_, data_);
+    const bool is_right = point_.agreed(first_wrong_);
     const auto checked =
         std::ranges::count_if(data_.rows, [](const RowData& row) { return row.wrong.has_value(); });
     if (checked > 0 || !is_right) {
@@ -260,8 +257,8 @@ class BenchRun {
           return row.status == PointStatus::skipped;
         });
     if (all_skipped) measure::end_as(PointStatus::skipped, data_.rows.front().reason, data_);
-    if (!context_.rank_facts.empty()) {
-      classify_rows(LinkClasses{context_.rank_facts}, data_);
+    if (!point_.context.rank_facts.empty()) {
+      classify_rows(LinkClasses{point_.context.rank_facts}, data_);
     }
     judge();
   }
@@ -280,9 +277,8 @@ class BenchRun {
     }
   }
 
-  const measure::PointContext& context_;
+  const measure::MeasuredPoint& point_;
   const workloads::BenchHooks& hooks_;
-  const measure::PointRanks& ranks_;
   results::PointData& data_;
   workloads::Request request_;  ///< the point's request, and the pairs that did not answer
   RankNames names_;             ///< by rank within the point
@@ -291,16 +287,13 @@ class BenchRun {
   int batches_ = 0, batch_ = 0;
   std::size_t first_row_ = 0;  ///< index of the batch's first row among the point's rows
   Bench bench_;
-  std::unique_ptr<executor::Session> session_;
+  executor::SessionPtr session_;
   std::string first_wrong_;  ///< found on this rank
   measure::GpuWatch gpu_;
 };
 
 }  // namespace
 
-void run_bench(const plan::PlannedPoint& point, const measure::PointContext& context,
-               const measure::PointRanks& ranks, results::PointData& data) {
-  BenchRun{point, context, ranks, data}.run();
-}
+void run_bench(const measure::MeasuredPoint& point) { BenchRun{point}.run(); }
 
 }  // namespace isoscale::runner::microbench

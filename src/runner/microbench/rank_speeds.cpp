@@ -87,12 +87,10 @@ program::ProgramSet exchange_program(std::uint64_t bytes) {
   return workloads::alike(pair, builder.finish());
 }
 
-/// The session of one rank in a phase of the sniff test; null if the rank takes no part.
-using PhaseSession = std::unique_ptr<executor::Session>;
-
-/// Returns the seconds of a play; nullopt if this rank takes no part, or if a partner does not
-/// answer, which ends the session.
-std::optional<double> play(PhaseSession& session, program::Section section, std::uint32_t times) {
+/// Returns the seconds of a play; nullopt if this rank takes no part in the phase (its session is
+/// null), or if a partner does not answer, which ends the session.
+std::optional<double> play(executor::SessionPtr& session, program::Section section,
+                           std::uint32_t times) {
   if (!session) return std::nullopt;
   try {
     const auto time = session->play({.section = section, .times = times, .timeout = answer_time});
@@ -106,7 +104,7 @@ std::optional<double> play(PhaseSession& session, program::Section section, std:
 
 /// Returns the seconds of a warm pass. It follows setup and a first pass, in which ranks connect
 /// and pages are mapped.
-std::optional<double> first_pass(PhaseSession& session) {
+std::optional<double> first_pass(executor::SessionPtr& session) {
   static_cast<void>(play(session, program::Section::setup, 1));
   static_cast<void>(play(session, program::Section::step, 1));
   return play(session, program::Section::step, 1);
@@ -115,7 +113,7 @@ std::optional<double> first_pass(PhaseSession& session) {
 /// Returns the seconds of a pass, from the fastest of some plays; nullopt if there is no session or
 /// a partner does not answer. `slowest` must be the same on every rank, since it determines how
 /// many passes a play has.
-std::optional<double> least_pass(PhaseSession& session, double slowest) {
+std::optional<double> least_pass(executor::SessionPtr& session, double slowest) {
   const auto passes = static_cast<std::uint32_t>(
       std::clamp(stretch.value() / std::max(slowest, 1e-9), 1.0, double{most_passes}));
   double least = HUGE_VAL;
@@ -141,7 +139,7 @@ class Sniffer {
   std::optional<double> rate(const std::vector<std::uint64_t>& sizes, const ProgramOf& program_of,
                              const WorkOf& work_of, const comm::Communicator& ranks) {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      PhaseSession session = prepared(program_of(sizes[i]), ranks);
+      executor::SessionPtr session = prepared(program_of(sizes[i]), ranks);
       if (problem_) return std::nullopt;
       // Every rank of the world takes part in choosing the next size, even if its partner does not
       // answer, so that no other rank waits for it in vain.
@@ -160,8 +158,8 @@ class Sniffer {
   [[nodiscard]] const std::optional<std::string>& problem() const { return problem_; }
 
  private:
-  PhaseSession prepared(const program::ProgramSet& set, const comm::Communicator& ranks) {
-    PhaseSession session;
+  executor::SessionPtr prepared(const program::ProgramSet& set, const comm::Communicator& ranks) {
+    executor::SessionPtr session;
     const std::string problem = comm::problem_in([&] {
       if (ranks) session = executor_.prepare(set, ranks);
     });
@@ -275,15 +273,15 @@ program::ProgramSet largest_multiplication(const program::ProgramSet& set) {
 
 std::vector<double> measure_speeds(const program::ProgramSet& set, executor::Executor& executor,
                                    const comm::Communicator& point, const program::Faults& faults) {
-  std::unique_ptr<executor::Session> session;
+  executor::SessionPtr session;
   const std::string problem =
       comm::problem_in([&] { session = executor.prepare(set, point, {.faults = faults}); });
   if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) throw base::Error(vote.why);
   const auto play = [&] {
-    session->play(program::Section::step, executor::Trace::on);
+    session->play({.section = program::Section::step, .trace = executor::Trace::on});
     return session->spans().front().end - session->spans().front().start;
   };
-  session->play(program::Section::setup, executor::Trace::off);
+  session->play({.section = program::Section::setup});
   static_cast<void>(play());
   const double once = point.all_max(units::to_seconds(play()).value());
   const int plays = static_cast<int>(

@@ -167,16 +167,14 @@ std::vector<RowData> request_rows(const TrialResult& trial) {
 /// Measures a serving point on one rank of the point or its copies.
 class ServeRun {
  public:
-  ServeRun(const plan::PlannedPoint& point, const measure::PointContext& context,
-           const measure::PointRanks& ranks, results::PointData& data)
+  explicit ServeRun(const measure::MeasuredPoint& point)
       : point_(point),
-        context_(context),
-        ranks_(ranks),
-        data_(data),
-        setting_(workloads::serve::setting_of(point.request)),
-        at_(mesh::coordinates(point.request.mesh, ranks.sub_world.rank())),
-        replica_(ranks.sub_world.split(at_.dp, ranks.sub_world.rank())),
-        point_mail_(ranks.sub_world),
+        request_(point.planned.request),
+        data_(point.data),
+        setting_(workloads::serve::setting_of(request_)),
+        at_(mesh::coordinates(request_.mesh, point.sub_world.rank())),
+        replica_(point.sub_world.split(at_.dp, point.sub_world.rank())),
+        point_mail_(point.sub_world),
         replica_mail_(replica_),
         begin_(comm::now()) {}
 
@@ -185,12 +183,12 @@ class ServeRun {
       return measure::end_as(PointStatus::skipped, reason, data_);
     }
     if (!prepare()) return;
-    session_->play(program::Section::setup, executor::Trace::off);
-    if (ranks_.in_point()) measure::collect_session(ranks_.sub_world, session_->facts(), data_);
-    context_.progress.doing("warming up");
+    session_->play({.section = program::Section::setup});
+    if (point_.in_point()) measure::collect_session(point_.sub_world, session_->facts(), data_);
+    point_.context.progress.doing("warming up");
     measure_pace();
     const std::string problem = run_trials();
-    if (!ranks_.agreed(problem, data_)) {
+    if (!point_.agreed(problem)) {
       // Some messages may not have been received yet.
       point_mail_.abandon();
       replica_mail_.abandon();
@@ -202,7 +200,7 @@ class ServeRun {
 
  private:
   [[nodiscard]] std::string why_not() const {
-    if (context_.executor.describe().shared_device) {
+    if (point_.context.executor.describe().shared_device) {
       return measure::shared_gpu_reason;
     }
     // The result is the same on all ranks, since all processes use the same MPI library.
@@ -212,15 +210,14 @@ class ServeRun {
   }
 
   bool prepare() {
-    context_.progress.doing("preparing");
+    point_.context.progress.doing("preparing");
     program::ProgramSet set;
     const std::string problem = comm::problem_in([&] {
-      set = workloads::serve::replica_programs(point_.request);
-      if (ranks_.sub_world.rank() == 0) program::check(set);
+      set = workloads::serve::replica_programs(request_);
+      if (point_.leads()) program::check(set);
     });
-    if (!ranks_.agreed(problem, data_)) return false;
-    auto [session, unsupported] =
-        ranks_.prepare(context_.executor, set, replica_, program::SessionOptions{}, data_);
+    if (!point_.agreed(problem)) return false;
+    auto [session, unsupported] = point_.prepare(set, replica_);
     if (!unsupported.empty()) measure::end_as(PointStatus::skipped, unsupported, data_);
     session_ = std::move(session);
     return session_ != nullptr;
@@ -235,7 +232,7 @@ class ServeRun {
             .ranks = replica_.size(),
             .sizes = workloads::serve::sizes_of(setting_.max_batch),
             .output = setting_.output,
-            .activity = ranks_.sub_world.rank() == 0 ? nullptr : context_.progress.activity()};
+            .activity = point_.leads() ? nullptr : point_.context.progress.activity()};
   }
 
   /// Collective: measures the pace of the slowest rank, and stores it on all ranks.
@@ -243,7 +240,7 @@ class ServeRun {
     Paces mine = warm_up(part());
     std::array<double, 4> slowest{mine.one.prefill, mine.one.token, mine.full.prefill,
                                   mine.full.token};
-    ranks_.sub_world.all_max(slowest);
+    point_.sub_world.all_max(slowest);
     pace_ = {.one = {slowest[0], slowest[1]}, .full = {slowest[2], slowest[3]}};
   }
 
@@ -256,29 +253,29 @@ class ServeRun {
   /// are full.
   [[nodiscard]] double capacity() const {
     const double batch = seconds_of(pace_.full, setting_.mean_tokens());
-    return static_cast<double>(setting_.max_batch) * point_.request.mesh.dp / std::max(batch, 1e-9);
+    return static_cast<double>(setting_.max_batch) * request_.mesh.dp / std::max(batch, 1e-9);
   }
 
   /// Returns the requests and limits of a trial at a rate. They are the same on all ranks, since
   /// they depend only on values that all ranks have.
   [[nodiscard]] Trial trial_at(double rate) const {
     const double share = setting_.rate ? 1 : trial_share;
-    const double seconds = share * context_.effort.max_time.value();
+    const double seconds = share * point_.context.effort.max_time.value();
     const double fit = seconds * std::min(rate, capacity());
     const std::uint64_t count =
         std::min(setting_.requests,
                  std::max(least_requests, static_cast<std::uint64_t>(std::min(fit, 1e9))));
     Trial trial{.arrivals = workloads::serve::arrival_times(
                     {.process = setting_.process, .rate = rate, .burst = setting_.burst}, count,
-                    point_.request.seed),
+                    request_.seed),
                 .tokens = workloads::serve::answer_lengths(setting_.lengths, setting_.output, count,
-                                                           point_.request.seed),
+                                                           request_.seed),
                 .policy = setting_.policy};
     for (const std::uint64_t tokens : trial.tokens) {
       trial.work.push_back(seconds_of(pace_.one, static_cast<double>(tokens)));
     }
-    for (int replica = 0; replica < point_.request.mesh.dp; ++replica) {
-      trial.leader_of_replica.push_back(mesh::rank_at(point_.request.mesh, {.dp = replica}));
+    for (int replica = 0; replica < request_.mesh.dp; ++replica) {
+      trial.leader_of_replica.push_back(mesh::rank_at(request_.mesh, {.dp = replica}));
     }
     const double batch = seconds_of(pace_.full, static_cast<double>(setting_.output));
     trial.patience = units::Seconds{std::max(least_patience, patient_batches * batch)};
@@ -294,41 +291,42 @@ class ServeRun {
     while (true) {
       const double rate = broadcast(next_rate(search));
       if (rate <= no_rate) return "";
-      context_.progress.doing(fmt::format("{:.4g} requests/s", rate));
+      point_.context.progress.doing(fmt::format("{:.4g} requests/s", rate));
       const Trial trial = trial_at(rate);
       Served served;
       const std::string problem = play(trial, served);
-      const comm::Vote vote = comm::all_ok(ranks_.sub_world, problem);
+      const comm::Vote vote = comm::all_ok(point_.sub_world, problem);
       if (!vote.ok) return problem.empty() ? "a rank of the point has failed" : problem;
-      if (ranks_.sub_world.rank() == 0) note(rate, std::move(served), search);
+      if (point_.leads()) note(rate, std::move(served), search);
     }
   }
 
   [[nodiscard]] double next_rate(const std::optional<RateSearch>& search) const {
     if (!search) return results_.empty() ? *setting_.rate : no_rate;
-    const bool is_late = comm::now() - begin_ > units::to_nanoseconds(context_.effort.max_time);
+    const bool is_late =
+        comm::now() - begin_ > units::to_nanoseconds(point_.context.effort.max_time);
     if (is_late && !results_.empty()) return no_rate;
     return search->next().value_or(no_rate);
   }
 
   [[nodiscard]] double broadcast(double value) const {
-    return std::bit_cast<double>(ranks_.sub_world.broadcast(std::bit_cast<std::int64_t>(value)));
+    return std::bit_cast<double>(point_.sub_world.broadcast(std::bit_cast<std::int64_t>(value)));
   }
 
   /// Collective over the point: runs one trial, and fills `served` on rank 0. Returns this rank's
   /// problem; "" if there is none.
   std::string play(const Trial& trial, Served& served) {
-    const comm::ClockSync clocks{ranks_.sub_world};
-    ranks_.sub_world.barrier();
+    const comm::ClockSync clocks{point_.sub_world};
+    point_.sub_world.barrier();
     const ReplicaPart mine = part();
     // Leaders and followers wait longer than the dispatcher, so that the dispatcher notices a
     // problem first and tells the others.
     const units::Seconds patience{trial.arrivals.back() + 2 * trial.patience.value()};
     std::string problem;
-    if (ranks_.sub_world.rank() == 0) {
+    if (point_.leads()) {
       std::jthread thread{[&](const std::stop_token& stop) {
         try {
-          served = dispatch(point_mail_, trial, stop, context_.progress.activity());
+          served = dispatch(point_mail_, trial, stop, point_.context.progress.activity());
         } catch (const std::exception& error) {
           served.problem = comm::problem_of(error);
         }
@@ -339,15 +337,15 @@ class ServeRun {
     } else {
       problem = replica_.rank() == 0 ? lead(mine, patience) : follow(mine, patience);
     }
-    if (!comm::all_ok(ranks_.sub_world, problem).ok) return problem;
+    if (!comm::all_ok(point_.sub_world, problem).ok) return problem;
     align(clocks.fit(), trial, served);
     return "";
   }
 
   /// Collective over the point: converts the leaders' times to the dispatcher's clock.
   void align(const comm::ClockFit& mine, const Trial& trial, Served& served) const {
-    const auto fits = measure::gather_values(ranks_.sub_world, std::span{&mine, 1});
-    if (ranks_.sub_world.rank() != 0) return;
+    const auto fits = measure::gather_values(point_.sub_world, std::span{&mine, 1});
+    if (!point_.leads()) return;
     for (std::size_t i = 0; i < served.outcomes.size(); ++i) {
       Outcome& outcome = served.outcomes[i];
       const int leader = trial.leader_of_replica[outcome.replica];
@@ -363,8 +361,8 @@ class ServeRun {
 
   void note(double rate, Served served, std::optional<RateSearch>& search) {
     TrialResult result{.rate = rate, .outcomes = std::move(served.outcomes)};
-    result.summary = workloads::serve::summarise(result.outcomes,
-                                                 static_cast<std::size_t>(point_.request.mesh.dp));
+    result.summary =
+        workloads::serve::summarise(result.outcomes, static_cast<std::size_t>(request_.mesh.dp));
     result.is_saturated =
         workloads::serve::is_saturated(result.summary, result.outcomes, setting_.slo);
     if (search) {
@@ -390,10 +388,10 @@ class ServeRun {
 
   void conclude() {
     session_.reset();
-    if (!ranks_.in_point() || ranks_.sub_world.rank() != 0) return;
+    if (!point_.in_point() || !point_.leads()) return;
     const std::size_t kept = kept_trial();
     for (std::size_t i = 0; i < results_.size(); ++i) {
-      RowData row = rate_row(point_.request, setting_, results_[i]);
+      RowData row = rate_row(request_, setting_, results_[i]);
       const bool is_highest = !setting_.rate && i == kept && !results_[i].is_saturated;
       if (is_highest) row.text["highest"] = "yes";
       data_.rows.push_back(std::move(row));
@@ -403,16 +401,15 @@ class ServeRun {
     data_.verification += fmt::format("; {} requests, each answered exactly once", answered_);
   }
 
-  const plan::PlannedPoint& point_;
-  const measure::PointContext& context_;
-  const measure::PointRanks& ranks_;
+  const measure::MeasuredPoint& point_;
+  const workloads::Request& request_;
   results::PointData& data_;
   Setting setting_;
   mesh::Coordinates at_;
   comm::Communicator replica_;  ///< ranks of this rank's replica, the leader first
   comm::MessageQueue point_mail_, replica_mail_;
   units::Nanoseconds begin_;
-  std::unique_ptr<executor::Session> session_;
+  executor::SessionPtr session_;
   Paces pace_;
   std::vector<TrialResult> results_;  ///< on rank 0 of the point
   std::size_t answered_ = 0;
@@ -420,9 +417,6 @@ class ServeRun {
 
 }  // namespace
 
-void run_serve(const plan::PlannedPoint& point, const measure::PointContext& context,
-               const measure::PointRanks& ranks, results::PointData& data) {
-  ServeRun{point, context, ranks, data}.run();
-}
+void run_serve(const measure::MeasuredPoint& point) { ServeRun{point}.run(); }
 
 }  // namespace isoscale::runner::serving

@@ -21,14 +21,12 @@
 /// programs.
 namespace isoscale::runner::serving {
 
-/// Collective over `ranks.active`: answers requests on the replicas of a point. Requests arrive at
+/// Collective over `point.active`: answers requests on the replicas of a point. Requests arrive at
 /// the given rate. If no rate is given, they arrive at several rates, one after another, to find
-/// the highest rate that the replicas sustain. Fills `data` on rank 0 of the point, and its status
-/// on all ranks. The results are rows: one for each rate, one for each rate and replica, and one
-/// for each of the first 1000 requests at the given or the highest sustained rate. The point fails
-/// unless every request was answered exactly once.
-void run_serve(const plan::PlannedPoint& point, const measure::PointContext& context,
-               const measure::PointRanks& ranks, results::PointData& data);
+/// the highest rate that the replicas sustain. The results are rows: one for each rate, one for
+/// each rate and replica, and one for each of the first 1000 requests at the given or the highest
+/// sustained rate. The point fails unless every request was answered exactly once.
+void run_serve(const measure::MeasuredPoint& point);
 
 /// The requests of a trial and the replicas that answer them. A trial is the same on all ranks of
 /// the point.

@@ -18,8 +18,6 @@
 
 namespace isoscale::runner::watch {
 
-using executor::Session;
-
 namespace {
 
 std::vector<program::Outline> outlines_of(const program::ProgramSet& set, int rank) {
@@ -38,43 +36,18 @@ std::string clock_text(units::Seconds time) {
 
 }  // namespace
 
-class WatchedSession final : public executor::ForwardingSession {
- public:
-  WatchedSession(std::unique_ptr<Session> inner, Activity& activity, const program::ProgramSet& set,
-                 int rank, std::vector<int> world_ranks)
-      : ForwardingSession(std::move(inner)),
-        activity_(activity),
-        mesh_(set.mesh),
-        rank_(rank),
-        world_ranks_(std::move(world_ranks)),
-        outlines_(outlines_of(set, rank)) {
-    activity_.enter(this);
-  }
-  ~WatchedSession() override { activity_.leave(this); }
-  WatchedSession(const WatchedSession&) = delete;
-  WatchedSession& operator=(const WatchedSession&) = delete;
+executor::Whereabouts WatchedSession::where() const {
+  return session->whereabouts().value_or(executor::Whereabouts{});
+}
 
-  [[nodiscard]] executor::Whereabouts where() const {
-    return whereabouts().value_or(executor::Whereabouts{});
-  }
-  /// Adds to `state` the ops that the session's streams are in, and its progress on each
-  /// communicator.
-  void describe(RankState& state) const {
-    const executor::Whereabouts at = where();
-    const auto section = static_cast<std::size_t>(at.section);
-    if (section >= outlines_.size()) return;
-    describe_calls(
-        {.outline = outlines_[section], .mesh = mesh_, .rank = rank_, .world_ranks = world_ranks_},
-        at, state);
-  }
-
- private:
-  Activity& activity_;
-  mesh::Shape mesh_;
-  int rank_;  ///< within the point
-  std::vector<int> world_ranks_;
-  std::vector<program::Outline> outlines_;  ///< by section
-};
+void WatchedSession::describe(RankState& state) const {
+  const executor::Whereabouts at = where();
+  const auto section = static_cast<std::size_t>(at.section);
+  if (section >= outlines.size()) return;
+  describe_calls(
+      {.outline = outlines[section], .mesh = mesh, .rank = rank, .world_ranks = world_ranks}, at,
+      state);
+}
 
 void Activity::doing(std::string_view what) {
   const std::scoped_lock lock{mutex_};
@@ -121,15 +94,15 @@ Activity::Idle::~Idle() {
   ++activity_->changes_;
 }
 
-void Activity::enter(WatchedSession* session) {
+void Activity::enter(WatchedSession session) {
   const std::scoped_lock lock{mutex_};
-  sessions_.push_back(session);
+  sessions_.push_back(std::move(session));
   ++changes_;
 }
 
-void Activity::leave(WatchedSession* session) {
+void Activity::leave(const executor::Session* session) {
   const std::scoped_lock lock{mutex_};
-  std::erase(sessions_, session);
+  std::erase_if(sessions_, [&](const WatchedSession& one) { return one.session == session; });
   ++changes_;
 }
 
@@ -140,7 +113,7 @@ Activity::Motion Activity::motion() const {
                          calls_->ended.load(std::memory_order_relaxed) +
                          calls_->others.load(std::memory_order_relaxed),
                 .rests = idle_count_ > 0};
-  for (WatchedSession* session : sessions_) motion.sessions.push_back(session->where());
+  for (const WatchedSession& session : sessions_) motion.sessions.push_back(session.where());
   return motion;
 }
 
@@ -152,7 +125,7 @@ RankState Activity::state() const {
                   .in_collective = calls_->begun.load(std::memory_order_relaxed) !=
                                    calls_->ended.load(std::memory_order_relaxed),
                   .failure = failure_};
-  for (WatchedSession* session : sessions_) session->describe(state);
+  for (const WatchedSession& session : sessions_) session.describe(state);
   return state;
 }
 
@@ -244,18 +217,25 @@ std::optional<units::Seconds> expected_left(units::Seconds elapsed, units::Secon
   return until_deadline ? std::min(left, std::max(*until_deadline, none)) : left;
 }
 
-std::unique_ptr<Session> WatchedExecutor::prepare(const program::ProgramSet& set,
-                                                  const comm::Communicator& point,
-                                                  const executor::SessionOptions& options) {
-  std::unique_ptr<Session> inner;
+executor::SessionPtr WatchedExecutor::prepare(const program::ProgramSet& set,
+                                              const comm::Communicator& point,
+                                              const executor::SessionOptions& options) {
+  executor::SessionPtr session;
   try {
-    inner = inner_.prepare(set, point, options);
+    session = inner_.prepare(set, point, options);
   } catch (const executor::NeverReady& error) {
     activity_.fail(error.what());
     throw;
   }
-  return std::make_unique<WatchedSession>(std::move(inner), activity_, set, point.rank(),
-                                          point.ranks_in(world_));
+  activity_.enter({.session = session.get(),
+                   .mesh = set.mesh,
+                   .rank = point.rank(),
+                   .world_ranks = point.ranks_in(world_),
+                   .outlines = outlines_of(set, point.rank())});
+  session.get_deleter().before = [&activity = activity_, ended = session.get()] {
+    activity.leave(ended);
+  };
+  return session;
 }
 
 }  // namespace isoscale::runner::watch

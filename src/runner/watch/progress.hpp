@@ -19,8 +19,19 @@
 /// The progress of this rank. It is shown to the user, and the supervisor detects hangs by it.
 namespace isoscale::runner::watch {
 
-/// A session that reports its position in the program; see WatchedExecutor.
-class WatchedSession;
+/// A session whose position in its program is watched, see WatchedExecutor.
+struct WatchedSession {
+  const executor::Session* session = nullptr;  ///< not owned
+  mesh::Shape mesh{};
+  int rank = 0;                              ///< within the mesh
+  std::vector<int> world_ranks{};            ///< rank of the launch, for each rank of the mesh
+  std::vector<program::Outline> outlines{};  ///< of this rank's program, by section
+
+  [[nodiscard]] executor::Whereabouts where() const;
+  /// Adds to `state` the ops that the session's streams are in, and its progress on each
+  /// communicator.
+  void describe(RankState& state) const;
+};
 
 /// The current activity of this rank. The working thread writes it, and the supervisor's thread
 /// reads it.
@@ -49,8 +60,8 @@ class Activity {
     Activity* activity_;
   };
 
-  void enter(WatchedSession* session);
-  void leave(WatchedSession* session);
+  void enter(WatchedSession session);
+  void leave(const executor::Session* session);
   /// Returns the counter of the runner's own collective calls.
   [[nodiscard]] std::shared_ptr<comm::CallCount> calls() const { return calls_; }
 
@@ -73,7 +84,7 @@ class Activity {
   std::uint64_t changes_ = 0;
   int idle_count_ = 0;
   bool is_watched_ = false;
-  std::vector<WatchedSession*> sessions_;
+  std::vector<WatchedSession> sessions_;
 };
 
 /// Shows the progress of a run on standard error: one line that is updated on a terminal, else
@@ -127,7 +138,7 @@ class Progress {
     units::Seconds planned_left, std::optional<units::Seconds> until_deadline);
 
 /// Wraps an executor so that an activity knows its sessions while they exist, their positions, and
-/// the calls that they have made on each communicator.
+/// the calls that they have made on each communicator. The sessions themselves are not wrapped.
 class WatchedExecutor final : public executor::Executor {
  public:
   /// Reports name ranks by their rank in `world`. The arguments must outlive this object and its
@@ -136,10 +147,9 @@ class WatchedExecutor final : public executor::Executor {
       : inner_(inner), activity_(activity), world_(world) {}
 
   [[nodiscard]] const executor::Description& describe() const override { return inner_.describe(); }
-  using Executor::prepare;
-  [[nodiscard]] std::unique_ptr<executor::Session> prepare(
-      const program::ProgramSet& set, const comm::Communicator& point,
-      const executor::SessionOptions& options) override;
+  [[nodiscard]] executor::SessionPtr prepare(const program::ProgramSet& set,
+                                             const comm::Communicator& point,
+                                             const executor::SessionOptions& options) override;
 
  private:
   executor::Executor& inner_;

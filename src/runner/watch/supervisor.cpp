@@ -3,9 +3,12 @@
 #include "runner/watch/supervisor.hpp"
 
 #include <fmt/format.h>
+#include <ucontext.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <ctime>
 #include <system_error>
@@ -37,6 +40,16 @@ void kill_self_later() {
     std::this_thread::sleep_for(last_resort);
     kill(getpid(), SIGKILL);
   }}.detach();
+}
+
+constexpr std::array passed_on{SIGTERM, SIGINT, SIGUSR1};
+
+/// A signal handler. Libraries may have started threads before the signals were blocked. If one of
+/// these threads gets a signal, it blocks the signal from now on and sends it to the process again,
+/// so that the thread that waits for signals gets it.
+void pass_on(int signal, siginfo_t* /*info*/, void* context) {
+  sigaddset(&static_cast<ucontext_t*>(context)->uc_sigmask, signal);
+  kill(getpid(), signal);
 }
 
 bool is_agreed(const std::exception_ptr& error) {
@@ -134,46 +147,48 @@ void Supervisor::set_abort_handler(std::function<void(const std::string&)> abort
   abort_handler_ = std::move(abort_handler);
 }
 
-ExitCode Supervisor::watch(const std::function<ExitCode()>& work) {
-  if (!rank_poll_) {
-    signals_.release();
-    return work();
+Supervisor::Watch::Watch(Supervisor& supervisor) : supervisor_(supervisor) {
+  if (!supervisor_.rank_poll_) {
+    supervisor_.signals_.release();
+    return;
   }
-  activity_.set_watched();
-  moved_ = comm::now();
-  std::atomic<bool> done{false};
-  ExitCode code = ExitCode::done;
-  std::exception_ptr error;
-  std::thread thread;
+  supervisor_.activity_.set_watched();
+  supervisor_.moved_ = comm::now();
   try {
-    thread = std::thread{[&, watcher = pthread_self()] {
-      try {
-        code = work();
-      } catch (...) {
-        error = std::current_exception();
-      }
-      done.store(true, std::memory_order_release);
-      pthread_kill(watcher, HeldSignals::wake_up());
-    }};
+    thread_ = std::thread{[this] { supervisor_.look_until(is_over_); }};
   } catch (const std::system_error& failure) {
     throw base::Error(fmt::format(
-        "cannot start the thread that works ({}): raise the limit on processes of this user or "
+        "cannot start the thread that watches ({}): raise the limit on processes of this user or "
         "container",
         failure.what()));
   }
+  struct sigaction action {};
+  action.sa_sigaction = pass_on;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  for (std::size_t i = 0; i < passed_on.size(); ++i) sigaction(passed_on[i], &action, &actions_[i]);
+}
+
+Supervisor::Watch::~Watch() {
+  if (!thread_.joinable()) return;
+  is_over_.store(true, std::memory_order_release);
+  pthread_kill(thread_.native_handle(), HeldSignals::wake_up());
+  thread_.join();
+  for (std::size_t i = 0; i < passed_on.size(); ++i) {
+    sigaction(passed_on[i], &actions_[i], nullptr);
+  }
+  std::signal(SIGUSR1, SIG_IGN);  // the run has ended, so a request to end it has no effect
+  supervisor_.signals_.release();
+}
+
+void Supervisor::look_until(const std::atomic<bool>& is_over) {
   units::Nanoseconds looked = moved_;
-  while (!done.load(std::memory_order_acquire)) {
+  while (!is_over.load(std::memory_order_acquire)) {
     take_signal(signal_pause);
     if (comm::now() - looked < look_pause) continue;
     looked = comm::now();
     const bool still = stands_still();
     if (rank_poll_->is_requested() || still || activity_.has_failed()) poll_ranks();
   }
-  thread.join();
-  std::signal(SIGUSR1, SIG_IGN);  // the run has ended, so a request to end it has no effect
-  signals_.release();
-  if (error) std::rethrow_exception(error);
-  return code;
 }
 
 bool Supervisor::stands_still() {

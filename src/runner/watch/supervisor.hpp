@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <filesystem>
@@ -66,8 +67,9 @@ class HeldSignals {
   sigset_t set_{}, before_{};
 };
 
-/// Runs a launch on a thread of its own, and watches it. If that thread makes no progress, fails on
-/// one rank alone within a point, or is told to end, the supervisor ends the job.
+/// Watches a launch from a thread of its own. If the working thread, which is the main thread of
+/// the process, makes no progress, fails on one rank alone within a point, or is told to end, the
+/// supervisor ends the job.
 class Supervisor {
  public:
   /// The interval at which the supervisor checks if this rank makes progress and if another rank
@@ -75,13 +77,27 @@ class Supervisor {
   /// signals are handled at once.
   static constexpr units::Nanoseconds look_pause{300'000'000};
 
-  /// Collective. A launch has one supervisor, which its main thread creates and uses.
+  /// Collective. A launch has one supervisor, which its working thread creates and uses.
   Supervisor(const comm::Communicator& world, HeldSignals& signals);
+
+  /// The working thread is watched as long as it keeps this object. If MPI allows only one thread,
+  /// nothing is watched. Afterwards signals act as by default, but SIGUSR1 has no effect.
+  class Watch {
+   public:
+    explicit Watch(Supervisor& supervisor);
+    ~Watch();
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+   private:
+    Supervisor& supervisor_;
+    std::atomic<bool> is_over_{false};
+    std::thread thread_;
+    std::array<struct sigaction, 3> actions_{};  ///< what signals did before, see `passed_on`
+  };
 
   [[nodiscard]] Activity& activity() { return activity_; }
 
-  /// The working thread calls the functions up to fail_alone(). The main thread may call
-  /// set_timeout() before watch().
   void set_timeout(units::Seconds timeout);  ///< 0 = no limit
   void set_file(std::filesystem::path file);
   /// Announces the point under way, by its index in the plan, and the number of points that
@@ -99,12 +115,8 @@ class Supervisor {
   /// True if a signal (SIGUSR1) has asked the run to end after the point under way.
   [[nodiscard]] bool shall_end_soon() const { return ends_soon_.load(); }
 
-  /// Runs `work`, and returns its exit code or rethrows what it threw. If MPI allows only one
-  /// thread, `work` runs on this thread, and nothing is watched. Does not return if the job has to
-  /// end.
-  [[nodiscard]] base::ExitCode watch(const std::function<base::ExitCode()>& work);
-
  private:
+  void look_until(const std::atomic<bool>& is_over);
   [[nodiscard]] bool stands_still();
   void take_signal(const timespec& within);
   [[noreturn]] void end_by_signal(int signal);
@@ -118,7 +130,7 @@ class Supervisor {
   Activity activity_;
   std::optional<RankPoll> rank_poll_;  ///< absent if MPI allows only one thread
 
-  mutable std::mutex mutex_;  ///< guards the members below
+  mutable std::mutex mutex_;  ///< guards the next four members
   units::Seconds timeout_{0};
   std::filesystem::path file_;
   HangOf::Point point_;
