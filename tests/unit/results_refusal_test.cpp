@@ -67,7 +67,8 @@ TEST_F(Refusal, IsNotOfANewerMinorSchemaWithMoreInIt) {
   set_version("1.9");
   change("", [](hdf5::Group& root) {
     root.set("later", 1.5);
-    root.create_group("later_group").write_text("later", "x", {"text", "later"});
+    root.create_group("later_group")
+        .write("later", {}, std::vector<std::string>{"x"}, {"text", "later"});
     hdf5::Group point = root.open_group("points").open_group("0000");
     point.set("later", "x");
     point.create_group("later_group");
@@ -86,14 +87,16 @@ TEST_F(Refusal, OfFilesThatLackADatasetOrAGroup) {
 
 TEST_F(Refusal, OfAnotherTypeOrShape) {
   const About wrong{"FLOP", "wrong"};
+  const std::vector<std::string> texts{"1", "2", "3", "4"};
+  const std::vector<double> numbers{1, 2, 3, 4};
   change_point([&](hdf5::Group& point) {
     point.remove("flop_of_rank");
-    point.write("flop_of_rank", std::vector<std::string>{"1", "2", "3", "4"}, wrong);
+    point.write("flop_of_rank", {4}, texts, wrong);
   });
   expect_refused("'flop_of_rank' has another type");
   change_point([&](hdf5::Group& point) {
     point.remove("flop_of_rank");
-    point.write_table("flop_of_rank", 2, 2, std::vector<double>{1, 2, 3, 4}, wrong);
+    point.write("flop_of_rank", {2, 2}, std::span{numbers}, wrong);
   });
   expect_refused("'flop_of_rank' has another type");
 }
@@ -159,7 +162,7 @@ TEST_F(Refusal, OfUnknownCodesButNotOfReorderedOnes) {
   const auto rewrite = [&](std::vector<std::string> names) {
     change("points/0000/ops", [&](hdf5::Group& ops) {
       ops.remove("kind");
-      ops.write_codes("kind", codes, names, {"1", "other order"});
+      ops.write("kind", {codes.size()}, std::span{codes}, {"1", "other order"}, names);
     });
   };
   rewrite({"all_reduce", "gemm", "exchange", "teleport"});
