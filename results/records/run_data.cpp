@@ -52,16 +52,24 @@ void check_lengths(const PointData& point) {
       "{} warm-up steps of {}", point.warm_up_steps, point.step_times.size());
 }
 
-/// Throws base::Error unless the ops are on streams that exist, and wait only for ops before them.
+/// Throws base::Error unless the ops are on streams that exist, have waits and transfers that
+/// exist, wait only for ops before them, and have peers at distances that can be negated.
 void check_outline(const program::Outline& outline) {
   const std::size_t streams = outline.streams.size();
   require(streams <= program::max_streams, "a rank has too many streams");
   std::vector<std::uint64_t> ops_on(streams, 0);
   for (const program::OutlineOp& op : outline.ops) {
     require(op.stream < streams, "an op is on a stream that does not exist");
+    require(std::uint64_t{op.wait_begin} + op.wait_count <= outline.waits.size() &&
+                std::uint64_t{op.transfer_begin} + op.transfer_count <= outline.transfers.size(),
+            "an op has waits or transfers that do not exist");
     for (const program::Wait& wait : outline.waits_of(op)) {
       require(wait.stream < streams, "an op waits for a stream that does not exist");
+      require(wait.count > 0, "an op waits for no op");
       require(wait.count <= ops_on[wait.stream], "an op waits for ops that come after it");
+    }
+    for (const program::OutlineTransfer& transfer : outline.transfers_of(op)) {
+      require(transfer.offset != INT32_MIN, "an op has a peer at an impossible distance");
     }
     ++ops_on[op.stream];
   }

@@ -211,6 +211,12 @@ TEST_F(RunFile, RefusesAPointThatContradictsItself) {
   for (const auto& [why, damage] : std::initializer_list<std::pair<const char*, Damage>>{
            {"3 entries instead of 4", [](auto& p) { p.step_times[1].pop_back(); }},
            {"op 3 of 3", [](auto& p) { p.traces[0].ranks[0].spans[0].op = 3; }},
+           {"stream that does not", [](auto& p) { p.outline.outlines[0].ops[0].stream = 3; }},
+           {"do not exist", [](auto& p) { p.outline.outlines[0].ops[0].wait_count = 7; }},
+           {"do not exist", [](auto& p) { p.outline.outlines[0].ops[0].transfer_count = 7; }},
+           {"waits for a stream", [](auto& p) { p.outline.outlines[0].waits[0].stream = 3; }},
+           {"waits for no op", [](auto& p) { p.outline.outlines[0].waits[0].count = 0; }},
+           {"distance", [](auto& p) { p.outline.outlines[0].transfers[0].offset = INT32_MIN; }},
            {"row of op_sums", [](auto& p) { p.op_sums[0].gemm.pop_back(); }},
            {"row of op_sums", [](auto& p) { p.op_sums[0].communication.clear(); }},
            {"of step 3 of 3", [](auto& p) { p.op_sums[0].step = 3; }},
