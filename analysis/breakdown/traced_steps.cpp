@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <compare>
-#include <limits>
 #include <span>
 #include <utility>
 
@@ -21,34 +20,6 @@ using program::Outline;
 using program::OutlineOp;
 using program::OutlineSet;
 using units::Nanoseconds;
-
-/// True if the wait is for an existing stream and for at least one op.
-bool wait_is_sound(const program::Wait& wait) {
-  return wait.stream < program::max_streams && wait.count > 0;
-}
-
-bool transfer_is_sound(const program::OutlineTransfer& transfer) {
-  return static_cast<std::size_t>(transfer.axis) < mesh::axis_count &&
-         transfer.offset != std::numeric_limits<std::int32_t>::min();
-}
-
-bool op_is_sound(const program::Outline& outline, const program::OutlineOp& op) {
-  const auto lies_in = [](std::uint64_t begin, std::uint64_t count, std::size_t size) {
-    return begin + count <= size;
-  };
-  return static_cast<std::size_t>(op.kind) < program::op_kind_count &&
-         op.stream < program::max_streams && op.axes.bits() <= mesh::every_axis.bits() &&
-         lies_in(op.wait_begin, op.wait_count, outline.waits.size()) &&
-         lies_in(op.transfer_begin, op.transfer_count, outline.transfers.size());
-}
-
-bool outline_is_sound(const program::Outline& outline) {
-  return std::ranges::all_of(outline.waits, wait_is_sound) &&
-         std::ranges::all_of(outline.transfers, transfer_is_sound) &&
-         std::ranges::all_of(outline.ops, [&outline](const program::OutlineOp& op) {
-           return op_is_sound(outline, op);
-         });
-}
 
 /// True if the time is far enough from the limits of its type for sums and differences of two times
 /// not to overflow.
@@ -345,7 +316,6 @@ std::string outline_problem(const results::PointData& point) {
   for (const std::uint32_t outline : set.outline_of_rank) {
     if (outline >= set.outlines.size()) return "a rank's op table is missing";
   }
-  if (!std::ranges::all_of(set.outlines, outline_is_sound)) return "the op table is damaged";
   return "";
 }
 

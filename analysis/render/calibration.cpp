@@ -5,15 +5,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "analysis/render/bench_tables.hpp"
 #include "analysis/render/document.hpp"
+#include "analysis/render/record_json.hpp"
 #include "analysis/render/render.hpp"
 #include "base/text.hpp"
+#include "results/records/layout.hpp"
 
 /// Writes what was fitted to the rows of micro-benchmarks.
 namespace isoscale::analysis::render {
@@ -22,37 +24,22 @@ namespace {
 using results::CalibrationCurve;
 using results::CalibrationGrowth;
 using results::GemmCeiling;
-using results::GemmRate;
-
-Value samples_json(const CalibrationCurve& curve) {
-  return list_json(curve.samples, [](const results::CurveSample& at) {
-    return Json{{"bytes", number_or_null(at.bytes)},
-                {"time", number_or_null(at.time)},
-                {"fitted", number_or_null(at.fitted)},
-                {"residual", number_or_null(at.time / at.fitted - 1)},
-                {"held_out", number_or_null(at.held_out)}};
-  });
-}
 
 Metrics<CalibrationCurve> fitted_metrics() {
   using enum Unit;
   using C = CalibrationCurve;
   static constexpr Metric<CalibrationCurve> all[] = {
-      {"op", "op", text, plain<&C::op>},
+      {"op", "op", text, member<&C::op>},
       {"dtype", "type", text, member<&C::dtype>},
       {"class", "class", text, member<&C::link_class>},
       {"implementation", "by", text, member<&C::implementation>},
       {"members", "ranks", count, member<&C::members>},
-      {"nodes", "", count,  // 0 = not known, as in the file
-       [](auto& at) { return Value(at.nodes.value_or(0)); }},
-      {"~known_nodes", "nodes", count, member<&C::nodes>},
+      {"nodes", "nodes", count, member<&C::nodes>},
       {"labels", "", text, member<&C::labels>},
       {"latency", "latency", seconds, member<&C::latency>},
       {"bandwidth", "bandwidth", bandwidth, member<&C::bandwidth>},
       {"error", "error", share, member<&C::error>},
-      {"form", "form", text, plain<&C::form>},
-      {"samples", "", text, samples_json},
-      {"~sizes", "sizes", count, [](auto& at) { return Value(at.samples.size()); }},
+      {"sizes", "sizes", count, [](auto& at) { return Value(at.samples.size()); }},
   };
   return all;
 }
@@ -68,58 +55,36 @@ Value latency_law(const CalibrationGrowth& at) {
                : std::string{undefined};
 }
 
-Value counts_json(const CalibrationGrowth& at) {
-  Json counts = Json::array();
-  for (std::size_t i = 0; i < at.members.size(); ++i) {
-    counts.push_back({{"members", at.members[i]},
-                      {"latency", number_or_null(at.latency[i])},
-                      {"bandwidth", number_or_null(at.bandwidth[i])}});
-  }
-  return counts;
-}
-
 Metrics<CalibrationGrowth> growth_metrics() {
   using enum Unit;
   using G = CalibrationGrowth;
   static constexpr Metric<CalibrationGrowth> all[] = {
-      {"op", "op", text, plain<&G::op>},
+      {"op", "op", text, member<&G::op>},
       {"dtype", "type", text, member<&G::dtype>},
       {"class", "class", text, member<&G::link_class>},
       {"implementation", "by", text, member<&G::implementation>},
-      {"~ranks", "ranks", text, [](auto& at) { return value_json(base::listed(at.members)); }},
-      {"~latency", "latency", text, latency_law},
-      {"law", "law", text, member<&G::law>},
-      {"base", "base", seconds, member<&G::base>},
-      {"slope", "slope", seconds, member<&G::slope>},
+      {"ranks", "ranks", text, [](auto& at) { return value_json(base::listed(at.members)); }},
+      {"latency", "latency", text, latency_law},
       {"bandwidth_factor", "bandwidth", factor, member<&G::bandwidth_factor>},
-      {"counts", "", text, counts_json},
   };
   return all;
 }
 
-/// Returns the metrics of a GEMM's shape and rate; `last` is the metric that differs between kinds
-/// of rows.
-template <class Row>
-constexpr auto multiplication_metrics(const Metric<Row>& last) {
-  return std::to_array<Metric<Row>>({{"dtype", "type", Unit::text, plain<&Row::dtype>},
-                                     {"cache", "caches", Unit::text, member<&Row::cache>},
-                                     {"m", "m", Unit::count, member<&Row::m>},
-                                     {"n", "n", Unit::count, member<&Row::n>},
-                                     {"k", "k", Unit::count, member<&Row::k>},
-                                     {"batch", "batch", Unit::count, member<&Row::batch>},
-                                     {"flops", "FLOP/s", Unit::flop_rate, member<&Row::rate>},
-                                     {"labels", "", Unit::text, member<&Row::labels>},
-                                     last});
-}
-constexpr auto rate_metrics = multiplication_metrics<GemmRate>(
-    {"held_out", "error", Unit::share, member<&GemmRate::held_out>});
-constexpr auto ceiling_metrics = multiplication_metrics<GemmCeiling>(
-    {"error", "error", Unit::share, member<&GemmCeiling::error>});
-
-/// Returns a list with a JSON object for each item.
-template <class Item>
-Json list_of(std::type_identity_t<Metrics<Item>> metrics, const std::vector<Item>& items) {
-  return list_json(items, [&](const Item& item) { return object_of<Item>(metrics, item); });
+Metrics<GemmCeiling> ceiling_metrics() {
+  using enum Unit;
+  using C = GemmCeiling;
+  static constexpr Metric<GemmCeiling> all[] = {
+      {"dtype", "type", text, member<&C::dtype>},
+      {"cache", "caches", text, member<&C::cache>},
+      {"flops", "FLOP/s", flop_rate, member<&C::rate>},
+      {"m", "m", count, member<&C::m>},
+      {"n", "n", count, member<&C::n>},
+      {"k", "k", count, member<&C::k>},
+      {"batch", "batch", count, member<&C::batch>},
+      {"error", "error", share, member<&C::error>},
+      {"labels", "", text, member<&C::labels>},
+  };
+  return all;
 }
 
 }  // namespace
@@ -140,10 +105,10 @@ std::vector<DocumentTable> calibration_tables(const RunReport& report) {
       table(fitted_metrics(), calibration.curves, "time against size",
             fmt::format("op dtype class implementation members {}sizes latency bandwidth error "
                         "labels",
-                        with_nodes ? "known_nodes " : "")),
+                        with_nodes ? "nodes " : "")),
       table(growth_metrics(), calibration.growth, "growth with the ranks of a group",
             "op dtype class ranks latency bandwidth_factor"),
-      table(ceiling_metrics, calibration.ceilings,
+      table(ceiling_metrics(), calibration.ceilings,
             "best multiplication of each type: what MFU is read against",
             "dtype cache flops m n k batch error labels")};
   std::erase_if(tables, [](const DocumentTable& at) { return at.rows.empty(); });
@@ -152,11 +117,21 @@ std::vector<DocumentTable> calibration_tables(const RunReport& report) {
 
 Json calibration_json(const results::CalibrationData& calibration) {
   if (calibration.empty()) return Json::object();
-  return {{"device", text_or_null(calibration.device)},
-          {"curves", list_of<CalibrationCurve>(fitted_metrics(), calibration.curves)},
-          {"growth", list_of<CalibrationGrowth>(growth_metrics(), calibration.growth)},
-          {"gemms", list_of<GemmRate>(rate_metrics, calibration.gemms)},
-          {"ceilings", list_of<GemmCeiling>(ceiling_metrics, calibration.ceilings)}};
+  Json object = record_json(calibration);
+  for (std::size_t i = 0; i < calibration.curves.size(); ++i) {
+    for (std::size_t j = 0; j < calibration.curves[i].samples.size(); ++j) {
+      const results::CurveSample& at = calibration.curves[i].samples[j];
+      object["curves"][i]["samples"][j]["residual"] = number_or_null(at.time / at.fitted - 1);
+    }
+  }
+  for (const char* const shapes : {"gemms", "ceilings"}) {
+    for (Json& shape : object[shapes]) {
+      const Json rate = shape["rate"];
+      shape.erase("rate");
+      shape["flops"] = rate;
+    }
+  }
+  return object;
 }
 
 }  // namespace isoscale::analysis::render

@@ -15,8 +15,10 @@
 
 #include "analysis/render/cells.hpp"
 #include "analysis/render/json_values.hpp"
+#include "analysis/render/record_json.hpp"
 #include "analysis/render/text.hpp"
 #include "base/text.hpp"
+#include "results/records/layout.hpp"
 #include "results/records/point_facts.hpp"
 #include "units/text.hpp"
 
@@ -173,16 +175,6 @@ Facts check_facts(const results::PreflightData& preflight) {
 }
 
 Json checks_json(const results::PreflightData& preflight) {
-  const auto result_json = [](const CheckResult& result) {
-    return Json{{"name", result.name},
-                {"verdict", results::name(result.verdict)},
-                {"host", text_or_null(result.host)},
-                {"device", text_or_null(result.device)},
-                {"what", text_or_null(result.what)},
-                {"cost", text_or_null(result.cost)},
-                {"fix", text_or_null(result.fix)},
-                {"allowed", result.allowed}};
-  };
   // The facts of a job have a few levels of nesting; deeper nesting means damage, and would exhaust
   // the stack.
   constexpr int deepest = 16;
@@ -193,8 +185,9 @@ Json checks_json(const results::PreflightData& preflight) {
   };
   Json facts = Json::parse(preflight.facts, judge, /*allow_exceptions=*/false);
   const bool is_damaged = facts.is_discarded() || is_too_deep;
-  return {{"results", list_json(preflight.results, result_json)},
-          {"facts", is_damaged ? Json{} : std::move(facts)}};
+  return {
+      {"results", list_json(preflight.results, [](auto& result) { return record_json(result); })},
+      {"facts", is_damaged ? Json{} : std::move(facts)}};
 }
 
 std::string render_checks_json(const results::PreflightData& preflight) {

@@ -8,8 +8,10 @@
 #include "analysis/breakdown/op_times.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/render/machine.hpp"
+#include "analysis/render/record_json.hpp"
 #include "analysis/render/render.hpp"
 #include "results/records/point_facts.hpp"
+#include "results/records/point_layout.hpp"
 
 namespace isoscale::analysis::render {
 namespace {
@@ -94,12 +96,7 @@ Value largest_unexplained(const PointReport& point) {
 }
 
 Value communicators(const PointReport& point) {
-  return list_json(point.data->communicators, [](const results::CommunicatorTime& made) {
-    return Json{{"name", made.name},
-                {"ranks", made.ranks},
-                {"creation", made.creation},
-                {"first_call", number_or_null(made.first_call)}};
-  });
+  return list_json(point.data->communicators, [](auto& made) { return record_json(made); });
 }
 
 /// Returns the result of replaying steps and comparing their bits; null if no step was replayed.

@@ -13,8 +13,10 @@
 #include "analysis/render/curve_tables.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/machine.hpp"
+#include "analysis/render/record_json.hpp"
 #include "analysis/render/report_parts.hpp"
 #include "analysis/render/text.hpp"
+#include "results/records/layout.hpp"
 #include "results/records/point_facts.hpp"
 
 /// Writes the JSON report, and the CSV report from its parts: each part of a line has a list of
@@ -23,23 +25,13 @@ namespace isoscale::analysis::render {
 namespace {
 
 Json system_json(const results::RunData& run) {
-  const auto rank_json = [](const results::RankFacts& facts) {
-    return Json{{"rank", facts.rank},
-                {"host", facts.host},
-                {"node", facts.node},
-                {"text", facts.text},
-                {"number", facts.number}};
-  };
   Json environment = Json::object();
   for (const auto& [name, value] : run.environment) environment[name] = value;
-  return {{"device_detail", text_or_null(run.device_detail)},
-          {"mpi_library", text_or_null(run.mpi_library)},
-          {"compiler", text_or_null(run.compiler)},
-          {"build_type", text_or_null(run.build_type)},
-          {"git_hash", text_or_null(run.git_hash)},
-          {"command_line", text_or_null(run.command_line)},
-          {"environment", environment},
-          {"ranks", list_json(run.rank_facts, rank_json)}};
+  Json object = record_json(run, results::run_software);
+  object["git_hash"] = text_or_null(run.git_hash);
+  object["environment"] = environment;
+  object["ranks"] = list_json(run.rank_facts, [](auto& facts) { return record_json(facts); });
+  return object;
 }
 
 Json launch_curve_json(const Curve& curve) {

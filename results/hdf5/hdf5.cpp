@@ -87,16 +87,6 @@ herr_t append_name(hid_t /*owner*/, const char* name, const Info* info, void* na
 /// The most bytes of an attribute's text that are read, far more than any text that is written.
 constexpr std::size_t max_text = std::size_t{1} << 24;
 
-/// Returns h5py's representation of a boolean: an enumeration that it reads as bool.
-TypeId flag_type() {
-  TypeId type{check(H5Tenum_create(H5T_STD_I8LE))};
-  for (const auto& [label, value] :
-       {std::pair<const char*, std::int8_t>{"FALSE", 0}, {"TRUE", 1}}) {
-    check(H5Tenum_insert(type.get(), label, &value));
-  }
-  return type;
-}
-
 void write_scalar(hid_t owner, const std::string& name, hid_t file_type, hid_t memory_type,
                   const void* value) {
   if (check(H5Aexists(owner, name.c_str())) > 0) check(H5Adelete(owner, name.c_str()));
@@ -158,11 +148,22 @@ std::size_t size_of_type(hid_t type, std::source_location where) {
   return bytes;
 }
 
-TypeId any_text_type() {
+TypeId text_type(std::size_t length) {
   TypeId type{check(H5Tcopy(H5T_C_S1))};
-  check(H5Tset_size(type.get(), H5T_VARIABLE));
+  check(H5Tset_size(type.get(), length));
+  if (length != H5T_VARIABLE) check(H5Tset_strpad(type.get(), H5T_STR_NULLPAD));
   check(H5Tset_cset(type.get(), H5T_CSET_UTF8));
   return type;
+}
+
+Types types_of(bool /*value*/) {  // NOLINT: the value itself is boolean
+  TypeId type{check(H5Tenum_create(H5T_STD_I8LE))};
+  for (const auto& [label, value] :
+       {std::pair<const char*, std::int8_t>{"FALSE", 0}, {"TRUE", 1}}) {
+    check(H5Tenum_insert(type.get(), label, &value));
+  }
+  const hid_t id = type.get();
+  return {id, id, H5T_ENUM, std::move(type)};
 }
 
 void warn_close_failed() noexcept {
@@ -268,18 +269,12 @@ std::vector<std::string> Group::attribute_names() const {
 void Group::set(const std::string& name, std::string_view text) {
   const std::string value = valid_utf8(text);
   const char* pointer = value.c_str();
-  const TypeId type = any_text_type();
+  const TypeId type = text_type(H5T_VARIABLE);
   write_scalar(id_.get(), name, type.get(), type.get(), &pointer);
 }
 
 void Group::set_number(const std::string& name, const Types& types, const void* value) {
   write_scalar(id_.get(), name, types.file, types.memory, value);
-}
-
-void Group::set_flag(const std::string& name, bool value) {
-  const TypeId type = flag_type();
-  const std::int8_t code = value ? 1 : 0;
-  write_scalar(id_.get(), name, type.get(), type.get(), &code);
 }
 
 std::string Group::text(const std::string& name) const {
@@ -302,14 +297,6 @@ std::string Group::text(const std::string& name) const {
 void Group::get_number(const std::string& name, const Types& types, void* value) const {
   const OpenAttribute attribute = open_scalar(id_.get(), name, types.kind);
   check(H5Aread(attribute.id.get(), types.memory, value));
-}
-
-bool Group::flag(const std::string& name) const {
-  const OpenAttribute attribute = open_scalar(id_.get(), name, H5T_ENUM);
-  const TypeId type = flag_type();
-  std::int8_t code = 0;
-  check(H5Aread(attribute.id.get(), type.get(), &code));
-  return code == 1;
 }
 
 }  // namespace isoscale::results::hdf5

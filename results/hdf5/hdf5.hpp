@@ -9,11 +9,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <initializer_list>
 #include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/error.hpp"
@@ -57,14 +57,16 @@ using TypeId = base::Handle<IdTraits<&H5Tclose>>;
 using AttributeId = base::Handle<IdTraits<&H5Aclose>>;
 using PropertyId = base::Handle<IdTraits<&H5Pclose>>;
 
-/// Returns the type of UTF-8 text of variable length, which h5py reads as str.
-[[nodiscard]] TypeId any_text_type();
+/// Returns the type of UTF-8 text of this length, padded with zeros, or with H5T_VARIABLE of any
+/// length, which h5py reads as str.
+[[nodiscard]] TypeId text_type(std::size_t length);
 
-/// The HDF5 types of a number in the file and in memory. `kind` is the class (integer or floating
-/// point) that a stored value must have to be read as this number.
+/// The HDF5 types of a number in the file and in memory. `kind` is the class (integer, floating
+/// point or enumeration) that a stored value must have to be read as this number.
 struct Types {
   hid_t file, memory;
   H5T_class_t kind;
+  TypeId made{};  ///< owns the types unless they are HDF5's own
 };
 inline Types types_of(double) { return {H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, H5T_FLOAT}; }
 inline Types types_of(std::int64_t) { return {H5T_STD_I64LE, H5T_NATIVE_INT64, H5T_INTEGER}; }
@@ -72,6 +74,8 @@ inline Types types_of(std::int32_t) { return {H5T_STD_I32LE, H5T_NATIVE_INT32, H
 inline Types types_of(std::uint64_t) { return {H5T_STD_U64LE, H5T_NATIVE_UINT64, H5T_INTEGER}; }
 inline Types types_of(std::uint32_t) { return {H5T_STD_U32LE, H5T_NATIVE_UINT32, H5T_INTEGER}; }
 inline Types types_of(std::uint8_t) { return {H5T_STD_U8LE, H5T_NATIVE_UINT8, H5T_INTEGER}; }
+/// Returns h5py's representation of a boolean: an enumeration of one byte that it reads as bool.
+Types types_of(bool);  // NOLINT: the value itself is boolean
 
 /// The types that a dataset can hold besides text.
 template <class T>
@@ -98,43 +102,30 @@ class Group {
   void set(const std::string& name, std::string_view text);
   template <class T>
     requires std::same_as<T, double> || std::same_as<T, std::int64_t> ||
-             std::same_as<T, std::uint64_t>
-  void set(const std::string& name, T number) {
-    set_number(name, types_of(number), &number);
-  }
-  template <std::same_as<bool> Flag>
-  void set(const std::string& name, Flag value) {  // h5py reads it as bool
-    set_flag(name, value);
+             std::same_as<T, std::uint64_t> || std::same_as<T, bool>
+  void set(const std::string& name, T value) {
+    set_number(name, types_of(value), &value);
   }
   [[nodiscard]] std::string text(const std::string& name) const;
   template <class T>
   [[nodiscard]] T get(const std::string& name) const {
-    if constexpr (std::same_as<T, bool>) {
-      return flag(name);
-    } else {
-      T number{};
-      get_number(name, types_of(number), &number);
-      return number;
-    }
+    std::conditional_t<std::same_as<T, bool>, std::int8_t, T> number{};
+    get_number(name, types_of(T{}), &number);
+    if constexpr (std::same_as<T, bool>) return number == 1;
+    return static_cast<T>(number);
   }
 
-  // The following functions write datasets. Large datasets are chunked, compressed and have
-  // checksums. Text has a fixed length in the file.
+  /// Writes a dataset of numbers or texts in row-major order; without dimensions it is one text.
+  /// Large datasets are chunked, compressed and have checksums. Text has a fixed length in the
+  /// file. If the numbers are codes 0, 1, ... of `names`, these are the attribute `values` of the
+  /// dataset.
   template <Number T>
-  void write(const std::string& name, std::span<const T> values, const About& about) {
-    write_numbers(name, types_of(T{}), {values.size()}, values.data(), about);
+  void write(const std::string& name, Dimensions dimensions, std::span<const T> values,
+             const About& about, std::span<const std::string> names = {}) {
+    write_numbers(name, types_of(T{}), dimensions, values.data(), about, names);
   }
-  void write(const std::string& name, std::span<const std::string> texts, const About& about);
-  /// Writes a table of rows x columns; `values` are in row-major order.
-  void write_table(const std::string& name, std::size_t rows, std::size_t columns,
-                   std::span<const double> values, const About& about) {
-    write_numbers(name, types_of(double{}), {rows, columns}, values.data(), about);
-  }
-  void write_text(const std::string& name, const std::string& text, const About& about);
-  /// Writes codes 0, 1, ... of a list of names; the attribute `values` of the dataset holds the
-  /// list.
-  void write_codes(const std::string& name, std::span<const std::uint8_t> codes,
-                   std::span<const std::string> values, const About& about);
+  void write(const std::string& name, Dimensions dimensions, std::span<const std::string> texts,
+             const About& about);
 
   // Reading allocates no more memory than the file's size can justify, and converts only between
   // widths of the same kind of number.
@@ -155,19 +146,14 @@ class Group {
   [[nodiscard]] std::string read_text(const std::string& name) const {
     return read_texts(name, 0).front();
   }
-  struct Codes {
-    std::vector<std::uint8_t> codes;
-    std::vector<std::string> values;
-  };
-  [[nodiscard]] Codes read_codes(const std::string& name) const;
+  /// Returns the names of a dataset's codes.
+  [[nodiscard]] std::vector<std::string> names_of_codes(const std::string& name) const;
 
  private:
   void set_number(const std::string& name, const Types& types, const void* value);
-  void set_flag(const std::string& name, bool value);  // NOLINT: the value itself is boolean
   void get_number(const std::string& name, const Types& types, void* value) const;
-  [[nodiscard]] bool flag(const std::string& name) const;
-  void write_numbers(const std::string& name, const Types& types,
-                     std::initializer_list<hsize_t> dims, const void* values, const About& about);
+  void write_numbers(const std::string& name, const Types& types, Dimensions dimensions,
+                     const void* values, const About& about, std::span<const std::string> names);
   /// Reads a dataset with `rank` dimensions into the memory that `room_for` returns for them.
   void read_numbers(const std::string& name, const Types& types, std::size_t rank,
                     const std::function<void*(std::span<const hsize_t>)>& room_for) const;
@@ -193,11 +179,20 @@ class File {
   [[nodiscard]] Group root() const;
   /// Returns the number of bytes of the file up to the end of its HDF5 data.
   [[nodiscard]] std::uint64_t end_of_data() const;
-  /// Writes everything and closes the file. Throws Hdf5Error on a failure, for which the destructor
-  /// could only warn. All groups must have been destroyed.
-  void close();
+  /// Calls `change` with the root group, then writes everything and closes the file. Throws
+  /// Hdf5Error on a failure, for which the destructor could only warn. No group may outlive
+  /// `change`.
+  template <class Change>
+  void change_and_close(Change&& change) {
+    {
+      Group group = root();
+      change(group);
+    }
+    close();
+  }
 
  private:
+  void close();
   explicit File(FileId id) : id_(std::move(id)) {}
   FileId id_;
 };

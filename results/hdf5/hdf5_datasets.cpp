@@ -16,14 +16,6 @@ constexpr hsize_t chunked_from = hsize_t{64} * 1024;  ///< bytes; smaller datase
 
 constexpr hsize_t chunk_bytes = hsize_t{1} << 20U;  ///< default size of HDF5's chunk cache
 
-TypeId text_type(std::size_t length) {
-  TypeId type{check(H5Tcopy(H5T_C_S1))};
-  check(H5Tset_size(type.get(), length));
-  check(H5Tset_strpad(type.get(), H5T_STR_NULLPAD));
-  check(H5Tset_cset(type.get(), H5T_CSET_UTF8));
-  return type;
-}
-
 /// Returns the storage of a dataset. Large ones have chunks of at most 1 MiB, of whole rows if
 /// these fit, with compression and checksums if this HDF5 has them.
 PropertyId storage(std::span<const hsize_t> dims, hsize_t element_size) {
@@ -51,7 +43,7 @@ void write_attribute(hid_t dataset, const char* name, const SpaceId& space,
                      std::span<const std::string> texts) {
   std::vector<const char*> pointers;
   for (const std::string& text : texts) pointers.push_back(text.c_str());
-  const TypeId type = any_text_type();
+  const TypeId type = text_type(H5T_VARIABLE);
   const AttributeId id{
       check(H5Acreate2(dataset, name, type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT))};
   check(H5Awrite(id.get(), type.get(), static_cast<const void*>(pointers.data())));
@@ -67,9 +59,10 @@ void write_about(hid_t dataset, const About& about) {
 /// since the file would otherwise silently lack the data.
 void close(DatasetId dataset) { check(H5Dclose(dataset.release())); }
 
-/// Writes a dataset; if `dims` is empty, it holds a single value.
+/// Writes a dataset; without dimensions it holds a single value.
 DatasetId write_raw(hid_t group, const std::string& name, hid_t file_type, hid_t memory_type,
-                    std::span<const hsize_t> dims, const void* values, const About& about) {
+                    Dimensions dimensions, const void* values, const About& about) {
+  const std::vector<hsize_t> dims(dimensions.begin(), dimensions.end());
   const SpaceId space{
       dims.empty() ? check(H5Screate(H5S_SCALAR))
                    : check(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr))};
@@ -81,23 +74,6 @@ DatasetId write_raw(hid_t group, const std::string& name, hid_t file_type, hid_t
   }
   write_about(dataset.get(), about);
   return dataset;
-}
-
-/// Writes texts of fixed length: each takes as many bytes as the longest.
-void write_texts(hid_t group, const std::string& name, std::span<const std::string> texts,
-                 std::span<const hsize_t> dims, const About& about) {
-  std::vector<std::string> clean;
-  std::size_t length = 1;  // HDF5 has no text of length 0
-  for (const std::string& text : texts) {
-    clean.push_back(valid_utf8(text));
-    length = std::max(length, clean.back().size());
-  }
-  std::string bytes(length * clean.size(), '\0');
-  for (std::size_t index = 0; index < clean.size(); ++index) {
-    clean[index].copy(bytes.data() + index * length, length);
-  }
-  const TypeId type = text_type(length);
-  close(write_raw(group, name, type.get(), type.get(), dims, bytes.data(), about));
 }
 
 /// A deflate stream never unpacks to more than 1032 times its size (RFC 1951: 258 bytes from 2
@@ -169,55 +145,36 @@ OpenDataset open_dataset(const Group& group, hid_t id, const std::string& name, 
   return dataset;
 }
 
-/// Returns the attribute `values` of a dataset, a list of texts of variable length.
-std::vector<std::string> read_values(hid_t dataset) {
-  if (check(H5Aexists(dataset, "values")) == 0) throw Hdf5Error("attribute 'values' is missing");
-  const AttributeId id{check(H5Aopen(dataset, "values", H5P_DEFAULT))};
-  const TypeId type{check(H5Aget_type(id.get()))};
-  const SpaceId space{check(H5Aget_space(id.get()))};
-  const hssize_t count = H5Sget_simple_extent_npoints(space.get());
-  if (count < 0 || count > most_codes || H5Tget_class(type.get()) != H5T_STRING ||
-      check(H5Tis_variable_str(type.get())) == 0) {
-    throw Hdf5Error("attribute 'values' must be a list of names");
-  }
-  std::vector<char*> pointers(static_cast<std::size_t>(count), nullptr);
-  if (pointers.empty()) return {};
-  check(H5Aread(id.get(), type.get(), static_cast<void*>(pointers.data())));
-  std::vector<std::string> texts;
-  for (char* pointer : pointers) {
-    texts.push_back(valid_utf8(pointer == nullptr ? "" : pointer));
-  }
-  check(H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, static_cast<void*>(pointers.data())));
-  return texts;
-}
-
 }  // namespace
 
-void Group::write_numbers(const std::string& name, const Types& types,
-                          std::initializer_list<hsize_t> dims, const void* values,
-                          const About& about) {
-  close(write_raw(id_.get(), name, types.file, types.memory, dims, values, about));
-}
-
-void Group::write(const std::string& name, std::span<const std::string> texts, const About& about) {
-  const std::array<hsize_t, 1> dims{texts.size()};
-  write_texts(id_.get(), name, texts, dims, about);
-}
-
-void Group::write_text(const std::string& name, const std::string& text, const About& about) {
-  write_texts(id_.get(), name, std::span{&text, 1}, {}, about);
-}
-
-void Group::write_codes(const std::string& name, std::span<const std::uint8_t> codes,
-                        std::span<const std::string> values, const About& about) {
-  const Types types = types_of(std::uint8_t{});
-  const std::array<hsize_t, 1> dims{codes.size()};
+void Group::write_numbers(const std::string& name, const Types& types, Dimensions dimensions,
+                          const void* values, const About& about,
+                          std::span<const std::string> names) {
   DatasetId dataset =
-      write_raw(id_.get(), name, types.file, types.memory, dims, codes.data(), about);
-  const hsize_t count = values.size();
-  const SpaceId list{check(H5Screate_simple(1, &count, nullptr))};
-  write_attribute(dataset.get(), "values", list, values);
+      write_raw(id_.get(), name, types.file, types.memory, dimensions, values, about);
+  if (!names.empty()) {
+    const hsize_t count = names.size();
+    const SpaceId list{check(H5Screate_simple(1, &count, nullptr))};
+    write_attribute(dataset.get(), "values", list, names);
+  }
   close(std::move(dataset));
+}
+
+/// The texts take as many bytes as the longest.
+void Group::write(const std::string& name, Dimensions dimensions,
+                  std::span<const std::string> texts, const About& about) {
+  std::vector<std::string> clean;
+  std::size_t length = 1;  // HDF5 has no text of length 0
+  for (const std::string& text : texts) {
+    clean.push_back(valid_utf8(text));
+    length = std::max(length, clean.back().size());
+  }
+  std::string bytes(length * clean.size(), '\0');
+  for (std::size_t index = 0; index < clean.size(); ++index) {
+    clean[index].copy(bytes.data() + index * length, length);
+  }
+  const TypeId type = text_type(length);
+  close(write_raw(id_.get(), name, type.get(), type.get(), dimensions, bytes.data(), about));
 }
 
 void Group::read_numbers(const std::string& name, const Types& types, std::size_t rank,
@@ -267,11 +224,28 @@ std::vector<std::string> Group::read_texts(const std::string& name, std::size_t 
   return texts;
 }
 
-Group::Codes Group::read_codes(const std::string& name) const {
-  Codes result{.codes = read<std::uint8_t>(name), .values = {}};
+std::vector<std::string> Group::names_of_codes(const std::string& name) const {
   const DatasetId dataset{check(H5Dopen2(id_.get(), name.c_str(), H5P_DEFAULT))};
-  result.values = read_values(dataset.get());
-  return result;
+  if (check(H5Aexists(dataset.get(), "values")) == 0) {
+    throw Hdf5Error("attribute 'values' is missing");
+  }
+  const AttributeId id{check(H5Aopen(dataset.get(), "values", H5P_DEFAULT))};
+  const TypeId type{check(H5Aget_type(id.get()))};
+  const SpaceId space{check(H5Aget_space(id.get()))};
+  const hssize_t count = H5Sget_simple_extent_npoints(space.get());
+  if (count < 0 || count > most_codes || H5Tget_class(type.get()) != H5T_STRING ||
+      check(H5Tis_variable_str(type.get())) == 0) {
+    throw Hdf5Error("attribute 'values' must be a list of names");
+  }
+  std::vector<char*> pointers(static_cast<std::size_t>(count), nullptr);
+  if (pointers.empty()) return {};
+  check(H5Aread(id.get(), type.get(), static_cast<void*>(pointers.data())));
+  std::vector<std::string> texts;
+  for (char* pointer : pointers) {
+    texts.push_back(valid_utf8(pointer == nullptr ? "" : pointer));
+  }
+  check(H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, static_cast<void*>(pointers.data())));
+  return texts;
 }
 
 }  // namespace isoscale::results::hdf5

@@ -35,24 +35,14 @@ class Room {
     if constexpr (!std::is_arithmetic_v<Value>) bytes_ += std::string_view{value}.size();
   }
   template <class Value>
-  void write(const std::string& /*name*/, std::span<const Value> values, const About& /*about*/) {
+  void write(const std::string& /*name*/, Dimensions /*dimensions*/, std::span<const Value> values,
+             const About& /*about*/, std::span<const std::string> /*names*/ = {}) {
     std::size_t longest = sizeof(Value);
     if constexpr (std::same_as<Value, std::string>) {  // each takes as many bytes as the longest
       longest = 1;
       for (const std::string& text : values) longest = std::max(longest, text.size());
     }
     bytes_ += structure + values.size() * longest;
-  }
-  void write_table(const std::string& name, std::size_t /*rows*/, std::size_t /*columns*/,
-                   std::span<const double> values, const About& about) {
-    write(name, values, about);
-  }
-  void write_codes(const std::string& name, std::span<const std::uint8_t> codes,
-                   std::span<const std::string> /*names*/, const About& about) {
-    write(name, codes, about);
-  }
-  void write_text(const std::string& /*name*/, const std::string& text, const About& /*about*/) {
-    bytes_ += structure + text.size();
   }
 
  private:

@@ -304,15 +304,12 @@ base::Limits limits_for(const fs::path& path) {
 
 /// Writes all of a run to one new file.
 void write_copy(const TemporaryFile& copy, const RunData& run) {
-  hdf5::File file = hdf5::File::create(copy.path());
-  {
-    hdf5::Group root = file.root();
+  hdf5::File::create(copy.path()).change_and_close([&](hdf5::Group& root) {
     put_marks(root, format_name);
     put_header(root, run);
     hdf5::Group points = root.open_group("points");
     for (const PointData& point : run.points) put_point(points, point);
-  }
-  file.close();
+  });
   put_digest(copy.descriptor());
 }
 

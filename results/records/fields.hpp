@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -60,6 +62,19 @@ constexpr auto converted(Member member, To to, From from) {
   return [=](auto& record) { return Converted{reach(member)(record), to, from}; };
 }
 
+/// Returns a function that gives an integer member in the form of another integer type, in which it
+/// is stored. Reading throws base::Error if the number is out of the member's range.
+template <class Number, class Member>
+constexpr auto stored_as(Member member) {
+  return converted(
+      member, [](auto value) { return static_cast<Number>(value); },
+      [](Number from, auto& value) {
+        require(std::in_range<std::remove_reference_t<decltype(value)>>(from),
+                "a number is out of range");
+        value = static_cast<std::remove_reference_t<decltype(value)>>(from);
+      });
+}
+
 /// Takes the place of a pointer to a member for lists of plain values: returns the entry itself.
 inline constexpr auto itself = [](auto& entry) -> auto& { return entry; };
 
@@ -112,15 +127,24 @@ class RowsToFill {
     require(rows_.size() == count, "the columns of {} differ in length", label_);
     return rows_;
   }
-  /// Returns the rows for a dataset of `total` elements, of which row i has those from begin[i] on.
-  /// Throws base::Error unless the rows' parts are in order and cover the dataset.
-  std::vector<Row>& of(const char* name, const std::vector<std::uint64_t>& begin,
-                       std::size_t total) {
-    require(!begin.empty() && begin.front() == 0 && begin.back() == total &&
+  /// Sets the list `member` of row i to the entries begin[i] to begin[i + 1], as the dataset `name`
+  /// says. Throws base::Error unless the rows' parts are in order and cover all entries.
+  template <class Entries, class Member>
+  void divide(const char* name, const std::vector<std::uint64_t>& begin, Entries entries,
+              const Member& member) {
+    require(!begin.empty() && begin.front() == 0 && begin.back() == entries.size() &&
                 std::ranges::is_sorted(begin),
             "'{}' of {} is out of order", name, label_);
-    return of(begin.size() - 1);
+    const auto at = [&](std::size_t row) {
+      return std::move_iterator{entries.begin() + static_cast<std::ptrdiff_t>(begin[row])};
+    };
+    std::vector<Row>& filled = of(begin.size() - 1);
+    for (std::size_t row = 0; row < filled.size(); ++row) {
+      set_field_value(member(filled[row]), Entries(at(row), at(row + 1)));
+    }
   }
+  /// Returns the rows, whose number an earlier dataset has determined.
+  std::vector<Row>& known() { return rows_; }
   std::vector<Row> take() { return std::move(rows_); }
   [[nodiscard]] std::string_view label() const { return label_; }
 
@@ -149,12 +173,11 @@ struct Attribute {
   std::string_view description;
   int since;
 
-  template <class Sink, class Record>
-  void put(Sink& into, const Record& record, std::size_t /*ranks*/) const {
+  void put(auto& into, const auto& record, std::size_t /*ranks*/) const {
     put_attribute(into, name, field_value(member(record)));
   }
-  template <class Source, class Record>
-  void get(const Source& from, Record& record, int /*minor*/) const {
+  template <class Record>
+  void get(const auto& from, Record& record, int /*minor*/) const {
     FieldValue<MemberOf<Member, Record>> value{};
     get_attribute(from, name, value);
     set_field_value(member(record), std::move(value));
@@ -167,13 +190,12 @@ struct Pairs {
   const char* name;
   Member member;
 
-  template <class Sink, class Record>
-  void put(Sink& into, const Record& record, std::size_t /*ranks*/) const {
+  void put(auto& into, const auto& record, std::size_t /*ranks*/) const {
     auto&& group = into.create_group(name);
     for (const auto& [key, value] : member(record)) group.set(key, value);
   }
-  template <class Source, class Record>
-  void get(const Source& from, Record& record, int /*minor*/) const {
+  template <class Record>
+  void get(const auto& from, Record& record, int /*minor*/) const {
     const auto group = from.open_group(name);
     for (const std::string& key : group.attribute_names()) member(record)[key] = group.text(key);
   }
@@ -189,13 +211,13 @@ struct Field {
   int since = 0;
   std::string_view per{};  ///< "ranks" or "steps" if a record's list has one entry each
 
-  template <class Sink, class Rows>
-  void put_rows(Sink& into, const Rows& rows, std::size_t ranks) const {
-    using Value = FieldValue<MemberOf<Member, const typename Rows::value_type>>;
+  template <class Row>
+  void put_rows(auto& into, const std::vector<Row>& rows, std::size_t ranks) const {
+    using Value = FieldValue<MemberOf<Member, const Row>>;
     if constexpr (is_list<Value>) {
       Value all;
       for (const auto& row : rows) all.insert(all.end(), member(row).begin(), member(row).end());
-      into.write_table(name, rows.size(), ranks, all, about);
+      into.write(name, {rows.size(), ranks}, std::span{std::as_const(all)}, about);
     } else {
       std::vector<Stored<Value>> values;
       values.reserve(rows.size());
@@ -203,8 +225,8 @@ struct Field {
       put_values<Value>(into, name, values, about);
     }
   }
-  template <class Source, class Row>
-  void get_rows(const Source& from, RowsToFill<Row>& rows, int /*minor*/) const {
+  template <class Row>
+  void get_rows(const auto& from, RowsToFill<Row>& rows, int /*minor*/) const {
     using Value = FieldValue<MemberOf<Member, Row>>;
     const auto fill = [&](auto values, auto to_value) {
       std::vector<Row>& filled = rows.of(values.size());
@@ -218,16 +240,15 @@ struct Field {
       fill(get_values<Value>(from, name), restored<Value>);
     }
   }
-  template <class Sink, class Record>
-  void put(Sink& into, const Record& record, std::size_t ranks) const {
-    if constexpr (std::is_same_v<MemberOf<Member, Record>, std::string>) {
-      into.write_text(name, member(record), about);
+  void put(auto& into, const auto& record, std::size_t ranks) const {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(member(record))>, std::string>) {
+      into.write(name, {}, std::span{&member(record), 1}, about);
     } else {
       Field<decltype(itself)>{name, itself, about}.put_rows(into, member(record), ranks);
     }
   }
-  template <class Source, class Record>
-  void get(const Source& from, Record& record, int minor) const {
+  template <class Record>
+  void get(const auto& from, Record& record, int minor) const {
     using Value = MemberOf<Member, Record>;
     if constexpr (std::is_same_v<Value, std::string>) {
       member(record) = from.read_text(name);
@@ -249,18 +270,16 @@ struct Table {
   int since;
   std::string_view rows;  ///< the name of the rows in SCHEMA.md: "curves"
 
-  template <class Sink, class Record>
-  void put(Sink& into, const Record& record, std::size_t ranks) const {
-    if (*name == '\0') return results::put_rows(into, field_value(member(record)), ranks);
+  void put(auto& into, const auto& record, std::size_t ranks) const {
+    if (*name == '\0') return results::put_rows(into, member(record), ranks);
     auto&& group = into.create_group(name);
-    results::put_rows(group, field_value(member(record)), ranks);
+    results::put_rows(group, member(record), ranks);
   }
-  template <class Source, class Record>
-  void get(const Source& from, Record& record, int minor) const {
-    using Row = typename FieldValue<MemberOf<Member, Record>>::value_type;
-    set_field_value(member(record),
-                    *name == '\0' ? results::get_rows<Row>(from, minor, label)
-                                  : results::get_rows<Row>(from.open_group(name), minor, label));
+  template <class Record>
+  void get(const auto& from, Record& record, int minor) const {
+    using Row = typename MemberOf<Member, Record>::value_type;
+    member(record) = *name == '\0' ? results::get_rows<Row>(from, minor, label)
+                                   : results::get_rows<Row>(from.open_group(name), minor, label);
   }
 };
 
@@ -271,23 +290,23 @@ struct Part {
   Member member;
   int since;
 
-  template <class Sink, class Record>
-  void put(Sink& into, const Record& record, std::size_t ranks) const {
-    const std::optional part{field_value(member(record))};
-    if (!part) return;
-    auto&& group = into.create_group(name);
-    put_record(group, *part, ranks);
-  }
-  template <class Source, class Record>
-  void get(const Source& from, Record& record, int minor) const {
-    using Value = FieldValue<MemberOf<Member, Record>>;
-    if constexpr (is_optional<Value>) {
-      if (!from.has(name)) return;
-      get_record(from.open_group(name), member(record).emplace(), minor);
+  template <class Record>
+  void put(auto& into, const Record& record, std::size_t ranks) const {
+    if constexpr (is_optional<MemberOf<Member, const Record>>) {
+      if (!member(record)) return;
+      auto&& group = into.create_group(name);
+      put_record(group, *member(record), ranks);
     } else {
-      Value part;
-      get_record(from.open_group(name), part, minor);
-      set_field_value(member(record), std::move(part));
+      auto&& group = into.create_group(name);
+      put_record(group, member(record), ranks);
+    }
+  }
+  template <class Record>
+  void get(const auto& from, Record& record, int minor) const {
+    if constexpr (is_optional<MemberOf<Member, Record>>) {
+      if (from.has(name)) get_record(from.open_group(name), member(record).emplace(), minor);
+    } else {
+      get_record(from.open_group(name), member(record), minor);
     }
   }
 };

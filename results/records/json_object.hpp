@@ -41,7 +41,8 @@ class JsonObject {
     return JsonObject{object_[name] = json::object()};
   }
   template <class Value>
-  void write(const std::string& name, std::span<const Value> values, const About& /*about*/) const {
+  void write(const std::string& name, Dimensions /*dimensions*/, std::span<const Value> values,
+             const About& /*about*/, std::span<const std::string> /*names*/ = {}) const {
     if constexpr (std::is_same_v<Value, std::string>) {
       json& list = object_[name] = json::array();
       for (const std::string& text : values) list.push_back(valid_utf8(text));

@@ -99,16 +99,19 @@ inline constexpr auto run_end =
                      "what a reader of the results should know, one sentence each"),
                part("calibration", &RunData::calibration, 2)};
 
+/// The fields that say with what a run was made; the JSON report has them under `system`.
+inline constexpr auto run_software = std::tuple{
+    attribute("compiler", &RunData::compiler, "name and version"),
+    attribute("build_type", &RunData::build_type, "CMake's, such as `Release`"),
+    attribute("device_detail", &RunData::device_detail, "libraries or device behind it"),
+    attribute("mpi_library", &RunData::mpi_library, "the MPI library's own version text"),
+    field("command_line", &RunData::command_line, "text", "as typed, shell-quoted")};
+
 /// All fields of a run except its points.
 template <>
 inline constexpr auto fields_of<RunData> = std::tuple_cat(
-    run_identity,
+    run_identity, run_software,
     std::tuple{
-        attribute("compiler", &RunData::compiler, "name and version"),
-        attribute("build_type", &RunData::build_type, "CMake's, such as `Release`"),
-        attribute("device_detail", &RunData::device_detail, "libraries or device behind it"),
-        attribute("mpi_library", &RunData::mpi_library, "the MPI library's own version text"),
-        field("command_line", &RunData::command_line, "text", "as typed, shell-quoted"),
         field("config", &RunData::config_toml, "text", "the whole run configuration as TOML"),
         table("ranks", &RunData::rank_facts, "ranks", 0, "ranks"),
         table("environment", &RunData::environment, "environment", 0, "variables"),
@@ -156,12 +159,11 @@ inline constexpr auto fields_of<CalibrationCurve> = std::tuple_cat(
         field("form", &CalibrationCurve::form, "text",
               "what is straight between sizes: log (time over size) or linear"),
         field("members", &CalibrationCurve::members, "1", "ranks of a group"),
-        field("nodes", curve_nodes, "1", "nodes that a group is on; 0 = not known")},
-    interval("latency", "latency_lower", "latency_upper", &CalibrationCurve::latency, "s",
-             "of the smallest sizes; NaN = not in sight"),
-    interval("bandwidth", "bandwidth_lower", "bandwidth_upper", &CalibrationCurve::bandwidth, "B/s",
-             "algbw towards infinite size; NaN = not in sight"),
-    std::tuple{
+        field("nodes", curve_nodes, "1", "nodes that a group is on; 0 = not known"),
+        interval("latency", "latency_lower", "latency_upper", &CalibrationCurve::latency, "s",
+                 "of the smallest sizes; NaN = not in sight"),
+        interval("bandwidth", "bandwidth_lower", "bandwidth_upper", &CalibrationCurve::bandwidth,
+                 "B/s", "algbw towards infinite size; NaN = not in sight"),
         field("error", &CalibrationCurve::error, "1",
               "a predicted time t is promised within t / (1 + error) and t (1 + error)"),
         lists("sample_begin", "where each curve's samples begin", &CalibrationCurve::samples,

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -32,8 +31,8 @@ struct Lists {
   About about;
   Fields fields;
 
-  template <class Sink, class Row>
-  void put_rows(Sink& into, const std::vector<Row>& rows, std::size_t ranks) const {
+  template <class Row>
+  void put_rows(auto& into, const std::vector<Row>& rows, std::size_t ranks) const {
     std::vector<std::uint64_t> begin{0};
     FieldValue<MemberOf<List, const Row>> all;
     for (const Row& row : rows) {
@@ -44,17 +43,122 @@ struct Lists {
     put_values<std::uint64_t>(into, name, begin, about);
     results::put_rows(into, all, ranks, fields);
   }
-  template <class Source, class Row>
-  void get_rows(const Source& from, RowsToFill<Row>& rows, int minor) const {
-    using Entries = FieldValue<MemberOf<List, Row>>;
+  template <class Row>
+  void get_rows(const auto& from, RowsToFill<Row>& rows, int minor) const {
+    using Entry = typename FieldValue<MemberOf<List, Row>>::value_type;
     const auto begin = from.template read<std::uint64_t>(name);
-    auto all = results::get_rows<typename Entries::value_type>(from, minor, rows.label(), fields);
-    std::vector<Row>& filled = rows.of(name, begin, all.size());
-    const auto at = [&](std::size_t row) {
-      return std::move_iterator{all.begin() + static_cast<std::ptrdiff_t>(begin[row])};
-    };
-    for (std::size_t row = 0; row < filled.size(); ++row) {
-      set_field_value(member(filled[row]), Entries(at(row), at(row + 1)));
+    rows.divide(name, begin, results::get_rows<Entry>(from, minor, rows.label(), fields), member);
+  }
+};
+
+/// A list that each row of a table has, where the rows hold nothing else. Only the entries are
+/// stored, with the number of their row in the dataset `name`, so rows without entries are lost.
+template <class List>
+struct Numbered {
+  const char* name;
+  List member;
+  About about;
+
+  template <class Row>
+  void put_rows(auto& into, const std::vector<Row>& rows, std::size_t ranks) const {
+    std::vector<std::uint32_t> row_of;
+    MemberOf<List, const Row> all;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      all.insert(all.end(), member(rows[row]).begin(), member(rows[row]).end());
+      row_of.resize(all.size(), static_cast<std::uint32_t>(row));
+    }
+    put_values<std::uint32_t>(into, name, row_of, about);
+    results::put_rows(into, all, ranks);
+  }
+  template <class Row>
+  void get_rows(const auto& from, RowsToFill<Row>& rows, int minor) const {
+    using Entry = typename MemberOf<List, Row>::value_type;
+    const auto row_of = from.template read<std::uint32_t>(name);
+    std::vector<std::uint64_t> begin;
+    for (std::size_t at = 0; at < row_of.size(); ++at) {
+      if (at == 0 || row_of[at] != row_of[at - 1]) begin.push_back(at);
+    }
+    begin.push_back(row_of.size());
+    rows.divide(name, begin, results::get_rows<Entry>(from, minor, rows.label()), member);
+  }
+};
+
+/// A list in each row of a table that is divided among the entries of another list of the row, its
+/// `owners`: each has `count` entries from `begin` on. The entries are stored in the order of their
+/// owners. `count` is stored with the owners, which are read before.
+template <class Row, class Entry, class Owner>
+struct Divided {
+  std::vector<Entry> Row::*member;
+  std::vector<Owner> Row::*owners;
+  std::uint32_t Owner::*begin;
+  std::uint32_t Owner::*count;
+  std::string_view entries;  ///< their name in error messages and in SCHEMA.md: "waits"
+
+  void put_rows(auto& into, const std::vector<Row>& rows, std::size_t ranks) const {
+    std::vector<Entry> all;
+    for (const Row& row : rows) {
+      for (const Owner& owner : row.*owners) {
+        const auto first = (row.*member).begin() + owner.*begin;
+        all.insert(all.end(), first, first + owner.*count);
+      }
+    }
+    results::put_rows(into, all, ranks);
+  }
+  void get_rows(const auto& from, RowsToFill<Row>& rows, int minor) const {
+    const std::vector<Entry> all = results::get_rows<Entry>(from, minor, entries);
+    std::uint64_t total = 0;
+    for (const Row& row : rows.known()) {
+      for (const Owner& owner : row.*owners) total += owner.*count;
+    }
+    require(total == all.size(), "the counts of {} add up to {} {}, but there are {}", rows.label(),
+            total, entries, all.size());
+    auto next = all.begin();
+    for (Row& row : rows.known()) {
+      for (Owner& owner : row.*owners) {
+        owner.*begin = static_cast<std::uint32_t>((row.*member).size());
+        (row.*member).insert((row.*member).end(), next, next + owner.*count);
+        next += owner.*count;
+      }
+    }
+  }
+};
+
+/// A value that many rows share. The dataset `name` has for each row the index of its value in a
+/// table of the distinct values; -1 stands for the default value.
+template <class Member>
+struct Distinct {
+  const char* name;
+  Member member;
+  About about;
+  std::string_view values;  ///< their name in error messages and in SCHEMA.md: "shapes"
+  int since;
+
+  template <class Row>
+  void put_rows(auto& into, const std::vector<Row>& rows, std::size_t ranks) const {
+    using Value = MemberOf<Member, const Row>;
+    std::map<Value, std::int32_t> index_of{{Value{}, -1}};
+    std::vector<Value> distinct;
+    std::vector<std::int32_t> indices;
+    for (const Row& row : rows) {
+      const auto next = static_cast<std::int32_t>(distinct.size());
+      const auto [at, is_new] = index_of.try_emplace(member(row), next);
+      if (is_new) distinct.push_back(at->first);
+      indices.push_back(at->second);
+    }
+    put_values<std::int32_t>(into, name, indices, about);
+    results::put_rows(into, distinct, ranks);
+  }
+  template <class Row>
+  void get_rows(const auto& from, RowsToFill<Row>& rows, int minor) const {
+    const auto indices = from.template read<std::int32_t>(name);
+    const auto distinct = results::get_rows<MemberOf<Member, Row>>(from, minor, values);
+    std::vector<Row>& filled = rows.of(indices.size());
+    for (std::size_t at = 0; at < filled.size(); ++at) {
+      if (indices[at] < 0) continue;
+      const auto index = static_cast<std::size_t>(indices[at]);
+      require(index < distinct.size(), "'{}' is {}, but there are {} {}", name, index,
+              distinct.size(), values);
+      member(filled[at]) = distinct[index];
     }
   }
 };
@@ -72,8 +176,8 @@ struct Keys {
   static bool is_absent(const std::string& value) { return value.empty(); }
   static bool is_absent(double value) { return std::isnan(value); }
 
-  template <class Sink, class Row>
-  void put_rows(Sink& into, const std::vector<Row>& rows, std::size_t /*ranks*/) const {
+  template <class Row>
+  void put_rows(auto& into, const std::vector<Row>& rows, std::size_t /*ranks*/) const {
     using Value = typename MemberOf<Member, const Row>::mapped_type;
     std::map<std::string, std::vector<Value>> columns;
     Value absent{};
@@ -90,8 +194,8 @@ struct Keys {
                         {unit_of == nullptr ? "text" : unit_of(key), description});
     }
   }
-  template <class Source, class Row>
-  void get_rows(const Source& from, RowsToFill<Row>& rows, int /*minor*/) const {
+  template <class Row>
+  void get_rows(const auto& from, RowsToFill<Row>& rows, int /*minor*/) const {
     using Value = typename MemberOf<Member, Row>::mapped_type;
     const auto group = from.open_group(name);
     for (const std::string& key : group.names()) {
@@ -105,9 +209,25 @@ struct Keys {
 };
 
 template <class List, class... Fields>
-constexpr auto lists(const char* name, std::string_view description, List list, Fields... fields) {
+constexpr auto lists(const char* name, std::string_view description, List list,
+                     const std::tuple<Fields...>& fields) {
   return Lists<decltype(reach(list)), std::tuple<Fields...>>{
-      name, reach(list), {"1", description}, {fields...}};
+      name, reach(list), {"1", description}, fields};
+}
+template <class List, class... Fields>
+constexpr auto lists(const char* name, std::string_view description, List list, Fields... fields) {
+  return lists(name, description, list, std::tuple{fields...});
+}
+
+template <class List>
+constexpr auto numbered(const char* name, std::string_view description, List list) {
+  return Numbered<decltype(reach(list))>{name, reach(list), {"1", description}};
+}
+
+template <class Member>
+constexpr auto distinct(const char* name, std::string_view description, Member member,
+                        std::string_view values, int since = 0) {
+  return Distinct<decltype(reach(member))>{name, reach(member), {"1", description}, values, since};
 }
 
 /// Returns a function that gives the lists of a row, which have equal lengths, as one list of
@@ -131,8 +251,24 @@ constexpr auto zipped(std::vector<Values> Row::*... lists) {
 template <std::size_t index>
 inline constexpr auto element = [](auto& entry) -> auto& { return std::get<index>(entry); };
 
-/// Returns the fields of an optional value and of the bounds of its interval: three datasets, with
-/// NaN for absent numbers.
+/// An optional value of each row and the bounds of its interval. They have a dataset each, with NaN
+/// for absent numbers, whose fields are `fields`.
+template <class Member, class Fields>
+struct Interval {
+  const char* name;
+  Member member;
+  Fields fields;
+
+  template <class Row>
+  void put_rows(auto& into, const std::vector<Row>& rows, std::size_t ranks) const {
+    results::put_rows(into, rows, ranks, fields);
+  }
+  template <class Row>
+  void get_rows(const auto& from, RowsToFill<Row>& rows, int minor) const {
+    for_each_field(fields, [&](const auto& field) { field.get_rows(from, rows, minor); });
+  }
+};
+
 template <class Member>
 constexpr auto interval(const char* value, const char* lower, const char* upper, Member member,
                         std::string_view unit, std::string_view description) {
@@ -147,8 +283,10 @@ constexpr auto interval(const char* value, const char* lower, const char* upper,
   const auto set = [](std::optional<double> from, auto& fit) {
     if (from) fit.emplace().value = *from;
   };
-  return std::tuple{field(value, converted(member, get, set), unit, description),
-                    bound(lower, &Fitted::lower), bound(upper, &Fitted::upper)};
+  const std::tuple fields{field(value, converted(member, get, set), unit, description),
+                          bound(lower, &Fitted::lower), bound(upper, &Fitted::upper)};
+  return Interval<decltype(reach(member)), std::remove_const_t<decltype(fields)>>{
+      value, reach(member), fields};
 }
 
 template <class Member>

@@ -9,9 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "program/outline.hpp"
 #include "results/records/layout.hpp"
-#include "results/records/op_records.hpp"
 #include "results/records/run_data.hpp"
+#include "timeline/timeline.hpp"
 
 /// The fields of a point and of the records in its tables; see layout.hpp.
 namespace isoscale::results {
@@ -110,6 +111,93 @@ inline constexpr auto fields_of<DeviceSeries> = std::tuple{
           zipped(&DeviceSeries::time, &DeviceSeries::value),
           field("time", element<0>, "s", "after the point's first step began"),
           field("value", element<1>, "by row", "in the unit of its row"))};
+
+// The programs of a point's ranks, and their traces.
+
+template <>
+inline constexpr auto fields_of<program::Wait> =
+    std::tuple{field("wait_stream", &program::Wait::stream, "1", "stream that is waited for"),
+               field("wait_ops", &program::Wait::count, "1",
+                     "how many ops of that stream must have finished, counted from its first")};
+
+template <>
+inline constexpr auto fields_of<program::OutlineTransfer> = std::tuple{
+    field("transfer_direction", &program::OutlineTransfer::direction, "1",
+          "send or receive; index into `values`"),
+    field("transfer_axis", &program::OutlineTransfer::axis, "1",
+          "mesh axis along which the peer is; index into `values`"),
+    field("transfer_offset", &program::OutlineTransfer::offset, "1",
+          "how far along the axis the peer is, wrapping around"),
+    field("transfer_bytes", &program::OutlineTransfer::bytes, "B", "size of the message")};
+
+template <>
+inline constexpr auto fields_of<program::GemmShape> = std::tuple{
+    field("gemm_m", &program::GemmShape::m, "1", "rows of the product"),
+    field("gemm_n", &program::GemmShape::n, "1", "columns of the product"),
+    field("gemm_k", &program::GemmShape::k, "1", "extent that is summed over"),
+    field("gemm_batch", &program::GemmShape::batch, "1", "multiplications that the op makes")};
+
+/// The fields of a program's op. Its signature and `uneven` are not stored.
+template <>
+inline constexpr auto fields_of<program::OutlineOp> = std::tuple{
+    field("kind", &program::OutlineOp::kind, "1", "what the op is; index into `values`"),
+    field("stream", &program::OutlineOp::stream, "1", "stream of the op within its program"),
+    field("phase", path(&program::OutlineOp::place, &program::Place::phase), "1",
+          "part of the step the op belongs to; index into `values`"),
+    field("layer", path(&program::OutlineOp::place, &program::Place::layer), "1",
+          "layer of the model, -1 for none"),
+    field("microbatch", path(&program::OutlineOp::place, &program::Place::microbatch), "1",
+          "microbatch of the step, -1 for none"),
+    field("flop", &program::OutlineOp::flop, "FLOP", "2 m n k of a matrix multiplication, else 0"),
+    field("bytes", &program::OutlineOp::bytes, "B",
+          "communication: the size that algbw is defined on; else bytes read + written"),
+    field("axes", &program::OutlineOp::axes, "1",
+          "mesh axes of the op's group, one bit each: 1 tp, 2 cp, 4 ep, 8 dp, 16 pp"),
+    field("wait_count", &program::OutlineOp::wait_count, "1",
+          "how many of the wait_ rows are the op's"),
+    field("transfer_count", &program::OutlineOp::transfer_count, "1",
+          "how many of the transfer_ rows are the op's"),
+    distinct("gemm_shape",
+             "row of the gemm_ columns here, -1 for what is not a matrix multiplication",
+             &program::OutlineOp::gemm, "shapes", 6)};
+
+template <>
+inline constexpr auto fields_of<program::Outline> = std::tuple{
+    lists("op_begin", "ops of program i are rows op_begin[i] to op_begin[i+1] of the columns here",
+          &program::Outline::ops, fields_of<program::OutlineOp>),
+    lists("stream_begin",
+          "streams of program i are stream_names[stream_begin[i]:stream_begin[i+1]]",
+          &program::Outline::streams,
+          field("stream_names", itself, "text", "names of all programs' streams")),
+    Divided{&program::Outline::waits, &program::Outline::ops, &program::OutlineOp::wait_begin,
+            &program::OutlineOp::wait_count, "waits"},
+    Divided{&program::Outline::transfers, &program::Outline::ops,
+            &program::OutlineOp::transfer_begin, &program::OutlineOp::transfer_count, "transfers"}};
+
+template <>
+inline constexpr auto fields_of<program::OutlineSet> =
+    std::tuple{field_per("ranks", "program_of_rank", &program::OutlineSet::outline_of_rank, "1",
+                         "which program each rank plays"),
+               table("", &program::OutlineSet::outlines, "ops", 0, "programs")};
+
+template <>
+inline constexpr auto fields_of<timeline::StepTrace> = std::tuple{
+    field("rank", stored_as<std::uint32_t>(&timeline::StepTrace::rank), "1", "rank of the point"),
+    field("step", &timeline::StepTrace::step, "1", "row of step_times"),
+    field("begin", &timeline::StepTrace::begin, "ns",
+          "when the rank began the step, clock of rank 0"),
+    field("end", &timeline::StepTrace::end, "ns",
+          "when the rank's streams had drained, clock of rank 0"),
+    lists("span_begin",
+          "spans of row i are rows span_begin[i] to span_begin[i+1] of the span_ columns",
+          &timeline::StepTrace::spans,
+          field("span_op", &timeline::Span::op, "1", "op within the rank's program"),
+          field("span_start", &timeline::Span::start, "ns", "when the op began, clock of rank 0"),
+          field("span_end", &timeline::Span::end, "ns", "when the op ended, clock of rank 0"))};
+
+template <>
+inline constexpr auto fields_of<timeline::Timeline> = std::tuple{
+    numbered("timeline", "rows of one traced step share this number", &timeline::Timeline::ranks)};
 
 /// Returns the extent of a point's mesh along an axis.
 constexpr auto mesh_extent(const char* name, int mesh::Shape::*axis, std::string_view description) {
@@ -210,19 +298,7 @@ inline constexpr auto fields_of<PointData> = std::tuple_cat(
         table("op_sums", &PointData::op_sums, "op_sums", 3),
         table("solo_times", &PointData::solo_times, "solo_times", 3),
         table("device_series", &PointData::device_series, "device_series", 3),
-        part("ops", converted(
-                        &PointData::outline,
-                        [](const program::OutlineSet& outlines) { return to_stored(outlines); },
-                        [](StoredOps ops, program::OutlineSet& outlines) {
-                          outlines = to_outlines(std::move(ops));
-                        })),
-        table("traces",
-              converted(
-                  &PointData::traces,
-                  [](const std::vector<timeline::Timeline>& traces) { return to_stored(traces); },
-                  [](std::vector<StoredTrace> rows, std::vector<timeline::Timeline>& traces) {
-                    traces = to_timelines(std::move(rows));
-                  }),
-              "traces")});
+        part("ops", &PointData::outline),
+        table("traces", &PointData::traces, "traces")});
 
 }  // namespace isoscale::results

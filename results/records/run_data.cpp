@@ -52,6 +52,29 @@ void check_lengths(const PointData& point) {
       "{} warm-up steps of {}", point.warm_up_steps, point.step_times.size());
 }
 
+/// Throws base::Error unless the ops are on streams that exist, have waits and transfers that
+/// exist, wait only for ops before them, and have peers at distances that can be negated.
+void check_outline(const program::Outline& outline) {
+  const std::size_t streams = outline.streams.size();
+  require(streams <= program::max_streams, "a rank has too many streams");
+  std::vector<std::uint64_t> ops_on(streams, 0);
+  for (const program::OutlineOp& op : outline.ops) {
+    require(op.stream < streams, "an op is on a stream that does not exist");
+    require(std::uint64_t{op.wait_begin} + op.wait_count <= outline.waits.size() &&
+                std::uint64_t{op.transfer_begin} + op.transfer_count <= outline.transfers.size(),
+            "an op has waits or transfers that do not exist");
+    for (const program::Wait& wait : outline.waits_of(op)) {
+      require(wait.stream < streams, "an op waits for a stream that does not exist");
+      require(wait.count > 0, "an op waits for no op");
+      require(wait.count <= ops_on[wait.stream], "an op waits for ops that come after it");
+    }
+    for (const program::OutlineTransfer& transfer : outline.transfers_of(op)) {
+      require(transfer.offset != INT32_MIN, "an op has a peer at an impossible distance");
+    }
+    ++ops_on[op.stream];
+  }
+}
+
 void check_traces(const PointData& point) {
   const std::size_t ranks_with_ops = point.outline.outline_of_rank.size();
   if (ranks_with_ops != 0) {
@@ -99,10 +122,11 @@ void check_row(const PointData& point, const RowData& row) {
 
 void check_sums(const PointData& point, const OpSums& sums) {
   const auto ranks = static_cast<std::size_t>(point.ranks);
-  for (const auto* const column :
-       {&sums.gemm, &sums.other_compute, &sums.copies, &sums.communication}) {
-    require_length(column->size(), ranks, "a row of op_sums");
-  }
+  for_each_field(fields_of<OpSums>, [&](const auto& field) {
+    if constexpr (is_list<MemberOf<decltype(field.member), const OpSums>>) {
+      require_length(field.member(sums).size(), ranks, "a row of op_sums");
+    }
+  });
   require(sums.step < point.step_times.size(), "op sums are of step {} of {}", sums.step,
           point.step_times.size());
 }
@@ -193,6 +217,7 @@ void validate(const PointData& point) {
     require(outline < point.outline.outlines.size(), "a rank plays outline {} of {}", outline,
             point.outline.outlines.size());
   }
+  for (const program::Outline& outline : point.outline.outlines) check_outline(outline);
   check_traces(point);
   for (const RowData& row : point.rows) check_row(point, row);
   check_observed(point);

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <span>
@@ -33,6 +34,9 @@ namespace isoscale::results {
 struct About {
   std::string_view unit, description;
 };
+
+/// The extents of a dataset; there are none if it holds a single value.
+using Dimensions = std::initializer_list<std::size_t>;
 
 /// Throws base::Error with the formatted text unless the condition holds.
 template <class... Values>
@@ -179,17 +183,17 @@ template <class Value, class Sink>
 void put_values(Sink& into, const char* name, const std::vector<Stored<Value>>& values,
                 const About& about) {
   if constexpr (std::is_enum_v<Value>) {
-    into.write_codes(name, values, code_names<Value>(), about);
+    into.write(name, {values.size()}, std::span{values}, about, code_names<Value>());
   } else {
-    into.write(name, std::span<const Stored<Value>>{values}, about);
+    into.write(name, {values.size()}, std::span{values}, about);
   }
 }
 
 template <class Value, class Source>
 std::vector<Stored<Value>> get_values(const Source& from, const char* name) {
   if constexpr (std::is_enum_v<Value>) {
-    auto read = from.read_codes(name);
-    return translated(name, std::move(read.codes), read.values, code_names<Value>());
+    auto codes = from.template read<std::uint8_t>(name);
+    return translated(name, std::move(codes), from.names_of_codes(name), code_names<Value>());
   } else {
     return from.template read<Stored<Value>>(name);
   }

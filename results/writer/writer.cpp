@@ -95,14 +95,7 @@ void naming(std::string_view what, const fs::path& path, Work&& work) {
 /// outdated until put_digest() is called.
 template <class Change>
 void change_file(const TemporaryFile& file, hdf5::File (*open)(const fs::path&), Change&& change) {
-  naming("write", file.path(), [&] {
-    hdf5::File opened = open(file.path());
-    {
-      hdf5::Group root = opened.root();
-      change(root);
-    }
-    opened.close();
-  });
+  naming("write", file.path(), [&] { open(file.path()).change_and_close(change); });
 }
 
 /// Makes `file` an HDF5 file with the attributes of put_marks() and the content that `fill` adds.

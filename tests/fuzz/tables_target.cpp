@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "results/hdf5/hdf5.hpp"
 #include "results/records/json_object.hpp"
 #include "results/records/point_layout.hpp"
 #include "tests/fuzz/target.hpp"
@@ -58,18 +57,22 @@ class Group : public results::JsonObject {
   [[nodiscard]] Group open_group(const std::string& name) const { return Group{object_.at(name)}; }
   [[nodiscard]] bool has(const std::string& name) const { return object_.contains(name); }
 
-  void write_codes(const std::string& name, std::span<const std::uint8_t> codes,
-                   std::span<const std::string> values, const results::About& about) const {
-    write(name, codes, about);
-    write(name + ".values", values, about);
+  template <class Value>
+  void write(const std::string& name, results::Dimensions dimensions, std::span<const Value> values,
+             const results::About& about, std::span<const std::string> names = {}) const {
+    JsonObject::write(name, dimensions, values, about);
+    if (!names.empty()) JsonObject::write(name + ".names", {names.size()}, names, about);
+    if (dimensions.size() == 2) {
+      set(name + ".columns", std::max<std::int64_t>(1, static_cast<int>(dimensions.begin()[1])));
+    }
   }
-  [[nodiscard]] results::hdf5::Group::Codes read_codes(const std::string& name) const {
-    return {.codes = read<std::uint8_t>(name), .values = read<std::string>(name + ".values")};
+  [[nodiscard]] std::vector<std::string> names_of_codes(const std::string& name) const {
+    return read<std::string>(name + ".names");
   }
-  void write_table(const std::string& name, std::size_t /*rows*/, std::size_t columns,
-                   std::span<const double> values, const results::About& about) const {
-    write(name, values, about);
-    set(name + ".columns", std::int64_t{std::max<std::int64_t>(1, static_cast<int>(columns))});
+  [[nodiscard]] std::string read_text(const std::string& name) const {
+    const auto texts = read<std::string>(name);
+    results::require(texts.size() == 1, "a text is missing");
+    return texts.front();
   }
   [[nodiscard]] std::vector<std::vector<double>> read_rows(const std::string& name) const {
     const auto values = read<double>(name);

@@ -216,8 +216,32 @@ TEST(Calibrate, TablesShowTheRanksOfGrowthAndNoUnknownNodes) {
   EXPECT_EQ(cell(growth, 0, "ranks"), "2, 4, 8");
   EXPECT_EQ(cell(curves, 0, "nodes"), "2");
   EXPECT_EQ(cell(curves, 1, "nodes"), "—");
-  // Programs read what the file has: 0 nodes are not known.
-  EXPECT_EQ(render::calibration_json(report.calibration)["curves"][1]["nodes"], 0);
+}
+
+/// Programs read what the file has: 0 nodes are not known.
+TEST(Calibrate, JsonHasTheFieldsOfTheRunFile) {
+  const CalibrationData calibration{
+      .device = "host",
+      .curves = {{.op = "barrier",
+                  .latency = results::Fitted{.value = 2, .lower = 1},
+                  .samples = {{.bytes = 8, .time = 3, .fitted = 2}}}},
+      .growth = {{.op = "barrier", .members = {2}, .latency = {1}, .bandwidth = {std::nan("")}}},
+      .gemms = {{.dtype = "f32", .m = 2, .rate = 5}},
+      .ceilings = {{.dtype = "f32", .cache = "warm", .error = 0.5}}};
+  EXPECT_EQ(nlohmann::json::parse(render::calibration_json(calibration).dump()),
+            nlohmann::json::parse(R"({"device": "host",
+      "curves": [{"op": "barrier", "dtype": null, "class": null, "implementation": null,
+                  "labels": null, "form": "log", "members": 0, "nodes": 0,
+                  "latency": {"value": 2, "lower": 1, "upper": null}, "bandwidth": null,
+                  "error": null, "samples": [{"bytes": 8, "time": 3, "fitted": 2,
+                                              "residual": 0.5, "held_out": null}]}],
+      "growth": [{"op": "barrier", "dtype": null, "class": null, "implementation": null,
+                  "law": null, "base": 0, "slope": 0, "bandwidth_factor": null,
+                  "counts": [{"members": 2, "latency": 1, "bandwidth": null}]}],
+      "gemms": [{"dtype": "f32", "cache": null, "labels": null, "m": 2, "n": 0, "k": 0,
+                 "batch": 1, "flops": 5, "held_out": null}],
+      "ceilings": [{"dtype": "f32", "cache": "warm", "labels": null, "m": 0, "n": 0, "k": 0,
+                    "batch": 1, "flops": 0, "error": 0.5}]})"));
 }
 
 /// A dp curve whose 2-rank point all-reduces 64 B, and what was measured of its parts.

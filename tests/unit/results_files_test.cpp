@@ -121,11 +121,8 @@ TEST_F(Digest, IsMissedByNobodyInOlderFilesAndComesWithTheNextPoint) {
   const RunData apart = read_run(file());
   EXPECT_EQ(apart.warnings, samples::header().warnings);
   expect_same(apart, here);
-  EXPECT_EQ(apart.preflight, here.preflight);
-  EXPECT_EQ(apart.calibration, here.calibration);
   ASSERT_EQ(apart.points.size(), 2U);
   expect_same(apart.points[1], here.points[1]);
-  EXPECT_EQ(apart.points[1].traces.size(), here.points[1].traces.size());
   resume().commit(samples::point(2));
   EXPECT_EQ(state(), DigestState::right);
   EXPECT_EQ(read_run(file()).points.size(), 3U);

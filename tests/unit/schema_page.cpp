@@ -174,6 +174,31 @@ class Page {
       row_field<Entry>(group, fmt::format("{} of {}", entries, noun), 0, column);
     });
   }
+  template <class Row, class List>
+  void row_field(const std::string& group, const std::string& noun, int since,
+                 const Numbered<List>& field) {
+    using Entry = typename MemberOf<List, const Row>::value_type;
+    dataset(group, field.name, "u32", "[" + noun + "]", field.about);
+    rows<Entry>(group, noun, since);
+  }
+  template <class Row, class Member, class Fields>
+  void row_field(const std::string& group, const std::string& noun, int since,
+                 const Interval<Member, Fields>& field) {
+    for_each_field(field.fields,
+                   [&](const auto& column) { row_field<Row>(group, noun, since, column); });
+  }
+  template <class Row, class Entry, class Owner>
+  void row_field(const std::string& group, const std::string& /*noun*/, int since,
+                 const Divided<Row, Entry, Owner>& field) {
+    rows<Entry>(group, std::string{field.entries}, since);
+  }
+  template <class Row, class Member>
+  void row_field(const std::string& group, const std::string& noun, int /*since*/,
+                 const Distinct<Member>& field) {
+    dataset(group, field.name, "i32", "[" + noun + "]", field.about,
+            fmt::format("; since {}.{}", schema_major, field.since));
+    rows<MemberOf<Member, const Row>>(group, std::string{field.values}, field.since);
+  }
   template <class Row, class Member>
   void row_field(const std::string& group, const std::string& noun, int /*since*/,
                  const Keys<Member>& field) {

@@ -49,27 +49,23 @@ void collect_step_times(const comm::Communicator& point, const Record& record,
 void collect_traces(const comm::Communicator& point, const Record& record,
                     std::span<const int> traced, const comm::ClockFit& clock,
                     results::PointData& data) {
-  std::vector<results::StoredTrace> mine;
-  if (std::ranges::binary_search(traced, point.rank())) {
-    for (const timeline::StepTrace& trace : record.traces) {
-      const auto index = static_cast<std::uint32_t>(mine.size());
-      timeline::StepTrace& kept =
-          mine.emplace_back(results::StoredTrace{.timeline = index, .trace = trace}).trace;
-      kept.begin = clock.to_rank_0(trace.begin);
-      kept.end = clock.to_rank_0(trace.end);
-      for (timeline::Span& span : kept.spans) {
-        span.start = clock.to_rank_0(span.start);
-        span.end = clock.to_rank_0(span.end);
-      }
+  std::vector<timeline::StepTrace> mine;
+  if (std::ranges::binary_search(traced, point.rank())) mine = record.traces;
+  for (timeline::StepTrace& trace : mine) {
+    trace.rank = point.rank();
+    trace.begin = clock.to_rank_0(trace.begin);
+    trace.end = clock.to_rank_0(trace.end);
+    for (timeline::Span& span : trace.spans) {
+      span.start = clock.to_rank_0(span.start);
+      span.end = clock.to_rank_0(span.end);
     }
   }
   auto parts = gather_records(point, mine);
   if (point.rank() != 0) return;
   data.traces.resize(record.traces.size());
-  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
-    for (results::StoredTrace& stored : parts[rank]) {
-      stored.trace.rank = static_cast<int>(rank);
-      data.traces[stored.timeline].ranks.push_back(std::move(stored.trace));
+  for (std::vector<timeline::StepTrace>& part : parts) {
+    for (std::size_t step = 0; step < part.size(); ++step) {
+      data.traces.at(step).ranks.push_back(std::move(part[step]));
     }
   }
 }

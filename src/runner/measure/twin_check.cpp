@@ -81,7 +81,7 @@ void broadcast(Tensors& tensors, const comm::Communicator& point) {
   std::string packed;
   if (point.rank() == 0) {
     for (const auto& [name, values] : tensors) {
-      datasets.write(name, std::span<const double>{values}, {});
+      datasets.write(name, {values.size()}, std::span{values}, {});
     }
     nlohmann::json::to_cbor(object, packed);
   }
