@@ -58,6 +58,8 @@ class Space {
             const auto dp = mesh_.find(mesh::Axis::dp);
             if (dp != mesh_.end() && dp->second != shape.dp) continue;
             if (shape.dp > 1 && !workload_.axes.contains(mesh::Axis::dp)) continue;
+            const bool is_plain = shape.dp == 1 && !mesh_.contains(mesh::Axis::ep);
+            if (shards_over_ep(shape) && is_plain) continue;  // the same as along dp alone
             if (!mesh::violation(shape, limits_)) add_mesh(shape);
           }
         }
@@ -81,6 +83,12 @@ class Space {
       return available % named->second == 0 ? std::vector<int>{named->second} : std::vector<int>{};
     }
     if (!workload_.axes.contains(axis) || !varies(axis)) return {1};
+    if (axis == mesh::Axis::ep && !has_experts()) {
+      // The states are sharded over dp, or over the ranks of a node beside those of tp and cp.
+      const int taken = ranks_ / available, shards = node_ranks_ / taken;
+      const bool fills = shards > 1 && shards * taken == node_ranks_ && available % shards == 0;
+      return fills ? std::vector<int>{1, shards} : std::vector<int>{1};
+    }
     std::vector<int> result = divisors(available);
     if (axis == mesh::Axis::tp) std::erase_if(result, [&](int tp) { return tp > node_ranks_; });
     return result;
@@ -88,11 +96,24 @@ class Space {
 
   [[nodiscard]] bool varies(mesh::Axis axis) const {
     if (axis == mesh::Axis::cp) return base_.mesh.cp > 1;
-    if (axis == mesh::Axis::ep) {
-      return std::ranges::any_of(
-          limits_, [](const mesh::Constraint& limit) { return limit.axis == mesh::Axis::ep; });
-    }
-    return true;
+    return axis != mesh::Axis::ep || has_experts() || may_shard();
+  }
+
+  /// True if optimizer states, gradients or weights can be sharded.
+  [[nodiscard]] bool may_shard() const {
+    const auto zero = base_.options.find("zero");
+    return knows("zero") &&
+           (!is_fixed("zero") || (zero != base_.options.end() && zero->second != "0"));
+  }
+
+  /// True if the ranks along ep share states and not experts.
+  [[nodiscard]] bool shards_over_ep(const mesh::Shape& shape) const {
+    return shape.ep > 1 && !has_experts();
+  }
+
+  [[nodiscard]] bool has_experts() const {
+    return std::ranges::any_of(
+        limits_, [](const mesh::Constraint& limit) { return limit.axis == mesh::Axis::ep; });
   }
 
   /// The values of an option to try; nullopt leaves the option unchanged.
@@ -143,7 +164,9 @@ class Space {
   }
 
   void add_mesh(const mesh::Shape& shape) {
-    const Values zeros = shape.dp == 1 && !is_fixed("zero") ? Values{"0"} : values("zero");
+    const int replicas = shards_over_ep(shape) ? shape.ep : shape.dp;
+    Values zeros = replicas == 1 && !is_fixed("zero") ? Values{"0"} : values("zero");
+    if (shards_over_ep(shape)) std::erase(zeros, "0");
     const Values recomputes = values("recompute");
     const Values sequence_parallels = shape.tp > 1 && !base_.options.contains("sequence_parallel")
                                           ? values("sequence_parallel")

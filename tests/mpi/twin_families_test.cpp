@@ -104,6 +104,7 @@ bool has_parts(const Shape& mesh) { return mesh.ep == 1 && mesh.cp > 1; }
 bool has_two_parts_of_replicas(const Shape& mesh) {
   return mesh.ep == 1 && mesh.cp == 2 && mesh.dp > 1;
 }
+bool shares_states(const Shape& mesh) { return mesh.ep > 1 && mesh.cp * mesh.dp > 1; }
 bool shares_rows(const Shape& mesh) { return mesh.ep == 1 && mesh.dp == 1 && mesh.pp == 1; }
 
 std::vector<Family> families() {
@@ -158,6 +159,12 @@ std::vector<Family> families() {
       {.name = "zero_and_parts",
        .has = has_two_parts_of_replicas,
        .ways = {"zero=1", "zero=2", "zero=3"}},
+      {.name = "hybrid_sharding",
+       .has = shares_states,
+       .ways = {"zero=1", "zero=1 gather=next_step optimizer=adam", "zero=2", "zero=3",
+                "zero=1 offload=optimizer optimizer=adam", "zero=3 schedule=zb-h1 overlap=off"},
+       .runs = 2,
+       .runs_on_many = 1},
       {.name = "offload",
        .has = is_plain,
        .ways = {"offload=weights", "offload=weights prefetch=0",

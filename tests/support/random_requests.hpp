@@ -115,7 +115,8 @@ class RandomRequests {
       if (!draws(spec) || left_out_.contains(spec.key) || below(3) == 0) continue;
       base.options[std::string{spec.key}] = one_of(values);
     }
-    // Experts exclude so much: every fourth has them, and only these have ranks along ep.
+    // Experts exclude so much: every fourth has them. Only these have ranks along ep, and those
+    // that shard states.
     const bool has_experts = below(4) == 0;
     mesh::AxisSet axes = hybrid.axes;
     if (has_experts) {
@@ -125,8 +126,9 @@ class RandomRequests {
             "tp_output", "sequence_parallel", "ring", "chunks"}) {
         base.options.erase(key);
       }
-    } else {
-      axes = {mesh::Axis::tp, mesh::Axis::cp, mesh::Axis::dp, mesh::Axis::pp};
+    } else if (const auto zero = base.options.find("zero");
+               zero == base.options.end() || zero->second == "0") {
+      axes = axes - mesh::Axis::ep;
     }
     const mesh::Shape mesh = mesh_of(ranks, axes);
     base.options["microbatch"] = std::to_string(1 + below(2));
