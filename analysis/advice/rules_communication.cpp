@@ -74,6 +74,9 @@ Clauses for_tp(const PointReport& report) {
                              : "parts that hide under GEMMs: --set sequence_parallel=on and "
                                "ring=on, or chunks=4");
   }
+  if (option_of(point, "async_reduce") == "off" && !is_on(point, "sequence_parallel")) {
+    clauses.emplace_back("backward's sums under weight gradients: --set async_reduce=on");
+  }
   clauses.push_back(smaller_groups(report, mesh::Axis::tp));
   return clauses;
 }

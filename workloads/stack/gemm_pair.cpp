@@ -285,8 +285,10 @@ RowSum TensorRows::reduce(const Product& product, BufferId out, BufferId residua
 
 RowSum TensorRows::all_reduce(const Product& product, BufferId out, BufferId residual) {
   const std::uint64_t rows = g_.tokens / g_.chunks;
-  // With several chunks, the communication is on a stream of its own, so that GEMMs hide it.
-  const StreamId stream = g_.chunks > 1 ? builder_.stream("tp") : StreamId{0};
+  // With several chunks, or with weight gradients that hide the sum of the input gradient, the
+  // communication is on a stream of its own.
+  const bool overlaps = g_.chunks > 1 || g_.async_reduce;
+  const StreamId stream = overlaps ? builder_.stream("tp") : StreamId{0};
   for (std::uint64_t first = 0; first < g_.tokens; first += rows) {
     Addend addend;
     if (residual != no_buffer) {  // each rank adds 1/tp of the residual

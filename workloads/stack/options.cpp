@@ -92,6 +92,10 @@ std::vector<OptionSpec> tensor_options() {
           "tp_output", "reduce", {"reduce", "gather"},
           "how the second GEMM of each pair is split over tp: by rows (reduce: then an all-reduce) "
           "or by columns (gather: then an all-gather)"),
+      option::toggle<&O::async_reduce>(
+          "async_reduce", "off",
+          "sum the gradient of each pair's input over tp while the weight gradient is computed, as "
+          "Megatron-LM does"),
       option::toggle<&O::sequence_parallel>(
           "sequence_parallel", "off",
           "each tp rank keeps 1/tp of the tokens between the GEMM pairs: all-gather before a pair "
