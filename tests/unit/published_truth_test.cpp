@@ -158,7 +158,7 @@ void expect_errors(std::span<const Row> rows, double most_mean, double most) {
   EXPECT_LE(sum / static_cast<double>(rows.size()), most_mean);
 }
 
-TEST(PublishedTruth, FullRecomputation) { expect_errors(recomputation_rows(), 0.06, 0.08); }
+TEST(PublishedTruth, FullRecomputation) { expect_errors(recomputation_rows(), 0.025, 0.04); }
 
 /// Compares with runs on at most 1024 GPUs, or ISOSCALE_PUBLISHED_GPUS: predicting larger ones
 /// takes longer.
@@ -223,7 +223,7 @@ TEST(PublishedTruth, OtherSoftware) {
                                   {"h100-ndr",
                                    "jax",
                                    model_of(4096, 24, 32, 32, 2048, 50304),
-                                   {{dp, 16}},
+                                   {{dp, 2}, {ep, 8}},
                                    Precision::bf16,
                                    {{"batch", "64"}, {"microbatch", "4"}},
                                    0.634,
@@ -307,12 +307,13 @@ std::pair<double, double> layer_of_22b(const char* recompute) {
 /// arXiv 2205.05198, table 4: nothing is fitted to it.
 TEST(PublishedTruth, OneLayer) {
   const auto [forward, backward] = layer_of_22b("none");
-  EXPECT_NEAR(forward / 7.7, 1, 0.06);
-  // 9% too long: programs reduce over tp between GEMMs, where trainers hide it under one.
-  EXPECT_NEAR(backward / 11.9, 1, 0.10);
   const auto [forward_again, backward_again] = layer_of_22b("full");
+  fmt::print("a layer of 22B: {:.2f} and {:.2f} ms; recomputed {:.2f} and {:.2f} ms\n", forward,
+             backward, forward_again, backward_again);
+  EXPECT_NEAR(forward / 7.7, 1, 0.06);
+  EXPECT_NEAR(backward / 11.9, 1, 0.06);
   EXPECT_NEAR(forward_again / 7.7, 1, 0.06);
-  EXPECT_NEAR(backward_again / 19.5, 1, 0.08);
+  EXPECT_NEAR(backward_again / 19.5, 1, 0.03);
 }
 
 }  // namespace
