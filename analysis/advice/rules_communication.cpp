@@ -43,6 +43,10 @@ std::string smaller_groups(const PointReport& point, mesh::Axis axis) {
 
 bool is_on(const PointData& point, const char* option) { return option_of(point, option) == "on"; }
 
+bool has_experts(const PointData& point) {
+  return results::count_in(point.options, "experts").value_or(0) > 0;
+}
+
 /// Returns advice for the axes of a grid of tiles, which exchange halos. The larger the tiles, the
 /// smaller the share of the halos.
 Clauses for_halos(const PointData& point) {
@@ -61,8 +65,7 @@ Clauses for_tp(const PointReport& report) {
       is_on(point, "ring") || results::count_in(point.options, "chunks").value_or(1) > 1;
   // Workloads do not split tensors with fp8, since its cast needs the maximum of the whole tensor,
   // nor with experts, which take whole tensors.
-  const bool may_split =
-      point.dtype != "fp8" && results::count_in(point.options, "experts").value_or(0) < 1;
+  const bool may_split = point.dtype != "fp8" && !has_experts(point);
   if (option_of(point, "tp_output") == "gather") {
     clauses.emplace_back("--set tp_output=reduce, which can travel in parts");
   } else if (has_pairs && !splits && may_split) {
@@ -70,6 +73,9 @@ Clauses for_tp(const PointReport& report) {
                              ? "parts that hide under GEMMs: --set ring=on, or chunks=4"
                              : "parts that hide under GEMMs: --set sequence_parallel=on and "
                                "ring=on, or chunks=4");
+  }
+  if (option_of(point, "async_reduce") == "off" && !is_on(point, "sequence_parallel")) {
+    clauses.emplace_back("backward's sums under weight gradients: --set async_reduce=on");
   }
   clauses.push_back(smaller_groups(report, mesh::Axis::tp));
   return clauses;
@@ -142,8 +148,8 @@ Clauses clauses_of(const PointReport& point, mesh::Axis axis) {
       return is_grid ? for_halos(*point.data) : for_tp(point);
     case mesh::Axis::cp:
       return is_grid ? for_halos(*point.data) : for_cp(point);
-    case mesh::Axis::ep:
-      return for_ep(point);
+    case mesh::Axis::ep:  // without experts it shards what replicas along dp have
+      return has_experts(*point.data) ? for_ep(point) : for_dp(point);
     case mesh::Axis::pp:
       return for_pp(point);
     case mesh::Axis::dp:

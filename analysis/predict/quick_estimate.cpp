@@ -82,18 +82,18 @@ Request stages_of_one_layer(const workloads::Workload& workload, const Request& 
                             int stages) {
   Request result = request;
   result.model.layers = stages;
-  const int replicas = request.mesh.ep;
+  mesh::Shape shape = request.mesh;
+  shape.pp = stages;
+  shape.dp = 1;
+  if (workloads::stack::options_of(request).experts == 0) shape.ep = 1;  // sharded states, if any
   result.options["batch"] =
-      std::to_string(std::stoll(request.options.at("microbatch")) * stages * replicas);
+      std::to_string(std::stoll(request.options.at("microbatch")) * stages * shape.ep);
   result.options.erase("microbatches");
   result.options["schedule"] = "zb-h1";
   result.options["vocabulary"] = "off";
   result.options["zero"] = "0";
   result.options.erase("v");
   result.options.erase("stage_layers");
-  mesh::Shape shape = request.mesh;
-  shape.pp = stages;
-  shape.dp = 1;
   return workload.scale(result, shape, workloads::Scaling::strong);
 }
 

@@ -63,6 +63,8 @@ class Space {
             const auto dp = mesh_.find(mesh::Axis::dp);
             if (dp != mesh_.end() && dp->second != shape.dp) continue;
             if (shape.dp > 1 && !workload_.axes.contains(mesh::Axis::dp)) continue;
+            const bool is_plain = shape.dp == 1 && !mesh_.contains(mesh::Axis::ep);
+            if (shards_over_ep(shape) && is_plain) continue;  // the same as along dp alone
             if (!mesh::violation(shape, limits_)) add_mesh(shape);
           }
         }
@@ -86,6 +88,12 @@ class Space {
       return available % named->second == 0 ? std::vector<int>{named->second} : std::vector<int>{};
     }
     if (!workload_.axes.contains(axis) || !varies(axis)) return {1};
+    if (axis == mesh::Axis::ep && !has_experts()) {
+      // The states are sharded over dp, or over the ranks of a node beside those of tp and cp.
+      const int taken = ranks_ / available, shards = node_ranks_ / taken;
+      const bool fills = shards > 1 && shards * taken == node_ranks_ && available % shards == 0;
+      return fills ? std::vector<int>{1, shards} : std::vector<int>{1};
+    }
     std::vector<int> result = divisors(available);
     if (axis == mesh::Axis::tp) std::erase_if(result, [&](int tp) { return tp > node_ranks_; });
     return result;
@@ -93,11 +101,24 @@ class Space {
 
   [[nodiscard]] bool varies(mesh::Axis axis) const {
     if (axis == mesh::Axis::cp) return base_.mesh.cp > 1;
-    if (axis == mesh::Axis::ep) {
-      return std::ranges::any_of(
-          limits_, [](const mesh::Constraint& limit) { return limit.axis == mesh::Axis::ep; });
-    }
-    return true;
+    return axis != mesh::Axis::ep || has_experts() || may_shard();
+  }
+
+  /// True if optimizer states, gradients or weights can be sharded.
+  [[nodiscard]] bool may_shard() const {
+    const auto zero = base_.options.find("zero");
+    return knows("zero") &&
+           (!is_fixed("zero") || (zero != base_.options.end() && zero->second != "0"));
+  }
+
+  /// True if the ranks along ep share states and not experts.
+  [[nodiscard]] bool shards_over_ep(const mesh::Shape& shape) const {
+    return shape.ep > 1 && !has_experts();
+  }
+
+  [[nodiscard]] bool has_experts() const {
+    return std::ranges::any_of(
+        limits_, [](const mesh::Constraint& limit) { return limit.axis == mesh::Axis::ep; });
   }
 
   /// Alternative settings of one or more options; an empty one changes nothing.
@@ -148,11 +169,16 @@ class Space {
   }
 
   void add_mesh(const mesh::Shape& shape) {
-    const bool shards = shape.dp > 1 || is_fixed("zero");
+    const int replicas = shards_over_ep(shape) ? shape.ep : shape.dp;
+    Choices zeros = replicas > 1 || is_fixed("zero") ? values("zero") : Choices{{{"zero", "0"}}};
+    if (shards_over_ep(shape)) {
+      std::erase_if(zeros, [](const Options& chosen) {
+        return chosen.contains("zero") && chosen.at("zero") == "0";
+      });
+    }
     const bool splits = shape.tp > 1 && !base_.options.contains("sequence_parallel");
-    const std::array choices{
-        microbatches(shape), schedules(shape), shards ? values("zero") : Choices{{{"zero", "0"}}},
-        values("recompute"), splits ? values("sequence_parallel") : Choices{{}}};
+    const std::array choices{microbatches(shape), schedules(shape), zeros, values("recompute"),
+                             splits ? values("sequence_parallel") : Choices{{}}};
     if (choices.front().empty()) ++space_.impossible;
     add_all(base_, shape, choices);
   }

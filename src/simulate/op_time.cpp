@@ -285,15 +285,24 @@ class ProgramTimes {
 };
 
 /// True for communication that the passes of the model's layers wait for, which is not that of the
-/// replicas.
+/// replicas. Along ep experts exchange rows in a pass, while replicas that share states gather and
+/// reduce them.
 bool is_inside_pass(const program::Op& op) {
   const auto* const collective = std::get_if<program::Collective>(&op.payload);
   if (collective == nullptr) return !std::holds_alternative<program::Exchange>(op.payload);
-  return !collective->axes.contains(mesh::Axis::dp);
+  const bool shares_states = collective->axes.contains(mesh::Axis::ep) &&
+                             collective->kind != program::CollectiveKind::all_to_all;
+  return !shares_states && !collective->axes.contains(mesh::Axis::dp);
+}
+
+/// True for an all-reduce on a stream of its own, under the ops of which a pass hides it.
+bool is_hidden(const program::Op& op) {
+  return op.stream != 0 && program::kind_of(op.payload) == program::OpKind::all_reduce;
 }
 
 /// Lengthens the ops of passes that the host launches more slowly than the device plays them, so
-/// that the pass takes as long as the host needs.
+/// that the pass takes as long as the host needs. The host launches hidden ops too, but these do
+/// not lengthen a pass, so the others take over their share.
 void add_host_time(const Software& software, const program::Program& source,
                    std::vector<double>& seconds) {
   const auto host_of = [&](const program::Op& op) {
@@ -301,6 +310,7 @@ void add_host_time(const Software& software, const program::Program& source,
   };
   struct Pass {
     double host = 0, device = 0;
+    double hidden = 0;  ///< the part of `host` for hidden ops
   };
   const auto pass_of = [](const program::Op& op) {
     return std::pair{op.place.phase, op.place.microbatch};
@@ -310,12 +320,18 @@ void add_host_time(const Software& software, const program::Program& source,
     Pass& pass = passes[pass_of(source.ops[i])];
     if (!is_inside_pass(source.ops[i])) continue;
     pass.host += host_of(source.ops[i]);
-    pass.device += seconds[i];
+    if (is_hidden(source.ops[i])) {
+      pass.hidden += host_of(source.ops[i]);
+    } else {
+      pass.device += seconds[i];
+    }
   }
   for (std::size_t i = 0; i < source.ops.size(); ++i) {
     const Pass& pass = passes[pass_of(source.ops[i])];
-    if (!is_inside_pass(source.ops[i]) || pass.host <= pass.device) continue;
-    seconds[i] += (1 - pass.device / pass.host) * host_of(source.ops[i]);
+    if (!is_inside_pass(source.ops[i]) || is_hidden(source.ops[i])) continue;
+    if (pass.host <= pass.device) continue;
+    const double share = host_of(source.ops[i]) * (pass.host / (pass.host - pass.hidden));
+    seconds[i] += (1 - pass.device / pass.host) * share;
   }
   const auto optimizer = std::ranges::find(source.ops, program::Phase::optimizer,
                                            [](const auto& op) { return op.place.phase; });

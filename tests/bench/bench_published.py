@@ -102,8 +102,11 @@ def training(program, row, models, files):
     """The published and the predicted step time of a row with its interval, in seconds. `files` has
     what stands for a sheet or a profile of that name."""
     sheet, software = SHEETS[row["gpu"]], software_of(row)
-    axes = ",".join(f"{axis}={row[axis]}" for axis in ("dp", "ep", "cp", "tp", "pp")
-                    if int(row[axis]) > 1) or "dp=1"
+    extents = {axis: int(row[axis]) for axis in ("dp", "ep", "cp", "tp", "pp")}
+    shards = re.search(r"fsdp=(\d+)", row["note"])
+    if shards:
+        extents |= {"dp": extents["dp"] // int(shards[1]), "ep": int(shards[1])}
+    axes = ",".join(f"{axis}={extent}" for axis, extent in extents.items() if extent > 1) or "dp=1"
     settings = [word for key, value in options_of(row).items()
                 for word in ("--set", f"{key}={value}")]
     point, why = predict(program, files.get(sheet, sheet), "--software",

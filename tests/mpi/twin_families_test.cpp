@@ -61,7 +61,8 @@ Texts each_with(Texts ways, const std::string& more) {
 Texts row_ways() {
   return each_with(
       {"sequence_parallel=on", "sequence_parallel=on chunks=2", "sequence_parallel=on chunks=4",
-       "sequence_parallel=on ring=on", "chunks=2", "chunks=4", ""},
+       "sequence_parallel=on ring=on", "sequence_parallel=on async_reduce=on", "chunks=2",
+       "chunks=4", "async_reduce=on", ""},
       "tp_output=reduce stage_layers=nearest");
 }
 
@@ -104,6 +105,7 @@ bool has_parts(const Shape& mesh) { return mesh.ep == 1 && mesh.cp > 1; }
 bool has_two_parts_of_replicas(const Shape& mesh) {
   return mesh.ep == 1 && mesh.cp == 2 && mesh.dp > 1;
 }
+bool shares_states(const Shape& mesh) { return mesh.ep > 1 && mesh.cp * mesh.dp > 1; }
 bool shares_rows(const Shape& mesh) { return mesh.ep == 1 && mesh.dp == 1 && mesh.pp == 1; }
 
 std::vector<Family> families() {
@@ -144,8 +146,9 @@ std::vector<Family> families() {
        .ways = {"sequence_parallel=on tp_output=reduce",
                 "sequence_parallel=on chunks=2 vocabulary=on tp_output=reduce",
                 "sequence_parallel=on ring=on schedule=zb-h1 tp_output=reduce",
-                "chunks=2 optimizer=adam tp_output=reduce", "schedule=zb-h1 vocabulary=on",
-                "schedule=zb-h1 tp_output=gather", "schedule=interleaved v=2 handover=scattered"},
+                "chunks=2 optimizer=adam tp_output=reduce", "async_reduce=on vocabulary=on",
+                "schedule=zb-h1 vocabulary=on", "schedule=zb-h1 tp_output=gather async_reduce=on",
+                "schedule=interleaved v=2 handover=scattered"},
        .runs = 1,
        .turns = layer_ways},
       {.name = "zero",
@@ -158,6 +161,12 @@ std::vector<Family> families() {
       {.name = "zero_and_parts",
        .has = has_two_parts_of_replicas,
        .ways = {"zero=1", "zero=2", "zero=3"}},
+      {.name = "hybrid_sharding",
+       .has = shares_states,
+       .ways = {"zero=1", "zero=1 gather=next_step optimizer=adam", "zero=2", "zero=3",
+                "zero=1 offload=optimizer optimizer=adam", "zero=3 schedule=zb-h1 overlap=off"},
+       .runs = 2,
+       .runs_on_many = 1},
       {.name = "offload",
        .has = is_plain,
        .ways = {"offload=weights", "offload=weights prefetch=0",
@@ -211,7 +220,8 @@ std::vector<Family> families() {
        .emulated = {bf16}},
       {.name = "narrow_rows_of_fp8",
        .has = shares_rows,
-       .ways = {row_ways().front()},
+       .ways = {row_ways().front(), "async_reduce=on sequence_parallel=on tp_output=reduce",
+                "async_reduce=on tp_output=reduce"},
        .sequence = 128,
        .emulated = {fp8}}};
 }

@@ -29,7 +29,7 @@ class RandomRequests {
  public:
   /// Options in `left_out` keep their defaults.
   explicit RandomRequests(std::uint64_t seed, std::set<std::string, std::less<>> left_out = {})
-      : random_(seed), left_out_(std::move(left_out)) {}
+      : random_(seed), other_random_(seed), left_out_(std::move(left_out)) {}
 
   /// The next combination that the workload does not refuse; drawn by remainder, alike everywhere.
   Request next(int ranks) {
@@ -112,7 +112,8 @@ class RandomRequests {
                  .options = {}};
     for (const OptionSpec& spec : hybrid.options) {
       const std::vector<std::string> values = values_of(spec);
-      if (!draws(spec) || left_out_.contains(spec.key) || below(3) == 0) continue;
+      if (!draws(spec) || left_out_.contains(spec.key) || spec.key == "async_reduce") continue;
+      if (below(3) == 0) continue;
       base.options[std::string{spec.key}] = one_of(values);
     }
     // Experts exclude so much: every fourth has them, and only these have ranks along ep.
@@ -128,7 +129,13 @@ class RandomRequests {
     } else {
       axes = {mesh::Axis::tp, mesh::Axis::cp, mesh::Axis::dp, mesh::Axis::pp};
     }
-    const mesh::Shape mesh = mesh_of(ranks, axes);
+    mesh::Shape mesh = mesh_of(ranks, axes);
+    base.options["async_reduce"] = other_random_() % 2 == 0 ? "on" : "off";
+    const auto zero = base.options.find("zero");
+    if (zero != base.options.end() && zero->second != "0" && other_random_() % 2 == 0) {
+      mesh.ep = mesh.dp % 2 == 0 ? 2 : mesh.dp;  // with or without a copy of the states along dp
+      mesh.dp /= mesh.ep;
+    }
     base.options["microbatch"] = std::to_string(1 + below(2));
     base.options["microbatches"] =
         std::to_string(mesh.dp * mesh.ep * mesh.pp * static_cast<int>(1 + below(2)));
@@ -145,6 +152,7 @@ class RandomRequests {
   }
 
   std::mt19937_64 random_;
+  std::mt19937_64 other_random_;  ///< of draws that change no other draw
   std::set<std::string, std::less<>> left_out_;
   int refused_ = 0;
   std::map<std::string, std::set<std::string>> seen_;

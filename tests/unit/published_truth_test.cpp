@@ -30,6 +30,8 @@ struct Row {
   int microbatch = 0;  ///< 0 = not published
   int chunks = 0;      ///< virtual stages of a rank; 0 = not published
   double seconds = 0;  ///< published, of an iteration
+  /// Megatron-LM of 2022 hides backward's sums over tp, that of 2021 did not yet.
+  const char* async_reduce = "off";
 };
 
 /// A prediction of one iteration.
@@ -42,10 +44,10 @@ struct Estimate {
 /// arXiv 2205.05198, tables 3 and 5, the column with full recomputation.
 std::vector<Row> recomputation_rows() {
   return {
-      {"22B", 64, 6144, 48, 8, 1, 1, 4, 4, 1, 1.42},
-      {"175B", 96, 12288, 96, 8, 8, 1, 64, 1, 3, 18.13},
-      {"530B", 128, 20480, 105, 8, 35, 1, 280, 1, 3, 49.05},
-      {"1T", 160, 25600, 128, 8, 64, 1, 512, 1, 1, 94.42},
+      {"22B", 64, 6144, 48, 8, 1, 1, 4, 4, 1, 1.42, "on"},
+      {"175B", 96, 12288, 96, 8, 8, 1, 64, 1, 3, 18.13, "on"},
+      {"530B", 128, 20480, 105, 8, 35, 1, 280, 1, 3, 49.05, "on"},
+      {"1T", 160, 25600, 128, 8, 64, 1, 512, 1, 1, 94.42, "on"},
   };
 }
 
@@ -85,6 +87,7 @@ Request request_of(const Row& row, int microbatch, int chunks,
                            {"elementwise", "on"},
                            {"recompute", recompute},
                            {"sequence_parallel", "off"},
+                           {"async_reduce", row.async_reduce},
                            {"handover", "scattered"},
                            {"optimizer", "adam"},
                            // Megatron-LM of those years reduced all gradients at once, in f16,
@@ -155,7 +158,7 @@ void expect_errors(std::span<const Row> rows, double most_mean, double most) {
   EXPECT_LE(sum / static_cast<double>(rows.size()), most_mean);
 }
 
-TEST(PublishedTruth, FullRecomputation) { expect_errors(recomputation_rows(), 0.06, 0.08); }
+TEST(PublishedTruth, FullRecomputation) { expect_errors(recomputation_rows(), 0.025, 0.04); }
 
 /// Compares with runs on at most 1024 GPUs, or ISOSCALE_PUBLISHED_GPUS: predicting larger ones
 /// takes longer.
@@ -220,7 +223,7 @@ TEST(PublishedTruth, OtherSoftware) {
                                   {"h100-ndr",
                                    "jax",
                                    model_of(4096, 24, 32, 32, 2048, 50304),
-                                   {{dp, 16}},
+                                   {{dp, 2}, {ep, 8}},
                                    Precision::bf16,
                                    {{"batch", "64"}, {"microbatch", "4"}},
                                    0.634,
@@ -281,28 +284,36 @@ std::pair<double, double> layer_of_22b(const char* recompute) {
   const Row row = recomputation_rows().front();
   const auto set = workloads::find_workload("hybrid").build(
       request_of(row, row.microbatch, row.chunks, recompute));
-  const simulate::Layout layout = simulate::packed(set.mesh.size(), 8);
-  simulate::Places places{set.mesh, layout};
-  const auto times = simulate::op_times(a100(), set.of(0), places, 0);
-  double forward = 0, backward = 0;
-  for (std::size_t i = 0; i < times.size(); ++i) {
-    const program::Place& place = set.of(0).step().ops[i].place;
-    if (place.layer != 1) continue;
-    (place.phase == program::Phase::forward ? forward : backward) +=
-        static_cast<double>(times[i].value()) * 1e-6;
-  }
-  return {forward, backward};
+  const simulate::Machine machine = a100();
+  const simulate::Classes classes = simulate::classes_of(set);
+  const simulate::Costs costs =
+      simulate::class_costs(classes, set, machine, simulate::packed(set.mesh.size(), 8));
+  const auto played =
+      simulate::play_classes(classes, costs, machine.overlap, simulate::Record::spans);
+  const auto& ops = set.of(0).step().ops;
+  /// Returns when the compute stream begins a layer's pass.
+  const auto begin = [&](program::Phase phase, int layer) {
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      if (ops[i].stream == 0 && ops[i].place.phase == phase && ops[i].place.layer == layer) {
+        return static_cast<double>(played.timeline.ranks[0].spans[i].start.value()) * 1e-6;
+      }
+    }
+    throw std::logic_error("no such layer");
+  };
+  return {begin(program::Phase::forward, 2) - begin(program::Phase::forward, 1),
+          begin(program::Phase::backward, 0) - begin(program::Phase::backward, 1)};
 }
 
 /// arXiv 2205.05198, table 4: nothing is fitted to it.
 TEST(PublishedTruth, OneLayer) {
   const auto [forward, backward] = layer_of_22b("none");
-  EXPECT_NEAR(forward / 7.7, 1, 0.06);
-  // 9% too long: programs reduce over tp between GEMMs, where trainers hide it under one.
-  EXPECT_NEAR(backward / 11.9, 1, 0.10);
   const auto [forward_again, backward_again] = layer_of_22b("full");
+  fmt::print("a layer of 22B: {:.2f} and {:.2f} ms; recomputed {:.2f} and {:.2f} ms\n", forward,
+             backward, forward_again, backward_again);
+  EXPECT_NEAR(forward / 7.7, 1, 0.06);
+  EXPECT_NEAR(backward / 11.9, 1, 0.06);
   EXPECT_NEAR(forward_again / 7.7, 1, 0.06);
-  EXPECT_NEAR(backward_again / 19.5, 1, 0.08);
+  EXPECT_NEAR(backward_again / 19.5, 1, 0.03);
 }
 
 }  // namespace

@@ -98,9 +98,14 @@ TEST(SearchSpaceTest, KeepsRanksBatchAndNodes) {
   for (const Request& request : predict::search_space(hybrid(), base, {}, 16, 4, {}).requests) {
     EXPECT_EQ(request.mesh.size(), 16);
     EXPECT_LE(request.mesh.tp, 4);
-    EXPECT_EQ(request.mesh.cp * request.mesh.ep, 1);
+    EXPECT_EQ(request.mesh.cp, 1);
+    if (request.mesh.ep > 1) {  // several copies of sharded states, each on the ranks of a node
+      EXPECT_EQ(request.mesh.tp * request.mesh.ep, 4);
+      EXPECT_GT(request.mesh.dp, 1);
+      EXPECT_NE(request.options.at("zero"), "0");
+    }
     EXPECT_EQ(request.options.at("batch"), "32");
-    EXPECT_EQ(request.mesh.dp * std::stoi(request.options.at("microbatch")) *
+    EXPECT_EQ(request.mesh.dp * request.mesh.ep * std::stoi(request.options.at("microbatch")) *
                   std::stoi(request.options.at("microbatches")),
               32);
     EXPECT_TRUE(seen.insert(text_of(request)).second) << text_of(request) << " twice";
@@ -115,7 +120,9 @@ TEST(SearchSpaceTest, KeepsRanksBatchAndNodes) {
         "dp=2,tp=2,pp=4 microbatch=2 microbatches=8 schedule=zb-h1 zero=1 recompute=selective",
         "dp=2,tp=2,pp=4 microbatch=2 microbatches=8 schedule=1f1b zero=1 recompute=none "
         "sequence_parallel=on",
-        "dp=16 microbatch=2 microbatches=1 schedule=1f1b zero=2 recompute=none"}) {
+        "dp=16 microbatch=2 microbatches=1 schedule=1f1b zero=2 recompute=none",
+        "dp=2,tp=2,pp=2,ep=2 microbatch=1 microbatches=8 schedule=1f1b zero=1 recompute=none",
+        "dp=4,ep=4 microbatch=2 microbatches=1 schedule=1f1b zero=3 recompute=full"}) {
     EXPECT_TRUE(seen.contains(wanted)) << wanted << "\nsome: " << *seen.begin();
   }
 }
@@ -256,12 +263,16 @@ TEST(QuickEstimateTest, ComesCloseToWholePrograms) {
   base.model.head_size = 128;
   base.model.sequence = 2048;
   base.model.vocabulary = 51200;
-  const predict::SearchSpace space = predict::search_space(hybrid(), base, {}, 16, 4, {});
+  std::vector<Request> requests = predict::search_space(hybrid(), base, {}, 16, 4, {}).requests;
   predict::QuickEstimate quick{hybrid(), machine, 4};
-  quick.learn(space.requests);
+  quick.learn(requests);
+  const auto hybrids = std::ranges::stable_partition(
+      requests, [](const Request& request) { return request.mesh.ep == 1; });
   std::mt19937_64 random{7};
-  for (int i = 0; i < 60; ++i) {
-    const Request& request = space.requests[random() % space.requests.size()];
+  for (int i = 0; i < 80; ++i) {  // at last those that shard states over ep
+    const std::size_t plain = requests.size() - hybrids.size();
+    const Request& request =
+        i < 60 ? requests[random() % plain] : hybrids[random() % hybrids.size()];
     SCOPED_TRACE(text_of(request));
     const predict::StepEstimate whole = whole_step(request, machine);
     EXPECT_LT(std::abs(quick.seconds(request) / whole.seconds() - 1), 0.15);

@@ -3,6 +3,8 @@
 
 // The bytes that replicas send and hold, also sharded (ZeRO) and offloaded, against formulas
 // written out here.
+#include <fmt/format.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -250,6 +252,36 @@ TEST(ZeroTest, VolumeOfAStepFollowsThePaper) {
         volumes.push_back(sent(facts_of(weak(base, {.dp = static_cast<int>(dp)}))));
       }
       EXPECT_THAT(volumes, ElementsAre(2 * part, 2 * part, (m + 1) * part, 3 * m * part));
+    }
+  }
+}
+
+/// Along ep what a step sends along dp elsewhere; along dp the sums of a part are added up, once a
+/// step: an all-reduce of 1/ep. A rank keeps what it keeps with as many ranks along dp alone.
+TEST(ZeroTest, HybridShardingSumsPartsOverTheGroups) {
+  constexpr std::uint64_t m = 3;
+  for (const std::uint64_t shards : {2U, 4U}) {
+    for (const std::uint64_t groups : {1U, 2U, 4U}) {
+      const std::uint64_t part = (shards - 1) * psi * 4 / shards;
+      for (const auto& [zero, parts] :
+           std::map<std::string, std::uint64_t>{{"1", 2}, {"2", m + 1}, {"3", 3 * m}}) {
+        SCOPED_TRACE(fmt::format("zero={} on {} groups of {}", zero, groups, shards));
+        const Request base = states({{"zero", zero}, {"optimizer", "adam"}}, static_cast<int>(m));
+        const program::Facts facts =
+            facts_of(weak(base, {.ep = static_cast<int>(shards), .dp = static_cast<int>(groups)}));
+        const auto along = [&](mesh::Axis axis) {
+          return sent_in(facts, [axis](const program::Traffic& traffic) {
+            return traffic.axes.contains(axis);
+          });
+        };
+        EXPECT_EQ(along(mesh::Axis::ep), parts * part);
+        EXPECT_EQ(along(mesh::Axis::dp), 2 * (groups - 1) * psi / shards * 4 / groups);
+        const program::Facts plain = facts_of(weak(base, {.dp = static_cast<int>(shards)}));
+        for (const auto role :
+             {program::Role::weight, program::Role::gradient, program::Role::optimizer}) {
+          EXPECT_EQ(peak_of(facts, role), peak_of(plain, role));
+        }
+      }
     }
   }
 }

@@ -225,7 +225,7 @@ TEST(Experts, RefuseWhatDoesNotFitWithTheNearestThatDoes) {
   const auto four_and = [](const char* key, const char* value) {
     return sparse({{"experts", "4"}, {key, value}});
   };
-  expect_refused({{sparse({}), {.ep = 2}, {"use experts=2, or", "ep=1"}},
+  expect_refused({{sparse({}), {.ep = 2}, {"use experts=2, zero=1", "or ep=1"}},
                   {sparse("experts=6"_options), {.ep = 4}, {"4 and 8"}},
                   {sparse("experts=2 topk=3"_options), {}, {"use topk=2"}},
                   {four_and("expert_batch", "padded"), {}, {"capacity=1.25"}},

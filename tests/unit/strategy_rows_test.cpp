@@ -253,6 +253,21 @@ TEST(Chunks, OfSplitRowsExposeTheFirstThatComesAndTheLastThatGoes) {
   EXPECT_LT(exposed(rows("ring=on"_options), {.tp = 4}), 0.5 * exposed(rows(), {.tp = 4}));
 }
 
+/// The two sums of backward hide under the weight gradients; those of forward have nothing to hide
+/// under. Split rows hide all but the last scatter of backward anyway.
+TEST(AsyncReduce, HidesTheSumsOfInputGradients) {
+  const mesh::Shape tp2{.tp = 2};
+  ASSERT_LT(activation, 2 * row_s * row_b * row_h * (row_heads + 2 * row_kv_heads) * row_d / 2);
+  EXPECT_DOUBLE_EQ(exposed({}, tp2), 4 * activation);
+  EXPECT_DOUBLE_EQ(exposed("async_reduce=on"_options, tp2), 2 * activation);
+  EXPECT_DOUBLE_EQ(exposed(rows(), tp2) - exposed(rows("async_reduce=on"_options), tp2),
+                   activation);
+  const auto moved = [](const Options& options) {
+    return sent(strong(row_request(2, 3, options), {.tp = 2}), OpKind::all_reduce, Axis::tp);
+  };
+  EXPECT_EQ(moved("async_reduce=on"_options), moved({}));
+}
+
 TEST(RowsRequire, NamesTheNumbersAndTheNearestThatWorks) {
   const mesh::Shape tp4{.tp = 4};
   const auto with = [](const Options& options) { return row_request(2, 4, options); };

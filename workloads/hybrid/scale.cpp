@@ -260,7 +260,7 @@ std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
 Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
   Request result = base;
   result.mesh = mesh;
-  // This is checked before the batch: if there are no experts to split over ep, no batch is valid.
+  // This is checked before the batch: if there is nothing to split over ep, no batch is valid.
   if (experts_of(base) == 0 && mesh.ep > 1) stack::require_experts(result);
   BatchPlan plan;
   if (scaling == Scaling::weak) {

@@ -60,16 +60,6 @@ struct Layout {
   return {.buffer = buffer, .offset = offset, .count = count};
 }
 
-/// Returns this rank's part of `whole`, which is cut into `parts` equal parts, one for each
-/// coordinate along dp.
-[[nodiscard]] inline Slice own_part(Slice whole, std::uint64_t parts) {
-  if (parts == 1 || whole.buffer == no_buffer) return whole;
-  whole.axis = mesh::Axis::dp;
-  whole.count /= parts;
-  whole.step = whole.count;
-  return whole;
-}
-
 /// Cuts `count` elements into pieces that fit into an op, whose extents have 32 bits, and calls
 /// visit(columns, piece) for each. piece(slice) returns the current piece of any slice as a matrix
 /// of one row.

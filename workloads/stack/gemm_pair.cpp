@@ -141,7 +141,11 @@ BufferId LayerWriter::first_backward(const First& first, const LinearWriter::Ope
   };
   if (order == InputGradient::last) after_weight_gradients(layer, microbatch, weights);
   const BufferId d_in = new_buffer(g_.activation());
-  const RowSum sum = rows_.reduce(input_product(linear, d_out), d_in, residual.buffer);
+  // A weight gradient that follows hides the sum.
+  const bool hides = g_.async_reduce && !puts_off_ && order == InputGradient::first;
+  const RowSum sum =
+      rows_.reduce(input_product(linear, d_out), d_in, residual.buffer,
+                   hides ? TensorRows::Hiding::possible : TensorRows::Hiding::impossible);
   if (puts_off_) rows_.close(sum);
   const bool closes_later = sum.is_open() && !puts_off_;
   if (!closes_later) after_weight_gradients(layer, microbatch, release_residual);
@@ -278,15 +282,17 @@ GatheredRows TensorRows::gather_ring(BufferId shard) {
 
 void TensorRows::release(const GatheredRows& rows) { builder_.release(rows.received); }
 
-RowSum TensorRows::reduce(const Product& product, BufferId out, BufferId residual) {
-  if (!g_.sequence_parallel) return all_reduce(product, out, residual);
+RowSum TensorRows::reduce(const Product& product, BufferId out, BufferId residual, Hiding hiding) {
+  if (!g_.sequence_parallel) return all_reduce(product, out, residual, hiding);
   return g_.ring ? reduce_ring(product, out, residual) : reduce_scatter(product, out, residual);
 }
 
-RowSum TensorRows::all_reduce(const Product& product, BufferId out, BufferId residual) {
+RowSum TensorRows::all_reduce(const Product& product, BufferId out, BufferId residual,
+                              Hiding hiding) {
   const std::uint64_t rows = g_.tokens / g_.chunks;
   // With several chunks, the communication is on a stream of its own, so that GEMMs hide it.
-  const StreamId stream = g_.chunks > 1 ? builder_.stream("tp") : StreamId{0};
+  const bool overlaps = g_.chunks > 1 || hiding == Hiding::possible;
+  const StreamId stream = overlaps ? builder_.stream("tp") : StreamId{0};
   for (std::uint64_t first = 0; first < g_.tokens; first += rows) {
     Addend addend;
     if (residual != no_buffer) {  // each rank adds 1/tp of the residual

@@ -100,6 +100,7 @@ Geometry::Geometry(const Request& request, const mesh::Coordinates& coordinates)
   microbatch_base = in_steps ? first - at.dp * microbatches : first;
   tokens = sequence * microbatch;
   sequence_parallel = tp > 1 && options.sequence_parallel;
+  async_reduce = tp > 1 && options.async_reduce;
   ring = sequence_parallel && options.ring;
   chunks = tp > 1 ? static_cast<std::uint64_t>(options.chunks) : 1;
   shard_tokens = sequence_parallel ? tokens / static_cast<std::uint64_t>(tp) : tokens;

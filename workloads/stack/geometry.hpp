@@ -67,6 +67,7 @@ struct Geometry {
   int microbatch_base, microbatch_step;
   std::uint64_t tokens;        ///< s * b: rows that a layer's GEMMs read and write
   bool sequence_parallel;      ///< between the pairs of GEMMs, a rank has 1/tp of the rows
+  bool async_reduce;           ///< weight gradients hide the sums of input gradients over tp
   bool ring;                   ///< rows are sent around the tp group, one rank's at a time
   std::uint64_t chunks;        ///< parts in which the rows of a pair of GEMMs are sent over tp
   std::uint64_t shard_tokens;  ///< rows between the pairs of GEMMs: tokens, or 1/tp of them

@@ -157,7 +157,7 @@ void Gradients::reduce(const Bucket& bucket) {
   builder_.at({.phase = Phase::gradient_reduction, .layer = place.layer, .microbatch = -1});
   const Slice slice = parameters_.gradient(bucket);
   if (parameters_.plan().zero > 0) {
-    const Slice mine = own_part(slice, parameters_.plan().shards);
+    const Slice mine = parameters_.plan().own_part(slice);
     reduce_scatter(slice, mine);
     reduce_part(mine);
   } else {
@@ -169,19 +169,20 @@ void Gradients::reduce(const Bucket& bucket) {
 }
 
 void Gradients::reduce_scatter(const Slice& whole, const Slice& part) {
+  const StatePlan& plan = parameters_.plan();
   if (travel_type_ == type_) {
-    return communicate(builder_, stream_, CollectiveKind::reduce_scatter, mesh::Axis::dp, whole,
-                       part);
+    return communicate(builder_, stream_, CollectiveKind::reduce_scatter, plan.axis, whole, part);
   }
   const Slice sent = narrowed(whole);
-  const Slice received = own_part(sent, parameters_.plan().shards);
-  communicate(builder_, stream_, CollectiveKind::reduce_scatter, mesh::Axis::dp, sent, received);
+  const Slice received = plan.own_part(sent);
+  communicate(builder_, stream_, CollectiveKind::reduce_scatter, plan.axis, sent, received);
   widen(received, part);
 }
 
 void Gradients::reduce_part(const Slice& part) {
   if (g_.replicas == static_cast<int>(parameters_.plan().shards)) return;
-  communicate(builder_, stream_, CollectiveKind::all_reduce, {mesh::Axis::cp, mesh::Axis::ep}, part,
+  const mesh::AxisSet all{mesh::Axis::cp, mesh::Axis::ep, mesh::Axis::dp};
+  communicate(builder_, stream_, CollectiveKind::all_reduce, all - parameters_.plan().axis, part,
               part);
 }
 

@@ -72,10 +72,10 @@ class Gradients {
   [[nodiscard]] Slice narrowed(const Slice& wide);
   void widen(const Slice& narrow, const Slice& wide);
   void reduce_scatter(const Slice& whole, const Slice& part);
-  /// Sums a part of a bucket over the replicas that differ along axes other than dp.
+  /// Sums a part of a bucket over the ranks that have the same part.
   void reduce_part(const Slice& part);
-  /// Sums a microbatch's bucket over dp, and adds this rank's part of it to the sum of earlier
-  /// microbatches.
+  /// Sums a microbatch's bucket over the ranks that share its states, and adds this rank's part of
+  /// it to the sum of earlier microbatches.
   void accumulate(const Bucket& bucket, BufferId whole, int microbatch);
 
   Builder& builder_;
@@ -101,9 +101,9 @@ struct WeightUse {
 
 /// Makes the whole weights of a layer available on the device before each pass that reads them, and
 /// releases them afterwards. Weights that stay on the device are always available. Sharded ones
-/// (zero=3) are gathered over dp, bucket by bucket. Those in host memory (offload=weights) are
-/// copied to the device, layer by layer, or advised to move there if the memory is managed. This is
-/// done `prefetch` buckets or layers ahead, on a stream of its own.
+/// (zero=3) are gathered from the ranks that share them, bucket by bucket. Those in host memory
+/// (offload=weights) are copied to the device, layer by layer, or advised to move there if the
+/// memory is managed. This is done `prefetch` buckets or layers ahead, on a stream of its own.
 class Weights {
  public:
   Weights(Builder& builder, const Geometry& geometry, const Parameters& parameters);

@@ -38,7 +38,7 @@ struct Saved {
 /// Says whether the input gradient is computed before or after the weight gradient of QKV. first:
 /// the weight gradient can hide an all-reduce of the input gradient. last: for the first layer of a
 /// stage, so that the message to the previous stage is sent when backward ends, and not one GEMM
-/// earlier.
+/// earlier. With async_reduce it is first there too.
 enum class InputGradient : std::uint8_t { first, last };
 
 /// Writes the ops of one layer on the compute stream:

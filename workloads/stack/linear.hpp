@@ -160,16 +160,21 @@ class TensorRows : public OpWriter {
   /// Writes the GEMM of the rows `first` ... first + rows - 1, plus the addend, into `d`.
   using Product = std::function<void(std::uint64_t first, std::uint64_t rows, const Matrix& d,
                                      const Addend& addend)>;
+  /// Says whether ops that follow a sum can hide it.
+  enum class Hiding : std::uint8_t { impossible, possible };
   /// Writes the ops that compute, in `out`, the sum of `product` over the tp group, plus `residual`
   /// once, for the rows that this rank keeps. `out` is a new buffer for these rows; `residual` may
   /// be no_buffer. The result is complete only after close(). Ops on the compute stream that are
-  /// written between the two calls hide the communication.
-  [[nodiscard]] RowSum reduce(const Product& product, BufferId out, BufferId residual);
+  /// written between the two calls hide the communication; an all-reduce in one chunk only if
+  /// `hiding` is possible, else it is on the compute stream itself.
+  [[nodiscard]] RowSum reduce(const Product& product, BufferId out, BufferId residual,
+                              Hiding hiding = Hiding::impossible);
   void close(const RowSum& sum);
 
  private:
   [[nodiscard]] GatheredRows gather_ring(BufferId shard);
-  [[nodiscard]] RowSum all_reduce(const Product& product, BufferId out, BufferId residual);
+  [[nodiscard]] RowSum all_reduce(const Product& product, BufferId out, BufferId residual,
+                                  Hiding hiding);
   [[nodiscard]] RowSum reduce_scatter(const Product& product, BufferId out, BufferId residual);
   [[nodiscard]] RowSum reduce_ring(const Product& product, BufferId out, BufferId residual);
   [[nodiscard]] BufferId new_rows(std::uint64_t rows) { return new_buffer(rows * g_.hidden); }

@@ -118,9 +118,9 @@ void require_zero(const Request& scaled, const StatePlan& plan) {
   const bool offloads_weights = plan.offload == Offload::weights;
   if (plan.shards_weights() && offloads_weights) {
     throw usage_error(
-        "zero=3 excludes offload=weights: with dp={} a rank keeps 1/{} of the weights already; use "
+        "zero=3 excludes offload=weights: with {}={} a rank keeps 1/{} of the weights already; use "
         "zero=2, or offload=none",
-        scaled.mesh.dp, scaled.mesh.dp);
+        mesh::name(plan.axis), plan.shards, plan.shards);
   }
   if (offloads_weights && plan.is_managed()) {
     throw usage_error(
@@ -299,9 +299,10 @@ void require_experts(const Request& scaled) {
   const TrainingOptions options = options_of(scaled);
   const Routing routing = routing_of(scaled);
   if (!routing.has_experts()) {
-    if (scaled.mesh.ep == 1) return;
-    throw usage_error("ep={} has no experts to share out; use experts={}, or ep=1", scaled.mesh.ep,
-                      scaled.mesh.ep);
+    if (scaled.mesh.ep == 1 || options.zero > 0) return;
+    throw usage_error(
+        "ep={} has no experts to share out, and no states; use experts={}, zero=1, 2 or 3, or ep=1",
+        scaled.mesh.ep, scaled.mesh.ep);
   }
   require_numbers(scaled, options, routing);
   require_alone(scaled, options);

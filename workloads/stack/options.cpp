@@ -57,7 +57,8 @@ std::vector<OptionSpec> data_options() {
       option::choice<&O::zero>(
           "zero", "0", {"0", "1", "2", "3"},
           "ZeRO stage: shard over dp 1 the optimizer states and master weights, 2 also the "
-          "gradients, 3 also the weights; no effect where dp is 1"),
+          "gradients, 3 also the weights; no effect where dp is 1. With ep and no experts they are "
+          "sharded over ep, and each of the dp groups has a copy (hybrid sharding, HSDP)"),
       option::bytes<&O::reduce_bucket>("reduce_bucket", "", {},
                                        "with zero=1|2: bytes of gradients in one reduce-scatter, "
                                        "rounded up to whole tensors (default: bucket)"),
@@ -91,6 +92,10 @@ std::vector<OptionSpec> tensor_options() {
           "tp_output", "reduce", {"reduce", "gather"},
           "how the second GEMM of each pair is split over tp: by rows (reduce: then an all-reduce) "
           "or by columns (gather: then an all-gather)"),
+      option::toggle<&O::async_reduce>(
+          "async_reduce", "off",
+          "sum the gradient of each pair's input over tp while the weight gradient is computed, as "
+          "Megatron-LM does"),
       option::toggle<&O::sequence_parallel>(
           "sequence_parallel", "off",
           "each tp rank keeps 1/tp of the tokens between the GEMM pairs: all-gather before a pair "

@@ -77,6 +77,7 @@ struct TrainingOptions {
   OffloadMemory offload_memory{};
   program::Optimizer optimizer{};
   TpOutput tp_output{};
+  bool async_reduce = false;
   bool sequence_parallel = false;
   long long chunks = 1;
   bool ring = false;

@@ -32,8 +32,9 @@ StatePlan state_plan_of(const Request& request) {
   const TrainingOptions options = options_of(request);
   const Types types = types_of(request.precision);
   StatePlan plan;
-  if (request.mesh.dp > 1) plan.zero = options.zero;
-  if (plan.zero > 0) plan.shards = static_cast<std::uint64_t>(request.mesh.dp);
+  if (request.mesh.ep > 1 && options.experts == 0) plan.axis = mesh::Axis::ep;
+  if (request.mesh[plan.axis] > 1) plan.zero = options.zero;
+  if (plan.zero > 0) plan.shards = static_cast<std::uint64_t>(request.mesh[plan.axis]);
   plan.element = program::element_size(plan.zero == 3 ? types.compute : travel_type(request));
   const auto own = plan.zero == 3 ? options.gather_bucket : options.reduce_bucket;
   plan.bucket_bytes = plan.zero > 0 ? own.value_or(options.bucket) : options.bucket;
@@ -214,7 +215,7 @@ void Parameters::draw_parts(Builder& builder, std::uint64_t seed, BufferId into,
     const std::uint64_t base = holds_all ? 0 : bucket.offset;
     draw(builder, seed, scratch, base, {.offset = bucket.offset, .count = bucket.count});
     const Slice whole = flat(scratch, bucket.offset - base, bucket.count);
-    copy_flat(builder, 0, own_part(whole, plan_.shards), part(into, bucket));
+    copy_flat(builder, 0, plan_.own_part(whole), part(into, bucket));
   }
 }
 
@@ -284,8 +285,8 @@ Update Parameters::update(std::size_t bucket) const {
 void Parameters::gather_observed(Builder& builder, BufferId from, BufferId to) const {
   const bool is_whole = builder.buffer(from).count == count();
   for (const Bucket& bucket : buckets_) {
-    Slice mine = is_whole ? own_part(flat(from, bucket.offset, bucket.count), plan_.shards)
-                          : part(from, bucket);
+    Slice mine =
+        is_whole ? plan_.own_part(flat(from, bucket.offset, bucket.count)) : part(from, bucket);
     BufferId copy = no_buffer;
     if (builder.buffer(from).space != Space::device) {  // only the device can send
       copy = builder.allocate(
@@ -293,7 +294,7 @@ void Parameters::gather_observed(Builder& builder, BufferId from, BufferId to) c
       copy_flat(builder, 0, mine, builder.whole(copy));
       mine = builder.whole(copy);
     }
-    communicate(builder, 0, CollectiveKind::all_gather, mesh::Axis::dp, mine,
+    communicate(builder, 0, CollectiveKind::all_gather, plan_.axis, mine,
                 flat(to, bucket.offset, bucket.count));
     if (copy != no_buffer) builder.release(copy);
   }

@@ -20,13 +20,16 @@ namespace isoscale::workloads::stack {
 /// Says how a rank keeps its weights, gradients and optimizer states, as given by the options zero,
 /// reduce_bucket, gather_bucket, prefetch, offload and offload_memory.
 ///
-/// zero is the stage of ZeRO (Rajbhandari et al., arXiv 1910.02054, section 5) over dp: 1 shards
-/// masters and moments, 2 gradients too, 3 weights too. With one replica along dp nothing can be
-/// sharded, so `zero` is 0.
+/// zero is the stage of ZeRO (Rajbhandari et al., arXiv 1910.02054, section 5): 1 shards masters
+/// and moments, 2 gradients too, 3 weights too. The ranks along one axis share them: those along dp
+/// or, in a mesh with ep and without experts, those along ep, and then each group of ep has a copy
+/// (hybrid sharding; Zhao et al., arXiv 2304.11277, section 3.2.2). With one rank along that axis
+/// nothing can be sharded, so `zero` is 0.
 struct StatePlan {
   int zero = 0;
-  std::uint64_t shards = 1;        ///< dp if something is sharded, else 1
-  std::uint64_t bucket_bytes = 0;  ///< least number of bytes that are sent at once
+  mesh::Axis axis = mesh::Axis::dp;  ///< the axis along which states are sharded
+  std::uint64_t shards = 1;          ///< the extent of this axis if something is sharded, else 1
+  std::uint64_t bucket_bytes = 0;    ///< least number of bytes that are sent at once
   std::uint64_t element = 0;  ///< bytes of an element: of a gradient, or with zero=3 of a weight
   std::size_t prefetch = 0;   ///< number of weight units that are fetched ahead
   Offload offload = Offload::none;
@@ -40,6 +43,14 @@ struct StatePlan {
   /// Returns the kind of memory in which weights or optimizer states are kept.
   [[nodiscard]] Space space_of(Offload what) const {
     return offload == what ? host : Space::device;
+  }
+  /// Returns this rank's part of `whole`, which is cut into equal parts, one for each shard.
+  [[nodiscard]] Slice own_part(Slice whole) const {
+    if (shards == 1 || whole.buffer == no_buffer) return whole;
+    whole.axis = axis;
+    whole.count /= shards;
+    whole.step = whole.count;
+    return whole;
   }
 };
 
@@ -99,7 +110,7 @@ struct Range {
 };
 
 /// The flat buffers. A sharded buffer has only this rank's part of each bucket, which begins at
-/// 1/dp of the bucket's offset.
+/// the bucket's offset divided by the number of shards.
 struct States {
   BufferId weights = no_buffer;
   BufferId gradients = no_buffer;

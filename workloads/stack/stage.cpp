@@ -171,8 +171,8 @@ class StageWriter {
       if (request_.keep == Keep::observables) ownership = LayerWriter::Ownership::kept;
     }
     for (int layer = layers.end(); layer-- > layers.first;) {
-      const InputGradient order =
-          layer == layers.first ? InputGradient::last : InputGradient::first;
+      const bool sends_late = layer == layers.first && !g_.async_reduce;
+      const InputGradient order = sends_late ? InputGradient::last : InputGradient::first;
       weights_.before(layer);
       gradient = layers_.backward(layer, microbatch, gradient, ownership, order);
       weights_.after();

@@ -165,7 +165,7 @@ void Weights::fetch(Stay& stay) {
   if (!plan.shards_weights()) {
     return copy_flat(builder_, stream_, flat(weights, unit.offset, unit.count), slot);
   }
-  communicate(builder_, stream_, CollectiveKind::all_gather, mesh::Axis::dp,
+  communicate(builder_, stream_, CollectiveKind::all_gather, plan.axis,
               parameters_.part(weights, parameters_.buckets()[stay.unit]), slot);
 }
 
@@ -234,7 +234,7 @@ void Updates::begin() {
   const std::vector<Bucket>& buckets = parameters_.buckets();  // from the last layer to the first
   for (auto bucket = buckets.rbegin(); bucket != buckets.rend(); ++bucket) {
     const Slice whole = flat(parameters_.states().weights, bucket->offset, bucket->count);
-    gather(own_part(whole, parameters_.plan().shards), whole);
+    gather(parameters_.plan().own_part(whole), whole);
   }
 }
 
@@ -264,7 +264,7 @@ Updates::Bundle Updates::fetch(std::size_t number) {
   Bundle bundle{.update = parameters_.update(number)};
   bundle.update.gradient = plan.shards_gradients()
                                ? parameters_.part(parameters_.states().gradients, bucket)
-                               : own_part(parameters_.gradient(bucket), plan.shards);
+                               : plan.own_part(parameters_.gradient(bucket));
   for (const auto& [home, member] : states_in(parameters_.states())) {
     const Slice state = parameters_.part(home, bucket);
     Slice& here = bundle.update.*member = state;
@@ -294,15 +294,15 @@ void Updates::fetch_weight(const Bucket& bucket, Bundle& bundle) {
     bundle.weights.push_back(weights_.take());
     bundle.whole_weight = flat(bundle.weights.back(), 0, bucket.count);
   }
-  weight = own_part(bundle.whole_weight, plan.shards);
+  weight = plan.own_part(bundle.whole_weight);
   // If there are master weights, an update only writes the weights, so they need not be fetched.
   if (copies(Offload::weights) && parameters_.states().masters == no_buffer) {
-    copy_flat(builder_, fetch_, own_part(home, plan.shards), weight);
+    copy_flat(builder_, fetch_, plan.own_part(home), weight);
   }
 }
 
 void Updates::gather(const Slice& part, const Slice& whole) {
-  communicate(builder_, dp_, CollectiveKind::all_gather, mesh::Axis::dp, part, whole);
+  communicate(builder_, dp_, CollectiveKind::all_gather, parameters_.plan().axis, part, whole);
 }
 
 void Updates::give_back(const Bucket& bucket, Bundle& bundle) {

@@ -109,21 +109,21 @@ std::string holders_text(const std::vector<std::int64_t>& values, std::vector<in
                      base::ranges_text(most->second));
 }
 
-/// Returns the axes along which all ranks hold the same weights after a step: dp and cp, or only cp
-/// if the step gathers weights that are partitioned along dp, or gathers those that the step before
-/// updated, so that its own updates are not gathered yet.
+/// Returns the axes along which all ranks hold the same weights after a step: dp and cp, but not an
+/// axis along which the step gathers weights that are partitioned, or gathers those that the step
+/// before updated, so that its own updates are not gathered yet.
 mesh::AxisSet replica_axes(const program::RankProgram& program) {
+  constexpr mesh::AxisSet replicas{mesh::Axis::cp, mesh::Axis::dp};
   bool has_updated = false;
   for (const program::Op& op : program.step().ops) {
     has_updated = has_updated || std::holds_alternative<program::Update>(op.payload);
     const auto* gather = std::get_if<Collective>(&op.payload);
     if (gather == nullptr || gather->kind != CollectiveKind::all_gather) continue;
-    const bool gathers_weights = gather->axes.contains(mesh::Axis::dp) &&
-                                 program.buffers[gather->send.buffer].role == program::Role::weight;
+    const bool gathers_weights = program.buffers[gather->send.buffer].role == program::Role::weight;
     const bool is_in_place = gather->send.buffer == gather->receive.buffer;
-    if (gathers_weights && !(is_in_place && has_updated)) return mesh::Axis::cp;
+    if (gathers_weights && !(is_in_place && has_updated)) return replicas - gather->axes;
   }
-  return {mesh::Axis::cp, mesh::Axis::dp};
+  return replicas;
 }
 
 /// Calls visit(bits, index) for each element of a buffer. The buffer is read in blocks.
