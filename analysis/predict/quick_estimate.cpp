@@ -73,8 +73,7 @@ Request stages_of_one_layer(const workloads::Workload& workload, const Request& 
   result.options["schedule"] = schedule;
   result.options["vocabulary"] = "off";
   result.options["zero"] = "0";
-  result.options.erase("v");
-  result.options.erase("stage_layers");
+  for (const char* const key : {"gather", "v", "stage_layers"}) result.options.erase(key);
   mesh::Shape shape = request.mesh;
   shape.pp = stages;
   shape.dp = 1;

@@ -158,7 +158,7 @@ class Space {
             for (const auto& sequence_parallel : sequence_parallels) {
               Request request = base_;
               for (const auto& [key, value] : order) request.options[key] = value;
-              if (zero) request.options["zero"] = *zero;
+              if (zero) set_zero(request, *zero);
               if (recompute) request.options["recompute"] = *recompute;
               if (sequence_parallel) request.options["sequence_parallel"] = *sequence_parallel;
               if (one) set_microbatch(request, *one);
@@ -168,6 +168,13 @@ class Space {
         }
       }
     }
+  }
+
+  /// Sets the ZeRO stage. An assumed gather=next_step, as trainers with zero=1 have it, does not
+  /// exist in the other stages; one that the user gave stays, so that they are refused.
+  void set_zero(Request& request, const std::string& zero) const {
+    request.options["zero"] = zero;
+    if (zero != "1" && zero != "2" && !is_fixed("gather")) request.options.erase("gather");
   }
 
   void set_microbatch(Request& request, const std::string& one) const {

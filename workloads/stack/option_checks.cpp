@@ -102,7 +102,13 @@ void require_consistent(const Request& scaled, const TrainingOptions& options) {
   }
 }
 
-void require_zero(const Request& scaled, const StatePlan& plan) {
+void require_zero(const Request& scaled, const TrainingOptions& options, const StatePlan& plan) {
+  if (options.zero == 0 || options.zero == 3) {
+    exclude(scaled, fmt::format("zero={} excludes", options.zero), {"gather", "step_end"},
+            options.zero == 0 ? "every replica updates all weights itself"
+                              : "weights are gathered before each use of them",
+            ", or zero=1|2");
+  }
   if (plan.zero == 0) return;
   const auto exclude_beside = [&](std::string_view key, std::string_view neutral,
                                   std::string_view why) {
@@ -284,8 +290,8 @@ void require_tensor(const Request& scaled) {
 void require_states(const Request& scaled) {
   const StatePlan plan = state_plan_of(scaled);
   const Types types = types_of(scaled.precision);
-  require_zero(scaled, plan);
   const TrainingOptions options = options_of(scaled);
+  require_zero(scaled, options, plan);
   if (plan.offload == Offload::optimizer && options.optimizer == program::Optimizer::sgd &&
       !types.has_master()) {
     throw usage_error(
