@@ -68,7 +68,7 @@ Request stages_of_one_layer(const workloads::Workload& workload, const Request& 
   result.model.layers = stages;
   const int replicas = request.mesh.ep;
   result.options["batch"] =
-      std::to_string(std::stoll(request.options.at("microbatch")) * microbatches * replicas);
+      std::to_string(workloads::stack::options_of(request).microbatch * microbatches * replicas);
   result.options.erase("microbatches");
   result.options["schedule"] = schedule;
   result.options["vocabulary"] = "off";

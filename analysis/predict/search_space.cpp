@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "workloads/stack/options.hpp"
 
 namespace isoscale::analysis::predict {
 namespace {
@@ -43,9 +44,9 @@ class Space {
       alone.options["microbatch"] = "1";
     }
     const Request whole = workload.scale(alone, {}, Scaling::strong);
-    if (const auto batch = whole.options.find("batch"); batch != whole.options.end()) {
-      batch_ = std::stoll(batch->second);
-    }
+    const auto batch =
+        workloads::stack::option_of(whole, "batch", &workloads::stack::TrainingOptions::batch);
+    if (batch > 0) batch_ = batch;
   }
 
   [[nodiscard]] SearchSpace all() {

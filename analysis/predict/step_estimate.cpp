@@ -240,16 +240,17 @@ Simulated explained_step(const workloads::Workload& workload, const workloads::R
 
 /// Returns the request with fewer microbatches of the same size.
 Request shortened(const Request& request, int microbatches) {
-  const auto number = [&](const char* key) { return std::stoll(request.options.at(key)); };
+  const workloads::stack::TrainingOptions options = workloads::stack::options_of(request);
   Request result = request;
-  result.options["batch"] = std::to_string(number("batch") / number("microbatches") * microbatches);
+  result.options["batch"] = std::to_string(options.batch / options.microbatches * microbatches);
   result.options["microbatches"] = std::to_string(microbatches);
   return result;
 }
 
 /// Returns how often the difference of the short steps is added to the longer one.
 double repeats_of(const Request& request, const ShortSteps& steps) {
-  return (std::stod(request.options.at("microbatches")) - steps.more) / (steps.more - steps.few);
+  const auto all = static_cast<double>(workloads::stack::options_of(request).microbatches);
+  return (all - steps.more) / (steps.more - steps.few);
 }
 
 /// Adds `factor` times the numbers of `step` to those of `into`, without its work and memory.
@@ -365,8 +366,8 @@ std::optional<ShortSteps> short_steps(const Request& request) {
   constexpr int least_turn = 4;
   const int pp = request.mesh.pp, turn = (least_turn + pp - 1) / pp * pp;
   const ShortSteps steps{.few = 2 * turn, .more = 3 * turn};
-  const bool are_alike =
-      options.partition == "equal" && (options.experts == 0 || options.skew == 0);
+  const bool are_alike = options.partition.kind == workloads::stack::Partition::Kind::equal &&
+                         (options.experts == 0 || options.skew == 0);
   if (!are_alike || options.microbatches <= steps.more) return std::nullopt;
   return steps;
 }
@@ -413,10 +414,11 @@ double stage_device_bytes(const Request& request, int stage) {
 }
 
 double layer_passes(const Request& request) {
-  const auto found = request.options.find("microbatches");
-  const double microbatches = found == request.options.end() ? 1 : std::stod(found->second);
+  const auto microbatches = workloads::stack::option_of(
+      request, "microbatches", &workloads::stack::TrainingOptions::microbatches);
   const std::optional<ShortSteps> shorter = short_steps(request);
-  return request.model.layers * (shorter ? shorter->few + shorter->more : microbatches);
+  const auto played = shorter ? shorter->few + shorter->more : std::max(1LL, microbatches);
+  return static_cast<double>(request.model.layers * played);
 }
 
 std::string why_not(const StepEstimate& loser, const StepEstimate& first) {

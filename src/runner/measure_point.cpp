@@ -184,13 +184,10 @@ class PointRun {
       add_checks();
     });
     if (!ranks_.agreed(problem, data_)) return false;
-    const auto registration = request_.options.find("registration");
-    const bool registers =
-        registration != request_.options.end() && registration->second == "local";
-    auto [session, unsupported] = ranks_.prepare(
-        context_.executor, set_, sub_world_,
-        {.registration = registers ? program::Registration::local : program::Registration::none},
-        data_);
+    const program::Registration registration = workloads::stack::option_of(
+        request_, "registration", &workloads::stack::TrainingOptions::registration);
+    auto [session, unsupported] =
+        ranks_.prepare(context_.executor, set_, sub_world_, {.registration = registration}, data_);
     if (!unsupported.empty()) measure::end_as(PointStatus::skipped, unsupported, data_);
     session_ = std::move(session);
     return session_ != nullptr;
