@@ -279,13 +279,5 @@ TEST(Fit, NamesHybridWhereAWorkloadHasNoMeshOfItsOwn) {
   EXPECT_EQ(fit_refusal(find_workload("hybrid"), base, {{mesh::Axis::dp, 2}}, 2), "");
 }
 
-TEST(Fit, RefusesACapacityOfNothing) {
-  const auto said = [](const Options& options) {
-    return fit_refusal(find_workload("ep"), planned_with(options), {}, 2);
-  };
-  EXPECT_THAT(said("microbatch=2 microbatches=8 capacity=0"_options), HasSubstr("capacity='0'"));
-  EXPECT_EQ(said("microbatch=2 microbatches=8 capacity=none"_options), "");
-}
-
 }  // namespace
 }  // namespace isoscale::workloads
