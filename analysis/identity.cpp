@@ -17,6 +17,8 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "mesh/mesh.hpp"
+#include "results/records/point_facts.hpp"
 #include "workloads/registry.hpp"
 
 namespace isoscale::analysis {
@@ -46,7 +48,7 @@ std::string divided(const std::string& text, int by) {
 /// microbatches of a replica and the experts of a rank; the batch grows with dp, and the total
 /// number of experts with ep.
 Texts shared_options(const PointData& point) {
-  Texts options = point.options;
+  Texts options = full_options(point);
   if (point.status == results::PointStatus::skipped) {
     std::erase_if(options, [](const auto& option) { return is_scaled(option.first); });
   } else if (point.scaling == "weak") {
@@ -78,8 +80,24 @@ Texts numbers_on_one_rank(const PointData& point) {
   return numbers;
 }
 
-auto family(const Experiment& of) {
-  return std::tie(of.workload, of.model, of.dtype, of.scaling, of.placement);
+/// The texts that all points of a curve share. Experiments in which all of them are equal are of
+/// one family.
+struct FamilyField {
+  std::string_view name;
+  std::string PointData::*of_point;
+  std::string Experiment::*of_experiment;
+};
+constexpr auto family_fields =
+    std::to_array<FamilyField>({{"workload", &PointData::workload, &Experiment::workload},
+                                {"model", &PointData::model, &Experiment::model},
+                                {"dtype", &PointData::dtype, &Experiment::dtype},
+                                {"scaling", &PointData::scaling, &Experiment::scaling},
+                                {"placement", &PointData::placement, &Experiment::placement}});
+
+/// Returns the part of an experiment's title that its family has.
+std::string family_title(const Experiment& of) {
+  return fmt::format("{}, {}, {}, {} scaling, {}", of.workload, of.model, of.dtype, of.scaling,
+                     of.placement);
 }
 
 /// Returns the names of the entries whose values differ between experiments of one family.
@@ -97,17 +115,6 @@ std::set<std::string> telling(std::span<const Experiment* const> family, Texts E
 
 constexpr std::array setting_maps{&Experiment::options, &Experiment::numbers,
                                   &Experiment::settings};
-
-constexpr std::array communication_and_threads = std::to_array<std::string_view>(
-    {"NCCL_", "UCX_", "OMPI_MCA_", "I_MPI_", "MPICH_", "MV2_", "FI_", "CUDA_", "CUBLAS_",
-     "NVIDIA_TF32_", "OMP_", "OPENBLAS_", "GOTO_", "MKL_", "BLIS_", "GOMP_", "KMP_"});
-
-/// Environment variables that only say which rank ran where or what was logged, so they do not
-/// affect times. OMPI_MCA_rmaps_base_oversubscribe is among them because a label of the point
-/// already tells if ranks shared cores.
-constexpr std::array of_one_job = std::to_array<std::string_view>(
-    {"NCCL_DEBUG", "NCCL_HOSTID", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
-     "CUDA_MPS_PIPE_DIRECTORY", "OMPI_MCA_rmaps_base_oversubscribe"});
 
 std::optional<toml::table> parsed(const std::string& text) {
   if (text.empty()) return std::nullopt;
@@ -127,16 +134,6 @@ std::string without_count(const std::string& mapping) {
   return "ppr" + mapping.substr(end);
 }
 
-/// Returns all values of a fact over the ranks of a launch, as "A + B".
-std::string values_of(const results::RunData& run, const std::string& fact) {
-  std::set<std::string> values;
-  for (const results::RankFacts& facts : run.rank_facts) {
-    const auto found = facts.text.find(fact);
-    if (found != facts.text.end()) values.insert(found->second);
-  }
-  return fmt::format("{}", fmt::join(values, " + "));
-}
-
 /// Returns the recorded environment variables that bear on times, with their values.
 Texts environment_of(const results::RunData& run) {
   Texts settings;
@@ -145,6 +142,17 @@ Texts environment_of(const results::RunData& run) {
     settings[name] = name == "OMPI_MCA_rmaps_base_mapping_policy" ? without_count(value) : value;
   }
   return settings;
+}
+
+/// Returns the work of a step: "65536 tokens a step".
+std::string work_text(const PointData& point) {
+  std::string_view unit = point.throughput_unit;
+  if (unit.ends_with("/s")) unit.remove_suffix(2);
+  return fmt::format("{} {} a step", point.work_per_step, unit);
+}
+
+std::string joined_or_none(const std::vector<std::string>& texts) {
+  return texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
 /// True if file `a` holds more of the run than `b`. The number of ok points counts most: a copy
@@ -167,13 +175,13 @@ std::string said_of(const FileContent& left_out, const FileContent& kept) {
 }  // namespace
 
 Experiment experiment_of(const PointData& point) {
-  return {.workload = point.workload,
-          .model = point.model,
-          .dtype = point.dtype,
-          .scaling = point.scaling,
-          .placement = point.placement,
-          .options = shared_options(point),
-          .numbers = numbers_on_one_rank(point)};
+  Experiment experiment;
+  for (const FamilyField& field : family_fields) {
+    experiment.*field.of_experiment = point.*field.of_point;
+  }
+  experiment.options = shared_options(point);
+  experiment.numbers = numbers_on_one_rank(point);
+  return experiment;
 }
 
 std::string option_of(const PointData& point, const std::string& key) {
@@ -181,47 +189,34 @@ std::string option_of(const PointData& point, const std::string& key) {
   return found == point.options.end() ? "" : found->second;
 }
 
-std::vector<UnlikeField> unlike_texts(std::string_view kind, const Texts& here, const Texts& there,
-                                      std::string_view absent) {
-  const auto value = [absent](const Texts& texts, const std::string& name) {
-    const auto found = texts.find(name);
-    return found == texts.end() ? std::string{absent} : found->second;
-  };
-  Texts all = here;
-  all.insert(there.begin(), there.end());
-  std::vector<UnlikeField> fields;
-  for (const auto& [name, unused] : all) {
-    UnlikeField at{std::string{kind} + name, value(here, name), value(there, name)};
-    if (at.here != at.there) fields.push_back(std::move(at));
-  }
-  return fields;
+Texts full_options(const PointData& point) {
+  const auto known =
+      std::ranges::find(workloads::registry(), point.workload, &workloads::Workload::name);
+  if (known == workloads::registry().end() || point.options.empty()) return point.options;
+  Texts options = workloads::all_options(known->options, {});
+  for (const auto& [key, value] : point.options) options[key] = value;
+  return options;
 }
 
-Texts with_defaults(std::string_view workload, Texts options) {
-  const auto known = std::ranges::find(workloads::registry(), workload, &workloads::Workload::name);
-  if (known == workloads::registry().end() || options.empty()) return options;
-  for (const workloads::OptionSpec& spec : known->options) {
-    if (!spec.default_value.empty()) options.try_emplace(std::string{spec.key}, spec.default_value);
-  }
-  return options;
+bool are_of_one_family(const PointData& a, const PointData& b) {
+  return std::ranges::all_of(family_fields, [&](const FamilyField& field) {
+    return a.*field.of_point == b.*field.of_point;
+  });
 }
 
 std::vector<UnlikeField> unlike_fields(const Experiment& here, const Experiment& there) {
   std::vector<UnlikeField> fields;
-  const auto add = [&](std::string name, std::string Experiment::*text) {
-    if (here.*text != there.*text) fields.push_back({std::move(name), here.*text, there.*text});
-  };
   const auto add_texts = [&](std::string_view kind, const Texts& a, const Texts& b) {
     std::ranges::move(unlike_texts(kind, a, b), std::back_inserter(fields));
   };
-  add("workload", &Experiment::workload);
-  add("model", &Experiment::model);
-  if (!here.numbers.empty() && !there.numbers.empty()) {
-    add_texts("model ", here.numbers, there.numbers);
+  for (const auto& [name, unused, text] : family_fields) {
+    if (here.*text != there.*text) {
+      fields.push_back({std::string{name}, here.*text, there.*text});
+    }
+    if (name == "model" && !here.numbers.empty() && !there.numbers.empty()) {
+      add_texts("model ", here.numbers, there.numbers);
+    }
   }
-  add("dtype", &Experiment::dtype);
-  add("scaling", &Experiment::scaling);
-  add("placement", &Experiment::placement);
   Texts options = here.options, others = there.options;
   std::erase_if(options, [&](const auto& at) {
     return is_scaled(at.first) && !there.options.contains(at.first);
@@ -229,9 +224,23 @@ std::vector<UnlikeField> unlike_fields(const Experiment& here, const Experiment&
   std::erase_if(others, [&](const auto& at) {
     return is_scaled(at.first) && !here.options.contains(at.first);
   });
-  add_texts("option ", with_defaults(here.workload, std::move(options)),
-            with_defaults(there.workload, std::move(others)));
+  add_texts("option ", options, others);
   add_texts("setting ", here.settings, there.settings);
+  return fields;
+}
+
+std::vector<UnlikeField> unlike_fields(const PointData& here, const PointData& there) {
+  std::vector<UnlikeField> fields;
+  const auto add = [&](const char* name, std::string of_here, std::string of_there) {
+    if (of_here != of_there) fields.push_back({name, std::move(of_here), std::move(of_there)});
+  };
+  add("mesh", mesh::to_string(here.mesh), mesh::to_string(there.mesh));
+  add("work", work_text(here), work_text(there));
+  std::ranges::move(unlike_texts("option ", full_options(here), full_options(there)),
+                    std::back_inserter(fields));
+  add("labels", joined_or_none(results::unsound(here.labels)),
+      joined_or_none(results::unsound(there.labels)));
+  add("injected", joined_or_none(here.injections), joined_or_none(there.injections));
   return fields;
 }
 
@@ -250,12 +259,8 @@ std::string fingerprint(const Experiment& experiment, std::string_view device) {
   // A zero byte ends each text, so that "ab", "c" and "a", "bc" have different hashes.
   std::string texts;
   const auto add = [&texts](std::string_view text) { texts.append(text).push_back('\0'); };
-  for (const std::string_view text :
-       {device, std::string_view{experiment.workload}, std::string_view{experiment.model},
-        std::string_view{experiment.dtype}, std::string_view{experiment.scaling},
-        std::string_view{experiment.placement}}) {
-    add(text);
-  }
+  add(device);
+  for (const FamilyField& field : family_fields) add(experiment.*field.of_experiment);
   for (const auto map : setting_maps) {
     add(std::to_string((experiment.*map).size()));
     for (const auto& [name, value] : experiment.*map) {
@@ -269,15 +274,14 @@ std::string fingerprint(const Experiment& experiment, std::string_view device) {
 }
 
 std::vector<std::string> titles(const std::vector<Experiment>& experiments) {
-  std::map<decltype(family(experiments.front())), std::vector<const Experiment*>> families;
-  for (const Experiment& of : experiments) families[family(of)].push_back(&of);
+  std::map<std::string, std::vector<const Experiment*>> families;
+  for (const Experiment& of : experiments) families[family_title(of)].push_back(&of);
   std::vector<std::string> result(experiments.size());
-  for (const auto& [unused, members] : families) {
+  for (const auto& [title, members] : families) {
     std::array<std::set<std::string>, setting_maps.size()> names;
     for (std::size_t i = 0; i < names.size(); ++i) names[i] = telling(members, setting_maps[i]);
     for (const Experiment* const of : members) {
-      std::string text = fmt::format("{}, {}, {}, {} scaling, {}", of->workload, of->model,
-                                     of->dtype, of->scaling, of->placement);
+      std::string text = title;
       for (std::size_t i = 0; i < names.size(); ++i) {
         for (const std::string& name : names[i]) {
           const auto found = (of->*setting_maps[i]).find(name);
@@ -309,31 +313,31 @@ std::map<std::string, std::string> settings_of(const results::RunData& run) {
   return settings;
 }
 
-bool bears_on_times(std::string_view variable) {
-  return std::ranges::any_of(communication_and_threads,
-                             [&](std::string_view begin) { return variable.starts_with(begin); }) &&
-         std::ranges::find(of_one_job, variable) == of_one_job.end();
+std::string values_of(const results::RunData& run, std::string_view fact) {
+  std::set<std::string> values;
+  for (const results::RankFacts& facts : run.rank_facts) {
+    const auto found = facts.text.find(std::string{fact});
+    if (found != facts.text.end()) values.insert(found->second);
+  }
+  return fmt::format("{}", fmt::join(values, " + "));
 }
 
 Machine machine_of(const results::RunData& run) {
-  std::string device = run.device;
-  if (!run.device_detail.empty()) device += ", " + run.device_detail;
-  std::string program = run.isoscale_version;
-  for (const std::string& part : {run.git_hash, run.build_type}) {
-    if (!part.empty()) program += ", " + part;
+  Machine machine = environment_of(run);
+  for (const results::LaunchField& field : results::launch_fields) {
+    const std::string& text = run.*field.text;
+    if (field.machine.empty() || text.empty()) continue;
+    std::string& entry = machine[std::string{field.machine}];
+    // The library's name is followed by details of its build.
+    const bool is_mpi = field.text == &results::RunData::mpi_library;
+    entry += (entry.empty() ? "" : ", ") + (is_mpi ? text.substr(0, text.find(',')) : text);
   }
-  Machine machine{{"CPU", values_of(run, "cpu_model")},
-                  {"GPU", values_of(run, "gpu_name")},
-                  {"GPU driver", values_of(run, "gpu_driver")},
-                  {"CUDA driver", values_of(run, "cuda_driver")},
-                  {"CUDA runtime", values_of(run, "cuda_runtime")},
-                  {"cuBLAS", values_of(run, "cublas")},
-                  {"NCCL", values_of(run, "nccl")},
-                  {"device", device},
-                  {"MPI", run.mpi_library.substr(0, run.mpi_library.find(','))},
-                  {"Isoscale", program}};
-  std::erase_if(machine, [](const auto& entry) { return entry.second.empty(); });
-  machine.merge(environment_of(run));
+  for (const results::RankField& field : results::rank_fields) {
+    std::string values = values_of(run, field.key);
+    if (!field.machine.empty() && !values.empty()) {
+      machine[std::string{field.machine}] = std::move(values);
+    }
+  }
   return machine;
 }
 

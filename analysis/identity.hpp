@@ -8,18 +8,23 @@
 #include <string_view>
 #include <vector>
 
+#include "results/records/identity.hpp"
 #include "results/records/run_data.hpp"
 
 /// Decides which files hold the same run, and which launches measured the same experiment on the
 /// same machine with the same settings.
 namespace isoscale::analysis {
 
+using results::bears_on_times;
+using results::unlike_texts;
+using results::UnlikeField;
+
 /// The facts that all points of a curve have in common. The seed is not part of an experiment.
 struct Experiment {
   std::string workload, model, dtype, scaling, placement;
-  /// The options of the workload, without those that scaling itself changes. The options batch,
-  /// microbatch, microbatches and experts of a skipped point are left out, since the point may have
-  /// been skipped before their values were known.
+  /// The options of the workload (see full_options), without those that scaling itself changes. The
+  /// options batch, microbatch, microbatches and experts of a skipped point are left out, since the
+  /// point may have been skipped before their values were known.
   std::map<std::string, std::string> options;
   /// The sizes of the model ("layers", "heads") that one rank holds: weak scaling multiplies them
   /// by the axes of the mesh. Empty for a skipped point, which has no mesh.
@@ -34,29 +39,27 @@ struct Experiment {
 /// Returns the point's option `key` as text; "" where the workload has no such option.
 [[nodiscard]] std::string option_of(const results::PointData& point, const std::string& key);
 
-/// A field in which two runs differ, and its value in each of them.
-struct UnlikeField {
-  std::string name, here, there;
-};
-/// Returns options with the defaults of those that they lack: files of older versions do not have
-/// options that came later, which then were as the default is.
-[[nodiscard]] std::map<std::string, std::string> with_defaults(
-    std::string_view workload, std::map<std::string, std::string> options);
+/// Returns the options of a point, with the defaults of those that it lacks: files of older
+/// versions do not have options that came later, which then were as the default is. A point without
+/// any option has none.
+[[nodiscard]] std::map<std::string, std::string> full_options(const results::PointData& point);
 
 /// Returns the fields in which two experiments differ: workload, model, dtype, scaling, placement,
 /// sizes of the model ("model layers"), options ("option overlap") and settings ("setting fill").
 /// Unknown sizes of the model and unknown batches agree with every value.
 [[nodiscard]] std::vector<UnlikeField> unlike_fields(const Experiment& here,
                                                      const Experiment& there);
-/// Returns the entries in which two maps differ. `kind` ("option ") is put before each name. An
-/// entry that one map lacks has the value `absent` there.
-[[nodiscard]] std::vector<UnlikeField> unlike_texts(std::string_view kind,
-                                                    const std::map<std::string, std::string>& here,
-                                                    const std::map<std::string, std::string>& there,
-                                                    std::string_view absent = "not set");
+/// Returns the fields in which two points of one experiment with the same number of ranks differ:
+/// mesh, work, options, injected faults, and labels that say that times do not show the machine's
+/// own speed. The number of nodes is not a field, since it may differ in comparisons; curves are
+/// joined only if it is equal too.
+[[nodiscard]] std::vector<UnlikeField> unlike_fields(const results::PointData& here,
+                                                     const results::PointData& there);
 /// Returns "CPU: A here, B there; MPI: ..."; "" without fields.
 [[nodiscard]] std::string text_of(const std::vector<UnlikeField>& fields);
 
+/// True if two points have the same workload, model, dtype, scaling and placement.
+[[nodiscard]] bool are_of_one_family(const results::PointData& a, const results::PointData& b);
 /// True if points of both experiments may be on one curve: unlike_fields() returns nothing.
 [[nodiscard]] bool are_alike(const Experiment& a, const Experiment& b);
 
@@ -74,16 +77,14 @@ struct UnlikeField {
 /// most graph=on, for a launch that used CUDA graphs.
 [[nodiscard]] std::map<std::string, std::string> settings_of(const results::RunData& run);
 
-/// True if an environment variable affects how ranks communicate, where they are bound or how many
-/// threads they have. False for variables that only name a job, a rank, a device or a log.
-[[nodiscard]] bool bears_on_times(std::string_view variable);
-
-/// The hardware and software that a launch ran on, by name: CPU, GPU and their drivers and
-/// libraries, device, MPI, Isoscale, and recorded environment variables that bear on times (see
+/// The hardware and software that a launch ran on, by name: the entries that
+/// results/records/identity.hpp lists, and recorded environment variables that bear on times (see
 /// bears_on_times). Launches that differ in any of these ran on different machines. Unknown or
 /// unset entries are absent.
 using Machine = std::map<std::string, std::string>;
 
+/// Returns all values of a fact over the ranks of a launch, as "A + B"; "" if no rank has it.
+[[nodiscard]] std::string values_of(const results::RunData& run, std::string_view fact);
 [[nodiscard]] Machine machine_of(const results::RunData& run);
 
 /// Returns the entries in which two machines differ. A comparison reports these; launches that are

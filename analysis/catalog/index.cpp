@@ -98,35 +98,20 @@ IndexExperiment of_benches(std::span<const PointReport* const> points, const std
   return result;
 }
 
-auto family(const PointReport& point) {
-  const results::PointData& data = *point.data;
-  return std::tie(data.workload, data.model, data.dtype, data.scaling, data.placement);
-}
-
-std::string joined(const std::set<std::string>& kinds) {
-  return fmt::format("{}", fmt::join(kinds, " + "));
-}
-
 void add_machine(const results::RunData& run, IndexRun& into) {
-  std::set<std::string> hosts, cpus, gpus;
+  std::set<std::string> hosts;
   std::set<double> cores;
   std::map<int, int> per_node;
   for (const results::RankFacts& facts : run.rank_facts) {
     hosts.insert(facts.host);
     ++per_node[facts.node];
-    if (const auto cpu = facts.text.find("cpu_model"); cpu != facts.text.end()) {
-      cpus.insert(cpu->second);
-    }
-    if (const auto gpu = facts.text.find("gpu_name"); gpu != facts.text.end()) {
-      gpus.insert(gpu->second);
-    }
     if (const auto number = facts.number.find("cores"); number != facts.number.end()) {
       cores.insert(number->second);
     }
   }
   into.hosts.assign(hosts.begin(), hosts.end());
-  into.cpu = joined(cpus);
-  into.gpu = joined(gpus);
+  into.cpu = values_of(run, "cpu_model");
+  into.gpu = values_of(run, "gpu_name");
   constexpr double most_cores = 1e6;  // a damaged file may contain any number
   if (cores.size() == 1 && *cores.begin() >= 1 && *cores.begin() <= most_cores) {
     into.cores = static_cast<int>(*cores.begin());
@@ -285,8 +270,9 @@ IndexRun index_run(const RunReport& report) {
   // The points of one family may be separated by points of others.
   std::vector<std::vector<const PointReport*>> families;
   for (const PointReport& point : report.benches) {
-    const auto known = std::ranges::find_if(
-        families, [&](const auto& at) { return family(*at.front()) == family(point); });
+    const auto known = std::ranges::find_if(families, [&](const auto& at) {
+      return are_of_one_family(*at.front()->data, *point.data);
+    });
     if (known == families.end()) {
       families.push_back({&point});
     } else {

@@ -51,7 +51,7 @@ std::vector<std::pair<int, std::vector<UnlikeField>>> fields_of_points(
   std::vector<std::pair<int, std::vector<UnlikeField>>> all;
   for (const PointReport& a : here.curve.points) {
     const PointReport* const b = point_of(there.curve, a.data->ranks);
-    if (b != nullptr) all.emplace_back(a.data->ranks, merge::unlike_fields(a, *b));
+    if (b != nullptr) all.emplace_back(a.data->ranks, unlike_fields(*a.data, *b->data));
   }
   return all;
 }

@@ -37,23 +37,12 @@ bool lie_alike(const PointReport& a, const PointReport& b) {
          a.nodes->most == b.nodes->most && a.nodes->axes == b.nodes->axes;
 }
 
-/// Returns the work of a step: "65536 tokens a step".
-std::string work_text(const PointData& point) {
-  std::string_view unit = point.throughput_unit;
-  if (unit.ends_with("/s")) unit.remove_suffix(2);
-  return fmt::format("{} {} a step", point.work_per_step, unit);
-}
-
-std::string joined_or_none(const std::vector<std::string>& texts) {
-  return texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", "));
-}
-
 /// Returns why two curves of one machine were not joined; "" if only their meshes differ.
 std::string why_unlike(const JoinedCurve& here, const JoinedCurve& there) {
   for (const PointReport& a : here.curve.points) {
     for (const PointReport& b : there.curve.points) {
       if (a.data->ranks != b.data->ranks || a.data->mesh != b.data->mesh) continue;
-      if (const std::string unlike = text_of(unlike_fields(a, b)); !unlike.empty()) {
+      if (const std::string unlike = text_of(unlike_fields(*a.data, *b.data)); !unlike.empty()) {
         return fmt::format("{}: {}", base::counted(a.data->ranks, "rank"), unlike);
       }
       if (!lie_alike(a, b)) {
@@ -110,7 +99,7 @@ std::string unsound_text(const PointReport& point) {
 /// True if two points with the same number of ranks can be joined: unlike_fields() finds no
 /// difference, and their ranks lie on nodes in the same way.
 bool is_same_point(const PointReport& a, const PointReport& b) {
-  return unlike_fields(a, b).empty() && lie_alike(a, b);
+  return unlike_fields(*a.data, *b.data).empty() && lie_alike(a, b);
 }
 
 /// Returns "launch 2", "launches 1, 3": the numbers, counted from 1, of the launches with points
@@ -339,23 +328,6 @@ JoinedCurve join_curve(Gathered from, const ReportOptions& options,
 }
 
 }  // namespace
-
-std::vector<UnlikeField> unlike_fields(const PointReport& here, const PointReport& there) {
-  const PointData &a = *here.data, &b = *there.data;
-  std::vector<UnlikeField> fields;
-  const auto add = [&fields](const char* name, std::string of_a, std::string of_b) {
-    if (of_a != of_b) fields.push_back({name, std::move(of_a), std::move(of_b)});
-  };
-  add("mesh", mesh::to_string(a.mesh), mesh::to_string(b.mesh));
-  add("work", work_text(a), work_text(b));
-  std::ranges::move(unlike_texts("option ", with_defaults(a.workload, a.options),
-                                 with_defaults(b.workload, b.options)),
-                    std::back_inserter(fields));
-  add("labels", joined_or_none(results::unsound(a.labels)),
-      joined_or_none(results::unsound(b.labels)));
-  add("injected", joined_or_none(a.injections), joined_or_none(b.injections));
-  return fields;
-}
 
 std::optional<double> spread_of(const PointReport& joined) {
   const std::optional<statistics::Estimate>& launches = joined.step_time;

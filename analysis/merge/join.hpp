@@ -43,13 +43,6 @@ struct JoinedCurve {
   std::vector<std::string> apart;  ///< why curves of like experiments were not joined with this one
 };
 
-/// Returns the fields in which two points of one experiment with the same number of ranks differ:
-/// mesh, work, options, injected faults, and labels that say that times do not show the machine's
-/// own speed. The number of nodes is not a field, since it may differ in comparisons; curves are
-/// joined only if it is equal too.
-[[nodiscard]] std::vector<UnlikeField> unlike_fields(const PointReport& here,
-                                                     const PointReport& there);
-
 /// Returns the relative spread of the step time between launches, (maximum - minimum) / median;
 /// absent for fewer than 2 launches.
 [[nodiscard]] std::optional<double> spread_of(const PointReport& joined);

@@ -91,14 +91,15 @@ CollectiveTime time_of(const simulate::Network& network, const collectives::Coll
   const simulate::CollectiveEstimate time =
       slowest(network, one,
               is_exchange ? places.of_messages(setting.axis, 1) : places.of_groups(setting.axis));
-  CollectiveTime row{.members = setting.members,
-                     .groups = one.groups == collectives::Groups::one ? "one" : "all",
-                     .op = std::string{collectives::name(one.operation)},
-                     .dtype = std::string{program::name(one.type)},
-                     .root = collectives::row_of(one.operation).has_root ? setting.root : -1,
-                     .bytes = static_cast<double>(one.bytes),
-                     .count = static_cast<double>(one.count),
-                     .seconds = time.seconds};
+  CollectiveTime row{
+      .members = setting.members,
+      .groups = one.groups == collectives::Groups::one ? "one" : "all",
+      .op = std::string{collectives::name(one.operation)},
+      .dtype = std::string{program::name(one.type)},
+      .root = collectives::row_of(one.operation).has_root ? setting.options.root : -1,
+      .bytes = static_cast<double>(one.bytes),
+      .count = static_cast<double>(one.count),
+      .seconds = time.seconds};
   constexpr std::array<std::string_view, 3> reductions{"sum", "min", "max"};
   if (one.reduction) row.reduction = reductions.at(static_cast<std::size_t>(*one.reduction));
   if (time.algorithm) row.algorithm = simulate::name(*time.algorithm);

@@ -61,8 +61,7 @@ bool planned(const settings::Experiment& experiment, const workloads::Workload& 
   try {
     const workloads::Request request =
         workload.scale(experiment.base, point.mesh, experiment.scaling);
-    return workloads::all_options(workload.options, request.options) ==
-           with_defaults(point.workload, point.options);
+    return workloads::all_options(workload.options, request.options) == full_options(point);
   } catch (const base::UsageError&) {
     return false;  // the experiment's batch cannot be divided on the point's mesh
   }

@@ -87,13 +87,12 @@ Request stages_of_one_layer(const workloads::Workload& workload, const Request& 
   shape.dp = 1;
   if (workloads::stack::options_of(request).experts == 0) shape.ep = 1;  // sharded states, if any
   result.options["batch"] =
-      std::to_string(std::stoll(request.options.at("microbatch")) * stages * shape.ep);
+      std::to_string(workloads::stack::options_of(request).microbatch * stages * shape.ep);
   result.options.erase("microbatches");
   result.options["schedule"] = "zb-h1";
   result.options["vocabulary"] = "off";
   result.options["zero"] = "0";
-  result.options.erase("v");
-  result.options.erase("stage_layers");
+  for (const char* const key : {"gather", "v", "stage_layers"}) result.options.erase(key);
   return workload.scale(result, shape, workloads::Scaling::strong);
 }
 

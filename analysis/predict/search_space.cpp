@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "workloads/stack/options.hpp"
 
 namespace isoscale::analysis::predict {
 namespace {
@@ -48,9 +49,9 @@ class Space {
       alone.options["microbatch"] = "1";
     }
     const Request whole = workload.scale(alone, {}, Scaling::strong);
-    if (const auto batch = whole.options.find("batch"); batch != whole.options.end()) {
-      batch_ = std::stoll(batch->second);
-    }
+    const auto batch =
+        workloads::stack::option_of(whole, "batch", &workloads::stack::TrainingOptions::batch);
+    if (batch > 0) batch_ = batch;
   }
 
   [[nodiscard]] SearchSpace all() {
@@ -189,6 +190,13 @@ class Space {
     for (const Options& chosen : choices.front()) {
       Request next = request;
       if (chosen.contains("microbatch")) next.options.erase("microbatches");
+      // An assumed gather=next_step, as trainers with zero=1 have it, does not exist in the other
+      // stages; one that the user gave stays, so that they are refused.
+      const auto zero = chosen.find("zero");
+      if (zero != chosen.end() && zero->second != "1" && zero->second != "2" &&
+          !is_fixed("gather")) {
+        next.options.erase("gather");
+      }
       for (const auto& [key, value] : chosen) next.options[key] = value;
       add_all(next, shape, choices.subspan(1));
     }

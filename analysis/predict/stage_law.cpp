@@ -12,6 +12,7 @@
 #include "analysis/predict/step_estimate.hpp"
 #include "program/facts.hpp"
 #include "simulate/classes.hpp"
+#include "workloads/stack/options.hpp"
 
 namespace isoscale::analysis::predict {
 namespace {
@@ -40,8 +41,8 @@ Request probe(const Workload& workload, const Request& request, int layers, Head
   result.model.layers = layers;
   workloads::Options& options = result.options;
   const long long replicas = static_cast<long long>(request.mesh.dp) * request.mesh.ep;
-  options["batch"] =
-      std::to_string(std::stoll(option(request, "microbatch")) * probed_microbatches * replicas);
+  options["batch"] = std::to_string(workloads::stack::options_of(request).microbatch *
+                                    probed_microbatches * replicas);
   options.erase("microbatches");
   options["schedule"] = "gpipe";
   options.erase("v");
@@ -228,8 +229,7 @@ StageLaw stage_law(const Workload& workload, const Request& request,
 
 StageNumbers head_numbers(const Workload& workload, const Request& request,
                           const simulate::Machine& machine, int node_ranks) {
-  const auto found = request.options.find("vocabulary");
-  if (found == request.options.end() || found->second != "on") return {};
+  if (!workloads::stack::options_of(request).vocabulary) return {};
   StageNumbers head = play(workload, probe(workload, request, 1, Head::with), machine, node_ranks);
   const StageNumbers without =
       play(workload, probe(workload, request, 1, Head::without), machine, node_ranks);

@@ -246,9 +246,9 @@ Simulated explained_step(const Setting& setting, const Request& request, double 
 
 /// Returns the request with fewer microbatches of the same size.
 Request shortened(const Request& request, int microbatches) {
-  const auto number = [&](const char* key) { return std::stoll(request.options.at(key)); };
+  const workloads::stack::TrainingOptions options = workloads::stack::options_of(request);
   Request result = request;
-  result.options["batch"] = std::to_string(number("batch") / number("microbatches") * microbatches);
+  result.options["batch"] = std::to_string(options.batch / options.microbatches * microbatches);
   result.options["microbatches"] = std::to_string(microbatches);
   return result;
 }
@@ -337,8 +337,8 @@ std::optional<ShortSteps> short_steps(const Request& request) {
   const workloads::stack::TrainingOptions options = workloads::stack::options_of(request);
   constexpr int least_turn = 4;
   const int pp = request.mesh.pp, turn = (least_turn + pp - 1) / pp * pp;
-  const bool are_alike =
-      options.partition == "equal" && (options.experts == 0 || options.skew == 0);
+  const bool are_alike = options.partition.kind == workloads::stack::Partition::Kind::equal &&
+                         (options.experts == 0 || options.skew == 0);
   if (!are_alike || options.microbatches <= 3 * turn) return std::nullopt;
   return ShortSteps{.few = 2 * turn,
                     .more = 3 * turn,
@@ -386,10 +386,11 @@ double stage_device_bytes(const Request& request, int stage) {
 }
 
 double layer_passes(const Request& request) {
-  const auto found = request.options.find("microbatches");
-  const double microbatches = found == request.options.end() ? 1 : std::stod(found->second);
+  const auto microbatches = workloads::stack::option_of(
+      request, "microbatches", &workloads::stack::TrainingOptions::microbatches);
   const std::optional<ShortSteps> shorter = short_steps(request);
-  return request.model.layers * (shorter ? shorter->few + shorter->more : microbatches);
+  const auto played = shorter ? shorter->few + shorter->more : std::max(1LL, microbatches);
+  return static_cast<double>(request.model.layers * played);
 }
 
 }  // namespace isoscale::analysis::predict

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: MIT
 
 #include <algorithm>
+#include <initializer_list>
+#include <string_view>
 
 #include "base/text.hpp"
 #include "preflight/rules.hpp"
+#include "results/records/identity.hpp"
 #include "units/text.hpp"
 
 /// These rules compare software, compute rates and bandwidths among ranks, GPUs with other GPUs,
@@ -41,6 +44,16 @@ void compare_versions(Findings& findings, const JobFacts& job, std::string_view 
     if (version == usual) return nothing_wrong;
     return wrong("{} {}, elsewhere {}", software, *version, *usual);
   });
+}
+
+/// Compares the versions of libraries, which are facts of ranks with these keys.
+void compare_libraries(Findings& findings, const JobFacts& job,
+                       std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys) {
+    const auto* const field =
+        std::ranges::find(results::rank_fields, key, &results::RankField::key);
+    compare_versions(findings, job, field->machine, std::string{key});
+  }
 }
 
 /// Compares a fact, as text, among all nodes.
@@ -159,9 +172,7 @@ constexpr auto likeness_table = std::to_array<Rule>(
       "start the same program on all nodes, from a shared folder", "",
       "no rank says what it is made of"},
      {"nccl-version",
-      [](Findings& findings, const JobFacts& job) {
-        compare_versions(findings, job, "NCCL", "nccl");
-      },
+      [](Findings& findings, const JobFacts& job) { compare_libraries(findings, job, {"nccl"}); },
       stop, "versions do not understand each other: they hang or fail while they connect",
       "put the same libnccl.so.2 first in LD_LIBRARY_PATH on all nodes", "",
       "no rank says its NCCL", "run with --device cuda"},
@@ -173,9 +184,7 @@ constexpr auto likeness_table = std::to_array<Rule>(
       "load the same MPI on all nodes", "", "no rank says its MPI library"},
      {"cuda-version",
       [](Findings& findings, const JobFacts& job) {
-        compare_versions(findings, job, "CUDA runtime", "cuda_runtime");
-        compare_versions(findings, job, "CUDA of the driver", "cuda_driver");
-        compare_versions(findings, job, "cuBLAS", "cublas");
+        compare_libraries(findings, job, {"cuda_runtime", "cuda_driver", "cublas"});
       },
       warning,
       "other releases run other kernels: ranks differ in speed for no reason of the hardware",

@@ -184,12 +184,9 @@ class PointRun {
       add_checks();
     });
     if (!point_.agreed(problem)) return false;
-    const auto registration = request_.options.find("registration");
-    const bool registers =
-        registration != request_.options.end() && registration->second == "local";
-    auto [session, unsupported] = point_.prepare(
-        set_, sub_world_,
-        {.registration = registers ? program::Registration::local : program::Registration::none});
+    const program::Registration registration = workloads::stack::option_of(
+        request_, "registration", &workloads::stack::TrainingOptions::registration);
+    auto [session, unsupported] = point_.prepare(set_, sub_world_, {.registration = registration});
     if (!unsupported.empty()) measure::end_as(PointStatus::skipped, unsupported, data_);
     session_ = std::move(session);
     return session_ != nullptr;

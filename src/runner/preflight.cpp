@@ -18,6 +18,7 @@
 #include "preflight/collect_facts.hpp"
 #include "preflight/job_facts.hpp"
 #include "results/reader/reader.hpp"
+#include "results/records/identity.hpp"
 #include "results/records/point_facts.hpp"
 #include "runner/microbench/rank_speeds.hpp"
 #include "runner/plan/site.hpp"
@@ -103,9 +104,9 @@ std::map<std::string, std::string> versions_of(const executor::Executor* executo
   if (executor == nullptr) return versions;
   const executor::Description& device = executor->describe();
   versions["device"] = device.detail;
-  for (const char* const key : {"cuda_driver", "cuda_runtime", "cublas", "nccl"}) {
-    const auto found = device.facts_text.find(key);
-    if (found != device.facts_text.end()) versions[key] = found->second;
+  for (const results::RankField& field : results::rank_fields) {
+    const auto found = device.facts_text.find(std::string{field.key});
+    if (field.is_version && found != device.facts_text.end()) versions.insert(*found);
   }
   return versions;
 }

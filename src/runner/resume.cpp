@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "machine/job_environment.hpp"
+#include "results/records/identity.hpp"
 #include "runner/launch.hpp"
 #include "runner/plan/schedule.hpp"
 #include "runner/run_file.hpp"
@@ -28,15 +28,6 @@ using results::PointStatus;
 using results::RankFacts;
 using results::RunData;
 
-/// The facts of a rank (texts) on which its times depend. UUIDs and addresses are not among them: a
-/// rank may run on other hardware of the same kind.
-constexpr std::array<const char*, 8> facts_that_count{
-    "cpu_model", "device", "gpu_name", "gpu_driver", "cuda_runtime", "cublas", "nccl", "cpu_quota"};
-
-/// Settings that may differ, since they only name devices of a launch or control logging.
-constexpr std::array<std::string_view, 4> settings_of_the_place{
-    "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "NCCL_HOSTID", "NCCL_DEBUG"};
-
 void compare_text(std::string_view what, std::string_view earlier, std::string_view now,
                   std::vector<std::string>& found) {
   if (earlier != now) found.push_back(fmt::format("{} '{}', not '{}'", what, now, earlier));
@@ -46,7 +37,9 @@ void compare_text(std::string_view what, std::string_view earlier, std::string_v
 /// that differs is named.
 void compare_ranks(const RunData& earlier, const RunData& now, std::vector<std::string>& found) {
   const std::size_t ranks = std::min(earlier.rank_facts.size(), now.rank_facts.size());
-  for (const char* const key : facts_that_count) {
+  for (const results::RankField& field : results::rank_fields) {
+    if (field.when_resumed == results::WhenResumed::may_differ) continue;
+    const std::string key{field.key};
     for (std::size_t r = 0; r < ranks; ++r) {
       const std::string before = text_of(earlier.rank_facts[r], key);
       const std::string after = text_of(now.rank_facts[r], key);
@@ -61,7 +54,8 @@ void compare_ranks(const RunData& earlier, const RunData& now, std::vector<std::
   }
 }
 
-/// Returns the environment variables of a run that affect libraries and devices.
+/// Returns the environment variables of a run that affect libraries and devices, with their values
+/// in quotes.
 std::map<std::string, std::string> settings_of(const RunData& run) {
   const std::map<std::string, std::string> variables{run.environment.begin(),
                                                      run.environment.end()};
@@ -70,26 +64,10 @@ std::map<std::string, std::string> settings_of(const RunData& run) {
     return at == variables.end() ? std::nullopt : std::optional{at->second};
   };
   std::map<std::string, std::string> settings;
-  for (auto& [name, value] : machine::recorded_settings(lookup)) {
-    if (std::ranges::find(settings_of_the_place, name) != settings_of_the_place.end()) continue;
-    settings.emplace(std::move(name), std::move(value));
+  for (const auto& [name, value] : machine::recorded_settings(lookup)) {
+    if (results::must_match_when_resumed(name)) settings[name] = fmt::format("'{}'", value);
   }
   return settings;
-}
-
-void compare_settings(const RunData& earlier, const RunData& now, std::vector<std::string>& found) {
-  const auto before = settings_of(earlier), after = settings_of(now);
-  auto names = before;
-  names.insert(after.begin(), after.end());
-  const auto text_in = [](const std::map<std::string, std::string>& settings,
-                          const std::string& name) {
-    const auto at = settings.find(name);
-    return at == settings.end() ? "unset" : fmt::format("'{}'", at->second);
-  };
-  for (const auto& [name, value] : names) {
-    const std::string is = text_in(after, name), was = text_in(before, name);
-    if (is != was) found.push_back(fmt::format("{} {}, not {}", name, is, was));
-  }
 }
 
 /// Returns the hosts of a run, each once, in the order of ranks.
@@ -137,13 +115,9 @@ Missing missing_points(const RunData& earlier, const plan::Plan& plan) {
 
 std::vector<std::string> differences(const RunData& earlier, const RunData& now) {
   std::vector<std::string> found;
-  for (const auto& [what, text] : {std::pair{"Isoscale", &RunData::isoscale_version},
-                                   {"git hash", &RunData::git_hash},
-                                   {"compiler", &RunData::compiler},
-                                   {"build type", &RunData::build_type},
-                                   {"device", &RunData::device},
-                                   {"MPI library", &RunData::mpi_library}}) {
-    compare_text(what, earlier.*text, now.*text, found);
+  for (const results::LaunchField& field : results::launch_fields) {
+    if (field.when_resumed == results::WhenResumed::may_differ) continue;
+    compare_text(field.name, earlier.*field.text, now.*field.text, found);
   }
   for (const auto& [what, count] :
        {std::pair{"rank", &RunData::ranks}, {"node", &RunData::nodes}}) {
@@ -151,7 +125,10 @@ std::vector<std::string> differences(const RunData& earlier, const RunData& now)
     found.push_back(fmt::format("{}, not {}", base::counted(now.*count, what), earlier.*count));
   }
   if (earlier.ranks == now.ranks) compare_ranks(earlier, now, found);
-  compare_settings(earlier, now, found);
+  for (const results::UnlikeField& at :
+       results::unlike_texts("", settings_of(now), settings_of(earlier), "unset")) {
+    found.push_back(fmt::format("{} {}, not {}", at.name, at.here, at.there));
+  }
   return found;
 }
 

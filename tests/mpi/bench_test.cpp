@@ -110,10 +110,10 @@ class Collectives : public Benchmarks {
   Collectives() { executor_ = executor::make_host_executor({}); }
 
   void prepare(const std::string& options) {
-    Benchmarks::prepare(workloads::collectives::build, options, request_.precision);
+    Benchmarks::prepare(workloads::collectives::hooks().build, options, request_.precision);
   }
   [[nodiscard]] std::vector<Expectation> expected(std::size_t index) const {
-    return workloads::collectives::expect(request_, 0, index, world_.rank());
+    return workloads::collectives::hooks().expect(request_, 0, index, world_.rank());
   }
 };
 
@@ -169,7 +169,7 @@ TEST_F(Collectives, WithoutThePlayEveryOperationIsWrong) {
 class Products : public Benchmarks {
  protected:
   void prepare(const std::string& options, Precision precision = Precision::f32) {
-    Benchmarks::prepare(workloads::gemm::build, options, precision);
+    Benchmarks::prepare(workloads::gemm::hooks().build, options, precision);
   }
   /// Adds the results of every case, each right.
   std::uint64_t compare_all() {

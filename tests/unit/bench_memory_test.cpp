@@ -3,6 +3,8 @@
 
 // The programs of the memory benchmark, whose bytes are those of its ops, and the sessions of the
 // algorithms benchmark.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -150,8 +152,12 @@ Request request_of(int ranks, Options options) {
 std::vector<std::string> titles(const Request& request) {
   std::vector<std::string> result;
   for (const Choice& choice : choices_of(request)) {
-    result.push_back(choice.algorithm + "/" + choice.protocol + "/" +
-                     std::string{name(choice.registered)} + ": " + choice.measured.at("op"));
+    std::vector<std::string_view> operations;
+    for (const auto operation : choice.measured.op) {
+      operations.push_back(collectives::name(operation));
+    }
+    result.push_back(fmt::format("{}/{}/{}: {}", choice.algorithm, choice.protocol,
+                                 name(choice.registered), fmt::join(operations, ",")));
   }
   return result;
 }

@@ -42,10 +42,10 @@ Request request_on(int ranks, Options options) {
 }
 
 TEST(Sizes, AreListsAndRanges) {
-  EXPECT_THAT(parse_sizes("sizes", "8..64"), ElementsAre(8, 16, 32, 64));
-  EXPECT_THAT(parse_sizes("sizes", "8..100*3"), ElementsAre(8, 24, 72));
-  EXPECT_THAT(parse_sizes("sizes", "1MiB,4,4..5"), ElementsAre(4, 1048576));
-  EXPECT_EQ(parse_sizes("sizes", "8..1GiB").size(), 28U);
+  EXPECT_THAT(parse_sizes("sizes", "8..64").bytes, ElementsAre(8, 16, 32, 64));
+  EXPECT_THAT(parse_sizes("sizes", "8..100*3").bytes, ElementsAre(8, 24, 72));
+  EXPECT_THAT(parse_sizes("sizes", "1MiB,4,4..5").bytes, ElementsAre(4, 1048576));
+  EXPECT_EQ(parse_sizes("sizes", "8..1GiB").bytes.size(), 28U);
 }
 
 TEST(Sizes, WithoutMeaningAreRefused) {
@@ -121,7 +121,9 @@ TEST(Collectives, TypesAreChosenByTheirNames) {
   EXPECT_FALSE(types->choices.empty());
   for (const std::string_view choice : types->choices) {
     const Request request = request_on(2, {{"types", std::string{choice}}});
-    EXPECT_EQ(program::name(collectives::types_of(request).front()), choice);
+    EXPECT_EQ(
+        program::name(collectives::types_of(request, collectives::values_of(request)).front()),
+        choice);
   }
 }
 
@@ -160,7 +162,7 @@ TEST(Collectives, EveryProgramPlaysToItsEnd) {
     Request request = request_on(1, options);
     request.mesh = mesh;
     if (mesh.tp > 1) request.options["axis"] = "tp";
-    const Bench bench = collectives::build(request, 0);
+    const Bench bench = collectives::hooks().build(request, 0);
     EXPECT_NO_THROW(program::check(bench.set));
     EXPECT_EQ(bench.cases.size(), bench.rows.size());
   }
@@ -169,7 +171,7 @@ TEST(Collectives, EveryProgramPlaysToItsEnd) {
 /// The bytes that a row is named after are those that its program moves.
 TEST(Collectives, RowsSayWhatTheProgramsMove) {
   const Request request = request_on(4, "sizes=64..4KiB*4 rotate=1KiB reduction=sum"_options);
-  const Bench bench = collectives::build(request, 0);
+  const Bench bench = collectives::hooks().build(request, 0);
   for (const Case& one : bench.cases) {
     const RowSpec& row = bench.rows[one.row_begin];
     const program::Outline outline = program::outline(bench.set.of(1), one.section, request.mesh);
@@ -189,7 +191,7 @@ TEST(Collectives, TextbookAlgorithmsSendTheirTextbookVolume) {
                                          {"in_place", "no"},
                                          {"rotate", "4KiB"},
                                          {"implementation", "ring,recursive-doubling"}});
-  const Bench bench = collectives::build(request, 0);
+  const Bench bench = collectives::hooks().build(request, 0);
   ASSERT_EQ(bench.cases.size(), 6U);
   for (const Case& one : bench.cases) {
     const RowSpec& row = bench.rows[one.row_begin];
@@ -211,17 +213,21 @@ TEST(Collectives, TextbookAlgorithmsSendTheirTextbookVolume) {
 TEST(Collectives, AloneOnlyTheFirstGroupPlays) {
   Request request = request_on(1, "axis=tp groups=one op=all_reduce sizes=64 in_place=no"_options);
   request.mesh = {.tp = 2, .dp = 2};
-  const Bench bench = collectives::build(request, 0);
+  const Bench bench = collectives::hooks().build(request, 0);
   ASSERT_EQ(bench.rows.size(), 1U);
   EXPECT_THAT(bench.rows.front().ranks, ElementsAre(0, 1));
   EXPECT_FALSE(bench.set.of(1).section(bench.cases.front().section).ops.empty());
   EXPECT_TRUE(bench.set.of(2).section(bench.cases.front().section).ops.empty());
-  EXPECT_TRUE(collectives::expect(request, 0, 0, 2).empty());
+  EXPECT_TRUE(collectives::hooks().expect(request, 0, 0, 2).empty());
+}
+
+std::vector<gemm::Shape> shapes_of(const Request& request) {
+  return gemm::shapes_of(request, gemm::values_of(request));
 }
 
 TEST(Shapes, AreListsAndFamilies) {
   const auto shapes =
-      gemm::shapes_of(request_on(1, "shapes=powers,64x32x16,8x8x8x4 largest=512"_options));
+      shapes_of(request_on(1, "shapes=powers,64x32x16,8x8x8x4 largest=512"_options));
   ASSERT_EQ(shapes.size(), 5U);  // 128, 256, 512 and the two of the list
   EXPECT_EQ(shapes[2].m, 512U);
   EXPECT_EQ(shapes[3].flop(), 2.0 * 64 * 32 * 16);
@@ -234,7 +240,7 @@ TEST(Shapes, OfAModelAreThoseOfItsTrainingStep) {
   Request request = request_on(1, "shapes=model microbatch=2"_options);
   request.mesh = {.tp = 2};
   std::set<std::array<std::uint32_t, 4>> planned, played;
-  for (const gemm::Shape& shape : gemm::shapes_of(request)) {
+  for (const gemm::Shape& shape : shapes_of(request)) {
     planned.insert({shape.m, shape.n, shape.k, shape.batch});
   }
   Request training = request;
@@ -252,7 +258,7 @@ TEST(Shapes, OfAModelAreThoseOfItsTrainingStep) {
 
 TEST(Shapes, WithoutMeaningAreRefused) {
   const auto refusal = [](const Request& request) {
-    return testing_support::refusal([&] { static_cast<void>(gemm::shapes_of(request)); });
+    return testing_support::refusal([&] { static_cast<void>(shapes_of(request)); });
   };
   for (const char* const text :
        {"64x64", "64x64x64x2x2", "0x1x1", "ax1x1", "1x1x1x", "4097", "1x1x"}) {
@@ -269,7 +275,7 @@ TEST(Shapes, WithoutMeaningAreRefused) {
 TEST(Shapes, OfFp8AreE4m3WithBothOperandsAlongK) {
   Request request = request_on(1, "shapes=64x32x16"_options);
   request.precision = Precision::fp8;
-  const auto shape = gemm::shapes_of(request).front();
+  const auto shape = shapes_of(request).front();
   EXPECT_EQ(shape.a, DType::e4m3);
   EXPECT_EQ(shape.d, DType::bf16);
   EXPECT_EQ(shape.transpose_a, program::Transpose::no);
@@ -278,7 +284,7 @@ TEST(Shapes, OfFp8AreE4m3WithBothOperandsAlongK) {
 
 TEST(Gemm, ColdMultiplicationsGoThroughAllThatRotates) {
   const Request request = request_on(2, "shapes=128x128x128 rotate=1MiB cache=both"_options);
-  const Bench bench = gemm::build(request, 0);
+  const Bench bench = gemm::hooks().build(request, 0);
   EXPECT_NO_THROW(program::check(bench.set));
   ASSERT_EQ(bench.rows.size(), 2U);
   EXPECT_EQ(bench.rows[0].text.at("cache"), "cold");
@@ -292,7 +298,7 @@ TEST(Gemm, ColdMultiplicationsGoThroughAllThatRotates) {
 }
 
 TEST(Gemm, RowsSayWhatTheProgramsCompute) {
-  const Bench bench = gemm::build(request_on(1, "shapes=32x16x8x2,16x16x16"_options), 0);
+  const Bench bench = gemm::hooks().build(request_on(1, "shapes=32x16x8x2,16x16x16"_options), 0);
   for (const Case& one : bench.cases) {
     const auto outline = program::outline(bench.set.of(0), one.section, bench.set.mesh);
     EXPECT_EQ(outline.ops.size(), one.calls);

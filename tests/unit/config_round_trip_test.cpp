@@ -122,6 +122,7 @@ class Generator {
     if (spec.type == workloads::OptionType::choice) {
       return std::string{spec.choices[static_cast<std::size_t>(number(0, 1))]};
     }
+    if (spec.type == workloads::OptionType::text) return std::string{spec.default_value};
     const int most = spec.maximum == 0 ? 1'000'000'000 : static_cast<int>(spec.maximum);
     const std::string digits = std::to_string(number(1, most));
     return spec.type == workloads::OptionType::bytes && flip() ? digits + " KiB" : digits;

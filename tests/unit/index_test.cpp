@@ -90,6 +90,24 @@ TEST(Index, MachinesAreToldApartAndTrendsKeepToThem) {
               HasSubstr("oversubscribed"));
 }
 
+TEST(Index, AnOptionThatAnOldFileLacksCountsAsItsDefault) {
+  std::vector<results::RunData> runs{launch_of("old", 1, 4, 0.04), launch_of("new", 1, 4, 0.02),
+                                     launch_of("other", 1, 4, 0.01)};
+  runs[0].points[0].options.erase("overlap");
+  runs[1].points[0].options["gather"] = "step_end";
+  runs[2].points[0].options["overlap"] = "off";
+  std::vector<catalog::IndexRun> of;
+  for (const results::RunData& run : runs) of.push_back(indexed(run));
+  EXPECT_EQ(of[0].experiments.at(0).fingerprint, of[1].experiments.at(0).fingerprint);
+  EXPECT_NE(of[0].experiments.at(0).fingerprint, of[2].experiments.at(0).fingerprint);
+  const catalog::Index index = catalog::make_index(of);
+  ASSERT_EQ(index.machines.size(), 1U);
+  ASSERT_EQ(index.machines[0].trends.size(), 2U);
+  for (const catalog::IndexTrend& trend : index.machines[0].trends) {
+    EXPECT_THAT(trend.title, HasSubstr(trend.runs.size() == 2 ? "overlap=on" : "overlap=off"));
+  }
+}
+
 TEST(Index, HostileTextIsEscaped) {
   const render::IndexReport report{
       .index = catalog::make_index({indexed(samples::hostile_run(), samples::hostile)}),

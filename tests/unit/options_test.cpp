@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.hpp"
 #include "plan_samples.hpp"
 #include "request_text.hpp"
 #include "words.hpp"
@@ -34,6 +35,11 @@ struct Typed {
   std::string text{};
 };
 
+std::string read_text(std::string_view key, std::string_view text) {
+  if (text.starts_with("none") || text.starts_with("any")) return std::string{text};
+  throw usage_error("option {} = {}: it begins with none or any", key, base::quoted(text));
+}
+
 const std::array table{
     option::toggle<&Typed::overlap>("overlap", "on", "a"),
     option::bytes<&Typed::bucket>("bucket", "25MiB", {1024, 1 << 30}, "b"),
@@ -42,7 +48,7 @@ const std::array table{
     option::integer<&Typed::level>("level", "-1", {-2, 9}, "d"),
     option::choice<&Typed::mode>("mode", "slow", {"slow", "fast"}, "e"),
     option::list<&Typed::parts>("parts", "a,b", {"a", "b", "c"}, "f"),
-    option::text<&Typed::text>("text", "none", "g"),
+    option::parsed<&Typed::text, read_text>("text", "none", "g"),
 };
 const OptionSpec& spec(std::string_view key) {
   for (const OptionSpec& candidate : table) {
@@ -81,7 +87,8 @@ TEST(Options, RefusalsNameKeyValueAndWhatIsAccepted) {
        {{"bucket", "1023"}, {"too small"}},
        {{"bucket", "2GiB"}, {"too large"}},
        {{"bucket", "64M"}, {"option bucket", "ambiguous", "MiB"}},
-       {{"bucket", "-1"}, {"negative"}}},
+       {{"bucket", "-1"}, {"negative"}},
+       {{"text", "some"}, {"option text = 'some'", "begins with none or any"}}},
       [](const Given& given) { return refusal(given.first, given.second); });
   for (const char* const text : {"x", "1.5", "1e3", "+1", " 1", "1 ", "0x10", "9223372036854775808",
                                  "99999999999999999999999999", "4MiB"}) {
@@ -270,14 +277,6 @@ TEST(Fit, NamesHybridWhereAWorkloadHasNoMeshOfItsOwn) {
   base.model.heads = base.model.kv_heads = 15;
   EXPECT_THAT(fit_refusal(find_workload("tp"), base, {}, 2), HasSubstr("hybrid --mesh dp=2"));
   EXPECT_EQ(fit_refusal(find_workload("hybrid"), base, {{mesh::Axis::dp, 2}}, 2), "");
-}
-
-TEST(Fit, RefusesACapacityOfNothing) {
-  const auto said = [](const Options& options) {
-    return fit_refusal(find_workload("ep"), planned_with(options), {}, 2);
-  };
-  EXPECT_THAT(said("microbatch=2 microbatches=8 capacity=0"_options), HasSubstr("capacity='0'"));
-  EXPECT_EQ(said("microbatch=2 microbatches=8 capacity=none"_options), "");
 }
 
 }  // namespace

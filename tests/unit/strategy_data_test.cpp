@@ -414,6 +414,8 @@ TEST(DataRefusals, NameTheNumbersWhatExcludesWhatAndTheNearestThatWorks) {
        {small(2, 1, "partition=proportional"_options), dp4, {"microbatches=2"}},
        {small(4, 4, turns), {.dp = 2, .pp = 4}, {"microbatches=8"}},
        {states("zero=3 offload=weights"_options, 2), dp4, {"dp=4", "zero=2"}},
+       {states("gather=next_step"_options, 2), dp4, {"zero=0 excludes gather", "zero=1|2"}},
+       {states("zero=3 gather=next_step"_options, 2), dp4, {"zero=3 excludes gather", "=step_end"}},
        {states("zero=3 reduce_bucket=1MiB"_options, 2), dp4, {"reduce_", "gather_bucket=1MiB"}},
        {states(managed, 2), dp4, {"zero=1", "offload_memory=pinned"}},
        {states("offload=optimizer"_options, 2), {}, {"nothing to offload", "optimizer=adam"}}},

@@ -113,11 +113,18 @@ TEST(Routing, CapacityDropsTheLaterTokensOfASample) {
 }
 
 TEST(Routing, CapacityIsReadAsFactorOrPercent) {
-  EXPECT_EQ(stack::capacity_factor("none"), 0);
-  EXPECT_DOUBLE_EQ(stack::capacity_factor("1.25"), 1.25);
-  EXPECT_DOUBLE_EQ(stack::capacity_factor("125%"), 1.25);
+  const auto factor = [](const char* text) {
+    const Options given{{"capacity", text}};
+    validate("hybrid", stack::option_table(), given);
+    return stack::options_of({.options = given}).capacity;
+  };
+  EXPECT_EQ(factor("none"), 0);
+  EXPECT_DOUBLE_EQ(factor("1.25"), 1.25);
+  EXPECT_DOUBLE_EQ(factor("125%"), 1.25);
   for (const char* text : {"", "0", "0%", "-1", "x", "1.5x", "nan", "inf", "1e9", "%"}) {
-    EXPECT_THROW(static_cast<void>(stack::capacity_factor(text)), base::UsageError) << text;
+    EXPECT_THAT(testing_support::usage_error([&] { (void)factor(text); }),
+                testing::HasSubstr("capacity"))
+        << text;
   }
   // 16 positions x 2 over 8 experts are 4 each.
   const Request request = sparse("experts=8 topk=2 capacity=1.25"_options);

@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "workloads/algorithms/algorithms.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
 
@@ -25,7 +22,10 @@ struct Values {
   std::vector<Operation> op;
   std::vector<std::string> algorithms, protocols;
   std::vector<Registered> registration;
-  std::string sizes, small_sizes, types, in_place, rotate;
+  Sizes sizes, small_sizes;
+  std::vector<program::DType> types;
+  collectives::Place in_place{};
+  std::uint64_t rotate = 0;
 };
 
 Values values_of(const Request& request) {
@@ -33,15 +33,14 @@ Values values_of(const Request& request) {
 }
 
 /// Returns the options with which the collectives benchmark measures some operations.
-Options measured(const Values& options, const std::vector<Operation>& operations,
-                 const std::string& sizes) {
-  std::vector<std::string_view> names;
-  for (const Operation operation : operations) names.push_back(collectives::name(operation));
-  Options result{{"op", fmt::format("{}", fmt::join(names, ","))},
-                 {"sizes", sizes},
-                 {"in_place", options.in_place},
-                 {"rotate", options.rotate}};
-  if (!options.types.empty()) result["types"] = options.types;
+collectives::Values measured(const Values& options, const std::vector<Operation>& operations,
+                             const Sizes& sizes) {
+  collectives::Values result = collectives::values_of({});
+  result.op = operations;
+  result.sizes = sizes;
+  result.types = options.types;
+  result.in_place = options.in_place;
+  result.rotate = options.rotate;
   return result;
 }
 
@@ -62,12 +61,6 @@ void add_choices(const Values& options, const std::string& name, std::vector<Cho
   }
 }
 
-Request measured_by(const Request& request, const Choice& choice) {
-  Request result = request;
-  result.options = choice.measured;
-  return result;
-}
-
 /// Moves all buffers in plain device memory to symmetric memory (windows), at the same offsets.
 void make_symmetric(program::ProgramSet& set) {
   for (program::RankProgram& program : set.programs) {
@@ -83,7 +76,7 @@ std::string named(const std::string& choice) { return choice.empty() ? "library"
 
 Bench build(const Request& request, int batch) {
   const Choice choice = choices_of(request).at(static_cast<std::size_t>(batch));
-  Bench bench = collectives::build(measured_by(request, choice), 0);
+  Bench bench = collectives::build(request, choice.measured);
   bench.session.collective_algorithm = choice.algorithm;
   bench.session.collective_protocol = choice.protocol;
   if (choice.registered == Registered::local) {
@@ -103,7 +96,7 @@ Bench build(const Request& request, int batch) {
 
 std::vector<Expectation> expect(const Request& request, int batch, std::size_t index, int rank) {
   const Choice choice = choices_of(request).at(static_cast<std::size_t>(batch));
-  return collectives::expect(measured_by(request, choice), 0, index, rank);
+  return collectives::expect(request, choice.measured, index, rank);
 }
 
 }  // namespace
@@ -119,7 +112,7 @@ std::span<const OptionSpec> option_table() {
           // The names are in the order of Operation's first enumerators.
           {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce"},
           "collectives to measure"),
-      option::text<&Values::sizes>(
+      option::parsed<&Values::sizes, parse_sizes>(
           "sizes", "1KiB..256MiB*4",
           "message sizes under each algorithm and protocol, as for collectives"),
       option::list<&Values::algorithms>(
@@ -133,8 +126,8 @@ std::span<const OptionSpec> option_table() {
           {registered_names.begin(), registered_names.end()},
           "memory of the small messages, also of sendrecv: unregistered, registered by each rank, "
           "or in symmetric windows"),
-      option::text<&Values::small_sizes>("small_sizes", "8..128KiB*4",
-                                         "sizes of the small messages of registration"),
+      option::parsed<&Values::small_sizes, parse_sizes>(
+          "small_sizes", "8..128KiB*4", "sizes of the small messages of registration"),
       option::list<&Values::types>(
           "types", "", {"f64", "f32", "f16", "bf16", "e4m3", "e5m2", "i64", "i32", "i8", "u8"},
           "element types; default: the type that --dtype stores"),
@@ -169,7 +162,7 @@ BenchHooks hooks() {
           .types =
               [](const Request& request) {
                 // All sessions measure the same types.
-                return collectives::types_of(measured_by(request, choices_of(request).front()));
+                return collectives::types_of(request, choices_of(request).front().measured);
               },
           .only_on = "cuda"};
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "workloads/api/workload.hpp"
+#include "workloads/collectives/collectives.hpp"
 
 /// Measures each algorithm and protocol that a library of collectives can choose, in a session of
 /// its own, and the library's own choice for comparison. Small messages are also measured from
@@ -27,7 +28,7 @@ enum class Registered : std::uint8_t { none, local, symmetric };
 struct Choice {
   std::string algorithm{}, protocol{};  ///< "" = the library's own choice
   Registered registered = Registered::none;
-  Options measured{};
+  collectives::Values measured{};
 };
 /// Returns the choices to measure: first the library's own, then each pair of algorithm and
 /// protocol that exists, then small messages from each kind of registered memory. Throws

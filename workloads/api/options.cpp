@@ -143,7 +143,7 @@ void validate(const OptionSpec& spec, std::string_view value) {
       for (const std::string& part : parse_list(spec.key, value)) validate_choice(spec, part);
       return;
     case OptionType::text:
-      return;
+      return spec.store(spec, value, nullptr);
   }
 }
 
@@ -170,14 +170,17 @@ Options with_defaults_of(std::string_view device, std::span<const OptionSpec> ta
   return given;
 }
 
+const OptionSpec& find_option(std::span<const OptionSpec> table, std::string_view key) {
+  const auto spec = std::ranges::find(table, key, &OptionSpec::key);
+  if (spec != table.end()) return *spec;
+  throw std::logic_error(fmt::format("option '{}' is read but stands in no table", key));
+}
+
 std::string option_text(std::span<const OptionSpec> table, const Options& given,
                         std::string_view key) {
-  const auto spec = std::ranges::find(table, key, &OptionSpec::key);
-  if (spec == table.end()) {
-    throw std::logic_error(fmt::format("option '{}' is read but stands in no table", key));
-  }
+  const OptionSpec& spec = find_option(table, key);
   const auto found = given.find(key);
-  return found == given.end() ? std::string{spec->default_value} : found->second;
+  return found == given.end() ? std::string{spec.default_value} : found->second;
 }
 
 std::map<std::string, std::string> all_options(std::span<const OptionSpec> table,
@@ -215,7 +218,7 @@ std::vector<std::string> parse_list(std::string_view key, std::string_view text)
   return parts;
 }
 
-std::vector<std::uint64_t> parse_sizes(std::string_view key, std::string_view text) {
+Sizes parse_sizes(std::string_view key, std::string_view text) {
   std::set<std::uint64_t> sizes;
   for (const std::string& part : parse_list(key, text)) {
     const std::size_t dots = part.find("..");
@@ -225,7 +228,7 @@ std::vector<std::uint64_t> parse_sizes(std::string_view key, std::string_view te
       add_range(key, part, dots, sizes);
     }
   }
-  return {sizes.begin(), sizes.end()};
+  return {.text = std::string{text}, .bytes = {sizes.begin(), sizes.end()}};
 }
 
 }  // namespace isoscale::workloads

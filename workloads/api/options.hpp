@@ -43,8 +43,8 @@ using base::usage_error;
 // Each workload has one table of its options, which is used by --help, `list options`, validation,
 // the experiment file, the run file and the documentation.
 
-/// list: several of the choices, separated by commas. text: any value; the workload checks it when
-/// a run is planned.
+/// list: several of the choices, separated by commas. text: a value that a function of the row
+/// reads (see option::parsed).
 enum class OptionType : unsigned char { choice, integer, bytes, list, text };
 
 struct OptionSpec {
@@ -56,7 +56,9 @@ struct OptionSpec {
   long long minimum = 0, maximum = 0;          ///< range of a number or size; maximum 0 = no limit
   std::string_view help{};
   /// Stores a valid value in the member of the workload's typed options that belongs to this row.
-  /// The functions of namespace option set this pointer, and typed_options() calls it.
+  /// The functions of namespace option set this pointer, and typed_options() calls it. With
+  /// `options` null, it only reads the value, and throws base::UsageError if a value of type text
+  /// is not valid.
   void (*store)(const OptionSpec& spec, std::string_view value, void* options) = nullptr;
 };
 
@@ -77,6 +79,9 @@ void validate(std::string_view workload, std::span<const OptionSpec> table, cons
 /// size, 64MiB".
 [[nodiscard]] std::string accepted(const OptionSpec& spec);
 
+/// Returns the row of a key. Throws std::logic_error if the table lacks it.
+[[nodiscard]] const OptionSpec& find_option(std::span<const OptionSpec> table,
+                                            std::string_view key);
 /// Returns the value of an option, which must have been validated, or its default in the table if
 /// it is not given; "" if it has neither. Throws std::logic_error if the table lacks the key.
 [[nodiscard]] std::string option_text(std::span<const OptionSpec> table, const Options& given,
@@ -101,16 +106,34 @@ template <class Typed>
   return result;
 }
 
-// The functions below read options of micro-benchmarks whose values are lists.
+/// Returns the value of one typed option: that of the row `key`, which stores it in `member`.
+/// Unlike typed_options(), it may be called with the options of another workload; an option that is
+/// not among them has its default.
+template <class Typed, class Value>
+[[nodiscard]] Value typed_option(std::span<const OptionSpec> table, const Options& given,
+                                 std::string_view key, Value Typed::*member) {
+  Typed result;
+  const OptionSpec& spec = find_option(table, key);
+  const auto found = given.find(key);
+  const std::string_view value = found == given.end() ? spec.default_value : found->second;
+  if (!value.empty()) spec.store(spec, value, &result);
+  return result.*member;
+}
+
+// The functions below read options whose values are lists.
 
 /// Returns the parts of a list such as "a,b,c". Throws base::UsageError with `key` if a part is
 /// empty or occurs twice.
 [[nodiscard]] std::vector<std::string> parse_list(std::string_view key, std::string_view text);
 
-/// Returns the sizes in a list, in bytes, ascending and without repetitions. "8,64KiB,1..1MiB" has
-/// a range whose sizes double; the sizes of "8..1GiB*4" grow by the given factor, which is at least
-/// 2. Throws base::UsageError with `key`.
-[[nodiscard]] std::vector<std::uint64_t> parse_sizes(std::string_view key, std::string_view text);
+/// The sizes in a list, in bytes, ascending and without repetitions.
+struct Sizes {
+  std::string text{};  ///< the list as it was given, for messages
+  std::vector<std::uint64_t> bytes{};
+};
+/// Reads a list of sizes. "8,64KiB,1..1MiB" has a range whose sizes double; the sizes of
+/// "8..1GiB*4" grow by the given factor, which is at least 2. Throws base::UsageError with `key`.
+[[nodiscard]] Sizes parse_sizes(std::string_view key, std::string_view text);
 
 /// The functions of this namespace make the rows of option tables. Their template argument is the
 /// member of the workload's typed options in which a value is stored. The member's type says how
@@ -202,14 +225,22 @@ template <auto member>
   return spec;
 }
 
-template <auto member>
-[[nodiscard]] OptionSpec text(std::string_view key, std::string_view default_value,
-                              std::string_view help, std::string_view gpu_default = {}) {
-  return row<member>({.key = key,
-                      .type = OptionType::text,
-                      .default_value = default_value,
-                      .gpu_default = gpu_default,
-                      .help = help});
+/// Makes the row of an option whose value parse(key, text) reads. It throws base::UsageError for a
+/// text that is not valid.
+template <auto member, auto parse>
+[[nodiscard]] OptionSpec parsed(std::string_view key, std::string_view default_value,
+                                std::string_view help, std::string_view gpu_default = {}) {
+  OptionSpec spec{.key = key,
+                  .type = OptionType::text,
+                  .default_value = default_value,
+                  .gpu_default = gpu_default,
+                  .help = help};
+  spec.store = [](const OptionSpec& self, std::string_view text, void* options) {
+    auto value = parse(self.key, text);
+    if (options == nullptr) return;
+    static_cast<decltype(owner_of(member))*>(options)->*member = std::move(value);
+  };
+  return spec;
 }
 
 }  // namespace option

@@ -3,6 +3,9 @@
 #include "workloads/calibrate/calibrate.hpp"
 
 #include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
 
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/gemm/gemm.hpp"
@@ -12,73 +15,77 @@ namespace {
 
 /// Holds the parsed options, which option_table() describes.
 struct Values {
-  std::string sizes, shapes, largest, rotate, axis;
+  Sizes sizes;
+  std::vector<gemm::ShapeGroup> shapes;
+  std::uint32_t largest = 0;
+  std::uint64_t rotate = 0;
+  std::string axis;
 };
 
 Values values_of(const Request& request) {
   return typed_options<Values>(option_table(), request.options);
 }
 
-/// The operations with which training workloads communicate. Sums are measured in place, as
-/// gradients are summed, because libraries may use different algorithms in place and out of place.
-/// The other operations are measured out of place, as workloads use them.
-constexpr std::string_view in_place = "all_reduce";
-constexpr std::string_view out_of_place = "reduce_scatter,all_gather,sendrecv";
-
 /// The sessions, in this order. A single rank has only the first session, since it has no other
 /// rank to communicate with.
 enum class Part : std::uint8_t { multiplications, sums, collectives };
 
-Request collectives_of(const Request& request, Part which) {
+/// Returns the operations with which training workloads communicate. Sums are measured in place, as
+/// gradients are summed, because libraries may use different algorithms in place and out of place.
+/// The other operations are measured out of place, as workloads use them.
+collectives::Values collectives_of(const Request& request, Part which) {
+  using enum collectives::Operation;
   const bool sums = which == Part::sums;
   const Values options = values_of(request);
-  Request part = request;
-  part.options = {{"op", std::string{sums ? in_place : out_of_place}},
-                  {"sizes", options.sizes},
-                  {"in_place", sums ? "yes" : "no"},
-                  {"rotate", "16MiB"}};
-  if (options.axis != "world") part.options["axis"] = options.axis;
+  collectives::Values part = collectives::values_of({});
+  part.op = sums ? std::vector{all_reduce} : std::vector{reduce_scatter, all_gather, sendrecv};
+  part.sizes = options.sizes;
+  part.in_place = sums ? collectives::Place::in_place : collectives::Place::out_of_place;
+  part.rotate = std::uint64_t{16} << 20U;  // bytes
+  part.axis = options.axis;
   return part;
 }
 
 int batches(const Request& request) {
   if (request.mesh.size() == 1) return 1;
-  static_cast<void>(collectives::hooks().batches(collectives_of(request, Part::sums)));
+  // This throws for meshes that collectives cannot use.
+  static_cast<void>(collectives::setting_of(request, collectives_of(request, Part::sums)));
   return 3;
 }
 
-Request multiplications_of(const Request& request) {
+gemm::Values multiplications_of(const Request& request) {
   const Values options = values_of(request);
-  Request part = request;
-  part.options = {{"shapes", options.shapes},
-                  {"largest", options.largest},
-                  {"cache", "cold"},
-                  {"rotate", options.rotate}};
+  gemm::Values part = gemm::values_of({});
+  part.shapes = options.shapes;
+  part.largest = options.largest;
+  part.cache = gemm::Cache::cold;
+  part.rotate = options.rotate;
   return part;
 }
 
 Bench build(const Request& request, int batch) {
   const auto part = static_cast<Part>(batch);
-  return part == Part::multiplications ? gemm::build(multiplications_of(request), 0)
-                                       : collectives::build(collectives_of(request, part), 0);
+  return part == Part::multiplications ? gemm::build(request, multiplications_of(request))
+                                       : collectives::build(request, collectives_of(request, part));
 }
 
 std::vector<Expectation> expect(const Request& request, int batch, std::size_t index, int rank) {
   const auto part = static_cast<Part>(batch);
   if (part == Part::multiplications) return {};
-  return collectives::expect(collectives_of(request, part), 0, index, rank);
+  return collectives::expect(request, collectives_of(request, part), index, rank);
 }
 
 }  // namespace
 
 std::span<const OptionSpec> option_table() {
   static const std::array table{
-      option::text<&Values::sizes>(
+      option::parsed<&Values::sizes, parse_sizes>(
           "sizes", "8..16MiB*4",
           "message sizes that curves are fitted to, as in workload collectives", "8..256MiB*4"),
-      option::text<&Values::shapes>("shapes", "powers,1024x1024x256,256x256x1024,2048x2048x512",
-                                    "shapes to multiply, as in workload gemm",
-                                    "powers,8192x8192x2048,2048x2048x8192,16384x16384x4096"),
+      option::parsed<&Values::shapes, gemm::parse_shapes>(
+          "shapes", "powers,1024x1024x256,256x256x1024,2048x2048x512",
+          "shapes to multiply, as in workload gemm",
+          "powers,8192x8192x2048,2048x2048x8192,16384x16384x4096"),
       option::integer<&Values::largest>("largest", "2048", {128, 65536}, "largest extent of powers",
                                         "16384"),
       option::bytes<&Values::rotate>(
@@ -93,7 +100,12 @@ std::span<const OptionSpec> option_table() {
 }
 
 BenchHooks hooks() {
-  return {.batches = batches, .build = build, .expect = expect, .uses_model = gemm::uses_model};
+  return {.batches = batches,
+          .build = build,
+          .expect = expect,
+          .uses_model = [](const Request& request) {
+            return gemm::names_model(values_of(request).shapes);
+          }};
 }
 
 }  // namespace isoscale::workloads::calibrate

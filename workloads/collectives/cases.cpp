@@ -54,23 +54,6 @@ constexpr std::uint64_t bytes_of_play = std::uint64_t{64} << 20U;
 
 constexpr std::uint64_t most_calls = 1024, most_ops = 256;  // in a timed play; in one pass
 
-/// Holds the parsed options, which option_table() describes.
-struct Values {
-  std::vector<Operation> op;
-  std::vector<Reduction> reduction;
-  std::vector<Implementation> implementation;
-  std::vector<program::DType> types;
-  std::string sizes, axis;
-  Place in_place{};
-  Groups groups{};
-  int root = 0;
-  std::uint64_t rotate = 0;
-};
-
-Values values_of(const Request& request) {
-  return typed_options<Values>(option_table(), request.options);
-}
-
 std::vector<Place> places_of(Place asked, Operation operation) {
   const bool only_out = operation == Operation::all_to_all || operation == Operation::sendrecv ||
                         operation == Operation::barrier;
@@ -124,13 +107,13 @@ void plan_calls(CollectiveCase& one, std::uint64_t rotate, std::uint64_t most) {
 /// The sizes of these cases are not set yet; in_sizes() sets them.
 std::vector<CollectiveCase> forms_of(const Request& request, const Setting& setting, Groups groups,
                                      Operation operation) {
-  const Values options = values_of(request);
+  const Values& options = setting.options;
   std::vector<std::optional<Reduction>> reductions{std::nullopt};
   if (row_of(operation).reduces) {
     reductions.assign(options.reduction.begin(), options.reduction.end());
   }
   std::vector<CollectiveCase> forms;
-  for (const program::DType type : types_of(request)) {
+  for (const program::DType type : types_of(request, options)) {
     for (const std::optional<Reduction> reduction : reductions) {
       for (const Implementation implementation : options.implementation) {
         for (const Place place : places_of(options.in_place, operation)) {
@@ -244,7 +227,7 @@ std::span<const OptionSpec> option_table() {
           "sendrecv,barrier",
           operation_names(),
           "operations to measure; in sendrecv each rank sends to the next on a ring"),
-      option::text<&Values::sizes>(
+      option::parsed<&Values::sizes, parse_sizes>(
           "sizes", "8..1GiB",
           "message sizes: a list of sizes and of ranges that double (8..1GiB) or grow by a factor "
           "(8..1GiB*4), counted as nccl-tests counts them"),
@@ -275,19 +258,22 @@ std::span<const OptionSpec> option_table() {
   return table;
 }
 
-std::vector<program::DType> types_of(const Request& request) {
-  std::vector<program::DType> types = values_of(request).types;
-  return types.empty() ? std::vector{stored_type(request.precision)} : types;
+Values values_of(const Request& request) {
+  return typed_options<Values>(option_table(), request.options);
 }
 
-Setting setting_of(const Request& request) {
-  const Values options = values_of(request);
-  Setting setting{.axis_name = options.axis};
-  const bool is_world = setting.axis_name == "world";
+std::vector<program::DType> types_of(const Request& request, const Values& options) {
+  return options.types.empty() ? std::vector{stored_type(request.precision)} : options.types;
+}
+
+Setting setting_of(const Request& request, Values options) {
+  Setting setting{.options = std::move(options)};
+  const std::string& axis_name = setting.options.axis;
+  const bool is_world = axis_name == "world";
   const int all = request.mesh.size();
   for (const mesh::Axis axis : mesh::all_axes) {
     const bool is_asked =
-        is_world ? all > 1 && request.mesh[axis] == all : mesh::name(axis) == setting.axis_name;
+        is_world ? all > 1 && request.mesh[axis] == all : mesh::name(axis) == axis_name;
     if (is_asked) setting.axis = axis;
   }
   if (is_world && request.mesh[setting.axis] != all) {
@@ -298,20 +284,18 @@ Setting setting_of(const Request& request) {
   }
   if (request.mesh[setting.axis] == 1 && all > 1) {
     throw usage_error("axis={0}: the mesh {1} has no axis {0}; give it one, such as --mesh {0}=2",
-                      setting.axis_name, mesh::to_string(request.mesh));
+                      axis_name, mesh::to_string(request.mesh));
   }
   setting.members = request.mesh[setting.axis];
-  setting.root = options.root;
-  if (setting.root >= setting.members) {
-    throw usage_error("root={}: a group has {} rank{}, counted from 0", setting.root,
+  if (setting.options.root >= setting.members) {
+    throw usage_error("root={}: a group has {} rank{}, counted from 0", setting.options.root,
                       setting.members, setting.members == 1 ? "" : "s");
   }
   return setting;
 }
 
 std::vector<CollectiveCase> cases_of(const Request& request, const Setting& setting) {
-  const Values options = values_of(request);
-  const std::vector<std::uint64_t> sizes = parse_sizes("sizes", options.sizes);
+  const Values& options = setting.options;
   const std::uint64_t most = std::min(most_ops, request.bounds.most_short_calls);
   std::vector<CollectiveCase> cases;
   for (const Groups groups : {Groups::all, Groups::one}) {
@@ -325,7 +309,7 @@ std::vector<CollectiveCase> cases_of(const Request& request, const Setting& sett
         continue;
       }
       for (const CollectiveCase& form : forms_of(request, setting, groups, operation)) {
-        for (CollectiveCase& one : in_sizes(form, sizes, setting.members)) {
+        for (CollectiveCase& one : in_sizes(form, options.sizes.bytes, setting.members)) {
           plan_calls(one, options.rotate, most);
           cases.push_back(one);
         }
@@ -337,14 +321,14 @@ std::vector<CollectiveCase> cases_of(const Request& request, const Setting& sett
         "nothing to measure on {} ranks: no size of sizes={} leaves a rank 16 bytes, or what was "
         "asked for does not exist (in place: not all_to_all, sendrecv, barrier; textbook "
         "algorithms: sums out of place, recursive doubling on powers of two)",
-        setting.members, options.sizes);
+        setting.members, options.sizes.text);
   }
   return cases;
 }
 
-std::vector<Expectation> expect(const Request& request, int /*batch*/, std::size_t index,
+std::vector<Expectation> expect(const Request& request, const Values& options, std::size_t index,
                                 int rank) {
-  const Setting setting = setting_of(request);
+  const Setting setting = setting_of(request, options);
   const std::vector<CollectiveCase> cases = cases_of(request, setting);
   std::map<program::DType, bool> has_scratch;  // in the order in which buffers are allocated
   for (const CollectiveCase& one : cases) {
@@ -363,7 +347,7 @@ std::vector<Expectation> expect(const Request& request, int /*batch*/, std::size
   if (idle || one.operation == Operation::barrier) return {};
   const Member me{.index = mesh::group_index(request.mesh, rank, setting.axis),
                   .ranks = mesh::group_members(request.mesh, rank, setting.axis),
-                  .root = setting.root};
+                  .root = setting.options.root};
   const program::BufferId sent = source.at(one.type);
   std::vector<Expectation> result;
   for (std::uint64_t call = 0; call < one.calls; ++call) {

@@ -158,13 +158,13 @@ class Writer {
                                                 .offset = -1,
                                                 .slice = ends.receive}}});
     } else if (one.implementation == Implementation::library) {
-      builder_.emit(
-          stream, program::Collective{.kind = *row_of(one.operation).kind,
-                                      .reduction = one.reduction.value_or(program::Reduction::sum),
-                                      .axes = setting_.axis,
-                                      .root = row_of(one.operation).has_root ? setting_.root : 0,
-                                      .send = ends.send,
-                                      .receive = ends.receive});
+      builder_.emit(stream, program::Collective{
+                                .kind = *row_of(one.operation).kind,
+                                .reduction = one.reduction.value_or(program::Reduction::sum),
+                                .axes = setting_.axis,
+                                .root = row_of(one.operation).has_root ? setting_.options.root : 0,
+                                .send = ends.send,
+                                .receive = ends.receive});
     } else {
       emit_textbook(builder_, {.operation = one.operation,
                                .implementation = one.implementation,
@@ -223,12 +223,12 @@ RowSpec row_of(const Request& request, const Setting& setting, const CollectiveC
               {"reduction", std::string{reduction_name(one)}},
               {"in_place", one.place == Place::in_place ? "yes" : "no"},
               {"implementation", std::string{name(one.implementation)}},
-              {"axis", setting.axis_name},
+              {"axis", setting.options.axis},
               {"groups", one.groups == Groups::one ? "one" : "all"}};
   row.number = {{"rotated_bytes", static_cast<double>(one.calls * one.bytes)},
                 {"bytes", static_cast<double>(one.bytes)},
                 {"count", static_cast<double>(one.count)},
-                {"root", row_of(one.operation).has_root ? setting.root : -1},
+                {"root", row_of(one.operation).has_root ? setting.options.root : -1},
                 {"members", setting.members}};
   if (one.groups == Groups::one) {
     row.ranks = mesh::group_members(request.mesh, 0, setting.axis);
@@ -238,8 +238,8 @@ RowSpec row_of(const Request& request, const Setting& setting, const CollectiveC
 
 }  // namespace
 
-Bench build(const Request& request, int /*batch*/) {
-  const Setting setting = setting_of(request);
+Bench build(const Request& request, const Values& options) {
+  const Setting setting = setting_of(request, options);
   const std::vector<CollectiveCase> cases = cases_of(request, setting);
   Bench bench{.set = write_all(request, setting, cases)};
   for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -263,9 +263,11 @@ BenchHooks hooks() {
                 static_cast<void>(setting_of(request));  // throws for meshes that it cannot use
                 return 1;
               },
-          .build = build,
-          .expect = expect,
-          .types = types_of};
+          .build = [](const Request& request,
+                      int /*batch*/) { return build(request, values_of(request)); },
+          .expect = [](const Request& request, int /*batch*/, std::size_t index,
+                       int rank) { return expect(request, values_of(request), index, rank); },
+          .types = [](const Request& request) { return types_of(request, values_of(request)); }};
 }
 
 }  // namespace isoscale::workloads::collectives

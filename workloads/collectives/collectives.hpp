@@ -74,19 +74,37 @@ struct CollectiveCase {
   }
 };
 
-/// The group in which ranks communicate; it is the same for all cases.
+/// Holds the parsed options, which option_table() describes.
+struct Values {
+  std::vector<Operation> op;
+  std::vector<program::Reduction> reduction;
+  std::vector<Implementation> implementation;
+  std::vector<program::DType> types;  ///< empty: the type that the precision stores
+  Sizes sizes;
+  std::string axis;  ///< "world", "tp"
+  Place in_place{};
+  Groups groups{};
+  int root = 0;  ///< index of the root in the group
+  std::uint64_t rotate = 0;
+};
+[[nodiscard]] Values values_of(const Request& request);
+
+/// The options, and the group in which ranks communicate, which is the same for all cases.
 struct Setting {
+  Values options{};
   mesh::Axis axis = mesh::Axis::dp;  ///< groups are along this axis
-  std::string axis_name;             ///< as given: "world", "tp"
   int members = 1;                   ///< ranks of a group
-  int root = 0;                      ///< index of the root in the group
 };
 
-/// Reads the options. Throws base::UsageError for an axis that the mesh does not have, a root that
-/// is not in the group, or sizes that are too small for every operation.
-[[nodiscard]] Setting setting_of(const Request& request);
-/// Returns the element types that the option `types` names.
-[[nodiscard]] std::vector<program::DType> types_of(const Request& request);
+/// Finds the group. Throws base::UsageError for an axis that the mesh does not have, and for a root
+/// that is not in the group.
+[[nodiscard]] Setting setting_of(const Request& request, Values options);
+[[nodiscard]] inline Setting setting_of(const Request& request) {
+  return setting_of(request, values_of(request));
+}
+/// Returns the element types that the options name.
+[[nodiscard]] std::vector<program::DType> types_of(const Request& request, const Values& options);
+/// Returns the cases. Throws base::UsageError for sizes that are too small for every operation.
 [[nodiscard]] std::vector<CollectiveCase> cases_of(const Request& request, const Setting& setting);
 
 /// The index of a rank in its group, and the members of the group.
@@ -121,8 +139,10 @@ void emit_textbook(program::Builder& builder, const TextbookCall& call);
 
 [[nodiscard]] BenchHooks hooks();
 
-[[nodiscard]] Bench build(const Request& request, int batch);
-[[nodiscard]] std::vector<Expectation> expect(const Request& request, int batch, std::size_t index,
-                                              int rank);
+/// These functions are what BenchHooks describes, for one batch with these options. Other workloads
+/// call them, too.
+[[nodiscard]] Bench build(const Request& request, const Values& options);
+[[nodiscard]] std::vector<Expectation> expect(const Request& request, const Values& options,
+                                              std::size_t index, int rank);
 
 }  // namespace isoscale::workloads::collectives

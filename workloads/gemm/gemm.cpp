@@ -31,45 +31,39 @@ constexpr std::array<std::uint32_t, 7> search_depths{256, 512, 1024, 2048, 4096,
 constexpr std::array<std::array<std::uint32_t, 3>, 2> published{
     {{1024, 10240, 5120}, {2048, 2048, 13312}}};
 
-/// Holds the parsed options, which option_table() describes.
-struct Values {
-  std::string shapes, cache;
-  std::uint32_t largest = 0;
-  std::string microbatch;
-  std::uint64_t rotate = 0;
-  stack::Fp8Accumulate fp8_accumulate{};
-};
-
-Values values_of(const Request& request) {
-  return typed_options<Values>(option_table(), request.options);
+[[noreturn]] void refuse(std::string_view key, std::string_view text) {
+  throw usage_error(
+      "option {}: {} is not a shape; write MxNxK or MxNxKxBATCH, such as 4096x4096x1024, or "
+      "one of powers, model, search",
+      key, base::quoted(text));
 }
 
-[[noreturn]] void refuse(std::string_view text) {
-  throw usage_error(
-      "option shapes: {} is not a shape; write MxNxK or MxNxKxBATCH, such as 4096x4096x1024, or "
-      "one of powers, model, search",
-      base::quoted(text));
+ShapeGroup parse_shape(std::string_view key, std::string_view text) {
+  std::vector<std::uint32_t> extents;
+  for (const std::string_view part : base::split(text, 'x')) {
+    constexpr std::uint32_t most = 1U << 20U;
+    extents.push_back(base::number_in<std::uint32_t>(part).value_or(0));
+    if (extents.back() == 0 || extents.back() > most) refuse(key, text);
+  }
+  constexpr std::size_t plain = 3, batched = 4;
+  if (extents.size() != plain && extents.size() != batched) refuse(key, text);
+  return {.m = extents[0],
+          .n = extents[1],
+          .k = extents[2],
+          .batch = extents.size() == batched ? extents[3] : 1};
 }
 
 class Lister {
  public:
-  explicit Lister(const Request& request)
+  Lister(const Request& request, const Values& options)
       : request_(request),
-        options_(values_of(request)),
-        types_(stack::types_of(request.precision, options_.fp8_accumulate)) {}
+        options_(options),
+        types_(stack::types_of(request.precision, options.fp8_accumulate)) {}
 
   std::vector<Shape> list() {
-    for (const std::string& text : parse_list("shapes", options_.shapes)) {
+    for (const ShapeGroup& group : options_.shapes) {
       const std::size_t before = shapes_.size();
-      if (text == "powers") {
-        powers();
-      } else if (text == "model") {
-        model();
-      } else if (text == "search") {
-        search();
-      } else {
-        add(parse(text));
-      }
+      add(group);
       std::sort(shapes_.begin() + static_cast<std::ptrdiff_t>(before), shapes_.end(),
                 [](const Shape& a, const Shape& b) { return a.flop() < b.flop(); });
     }
@@ -77,6 +71,22 @@ class Lister {
   }
 
  private:
+  void add(const ShapeGroup& group) {
+    switch (group.kind) {
+      case ShapeGroup::Kind::powers:
+        return powers();
+      case ShapeGroup::Kind::model:
+        return model();
+      case ShapeGroup::Kind::search:
+        return search();
+      case ShapeGroup::Kind::listed:
+        break;
+    }
+    Shape shape = usual(group.m, group.n, group.k, "list");
+    shape.batch = group.batch;
+    add(shape);
+  }
+
   [[nodiscard]] Shape usual(std::uint32_t m, std::uint32_t n, std::uint32_t k,
                             std::string_view origin) const {
     return {.m = m,
@@ -88,20 +98,6 @@ class Lister {
             .mode = types_.mode,
             .accumulation = types_.forward,
             .origin = std::string{origin}};
-  }
-
-  [[nodiscard]] Shape parse(const std::string& text) const {
-    std::vector<std::uint32_t> extents;
-    for (const std::string_view part : base::split(text, 'x')) {
-      constexpr std::uint32_t most = 1U << 20U;
-      extents.push_back(base::number_in<std::uint32_t>(part).value_or(0));
-      if (extents.back() == 0 || extents.back() > most) refuse(text);
-    }
-    constexpr std::size_t plain = 3, batched = 4;
-    if (extents.size() != plain && extents.size() != batched) refuse(text);
-    Shape shape = usual(extents[0], extents[1], extents[2], "list");
-    if (extents.size() == batched) shape.batch = extents[3];
-    return shape;
   }
 
   void add(const Shape& shape) {
@@ -143,10 +139,10 @@ class Lister {
   /// each rank.
   void model() {
     Request training = request_;
-    training.options = {
-        {"microbatch", options_.microbatch},
-        {"microbatches", std::to_string(request_.mesh.dp)},
-        {"fp8_accumulate", option_text(option_table(), request_.options, "fp8_accumulate")}};
+    const auto accumulate = static_cast<std::size_t>(options_.fp8_accumulate);
+    training.options = {{"microbatch", std::to_string(options_.microbatch)},
+                        {"microbatches", std::to_string(request_.mesh.dp)},
+                        {"fp8_accumulate", std::string{stack::fp8_accumulate_names[accumulate]}}};
     const auto limits = hybrid::limits(training, Scaling::strong);
     if (const auto why = mesh::violation(request_.mesh, limits)) {
       throw usage_error("shapes=model: {}", *why);
@@ -162,7 +158,7 @@ class Lister {
   }
 
   const Request& request_;
-  Values options_;
+  const Values& options_;
   stack::Types types_;
   std::vector<Shape> shapes_;
 };
@@ -184,29 +180,26 @@ bool is_fp8(program::DType type) {
   return type == program::DType::e4m3 || type == program::DType::e5m2;
 }
 
-enum class Cache : std::uint8_t { cold, warm };
-
 struct GemmCase {
   Shape shape;
-  Cache cache = Cache::cold;
+  Cache cache = Cache::cold;  ///< warm or cold
   std::uint64_t sets = 1, most_times = 1;
 };
 
-std::vector<GemmCase> cases_of(const Request& request) {
-  const Values options = values_of(request);
+std::vector<GemmCase> cases_of(const Request& request, const Values& options) {
   const std::uint64_t cold = request.bounds.cold.value();
-  std::uint64_t rotate = options.rotate;
-  if (!request.options.contains("rotate")) rotate = std::max(rotate, cold);
   std::vector<GemmCase> cases;
   for (const Cache cache : {Cache::cold, Cache::warm}) {
-    if (options.cache == (cache == Cache::cold ? "warm" : "cold")) continue;
-    for (const Shape& shape : shapes_of(request)) {
+    if (options.cache != Cache::both && options.cache != cache) continue;
+    for (const Shape& shape : shapes_of(request, options)) {
       const auto by_work = static_cast<std::uint64_t>(flop_of_pass / shape.flop());
       const std::uint64_t by_cache = (cold + shape.bytes() - 1) / shape.bytes();
       const std::uint64_t affordable =
           std::clamp(std::max(by_work, by_cache), least_sets, most_sets);
       const std::uint64_t sets =
-          cache == Cache::warm ? 1 : std::clamp(rotate / shape.bytes() + 1, least_sets, affordable);
+          cache == Cache::warm
+              ? 1
+              : std::clamp(options.rotate / shape.bytes() + 1, least_sets, affordable);
       const double calls = std::clamp(flop_of_play / shape.flop(), 1.0, most_calls);
       cases.push_back(
           {.shape = shape,
@@ -269,11 +262,37 @@ Shape shape_of(const program::Gemm& gemm, const program::RankProgram& program) {
           .origin = "model"};
 }
 
-std::vector<Shape> shapes_of(const Request& request) { return Lister{request}.list(); }
+std::vector<ShapeGroup> parse_shapes(std::string_view key, std::string_view text) {
+  using Kind = ShapeGroup::Kind;
+  std::vector<ShapeGroup> shapes;
+  for (const std::string& part : parse_list(key, text)) {
+    shapes.push_back(part == "powers"   ? ShapeGroup{.kind = Kind::powers}
+                     : part == "model"  ? ShapeGroup{.kind = Kind::model}
+                     : part == "search" ? ShapeGroup{.kind = Kind::search}
+                                        : parse_shape(key, part));
+  }
+  return shapes;
+}
+
+bool names_model(const std::vector<ShapeGroup>& shapes) {
+  return std::ranges::find(shapes, ShapeGroup::Kind::model, &ShapeGroup::kind) != shapes.end();
+}
+
+Values values_of(const Request& request) {
+  auto options = typed_options<Values>(option_table(), request.options);
+  if (!request.options.contains("rotate")) {
+    options.rotate = std::max(options.rotate, request.bounds.cold.value());
+  }
+  return options;
+}
+
+std::vector<Shape> shapes_of(const Request& request, const Values& options) {
+  return Lister{request, options}.list();
+}
 
 std::span<const OptionSpec> option_table() {
   static const std::array table{
-      option::text<&Values::shapes>(
+      option::parsed<&Values::shapes, parse_shapes>(
           "shapes", "powers,search",
           "what is multiplied: a list of MxNxK and MxNxKxBATCH, and of powers (cubes of powers of "
           "two), model (those of a training step of --model on the mesh), search (a grid whose "
@@ -354,8 +373,8 @@ program::Gemm Operands::fill_check(const Shape& shape, std::uint64_t set) {
   return gemm;
 }
 
-Bench build(const Request& request, int /*batch*/) {
-  const std::vector<GemmCase> cases = cases_of(request);
+Bench build(const Request& request, const Values& options) {
+  const std::vector<GemmCase> cases = cases_of(request, options);
   Bench bench;
   program::Builder builder{request.mesh};
   Operands operands{builder};
@@ -384,11 +403,11 @@ Bench build(const Request& request, int /*batch*/) {
   return bench;
 }
 
-bool uses_model(const Request& request) {
-  const auto shapes = request.options.find("shapes");
-  return shapes != request.options.end() && shapes->second.find("model") != std::string::npos;
+BenchHooks hooks() {
+  return {
+      .build = [](const Request& request,
+                  int /*batch*/) { return build(request, values_of(request)); },
+      .uses_model = [](const Request& request) { return names_model(values_of(request).shapes); }};
 }
-
-BenchHooks hooks() { return {.build = build, .uses_model = uses_model}; }
 
 }  // namespace isoscale::workloads::gemm

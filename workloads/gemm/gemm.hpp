@@ -6,11 +6,13 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "program/builder.hpp"
 #include "program/op.hpp"
 #include "workloads/api/workload.hpp"
+#include "workloads/stack/options.hpp"
 
 namespace isoscale::workloads::gemm {
 
@@ -39,16 +41,38 @@ struct Shape {
 /// Returns the shape of a multiplication in a program, with the origin "model".
 [[nodiscard]] Shape shape_of(const program::Gemm& gemm, const program::RankProgram& program);
 
-/// Returns each shape once, ordered by origin and then by FLOP. Throws base::UsageError for an
-/// invalid list, a shape that fp8 GEMMs do not support, or a model that cannot be divided over the
-/// mesh.
-[[nodiscard]] std::vector<Shape> shapes_of(const Request& request);
+/// One part of the option `shapes`: a single shape, or a group of shapes that has a name.
+struct ShapeGroup {
+  enum class Kind : std::uint8_t { powers, model, search, listed } kind = Kind::listed;
+  std::uint32_t m = 0, n = 0, k = 0, batch = 1;  ///< for Kind::listed
+};
+/// Reads a list of "MxNxK", "MxNxKxBATCH", "powers", "model" and "search". Throws base::UsageError
+/// for any other text.
+[[nodiscard]] std::vector<ShapeGroup> parse_shapes(std::string_view key, std::string_view text);
+/// True if the shapes are those of the model, which then matters.
+[[nodiscard]] bool names_model(const std::vector<ShapeGroup>& shapes);
 
-/// True if the option `shapes` of a request names those of the model. Other workloads have the same
-/// option.
-[[nodiscard]] bool uses_model(const Request& request);
+enum class Cache : std::uint8_t { both, warm, cold };
+
+/// Holds the parsed options, which option_table() describes.
+struct Values {
+  std::vector<ShapeGroup> shapes;
+  Cache cache{};
+  std::uint32_t largest = 0;
+  long long microbatch = 1;
+  std::uint64_t rotate = 0;
+  stack::Fp8Accumulate fp8_accumulate{};
+};
+/// Reads the options. The default of `rotate` is at least as large as caches demand.
+[[nodiscard]] Values values_of(const Request& request);
+
+/// Returns each shape once, ordered by origin and then by FLOP. Throws base::UsageError for a shape
+/// that fp8 GEMMs do not support, and for a model that cannot be divided over the mesh.
+[[nodiscard]] std::vector<Shape> shapes_of(const Request& request, const Values& options);
+
 [[nodiscard]] BenchHooks hooks();
-[[nodiscard]] Bench build(const Request& request, int batch);
+/// Returns the only batch. Other workloads call it, too.
+[[nodiscard]] Bench build(const Request& request, const Values& options);
 
 /// Memory for the multiplications of several shapes. Each shape has `sets` sets, and each set has
 /// random operands and a result.

@@ -24,13 +24,6 @@ mesh::Coordinates along(mesh::Coordinates at, mesh::AxisSet axes) {
   return at;
 }
 
-/// Returns the value of an option if it was given, else "". Some workloads do not have these
-/// options.
-std::string given(const Request& request, std::string_view key) {
-  const auto found = request.options.find(key);
-  return found == request.options.end() ? std::string{} : found->second;
-}
-
 double percent_of(std::uint64_t part, std::uint64_t whole) {
   return 100 * static_cast<double>(part) / static_cast<double>(std::max<std::uint64_t>(whole, 1));
 }
@@ -54,7 +47,9 @@ std::vector<int> expert_places(const Request& request) {
   const mesh::Shape& mesh = request.mesh;
   std::vector<int> places(static_cast<std::size_t>(mesh.size()));
   std::iota(places.begin(), places.end(), 0);
-  if (mesh.ep == 1 || given(request, "expert_placement") != "spread") return places;
+  const auto placement =
+      stack::option_of(request, "expert_placement", &stack::TrainingOptions::expert_placement);
+  if (mesh.ep == 1 || placement == stack::ExpertPlacement::packed) return places;
   for (int& rank : places) {
     const mesh::Coordinates at = mesh::coordinates(mesh, rank);
     rank = at.tp + mesh.tp * (at.cp + mesh.cp * (at.dp + mesh.dp * (at.ep + mesh.ep * at.pp)));
@@ -63,8 +58,8 @@ std::vector<int> expert_places(const Request& request) {
 }
 
 std::string expert_note(const Request& request) {
-  const std::string experts = given(request, "experts");
-  if (experts.empty() || experts == "0") return {};
+  const auto experts = stack::option_of(request, "experts", &stack::TrainingOptions::experts);
+  if (experts == 0) return {};
   const stack::RouteStats stats = stack::route_stats(request);
   return fmt::format(
       "{} experts over ep={}: {:.1f}% of routed tokens dropped, {:.1f}% more rows by padding, the "

@@ -28,12 +28,24 @@ constexpr std::uint64_t most_rows = std::uint64_t{1} << 31U;  // rows of one GEM
 
 constexpr long long most_tokens = 1 << 24;
 
-std::uint64_t parse_batch(std::string_view text) {
-  const auto batch = base::number_in<std::uint64_t>(text);
-  if (batch && *batch >= 1 && *batch <= most_samples) return *batch;
-  throw usage_error(
-      "batch: {} must be a whole number of samples from 1 to {}; a list is as batch=1,8,64",
-      base::quoted(text), most_samples);
+/// Reads a list of batch sizes. Returns them ascending, each once. Throws base::UsageError for any
+/// other text.
+std::vector<std::uint64_t> parse_batches(std::string_view key, std::string_view text) {
+  std::set<std::uint64_t> batches;
+  for (const std::string& part : parse_list(key, text)) {
+    const auto batch = base::number_in<std::uint64_t>(part);
+    if (!batch || *batch < 1 || *batch > most_samples) {
+      throw usage_error(
+          "{}: {} must be a whole number of samples from 1 to {}; a list is as batch=1,8,64", key,
+          base::quoted(part), most_samples);
+    }
+    batches.insert(*batch);
+  }
+  if (batches.size() > most_batches) {
+    throw usage_error("{}: a list has at most {} sizes, this one has {}", key, most_batches,
+                      batches.size());
+  }
+  return {batches.begin(), batches.end()};
 }
 
 /// Returns a small model for the twin. Its widths are a few multiples of what tp must divide, and a
@@ -150,7 +162,7 @@ std::span<const OptionSpec> option_table() {
       option::integer<&Setting::output>(
           "output", "64", {1, most_tokens},
           "tokens generated for each prompt; the time per token is measured in the middle of them"),
-      option::text<&Setting::batch_text>(
+      option::parsed<&Setting::batches, parse_batches>(
           "batch", "1,2,4,8,16,32",
           "samples that each dp replica answers at once; a list, measured one after the other"),
       option::toggle<&Setting::vocabulary>(
@@ -163,15 +175,6 @@ std::span<const OptionSpec> option_table() {
 Setting setting_of(const Request& request) {
   auto setting = typed_options<Setting>(option_table(), request.options);
   if (setting.prompt == 0) setting.prompt = static_cast<std::uint64_t>(request.model.sequence);
-  std::set<std::uint64_t> batches;
-  for (const std::string& part : parse_list("batch", setting.batch_text)) {
-    batches.insert(parse_batch(part));
-  }
-  if (batches.size() > most_batches) {
-    throw usage_error("batch: a list has at most {} sizes, this one has {}", most_batches,
-                      batches.size());
-  }
-  setting.batches.assign(batches.begin(), batches.end());
   return setting;
 }
 

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "workloads/api/workload.hpp"
@@ -17,18 +16,16 @@ namespace isoscale::workloads::infer {
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 
-/// Holds the parsed options, which option_table() describes, and what setting_of() computes from
-/// them.
+/// Holds the parsed options, which option_table() describes.
 struct Setting {
   std::uint64_t prompt = 0;  ///< tokens of each sample's prompt
   std::uint64_t output = 0;  ///< tokens that are generated for each sample
-  std::string batch_text{};  ///< a list, as the option gives it
   bool vocabulary = true;
   std::vector<std::uint64_t> batches{};  ///< samples that a replica answers at once, ascending
 
   [[nodiscard]] std::uint64_t positions() const { return prompt + output; }  ///< in the cache
 };
-/// Reads the options. Throws base::UsageError for an invalid list of batch sizes.
+/// Reads the options. The default of `prompt` is the model's sequence.
 [[nodiscard]] Setting setting_of(const Request& request);
 
 /// The consecutive tokens that one run of decode generates. A token's work grows linearly with the

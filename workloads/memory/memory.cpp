@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -101,24 +102,36 @@ struct MemoryCase {
   }
 };
 
+/// The NUMA nodes from which host memory is allocated, one for each batch; absent: the system
+/// chooses the node. An empty list stands for all nodes of the machine.
+using NumaNodes = std::vector<std::optional<int>>;
+
+/// Reads "none", "all" or "0,1". Throws base::UsageError for any other text.
+NumaNodes parse_numa(std::string_view key, std::string_view text) {
+  if (text == "all") return {};
+  if (text == "none") return {std::nullopt};
+  NumaNodes nodes;
+  for (const std::string& part : parse_list(key, text)) {
+    constexpr int most = 1024;
+    nodes.push_back(base::number_in<int>(part));
+    if (nodes.back() && *nodes.back() >= 0 && *nodes.back() < most) continue;
+    throw usage_error(
+        "option {}: {} is not a NUMA node; it takes none, all, or numbers such as 0,1", key,
+        base::quoted(part));
+  }
+  return nodes;
+}
+
 /// Holds the parsed options, which option_table() describes.
 struct Values {
   std::vector<Kind> kinds;
-  std::string sizes, numa;
+  Sizes sizes;
+  NumaNodes numa;
   Together together{};
 };
 
 Values values_of(const Request& request) {
   return typed_options<Values>(option_table(), request.options);
-}
-
-int parse_node(std::string_view text) {
-  constexpr int most = 1024;
-  const auto node = base::number_in<int>(text);
-  if (node && *node >= 0 && *node < most) return *node;
-  throw usage_error(
-      "option numa: {} is not a NUMA node; it takes none, all, or numbers such as 0,1",
-      base::quoted(text));
 }
 
 constexpr DType type = DType::f32;
@@ -269,29 +282,20 @@ std::vector<MemoryCase> cases_of(const Request& request) {
   if (request.mesh.size() == 1) turns = {Together::one};
   for (const Together together : turns) {
     for (const Kind kind : options.kinds) {
-      for (const std::uint64_t size : parse_sizes("sizes", options.sizes)) {
+      for (const std::uint64_t size : options.sizes.bytes) {
         if (size < element) continue;
         if (size / element > UINT32_MAX) {
-          throw usage_error("sizes={}: an array has at most 16 GiB", options.sizes);
+          throw usage_error("sizes={}: an array has at most 16 GiB", options.sizes.text);
         }
         cases.push_back({.kind = kind, .together = together, .count = size / element});
       }
     }
   }
   if (cases.empty()) {
-    throw usage_error("nothing to measure: sizes={} has none of at least 4 bytes", options.sizes);
+    throw usage_error("nothing to measure: sizes={} has none of at least 4 bytes",
+                      options.sizes.text);
   }
   return cases;
-}
-
-/// Returns the NUMA nodes from which host memory is allocated, one for each batch; absent: the
-/// system chooses the node.
-std::vector<std::optional<int>> numa_nodes_of(const Request& request) {
-  const std::string asked = values_of(request).numa;
-  if (asked == "none") return {std::nullopt};
-  std::vector<std::optional<int>> nodes;
-  for (const std::string& part : parse_list("numa", asked)) nodes.emplace_back(parse_node(part));
-  return nodes;
 }
 
 /// Returns the request with defaults filled in: the numbers of all NUMA nodes for numa=all.
@@ -306,13 +310,11 @@ Request on_machine(const Request& request, const Machine& machine) {
           row_of(kind).option_name);
     }
   }
-  if (options.numa == "all") {
-    std::vector<int> nodes;
-    for (int node = 0; node < std::max(machine.numa_nodes, 1); ++node) nodes.push_back(node);
-    result.options["numa"] = fmt::format("{}", fmt::join(nodes, ","));
-  }
   const int last = std::max(machine.numa_nodes, 1) - 1;
-  for (const std::optional<int>& node : numa_nodes_of(result)) {
+  if (options.numa.empty()) {
+    result.options["numa"] = fmt::format("{}", fmt::join(std::views::iota(0, last + 1), ","));
+  }
+  for (const std::optional<int>& node : options.numa) {
     if (node.value_or(0) <= last) continue;
     throw usage_error("numa={}: there is no NUMA node {} here; {}", *node, *node,
                       last == 0 ? std::string{"the only one is 0"}
@@ -323,7 +325,7 @@ Request on_machine(const Request& request, const Machine& machine) {
 
 Bench build(const Request& request, int batch) {
   const std::vector<MemoryCase> cases = cases_of(request);
-  const std::optional<int> node = numa_nodes_of(request).at(static_cast<std::size_t>(batch));
+  const std::optional<int> node = values_of(request).numa.at(static_cast<std::size_t>(batch));
   Bench bench{.set = shared_programs(
                   request.mesh, [](int rank) { return rank == 0 ? Player::first : Player::other; },
                   [&](Player player) {
@@ -372,15 +374,16 @@ std::span<const OptionSpec> option_table() {
           "what to measure. explicit and managed*: one kernel reads data that lies on the host",
           "h2d-pinned,d2h-pinned,h2d-pageable,d2h-pageable,d2d,triad,explicit,managed,managed-"
           "prefetch,managed-read-mostly,managed-preferred-device"),
-      option::text<&Values::sizes>(
+      option::parsed<&Values::sizes, parse_sizes>(
           "sizes", "64MiB,256MiB",
           "sizes of one array: a list of sizes and of ranges, such as 1MiB..1GiB*4"),
       option::choice<&Values::together>(
           "together", "both", {"one", "all", "both"},
           "measure one rank alone, all ranks at once, or both, one after the other"),
-      option::text<&Values::numa>("numa", "none",
-                                  "NUMA nodes to measure host memory on, one after the other: none "
-                                  "(where the system puts it), all, or numbers such as 0,1"),
+      option::parsed<&Values::numa, parse_numa>(
+          "numa", "none",
+          "NUMA nodes to measure host memory on, one after the other: none "
+          "(where the system puts it), all, or numbers such as 0,1"),
   };
   return table;
 }
@@ -388,7 +391,7 @@ std::span<const OptionSpec> option_table() {
 BenchHooks hooks() {
   return {
       .batches =
-          [](const Request& request) { return static_cast<int>(numa_nodes_of(request).size()); },
+          [](const Request& request) { return static_cast<int>(values_of(request).numa.size()); },
       .build = build,
       .expect = expect,
       .types = [](const Request&) { return std::vector{type}; },

@@ -25,7 +25,9 @@ constexpr std::uint64_t passes = 16;
 
 /// Holds the parsed options, which option_table() describes.
 struct Values {
-  std::string op, shapes, sizes;
+  std::string op;
+  std::vector<gemm::ShapeGroup> shapes;
+  Sizes sizes;
   std::uint64_t multiplications = 1;
 };
 
@@ -61,10 +63,10 @@ Plan plan_of(const Request& request) {
             .type = stored_type(request.precision),
             .ranks = request.mesh.size(),
             .multiplications = options.multiplications};
-  Request multiplications = request;
-  multiplications.options = {{"shapes", options.shapes}};
-  for (const gemm::Shape& shape : gemm::shapes_of(multiplications)) {
-    for (const std::uint64_t bytes : parse_sizes("sizes", options.sizes)) {
+  gemm::Values multiplications = gemm::values_of({});
+  multiplications.shapes = options.shapes;
+  for (const gemm::Shape& shape : gemm::shapes_of(request, multiplications)) {
+    for (const std::uint64_t bytes : options.sizes.bytes) {
       std::uint64_t part = bytes / program::element_size(plan.type);
       if (plan.has_parts()) part /= static_cast<std::uint64_t>(plan.ranks);
       if (part == 0) {
@@ -236,17 +238,22 @@ std::span<const OptionSpec> option_table() {
       option::choice<&Values::op>("op", "all_reduce",
                                   {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"},
                                   "the collective"),
-      option::text<&Values::shapes>("shapes", "256x256x256,512x512x512,1024x1024x1024",
-                                    "shapes to multiply, as in workload gemm",
-                                    "2048x2048x2048,4096x4096x4096,8192x8192x8192"),
-      option::text<&Values::sizes>("sizes", "64KiB..16MiB*4",
-                                   "message sizes, as in workload collectives", "1MiB..256MiB*4"),
+      option::parsed<&Values::shapes, gemm::parse_shapes>(
+          "shapes", "256x256x256,512x512x512,1024x1024x1024",
+          "shapes to multiply, as in workload gemm",
+          "2048x2048x2048,4096x4096x4096,8192x8192x8192"),
+      option::parsed<&Values::sizes, parse_sizes>(
+          "sizes", "64KiB..16MiB*4", "message sizes, as in workload collectives", "1MiB..256MiB*4"),
       option::integer<&Values::multiplications>("multiplications", "1", {1, 64},
                                                 "multiplications in a row beside one message", "4"),
   };
   return table;
 }
 
-BenchHooks hooks() { return {.build = build, .expect = expect, .uses_model = gemm::uses_model}; }
+BenchHooks hooks() {
+  return {.build = build, .expect = expect, .uses_model = [](const Request& request) {
+            return gemm::names_model(values_of(request).shapes);
+          }};
+}
 
 }  // namespace isoscale::workloads::overlap

@@ -63,6 +63,13 @@ enum class Kind : std::uint8_t { latency, bandwidth, bidirectional, bisection, a
 /// The size of a ping-pong's messages, in bytes.
 inline constexpr std::uint64_t latency_bytes = 8;
 
+/// The choice of pairs to measure. isolated: all, but on each node one pair at a time. sample: each
+/// rank with at least `count` others.
+struct PairChoice {
+  enum class Kind : std::uint8_t { all, neighbours, isolated, sample } kind = Kind::all;
+  int count = 0;
+};
+
 /// Holds the parsed options, which option_table() describes, and what setting_of() computes from
 /// them.
 struct Setting {
@@ -77,7 +84,7 @@ struct Setting {
   program::Transport transport = program::Transport::nccl;
   std::optional<std::uint64_t> expected{};  ///< bytes per second
   units::Seconds timeout{};
-  std::string pairs_text{}, timeout_text{};  ///< as the options give them
+  PairChoice pairs{};
 
   [[nodiscard]] bool has_kinds_of_all() const { return !kinds.empty() && is_of_all(kinds.back()); }
   [[nodiscard]] std::size_t pair_batches() const;

@@ -37,39 +37,48 @@ constexpr std::uint64_t bytes_under_way = std::uint64_t{32} << 20U;
 
 constexpr std::uint64_t most_messages = 64;  // in flight at the same time
 
-/// Returns K of a text "sample:K"; absent for any other text.
-std::optional<int> sample_size(std::string_view text) {
+/// Reads "all", "neighbours", "isolated" or "sample:4". Throws base::UsageError for any other text.
+PairChoice parse_pairs(std::string_view key, std::string_view text) {
+  using Kind = PairChoice::Kind;
+  if (text == "all") return {.kind = Kind::all};
+  if (text == "neighbours") return {.kind = Kind::neighbours};
+  if (text == "isolated") return {.kind = Kind::isolated};
   constexpr std::string_view prefix = "sample:";
-  if (!text.starts_with(prefix)) return std::nullopt;
-  text.remove_prefix(prefix.size());
-  const auto count = base::number_in<int>(text);
-  return count && *count >= 1 ? count : std::nullopt;
-}
-
-std::vector<Round> rounds_of(const Request& request, const std::string& pairs) {
-  const int ranks = request.mesh.size();
-  if (pairs == "all") return all_pairs(ranks);
-  if (pairs == "neighbours") return neighbours(ranks);
-  if (pairs == "isolated") {
-    std::vector<int> node_of_rank = request.node_of_rank;
-    node_of_rank.resize(static_cast<std::size_t>(ranks));  // if unknown: all on one node
-    return isolated(node_of_rank);
+  if (text.starts_with(prefix)) {
+    const auto count = base::number_in<int>(text.substr(prefix.size()));
+    if (count && *count >= 1) return {.kind = Kind::sample, .count = *count};
   }
-  if (const auto count = sample_size(pairs)) return sample(ranks, *count, request.seed);
   throw usage_error(
-      "option pairs = {}: it takes all, neighbours, isolated, or sample:K with a whole "
+      "option {} = {}: it takes all, neighbours, isolated, or sample:K with a whole "
       "number K of at least 1",
-      base::quoted(pairs));
+      key, base::quoted(text));
 }
 
-units::Seconds timeout_of(const std::string& text) {
+std::vector<Round> rounds_of(const Request& request, const PairChoice& pairs) {
+  const int ranks = request.mesh.size();
+  switch (pairs.kind) {
+    case PairChoice::Kind::all:
+      return all_pairs(ranks);
+    case PairChoice::Kind::neighbours:
+      return neighbours(ranks);
+    case PairChoice::Kind::sample:
+      return sample(ranks, pairs.count, request.seed);
+    case PairChoice::Kind::isolated:
+      break;
+  }
+  std::vector<int> node_of_rank = request.node_of_rank;
+  node_of_rank.resize(static_cast<std::size_t>(ranks));  // if unknown: all on one node
+  return isolated(node_of_rank);
+}
+
+units::Seconds parse_timeout(std::string_view key, std::string_view text) {
   try {
     const units::Seconds limit = units::parse_seconds(text);
     if (limit.value() > 0) return limit;
   } catch (const std::invalid_argument& error) {
-    throw usage_error("option timeout: {}", error.what());
+    throw usage_error("option {}: {}", key, error.what());
   }
-  throw base::UsageError("option timeout: no pair can answer in no time; it takes a time, 30s");
+  throw usage_error("option {}: no pair can answer in no time; it takes a time, 30s", key);
 }
 
 void sort_kinds(const Request& request, Setting& setting) {
@@ -200,7 +209,7 @@ std::span<const OptionSpec> option_table() {
       option::bytes<&Setting::bytes>(
           "size", "4MiB", {1, 1LL << 36U},
           "bytes of a message; for all_to_all, of all that a rank sends"),
-      option::text<&Setting::pairs_text>(
+      option::parsed<&Setting::pairs, parse_pairs>(
           "pairs", "all",
           "pairs to measure: all (each rank in one pair at a time), neighbours (on a ring), "
           "sample:K (each rank with at least K others, drawn by --seed), or isolated (all, but on "
@@ -217,7 +226,7 @@ std::span<const OptionSpec> option_table() {
           "expect", "", {1},
           "least bandwidth of every pair in one direction, per second (2GB is 2 GB/s); a slower "
           "pair fails the point. Default: none"),
-      option::text<&Setting::timeout_text>(
+      option::parsed<&Setting::timeout, parse_timeout>(
           "timeout", "30s",
           "a pair that does not answer within this time fails; the others are measured"),
   };
@@ -239,8 +248,7 @@ Setting setting_of(const Request& request) {
   auto setting = typed_options<Setting>(option_table(), request.options);
   setting.ranks = request.mesh.size();
   sort_kinds(request, setting);
-  setting.rounds = rounds_of(request, setting.pairs_text);
-  setting.timeout = timeout_of(setting.timeout_text);
+  setting.rounds = rounds_of(request, setting.pairs);
   setting.axis = only_axis(request.mesh);
   setting.messages = std::clamp<std::uint64_t>(bytes_under_way / setting.bytes, 1, most_messages);
   setting.part = setting.bytes / static_cast<std::uint64_t>(setting.ranks);

@@ -30,6 +30,15 @@ double parse_number(std::string_view key, std::string_view text, std::string_vie
   throw usage_error("{}: {} must be a number above 0{}", key, base::quoted(text), others);
 }
 
+std::optional<double> parse_rate(std::string_view key, std::string_view text) {
+  if (text == "search") return std::nullopt;
+  return parse_number(key, text, ", nor search");
+}
+
+std::optional<double> parse_slo(std::string_view key, std::string_view text) {
+  return parse_number(key, text, " of seconds");
+}
+
 /// Returns a request for the workload `infer`, in which each replica answers the largest batch.
 Request as_infer(const Request& request) {
   const Setting setting = setting_of(request);
@@ -70,11 +79,11 @@ program::ProgramSet programs_of(const Request& request) {
 
 std::span<const OptionSpec> option_table() {
   static const std::array table{
-      option::text<&Setting::rate_text>(
+      option::parsed<&Setting::rate, parse_rate>(
           "rate", "search",
           "requests per second over all replicas, such as 12.5; search "
           "finds the highest rate that is sustained"),
-      option::text<&Setting::slo_text>(
+      option::parsed<&Setting::slo, parse_slo>(
           "slo", "",
           "a rate is sustained if its backlog does not grow and at most 1 in 100 requests takes "
           "longer than this, in seconds (default: no limit)"),
@@ -114,9 +123,6 @@ Setting setting_of(const Request& request) {
   constexpr std::uint64_t usual_burst = 8;
   auto setting = typed_options<Setting>(option_table(), request.options);
   if (setting.prompt == 0) setting.prompt = static_cast<std::uint64_t>(request.model.sequence);
-  const std::string &rate = setting.rate_text, &slo = setting.slo_text;
-  if (rate != "search") setting.rate = parse_number("rate", rate, ", nor search");
-  if (!slo.empty()) setting.slo = parse_number("slo", slo, " of seconds");
   const bool is_bursty = setting.process == Process::bursty;
   if (!is_bursty && setting.burst > 0) {
     throw usage_error(

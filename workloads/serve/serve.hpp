@@ -31,13 +31,12 @@ struct Setting {
   std::optional<double> rate{};  ///< requests per second; absent: the highest is searched for
   std::optional<double> slo{};   ///< limit for the 99th percentile of latency, seconds
   Policy policy = Policy::round_robin;
-  std::string rate_text{}, slo_text{}, vocabulary{};  ///< as the options give them
+  std::string vocabulary{};  ///< as the option gives it, for `infer`
 
   /// Returns the mean number of tokens of an answer.
   [[nodiscard]] double mean_tokens() const;
 };
-/// Reads the options. Throws base::UsageError for an invalid rate or slo, and for options that
-/// exclude each other.
+/// Reads the options. Throws base::UsageError for options that exclude each other.
 [[nodiscard]] Setting setting_of(const Request& request);
 
 /// Returns the batch sizes that have programs: powers of two below `max_batch`, and `max_batch`. A

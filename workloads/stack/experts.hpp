@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,10 +37,6 @@ struct Routing {
   [[nodiscard]] bool has_experts() const { return experts > 0; }
 };
 [[nodiscard]] Routing routing_of(const Request& request);
-
-/// Returns the capacity factor that a text gives: 1.25 for "1.25" or "125%", 0 for "none" and "0".
-/// Throws base::UsageError for any other text.
-[[nodiscard]] double capacity_factor(std::string_view text);
 
 /// Returns `topk` different experts for each position of a sample. If an expert is full, no_expert
 /// stands in its place. Earlier positions are assigned first.

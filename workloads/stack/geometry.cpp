@@ -7,23 +7,13 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
-#include <string_view>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
 #include "workloads/api/options.hpp"
 
 namespace isoscale::workloads::stack {
 
 namespace {
-
-constexpr double least_skew = 0.01, most_skew = 100;
-
-/// The parsed option `partition`.
-struct Partition {
-  enum class Kind : unsigned char { equal, proportional, skewed } kind = Kind::equal;
-  double skew = 1;  ///< skewed: share of the first replica over that of any other
-};
 
 /// The schedule needs a number of microbatches on each replica that is a multiple of `unit` and at
 /// least `least`.
@@ -56,24 +46,6 @@ std::vector<double> weights_of(const Partition& partition, const Request& reques
     return speed_of_replica(request);
   }
   return weights;
-}
-
-/// Parses "equal", "proportional" or "skewed:2.5". Throws base::UsageError for any other text. A
-/// skew must be between 0.01 and 100.
-Partition partition_of(const TrainingOptions& options) {
-  const std::string_view text = options.partition;
-  if (text == "equal") return {};
-  if (text == "proportional") return {.kind = Partition::Kind::proportional};
-  constexpr std::string_view skewed = "skewed:";
-  if (text.starts_with(skewed)) {
-    const auto skew = base::number_in<double>(text.substr(skewed.size()));
-    if (skew && *skew >= least_skew && *skew <= most_skew) {
-      return {.kind = Partition::Kind::skewed, .skew = *skew};
-    }
-  }
-  throw usage_error(
-      "partition={}: use equal, proportional or skewed:X, such as skewed:2, with X from {} to {}",
-      text, least_skew, most_skew);
 }
 
 }  // namespace
@@ -220,7 +192,7 @@ std::vector<int> distribute_by_weight(int total, const std::vector<double>& weig
 Distribution distribution_of(const Request& request) {
   const TrainingOptions options = options_of(request);
   const auto each = static_cast<int>(options.microbatches);
-  const Partition partition = partition_of(options);
+  const Partition& partition = options.partition;
   const Turns turns = turns_of(options, request.mesh.pp);
   Distribution distribution{.microbatches =
                                 std::vector<int>(static_cast<std::size_t>(request.mesh.dp), each)};
@@ -236,7 +208,7 @@ Distribution distribution_of(const Request& request) {
 
 void require_partition(const Request& scaled) {
   const TrainingOptions options = options_of(scaled);
-  const Partition partition = partition_of(options);
+  const Partition& partition = options.partition;
   const int dp = scaled.mesh.dp;
   if (partition.kind == Partition::Kind::equal || dp == 1) return;
   const Turns turns = turns_of(options, scaled.mesh.pp);
@@ -250,7 +222,8 @@ void require_partition(const Request& scaled) {
   throw usage_error(
       "partition={} deals {} microbatches to dp={} replicas, {} or more to each: too few; use "
       "microbatches={} a replica or more (batch={}), or partition=equal",
-      options.partition, each * dp, dp, turns.least, nearest, options.microbatch * nearest * dp);
+      text_of(scaled, "partition"), each * dp, dp, turns.least, nearest,
+      options.microbatch * nearest * dp);
 }
 
 bool funnels(const Geometry& geometry) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -19,9 +20,9 @@ namespace isoscale::workloads::stack {
 
 namespace {
 
-/// An option, and the value of it that is compatible with all other options.
-struct Setting {
-  std::string_view key, neutral;
+/// An option, the value of it that is compatible with all other options, and why others are not.
+struct Exclusion {
+  std::string_view key, neutral, why;
 };
 
 /// Returns the value of an option if it was given and differs from `neutral`, else "".
@@ -30,25 +31,28 @@ std::string departure(const Request& request, std::string_view key, std::string_
   return given == request.options.end() || given->second == neutral ? "" : given->second;
 }
 
-/// Throws base::UsageError if an option was given and differs from its neutral value. The message
-/// begins with `head`, such as "zero=1 excludes", and ends with `tail`.
-void exclude(const Request& request, std::string_view head, const Setting& setting,
-             std::string_view why, std::string_view tail = "") {
-  const std::string given = departure(request, setting.key, setting.neutral);
-  if (given.empty()) return;
-  throw usage_error("{} {}={}: {}; use {}={}{}", head, setting.key, given, why, setting.key,
-                    setting.neutral, tail);
+/// Throws base::UsageError for the first of `options` that was given and differs from its neutral
+/// value. The message begins with `head`, such as "zero=1 excludes", and ends with `tail`.
+void exclude(const Request& request, std::string_view head,
+             std::initializer_list<Exclusion> options, std::string_view tail = "") {
+  for (const auto& [key, neutral, why] : options) {
+    const std::string given = departure(request, key, neutral);
+    if (given.empty()) continue;
+    throw usage_error("{} {}={}: {}; use {}={}{}", head, key, given, why, key, neutral, tail);
+  }
 }
 
 void require_funnel(const Request& request) {
   constexpr std::string_view why =
       "all gradients go to the first replica, whole and after backward, and all replicas get as "
       "much to do";
-  for (const Setting& setting :
-       {Setting{"overlap", "off"}, Setting{"partition", "equal"}, Setting{"grad_dtype", "same"},
-        Setting{"compression", "none"}, Setting{"zero", "0"}, Setting{"offload", "none"}}) {
-    exclude(request, "strategy=funnel cannot be combined with", setting, why);
-  }
+  exclude(request, "strategy=funnel cannot be combined with",
+          {{"overlap", "off", why},
+           {"partition", "equal", why},
+           {"grad_dtype", "same", why},
+           {"compression", "none", why},
+           {"zero", "0", why},
+           {"offload", "none", why}});
   for (const mesh::Axis axis : {mesh::Axis::cp, mesh::Axis::ep}) {
     if (request.mesh[axis] == 1) continue;
     throw usage_error(
@@ -102,18 +106,25 @@ void require_consistent(const Request& scaled, const TrainingOptions& options) {
   }
 }
 
-void require_zero(const Request& scaled, const StatePlan& plan) {
+void require_zero(const Request& scaled, const TrainingOptions& options, const StatePlan& plan) {
+  const std::string head = fmt::format("zero={} excludes", options.zero);
+  if (options.zero == 0 || options.zero == 3) {
+    exclude(scaled, head,
+            {{"gather", "step_end",
+              options.zero == 0 ? "every replica updates all weights itself"
+                                : "weights are gathered before each use of them"}},
+            ", or zero=1|2");
+  }
   if (plan.zero == 0) return;
-  const auto exclude_beside = [&](std::string_view key, std::string_view neutral,
-                                  std::string_view why) {
-    exclude(scaled, fmt::format("zero={} excludes", plan.zero), {key, neutral}, why, ", or zero=0");
-  };
-  exclude_beside("strategy", "ddp", "one rank alone has all states there");
-  exclude_beside("compression", "none",
-                 "replicas send each other gradients of whole tensors there");
+  exclude(scaled, head,
+          {{"strategy", "ddp", "one rank alone has all states there"},
+           {"compression", "none", "replicas send each other gradients of whole tensors there"}},
+          ", or zero=0");
   if (plan.shards_gradients()) {
-    exclude_beside("partition", "equal",
-                   "every replica takes part in a reduction after each microbatch");
+    exclude(
+        scaled, head,
+        {{"partition", "equal", "every replica takes part in a reduction after each microbatch"}},
+        ", or zero=0");
   }
   const bool offloads_weights = plan.offload == Offload::weights;
   if (plan.shards_weights() && offloads_weights) {
@@ -177,16 +188,13 @@ void require_alone(const Request& scaled, const TrainingOptions& options) {
   if (options.elementwise) {
     throw base::UsageError("experts exclude elementwise=on: their MLPs are GEMMs alone; use off");
   }
-  const auto exclude_beside = [&](std::string_view key, std::string_view neutral,
-                                  std::string_view why) {
-    exclude(scaled, "experts exclude", {key, neutral}, why);
-  };
-  exclude_beside("recompute", "none", "rows would travel again");
-  exclude_beside("zero", "0", "their parameters are resident");
-  exclude_beside("offload", "none", "their parameters are resident");
-  exclude_beside("strategy", "ddp", "rank 0 would have to hold them all");
-  exclude_beside("compression", "none", "their gradients have other replicas");
-  exclude_beside("partition", "equal", "ranks along ep meet in every microbatch");
+  exclude(scaled, "experts exclude",
+          {{"recompute", "none", "rows would travel again"},
+           {"zero", "0", "their parameters are resident"},
+           {"offload", "none", "their parameters are resident"},
+           {"strategy", "ddp", "rank 0 would have to hold them all"},
+           {"compression", "none", "their gradients have other replicas"},
+           {"partition", "equal", "ranks along ep meet in every microbatch"}});
   if (scaled.mesh.tp == 1) return;
   const auto refuse = [](std::string_view option, std::string_view instead) {
     throw usage_error("experts exclude {}: rows are routed whole; use {}", option, instead);
@@ -224,10 +232,9 @@ void require_data(const Request& scaled) {
   const TrainingOptions options = options_of(scaled);
   if (options.strategy == Strategy::funnel) require_funnel(scaled);
   if (options.compression == Compression::topk) {
-    for (const Setting& setting : {Setting{"grad_dtype", "same"}, Setting{"zero", "0"}}) {
-      exclude(scaled, "compression=topk cannot be combined with", setting,
-              "values are sent as they accumulate, whole buckets of them");
-    }
+    constexpr std::string_view why = "values are sent as they accumulate, whole buckets of them";
+    exclude(scaled, "compression=topk cannot be combined with",
+            {{"grad_dtype", "same", why}, {"zero", "0", why}});
   }
   require_partition(scaled);
 }
@@ -284,8 +291,8 @@ void require_tensor(const Request& scaled) {
 void require_states(const Request& scaled) {
   const StatePlan plan = state_plan_of(scaled);
   const Types types = types_of(scaled.precision);
-  require_zero(scaled, plan);
   const TrainingOptions options = options_of(scaled);
+  require_zero(scaled, options, plan);
   if (plan.offload == Offload::optimizer && options.optimizer == program::Optimizer::sgd &&
       !types.has_master()) {
     throw usage_error(

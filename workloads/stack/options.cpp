@@ -3,6 +3,8 @@
 
 #include "workloads/stack/options.hpp"
 
+#include "base/error.hpp"
+#include "base/text.hpp"
 #include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::workloads::stack {
@@ -10,6 +12,59 @@ namespace isoscale::workloads::stack {
 namespace {
 
 using O = TrainingOptions;
+
+/// Reads "equal", "proportional" or "skewed:2.5". Throws base::UsageError for any other text. A
+/// skew must be between 0.01 and 100.
+Partition parse_partition(std::string_view key, std::string_view text) {
+  constexpr double least_skew = 0.01, most_skew = 100;
+  if (text == "equal") return {};
+  if (text == "proportional") return {.kind = Partition::Kind::proportional};
+  constexpr std::string_view skewed = "skewed:";
+  if (text.starts_with(skewed)) {
+    const auto skew = base::number_in<double>(text.substr(skewed.size()));
+    if (skew && *skew >= least_skew && *skew <= most_skew) {
+      return {.kind = Partition::Kind::skewed, .skew = *skew};
+    }
+  }
+  throw usage_error(
+      "{}={}: use equal, proportional or skewed:X, such as skewed:2, with X from {} to {}", key,
+      text, least_skew, most_skew);
+}
+
+/// Reads a rule, or a list of layer counts, "7,8,8,7". Throws base::UsageError for any other text.
+StageLayers parse_stage_layers(std::string_view key, std::string_view text) {
+  constexpr std::size_t most_stages_named = 4096;
+  using Kind = StageLayers::Kind;
+  if (text == "equal") return {.kind = Kind::equal};
+  if (text == "nearest") return {.kind = Kind::nearest};
+  if (text == "lighter-ends") return {.kind = Kind::lighter_ends};
+  StageLayers result{.kind = Kind::named};
+  for (const std::string_view part : base::split(text, ',')) {
+    const auto number = part.size() < 7 ? base::number_in<unsigned>(part) : std::nullopt;
+    if (!number || result.named.size() == most_stages_named) {
+      throw usage_error(
+          "{}={}: equal, nearest, lighter-ends, or the layers of each stage, like 7,8,8,7", key,
+          base::quoted(text));
+    }
+    result.named.push_back(static_cast<int>(*number));
+  }
+  return result;
+}
+
+/// Returns the capacity factor that a text gives: 1.25 for "1.25" or "125%", 0 for "none". Throws
+/// base::UsageError for any other text.
+double parse_capacity(std::string_view key, std::string_view text) {
+  if (text == "none") return 0;
+  const bool is_percent = text.ends_with('%');
+  const double value =
+      base::number_in<double>(text.substr(0, text.size() - (is_percent ? 1 : 0))).value_or(0) /
+      (is_percent ? 100 : 1);
+  constexpr double most = 1e6;
+  if (value > 0 && value <= most) return value;
+  throw usage_error(
+      "{}={}: none, or how many times the even share an expert takes, like 1.25 or 125%", key,
+      base::quoted(text));
+}
 
 /// Returns the options about samples, and about gradients of replicas.
 std::vector<OptionSpec> data_options() {
@@ -31,7 +86,7 @@ std::vector<OptionSpec> data_options() {
           "ddp: replicas all-reduce gradients; funnel: the first replica scatters inputs, gathers "
           "outputs, reduces gradients, updates and broadcasts weights, as a single process that "
           "drives all devices does"),
-      option::text<&O::partition>(
+      option::parsed<&O::partition, parse_partition>(
           "partition", "equal",
           "how microbatches are divided among dp replicas: equal, proportional (to each replica's "
           "speed, measured just before) or skewed:X (the first replica gets X times as many as "
@@ -130,7 +185,7 @@ std::vector<OptionSpec> pipeline_options() {
       option::integer<&O::v>("v", "2", {1, 1000},
                              "with schedule=interleaved: virtual stages of each rank; microbatches "
                              "must be a multiple of pp"),
-      option::text<&O::stage_layers>(
+      option::parsed<&O::stage_layers, parse_stage_layers>(
           "stage_layers", "equal",
           "layers of each stage: equal (pp must divide them), nearest (the first stages get one "
           "more), lighter-ends (nearest, but the input and the vocabulary count as a layer each, "
@@ -164,7 +219,7 @@ std::vector<OptionSpec> expert_options() {
           "experts in each layer, each an MLP of the model's size, instead of one MLP; 0 = none; "
           "under weak scaling, experts per rank of ep"),
       option::integer<&O::topk>("topk", "2", {1, 64}, "experts to which each token is sent"),
-      option::text<&O::capacity>(
+      option::parsed<&O::capacity, parse_capacity>(
           "capacity", "none",
           "capacity factor of an expert: its tokens per sample over an even share, like 1.25 or "
           "125%; tokens beyond it are dropped; none = no limit"),
@@ -196,6 +251,10 @@ std::span<const OptionSpec> option_table() {
 
 TrainingOptions options_of(const Request& request) {
   return typed_options<TrainingOptions>(option_table(), request.options);
+}
+
+std::string text_of(const Request& request, std::string_view key) {
+  return option_text(option_table(), request.options, key);
 }
 
 }  // namespace isoscale::workloads::stack

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "program/program.hpp"
@@ -58,12 +60,25 @@ enum class ExpertBatch : std::uint8_t { exact, padded };
 
 enum class ExpertPlacement : std::uint8_t { packed, spread };
 
+/// Says how microbatches are divided among replicas: in equal parts, in proportion to the measured
+/// speeds of replicas, or with another share for the first replica.
+struct Partition {
+  enum class Kind : std::uint8_t { equal, proportional, skewed } kind = Kind::equal;
+  double skew = 1;  ///< skewed: share of the first replica over that of any other
+};
+
+/// Says how many layers each virtual stage has (see pipeline.cpp for the rules).
+struct StageLayers {
+  enum class Kind : std::uint8_t { equal, nearest, lighter_ends, named } kind = Kind::equal;
+  std::vector<int> named{};  ///< named: the layers of each virtual stage; a stage may have none
+};
+
 /// Holds the parsed options of training workloads, which option_table() describes.
 struct TrainingOptions {
   long long batch = 0, microbatch = 0, microbatches = 0;  ///< 0 = not given
   program::Space input{};
   Strategy strategy{};
-  std::string partition{};
+  Partition partition{};
   bool overlap = true;
   std::uint64_t bucket = 0;
   GradientType grad_dtype{};
@@ -86,14 +101,14 @@ struct TrainingOptions {
   bool vocabulary = false;
   Schedule schedule{};
   int v = 1;
-  std::string stage_layers{};
+  StageLayers stage_layers{};
   HandOverForm handover{};
   bool elementwise = false;  ///< layers have norms, softmax and activations
   Recompute recompute{};
   Fp8Accumulate fp8_accumulate{};
   long long experts = 0;
   std::uint32_t topk = 1;
-  std::string capacity{};
+  double capacity = 0;  ///< over the even share of an expert; 0 = no limit
   double skew = 0;
   ExpertBatch expert_batch{};
   ExpertPlacement expert_placement{};
@@ -102,12 +117,23 @@ struct TrainingOptions {
 /// Returns the options of all workloads that use the stack.
 [[nodiscard]] std::span<const OptionSpec> option_table();
 [[nodiscard]] TrainingOptions options_of(const Request& request);
+/// Returns one option of a request, whose workload may be of any kind.
+template <class Value>
+[[nodiscard]] Value option_of(const Request& request, std::string_view key,
+                              Value TrainingOptions::*member) {
+  return typed_option(option_table(), request.options, key, member);
+}
+/// Returns an option as text, for messages.
+[[nodiscard]] std::string text_of(const Request& request, std::string_view key);
+
+/// The values of the option fp8_accumulate, in the order of Fp8Accumulate.
+inline constexpr std::array<std::string_view, 3> fp8_accumulate_names{"by-pass", "fast", "split"};
 
 /// Returns the option fp8_accumulate, for an option table.
 template <auto member>
 [[nodiscard]] OptionSpec fp8_accumulate_option() {
   return option::choice<member>(
-      "fp8_accumulate", "by-pass", {"by-pass", "fast", "split"},
+      "fp8_accumulate", "by-pass", {fp8_accumulate_names.begin(), fp8_accumulate_names.end()},
       "how GPUs add fp8 products: split, with partial sums in f32; fast, within tensor cores; "
       "by-pass, fast forward and split in gradients, as Transformer Engine does");
 }

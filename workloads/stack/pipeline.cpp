@@ -9,28 +9,11 @@
 #include <numeric>
 
 #include "base/error.hpp"
-#include "base/text.hpp"
 
 namespace isoscale::workloads::stack {
 namespace {
 
-constexpr int most_stages_named = 4096;
-
-/// Parses a list of layer counts, "7,8,8,7". A stage may have none.
-std::vector<int> named_layers(const std::string& text) {
-  std::vector<int> layers;
-  for (const std::string_view part : base::split(text, ',')) {
-    const auto number = part.size() < 7 ? base::number_in<unsigned>(part) : std::nullopt;
-    if (!number || layers.size() == most_stages_named) {
-      throw usage_error(
-          "stage_layers={}: equal, nearest, lighter-ends, or the layers of each stage, like "
-          "7,8,8,7",
-          base::quoted(text));
-    }
-    layers.push_back(static_cast<int>(*number));
-  }
-  return layers;
-}
+using Rule = StageLayers::Kind;
 
 /// Returns the number of layers of each stage, as equal as possible. The first stages have one
 /// more.
@@ -50,21 +33,17 @@ std::vector<int> lighter_ends(int layers, int stages) {
   return result;
 }
 
-bool names_layers(const TrainingOptions& options) {
-  return options.stage_layers != "equal" && options.stage_layers != "nearest" &&
-         options.stage_layers != "lighter-ends";
-}
-
-std::vector<int> layers_of_stages(const TrainingOptions& options, int layers, int stages) {
+std::vector<int> layers_of_stages(const StageLayers& rule, int layers, int stages) {
   if (stages == 1) return {layers};
-  if (names_layers(options)) return named_layers(options.stage_layers);
-  return options.stage_layers == "lighter-ends" ? lighter_ends(layers, stages)
-                                                : nearest_layers(layers, stages);
+  if (rule.kind == Rule::named) return rule.named;
+  return rule.kind == Rule::lighter_ends ? lighter_ends(layers, stages)
+                                         : nearest_layers(layers, stages);
 }
 
 /// Throws if a rank would have no weights: neither a layer in one of its virtual stages, nor the
 /// vocabulary.
-void require_weights(const Pipeline& pipeline, const TrainingOptions& options) {
+void require_weights(const Request& request, const Pipeline& pipeline,
+                     const TrainingOptions& options) {
   for (int stage = 0; stage < pipeline.stages; ++stage) {
     bool has_weights = options.vocabulary && stage == pipeline.stages - 1;
     for (int chunk = 0; chunk < pipeline.chunks; ++chunk) {
@@ -75,7 +54,7 @@ void require_weights(const Pipeline& pipeline, const TrainingOptions& options) {
     throw usage_error(
         "stage_layers={} leaves the ranks of stage {} (of 0 to {}) without weights; give them a "
         "layer{}, or use a smaller pp",
-        options.stage_layers, stage, pipeline.stages - 1,
+        text_of(request, "stage_layers"), stage, pipeline.stages - 1,
         stage == pipeline.stages - 1 ? " or vocabulary=on" : "");
   }
 }
@@ -87,28 +66,29 @@ void require_layers(const Request& request, const Pipeline& pipeline,
                                ? fmt::format("pp={} x v={}", pipeline.stages, pipeline.chunks)
                                : fmt::format("pp={}", pipeline.stages);
   const int sum = std::accumulate(pipeline.layers.begin(), pipeline.layers.end(), 0);
-  if (names_layers(options) && pipeline.stages > 1) {
+  const Rule rule = options.stage_layers.kind;
+  if (rule == Rule::named && pipeline.stages > 1) {
     if (static_cast<int>(pipeline.layers.size()) == stages && sum == layers) {
-      return require_weights(pipeline, options);
+      return require_weights(request, pipeline, options);
     }
     throw usage_error(
         "stage_layers={} names {} stages with {} layers; {} has {} stages, the model {} layers; "
         "use stage_layers={}",
-        options.stage_layers, pipeline.layers.size(), sum, what, stages, layers,
+        text_of(request, "stage_layers"), pipeline.layers.size(), sum, what, stages, layers,
         fmt::join(nearest_layers(layers, stages), ","));
   }
   // With `equal` each virtual stage has a layer; with `nearest` each rank has one; with
   // `lighter-ends` all but the ends have one.
-  const bool equal = options.stage_layers == "equal",
-             lighter = options.stage_layers == "lighter-ends";
-  const int least = equal ? stages : lighter ? stages - 2 : pipeline.stages;
+  const int least = rule == Rule::equal          ? stages
+                    : rule == Rule::lighter_ends ? stages - 2
+                                                 : pipeline.stages;
   if (layers < least) {
     throw usage_error("{} makes {} stages of {} layers; use {} or fewer", what, stages, layers,
                       pipeline.chunks > 1 && layers >= pipeline.stages
                           ? fmt::format("v={}", layers / pipeline.stages)
                           : fmt::format("pp={}", layers));
   }
-  if (!equal) return require_weights(pipeline, options);
+  if (rule != Rule::equal) return require_weights(request, pipeline, options);
   if (layers % stages == 0) return;
   if (layers % pipeline.stages != 0) {
     int fits = pipeline.stages;
@@ -145,19 +125,18 @@ Pipeline pipeline_of(const Request& request) {
   if (pipeline.schedule == Schedule::interleaved && pipeline.stages > 1) {
     pipeline.chunks = options.v;
   }
-  pipeline.layers = layers_of_stages(options, request.model.layers, pipeline.virtual_stages());
+  pipeline.layers =
+      layers_of_stages(options.stage_layers, request.model.layers, pipeline.virtual_stages());
   return pipeline;
 }
 
 std::vector<mesh::Constraint> pipeline_limits(const Request& base) {
-  const TrainingOptions options = options_of(base);
-  if (options.stage_layers != "equal") return {};
+  if (options_of(base).stage_layers.kind != Rule::equal) return {};
   return {{mesh::Axis::pp, base.model.layers, "layers"}};
 }
 
 void require_pipeline(const Request& scaled) {
   const TrainingOptions options = options_of(scaled);
-  if (names_layers(options)) static_cast<void>(named_layers(options.stage_layers));
   if (scaled.mesh.pp == 1) return;
   const Pipeline pipeline = pipeline_of(scaled);
   const int p = pipeline.stages, m = pipeline.microbatches;
@@ -186,8 +165,8 @@ void require_pipeline(const Request& scaled) {
 }
 
 std::string small_stage_layers(const Request& request) {
-  const TrainingOptions options = options_of(request);
-  if (!names_layers(options) || request.mesh.pp == 1) return options.stage_layers;
+  const bool names = options_of(request).stage_layers.kind == Rule::named;
+  if (!names || request.mesh.pp == 1) return text_of(request, "stage_layers");
   return fmt::format("{}", fmt::join(small_stages(request), ","));
 }
 

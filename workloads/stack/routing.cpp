@@ -205,19 +205,6 @@ std::uint64_t sum(std::span<const std::uint64_t> values) {
 
 }  // namespace
 
-double capacity_factor(std::string_view text) {
-  if (text == "none") return 0;
-  const bool is_percent = text.ends_with('%');
-  const double value =
-      base::number_in<double>(text.substr(0, text.size() - (is_percent ? 1 : 0))).value_or(0) /
-      (is_percent ? 100 : 1);
-  constexpr double most = 1e6;
-  if (value > 0 && value <= most) return value;
-  throw usage_error(
-      "capacity={}: none, or how many times the even share an expert takes, like 1.25 or 125%",
-      base::quoted(text));
-}
-
 Routing routing_of(const Request& request) {
   const TrainingOptions options = options_of(request);
   Routing routing{.experts = static_cast<std::uint32_t>(options.experts),
@@ -225,10 +212,10 @@ Routing routing_of(const Request& request) {
                   .sequence = static_cast<std::uint64_t>(request.model.sequence),
                   .exponent = static_cast<double>(options.skew) / 100,
                   .seed = request.seed};
-  const double factor = capacity_factor(options.capacity);
-  if (factor > 0 && routing.has_experts()) {
+  if (options.capacity > 0 && routing.has_experts()) {
     const double share = static_cast<double>(routing.sequence) * routing.topk / routing.experts;
-    routing.capacity = static_cast<std::uint64_t>(std::max(1.0, std::ceil(factor * share - 1e-9)));
+    routing.capacity =
+        static_cast<std::uint64_t>(std::max(1.0, std::ceil(options.capacity * share - 1e-9)));
   }
   return routing;
 }

@@ -268,7 +268,8 @@ mesh::AxisSet program_axes(const Request& request) {
   if (options.experts > 0) {  // routing depends on the samples
     return {mesh::Axis::cp, mesh::Axis::ep, mesh::Axis::dp, mesh::Axis::pp};
   }
-  const bool replicas_differ = options.strategy == Strategy::funnel || options.partition != "equal";
+  const bool replicas_differ =
+      options.strategy == Strategy::funnel || options.partition.kind != Partition::Kind::equal;
   mesh::AxisSet axes = mesh::Axis::pp;
   if (reads_rotated) axes |= mesh::Axis::tp;
   if (replicas_differ) axes |= mesh::Axis::dp;

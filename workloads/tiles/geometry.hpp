@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,7 +27,7 @@ enum class Boundary : std::uint8_t {
 
 /// Holds the parsed options, which option_table() describes.
 struct Values {
-  std::string image{};
+  Extent image{};
   std::uint64_t channels = 0, kernel = 0, batch = 0, bucket = 0;
   int layers = 0;
   Boundary boundary{};

@@ -94,15 +94,15 @@ std::optional<std::uint64_t> side(std::string_view text) {
 
 /// Reads "256" or "256x512". Throws base::UsageError for any other text, and for more than a
 /// million pixels on a side.
-Extent parse_image(std::string_view text) {
+Extent parse_image(std::string_view key, std::string_view text) {
   const std::size_t cross = text.find('x');
   const auto rows = side(text.substr(0, cross));
   const auto columns = cross == std::string_view::npos ? rows : side(text.substr(cross + 1));
   if (rows && columns) return {.rows = *rows, .columns = *columns};
   throw usage_error(
-      "option image = {}: it takes pixels of a side, or rows x columns, such as 256 or "
+      "option {} = {}: it takes pixels of a side, or rows x columns, such as 256 or "
       "256x512, from 1 to {}",
-      base::quoted(text), most_pixels);
+      key, base::quoted(text), most_pixels);
 }
 
 long long share_of_batch(long long batch, int dp) {
@@ -115,9 +115,10 @@ long long share_of_batch(long long batch, int dp) {
 
 std::span<const OptionSpec> option_table() {
   static const std::array table{
-      option::text<&Values::image>("image", "128",
-                                   "pixels of a side, or rows x columns (256x512): of the whole "
-                                   "image, under weak scaling of each tile"),
+      option::parsed<&Values::image, parse_image>(
+          "image", "128",
+          "pixels of a side, or rows x columns (256x512): of the whole "
+          "image, under weak scaling of each tile"),
       option::integer<&Values::channels>("channels", "32", {1, 65'536},
                                          "values of a pixel, in every layer"),
       option::choice<&Values::kernel>(
@@ -146,7 +147,7 @@ Values values_of(const Request& request) {
 }
 
 std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
-  const Extent image = parse_image(values_of(base).image);
+  const Extent image = values_of(base).image;
   if (scaling == Scaling::weak) return {};
   return {{mesh::Axis::cp, static_cast<int>(image.rows), "rows of the image"},
           {mesh::Axis::tp, static_cast<int>(image.columns), "columns of the image"}};
@@ -222,7 +223,7 @@ Geometry::Geometry(const Request& request, const mesh::Coordinates& at)
   const Values options = values_of(request);
   const auto down = static_cast<std::uint64_t>(tiles_down);
   const auto across = static_cast<std::uint64_t>(tiles_across);
-  const Extent given = parse_image(options.image);
+  const Extent given = options.image;
   // If weak scaling has grown the request, the option `image` is the size of a tile, and not of the
   // image.
   if (request.growth > 1) {

@@ -21,6 +21,7 @@
 #include "program/check.hpp"
 #include "program/operands.hpp"
 #include "results/records/json_object.hpp"
+#include "workloads/stack/options.hpp"
 
 namespace isoscale::runner::measure {
 namespace {
@@ -178,9 +179,16 @@ double tolerance(program::Precision precision) {
 
 double tolerance(const workloads::Request& twin) {
   const double computed = tolerance(twin.precision);
-  const auto travels = twin.options.find("grad_dtype");
-  if (travels == twin.options.end() || travels->second == "same") return computed;
-  return std::max(computed, tolerance(program::parse_precision(travels->second)));
+  using workloads::stack::GradientType, workloads::stack::TrainingOptions;
+  switch (workloads::stack::option_of(twin, "grad_dtype", &TrainingOptions::grad_dtype)) {
+    case GradientType::same:
+      break;
+    case GradientType::bf16:
+      return std::max(computed, tolerance(program::Precision::bf16));
+    case GradientType::f16:
+      return std::max(computed, tolerance(program::Precision::f16));
+  }
+  return computed;
 }
 
 Verdict verify_programs(const program::ProgramSet& set, const workloads::Workload& workload,

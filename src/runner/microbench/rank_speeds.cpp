@@ -15,6 +15,7 @@
 #include "program/builder.hpp"
 #include "timeline/timeline.hpp"
 #include "workloads/gemm/gemm.hpp"
+#include "workloads/stack/options.hpp"
 
 namespace isoscale::runner::microbench {
 namespace {
@@ -252,9 +253,10 @@ Sniffed sniff(executor::Executor& executor, const comm::Communicator& world,
 }
 
 bool partitions_by_speed(const workloads::Request& request) {
-  const auto partition = request.options.find("partition");
-  return partition != request.options.end() && partition->second == "proportional" &&
-         request.mesh.dp > 1;
+  using workloads::stack::Partition, workloads::stack::TrainingOptions;
+  const auto partition =
+      workloads::stack::option_of(request, "partition", &TrainingOptions::partition);
+  return partition.kind == Partition::Kind::proportional && request.mesh.dp > 1;
 }
 
 program::ProgramSet largest_multiplication(const program::ProgramSet& set) {

@@ -116,7 +116,7 @@ std::string state_note(const workloads::Workload& workload, const workloads::Req
   }
   if (offloads) {
     note += fmt::format("{}offload={} keeps {} a rank in {} memory", note.empty() ? "" : "; ",
-                        workloads::option_text(workload.options, request.options, "offload"),
+                        workloads::stack::text_of(request, "offload"),
                         units::format(offloaded(set.of(rank))), program::name(plan.host));
   }
   return note;

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "results/records/run_data.hpp"
+
+/// Lists the fields of a launch that must be alike, or may differ, if two launches are to be the
+/// same experiment on the same machine. Merging, comparing and the catalog read from it what a
+/// machine is, --resume reads which launch may continue a run, and the checks before a run read
+/// which software all ranks must share. analysis/identity.hpp has the fields of a point.
+namespace isoscale::results {
+
+/// Says if a launch that continues a run (--resume) must have the value that the run has.
+enum class WhenResumed : unsigned char { must_match, may_differ };
+
+/// A text that a launch has once.
+struct LaunchField {
+  std::string_view name;
+  std::string RunData::*text;
+  /// The entry in the description of a machine to which the text belongs; "" = launches on one
+  /// machine may differ in it.
+  std::string_view machine;
+  WhenResumed when_resumed = WhenResumed::must_match;
+};
+inline constexpr auto launch_fields = std::to_array<LaunchField>(
+    {{"Isoscale", &RunData::isoscale_version, "Isoscale"},
+     {"git hash", &RunData::git_hash, "Isoscale"},
+     {"compiler", &RunData::compiler, ""},
+     {"build type", &RunData::build_type, "Isoscale"},
+     {"device", &RunData::device, "device"},
+     {"details of the device", &RunData::device_detail, "device", WhenResumed::may_differ},
+     {"MPI library", &RunData::mpi_library, "MPI"}});
+
+/// A fact of a rank (RankFacts::text) on which its times depend. UUIDs and addresses are not among
+/// them: a rank may run on other hardware of the same kind.
+struct RankField {
+  std::string_view key;
+  /// The entry in the description of a machine; "" = launches on one machine may differ in it.
+  std::string_view machine;
+  WhenResumed when_resumed = WhenResumed::must_match;
+  /// True for the version of software that the executor uses, which all ranks should share.
+  bool is_version = false;
+};
+inline constexpr auto rank_fields =
+    std::to_array<RankField>({{"cpu_model", "CPU"},
+                              {"device", ""},
+                              {"gpu_name", "GPU"},
+                              {"gpu_driver", "GPU driver"},
+                              {"cuda_driver", "CUDA driver", WhenResumed::may_differ, true},
+                              {"cuda_runtime", "CUDA runtime", WhenResumed::must_match, true},
+                              {"cublas", "cuBLAS", WhenResumed::must_match, true},
+                              {"nccl", "NCCL", WhenResumed::must_match, true},
+                              {"cpu_quota", ""}});
+
+/// True if an environment variable affects how ranks communicate, where they are bound or how many
+/// threads they have. False for variables that only name a job, a rank, a device or a log.
+[[nodiscard]] bool bears_on_times(std::string_view variable);
+/// False for variables that only name devices or control logging, in which a launch that continues
+/// a run may differ from it.
+[[nodiscard]] bool must_match_when_resumed(std::string_view variable);
+
+/// A field in which two runs differ, and its value in each of them.
+struct UnlikeField {
+  std::string name, here, there;
+};
+/// Returns the entries in which two maps differ. `kind` ("option ") is put before each name. An
+/// entry that one map lacks has the value `absent` there.
+[[nodiscard]] std::vector<UnlikeField> unlike_texts(std::string_view kind,
+                                                    const std::map<std::string, std::string>& here,
+                                                    const std::map<std::string, std::string>& there,
+                                                    std::string_view absent = "not set");
+
+}  // namespace isoscale::results
