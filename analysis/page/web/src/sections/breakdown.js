@@ -3,7 +3,8 @@
 // Shows the parts of a step as stacked bars, with the communication that computation hid beside them: the activity of ranks in a
 // traced step, by rank count and by place in the step.
 import {
-  columns, ink, joined, known, labels, largest, launchesText, lined, metricsOf, mostBeside, oneOf, partNames, percent, pointTip, seconds, tipOfAll, unsound,
+  columns, ink, joined, known, labels, largest, launchesText, lined, metricsOf, mostBeside, oneOf, partNames,
+  percent, pointTip, seconds, tipOfAll, unsound,
 } from "../kit.js";
 
 const { heading: hidden } = metricsOf("point").hidden_communication;

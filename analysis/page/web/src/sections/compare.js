@@ -3,9 +3,9 @@
 // Makes the page of a comparison: the verdict first, then how far the compared sides differ, point by point, which causes make up
 // the difference, curves, and differences in setup.
 import {
-  axisPercent, column, columns, distinctOf, dotted, el, ends, fact, fixed, formOf, hollow, isNarrow, joined, known, labels, lined, listed, markLine, metricsOf,
-  meshTip, missing, note, oneOf, overRanks, partOfCause, percent, periodText, pointTip, rankCount, rateOf, ranksText,
-  signedPercent, timeTip, tracing, viewOf, whiskers,
+  axisPercent, column, columns, distinctOf, dotted, el, ends, fact, fixed, formOf, hollow, isNarrow, joined, known, labels,
+  lined, listed, markLine, meshTip, metricsOf, missing, note, oneOf, overRanks, partOfCause, percent, periodText, pointTip,
+  rankCount, ranksText, rateOf, signedPercent, timeTip, tracing, viewOf, whiskers,
 } from "../kit.js";
 
 const dashes = ["solid", "dashed", "dotted", "dashed"];
@@ -211,7 +211,8 @@ const fine = { form: "ratio", text: (value) => fixed(value, 4) };
 const differenceColumns = (names) => columns("", identity(names),
   ends("throughput ratio", ({ throughput: at }) => [at.ratio, at.lower, at.upper], fine),
   ends("efficiency, points", ({ efficiency: at }) => [at.points, at.lower, at.upper], { form: "ratio" }),
-  "verdict", column("p of a regression", (at) => at.p_regression, fine), column("p of passing", (at) => at.p_passed, fine), { unlike: (at) => at.marks.join(", ") });
+  "verdict", column("p of a regression", (at) => at.p_regression, fine), column("p of passing", (at) => at.p_passed, fine),
+  { unlike: (at) => at.marks.join(", ") });
 
 /** Returns the lines of a tooltip about the step times and the mesh of both points of a difference. */
 function stepsTip({ curves }, { curve_index: curve, side, against, ranks }) {

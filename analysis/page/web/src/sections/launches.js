@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: MIT
 // Shows several launches of one experiment: a list, the spread of their step times, and the points that were not joined. Shows
 // the index of several runs: the experiments of each, by machine, and throughput over time.
-import { column, columns, counted, data, dateText, joined, labels, largestBy, lined, linesChart, meshTip, percent, rankCount, si, timeTip } from "../kit.js";
+import {
+  column, columns, counted, data, dateText, joined, labels, largestBy, lined, linesChart, meshTip, percent, rankCount, si,
+  timeTip,
+} from "../kit.js";
 
 const verdicts = new Map([[true, "yes"], [false, "no"]]);
 const pointsText = ({ ok, failed, skipped }) => joined([`${ok} ok`, failed > 0 && `${failed} failed`, skipped > 0 && `${skipped} skipped`]);
@@ -90,7 +93,8 @@ function spreadChart(report, found) {
     grid: { top: 10 },
     x: { name: "step time against the median", format: (value) => `${Number((100 * value).toFixed(2))}%` },
     y: { type: "category", data: places, inverse: true, axisLabel: { interval: 0 }, splitLine: { show: true } },
-    tip: ({ seriesName, data: at }) => lined(`${seriesName}, ${places[at.value[1]]}: ${percent(at.value[0])}`, timeTip("step", at.time), meshTip(found[at.value[1]].mesh)),
+    tip: ({ seriesName, data: { value: [off, y], time } }) =>
+      lined(`${seriesName}, ${places[y]}: ${percent(off)}`, timeTip("step", time), meshTip(found[y].mesh)),
     across: true,
     lines: report.runs.map(({ id }, i) => ({ name: `launch ${i + 1}`, type: "scatter", symbolSize: 11, items: itemsOf(id, found) })),
   });

@@ -88,7 +88,9 @@ const tipOf = (point) =>
 
 function curveChart(key, curves, prediction) {
   const isShare = key === "efficiency";
-  const measured = prediction.measured.filter((point) => point[key] !== null).map((point) => ({ x: point.ranks, y: point[key], tip: pointTip({ ...point, step_time: { value: point.step_time } }) }));
+  const tipOfMeasured = (point) => pointTip({ ...point, step_time: { value: point.step_time } });
+  const measured = prediction.measured.filter((point) => point[key] !== null)
+    .map((point) => ({ x: point.ranks, y: point[key], tip: tipOfMeasured(point) }));
   const baseline = prediction.baseline === null ? "" : ` against that on ${prediction.baseline}`;
   // A hollow symbol marks a prediction for far more ranks than were measured.
   const isHollow = (point) => point.extrapolated;
@@ -116,9 +118,11 @@ function whatIfTable([base, ...changed], hasEfficiency) {
   const items = changed.flatMap((curve) => curve.points.map((then) => ({ if: curve.name, ranks: then.ranks, then, now: base.points.find((point) => point.ranks === then.ranks) })))
     .filter(({ now }) => now);
   const titled = (title, made) => ({ ...made, title });
-  const [efficiency, ...bounds] = ends("efficiency then", ({ then }) => [then.efficiency.value, ...(endsOf(sureOf(then.efficiency)) ?? [])], { form: "share" });
+  const efficiencyThen = ({ then: { efficiency: at } }) => [at.value, ...(endsOf(sureOf(at)) ?? [])];
+  const [efficiency, ...bounds] = ends("efficiency then", efficiencyThen, { form: "share" });
   return {
-    columns: columns("forecast", "if, ranks, step_time=now.step_time", titled("then", column("step time then", ({ then }) => then.step_time.value, { form: "seconds" })),
+    columns: columns("forecast", "if, ranks, step_time=now.step_time",
+      titled("then", column("step time then", ({ then }) => then.step_time.value, { form: "seconds" })),
       column("faster by", ({ now, then }) => now.step_time.value / then.step_time.value - 1, { form: "share" }),
       hasEfficiency ? columns("forecast", "efficiency=now.efficiency", titled("then", efficiency), bounds) : []),
     items,
@@ -234,8 +238,8 @@ function uncertaintyChart(curves) {
     option: (colours) => ({
       xAxis: { type: "category", data: counts, name: "ranks" }, yAxis: { min: 0, format: shareText },
       tooltip: tipOfAll,
-      tip: (items) => lined(`${counts[items[0].dataIndex]} ranks`, ...items.map(({ seriesName, value }) => `${seriesName}: \u00b1${percent(value, 2)}`),
-        tipOf(points[items[0].dataIndex])),
+      tip: (items) => lined(`${counts[items[0].dataIndex]} ranks`,
+        ...items.map(({ seriesName, value }) => `${seriesName}: \u00b1${percent(value, 2)}`), tipOf(points[items[0].dataIndex])),
       series: [
         ...used.map(({ name, key, part }) => ({
           type: "bar", name, barMaxWidth: 28, itemStyle: { color: colours.parts[part] }, data: points.map((point) => point.uncertainty[key]),
