@@ -37,40 +37,44 @@ std::string quantity_text(double value) {
   return units::format(Quantity{value});
 }
 
-/// A unit with its name in the JSON report, and its function that writes a value for people.
+/// A unit with the name of its form, its name in the JSON report, and its function that writes a
+/// value for people.
 struct Form {
   Unit unit;
-  std::string_view name;
+  std::string_view form, name;
   std::string (*text)(double value);
 };
 constexpr std::array<Form, 19> forms{{
-    {Unit::share, "1", [](double value) { return units::format_percent(value); }},
-    {Unit::factor, "1", [](double value) { return fmt::format("{:.2f} times", value); }},
-    {Unit::ratio, "1", [](double value) { return fmt::format("{:.2f}", value); }},
-    {Unit::count, "1", count_text},
-    {Unit::digits, "1", [](double value) { return fmt::format("{:.4g}", value); }},
-    {Unit::prefixed, "1",
+    {Unit::share, "share", "1", [](double value) { return units::format_percent(value); }},
+    {Unit::factor, "factor", "1", [](double value) { return fmt::format("{:.2f} times", value); }},
+    {Unit::ratio, "ratio", "1", [](double value) { return fmt::format("{:.2f}", value); }},
+    {Unit::count, "count", "1", count_text},
+    {Unit::digits, "digits", "1", [](double value) { return fmt::format("{:.4g}", value); }},
+    {Unit::prefixed, "prefixed", "1",
      [](double value) { return without_blank(units::format_count(value, "")); }},
-    {Unit::seconds, "s", quantity_text<units::Seconds>},
-    {Unit::bytes, "B", bytes_text},
-    {Unit::bandwidth, "B/s", quantity_text<units::BytesPerSecond>},
-    {Unit::flop, "FLOP", quantity_text<units::Flops>},
-    {Unit::flop_rate, "FLOP/s", quantity_text<units::FlopsPerSecond>},
-    {Unit::flop_per_byte, "FLOP/B",
+    {Unit::seconds, "seconds", "s", quantity_text<units::Seconds>},
+    {Unit::bytes, "bytes", "B", bytes_text},
+    {Unit::bandwidth, "bandwidth", "B/s", quantity_text<units::BytesPerSecond>},
+    {Unit::flop, "flop", "FLOP", quantity_text<units::Flops>},
+    {Unit::flop_rate, "flop_rate", "FLOP/s", quantity_text<units::FlopsPerSecond>},
+    {Unit::flop_per_byte, "flop_per_byte", "FLOP/B",
      [](double value) { return fmt::format("{:.3g} FLOP/B", value); }},
-    {Unit::hertz, "Hz", [](double value) { return units::format_prefixed(value, "Hz"); }},
-    {Unit::token_rate, "tokens/s",
+    {Unit::hertz, "hertz", "Hz", [](double value) { return units::format_prefixed(value, "Hz"); }},
+    {Unit::token_rate, "token_rate", "tokens/s",
      [](double value) { return units::format_count(value, "tokens/s"); }},
-    {Unit::request_rate, "requests/s",
+    {Unit::request_rate, "request_rate", "requests/s",
      [](double value) { return units::format_count(value, "requests/s"); }},
-    {Unit::watts, "W", [](double value) { return units::format_prefixed(value, "W"); }},
-    {Unit::joules, "J", [](double value) { return units::format_prefixed(value, "J"); }},
-    {Unit::kelvin, "K", [](double value) { return fmt::format("{:.0f} °C", value - freezing); }},
-    {Unit::text, "text", [](double /*value*/) { return std::string{}; }},
+    {Unit::watts, "watts", "W", [](double value) { return units::format_prefixed(value, "W"); }},
+    {Unit::joules, "joules", "J", [](double value) { return units::format_prefixed(value, "J"); }},
+    {Unit::kelvin, "kelvin", "K",
+     [](double value) { return fmt::format("{:.0f} °C", value - freezing); }},
+    {Unit::text, "text", "text", [](double /*value*/) { return std::string{}; }},
 }};
 static_assert(std::ranges::is_sorted(forms, {}, &Form::unit), "the order is that of Unit");
 
 }  // namespace
+
+std::string_view form(Unit unit) { return forms.at(static_cast<std::size_t>(unit)).form; }
 
 std::string_view name(Unit unit) { return forms.at(static_cast<std::size_t>(unit)).name; }
 

@@ -33,6 +33,9 @@ enum class Unit : std::uint8_t {
 /// Returns the name in the JSON report: "1", "s", "B", ...; "text" for words.
 [[nodiscard]] std::string_view name(Unit unit);
 
+/// Returns the name of the form that reports for people give to values: "share", "seconds", ...
+[[nodiscard]] std::string_view form(Unit unit);
+
 /// Returns a number with its unit, "22.0%", "1.50 MiB"; "" for Unit::text.
 [[nodiscard]] std::string value_text(double value, Unit unit);
 

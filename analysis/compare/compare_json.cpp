@@ -39,7 +39,9 @@ Json point_json(const Comparison& of, std::size_t curve, std::size_t s, const Si
   const PointReport& point = side.curve.points[i];
   Json object =
       object_of<PointReport>(render::point_metrics(), point,
-                             "ranks nodes mesh step_time throughput flops_per_rank efficiency");
+                             render::completed<PointReport>(
+                                 render::point_metrics(),
+                                 "ranks nodes mesh step_time ... efficiency", render::in_compare));
   for (const char* const key : {"min", "max", "launches"}) object["step_time"].erase(key);
   object["step_time"]["spread"] = render::number_or_null(merge::spread_of(point));
   object["throughput"]["unit"] = point.data->throughput_unit;
@@ -206,6 +208,7 @@ Json only_json(const Comparison& of, const OnlyOn& at) {
           {"reason", at.reason}};
 }
 
+/// The columns of a side's point; other metrics of comparisons follow those of its difference.
 constexpr std::string_view point_columns =
     "curve baseline ranks side files launches=launch_count nodes mesh=mesh_text labels marks "
     "step_time_median=step_time/median step_time_lower=step_time/lower "
@@ -273,6 +276,8 @@ std::string render_json(const Comparison& comparison) {
 }
 
 std::string render_csv(const Comparison& of) {
+  const std::string others = render::completed<PointReport>(render::point_metrics(), "...",
+                                                            render::in_compare, point_columns);
   std::string heading, text;
   for (std::size_t c = 0; c < of.curves.size(); ++c) {
     for (std::size_t s = 0; s < of.sides.size(); ++s) {
@@ -291,6 +296,7 @@ std::string render_csv(const Comparison& of) {
         const Json line = line_json(of, c, s, i);
         render::add_csv_cells(cells, line, point_columns);
         render::add_csv_cells(cells, difference, difference_columns);
+        render::add_csv_cells(cells, line, others);
         heading = render::csv_heading(cells);
         text += render::csv_values(cells);
       }

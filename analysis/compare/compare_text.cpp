@@ -166,8 +166,10 @@ render::DocumentTable points_table(const Comparison& of, std::size_t c) {
   });
   render::DocumentTable table = render::table_of<PointReport>(
       render::point_metrics(), points,
-      "ranks side mesh_text launches step_time_shown interval throughput flops_per_rank shares "
-      "notes",
+      render::completed<PointReport>(
+          render::point_metrics(),
+          "ranks side mesh_text launches step_time_shown interval ... shares notes",
+          render::in_compare),
       {{{"side", "side"}, sides},
        {{"launches", "launches", Unit::count}, launches},
        {{"shares", "efficiency", Unit::share}, efficiencies},

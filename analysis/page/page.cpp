@@ -17,6 +17,10 @@
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/output_file.hpp"
 #include "analysis/page/point_details.hpp"
+#include "analysis/render/bench_tables.hpp"
+#include "analysis/render/cells.hpp"
+#include "analysis/render/curve_tables.hpp"
+#include "analysis/render/report_parts.hpp"
 #include "base/build_info.hpp"
 #include "base/error.hpp"
 
@@ -59,12 +63,39 @@ void thin_curves(Json& prediction, PageNotes& notes) {
   for (Json& curve : what_if) thin(curve["points"], most);
 }
 
+/// Describes the metrics that the page shows; `output` is that of its lists of points.
+Json metrics_json(unsigned output) {
+  Json parts = Json::object();
+  for (const render::Category& part : render::categories()) {
+    parts[std::string{part.name}] = {{"heading", part.name},
+                                     {"form", form(Unit::seconds)},
+                                     {"unit", name(Unit::seconds)},
+                                     {"sentence", part.meaning}};
+  }
+  Json rates = Json::object();
+  for (const compare::Rate& rate : compare::rates) {
+    rates[std::string{rate.key}] = {{"heading", rate.name}, {"form", form(rate.of)}};
+  }
+  return {{"part", parts},
+          {"rate", rates},
+          {"point", described(render::point_metrics(), output)},
+          {"pop", described(render::pop_metrics())},
+          {"row", described(render::row_metrics())},
+          {"overlap", described(render::overlap_metrics())},
+          {"class", described(render::class_metrics())},
+          {"inference", described(render::inference_metrics())},
+          {"forecast", described(predict::forecast_metrics())},
+          {"experiment", described(render::index_experiment_metrics())},
+          {"trend", described(render::index_trend_metrics())}};
+}
+
 /// Returns the data of a page: its kind, and one part under the key `name`.
 Json data_of(const char* kind, const char* name, Json part, PageNotes notes = {}) {
   cut_texts(part, notes);
   return {{"kind", kind},
           {"isoscale_version", base::build_info().version},
           {name, std::move(part)},
+          {"metrics", metrics_json(render::in_compare)},
           {"notes", notes}};
 }
 
@@ -247,7 +278,7 @@ Json page_data(const merge::Report& report, std::size_t most_bytes) {
   prune_report(pruned, notes);
   cut_texts(pruned, notes);
   // The report may take up to two thirds of the room, and the details of points take the rest.
-  constexpr std::size_t reserved = 20'000;  // for notes and the enclosing keys
+  constexpr std::size_t reserved = 40'000;  // for metrics, notes and the enclosing keys
   const std::size_t room = most_bytes - std::min(most_bytes, reserved);
   sample_report(pruned, room - room / 3, notes);
   const std::size_t bytes = page_bytes(pruned);
@@ -257,6 +288,7 @@ Json page_data(const merge::Report& report, std::size_t most_bytes) {
             {"isoscale_version", base::build_info().version},
             {"report", std::move(pruned)},
             {"details", std::move(details)},
+            {"metrics", metrics_json(render::in_page)},
             {"notes", notes}};
   PageNotes of_notes;
   cut_texts(data["notes"], of_notes);

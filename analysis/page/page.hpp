@@ -32,7 +32,7 @@ void require_page();
 [[nodiscard]] std::string page_document(const nlohmann::ordered_json& data);
 
 /// The limit on the bytes of a page's JSON: with its script, the page stays under 8 MB.
-inline constexpr std::size_t most_page_bytes = 6'500'000;
+inline constexpr std::size_t most_page_bytes = 6'520'000;
 
 /// The limit on the points in all curves of a prediction's page. If there are more, each curve
 /// keeps its first, its last and some points between. A point takes about 2 kB, with breakdown and
@@ -41,7 +41,8 @@ inline constexpr std::size_t most_page_forecasts = 1500;
 
 /// Returns the data for the page's script; analysis/page/web/src/data.js describes the data. These
 /// are the JSON report without its bulky parts (such as the facts of every rank), and the series
-/// that only charts show (steps, ranks, ops and devices). Large series are sampled, and `notes` in
+/// that only charts show (steps, ranks, ops and devices), and the descriptions of the metrics
+/// (`metrics`, by table and key; see render::described()). Large series are sampled, and `notes` in
 /// the data says how much of them is shown. The JSON takes at most `most_bytes`, unless the
 /// required parts of the report alone exceed this.
 [[nodiscard]] nlohmann::ordered_json page_data(const merge::Report& report,

@@ -95,6 +95,9 @@ constexpr std::string_view beyond_model = "beyond the model";
 efficiency::Waterfall lost_time(const efficiency::StepLoss& of_point,
                                 const ForecastBaseline& baseline) {
   efficiency::Waterfall result = efficiency::waterfall(of_point, baseline.loss);
+  // A cause that a forecast lacks takes no time, and what the model misses is a cause of its own.
+  result.missing.clear();
+  result.explains = true;
   // step_loss() sets the step of the slowest rank equal to the mean over ranks, so the difference
   // between the two is always 0.
   std::erase_if(result.lost,

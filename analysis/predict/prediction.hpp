@@ -10,6 +10,7 @@
 
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/efficiency/losses.hpp"
+#include "analysis/render/document.hpp"
 #include "simulate/machine.hpp"
 #include "workloads/api/workload.hpp"
 
@@ -140,6 +141,9 @@ struct Prediction {
     return !measured.empty() || predicted > 1;
   }
 };
+
+/// Returns the metrics of a forecast: those of its JSON object, and the parts of its uncertainty.
+[[nodiscard]] render::Metrics<Forecast> forecast_metrics();
 
 [[nodiscard]] std::string render_text(const Prediction& prediction);
 /// Returns the prediction as JSON; docs/predicting.md describes the keys.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "analysis/predict/prediction.hpp"
 #include "analysis/render/cells.hpp"
+#include "analysis/render/document.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/text.hpp"
 
@@ -22,8 +24,6 @@ using Json = nlohmann::ordered_json;
 /// The version of this format. New keys raise the minor version; a change of meaning raises the
 /// major.
 constexpr std::string_view schema_version = "1.0";
-
-Json expected_json(const Expected& at) { return render::located_json(std::optional{at}); }
 
 Json breakdown_json(const std::optional<breakdown::Breakdown>& parts) {
   if (!parts) return {};
@@ -43,38 +43,16 @@ Json waterfall_json(const std::optional<efficiency::Waterfall>& waterfall) {
   return {{"ideal", waterfall->ideal}, {"predicted", waterfall->measured}, {"lost", lost}};
 }
 
+/// The function of a metric that is a member or a function of a forecast, with its 90% interval.
+template <auto Path>
+constexpr auto expected_value = [](const Forecast& at) -> render::Value {
+  return render::located_json(std::optional{std::invoke(Path, at)});
+};
+
 /// Returns the JSON object of a rank count; a refused one has only ranks, nodes and the reason.
 Json point_json(const Forecast& at) {
-  if (!at.refused.empty()) {
-    return {{"ranks", at.ranks}, {"nodes", at.nodes}, {"refused", at.refused}};
-  }
-  return {{"ranks", at.ranks},
-          {"nodes", at.nodes},
-          {"refused", nullptr},
-          {"mesh", render::mesh_extents_json(at.request.mesh)},
-          {"model", at.request.model.name},
-          {"options", Json(at.request.options)},
-          {"step_time", expected_json(at.step_time)},
-          {"throughput", expected_json(at.throughput)},
-          {"throughput_per_rank", expected_json(at.throughput_per_rank())},
-          {"speedup", expected_json(at.speedup)},
-          {"efficiency", expected_json(at.efficiency)},
-          {"uncertainty",
-           {{"noise", at.uncertainty.noise},
-            {"launch", at.uncertainty.launch},
-            {"fit", at.uncertainty.fit}}},
-          {"extrapolated", at.extrapolated},
-          {"simulated", at.simulated},
-          {"delay", at.delay},
-          {"memory_per_rank", at.memory.all},
-          {"device_memory_per_rank", at.memory.device},
-          {"host_memory_per_rank", at.memory.host},
-          {"fits", render::value_json(at.fits)},
-          {"mfu", render::number_or_null(at.mfu)},
-          {"expected_mfu", render::located_json(at.expected_mfu())},
-          {"breakdown", breakdown_json(at.breakdown)},
-          {"waterfall", waterfall_json(at.waterfall)},
-          {"limit", render::text_or_null(at.limit)}};
+  return render::object_of<Forecast>(forecast_metrics(), at,
+                                     at.refused.empty() ? "" : "ranks nodes refused");
 }
 
 Json curve_json(const ForecastCurve& curve) {
@@ -161,6 +139,54 @@ Json csv_row(const Prediction& prediction, const ForecastCurve& curve, const For
 }
 
 }  // namespace
+
+render::Metrics<Forecast> forecast_metrics() {
+  using enum Unit;
+  using render::member;
+  using F = Forecast;
+  using R = workloads::Request;
+  static constexpr render::Metric<Forecast> all[] = {
+      {"ranks", "ranks", count, member<&F::ranks>},
+      {"nodes", "nodes", count, member<&F::nodes>},
+      {"refused", "", text, member<&F::refused>},
+      {"mesh", "", text, member<&F::request, &R::mesh, render::mesh_extents_json>},
+      {"model", "model", text, [](auto& at) { return render::Value(at.request.model.name); }},
+      {"options", "", text, render::plain<&F::request, &R::options>},
+      {"step_time", "step time", seconds, expected_value<&F::step_time>, "with its 90% interval"},
+      {"throughput", "throughput", prefixed, expected_value<&F::throughput>,
+       "with its 90% interval"},
+      {"throughput_per_rank", "throughput per rank", prefixed,
+       expected_value<&F::throughput_per_rank>},
+      {"speedup", "speed-up", ratio, expected_value<&F::speedup>},
+      {"efficiency", "efficiency", share, expected_value<&F::efficiency>,
+       "throughput per rank relative to the baseline's"},
+      {"uncertainty", "", text,
+       [](const Forecast& at) -> render::Value {
+         const Uncertainty& of = at.uncertainty;
+         return Json{{"noise", of.noise}, {"launch", of.launch}, {"fit", of.fit}};
+       }},
+      {"~noise", "noise", share, member<&F::uncertainty, &Uncertainty::noise>,
+       "of the step time, from step to step"},
+      {"~launch", "launch", share, member<&F::uncertainty, &Uncertainty::launch>,
+       "of the median step, from launch to launch"},
+      {"~fit", "model", share, member<&F::uncertainty, &Uncertainty::fit>,
+       "what it misses of known points, and of its extrapolation"},
+      {"extrapolated", "extrapolated", text, render::plain<&F::extrapolated>},
+      {"simulated", "simulated", seconds, render::plain<&F::simulated>},
+      {"delay", "delay by noise", seconds, render::plain<&F::delay>},
+      {"memory_per_rank", "memory per rank", bytes, render::plain<&F::memory, &StepMemory::all>},
+      {"device_memory_per_rank", "device memory", bytes,
+       render::plain<&F::memory, &StepMemory::device>},
+      {"host_memory_per_rank", "host memory", bytes, render::plain<&F::memory, &StepMemory::host>},
+      {"fits", "fits", text, member<&F::fits>},
+      {"mfu", "MFU", share, member<&F::mfu>},
+      {"expected_mfu", "", share, member<&F::expected_mfu>},
+      {"breakdown", "", text, member<&F::breakdown, breakdown_json>},
+      {"waterfall", "", text, member<&F::waterfall, waterfall_json>},
+      {"limit", "limit", text, member<&F::limit>},
+  };
+  return all;
+}
 
 Json prediction_json(const Prediction& prediction) {
   return {{"schema_version", schema_version},

@@ -14,6 +14,7 @@
 
 #include "analysis/predict/prediction.hpp"
 #include "analysis/render/cells.hpp"
+#include "analysis/render/curve_tables.hpp"
 #include "analysis/render/document.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/unit.hpp"
@@ -50,34 +51,6 @@ std::vector<const Forecast*> with_waterfall(const ForecastCurve& curve) {
     if (at.waterfall) found.push_back(&at);
   }
   return found;
-}
-
-/// Returns the loss as a share of the predicted step; "0" where nothing is lost.
-std::string loss_cell(const efficiency::Waterfall& waterfall, const std::string& cause) {
-  const auto lost = std::ranges::find(waterfall.lost, cause, &efficiency::LostTime::cause);
-  if (lost == waterfall.lost.end() || lost->seconds == 0) return "0";
-  return value_text(lost->seconds / waterfall.measured, Unit::share);
-}
-
-/// Returns the causes of all points, in order, without causes that cost no time at any point.
-std::vector<std::string> causes_of(const std::vector<const Forecast*>& points) {
-  std::vector<std::string> causes;
-  for (const Forecast* const point : points) {
-    auto next = causes.begin();
-    for (const efficiency::LostTime& lost : point->waterfall->lost) {
-      const auto known = std::ranges::find(causes, lost.cause);
-      next = known == causes.end() ? causes.insert(next, lost.cause) : known;
-      ++next;
-    }
-  }
-  std::erase_if(causes, [&](const std::string& cause) {
-    return std::ranges::all_of(points, [&](const Forecast* point) {
-      const auto& all = point->waterfall->lost;
-      const auto lost = std::ranges::find(all, cause, &efficiency::LostTime::cause);
-      return lost == all.end() || lost->seconds == 0;
-    });
-  });
-  return causes;
 }
 
 /// Returns the options in which candidates differ, and the microbatch, which is always shown.
@@ -181,12 +154,7 @@ render::DocumentTable parts_table(const ForecastCurve& curve) {
       return of == 0 ? std::string{"0"} : value_text(of / parts.step, Unit::share);
     };
     std::vector<render::Cell> cells{{"ranks", Json(at.ranks)}};
-    for (const render::Category& category : render::categories()) {
-      cells.push_back(
-          {fmt::format("{} {}", category.glyph, category.name), share(parts.*category.seconds)});
-    }
-    cells.push_back({"hidden", share(parts.hidden_communication)});
-    cells.push_back({"moves", share(parts.hidden_transfer)});
+    render::add_part_cells(cells, [&](auto part) { return share(parts.*part); });
     cells.push_back({"MFU", value_json(at.mfu), Unit::share});
     add_memory(curve.points, at, cells);
     cells.push_back({"where a step would go", render::breakdown_bar(parts), Unit::text});
@@ -196,39 +164,18 @@ render::DocumentTable parts_table(const ForecastCurve& curve) {
 }
 
 /// Returns a table of the cost of each cause, with a column for each rank count. If `beside` is
-/// given, each of its columns stands next to that of `curve`. Empty if no point has a waterfall.
-render::DocumentTable lost_time_table(const ForecastCurve& curve,
-                                      const ForecastCurve* beside = nullptr) {
-  std::vector<const Forecast*> points;
-  std::vector<std::string> headings;
+/// given, each of its columns stands next to that of `curve`.
+render::DocumentTable lost_time_of(const ForecastCurve& curve,
+                                   const ForecastCurve* beside = nullptr) {
+  std::vector<render::LostColumn> columns;
   for (const Forecast* const at : with_waterfall(curve)) {
-    points.push_back(at);
-    headings.push_back(fmt::format("{} ranks", at->ranks));
+    columns.emplace_back(fmt::format("{} ranks", at->ranks), &*at->waterfall);
     if (beside == nullptr) continue;
     for (const Forecast* const other : with_waterfall(*beside)) {
-      if (other->ranks != at->ranks) continue;
-      points.push_back(other);
-      headings.emplace_back("then");
+      if (other->ranks == at->ranks) columns.emplace_back("then", &*other->waterfall);
     }
   }
-  render::DocumentTable result{.title = "lost time, from ideal to predicted, share of the step"};
-  if (points.empty()) return result;
-  const auto row = [&](const std::string& name, const auto& cell) {
-    std::vector<render::Cell> cells{{"", name, Unit::text}};
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      cells.push_back({headings[i], cell(*points[i]->waterfall)});
-    }
-    render::add_row(result, std::move(cells));
-  };
-  using efficiency::Waterfall;
-  row("ideal step", [](const Waterfall& at) { return value_text(at.ideal, Unit::seconds); });
-  for (const std::string& cause : causes_of(points)) {
-    row("  " + cause, [&](const Waterfall& at) { return loss_cell(at, cause); });
-  }
-  row("  all lost",
-      [](const Waterfall& at) { return value_text(1 - at.ideal / at.measured, Unit::share); });
-  row("predicted step", [](const Waterfall& at) { return value_text(at.measured, Unit::seconds); });
-  return result;
+  return render::lost_time_table(columns, "predicted");
 }
 
 /// Returns a table of a curve on a changed machine next to the base, starting with rate per rank,
@@ -381,7 +328,7 @@ std::string render_text(const Prediction& prediction) {
       render::Heading{prediction.title + ", " + prediction.base.title, render::Underline::yes});
   append(document, forecast_table(prediction));
   append(document, parts_table(prediction.base));
-  append(document, lost_time_table(prediction.base));
+  append(document, lost_time_of(prediction.base));
   append(document, curve_facts(prediction));
   if (!prediction.best.empty()) {
     append(document, best_table(prediction));
@@ -391,7 +338,7 @@ std::string render_text(const Prediction& prediction) {
   for (const ForecastCurve& curve : prediction.what_if) {
     document.emplace_back(render::Heading{"if " + curve.title, render::Underline::yes});
     append(document, what_if_table(prediction, curve));
-    append(document, lost_time_table(prediction.base, &curve));
+    append(document, lost_time_of(prediction.base, &curve));
   }
   append_key(document, prediction);
   return render::to_text(document, std::numeric_limits<std::size_t>::max());

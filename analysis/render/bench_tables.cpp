@@ -21,6 +21,7 @@
 namespace isoscale::analysis::render {
 namespace {
 
+using microbench::ClassReport;
 using microbench::RowReport;
 
 /// Returns the properties that all rows of a group have in common: members, op, axis, ...
@@ -181,26 +182,6 @@ std::vector<DocumentTable> matrices(const PointReport& point) {
   return tables;
 }
 
-using microbench::ClassReport;
-
-Metrics<ClassReport> class_metrics() {
-  using enum Unit;
-  using C = ClassReport;
-  static constexpr Metric<ClassReport> all[] = {
-      {"class", "class", text,
-       [](const ClassReport& at) -> Value {
-         return at.name.empty() ? std::string{undefined} : at.name;
-       }},
-      {"pairs", "pairs", count, member<&C::pairs>},
-      {"latency", "latency", seconds, member<&C::latency>},
-      {"bandwidth", "bandwidth", bandwidth, member<&C::bandwidth>},
-      {"lowest", "lowest", bandwidth, member<&C::lowest>},
-      {"highest", "highest", bandwidth, member<&C::highest>},
-      {"bidirectional", "both directions", bandwidth, member<&C::bidirectional>},
-  };
-  return all;
-}
-
 DocumentTable class_table(const microbench::BenchReport& bench) {
   std::vector<Value> shares;
   const auto fastest = bench.classes.front().bandwidth;
@@ -219,6 +200,24 @@ DocumentTable class_table(const microbench::BenchReport& bench) {
 bool has_op(const results::RowData& row, std::string_view op) { return text_of(row, "op") == op; }
 
 }  // namespace
+
+Metrics<ClassReport> class_metrics() {
+  using enum Unit;
+  using C = ClassReport;
+  static constexpr Metric<ClassReport> all[] = {
+      {"class", "class", text,
+       [](const ClassReport& at) -> Value {
+         return at.name.empty() ? std::string{undefined} : at.name;
+       }},
+      {"pairs", "pairs", count, member<&C::pairs>},
+      {"latency", "latency", seconds, member<&C::latency>},
+      {"bandwidth", "bandwidth", bandwidth, member<&C::bandwidth>},
+      {"lowest", "lowest", bandwidth, member<&C::lowest>},
+      {"highest", "highest", bandwidth, member<&C::highest>},
+      {"bidirectional", "both directions", bandwidth, member<&C::bidirectional>},
+  };
+  return all;
+}
 
 std::vector<CollectiveGroup> collective_groups(const microbench::BenchReport& bench) {
   std::vector<CollectiveGroup> groups;

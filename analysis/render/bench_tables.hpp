@@ -26,6 +26,9 @@ template <>
 /// Returns the metrics of a GEMM that overlaps with a collective.
 [[nodiscard]] Metrics<microbench::OverlapReport> overlap_metrics();
 
+/// Returns the metrics of the pairs of ranks of one class of link.
+[[nodiscard]] Metrics<microbench::ClassReport> class_metrics();
+
 /// Returns "±0.4%", or "n=2: too few" for a time from few repetitions; "—" without any.
 [[nodiscard]] std::string interval_cell(const results::RowData* row,
                                         const std::optional<statistics::Estimate>& time);
@@ -96,6 +99,8 @@ struct Inference {
   bool on_frontier = false;  ///< no other entry dominates it
   std::string failure{};     ///< why a value is missing; "" if none is
 };
+
+[[nodiscard]] Metrics<Inference> inference_metrics();
 
 /// Returns the entries of all points of workload infer, in the order measured, with their frontiers
 /// marked. There is one frontier for each combination of model, type, prompt and output, with and

@@ -82,6 +82,8 @@ std::string points_text(const IndexExperiment& of) {
   return base::listed(parts);
 }
 
+}  // namespace
+
 Metrics<IndexExperiment> index_experiment_metrics() {
   using enum Unit;
   using E = IndexExperiment;
@@ -94,7 +96,7 @@ Metrics<IndexExperiment> index_experiment_metrics() {
        }},
       {"ranks", "on ranks", count, member<&E::ranks>},
       {"nodes", "nodes", count, member<&E::nodes>},
-      {"throughput", "", text,
+      {"throughput", "throughput", prefixed,
        [](const IndexExperiment& of) -> Value {
          return Json{{"value", number_or_null(of.throughput)}, {"unit", text_or_null(of.unit)}};
        }},
@@ -120,7 +122,7 @@ Metrics<IndexTrend> index_trend_metrics() {
       {"runs", "runs", count, [](auto& at) { return Value(at.runs.size()); }},
       {"first", "first", prefixed, plain<&T::first>},
       {"last", "last", prefixed, plain<&T::last>},
-      {"median", "", prefixed, plain<&T::median>},
+      {"median", "median", prefixed, plain<&T::median>},
       {"~median_rate", "median", share,
        [](auto& at) { return value_json(rate(at.median, at.unit)); }},
       {"min", "least", prefixed, plain<&T::minimum>},
@@ -129,6 +131,8 @@ Metrics<IndexTrend> index_trend_metrics() {
   };
   return all;
 }
+
+namespace {
 
 /// Merges all micro-benchmarks of a run into one entry.
 IndexExperiment together(const std::vector<const IndexExperiment*>& benches) {
@@ -251,7 +255,8 @@ DocumentTable trend_table(const catalog::IndexMachine& machine) {
   for (const IndexTrend& trend : machine.trends) {
     if (trend.runs.size() >= 2) trends.push_back(&trend);
   }
-  DocumentTable table = table_of<IndexTrend>(index_trend_metrics(), trends, "");
+  DocumentTable table = table_of<IndexTrend>(
+      index_trend_metrics(), trends, "title ranks runs first last median_rate min max spread");
   table.title = "throughput over time";
   return table;
 }

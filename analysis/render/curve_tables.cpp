@@ -138,18 +138,24 @@ std::string traced_heading(const PointReport& point) {
                      base::counted(point.breakdown.steps, "traced step"), of_launches({&point}));
 }
 
-/// Returns the causes of all points, in an order that agrees with the order of causes at each
-/// point.
-std::vector<std::string> causes_of(const Points& points) {
+/// Returns the causes that took or saved time somewhere, in an order that agrees with the order of
+/// causes in each column.
+std::vector<std::string> causes_of(std::span<const LostColumn> columns) {
   std::vector<std::string> causes;
-  for (const PointReport* const point : points) {
+  std::set<std::string> present;
+  for (const auto& [heading, waterfall] : columns) {
     auto next = causes.begin();
-    for (const efficiency::LostTime& lost : point->causes.waterfall->lost) {
+    for (const efficiency::LostTime& lost : waterfall->lost) {
       const auto known = std::ranges::find(causes, lost.cause);
       next = known == causes.end() ? causes.insert(next, lost.cause) : known;
       ++next;
+      if (lost.seconds != 0) present.insert(lost.cause);
     }
   }
+  std::erase_if(causes, [&](const std::string& cause) { return !present.contains(cause); });
+  // No cause explains the difference between traced and untraced steps, so it comes before the
+  // causes.
+  std::ranges::stable_partition(causes, [](const auto& at) { return at == untraced_cause; });
   return causes;
 }
 
@@ -162,40 +168,16 @@ std::string loss_cell(const efficiency::Waterfall& waterfall, const std::string&
   return lost->seconds == 0 ? "0" : percent(lost->seconds / waterfall.measured);
 }
 
-/// True if this cause neither added nor saved time at any point, as for the bubble if there is no
-/// pipeline.
-bool is_nothing(const Points& points, const std::string& cause) {
-  return std::ranges::all_of(points, [&cause](const PointReport* point) {
-    const auto& all = point->causes.waterfall->lost;
-    const auto lost = std::ranges::find(all, cause, &efficiency::LostTime::cause);
-    return lost == all.end() || lost->seconds == 0;
-  });
-}
-
 DocumentTable waterfall_table(const Curve& curve) {
-  using Cell = std::function<std::string(const efficiency::Waterfall&)>;
   const Points points =
       points_with(curve, [](const PointReport& at) { return at.causes.waterfall.has_value(); });
-  std::vector<RankRow> rows;
-  const auto row = [&rows](std::string name, Cell cell) {
-    rows.emplace_back(std::move(name), [cell = std::move(cell)](const PointReport& at) {
-      return cell(*at.causes.waterfall);
-    });
-  };
-  const auto time = [](double seconds) { return units::format(units::Seconds{seconds}); };
-  row("ideal step", [&](const efficiency::Waterfall& at) { return time(at.ideal); });
-  std::vector<std::string> causes = causes_of(points);
-  // No cause explains the difference between traced and untraced steps, so it comes before the
-  // causes.
-  std::ranges::stable_partition(causes, [](const auto& at) { return at == untraced_cause; });
-  for (const std::string& cause : causes) {
-    if (is_nothing(points, cause)) continue;
-    row("  " + cause, [cause](const efficiency::Waterfall& at) { return loss_cell(at, cause); });
+  std::vector<LostColumn> columns;
+  for (const PointReport* const at : points) {
+    columns.emplace_back(base::counted(at->data->ranks, "rank"), &*at->causes.waterfall);
   }
-  row("  all lost",
-      [](const efficiency::Waterfall& at) { return percent(1 - at.ideal / at.measured); });
-  row("measured step", [&](const efficiency::Waterfall& at) { return time(at.measured); });
-  return by_ranks("lost time, from ideal to measured, share of the step", points, rows);
+  DocumentTable table = lost_time_table(columns, "measured");
+  table.title += of_launches(points);
+  return table;
 }
 
 DocumentTable pop_table(const Curve& curve) {
@@ -268,6 +250,26 @@ std::string notes_of(std::span<const merge::LaunchPoint> points) {
 
 }  // namespace
 
+DocumentTable lost_time_table(std::span<const LostColumn> columns, std::string_view whole) {
+  DocumentTable table{.title =
+                          fmt::format("lost time, from ideal to {}, share of the step", whole)};
+  if (columns.empty()) return table;
+  const auto row = [&](const std::string& name, const auto& cell) {
+    std::vector<Cell> cells{{"", name, Unit::text}};
+    for (const auto& [heading, waterfall] : columns) cells.push_back({heading, cell(*waterfall)});
+    add_row(table, std::move(cells));
+  };
+  using efficiency::Waterfall;
+  row("ideal step", [](const Waterfall& at) { return value_text(at.ideal, Unit::seconds); });
+  for (const std::string& cause : causes_of(columns)) {
+    row("  " + cause, [&](const Waterfall& at) { return loss_cell(at, cause); });
+  }
+  row("  all lost", [](const Waterfall& at) { return percent(1 - at.ideal / at.measured); });
+  row(fmt::format("{} step", whole),
+      [](const Waterfall& at) { return value_text(at.measured, Unit::seconds); });
+  return table;
+}
+
 DocumentTable scaling_table(const Curve& curve, const merge::JoinedCurve* joined) {
   Points points;
   std::vector<Value> launches, labels;
@@ -281,13 +283,13 @@ DocumentTable scaling_table(const Curve& curve, const merge::JoinedCurve* joined
     launches.push_back(Json(of.size()));
     labels.back() = value_json(notes_of(of));
   }
-  const std::string keys = fmt::format(
-      "ranks {}mesh_text | {} interval throughput speedup flops_per_rank efficiency {} notes",
-      spans_nodes(curve) ? "nodes_used " : "",
-      joined == nullptr ? "step_time_shown" : "launches step_time_shown spread",
-      joined == nullptr ? "efficiency_bar" : "");
+  const std::string keys =
+      fmt::format("ranks {}mesh_text | {} interval ... efficiency {} notes",
+                  spans_nodes(curve) ? "nodes_used " : "",
+                  joined == nullptr ? "step_time_shown" : "launches step_time_shown spread",
+                  joined == nullptr ? "efficiency_bar" : "");
   DocumentTable table = table_of<PointReport>(
-      point_metrics(), points, keys,
+      point_metrics(), points, completed<PointReport>(point_metrics(), keys, in_text),
       {{{"launches", "launches", Unit::count}, launches}, {{"notes", ""}, labels}});
   for (DocumentColumn& column : table.columns) {
     if (column.key == "throughput") column.heading = throughput_unit(curve);

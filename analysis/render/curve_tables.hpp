@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,23 @@ using Points = std::vector<const PointReport*>;
 /// axes and layer. Only tables of `sections` are included.
 [[nodiscard]] std::vector<DocumentTable> cause_tables(const Curve& curve,
                                                       const Sections& sections = {});
+
+/// Adds a cell for each part of a step, then for hidden communication and the transfers in it;
+/// share(member of Breakdown) returns the text of one.
+void add_part_cells(std::vector<Cell>& cells, const auto& share) {
+  for (const Category& category : categories()) {
+    cells.push_back({fmt::format("{} {}", category.glyph, category.name), share(category.seconds)});
+  }
+  cells.push_back({"hidden", share(&breakdown::Breakdown::hidden_communication)});
+  cells.push_back({"moves", share(&breakdown::Breakdown::hidden_transfer)});
+}
+
+/// A column of lost_time_table(): its heading, and where the time of a step went (not owned).
+using LostColumn = std::pair<std::string, const efficiency::Waterfall*>;
+/// Returns the table of the time that each cause adds to the ideal step, as shares of the `whole`
+/// step ("measured" or "predicted"). The table has no rows without columns.
+[[nodiscard]] DocumentTable lost_time_table(std::span<const LostColumn> columns,
+                                            std::string_view whole);
 
 /// Returns the tables of the parallel strategies in use, one column per rank count: utilisation of
 /// replicas with different shares of the batch, copies of offloaded data, and the bubble of a

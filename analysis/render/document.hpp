@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -151,6 +152,12 @@ void append(Facts& facts, Facts more);
 /// heading, it becomes the title.
 [[nodiscard]] std::string to_markdown(const Document& document);
 
+/// The outputs that show a metric without naming it, where their lists of keys say "...". A metric
+/// may be in several of them: `in_text | in_csv`. JSON shows every metric that is not only for
+/// people.
+inline constexpr unsigned in_text = 1, in_csv = 2, in_compare = 4, in_page = 8;
+inline constexpr unsigned everywhere = in_text | in_csv | in_compare | in_page;
+
 /// Describes one figure of an Item (a point, a curve, a row); all reports use this description.
 template <class Item>
 struct Metric {
@@ -158,8 +165,9 @@ struct Metric {
   std::string_view heading;  ///< for people: "step time"
   Unit unit = Unit::text;
   Value (*value)(const Item&) = nullptr;  ///< in SI units; null: see stored_value()
+  std::string_view sentence{};            ///< meaning, for legends and for the page
+  unsigned shown = 0;                     ///< in_text, in_csv, ...
   Keep keep = Keep::always;
-  std::string_view sentence{};  ///< meaning, for legends
 
   [[nodiscard]] constexpr bool is_for_people() const { return key.starts_with('~'); }
   [[nodiscard]] constexpr std::string_view name() const { return key.substr(is_for_people()); }
@@ -291,6 +299,46 @@ template <class Item>
     }
   }
   return object;
+}
+
+/// Returns the list of keys with "..." replaced by the metrics of `output` (in_text, in_csv, ...)
+/// that neither this list nor `elsewhere` names. An entry of a list may be "name=key/path", as for
+/// add_csv_cells().
+template <class Item>
+[[nodiscard]] std::string completed(std::type_identity_t<Metrics<Item>> metrics,
+                                    std::string_view keys, unsigned output,
+                                    std::string_view elsewhere = "") {
+  std::set<std::string_view> named;
+  for (const std::string_view list : {keys, elsewhere}) {
+    for (const std::string_view word : words_in(list)) {
+      const std::string_view path = word.substr(word.find('=') + 1);
+      named.insert(path.substr(0, path.find('/')));
+    }
+  }
+  std::string all;
+  for (const std::string_view word : words_in(keys)) {
+    if (word != "...") all.append(word) += ' ';
+    for (const Metric<Item>& metric : metrics) {
+      const bool is_other = word == "..." && (metric.shown & output) != 0;
+      if (is_other && !named.contains(metric.name())) all.append(metric.name()) += ' ';
+    }
+  }
+  return all;
+}
+
+/// Describes each metric that has a heading, by key: heading, form and unit of its values, sentence
+/// if it has one, and `shown` if lists of `output` show it as one of "...".
+template <class Item>
+[[nodiscard]] Json described(Metrics<Item> metrics, unsigned output = 0) {
+  Json all = Json::object();
+  for (const Metric<Item>& metric : metrics) {
+    if (metric.heading.empty()) continue;
+    Json& of = all[std::string{metric.name()}];
+    of = {{"heading", metric.heading}, {"form", form(metric.unit)}, {"unit", name(metric.unit)}};
+    if (!metric.sentence.empty()) of["sentence"] = metric.sentence;
+    if ((metric.shown & output) != 0) of["shown"] = true;
+  }
+  return all;
 }
 
 /// Returns "heading: sentence" for each metric.

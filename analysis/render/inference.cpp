@@ -111,49 +111,6 @@ Value stored_count(const results::RowData* row, const char* key) {
   return row == nullptr ? Value() : count_or_null(number_of(*row, key));
 }
 
-Metrics<Inference> inference_metrics() {
-  using enum Unit;
-  using I = Inference;
-  static constexpr Metric<Inference> all[] = {
-      {"~mesh", "mesh", text,
-       [](const Inference& at) -> Value {
-         const std::string mesh = mesh::to_string(at.point->data->mesh);
-         return mesh == "1" ? std::string{"one rank"} : mesh;
-       }},
-      {"~ranks", "ranks", count, [](auto& at) { return Value(at.point->data->ranks); }},
-      {"dtype", "type", text, member<&I::dtype>},
-      {"batch", "batch", count, whole<&I::batch>},
-      {"prompt", "prompt", count, whole<&I::prompt>},
-      {"output", "output", count, whole<&I::output>},
-      {"replicas", "replicas", count, whole<&I::replicas>},
-      {"groups", "groups", count, [](auto& at) { return stored_count(at.decode, "groups"); }},
-      {"ttft", "TTFT", seconds, member<&I::ttft>, Keep::value_only},
-      {"~ttft_interval", "±95%", share,
-       [](auto& at) { return value_json(interval_cell(at.prefill, at.ttft)); }},
-      {"tpot", "TPOT", seconds, member<&I::tpot>, Keep::value_only},
-      {"~tpot_interval", "±95%", share,
-       [](auto& at) { return value_json(interval_cell(at.decode, at.tpot)); }},
-      {"tokens_per_second", "tokens/s", digits, member<&I::tokens_per_second>},
-      {"tokens_per_second_per_rank", "tokens/s/rank", digits,
-       member<&I::tokens_per_second_per_rank>},
-      {"cache_bytes", "cache", bytes, whole<&I::cache_bytes>},
-      {"prefill_flop", "FLOP of prefill", flop,
-       [](auto& at) { return stored_count(at.prefill, "flop"); }},
-      {"decode_flop", "FLOP of decode", flop,
-       [](auto& at) { return stored_count(at.decode, "flop"); }},
-      {"decode_position", "position", count,
-       [](auto& at) { return stored_count(at.decode, "position"); }},
-      {"decode_tokens", "tokens", count,
-       [](auto& at) { return stored_count(at.decode, "tokens"); }},
-      {"on_frontier", "on frontier", text, member<&I::on_frontier>},
-      {"~frontier", "frontier", text,
-       [](auto& at) { return value_json(at.on_frontier ? "*" : ""); }},
-      {"status", "status", text, [](auto& at) { return value_json(status_of(at)); }},
-      {"reason", "reason", text, member<&I::failure>},
-  };
-  return all;
-}
-
 constexpr std::array<const char*, 4> times{"latency", "ttft", "tpot", "queueing"};
 constexpr std::array<const char*, 4> quantiles{"median", "p90", "p99", "max"};
 
@@ -218,6 +175,51 @@ std::optional<double> arrived_rate(const PointReport& point, std::optional<doubl
 }
 
 }  // namespace
+
+Metrics<Inference> inference_metrics() {
+  using enum Unit;
+  using I = Inference;
+  static constexpr Metric<Inference> all[] = {
+      {"~mesh", "mesh", text,
+       [](const Inference& at) -> Value {
+         const std::string mesh = mesh::to_string(at.point->data->mesh);
+         return mesh == "1" ? std::string{"one rank"} : mesh;
+       }},
+      {"~ranks", "ranks", count, [](auto& at) { return Value(at.point->data->ranks); }},
+      {"dtype", "type", text, member<&I::dtype>},
+      {"batch", "batch", count, whole<&I::batch>},
+      {"prompt", "prompt", count, whole<&I::prompt>},
+      {"output", "output", count, whole<&I::output>},
+      {"replicas", "replicas", count, whole<&I::replicas>},
+      {"groups", "groups", count, [](auto& at) { return stored_count(at.decode, "groups"); }},
+      {"ttft", "TTFT", seconds, member<&I::ttft>,
+       "time to the first tokens of all samples of a batch", 0, Keep::value_only},
+      {"~ttft_interval", "±95%", share,
+       [](auto& at) { return value_json(interval_cell(at.prefill, at.ttft)); }},
+      {"tpot", "TPOT", seconds, member<&I::tpot>,
+       "time per output token, in the middle of the output", 0, Keep::value_only},
+      {"~tpot_interval", "±95%", share,
+       [](auto& at) { return value_json(interval_cell(at.decode, at.tpot)); }},
+      {"tokens_per_second", "tokens/s", digits, member<&I::tokens_per_second>},
+      {"tokens_per_second_per_rank", "tokens/s/rank", digits,
+       member<&I::tokens_per_second_per_rank>},
+      {"cache_bytes", "cache", bytes, whole<&I::cache_bytes>},
+      {"prefill_flop", "FLOP of prefill", flop,
+       [](auto& at) { return stored_count(at.prefill, "flop"); }},
+      {"decode_flop", "FLOP of decode", flop,
+       [](auto& at) { return stored_count(at.decode, "flop"); }},
+      {"decode_position", "position", count,
+       [](auto& at) { return stored_count(at.decode, "position"); }},
+      {"decode_tokens", "tokens", count,
+       [](auto& at) { return stored_count(at.decode, "tokens"); }},
+      {"on_frontier", "on frontier", text, member<&I::on_frontier>},
+      {"~frontier", "frontier", text,
+       [](auto& at) { return value_json(at.on_frontier ? "*" : ""); }},
+      {"status", "status", text, [](auto& at) { return value_json(status_of(at)); }},
+      {"reason", "reason", text, member<&I::failure>},
+  };
+  return all;
+}
 
 std::string question_of(const Inference& at) {
   const results::PointData& data = *at.point->data;

@@ -177,7 +177,9 @@ Json row_json(const PointReport& point, const microbench::RowReport& row,
   return object;
 }
 
-std::vector<CsvCell> cells_of(const Json& run, const Json& point, const Json& row) {
+/// Returns the cells of a line; `others` are the columns of further metrics of the point.
+std::vector<CsvCell> cells_of(const Json& run, const Json& point, const Json& row,
+                              std::string_view others) {
   std::vector<CsvCell> cells;
   add_csv_cells(cells, run, run_columns);
   add_csv_cells(cells, point, point_columns);
@@ -188,6 +190,7 @@ std::vector<CsvCell> cells_of(const Json& run, const Json& point, const Json& ro
                 serve_columns);
   add_csv_cells(cells, point, "work_growth");
   add_csv_cells(cells, row, "src_world_rank=src dst_world_rank=dst");
+  add_csv_cells(cells, point, others);
   return cells;
 }
 
@@ -227,21 +230,23 @@ Json report_json(const merge::Report& whole) {
 std::string render_json(const merge::Report& report) { return dumped(report_json(report)); }
 
 std::string render_csv(const merge::Report& whole) {
-  std::string text = csv_heading(cells_of({}, {}, {}));
+  const std::string others = completed<PointReport>(point_metrics(), "...", in_csv, point_columns);
+  std::string text = csv_heading(cells_of({}, {}, {}, others));
   for (const RunReport& report : whole.runs) {
     const Json run = run_head_json(*report.data, report.file);
     const std::vector<Inference> inferences = inferences_of(report);
+    const auto add = [&](const Json& point, const Json& row) {
+      text += csv_values(cells_of(run, point, row, others));
+    };
     for (const Curve& curve : report.curves) {
-      for (const PointReport& point : curve.points) {
-        text += csv_values(cells_of(run, line_json(whole.joined, point), {}));
-      }
+      for (const PointReport& point : curve.points) add(line_json(whole.joined, point), {});
     }
     for (const PointReport& point : report.benches) {
       const Json line = line_json(whole.joined, point);
       for (const microbench::RowReport& row : point.bench->rows) {
-        text += csv_values(cells_of(run, line, row_json(point, row, inferences)));
+        add(line, row_json(point, row, inferences));
       }
-      if (point.bench->rows.empty()) text += csv_values(cells_of(run, line, {}));
+      if (point.bench->rows.empty()) add(line, {});
     }
   }
   return text;

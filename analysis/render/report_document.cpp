@@ -27,12 +27,7 @@ DocumentTable breakdown_table(const Curve& curve) {
   DocumentTable table{.title = "where a step went, mean over ranks" + of_launches(traced)};
   for (const PointReport* const at : traced) {
     std::vector<Cell> cells{{"ranks", Json(at->data->ranks)}};
-    for (const Category& category : categories()) {
-      cells.push_back(
-          {fmt::format("{} {}", category.glyph, category.name), share(*at, category.seconds)});
-    }
-    cells.push_back({"hidden", share(*at, &breakdown::Breakdown::hidden_communication)});
-    cells.push_back({"moves", share(*at, &breakdown::Breakdown::hidden_transfer)});
+    add_part_cells(cells, [&](auto part) { return share(*at, part); });
     cells.push_back({"tracing", value_json(at->instrumentation_overhead), Unit::share});
     cells.push_back({"where a step went", breakdown_bar(*at->breakdown.mean), Unit::text});
     add_row(table, std::move(cells));

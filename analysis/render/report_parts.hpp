@@ -93,6 +93,10 @@ enum class Numbered : std::uint8_t { no, as_launches };
                                                       const catalog::IndexMachine& machine,
                                                       Numbered numbered);
 
+/// These functions return the metrics of an experiment of a run, and of its throughput over runs.
+[[nodiscard]] Metrics<catalog::IndexExperiment> index_experiment_metrics();
+[[nodiscard]] Metrics<catalog::IndexTrend> index_trend_metrics();
+
 /// Returns a warning for each file from which no run could be read.
 [[nodiscard]] Facts index_warnings(const catalog::Index& index);
 

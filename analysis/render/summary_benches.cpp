@@ -35,19 +35,19 @@ constexpr std::array<Metric<BenchRow>, 5> bench_metrics{{
        const results::PointData& data = *row.point->data;
        return value_json(data.workload + (data.dtype.empty() ? "" : ", " + data.dtype));
      },
-     Keep::always, "the micro-benchmark and its element type"},
+     "the micro-benchmark and its element type"},
     {"ranks", "ranks", Unit::count,
-     [](const BenchRow& row) { return Value(row.point->data->ranks); }, Keep::always,
+     [](const BenchRow& row) { return Value(row.point->data->ranks); },
      "the largest rank count without a label"},
     {"figure", "figure", Unit::text, [](const BenchRow& row) { return value_json(row.figure); },
-     Keep::always, "which of its results is shown"},
+     "which of its results is shown"},
     {"value", "value", Unit::text,
      [](const BenchRow& row) {
        return value_json(row.value ? value_text(*row.value, row.unit) : "");
      },
-     Keep::always, "the result"},
+     "the result"},
     {"where", "at", Unit::text, [](const BenchRow& row) { return value_json(row.where); },
-     Keep::always, "the size, pair or setting that it was reached at"},
+     "the size, pair or setting that it was reached at"},
 }};
 
 /// Returns the row with the largest `value`, the first of several; null if no row has one.

@@ -119,35 +119,34 @@ Value notes_of(const CurveRow& row) {
 
 constexpr std::array<Metric<CurveRow>, 8> curve_metrics{{
     {"curve", "curve", Unit::text, [](const CurveRow& row) { return value_json(row.name); },
-     Keep::always, "what was scaled"},
+     "what was scaled"},
     {"ranks", "ranks", Unit::count,
      [](const CurveRow& row) {
        return row.point == nullptr ? Value() : Value(row.point->data->ranks);
      },
-     Keep::always, "the largest rank count without a label"},
+     "the largest rank count without a label"},
     {"launches", "launches", Unit::count,
      [](const CurveRow& row) { return row.launches == 0 ? Value() : Value(row.launches); },
-     Keep::if_it_fits, "runs that the point was measured in"},
+     "runs that the point was measured in", 0, Keep::if_it_fits},
     {"efficiency", "efficiency", Unit::share,
      [](const CurveRow& row) {
        const bool is_compared = row.point != nullptr && !row.is_baseline();
        return is_compared ? value_json(efficiency_of(*row.point)) : Value();
      },
-     Keep::always, "throughput per rank relative to the baseline's, with its 95% interval"},
+     "throughput per rank relative to the baseline's, with its 95% interval"},
     {"baseline", "vs", Unit::text,
      [](const CurveRow& row) {
        return value_json(has_efficiency(row) ? baseline_name(*row.curve) : "");
      },
-     Keep::always, "the rank count that efficiency is relative to"},
+     "the rank count that efficiency is relative to"},
     {"step_time", "step time", Unit::seconds,
      [](const CurveRow& row) {
        return row.point == nullptr ? Value() : value_json(row.point->step_time);
      },
-     Keep::without_interval, "median of the slowest rank, with its 95% interval"},
-    {"lost", "lost most, of the step", Unit::text, lost_most, Keep::always,
+     "median of the slowest rank, with its 95% interval", 0, Keep::without_interval},
+    {"lost", "lost most, of the step", Unit::text, lost_most,
      "the two largest causes of lost time, as shares of the step"},
-    {"note", "note", Unit::text, notes_of, Keep::always,
-     "labels of the point, which make its numbers doubtful"},
+    {"note", "note", Unit::text, notes_of, "labels of the point, which make its numbers doubtful"},
 }};
 
 /// Returns the parts of a title, which commas separate.

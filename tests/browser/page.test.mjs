@@ -87,6 +87,37 @@ for (const clipboard of ["the clipboard", "no clipboard"]) {
   }));
 }
 
+/** Adds a metric to the table of the page's data, as one line of point_metrics.cpp does, before the page's script reads it. */
+function addMetric() {
+  const watch = new MutationObserver(() => {
+    let data;
+    try {
+      data = JSON.parse(document.getElementById("data").textContent);
+    } catch {
+      return; // it is not all there yet
+    }
+    watch.disconnect();
+    data.metrics.point.one_line = { heading: "one line", form: "seconds", unit: "s", sentence: "a metric in one line", shown: true };
+    const points = data.report?.runs[0].points ?? data.compare.curves.flatMap(({ sides }) => sides.flatMap((side) => side.points));
+    for (const point of points) point.one_line = point.ranks;
+    document.getElementById("data").textContent = JSON.stringify(data);
+  });
+  watch.observe(document, { childList: true, subtree: true, characterData: true });
+}
+
+for (const [name, id] of [["run", "efficiency"], ["compare", "compare-efficiency"]]) {
+  test(`a metric that is added in one line has a column (${name})`, onPage(name, async ({ page, said }) => {
+    const table = await openTable(page, id);
+    const header = table.getByRole("columnheader", { name: "one line" });
+    assert.equal(await header.getAttribute("title"), "a metric in one line");
+    const headers = await table.locator("thead th").allInnerTexts();
+    const rows = await table.locator("tbody tr").evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+    assert.ok(rows.length > 1);
+    for (const row of rows) assert.equal(row[headers.indexOf("one line")], `${row[headers.indexOf("ranks")]}.00 s`);
+    assert.deepEqual(said, []);
+  }, { before: addMetric }));
+}
+
 const themeOf = (page) => page.evaluate(() => ({
   theme: document.documentElement.dataset.theme,
   paper: getComputedStyle(document.body).backgroundColor,

@@ -160,7 +160,7 @@ TEST(PageBudget, SamplesPicturesThenLeavesPointsOfFewRanksOut) {
   const std::size_t report = page::page_bytes(whole["report"]);
   EXPECT_THAT(notes_of(whole), Not(Contains(HasSubstr("points have pictures"))));
   for (const std::size_t points : {7U, 3U, 1U}) {
-    const std::size_t most = 20'000 + report * 3 / 2 + points * 64'000;
+    const std::size_t most = 40'000 + report * 3 / 2 + points * 64'000;
     const Json data = data_of(one, most);
     EXPECT_LE(page::page_bytes(data), most);
     const std::size_t shown = data["details"].size();

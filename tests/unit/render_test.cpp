@@ -103,11 +103,11 @@ struct Item {
 constexpr std::array<render::Metric<Item>, 5> item_metrics{{
     {"name", "name", Unit::text, [](const Item& at) { return render::value_json(at.name); }},
     {"share", "share", Unit::share, [](const Item& at) { return render::value_json(at.share); },
-     render::Keep::always, "a share"},
-    {"time", "time", Unit::seconds, [](const Item& at) { return render::value_json(at.time); },
-     render::Keep::without_interval},
+     "a share"},
+    {"time", "time", Unit::seconds, [](const Item& at) { return render::value_json(at.time); }, "",
+     0, render::Keep::without_interval},
     {"remark", "remark", Unit::text, [](const Item& at) { return render::value_json(at.remark); },
-     render::Keep::if_it_fits},
+     "", 0, render::Keep::if_it_fits},
     {"never", "never", Unit::count, [](const Item&) { return render::Value(); }},
 }};
 

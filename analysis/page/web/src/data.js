@@ -4,8 +4,8 @@
 import { counted, dotted, joined, listed, memory as memoryText, ranksText } from "./format.js";
 import { distinctOf, groupBy, naturally } from "./lists.js";
 
-/** One point of a curve, of one launch or of several: ranks; nodes; stepTime {median, lower, upper} in seconds; throughput, in
- * `unit`; speedup and efficiency (1 = ideal) with speedupInterval and efficiencyInterval [lower, upper], null where not known;
+/** One point of a curve, of one launch or of several: ranks; nodes; mesh; step_time {median, lower, upper} in seconds; throughput, in
+ * `unit`, speedup and efficiency (1 = ideal), each {value, lower, upper}, null where not known;
  * labels; status; reason; full: the point of the JSON report (breakdown, waterfall, pop, ...), for several launches that of the
  * typical launch, with losses relative to the joined curve's baseline; launch: number, from 1, of the typical launch if there are
  * several; launches: their number; details: series for charts, or null. */
@@ -18,15 +18,20 @@ export const data = JSON.parse(document.getElementById("data").textContent);
 /** Returns the object's own property; `name` may be that of an inherited one: "constructor". */
 export const ownOf = (object, name) => (Object.hasOwn(object, name) ? object[name] : undefined);
 
+/** Returns a figure with its interval `ends`, [lower, upper] or null. */
+export const located = (value, ends) => ({ value, lower: ends?.[0] ?? null, upper: ends?.[1] ?? null });
+/** Returns a rate with the interval that follows from that of the step time: the work of a step is fixed. */
+export const rateOf = (rate, { median, lower, upper }) =>
+  located(rate, lower && upper ? [(rate * median) / upper, (rate * median) / lower] : null);
+
 /** Returns a point of the report as a Point; `full` is the point of the launch `runIndex`. */
 const viewOf = (point, full, runIndex) => ({
-  ranks: full.ranks, nodes: full.nodes, labels: point.labels, status: full.status, reason: full.reason ?? "", full,
-  stepTime: point.step_time, throughput: point.throughput.value, unit: point.throughput.unit ?? "",
-  speedup: point.speedup, speedupInterval: point.speedup_interval, efficiency: point.efficiency,
-  // A joined point has an interval only of its speed-up, from which the interval of its efficiency
-  // follows.
-  efficiencyInterval: point.efficiency_interval
-    ?? (point.speedup_interval && point.efficiency ? point.speedup_interval.map((at) => at / (point.speedup / point.efficiency)) : null),
+  ranks: full.ranks, nodes: full.nodes, mesh: full.mesh, labels: point.labels, status: full.status, reason: full.reason ?? "", full,
+  step_time: point.step_time, throughput: rateOf(point.throughput.value, point.step_time), unit: point.throughput.unit ?? "",
+  speedup: located(point.speedup, point.speedup_interval),
+  // A joined point has an interval only of its speed-up, from which the interval of its efficiency follows.
+  efficiency: located(point.efficiency, point.efficiency_interval
+    ?? (point.efficiency ? point.speedup_interval?.map((at) => at / (point.speedup / point.efficiency)) : null)),
   launch: point.launch, launches: point.launches?.length ?? 1,
   details: (data.details ?? []).find((at) => at.run === runIndex && at.point === full.index) ?? null,
 });

@@ -51,6 +51,28 @@ export function memory(value) {
 }
 
 export const fixed = (value, places = 2) => (known(value) ? value.toFixed(places) : missing);
+
+/** The forms of values: `text` formats a value, `unit` is that of a number that is copied, `number` false means words, and `look` is
+ * the class of a cell. Metrics of other forms are numbers with a prefix and their unit. */
+const forms = {
+  text: { number: false },
+  nowrap: { number: false, look: "nowrap" },
+  long: { number: false, look: "long" },
+  count: {},
+  digits: { text: (value) => String(Number(value.toPrecision(4))) },
+  share: { text: (value) => percent(value) },
+  ratio: { text: (value) => fixed(value) },
+  factor: { text: (value) => `${fixed(value)} times` },
+  prefixed: { text: (value) => si(value) },
+  seconds: { text: seconds, unit: "s" },
+  bytes: { text: memory, unit: "B" },
+};
+/** Returns the form of a metric's values. */
+export const formOf = ({ form = "text", unit }) => forms[form] ?? { text: (value) => si(value, unit), unit };
+
+/** Returns [lower, upper] of a figure; null if it has no interval. */
+export const endsOf = ({ lower, upper }) => (known(lower) && known(upper) ? [lower, upper] : null);
+
 /** Formats a count: 1, "rank" -> "1 rank"; 4, "rank" -> "4 ranks". */
 export const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 /** Returns "64 ranks", "1 rank" */

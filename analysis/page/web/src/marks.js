@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // Makes the series of charts: lines with their intervals, and charts of lines, also over rank counts.
-import { known, lined, meshText, percent, seconds } from "./format.js";
+import { endsOf, formOf, joined, known, lined, meshText, percent, seconds } from "./format.js";
+import { metricsOf } from "./table.js";
 
 /** The symbols of series, all filled: hollow symbols mark points with labels. */
 const symbols = [
@@ -34,13 +35,20 @@ export const tipOfAll = { trigger: "axis", axisPointer: { type: "shadow" } };
 export const scales = (...choices) => ({ name: "y", label: "values", choices });
 /** Formats a share for an axis: with tenths only if it is not a whole percent, so that labels of a narrow axis differ. */
 export const axisPercent = (value) => percent(value, Math.abs(100 * value - Math.round(100 * value)) > 0.005 ? 1 : 0);
-/** The formats of shares in a chart over rank counts. */
-export const shares = { text: (value) => percent(value), axis: axisPercent };
-/** Returns the line of a tooltip about a step: "step 1.23 ms (95%: 1.2 ms to 1.3 ms)". */
-export const stepTip = ({ median, lower, upper }, sure = "95%") =>
-  `step ${seconds(median)}${lower && upper ? ` (${sure}: ${seconds(lower)} to ${seconds(upper)})` : ""}`;
+/** Returns the title and the formats of a chart of a metric of points. */
+export function viewOf(key) {
+  const metric = metricsOf("point")[key];
+  const { heading: [first, ...rest], form } = metric;
+  return { title: first.toUpperCase() + rest.join(""), text: formOf(metric).text, ...(form === "share" ? { axis: axisPercent } : {}) };
+}
+/** Returns the line of a tooltip about a time {median or value, lower, upper}: "step 1.23 ms (95%: 1.2 ms to 1.3 ms)". */
+export const timeTip = (what, { median, value = median, lower, upper }, sure = "95%") =>
+  `${what} ${seconds(value)}${lower && upper ? ` (${sure}: ${seconds(lower)} to ${seconds(upper)})` : ""}`;
 /** Returns the line of a tooltip about the mesh: "mesh dp=4,tp=2"; "" for a single rank. */
 export const meshTip = (mesh) => (meshText(mesh, "") === "" ? "" : `mesh ${meshText(mesh)}`);
+/** Returns the lines of a tooltip about a point: its step time with the interval, its mesh, and its labels. */
+export const pointTip = ({ step_time: time, mesh, labels = [] }, sure) =>
+  lined(known(time?.median ?? time?.value) && timeTip("step", time, sure), meshTip(mesh), joined(labels));
 
 /** Draws 95% intervals, with an arrow where one leaves the picture. Items are [x, lower, upper], or, if they lie `across`,
  * [lower, y, upper]. */
@@ -165,18 +173,18 @@ function ranksAxis(ranks, scale) {
 }
 
 /** Describes a chart of lines over rank counts with their intervals. It takes a description for linesChart() with these
- * differences: lines: [{name, points, stroke, i}], or a function of the state that returns them; value(point, state); points
- * without a value are left out; interval(point): [lower, upper] or null; isHollow(point); pointTip(point): what follows the value
- * in a tooltip; measured: points {x, y, tip} that no line joins, drawn as diamonds; ideal: (ranks) => value; text: (value, state)
+ * differences: lines: [{name, points, stroke, i}], or a function of the state that returns them; figure(point, state): {value,
+ * lower, upper}; points without a value are left out; isHollow(point); tipOf(point): what follows the value in a
+ * tooltip, else pointTip(); measured: points {x, y, tip} that no line joins, drawn as diamonds; ideal: (ranks) => value; text: (value, state)
  * => string; axis: the same for the axis; sure: "95%" or "90%"; yAxis: own settings of the axis of values. */
 export function overRanks({
-  lines, value, interval = () => null, isHollow, pointTip, measured = [], ideal, text, axis = text, sure = "95%", yAxis = {},
+  lines, figure, isHollow, tipOf = (point) => pointTip(point), measured = [], ideal, text, axis = text, sure = "95%", yAxis = {},
   switches = [], ...spec
 }) {
   const linesIn = (state) => (typeof lines === "function" ? lines(state) : lines).map(({ points, ...line }) => ({
     ...line,
-    items: points.filter((point) => known(value(point, state))).map((point) =>
-      ({ x: point.ranks, y: value(point, state), interval: interval(point), isHollow: isHollow(point), tip: pointTip(point) })),
+    items: points.map((point) => ({ point, at: figure(point, state) })).filter(({ at }) => known(at.value)).map(({ point, at }) =>
+      ({ x: point.ranks, y: at.value, interval: endsOf(at), isHollow: isHollow(point), tip: tipOf(point) })),
   }));
   const itemsIn = (state) => [...linesIn(state).flatMap((line) => line.items), ...measured];
   const ranksIn = (state) => [...new Set(itemsIn(state).map(({ x }) => x))].sort((a, b) => a - b);

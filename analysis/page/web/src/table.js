@@ -1,73 +1,67 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// Lists the figures that people read, with the format and the unit of each, and makes tables of them that sort by any column and
-// can be copied as CSV.
+// Makes tables of columns, which are metrics of the report or figures of the page itself. Tables sort by any column and can be
+// copied as CSV.
+import { data, ownOf } from "./data.js";
 import { copyButton, button, el } from "./dom.js";
-import { bandwidth, bytes, fixed, flops, memory, missing, percent, seconds, si } from "./format.js";
+import { formOf, missing } from "./format.js";
 
-/** A column: title; value(item): null = not known; csv: heading in the CSV, whose values have one unit; text(value): the text of
- * a cell; number: right-aligned; look: class of a cell that has a value, or a function of the value that returns it. */
+/** A column: title; about: a sentence on it; value(item): null = not known; csv: heading in the CSV, whose values have one unit;
+ * text(value): the text of a cell; number: right-aligned; look: class of a cell that has a value, or a function of the value that
+ * returns it. */
 
-/** The figures by kind: how a value is shown, its unit if it is copied as a number, and the
- * headings of the figures of this kind. Figures with other headings are of the kind "words". */
-const kinds = {
-  words: { number: false },
-  nowrap: { number: false, look: "nowrap", of: ["check", "created", "git", "id"] },
-  long: { number: false, look: "long", of: ["fix", "what was found", "what was seen", "why it could not be read"] },
-  count: { of: [
-    "backlog", "batch", "k", "launches", "layer", "length / ns", "m", "microbatch", "n", "nodes", "NUMA node", "on ranks", "point",
-    "rank", "ranks", "replicas", "requests", "runs", "start / ns", "step", "traced steps", "warnings", "wrong"] },
-  time: { text: seconds, unit: "s", of: [
-    "99% of calls", "bubble", "collective alone", "compute", "copies", "delay by noise", "fastest", "gap", "GEMM alone",
-    "hidden communication", "latency", "max", "other", "p99", "queueing", "schedule's bubble", "seconds", "simulated", "slowest",
-    "step time", "time", "TPOT", "traced step", "transfer", "TTFT", "wait"] },
-  size: { text: bytes, unit: "B", of: ["size"] },
-  memory: { text: memory, unit: "B", of: ["memory per rank"] },
-  share: { text: (value) => percent(value), of: [
-    "communication ratio", "efficiency", "faster by", "longer by", "MFU", "model", "noise", "of ceiling", "of peak", "per peak",
-    "range of throughput", "share of the step", "spread of step time"] },
-  "coarse share": { text: (value) => percent(value, 0), of: ["hidden", "utilisation"] },
-  "fine share": { text: (value) => percent(value, 2) },
-  decimal: { text: (value) => fixed(value), of: ["99% / median", "efficiency, points", "imbalance", "points", "speed-up"] },
-  "fine decimal": { text: (value) => fixed(value, 4), of: ["p of a regression", "p of passing", "throughput ratio"] },
-  factor: { text: (value) => `${fixed(value)} x`, of: ["collective slower", "GEMM slower"] },
-  rate: { text: (value) => si(value), of: [
-    "achieved/s", "first", "FLOP/s per rank", "last", "median", "offered/s", "per link", "per watt", "throughput", "tokens/s", "tokens/s/rank"] },
-  bandwidth: { text: bandwidth, unit: "B/s", of: ["algbw", "bandwidth", "both ways", "busbw"] },
-  flops: { text: flops, unit: "FLOP/s", of: ["rate"] },
-};
-const kindOf = new Map(Object.entries(kinds).flatMap(([kind, { of = [] }]) => of.map((title) => [title, kind])));
-
-/** Makes a column of the figure `title`, or of another figure of the kind `kind`. By default the title is the key of the value. */
-export function column(title, value = null, { kind = kindOf.get(title) ?? "words", ...own } = {}) {
-  const { number = true, unit, text, look } = kinds[kind];
-  return { title, csv: unit ? `${title} / ${unit}` : title, value: value ?? ((item) => item[title]), number, text, look, ...own };
+/** Makes a column; `form` and `unit` are those of its values, see formOf(). By default the title is the key of the value. */
+export function column(title, value = null, { form, unit, ...own } = {}) {
+  const { number = true, unit: copied, text, look } = formOf({ form, unit });
+  return { title, csv: copied ? `${title} / ${copied}` : title, value: value ?? ((item) => item[title]), number, text, look, ...own };
 }
 
+/** Returns the metrics of a table of the program (point, row, ...) by key: {heading, form, unit, sentence, shown}. */
+export const metricsOf = (name) => data.metrics[name] ?? {};
+
+/** Explains metrics of a table in one sentence each. */
+export const legendOf = (name, ...keys) =>
+  keys.map((key) => metricsOf(name)[key]).map(({ heading, sentence }) => `${heading}: ${sentence}.`).join(" ");
+
+/** Returns the number of an object with an interval, and any other value unchanged. */
+const numberOf = (at) => (at?.median !== undefined ? at.median : at?.value !== undefined ? at.value : at);
 /** Returns the value at a path of keys: valueAt({time: {median: 2}}, "time.median") is 2. */
 const valueAt = (item, path) => path.split(".").reduce((at, key) => at?.[key], item);
 
 /** Makes a figure's column, and two for the bounds of its interval; `of` returns [value, lower, upper]. */
-export const ends = (title, of, how = { kind: kindOf.get(title) }) => [
+export const ends = (title, of, how = {}) => [
   column(title, (item) => of(item)[0], how),
   ...["lower", "upper"].map((name, i) => ({ ...column(`${title}, ${name}`, (item) => of(item)[i + 1], how), title: name }))];
 
 /** Makes the columns that a text describes, see columns(). */
-function described(text) {
-  const [, title, kind, interval, path] = /^(.+?)(?::([\w ]+))?(~)?(?:=(.+))?$/.exec(text);
-  const of = path ? (item) => valueAt(item, path) : null;
-  if (!interval) return column(title, of, kind ? { kind } : {});
-  return ends(title, (item) => [of(item)?.median ?? of(item)?.value, of(item)?.lower, of(item)?.upper]);
+function described(metrics, text) {
+  const [, name, given, interval, path = name] = /^(.+?)(?::([\w ]+))?(~)?(?:=(.+))?$/.exec(text);
+  const metric = ownOf(metrics, name);
+  const title = metric?.heading ?? name;
+  const how = { form: given ?? metric?.form, unit: metric?.unit, about: metric?.sentence };
+  const of = (item) => valueAt(item, path);
+  return interval ? ends(title, (item) => [numberOf(of(item)), of(item)?.lower, of(item)?.upper], how)
+    : column(title, (item) => numberOf(of(item)), how);
 }
 
-/** Makes columns from columns, from objects that map a heading to the function of its value, and from texts: "curve, ranks" are
- * headings that are keys of items, "size=bytes" names the key, or a path of keys, "launch:count" the kind, and "time~=time" makes
- * three columns from an object with a median or a value, and with the bounds of its interval. */
-export const columns = (...parts) => parts.flatMap((part) => {
-  if (typeof part === "string") return part.split(", ").flatMap(described);
-  if (Array.isArray(part) || part.title !== undefined) return part;
-  return Object.entries(part).map(([title, value]) => column(title, value));
-});
+/** Makes columns from columns, from objects that map a heading to the function of its value, and from texts. In the text "curve,
+ * ranks" each word is a metric of the table `of`, or a heading of the page's own, and the key of the value; "size=bytes" names
+ * the key, or a path of keys, "launch:count" the form, and "time~" makes three columns from an object with a median or a value,
+ * and with the bounds of its interval. "...=path" are the metrics that the program shows in such lists and that are not named. */
+export function columns(of, ...parts) {
+  const metrics = metricsOf(of);
+  const texts = parts.filter((part) => typeof part === "string").flatMap((text) => text.split(", "));
+  const named = new Set(texts.map((text) => /^[^:~=]+/.exec(text)[0]));
+  const others = (path) => Object.keys(metrics).filter((key) => metrics[key].shown && !named.has(key))
+    .flatMap((key) => described(metrics, path ? `${key}=${path}.${key}` : key));
+  return parts.flatMap((part) => {
+    if (typeof part === "string") {
+      return part.split(", ").flatMap((text) => (text.startsWith("...") ? others(text.slice(4)) : described(metrics, text)));
+    }
+    if (Array.isArray(part) || part.title !== undefined) return part;
+    return Object.entries(part).map(([title, value]) => column(title, value));
+  });
+}
 
 /** The column of a point's labels. */
 export const labels = column("labels", (at) => at.labels.join(" "));
@@ -107,7 +101,7 @@ export function table({ columns: shown, items, caption = "", id, most = 200, sta
   let room = most;
   const body = el("tbody");
   const more = button("", () => { room = rows.length; fill(); });
-  const headers = shown.map((at, i) => el("th", { scope: "col", class: at.number ? "number" : null },
+  const headers = shown.map((at, i) => el("th", { scope: "col", class: at.number ? "number" : null, title: at.about || null },
     el("button", { type: "button", on: { click: () => sortBy(i) } }, at.title)));
   function fill() {
     body.replaceChildren(...order.slice(0, room).map((row) => el("tr", {}, shown.map((at, c) => cell(at, row[c], stacks)))));

@@ -3,14 +3,15 @@
 // Shows the parts of a step as stacked bars, with the communication that computation hid beside them: the activity of ranks in a
 // traced step, by rank count and by place in the step.
 import {
-  columns, ink, joined, known, labels, largest, launchesText, lined, mostBeside, oneOf, partNames, percent, seconds, tipOfAll, unsound,
+  columns, ink, joined, known, labels, largest, launchesText, lined, metricsOf, mostBeside, oneOf, partNames,
+  percent, pointTip, seconds, tipOfAll, unsound,
 } from "../kit.js";
 
-const hidden = "hidden communication";
+const { heading: hidden } = metricsOf("point").hidden_communication;
 const share = "share";
 
 /** A bar: name; parts: seconds by the name of a part; hidden: seconds of hidden communication, or null; whole: seconds; note:
- * below the name. */
+ * below the name; tip: the last lines of its tooltip. */
 
 // The smallest share of the longest bar that has room for a number.
 const leastLabelled = 0.065;
@@ -40,11 +41,11 @@ function seriesOf(bars, colours, { isShare, labelled, isNarrow, across }) {
 function tipOf(bar) {
   const line = (name, value) => `${name}: ${seconds(value)}${bar.whole > 0 && known(value) ? `, ${percent(value / bar.whole)}` : ""}`;
   return lined(`${bar.name}${bar.note ? ` (${bar.note})` : ""}: ${seconds(bar.whole)}`,
-    ...partNames.map((name) => line(name, bar.parts?.[name])), line(hidden, bar.hidden));
+    ...partNames.map((name) => line(name, bar.parts?.[name])), line(hidden, bar.hidden), bar.tip);
 }
 
 /** The columns of a table for the parts, all in seconds; its items are bars. */
-export const partColumns = columns(...partNames.map((name) => `${name}=parts.${name}`), `${hidden}=hidden`);
+export const partColumns = columns("part", ...partNames.map((name) => `${name}=parts.${name}`), `${hidden}:seconds=hidden`);
 
 /** Describes a chart of bars; its table has a row for each of `items`, or else for each bar. It
  * takes a chart's description without `option`, and bars: Bar[], or a function of the state that
@@ -84,13 +85,13 @@ const isTraced = (point) => known(point.full.traced_step);
 const barOf = (curve, point, name = String(point.ranks)) => ({
   name, curve: curve.short, ranks: point.ranks, labels: point.labels, full: point.full, parts: point.full.breakdown,
   hidden: point.full.hidden_communication, whole: point.full.traced_step,
-  note: joined(point.labels.filter((label) => marked.includes(label))),
+  note: joined(point.labels.filter((label) => marked.includes(label))), tip: pointTip({ ...point, labels: [] }),
 });
 
 const barsOf = (curve) => curve.points.filter(isTraced).map((point) => barOf(curve, point));
 
-const stepNumbers = columns("curve, ranks, traced step=whole", partColumns,
-  "communication ratio=full.communication_ratio, schedule's bubble=full.schedule_bubble, traced steps=full.traced_steps", labels);
+const stepNumbers = columns("point", "curve, ranks, traced_step=whole", partColumns,
+  ...["communication_ratio", "schedule_bubble", "traced_steps"].map((key) => `${key}=full.${key}`), labels);
 
 /** Describes the chart of all curves at their largest rank counts. */
 function allCurves(curves) {
@@ -120,7 +121,7 @@ const sum = (parts) => Object.entries(parts).reduce((total, [name, value]) => to
 /** Returns a bar for each place of a step, by phase, mesh axis or layer. */
 const placesOf = (point, by) => Object.entries(point.full.breakdown_by?.[by] ?? {}).map(([place, parts]) => ({
   name: by === "layer" && /^\d+$/.test(place) ? `layer ${place}` : place.replaceAll("_", " "),
-  ranks: point.ranks, by, place, parts, hidden: parts.hidden_communication, whole: sum(parts),
+  ranks: point.ranks, by, place, parts, hidden: parts.hidden_communication, whole: sum(parts), tip: pointTip(point),
 }));
 
 /** Describes the chart of the parts by place in the step (phase, mesh axis or layer), for one curve; null without places. */
@@ -135,7 +136,7 @@ function places(curve, index) {
     note: joined(["time in a traced step, mean over ranks; numbers: share of the bar", launchesText(points)], "; "),
     switches: [{ name: "by", label: "by", choices: by },
       { name: "ranks", label: "ranks", choices: [...new Set(counts)], value: counts.at(-1) }],
-    bars, numbers: columns("ranks, by, place", partColumns),
+    bars, numbers: columns("point", "ranks, by, place", partColumns),
     items: points.flatMap((point) => by.flatMap((name) => placesOf(point, name))),
     height: (state) => 50 + Math.max(2, bars(state).length) * (state.by === "layer" ? 26 : 40),
     isFixed: true, across: true, labelled: (_, state) => state.by !== "layer",

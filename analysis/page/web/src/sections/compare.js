@@ -3,11 +3,10 @@
 // Makes the page of a comparison: the verdict first, then how far the compared sides differ, point by point, which causes make up
 // the difference, curves, and differences in setup.
 import {
-  axisPercent, column, columns, distinctOf, dotted, el, ends, fact, fixed, hollow, isNarrow, joined, known, labels, lined, listed, markLine,
-  meshTip, missing, note, oneOf, overRanks, partOfCause, percent, periodText, rankCount, ranksText, shares, si,
-  signedPercent, stepTip, tracing, whiskers,
+  axisPercent, column, columns, distinctOf, dotted, el, ends, fact, fixed, formOf, hollow, isNarrow, joined, known, labels,
+  lined, listed, markLine, meshTip, metricsOf, missing, note, oneOf, overRanks, partOfCause, percent, periodText, pointTip,
+  rankCount, ranksText, rateOf, signedPercent, timeTip, tracing, viewOf, whiskers,
 } from "../kit.js";
-import { rateInterval } from "./curves.js";
 
 const dashes = ["solid", "dashed", "dotted", "dashed"];
 const change = (ratio) => signedPercent(known(ratio) ? ratio - 1 : null);
@@ -48,10 +47,10 @@ function holds({ lower, upper }, value) {
 function verdictTable({ differences }, names) {
   const interval = (of, show, value) => (known(of.lower) ? `${show(of.lower)} to ${show(of.upper)}${holds(of, value) ? "" : " !"}` : null);
   const apart = differences.some(({ throughput, efficiency }) => !holds(throughput, throughput.ratio) || !holds(efficiency, efficiency.points));
-  const count = (title, value, text) => column(title, value, { kind: "count", ...(text ? { text } : {}) });
+  const count = (title, value, text) => column(title, value, { form: "count", ...(text ? { text } : {}) });
   return {
-    columns: columns({ curve: (at) => names[at.curve_index] }, "ranks",
-      { side: (at) => `${at.side} against ${at.against}` }, column("launches", (at) => `${at.launches.side} and ${at.launches.against}`, { kind: "words" }),
+    columns: columns("point", { curve: (at) => names[at.curve_index] }, "ranks",
+      { side: (at) => `${at.side} against ${at.against}`, launches: (at) => `${at.launches.side} and ${at.launches.against}` },
       count("throughput", (at) => at.throughput.ratio, change), count("95%", ({ throughput: at }) => interval(at, change, at.ratio)),
       count("efficiency, points", (at) => at.efficiency.points, points), count("95% ", ({ efficiency: at }) => interval(at, points, at.points)),
       { "throughput verdict": (at) => at.verdict, unlike: (at) => at.marks.join(", ") }),
@@ -74,25 +73,19 @@ export function verdictBlocks({ compare, names }) {
     { table: verdictTable(compare, names) }];
 }
 
-/** The rates relative to the machine's limits, in words. */
-const normalised = { peak: "FLOP/s of the peak", link: "throughput per byte/s of the link", watt: "throughput per watt" };
+/** The rates relative to the machine's limits: {heading, form} by key. */
+const normalised = metricsOf("rate");
 const limitOf = ({ normalised: at }, name) => at[name].against ?? at[name].missing;
 
-const numbers = columns("side, ranks, nodes, launches=launches.length, step time~=step_time, throughput=throughput.value, unit=throughput.unit",
-  "efficiency=efficiency.value, FLOP/s per rank=flops_per_rank",
-  Object.keys(normalised).flatMap((name) => columns(`per ${name}=normalised.${name}.value`, { [`${name} is`]: (point) => limitOf(point, name) })),
+const numbers = columns("point", "side, ranks, nodes, launches:count=launches.length, step_time~, throughput, unit=throughput.unit",
+  "efficiency, flops_per_rank, ...",
+  Object.entries(normalised).flatMap(([name, { form }]) =>
+    columns("", `per ${name}:${form}=normalised.${name}.value`, { [`${name} is`]: (point) => limitOf(point, name) })),
   labels, { unlike: ({ marks }) => marks.join(", ") });
 
-/** Maps each chart of a curve to its title, and to the value and interval of a point in it. */
-const views = {
-  efficiency: {
-    title: "Efficiency", ...shares, value: (point) => point.efficiency.value,
-    interval: ({ efficiency: { lower, upper } }) => (known(lower) ? [lower, upper] : null),
-  },
-  throughput: {
-    title: "Throughput", text: (value) => si(value), value: (point) => point.throughput.value,
-    interval: ({ step_time: time, throughput }) => rateInterval(throughput.value, time),
-  },
+/** The figure of a point in each chart of a curve, by the key of its metric. */
+const figures = {
+  efficiency: (point) => point.efficiency, throughput: (point) => rateOf(point.throughput.value, point.step_time),
 };
 
 const isMarked = (point) => point.labels.length + point.marks.length > 0;
@@ -105,8 +98,7 @@ const sidesChart = (curve, compare, spec) => overRanks({
     return { name: side, i, stroke: { type: dashes[i % dashes.length], width: 2 }, points: own };
   }),
   isHollow: isMarked,
-  pointTip: (point) => lined(`${point.launches.length} launches, ${stepTip(point.step_time)}`, meshTip(point.mesh), joined(point.labels),
-    point.marks.length > 0 && `unlike: ${point.marks.join(", ")}`),
+  tipOf: (point) => lined(`${point.launches.length} launches`, pointTip(point), point.marks.length > 0 && `unlike: ${point.marks.join(", ")}`),
   ...spec,
 });
 
@@ -114,8 +106,8 @@ function curveChart(curve, compare, name) {
   const unit = name === "throughput" ? curve.sides[0]?.points[0]?.throughput.unit : "";
   return sidesChart(curve, compare, {
     id: `compare-${name}`,
-    ...views[name],
-    title: joined([views[name].title, unit]),
+    ...viewOf(name), figure: figures[name],
+    title: joined([viewOf(name).title, unit]),
     note: joined(["whiskers: 95% over launches, with an arrow where they leave the chart",
       curve.sides.some((side) => side.points.some(isMarked)) && "hollow: labelled or unlike",
       curve.marks.length > 0 && `unlike: ${curve.marks.join(", ")}`, name === "efficiency" && curve.no_baseline], "; "),
@@ -130,16 +122,16 @@ function normalisedChart(curve, compare) {
   const against = (name) => distinctOf(all.map((point) => limitOf(point, name))).join("; ");
   return present.length > 0 && sidesChart(curve, compare, {
     id: "compare-normalised", title: "Over what the machine has",
-    note: present.map((name) => `${name}: ${normalised[name]} (${against(name)})`).join(". "),
+    note: present.map((name) => `${name}: ${normalised[name].heading} (${against(name)})`).join(". "),
     switches: [{ name: "per", label: "per", choices: present }],
-    value: (point, { per }) => point.normalised[per].value,
-    text: (value, { per }) => (per === "peak" ? percent(value) : si(value)),
+    figure: (point, { per }) => point.normalised[per],
+    text: (value, { per }) => formOf(normalised[per]).text(value),
   });
 }
 
 export const compareCurvesBlocks = ({ compare, names }) => [oneOf("curve", names, (c) => {
   const curve = compare.curves[c];
-  return [{ charts: [...Object.keys(views).map((name) => curveChart(curve, compare, name)), normalisedChart(curve, compare)] }];
+  return [{ charts: [...Object.keys(figures).map((name) => curveChart(curve, compare, name)), normalisedChart(curve, compare)] }];
 })];
 
 export function differencesBlocks({ compare, names }) {
@@ -155,7 +147,7 @@ export function unlikeBlocks({ compare }) {
   const only = compare.only.map((at) =>
     `only in ${at.side}: ${at.curve}${at.ranks.length > 0 ? `, ${at.ranks.join(", ")} ranks` : ""}${at.reason ? `: ${at.reason}` : ""}`);
   const machines = {
-    columns: columns({ what: (at) => at.name }, compare.sides.map(({ name }) => column(name, (at) => at.values[name] || null, { kind: "words" }))),
+    columns: columns("", "what=name", compare.sides.map(({ name }) => column(name, (at) => at.values[name] || null))),
     items: compare.machines,
   };
   return [
@@ -213,12 +205,20 @@ const marks = (colours, gate) => markLine([
   }] : []),
 ]);
 
-const identity = (names) => columns({ curve: (at) => names[at.curve_index] }, "ranks, side");
+const identity = (names) => columns("point", { curve: (at) => names[at.curve_index] }, "ranks, side");
 
-const differenceColumns = (names) => columns(identity(names),
-  ends("throughput ratio", ({ throughput: at }) => [at.ratio, at.lower, at.upper]),
-  ends("efficiency, points", ({ efficiency: at }) => [at.points, at.lower, at.upper]),
-  "verdict, p of a regression=p_regression, p of passing=p_passed", { unlike: (at) => at.marks.join(", ") });
+const fine = { form: "ratio", text: (value) => fixed(value, 4) };
+const differenceColumns = (names) => columns("", identity(names),
+  ends("throughput ratio", ({ throughput: at }) => [at.ratio, at.lower, at.upper], fine),
+  ends("efficiency, points", ({ efficiency: at }) => [at.points, at.lower, at.upper], { form: "ratio" }),
+  "verdict", column("p of a regression", (at) => at.p_regression, fine), column("p of passing", (at) => at.p_passed, fine),
+  { unlike: (at) => at.marks.join(", ") });
+
+/** Returns the lines of a tooltip about the step times and the mesh of both points of a difference. */
+function stepsTip({ curves }, { curve_index: curve, side, against, ranks }) {
+  const pointOf = (name) => curves[curve].sides.find((at) => at.side === name).points.find((at) => at.ranks === ranks);
+  return lined(...[against, side].map((name) => timeTip(`${name}: step`, pointOf(name).step_time)), meshTip(pointOf(side).mesh));
+}
 
 /** Draws the points of one verdict {at, row, ends}, with their intervals. */
 function seriesOf(verdict, own, colours, markLines) {
@@ -265,7 +265,7 @@ function differenceChart(compare, names) {
         tip: ({ data: { of: { at, ends: [value, lower, upper] } } }) => lined(
           at.curve, `${at.side} against ${at.against}, ${at.ranks} ranks: ${size.text(value)}`,
           known(lower) ? `95%: ${size.text(lower)} to ${size.text(upper)}` : "no interval",
-          at.verdict, at.marks.length > 0 && `unlike: ${at.marks.join(", ")}`),
+          at.verdict, at.marks.length > 0 && `unlike: ${at.marks.join(", ")}`, stepsTip(compare, at)),
         series: found.flatMap((verdict, i) =>
           seriesOf(verdict, items.filter(({ at }) => at.verdict === verdict), colours, i === 0 ? { markLine: marks(colours, gate) } : {})),
       };
@@ -321,7 +321,7 @@ function whyChart(compare, names) {
     note: `efficiency: what each cause takes (left) or gives (right) in points, bars add up to the difference; step time: what it adds to ${first}'s step; causes are uncertain where no difference is established, and where traced steps differ by more than the difference`,
     switches: [{ name: "of", label: "of", choices: present }],
     height: (state) => heightOf(shownBy[state.of].length),
-    table: { columns: columns(identity(names), "of, cause, points, seconds"), items: compare.differences.flatMap(whyRows) },
+    table: { columns: columns("", identity(names), "of, cause, points:ratio, seconds:seconds"), items: compare.differences.flatMap(whyRows) },
     option: (colours, state) => {
       const way = ways[state.of];
       const shown = shownBy[state.of];
@@ -332,7 +332,8 @@ function whyChart(compare, names) {
         yAxis: rowAxis(compare, names, shown),
         tip: ({ seriesName, dataIndex, value }) => {
           const { curve, side, ranks } = shown[dataIndex];
-          return `${curve}\n${side} against ${first}, ${ranks} ranks\n${seriesName}: ${known(value) ? way.text(value) : missing}`;
+          return lined(curve, `${side} against ${first}, ${ranks} ranks`, `${seriesName}: ${known(value) ? way.text(value) : missing}`,
+            stepsTip(compare, shown[dataIndex]));
         },
         series: causes.map((cause) => ({
           type: "bar", name: shownAs(cause), stack: "why", barMaxWidth: 18,

@@ -1,14 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // Shows efficiency, speed-up and throughput over rank counts, with intervals and the ideal.
-import { columns, ends, fixed, joined, labels, lined, meshTip, overRanks, scales, shares, si, stepTip } from "../kit.js";
+import { columns, labels, overRanks, scales, si, viewOf } from "../kit.js";
 
-const numbers = columns("curve, ranks, nodes, launches, step time~=stepTime, throughput, unit",
-  ends("speed-up", (point) => [point.speedup, ...(point.speedupInterval ?? [])]),
-  ends("efficiency", (point) => [point.efficiency, ...(point.efficiencyInterval ?? [])]), labels);
-
-/** Returns the interval of a rate whose step time has an interval: the work of a step is fixed. */
-export const rateInterval = (rate, { median, lower, upper }) => (lower && upper ? [(rate * median) / upper, (rate * median) / lower] : null);
+const numbers = columns("point", "curve, ranks, nodes, launches:count, step_time~, throughput, unit, speedup~, efficiency~", labels,
+  "...=full");
 
 /** Returns the baseline that all curves have, such as "1 rank", or else "each curve's baseline". */
 function baselineText(curves) {
@@ -17,26 +13,23 @@ function baselineText(curves) {
 }
 
 const efficiencyChart = (curves) => ({
-  id: "efficiency", title: "Efficiency",
+  id: "efficiency", ...viewOf("efficiency"),
   note: `throughput per rank against ${baselineText(curves)}; whiskers: 95%, with an arrow where they leave the chart; hollow: labelled, no scaling result`,
   curves,
-  value: (point) => point.efficiency,
-  interval: (point) => point.efficiencyInterval,
-  ...shares,
+  figure: (point) => point.efficiency,
   yAxis: { name: `efficiency against ${baselineText(curves)}`, nameTextStyle: { align: "left" } },
   ideal: () => 1,
 });
 
 function speedupChart(curves) {
   const onNodes = curves.some((curve) => curve.perNode);
+  const speedup = viewOf("speedup");
   return {
-    id: "speedup", title: onNodes ? "Speed-up over one node" : "Speed-up",
+    id: "speedup", ...speedup, title: `${speedup.title}${onNodes ? " over one node" : ""}`,
     note: "throughput against the baseline's, times its ranks; dashed: ideal",
     switches: [scales("log", "linear")],
     curves,
-    value: (point) => point.speedup,
-    interval: (point) => point.speedupInterval,
-    text: (value) => fixed(value),
+    figure: (point) => point.speedup,
     axis: String, yAxis: { logBase: 2 },
     ideal: onNodes ? undefined : (n) => n,
   };
@@ -46,11 +39,10 @@ function speedupChart(curves) {
 function throughputCharts(curves) {
   const units = [...new Set(curves.flatMap((curve) => curve.points.map((point) => point.unit)))];
   return units.map((unit, i) => ({
-    id: i === 0 ? "throughput" : `throughput-${i}`, title: `Throughput, ${unit || "work/s"}`,
+    id: i === 0 ? "throughput" : `throughput-${i}`, title: `${viewOf("throughput").title}, ${unit || "work/s"}`,
     switches: [scales("linear", "log")],
     curves: curves.filter((curve) => curve.points.some((point) => point.unit === unit)),
-    value: (point) => point.throughput,
-    interval: (point) => rateInterval(point.throughput, point.stepTime),
+    figure: (point) => point.throughput,
     text: (value) => si(value, unit),
     axis: (value) => si(value),
   }));
@@ -59,12 +51,11 @@ function throughputCharts(curves) {
 export function curvesBlocks({ curves: all }) {
   const curves = all.filter((curve) => curve.points.length > 0);
   const items = curves.flatMap((curve) => curve.points.map((point) => ({ curve: curve.short, ...point })));
-  const scaling = items.some((point) => point.efficiency !== null) ? [efficiencyChart(curves), speedupChart(curves)] : [];
+  const scaling = items.some((point) => point.efficiency.value !== null) ? [efficiencyChart(curves), speedupChart(curves)] : [];
   const charts = [...scaling, ...throughputCharts(curves)].map(({ curves: shown, ...spec }) => overRanks({
     table: { columns: numbers, items }, lines: shown.map(({ short, points }) => ({ name: short, points })),
     // A point with a label says little about scaling, for example if its ranks share cores.
     isHollow: (point) => point.labels.length > 0,
-    pointTip: (point) => lined(stepTip(point.stepTime), meshTip(point.full.mesh), joined(point.labels)),
     ...spec,
   }));
   return [{ charts }];

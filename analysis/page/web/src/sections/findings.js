@@ -38,7 +38,7 @@ const finding = (at, i, scale, curves) => el("li", { id: `finding-${i + 1}` },
       el("span", {}, el("b", {}, at.sentence), el("span", { class: "note" }, at.curve ? ` \u00b7 ${whereOf(at, curves)}` : ""))),
     el("dl", {}, factLine("evidence", evidence(at)), factLine("next step", at.next_step), factLine("source", dotted(at.rule, at.source)))));
 
-const numbers = columns("curve, on ranks, kind:nowrap, which ranks, what was seen");
+const numbers = columns("", "curve, on ranks:count, kind:nowrap, which ranks, what was seen:long");
 
 /** Lists what the analysis found at single points. */
 function remarks(curves) {

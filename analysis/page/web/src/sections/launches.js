@@ -2,17 +2,19 @@
 // SPDX-License-Identifier: MIT
 // Shows several launches of one experiment: a list, the spread of their step times, and the points that were not joined. Shows
 // the index of several runs: the experiments of each, by machine, and throughput over time.
-import { columns, counted, data, dateText, joined, labels, largestBy, linesChart, percent, rankCount, seconds, si } from "../kit.js";
+import {
+  column, columns, counted, data, dateText, joined, labels, largestBy, lined, linesChart, meshTip, percent, rankCount, si,
+  timeTip,
+} from "../kit.js";
 
 const verdicts = new Map([[true, "yes"], [false, "no"]]);
 const pointsText = ({ ok, failed, skipped }) => joined([`${ok} ok`, failed > 0 && `${failed} failed`, skipped > 0 && `${skipped} skipped`]);
 
-const indexColumns = columns("created, file, machine",
+const indexColumns = columns("experiment", "created:nowrap, file, machine",
   { experiment: (at) => joined([at.workload, at.model, at.dtype, at.scaling].filter((part) => part !== "none")) },
-  "ranks, nodes, throughput=throughput.value, unit=throughput.unit, efficiency", { verified: (at) => verdicts.get(at.verified) },
+  "ranks, nodes, throughput, unit=throughput.unit, efficiency", { verified: (at) => verdicts.get(at.verified) },
   "points:nowrap", labels);
-const trendColumns = columns("machine, experiment=title, ranks, runs=runs.length",
-  "from:nowrap, to:nowrap, first, last, median, lowest:rate=min, highest:rate=max, unit, range of throughput=spread");
+const trendColumns = columns("trend", "machine, title, ranks, runs=runs.length, from:nowrap, to:nowrap, first, last, median, min, max, unit, spread");
 
 const trendsOf = (machine) => machine.throughput_over_time.map((trend) =>
   ({ machine: machine.name, ...trend, from: dateText(trend.from), to: dateText(trend.to) }));
@@ -25,7 +27,7 @@ function indexTables(report) {
   return [
     { columns: indexColumns, items: runs.flatMap(experimentsOf), caption: "Index: each experiment of each run, at its largest rank count" },
     { columns: trendColumns, items: (report.machines ?? []).flatMap(trendsOf), caption: "Throughput over time" },
-    { columns: columns("file, why it could not be read=reason"), items: report.unreadable ?? [], caption: "Not read" },
+    { columns: columns("", "file, why it could not be read:long=reason"), items: report.unreadable ?? [], caption: "Not read" },
   ].map((table) => ({ table }));
 }
 
@@ -62,21 +64,21 @@ export function overTimeBlocks({ index, machines }) {
   return [{ charts: machines.map((machine, i) => overTime(machine, i, runs)) }];
 }
 
-const launchColumns = columns("launch:count", { created: (run) => dateText(run.created) },
-  "file, status:nowrap, ranks, nodes, Isoscale=isoscale_version, git=system.git_hash, warnings=warnings.length, id");
+const launchColumns = columns("point", "launch:count", column("created", (run) => dateText(run.created), { form: "nowrap" }),
+  "file, status:nowrap, ranks, nodes, Isoscale=isoscale_version, git:nowrap=system.git_hash, warnings:count=warnings.length, id:nowrap");
 
 /** Returns each point of a joined curve that several launches measured, with the curve's name. */
 const repeated = (report, names) => report.curves.flatMap((of, c) =>
   of.points.filter((point) => point.launches.length > 1).map((point) => ({ ...point, curve: names[c] })));
 
-const spreadColumns = columns("curve, ranks, launches=launches.length, step time~=step_time",
-  "fastest=step_time.min, slowest=step_time.max, spread of step time=spread", labels);
+const spreadColumns = columns("point", "curve, ranks, launches:count=launches.length, step_time~",
+  "fastest:seconds=step_time.min, slowest:seconds=step_time.max, spread", labels);
 
 /** Returns the median step of a launch at each point, relative to the median of all launches. */
 const itemsOf = (run, found) => found.flatMap(({ step_time: { median }, launches }, y) => {
   const own = launches.filter((at) => at.run === run && at.step_time.median !== null && median > 0);
   return own.map(({ step_time: at }) => ({
-    x: at.median / median - 1, y, time: at.median,
+    x: at.median / median - 1, y, time: at,
     interval: at.lower === null || at.upper === null ? null : [at.lower / median - 1, at.upper / median - 1],
   }));
 });
@@ -91,7 +93,8 @@ function spreadChart(report, found) {
     grid: { top: 10 },
     x: { name: "step time against the median", format: (value) => `${Number((100 * value).toFixed(2))}%` },
     y: { type: "category", data: places, inverse: true, axisLabel: { interval: 0 }, splitLine: { show: true } },
-    tip: ({ seriesName, data: at }) => `${seriesName}, ${places[at.value[1]]}\n${seconds(at.time)}, ${percent(at.value[0])}`,
+    tip: ({ seriesName, data: { value: [off, y], time } }) =>
+      lined(`${seriesName}, ${places[y]}: ${percent(off)}`, timeTip("step", time), meshTip(found[y].mesh)),
     across: true,
     lines: report.runs.map(({ id }, i) => ({ name: `launch ${i + 1}`, type: "scatter", symbolSize: 11, items: itemsOf(id, found) })),
   });
@@ -111,13 +114,13 @@ export function launchesBlocks({ curves }) {
   const found = repeated(report, names);
   const apart = report.curves.flatMap(({ title, apart: texts }) => texts.map((text) => ({ curve: title, "kept apart because": text })));
   const leftOut = report.curves.flatMap((curve, c) => curve.left_out.map((at) => ({ curve: names[c], ...at })));
-  const leftOutColumns = columns("curve, ranks, file, step time=step_time.median, throughput, why=reason");
+  const leftOutColumns = columns("point", "curve, ranks, file, step_time, throughput, why=reason");
   return [
     { saying: says(found, curves) },
     { when: found.length > 0, chart: spreadChart(report, found) },
     { table: { columns: launchColumns, items: report.runs.map((run, i) => ({ launch: i + 1, ...run })), caption: "Launches" } },
     ...indexTables(report),
-    { table: { columns: columns("curve, kept apart because"), items: apart, caption: "What is apart" } },
+    { table: { columns: columns("", "curve, kept apart because"), items: apart, caption: "What is apart" } },
     { when: leftOut.length > 0, fold: `${counted(leftOut.length, "point")} left out of the joined curves`,
       blocks: [{ table: { columns: leftOutColumns, items: leftOut, caption: "Left out" } }] }];
 }

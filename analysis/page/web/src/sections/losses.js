@@ -3,8 +3,8 @@
 // Shows where time is lost: the time that each cause added, from the ideal step to the measured one, and the tree of efficiencies
 // of the POP Centre of Excellence, by rank count.
 import {
-  columns, eachCurve, el, explains, ink, joined, known, labels, largest, launchesText, lined, lossesOf, meaning,
-  note, panel, partOfCause, percent, rankCount, seconds, tracing,
+  column, columns, eachCurve, el, explains, ink, joined, known, labels, largest, launchesText, lined, lossesOf, meaning,
+  metricsOf, note, panel, partOfCause, percent, pointTip, rankCount, seconds, tracing,
 } from "../kit.js";
 
 // Causes below the share `least` of the step are shown as one; if they are below `leastSeen` together, they are not shown.
@@ -61,9 +61,9 @@ function labelBeside(text, { x0, x1, area, colours, colour }) {
 const lowest = (step) => Math.min(step.from, step.to);
 const highest = (steps) => Math.max(...steps.map((step) => Math.max(step.from, step.to)));
 
-/** Returns the chart's option for these bars; the axis of a whole step ends at `most` seconds or
- * later. */
-function waterfallOption(steps, colours, { axis }, isNarrow, most) {
+/** Returns the chart's option for these bars; the axis of a whole step ends at `most` seconds or later; all tooltips end with
+ * `tip`. */
+function waterfallOption(steps, colours, { axis }, isNarrow, most, tip) {
   const isWhole = axis === "whole step";
   const measured = steps.at(-1).to;
   const low = Math.min(...steps.filter((step) => !step.isWhole).map(lowest), steps[0].to);
@@ -105,7 +105,7 @@ function waterfallOption(steps, colours, { axis }, isNarrow, most) {
     yAxis: { type: "category", inverse: true, data: steps.map((step) => step.name), axisLabel: { interval: 0, width: isNarrow ? 100 : 150, overflow: "truncate" } },
     tip: ({ dataIndex }) => {
       const step = steps[dataIndex];
-      return lined(`${step.name}: ${seconds(step.seconds)}, ${percent(step.seconds / measured)} of the step`, step.tip);
+      return lined(`${step.name}: ${seconds(step.seconds)}, ${percent(step.seconds / measured)} of the step`, step.tip, tip);
     },
     series: [{
       type: "custom", name: "time", clip: true, data: steps.map((step, i) => [i, step.from, step.to]),
@@ -114,7 +114,7 @@ function waterfallOption(steps, colours, { axis }, isNarrow, most) {
   };
 }
 
-const numbers = columns("curve, ranks, cause, time=seconds, share of the step=share, what it is", labels);
+const numbers = columns("point", "curve, ranks, cause, time:seconds=seconds, share of the step:share=share, what it is", labels);
 
 const rowsOf = (name, points, whole, means) => points.flatMap((point) => {
   const { ideal, measured } = point.full.waterfall;
@@ -133,12 +133,13 @@ function someOf(points) {
 }
 
 /** Describes the waterfall chart of a curve, with one rank count at a time. It takes whole:
- * "measured" or "predicted", means: a sentence that explains it; beside: all points of the charts
+ * "measured" or "predicted", means: a sentence that explains it; sure: see pointTip(); beside: all points of the charts
  * that are shown together, whose axes end at the same value. */
-export function waterfallChart({ id, name, points, whole, means, beside = [] }) {
+export function waterfallChart({ id, name, points, whole, means, sure, beside = [] }) {
   const isMeasured = whole === "measured";
   const shown = isMeasured ? points : someOf(points);
-  const at = (all, { ranks }) => all.filter((point) => String(point.ranks) === ranks).map((point) => stairs(point, whole));
+  const chosen = (all, { ranks }) => all.filter((point) => String(point.ranks) === ranks);
+  const at = (all, state) => chosen(all, state).map((point) => stairs(point, whole));
   const counts = [...new Set(shown.map((point) => String(point.ranks)))];
   const last = points.at(-1);
   const lost = 1 - last.full.waterfall.ideal / last.full.waterfall.measured;
@@ -153,8 +154,8 @@ export function waterfallChart({ id, name, points, whole, means, beside = [] }) 
     table: { columns: numbers.slice(0, isMeasured ? undefined : -1), items: rowsOf(name, points, whole, means) },
     legend: false,
     height: (state) => 44 + 32 * at(shown, state)[0].length,
-    option: (colours, state, isNarrow) =>
-      waterfallOption(at(shown, state)[0], colours, state, isNarrow, Math.max(0, ...at(beside, state).map(highest))),
+    option: (colours, state, isNarrow) => waterfallOption(at(shown, state)[0], colours, state, isNarrow,
+      Math.max(0, ...at(beside, state).map(highest)), pointTip(chosen(shown, state)[0], sure)),
   };
 }
 
@@ -168,18 +169,11 @@ export function waterfallBlocks({ curves: all }) {
     ...eachCurve(curves, chartOf)];
 }
 
-/** Each efficiency is the product of those one level below it. */
-const tree = [
-  ["global", "global", 0, "parallel \u00d7 computation scalability"],
-  ["parallel", "parallel", 1, "load balance \u00d7 communication"],
-  ["load_balance", "load balance", 2, "mean useful time / largest"],
-  ["communication", "communication", 2, "serialisation \u00d7 transfer"],
-  ["serialisation", "serialisation", 3, "largest useful time / step on a network that takes no time"],
-  ["transfer", "transfer", 3, "that step / the measured one"],
-  ["computation_scalability", "computation scalability", 1, "work \u00d7 speed, against the baseline"],
-  ["work_scalability", "work", 2, "FLOP per unit of work, baseline / here"],
-  ["speed_scalability", "speed", 2, "FLOP per useful second, here / baseline"],
-];
+/** The efficiencies, each the product of those one level below it; the heading of each begins with two characters a level. */
+const tree = Object.entries(metricsOf("pop")).map(([key, { heading, sentence }]) => {
+  const name = heading.replace(/^[\s\u2500-\u257f]+/, "");
+  return { key, name, level: (heading.length - name.length) / 2, what: sentence };
+});
 
 // By POP's own guidelines, values from 80% on are acceptable.
 const fair = 0.8;
@@ -210,7 +204,7 @@ function treeOf(curve) {
   const labelled = points.filter((point) => point.labels.length > 0).map((point) => `${point.ranks}: ${point.labels.join(", ")}`);
   return treePanel(curve.short, `of ${curve.short}`,
     [head(null, "ranks"), points.map((point) => head("number", countOf(point)))],
-    tree.map(([key, name, level, what]) => el("tr", { class: level === 0 ? "top" : null },
+    tree.map(({ key, name, level, what }) => el("tr", { class: level === 0 ? "top" : null },
       el("th", { scope: "row", class: `level-${level}`, title: what }, name), points.map((point) => cellOf(point.full.pop[key])))),
     launchesText(points), labelled.length > 0 ? `\u2020 ${labelled.join("; ")}` : "");
 }
@@ -218,14 +212,15 @@ function treeOf(curve) {
 /** Shows all curves at their largest rank counts, one line each. */
 const allCurves = (curves) => treePanel("At the largest rank count", "at the largest rank count",
   [head(null, "curve"), head("number", "ranks"),
-    tree.map(([, name, , what]) => el("th", { scope: "col", class: "number wrapped", title: what }, name))],
+    tree.map(({ name, what }) => el("th", { scope: "col", class: "number wrapped", title: what }, name))],
   curves.map((curve) => {
     const point = largest(treesOf(curve));
     return el("tr", {}, el("th", { scope: "row" }, curve.short),
-      el("td", { class: "number" }, countOf(point)), tree.map(([key]) => cellOf(point.full.pop[key])));
+      el("td", { class: "number" }, countOf(point)), tree.map(({ key }) => cellOf(point.full.pop[key])));
   }));
 
-const popNumbers = columns("curve, ranks", ...tree.map(([key, title]) => `${title}:share=full.pop.${key}`), labels);
+const popNumbers = columns("point", "curve, ranks", tree.map(({ key, name, what }) =>
+  column(name, (point) => point.full.pop[key], { form: "share", about: what })), labels);
 
 export function popBlocks({ curves: all }) {
   const curves = all.filter((curve) => treesOf(curve).length > 0);

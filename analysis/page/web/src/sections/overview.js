@@ -4,7 +4,7 @@
 // has a card with its efficiency at its largest sound point (see isSound()); inference, serving and micro-benchmarks have cards
 // too.
 import {
-  benches, card, cardGrid, causeItem, counted, data, distinctOf, dotted, efficiencyBar, el, explains, fact, fixed, headlineOf,
+  benches, card, cardGrid, causeItem, counted, data, distinctOf, dotted, efficiencyBar, el, endsOf, explains, fact, fixed, headlineOf,
   groupBy, isSound, joined, known, largest, largestBy, listed, lossesOf, machineOf, missing, note, panel, percent, periodText, rankCount,
   seconds, si, tracing, unsound, warningsPanel,
 } from "../kit.js";
@@ -48,22 +48,22 @@ const badgesOf = ({ labels }, verified) => [
  * which the card shows; null otherwise. */
 function beyond(curve, point) {
   const at = largest(curve.points);
-  if (at.ranks === point.ranks || at.efficiency === null) return null;
-  return el("span", { class: "faint" }, `${rankCount(at.ranks)}: ${percent(at.efficiency)}, ${joined(at.labels) || "did not verify"}`);
+  if (at.ranks === point.ranks || at.efficiency.value === null) return null;
+  return el("span", { class: "faint" }, `${rankCount(at.ranks)}: ${percent(at.efficiency.value)}, ${joined(at.labels) || "did not verify"}`);
 }
 
 function efficiencyOf(curve, point, scale) {
-  if (point.efficiency === null || point.ranks === curve.baseline) {
+  if (point.efficiency.value === null || point.ranks === curve.baseline) {
     const why = curve.baseline === null ? "no baseline" : point.ranks === curve.baseline ? "the baseline itself" : "the baseline alone";
     return { value: missing, beside: el("span", { class: "note" }, why) };
   }
-  const ends = point.efficiencyInterval;
+  const ends = endsOf(point.efficiency);
   return {
-    value: percent(point.efficiency),
+    value: percent(point.efficiency.value),
     beside: [
       ends ? el("span", { class: "note", title: "95% interval" }, `${fixed(100 * ends[0], 1)}\u2013${percent(ends[1])}`) : null,
       el("span", { class: "note faint" }, `against ${curve.perNode ? "a node" : rankCount(curve.baseline)}`)],
-    bar: efficiencyBar(point.efficiency, ends, scale),
+    bar: efficiencyBar(point.efficiency.value, ends, scale),
   };
 }
 
@@ -76,14 +76,14 @@ function curveCard(curve, scale) {
   }
   return card({
     ...named, ranks: point.ranks, ...efficiencyOf(curve, point, scale), look: isSound(point) ? "" : "labelled",
-    lines: [`${si(point.throughput, point.unit)} \u00b7 ${seconds(point.stepTime.median)} a step`, beyond(curve, point)],
+    lines: [`${si(point.throughput.value, point.unit)} \u00b7 ${seconds(point.step_time.median)} a step`, beyond(curve, point)],
     badges: badgesOf(point, point.full.verified),
   });
 }
 
 /** Makes the cards of the curves, in the report's order. */
 function curveCards(curves) {
-  const reached = curves.map((curve) => headlineOf(curve.points)?.efficiency).filter((value) => value > 0);
+  const reached = curves.map((curve) => headlineOf(curve.points)?.efficiency.value).filter((value) => value > 0);
   const scale = Math.max(1, ...reached);
   const unit = curves.some((curve) => curve.perNode) ? "node" : "rank";
   return el("div", {},

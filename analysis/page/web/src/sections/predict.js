@@ -4,9 +4,9 @@
 // their intervals and the measurement that would narrow them, the parts of steps, the losses relative to the baseline, the best
 // meshes and options that a search found, and all numbers.
 import {
-  card, cardGrid, causeItem, column, columns, copyButton, distinct, dotted, efficiencyBar, el, ends, fact, fixed,
-  joined, known, largest, lined, lossesOf, memory, meshText, meshTip, missing, note, oneOf, overRanks, ownOf, panel,
-  percent, rankCount, scales, seconds, shares, shareText, si, stepTip, thinBar, tipOfAll, warningsPanel,
+  card, cardGrid, causeItem, column, columns, copyButton, distinct, dotted, efficiencyBar, el, ends, endsOf, fact, fixed,
+  joined, known, largest, lined, located, lossesOf, memory, meshText, metricsOf, missing, note, oneOf, overRanks, ownOf, panel,
+  percent, pointTip, rankCount, scales, seconds, shareText, si, thinBar, tipOfAll, viewOf, warningsPanel,
 } from "../kit.js";
 import { partColumns, partsChart } from "./breakdown.js";
 import { waterfallChart } from "./losses.js";
@@ -26,16 +26,15 @@ const curvesWith = (prediction, passes = () => true) => predictedCurves(predicti
   .map((curve) => ({ ...curve, points: curve.points.filter(passes) })).filter((curve) => curve.points.length > 0);
 
 const lastOf = (curve) => largest(curve.points);
-/** Returns the two bounds of an interval; null if it has none. */
-const endsOf = ({ lower, upper }) => (known(lower) && known(upper) && lower < upper ? [lower, upper] : null);
+/** Returns a predicted figure, without its interval if that is empty, as at the baseline. */
+const sureOf = (at) => (at.lower < at.upper ? at : located(at.value, null));
 /** Returns a predicted point in the form of a measured point, as the waterfall chart needs it. */
-const fallen = ({ ranks, waterfall: { ideal, predicted, lost } }) =>
-  ({ ranks, labels: [], full: { waterfall: { ideal, measured: predicted, lost, missing: [] } } });
+const fallen = ({ ranks, mesh, step_time, waterfall: { ideal, predicted, lost } }) =>
+  ({ ranks, mesh, step_time, labels: [], full: { waterfall: { ideal, measured: predicted, lost, missing: [] } } });
 
-const numbers = columns("curve, ranks, nodes", { mesh: ({ mesh }) => mesh && meshText(mesh) },
-  "step time~=step_time, throughput~=throughput, speed-up=speedup.value, efficiency~=efficiency, noise=uncertainty.noise",
-  "launch:share=uncertainty.launch, model=uncertainty.fit, simulated, delay by noise=delay, memory per rank=memory_per_rank, MFU=mfu",
-  "limit, notes");
+const numbers = columns("forecast", "curve, ranks, nodes", { mesh: ({ mesh }) => mesh && meshText(mesh) },
+  "step_time~, throughput~, speedup, efficiency~, noise=uncertainty.noise, launch=uncertainty.launch, fit=uncertainty.fit",
+  "simulated, delay, memory_per_rank, mfu, limit, notes");
 
 function predictedRow(curve, point, hasEfficiency) {
   const notes = joined([point.extrapolated && "extrapolated", point.fits === false && "does not fit in memory"]);
@@ -67,7 +66,7 @@ const optionKeys = (all) => [...new Set(all.flatMap((at) => Object.keys(at.optio
 
 /** Returns the table of model, mesh and options, with their differences between rank counts. */
 const optionsTable = (points) => ({
-  columns: columns({ option: ([key]) => key, "value (ranks: value, where it differs)": ([, value]) => overPoints(points, value) }),
+  columns: columns("", { option: ([key]) => key, "value (ranks: value, where it differs)": ([, value]) => overPoints(points, value) }),
   items: [
     ["model", (point) => point.model], ["mesh", (point) => meshText(point.mesh)],
     ...optionKeys(points).map((key) => [key, (point) => ownOf(point.options, key) ?? null])],
@@ -82,30 +81,23 @@ export function numbersBlocks({ prediction, curves: [{ points }] }) {
 }
 
 const dashes = ["solid", "dashed", "dotted"];
+const sure = "90%"; // how often the interval of a prediction holds the value
 
-/** Maps each chart to its title and to the format of its values. */
-const views = {
-  efficiency: { title: "Efficiency", ...shares },
-  throughput: { title: "Throughput", text: (value) => si(value) },
-  step_time: { title: "Step time", text: (value) => seconds(value) },
-};
-
-function tipOf(point) {
-  const { value, lower, upper } = point.step_time;
-  return lined(stepTip({ median: value, lower, upper }, "90%"), meshTip(point.mesh), point.extrapolated && "extrapolated",
-    point.fits === false && "does not fit in a rank's memory");
-}
+const tipOf = (point) =>
+  lined(pointTip(point, sure), point.extrapolated && "extrapolated", point.fits === false && "does not fit in a rank's memory");
 
 function curveChart(key, curves, prediction) {
   const isShare = key === "efficiency";
-  const measured = prediction.measured.filter((point) => point[key] !== null).map((point) => ({ x: point.ranks, y: point[key], tip: meshTip(point.mesh) }));
+  const tipOfMeasured = (point) => pointTip({ ...point, step_time: { value: point.step_time } });
+  const measured = prediction.measured.filter((point) => point[key] !== null)
+    .map((point) => ({ x: point.ranks, y: point[key], tip: tipOfMeasured(point) }));
   const baseline = prediction.baseline === null ? "" : ` against that on ${prediction.baseline}`;
   // A hollow symbol marks a prediction for far more ranks than were measured.
   const isHollow = (point) => point.extrapolated;
   return overRanks({
     id: `predict-${key.replace("_", "-")}`,
-    ...views[key],
-    title: key === "throughput" ? `Throughput, ${prediction.throughput_unit}` : views[key].title,
+    ...viewOf(key),
+    title: joined([viewOf(key).title, key === "throughput" && prediction.throughput_unit]),
     note: isShare ? joined([`throughput per rank${baseline}; band: holds the value nine times in ten`,
       measured.length > 0 && "diamonds: measured", curves.some(({ points }) => points.some(isHollow)) && "hollow: extrapolated"], "; ") : undefined,
     switches: [
@@ -115,9 +107,8 @@ function curveChart(key, curves, prediction) {
     height: isShare ? 360 : 300,
     lines: (state) => curves.map(({ name, points }, i) =>
       ({ name, points, stroke: { type: dashes[i % dashes.length] }, isBare: i > 0 && state.interval !== "all" })),
-    value: (point) => point[key].value,
-    interval: (point) => endsOf(point[key]),
-    isHollow, pointTip: tipOf, measured, sure: "90%", hasBands: true,
+    figure: (point) => sureOf(point[key]),
+    isHollow, tipOf, measured, sure, hasBands: true,
     ideal: isShare ? () => 1 : undefined,
   });
 }
@@ -127,11 +118,13 @@ function whatIfTable([base, ...changed], hasEfficiency) {
   const items = changed.flatMap((curve) => curve.points.map((then) => ({ if: curve.name, ranks: then.ranks, then, now: base.points.find((point) => point.ranks === then.ranks) })))
     .filter(({ now }) => now);
   const titled = (title, made) => ({ ...made, title });
-  const [efficiency, ...bounds] = ends("efficiency then", ({ then }) => [then.efficiency.value, ...(endsOf(then.efficiency) ?? [])], { kind: "share" });
+  const efficiencyThen = ({ then: { efficiency: at } }) => [at.value, ...(endsOf(sureOf(at)) ?? [])];
+  const [efficiency, ...bounds] = ends("efficiency then", efficiencyThen, { form: "share" });
   return {
-    columns: columns("if, ranks, step time=now.step_time.value", titled("then", column("step time then", ({ then }) => then.step_time.value, { kind: "time" })),
-      { "faster by": ({ now, then }) => now.step_time.value / then.step_time.value - 1 },
-      hasEfficiency ? columns("efficiency=now.efficiency.value", titled("then", efficiency), bounds) : []),
+    columns: columns("forecast", "if, ranks, step_time=now.step_time",
+      titled("then", column("step time then", ({ then }) => then.step_time.value, { form: "seconds" })),
+      column("faster by", ({ now, then }) => now.step_time.value / then.step_time.value - 1, { form: "share" }),
+      hasEfficiency ? columns("forecast", "efficiency=now.efficiency", titled("then", efficiency), bounds) : []),
     items,
     caption: hasEfficiency ? "What if: efficiency is against the baseline on the machine so changed" : "What if", id: "what-if", most: 40,
   };
@@ -151,8 +144,8 @@ export function predictedCurvesBlocks({ prediction }) {
 const mostSmall = 4;
 const partsOf = ({ breakdown }, whole) => ({ parts: breakdown, hidden: breakdown.hidden_communication, whole });
 const barOf = (curve, point, name = String(point.ranks)) =>
-  ({ ...point, curve: curve.name, name, ...partsOf(point, point.step_time.value) });
-const stepNumbers = columns("curve, ranks, step time=whole", partColumns, "MFU=mfu, memory per rank=memory_per_rank, limit");
+  ({ ...point, curve: curve.name, name, ...partsOf(point, point.step_time.value), tip: tipOf(point) });
+const stepNumbers = columns("forecast", "curve, ranks, step_time=whole", partColumns, "mfu, memory_per_rank, limit");
 
 export function predictedStepBlocks({ prediction }) {
   const curves = curvesWith(prediction, (point) => point.breakdown !== null);
@@ -180,7 +173,7 @@ export function predictedLossBlocks({ prediction }) {
     .map((curve) => ({ ...curve, points: curve.points.map(fallen) }));
   const beside = curves.flatMap((curve) => curve.points);
   const specs = curves.map(({ name, points }, i) =>
-    waterfallChart({ id: `predict-waterfall-${i}`, name, points, whole: "predicted", means: "the middle of its interval", beside }));
+    waterfallChart({ id: `predict-waterfall-${i}`, name, points, whole: "predicted", means: "the middle of its interval", sure, beside }));
   const isMany = specs.length > mostSmall + 1;
   return curves.length > 0 && [
     { note: "the ideal step is the baseline's, scaled by work and ranks; shares are of the predicted step" },
@@ -189,16 +182,16 @@ export function predictedLossBlocks({ prediction }) {
     isMany && oneOf("what if", curves.slice(1).map((curve) => curve.name), (i) => [{ charts: [specs[i + 1]] }])];
 }
 
-const bestColumns = columns({ ...column("place", null, { kind: "count" }), title: "", csv: "place" }, { mesh: ({ mesh }) => meshText(mesh) },
-  "step time=step_time");
+const bestColumns = columns("forecast", { ...column("place", null, { form: "count" }), title: "", csv: "place" }, { mesh: ({ mesh }) => meshText(mesh) },
+  "step_time");
 
 /** Returns the table of candidates with the options in which they differ, and always the microbatch. */
 function candidates(best, unit) {
   const telling = optionKeys(best).filter((key) => key === "microbatch" || new Set(best.map((at) => ownOf(at.options, key))).size > 1);
   return {
-    columns: columns(bestColumns.slice(0, 2), telling.map((key) => column(key, ({ options }) => ownOf(options, key), { kind: "words" })), bestColumns[2],
-      { "longer by": (at) => at.step_time / best[0].step_time - 1 }, column(unit || "throughput", (at) => at.throughput, { kind: "rate" }),
-      "memory per rank=memory_per_rank, why it loses to the first=why_not"),
+    columns: columns("forecast", bestColumns.slice(0, 2), telling.map((key) => column(key, ({ options }) => ownOf(options, key))), bestColumns[2],
+      column("longer by", (at) => at.step_time / best[0].step_time - 1, { form: "share" }),
+      column(unit || "throughput", (at) => at.throughput, { form: "prefixed" }), "memory_per_rank, why it loses to the first=why_not"),
     items: best, id: "best-table", stacks: true,
   };
 }
@@ -214,16 +207,16 @@ export function bestBlocks({ prediction }) {
   const bars = best.filter((at) => at.breakdown !== null)
     .map((at) => ({ ...at, name: `${at.place}: ${meshText(at.mesh)}`, ...partsOf(at, at.step_time) }));
   const steps = bars.length > 0 && partsChart({
-    id: "predict-best", title: "Their steps", bars, numbers: columns(bestColumns, partColumns), unit: "seconds", across: true,
+    id: "predict-best", title: "Their steps", bars, numbers: columns("", bestColumns, partColumns), unit: "seconds", across: true,
   });
   return best.length > 0 && [{ table: candidates(best, prediction.throughput_unit) }, { charts: [steps] }];
 }
 
-const sources = [
-  { name: "noise", key: "noise", part: "wait", meaning: "of the step time, from step to step" },
-  { name: "launch", key: "launch", part: "copies", meaning: "of the median step, from launch to launch" },
-  { name: "model", key: "fit", part: "compute", meaning: "what it misses of known points, and of its extrapolation" },
-];
+/** The sources of an interval: {key, name, meaning, part: of a step, whose colour it has}. */
+const sources = [["noise", "wait"], ["launch", "copies"], ["fit", "compute"]].map(([key, part]) => {
+  const { heading: name, sentence: meaning } = metricsOf("forecast")[key];
+  return { key, name, meaning, part };
+});
 const allTogether = "together";
 /** Combines the independent parts of an uncertainty, all relative standard deviations, into one. */
 const together = ({ noise, launch, fit }) => Math.hypot(noise, launch, fit);
@@ -232,20 +225,21 @@ function uncertaintyChart(curves) {
   const [{ points }] = curves;
   const counts = points.map((point) => String(point.ranks));
   const used = sources.filter(({ key }) => points.some((point) => point.uncertainty[key] > 0));
-  const share = (title, value) => column(title, (point) => value(point.uncertainty), { kind: "fine share" });
+  const share = (title, value) => column(title, (point) => value(point.uncertainty), { form: "share", text: (at) => percent(at, 2) });
   return {
     id: "predict-uncertainty", title: "What the interval is made of",
     note: `relative standard deviations, which add up in squares; the interval is the value times and over exp(1.645 \u00d7 all together); ${
       used.map(({ name, meaning }) => `${name}: ${meaning}`).join("; ")}`,
     table: {
-      columns: columns("curve, ranks", sources.map(({ name, key }) => share(name, (of) => of[key])), share(allTogether, together)),
+      columns: columns("forecast", "curve, ranks", sources.map(({ name, key }) => share(name, (of) => of[key])), share(allTogether, together)),
       items: curves.flatMap((curve) => curve.points.map((point) => ({ curve: curve.name, ...point }))),
     },
     height: 280,
     option: (colours) => ({
       xAxis: { type: "category", data: counts, name: "ranks" }, yAxis: { min: 0, format: shareText },
       tooltip: tipOfAll,
-      tip: (items) => lined(`${counts[items[0].dataIndex]} ranks`, ...items.map(({ seriesName, value }) => `${seriesName}: \u00b1${percent(value, 2)}`)),
+      tip: (items) => lined(`${counts[items[0].dataIndex]} ranks`,
+        ...items.map(({ seriesName, value }) => `${seriesName}: \u00b1${percent(value, 2)}`), tipOf(points[items[0].dataIndex])),
       series: [
         ...used.map(({ name, key, part }) => ({
           type: "bar", name, barMaxWidth: 28, itemStyle: { color: colours.parts[part] }, data: points.map((point) => point.uncertainty[key]),
@@ -304,9 +298,9 @@ function cardOf(curve, prediction, scale) {
     const at = curve.refused.at(-1);
     return card({ ...named, ranks: at?.ranks, value: missing, look: "labelled", lines: [at?.refused ?? "nothing was predicted"] });
   }
-  const rate = endsOf(point.throughput);
+  const rate = endsOf(sureOf(point.throughput));
   const between = (of, text) => (endsOf(of) ? ` (${endsOf(of).map(text).join(" to ")})` : "");
-  const { efficiency, step_time: time } = point;
+  const [efficiency, time] = [point.efficiency, point.step_time].map(sureOf);
   return card({
     ...named, ranks: point.ranks, value: si(point.throughput.value / point.ranks), badges: badgesOf(point),
     beside: [el("span", {}, `${prediction.throughput_unit}/rank`),

@@ -9,9 +9,9 @@ import {
 const worstFirst = ["stop", "warning", "ok", "not checked"];
 const looks = { stop: "bad", warning: "warn", ok: "good", "not checked": "faint" };
 
-const checkColumns = columns(
+const checkColumns = columns("",
   column("verdict", (check) => `${check.verdict}${check.allowed ? " (allowed)" : ""}`, { look: (value) => looks[value.replace(" (allowed)", "")] ?? null }),
-  "check=name, what was found=what, fix, cost", { where: ({ host, device }) => joined([host, device]) || null });
+  "check:nowrap=name, what was found:long=what, fix:long, cost", { where: ({ host, device }) => joined([host, device]) || null });
 const fewShown = 15; // further checks are shown at first only if they found something
 
 /** Returns the checks of all launches; equal results appear once. */
@@ -29,7 +29,7 @@ const counts = (checks) => el("p", { class: "counts" }, worstFirst.map((verdict)
 
 export function preflightBlocks({ runs }) {
   const checks = merged(runs);
-  const shown = runs.length > 1 ? columns(checkColumns, "launches") : checkColumns;
+  const shown = runs.length > 1 ? columns("", checkColumns, "launches:count") : checkColumns;
   const others = checks.filter((check) => check.verdict === "not checked");
   const judged = checks.filter((check) => !others.includes(check));
   const found = judged.filter((check) => check.verdict !== "ok").length;
@@ -57,8 +57,8 @@ function kindsTable(run) {
   const names = [...new Set(kinds.flatMap((kind) => [...Object.keys(kind.text), ...Object.keys(kind.number)]))];
   const value = (kind) => (name) => (name === null ? hostsText([kind], kind.hosts.length) || null : factOf(kind, name));
   return {
-    columns: columns({ fact: (name) => name?.replaceAll("_", " ") ?? "hosts" },
-      kinds.map((kind) => column(`ranks ${kind.ranks}${kinds.length === 1 ? "" : ` (${kind.count})`}`, value(kind), { kind: "long" }))),
+    columns: columns("", { fact: (name) => name?.replaceAll("_", " ") ?? "hosts" },
+      kinds.map((kind) => column(`ranks ${kind.ranks}${kinds.length === 1 ? "" : ` (${kind.count})`}`, value(kind), { form: "long" }))),
     items: [null, ...names],
     caption: kinds.length === 1 ? "Nodes: all ranks alike" : `Nodes: ${kinds.length} kinds of ranks`,
   };
@@ -80,7 +80,7 @@ function launch(run) {
       ["size", `${run.ranks} ranks on ${counted(run.nodes, "node")}`]] },
     { tables: [
       kindsOf(run).length > 0 && kindsTable(run),
-      environment.length > 0 && { columns: columns("variable=0, value:long=1"), items: environment, caption: "Environment that was kept" }] },
+      environment.length > 0 && { columns: columns("", "variable=0, value:long=1"), items: environment, caption: "Environment that was kept" }] },
   ];
 }
 

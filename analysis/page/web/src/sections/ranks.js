@@ -3,7 +3,7 @@
 // Compares ranks in heat maps: where their time goes, how much their step times vary, and latency and bandwidth between them as a
 // matrix of pairs, with hosts as blocks and slow pairs outlined. Cells, blocks of hosts and the colour scale are the same in all.
 import {
-  bandwidth, column, columns, el, groupBy, isNarrow, known, median, oneOf, percent, pointContent, seconds,
+  bandwidth, column, columns, el, groupBy, isNarrow, known, lined, median, oneOf, percent, pointContent, pointTip, seconds,
   signedPercent, statusText,
 } from "../kit.js";
 
@@ -139,7 +139,7 @@ function rankChart(map, point, { values, xAxis, ends, places, tip, cells = () =>
     note: shown + note,
     legend: false,
     height: Math.round(rows.length * height) + 110,
-    table: { columns: columns({ rank: (row) => map.world_rank[row], host: (row) => map.hosts[map.host[row]] }, numbers), items: rows },
+    table: { columns: columns("", column("rank", (row) => map.world_rank[row], { form: "count" }), { host: (row) => map.hosts[map.host[row]] }, numbers), items: rows },
     option: (colours) => ({
       grid: { bottom: 46, top: 40 },
       xAxis: cellAxis(xAxis.data, { position: "top", ...xAxis }),
@@ -147,13 +147,13 @@ function rankChart(map, point, { values, xAxis, ends, places, tip, cells = () =>
         cellAxis(rows, { inverse: true, axisLabel: { interval: everyNth(height), formatter: (_, row) => `rank ${map.world_rank[row]}`, width: 120, overflow: "truncate" } }),
         hostAxis(blocks, rows, { inverse: true, position: "right" })],
       visualMap: scale(colours, most, ends, { formatter: (value) => percent(value, places) }),
-      tip: ({ value: [x, y, value] }) => `${rowTitle(map, y)}\n${tip(x, y, value)}`,
+      tip: ({ value: [x, y, value] }) => lined(rowTitle(map, y), tip(x, y, value), pointTip(point)),
       series: [heatCells(spec.id, items, cells(colours, most)), hostLines(blocks, colours, "y")],
     }),
   };
 }
 
-const share = (title, value, own) => column(title, value, { kind: "share", ...own });
+const share = (title, value, own) => column(title, value, { form: "share", ...own });
 
 function mapChart(map, point, shown) {
   const isLabelled = map.rank.length <= 32 && !isNarrow();
@@ -164,7 +164,7 @@ function mapChart(map, point, shown) {
       "a cell without a number differs by less than 0.05%, a column or cell that is missing is unknown",
     values: shown.map(({ value }) => value),
     numbers: [
-      ...shown.map(({ title, seconds: all }) => column(title, (row) => all[row], { kind: "time" })),
+      ...shown.map(({ title, seconds: all }) => column(title, (row) => all[row], { form: "seconds" })),
       ...shown.map(({ title, value }) => share(`${title}, of a step`, (row) => value[row], { csv: `${title} / step` }))],
     xAxis: { data: shown.map(({ title }) => title), axisLabel: { interval: 0, hideOverlap: false, rotate: isNarrow() ? 45 : 0 } },
     ends: ["more time", "less"], places: 0,
@@ -242,7 +242,7 @@ const outlines = (cells, colours) => ({
   }),
 });
 
-const numbersOf = (slow) => columns("from:count=src, to:count=dst, class, bandwidth, latency, both ways=bidirectional", {
+const numbersOf = (slow) => columns("class", "from:count=src, to:count=dst, class, bandwidth, latency, bidirectional", {
   slow: ({ src, dst }) => slow.filter((at) => at.src === src && at.dst === dst).map((at) => at.quantity).join(" "), status: statusText,
 });
 

@@ -5,10 +5,12 @@
 // bandwidth; how much communication is hidden behind computation; the latency of inference against its throughput over batch
 // sizes and meshes, and the latencies of replicas that serve requests at given rates.
 import {
-  bandwidth, bytes, colourOf, columns, distinct, el, flops, groupBy, joined, known, labels, largestBy, lined,
-  linesChart, markLine, meshText, oneOf, ownOf, percent, rankCount, seconds, si, statusText, stepTip, unsound,
+  bandwidth, bytes, colourOf, columns, distinct, el, flops, groupBy, joined, known, labels, largestBy, legendOf, lined,
+  linesChart, markLine, meshText, oneOf, ownOf, percent, pointTip, rankCount, seconds, si, statusText, timeTip, unsound,
 } from "../kit.js";
 
+/** True if the point has a label that says that its times do not represent the machine. */
+const isUnsound = (point) => point.labels.some((label) => unsound.includes(label));
 const others = new Set(["gemm", "memory", "p2p", "overlap", "infer", "serve"]);
 const isCollective = (row) => row.members !== undefined && !others.has(row.op);
 /** Returns the words that identify a line; words that all lines share are left out of their names. */
@@ -24,7 +26,7 @@ const wordsOf = ({ run, point, row }, runs) => ({
   run: runs > 1 ? run.id : null,
 });
 
-/** Returns the lines of one op: [{name, rows, labels, run}]. */
+/** Returns the lines of one op: [{name, rows, point, run}]. */
 function linesOf(micro, op) {
   const runs = new Set(micro.map(({ run }) => run)).size;
   const all = micro.flatMap(({ run, point }) => point.rows.filter((row) => row.op === op && isCollective(row)).map((row) => ({ run, point, row })))
@@ -34,7 +36,7 @@ function linesOf(micro, op) {
   const named = Object.keys(all[0].words).filter((word) => word === "members" || differs(word));
   const names = distinct(lines.map(([{ words }]) => joined(named.map((word) => words[word]))));
   return lines.map((line, i) => ({
-    name: names[i], labels: line[0].point.labels, run: line[0].run, rows: line.map(({ row }) => row).sort((a, b) => a.bytes - b.bytes),
+    name: names[i], point: line[0].point, run: line[0].run, rows: line.map(({ row }) => row).sort((a, b) => a.bytes - b.bytes),
   }));
 }
 
@@ -56,12 +58,12 @@ const dashes = ["solid", [9, 4], [9, 3, 2, 3]];
 
 /** Describes a line of measured rows; wrong results are marked. */
 function measured(line, i, lines, value, colours) {
-  const isHollow = line.labels.some((label) => unsound.includes(label));
+  const isHollow = isUnsound(line.point);
   const wider = Math.min(2, lines - 1 - i);
   return {
     name: line.name, symbolSize: 6 + 3 * wider, stroke: { type: dashes[i % dashes.length], width: 1.5 + wider },
     items: line.rows.filter((row) => row.bytes > 0 && value(row) > 0).map((row) => ({
-      x: row.bytes, y: value(row), isHollow, row, labels: line.labels,
+      x: row.bytes, y: value(row), isHollow, row, point: line.point,
       ...(row.wrong > 0 ? { itemStyle: { color: colours.bad }, symbol: "pin", symbolSize: 16 } : {}),
     })),
   };
@@ -85,9 +87,8 @@ const lineChart = ({ lines, op, value, fit, text, ...spec }) => linesChart({
   ...spec, scales: ["log", "linear"],
   x: sizeAxis("message size"),
   y: ({ y }) => ({ min: y === "log" ? undefined : 0, format: text }),
-  tip: ({ seriesName, value: [x, y], data: { row, labels } }) => lined(
-    seriesName, `${bytes(x)}: ${text(y)}`, row && stepTip(row.time).replace("step", "time"),
-    row?.wrong > 0 && `${row.wrong} WRONG elements`, labels && joined(labels)),
+  tip: ({ seriesName, value: [x, y], data: { row, point } }) => lined(
+    seriesName, `${bytes(x)}: ${text(y)}`, row && timeTip("time", row.time), row?.wrong > 0 && `${row.wrong} WRONG elements`, point && pointTip(point)),
   lines: (colours) => [
     ...lines.map((line, i) => measured(line, i, lines.length, value, colours)),
     ...lines.flatMap((line, i) => fitted(line, op, i, fit(line), colours))],
@@ -99,13 +100,13 @@ const barChart = (lines, op, spec) => ({
   option: (colours) => ({
     xAxis: { type: "category", data: lines.map(({ name }) => name), nameGap: 0 },
     yAxis: { min: 0, format: seconds },
-    tip: ({ name, value }) => `${name}: ${seconds(value)}`,
+    tip: ({ name, dataIndex: i }) => lined(name, timeTip("time", lines[i].rows[0].time), pointTip(lines[i].point)),
     series: [{ type: "bar", name: op, barMaxWidth: 48, itemStyle: { color: colours.series[0] }, data: lines.map((line) => line.rows[0].time.median) }],
   }),
 });
 
-const numbers = columns("line=line.name, size=bytes, time~=time, 99% of calls=time.p99, algbw, busbw, wrong, class",
-  { labels: ({ line }) => line.labels.join(" "), status: statusText });
+const numbers = columns("row", "line=line.name, bytes, time~, p99=time.p99, algbw, busbw, wrong, class",
+  { labels: ({ line }) => line.point.labels.join(" "), status: statusText });
 
 /** Returns the best bandwidth and the least time of each line, in words. */
 const bestTexts = (lines) => lines.map((line) => {
@@ -152,7 +153,7 @@ function gemmLines(micro, dtype) {
   return micro.flatMap(({ run, point }) => [...groupBy(point.rows.filter((row) => isGemm(row) && row.dtype === dtype), (row) => row.cache)]
     .map(([cache, rows]) => ({
       name: joined([rankCount(point.ranks), cache && `${cache} cache`, runs > 1 && run.id]),
-      rows: rows.sort((a, b) => a.flop - b.flop), labels: point.labels, cache, run,
+      rows: rows.sort((a, b) => a.flop - b.flop), point, cache, run,
     })));
 }
 
@@ -168,13 +169,13 @@ function limitsOf(lines, dtype) {
   return [...found];
 }
 
-const gemmNumbers = columns("line, m, n, k, batch, time=time.median, rate=flops, of ceiling=of_ceiling, of peak=of_peak", labels);
+const gemmNumbers = columns("row", "line, m, n, k, batch, time, flops, of_ceiling, of_peak", labels);
 
-function gemmTip({ seriesName, name, data: { row, labels } }) {
+function gemmTip({ seriesName, name, data: { row, point } }) {
   if (!row) return name;
   const of = (value, what) => (known(value) ? `, ${percent(value)} of the ${what}` : "");
   return lined(seriesName, `${shapeOf(row)}: ${flops(row.flops)}${of(row.of_ceiling, "ceiling")}${of(row.of_peak, "peak")}`,
-    `time ${seconds(row.time.median)}`, joined(labels));
+    timeTip("time", row.time), pointTip(point));
 }
 
 function rateChart(lines, dtype) {
@@ -187,7 +188,7 @@ function rateChart(lines, dtype) {
     note: `dashed: ${bounds.length > 0 ? bounds.map(([name, value]) => `${name} ${flops(value)}`).join("; ") : "no ceiling is known"}` +
       `${bounds.some(([name]) => name === peak) ? "" : "; the device's datasheet peak is not known"}. Hollow: labelled, no scaling result.`,
     scales: ["linear", "log"],
-    table: { columns: gemmNumbers, items: lines.flatMap(({ name, labels, rows }) => rows.map((row) => ({ line: name, labels, ...row }))) },
+    table: { columns: gemmNumbers, items: lines.flatMap(({ name, point, rows }) => rows.map((row) => ({ line: name, labels: point.labels, ...row }))) },
     x: {
       type: "log", min: ({ min }) => min / 1.5, max: ({ max }) => max * 1.5, name: "work of one call",
       format: (value) => si(value, "FLOP"), axisLabel: { showMinLabel: false, showMaxLabel: false },
@@ -197,12 +198,12 @@ function rateChart(lines, dtype) {
       format: flops, axisLabel: { showMaxLabel: false },
     }),
     tip: gemmTip,
-    lines: (colours) => lines.map(({ name, rows, labels }, i) => ({
+    lines: (colours) => lines.map(({ name, rows, point }, i) => ({
       name,
       // A line joins square shapes; other shapes do not form a series.
       type: rows.every(isSquare) ? "line" : "scatter",
       items: rows.filter((row) => row.flops > 0).map((row) =>
-        ({ x: row.flop, y: row.flops, isHollow: labels.some((label) => unsound.includes(label)), row, labels })),
+        ({ x: row.flop, y: row.flops, isHollow: isUnsound(point), row, point })),
       ...(i === 0 && bounds.length > 0 ? { markLine: limits(colours) } : {}),
     })),
   });
@@ -235,12 +236,13 @@ function memoryBars(rows, table) {
     option: (colours) => ({
       grid: { right: 64 }, xAxis: { min: 0, format: bandwidth },
       yAxis: { type: "category", data: kinds, axisLabel: { width: 150, overflow: "truncate" } },
-      tip: ({ seriesName, name, data: at }) =>
-        `${name}, ${seriesName}\n${bandwidth(at.value)} at ${bytes(at.size)}${known(at.of) ? `, ${percent(at.of)} of the datasheet's peak` : ""}`,
+      tip: ({ seriesName, name, data: { row } }) => lined(`${name}, ${seriesName}`,
+        row && `${bandwidth(row.bandwidth)} at ${bytes(row.bytes)}${known(row.of_peak) ? `, ${percent(row.of_peak)} of the datasheet's peak` : ""}`,
+        row && timeTip("time", row.time)),
       series: together.map((way, i) => ({
         type: "bar", name: nameOf(way), barMaxWidth: 16, itemStyle: { color: colourOf(colours, i) },
         label: { show: true, position: "right", color: colours.faint, fontSize: 11, formatter: ({ value }) => (known(value) ? bandwidth(value) : "") },
-        data: kinds.map((kind) => largest(kind, way)).map((row) => ({ value: row?.bandwidth ?? null, size: row?.bytes, of: row?.of_peak })),
+        data: kinds.map((kind) => largest(kind, way)).map((row) => ({ value: row?.bandwidth ?? null, row })),
       })),
     }),
   };
@@ -256,18 +258,17 @@ function sizesChart(rows, table) {
     id: "memory-sizes", title: "Memory bandwidth against size", scales: ["log", "linear"], table,
     x: sizeAxis("size"),
     y: { format: bandwidth },
-    tip: ({ seriesName, value }) => `${seriesName}\n${bytes(value[0])}: ${bandwidth(value[1])}`,
+    tip: ({ seriesName, value, data: { row } }) => lined(seriesName, `${bytes(value[0])}: ${bandwidth(value[1])}`, timeTip("time", row.time)),
     lines: (colours) => names.map((name, i) => ({
       name, symbolSize: 6, stroke: { type: i >= colours.series.length ? "dashed" : "solid" },
-      items: (measured.get(name) ?? []).map((row) => ({ x: row.bytes, y: row.bandwidth })),
+      items: (measured.get(name) ?? []).map((row) => ({ x: row.bytes, y: row.bandwidth, row })),
     })),
   });
 }
 
-const memoryNumbers = columns("kind, size=bytes, together, NUMA node=numa, bandwidth, time=time.median, of peak=of_peak", { status: statusText });
-const overlapNumbers = columns("collective, size=bytes, m, n, k, precision=dtype, GEMM alone=gemm_alone, collective alone=collective_alone",
-  "together:time, hidden, from:coarse share=hidden_lower, to:coarse share=hidden_upper",
-  "GEMM slower=gemm_slowdown, collective slower=collective_slowdown",
+const memoryNumbers = columns("row", "kind, bytes, together, numa, bandwidth, time, of_peak", { status: statusText });
+const overlapNumbers = columns("overlap", "collective, bytes, m, n, k, dtype, gemm_alone, collective_alone, together, hidden, hidden_lower, hidden_upper",
+  "gemm_slowdown, collective_slowdown",
   { status: (row) => (row.status === "ok" ? row.why_unknown ?? "ok" : statusText(row)) });
 
 function ofOverlap(rows) {
@@ -298,9 +299,9 @@ const meshOf = ({ point }) => meshText(point.mesh, "one rank");
 const question = ({ run, point, dtype, prompt, output }) => joined([run.file, point.model, dtype, `prompt ${prompt}`, `output ${output}`,
   point.options.vocabulary === "off" && "without vocabulary"]);
 
-const inferenceNumbers = columns({ mesh: meshOf }, "ranks=point.ranks, batch, TTFT=ttft.median, TPOT=tpot.median",
+const inferenceNumbers = columns("inference", { mesh: meshOf }, "ranks=point.ranks, batch, ttft, tpot",
   { "95%": ({ tpot }) => (known(tpot.lower) ? `${seconds(tpot.lower)} to ${seconds(tpot.upper)}` : null) },
-  "n=tpot.plays, tokens/s=tokens_per_second, tokens/s/rank=tokens_per_second_per_rank, cache:memory=cache_bytes",
+  "n:count=tpot.plays, tokens_per_second, tokens_per_second_per_rank, cache_bytes",
   { frontier: (row) => (onFrontier(row) ? "*" : ""), status: statusText });
 
 /** Describes a chart with a line for each mesh over batch sizes; frontier points are filled. */
@@ -320,7 +321,7 @@ function frontierChart(all) {
     x: ({ y }) => ({ type: y === "log" ? "log" : "value", name: "time per output token", format: seconds }),
     y: { format: (value) => si(value) },
     tip: ({ seriesName, value, data: { row } }) =>
-      `${seriesName}, batch ${row.batch}\n${stepTip(row.tpot).replace("step ", "")} a token, ${si(value[1])} tokens/s a rank`,
+      `${seriesName}, batch ${row.batch}\n${timeTip("TPOT", row.tpot)}, ${si(value[1])} tokens/s a rank`,
     lines: (colours) => meshes.flatMap((mesh, i) => [
       lineOfMesh(mesh, i, hasInterval, { stroke: { type: i >= colours.series.length ? "dashed" : "solid" } }),
       lineOfMesh(mesh, i, (row) => !hasInterval(row), { type: "scatter" })]).filter(({ items }) => items.length > 0),
@@ -331,7 +332,7 @@ const labelsOf = (all) => ({ mark: [...new Set(all.flatMap(({ point }) => point.
 
 const inferenceOf = (all) => [
   labelsOf(all),
-  { saying: "TTFT: time to the first tokens of all samples of a batch. TPOT: time per output token, in the middle of the output. " +
+  { saying: `${legendOf("inference", "ttft", "tpot")} ` +
       "On the frontier (*) is what no other batch size or mesh beats in both time per token and tokens per second and rank." },
   { charts: [frontierChart(all)] },
   { table: { columns: inferenceNumbers, items: all, caption: "inference by mesh and batch size", most: 40 } },
@@ -344,16 +345,16 @@ export function inferenceBlocks({ micro }) {
   return [oneOf("question", questions.map(([text]) => text), (i) => inferenceOf(questions[i][1]))];
 }
 
-const servingNumbers = columns({ launch: ({ run }) => run.id.slice(0, 8) }, "point=point.index, replicas, dispatch, arrivals",
-  "offered/s=offered, achieved/s=achieved, requests, latency=latency.median, p99=latency.p99, max=latency.max, TTFT=ttft.median",
-  "queueing=queueing.median, utilisation, imbalance, backlog",
+const servingNumbers = columns("row", { launch: ({ run }) => run.id.slice(0, 8) }, "point:count=point.index, replicas:count, dispatch, arrivals",
+  "offered, achieved, requests, latency_median_seconds=latency.median, latency_p99_seconds=latency.p99, latency_max_seconds=latency.max",
+  "ttft_median_seconds=ttft.median, queueing_median_seconds=queueing.median, utilisation, imbalance, backlog",
   { saturated: (row) => (row.saturated ? "yes" : "no"), highest: (row) => (row.highest ? "*" : "") });
 
 export function servingBlocks({ micro }) {
   const all = rowsOf(micro, (row) => row.op === "serve" && row.part === "rate");
   return all.length > 0 && [
     labelsOf(all),
-    { saying: "Latency: arrival to last token. TTFT: arrival to first token. Queueing: arrival to the start of the request's batch. " +
-        "Saturated: requests pile up, or are later than was asked for. The highest rate (*) of a search was sustained." },
+    { saying: `${legendOf("row", "latency_median_seconds", "ttft_median_seconds", "queueing_median_seconds", "saturated")} ` +
+        "The highest rate (*) of a search was sustained." },
     { table: { columns: servingNumbers, items: all, caption: "replicas under a stream of requests", most: 40 } }];
 }

@@ -3,7 +3,8 @@
 // Shows the series of a point's step times and their distribution, and its devices during the measured loop: clocks, power,
 // temperature, and the times when clocks were limited.
 import {
-  column, columns, fixed, groupBy, linesChart, markLine, ownOf, percent, pointContent, rankCount, seconds, si,
+  column, columns, fixed, groupBy, lined, linesChart, markLine, meshTip, ownOf, percent, pointContent, pointTip, rankCount, seconds, si,
+  timeTip,
 } from "../kit.js";
 
 /** The symbols and colours of steps, by `kind` in details.steps. */
@@ -25,8 +26,12 @@ function medianMarks({ median, lower, upper }, colours) {
   };
 }
 
-/** Describes the chart of step times. The second argument is the point's step time with its interval. */
-function seriesChart({ first, time, kind, every }, { median, lower, upper }) {
+/** Describes the chart of a point's step times. */
+function seriesChart(point) {
+  const { first, time, kind, every } = point.details.steps;
+  // The step time is that of the launch whose steps are shown.
+  const whole = point.full.step_time ?? point.step_time;
+  const { median, lower, upper } = whole;
   const items = first.map((step, i) => ({ step, time: time[i], kind: kind[i] }));
   const byKind = kinds.map((_, of) => items.filter((at) => at.kind === of));
   const longest = (all) => Math.max(0, ...all.map((at) => at.time));
@@ -45,10 +50,10 @@ function seriesChart({ first, time, kind, every }, { median, lower, upper }) {
     note: `the slowest rank's${every > 1 ? `, the longest of ${every} steps each` : ""}; only measured steps count; dashed: their median, ` +
       `${seconds(median)}${lower && upper ? ` (band: 95%, ${seconds(lower)} to ${seconds(upper)})` : ""}`,
     switches: [{ name: "show", label: "show", choices: hasStart ? ["all", "without warm-up"] : ["all"], value: isSlowStart ? "without warm-up" : "all" }],
-    table: { columns: columns("step, time", { kind: (at) => kinds[at.kind].name }), items },
+    table: { columns: columns("", "step:count, time:seconds", { kind: (at) => kinds[at.kind].name }), items },
     x: { min: "dataMin", max: "dataMax", name: "step", splitLine: { show: false } },
     y: { scale: true, name: "step time", format: seconds },
-    tip: ({ seriesName, value }) => `step ${value[0]}: ${seconds(value[1])}\n${seriesName}`,
+    tip: ({ seriesName, value }) => lined(`step ${value[0]}: ${seconds(value[1])}`, seriesName, timeTip("median", whole), meshTip(point.mesh)),
     lines: (colours, { show }) => kinds.map((look, of) => lineOfKind(look, of, colours))
       .filter(({ items: drawn }, of) => drawn.length > 0 && (show === "all" || of !== warmUp)),
   });
@@ -59,10 +64,10 @@ const fewest = 6;
 const hasDistribution = ({ details: { steps } }) =>
   Boolean(steps?.quantiles) && steps.kind.filter((kind) => kind === measured).length >= fewest;
 const nameOfShare = { 0: "min", 100: "max" };
-const quantileNumbers = columns("ranks",
+const quantileNumbers = columns("point", "ranks",
   [0, 5, 25, 50, 75, 95, 99, 100].map((share) =>
-    column(nameOfShare[share] ?? `${share}%`, ({ details }) => details.steps.quantiles[share], { kind: "time" })),
-  { "99% / median": ({ details: { steps: { quantiles } } }) => quantiles[99] / quantiles[50] });
+    column(nameOfShare[share] ?? `${share}%`, ({ details }) => details.steps.quantiles[share], { form: "seconds" })),
+  column("99% / median", ({ details: { steps: { quantiles } } }) => quantiles[99] / quantiles[50], { form: "ratio" }));
 
 /** Describes the chart of distributions at all rank counts of a curve: tails grow with ranks. */
 function distributionChart(point, group) {
@@ -76,8 +81,9 @@ function distributionChart(point, group) {
     table: { columns: quantileNumbers, items: points },
     x: (state) => ({ scale: true, ...(isAlone(state) ? { name: "step time", format: seconds } : { name: "step time / median", format: (value) => fixed(value) }) }),
     y: { min: 0, max: 1, name: "steps", format: (value) => percent(value, 0) },
-    tip: ({ seriesName, value }, state) =>
+    tip: ({ seriesName, value }, state) => lined(
       `${seriesName}: ${percent(value[1], 0)} of steps take at most ${isAlone(state) ? seconds(value[0]) : `${fixed(value[0], 3)} of the median`}`,
+      pointTip(points.find((at) => rankCount(at.ranks) === seriesName))),
     lines: (_, state) => points.map((at, i) => ({
       name: rankCount(at.ranks), i, symbol: "none", triggerLineEvent: true, stroke: { width: at === point ? 3 : 1.5 }, z: at === point ? 4 : 2,
       items: at.details.steps.quantiles.map((value, share, all) => [isAlone(state) ? value : value / all[50], share / 100]),
@@ -88,8 +94,7 @@ function distributionChart(point, group) {
 export const stepsBlocks = ({ curves }) => [pointContent(curves, ({ steps }) => steps, (point, group) => {
   const { steps } = point.details;
   if (!steps || steps.first.length === 0) return [{ note: "This point has no step times." }];
-  // The step time is that of the launch whose steps are shown.
-  return [{ charts: [seriesChart(steps, point.full.step_time ?? point.stepTime), distributionChart(point, group)] }];
+  return [{ charts: [seriesChart(point), distributionChart(point, group)] }];
 })];
 
 /** NVML's reasons for lower clocks (nvmlClocksEventReasons), without an idle GPU and clocks set by an administrator. */
@@ -136,26 +141,26 @@ const heldLine = (series, held, of, colours) => ({
   }),
 });
 
-function quantityChart(quantity, all, throttles) {
+function quantityChart(quantity, all, throttles, point) {
   const { unit } = all[0];
   const { of, text } = unitOf(unit);
   const title = ownOf(titles, quantity) ?? quantity.replaceAll("_", " ");
   const nameOf = new Set(all.map((at) => at.host)).size > 1 ? deviceName : shortName;
   const held = all.map((series) => heldDown(throttles.find((at) => at.rank === series.rank && at.device === series.device)));
-  const count = (name, key) => column(name, ({ series, i }) => series[key]?.[i], { kind: "count" });
+  const count = (name, key) => column(name, ({ series, i }) => series[key]?.[i], { form: "count" });
   return linesChart({
     id: `device-${quantity}`, title,
     note: held.some((spans) => spans.length > 0) ? "red: clocks were held down" : undefined,
     height: 260,
     table: {
-      columns: columns({ device: ({ series }) => deviceName(series) }, { ...count("time", "time"), text: (at) => fixed(at), csv: "time / s" },
+      columns: columns("", { device: ({ series }) => deviceName(series) }, { ...count("time", "time"), text: (at) => fixed(at), csv: "time / s" },
         count(`${title} / ${unit}`, "value"), count("lowest", "low"), count("highest", "high")),
       items: all.flatMap((series) => series.time.map((_, i) => ({ series, i }))),
     },
     x: { name: "time in the loop", min: ({ min }) => Math.min(0, min), max: "dataMax", splitLine: { show: false }, format: seconds },
     y: { ...(unit === "1" ? { min: 0, max: 1 } : { scale: true }), format: text },
-    tip: ({ seriesName, value, data: item }) =>
-      (item?.why ? `${item.device}\nheld down by ${item.why}` : value ? `${seriesName}\n${seconds(value[0])}: ${text(value[1])}` : seriesName),
+    tip: ({ seriesName, value, data: item }) => lined(item?.why ? `${item.device}\nheld down by ${item.why}` : seriesName,
+      !item?.why && value && `${seconds(value[0])}: ${text(value[1])}`, pointTip(point)),
     lines: (colours) => [
       ...all.map((series) => ({
         name: nameOf(series), symbol: "none", triggerLineEvent: true, stroke: { width: 1.3 },
@@ -189,7 +194,7 @@ function blocksOf(point) {
   const length = Math.max(...devices.map((at) => at.time.at(-1) - Math.min(0, at.time[0])));
   return [
     { list: heldTexts(throttles, length), look: "saying mark-list" },
-    { charts: quantities.map(([quantity, all]) => quantityChart(quantity, all, throttles)) }];
+    { charts: quantities.map(([quantity, all]) => quantityChart(quantity, all, throttles, point)) }];
 }
 
 export const devicesBlocks = ({ curves }) => [pointContent(curves, ({ devices }) => devices?.some(isDrawn), blocksOf)];

@@ -3,7 +3,7 @@
 // Draws the timeline of one traced step: a lane for each rank, a box for each operation. `layout`
 // is {rows: [{lane, stream, computes}], first: [row of each lane], rowOf: Map "lane stream" ->
 // row}.
-import { columns, isNarrow, joined, missing, percent, pointContent, rankCount, seconds } from "../kit.js";
+import { columns, isNarrow, joined, lined, missing, percent, pointContent, pointTip, rankCount, seconds } from "../kit.js";
 import { linesBefore } from "./ranks.js";
 
 const communication = new Set([
@@ -236,14 +236,14 @@ function stepChart(timeline, point) {
     note: noteOf(timeline),
     switches: [{ name: "colour", label: "colour by", choices: hasMicrobatches ? ["microbatch", "phase", "kind"] : ["phase", "kind"] }],
     height: Math.round(layout.rows.length * rowHeight) + 110,
-    table: { columns: columns("lane, rank, stream, operation, phase, microbatch, layer, start / ns, length / ns"), items },
+    table: { columns: columns("", "lane, rank:count, stream, operation, phase, microbatch:count, layer:count, start / ns:count, length / ns:count"), items },
     option: (colours, state) => ({
       grid: { bottom: 58, top: 8, right: 20 },
       xAxis: { min: 0, max: Math.round(timeline.length * 1e9), name: "time in the step", nameGap: 24, format: nano, splitLine: { show: false } },
       yAxis: laneAxis(layout, rowHeight < 15),
       dataZoom: zoomOf(colours),
       tip: ({ seriesName, value: [, start, end, , at] }) =>
-        (idleNames.includes(seriesName) ? `${seriesName}\n${during(timeline.lanes[at], start, end - start)}` : spanText(items[at])),
+        lined(idleNames.includes(seriesName) ? `${seriesName}\n${during(timeline.lanes[at], start, end - start)}` : spanText(items[at]), pointTip(point)),
       series: [
         ...[0, 1].filter((kind) => timeline.idle?.kind.includes(kind)).map((kind) => idleSeries(timeline, layout, kind, colours)),
         ...timeline.phases.map((_, phase) => spanSeries(timeline, layout, phase, colours, state.colour)).filter(({ data }) => data.length > 0),
