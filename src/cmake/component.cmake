@@ -39,11 +39,19 @@ endif()
 target_include_directories(isoscale_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
 
 # The preset compiles with -O2, which takes an eighth less than -O3. The components whose loops over
-# elements and ops are measured or simulated get -O3; another level that was asked for is kept.
+# elements and ops are measured or simulated get -O3; components that only collect, store and print,
+# a quarter less again with -O1, get that. Another level that was asked for is kept.
 set(isoscale_loop_options "")
+set(isoscale_cold_options "")
 if(CMAKE_CXX_FLAGS_RELEASE MATCHES "-O2")
   set(isoscale_loop_options $<$<CONFIG:Release>:-O3>)
+  set(isoscale_cold_options $<$<CONFIG:Release>:-O1>)
 endif()
+set(isoscale_cold_components
+  analysis_advice analysis_catalog analysis_compare analysis_devices analysis_merge
+  analysis_microbench analysis_page analysis_render analysis_traces config machine preflight
+  results_hdf5 results_reader results_records results_writer runner runner_microbench runner_plan
+  runner_serving runner_watch settings)
 
 # isoscale_component(NAME SOURCES ... [DEPENDS component ...] [EXTERNAL target ...])
 #
@@ -53,6 +61,9 @@ function(isoscale_component NAME)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;EXTERNAL" ${ARGN})
   add_library(isoscale_${NAME} STATIC ${ARG_SOURCES})
   list(TRANSFORM ARG_DEPENDS PREPEND isoscale_)
+  if(NAME IN_LIST isoscale_cold_components)
+    target_compile_options(isoscale_${NAME} PRIVATE ${isoscale_cold_options})
+  endif()
   target_link_libraries(isoscale_${NAME} PUBLIC isoscale_flags ${ARG_DEPENDS} ${ARG_EXTERNAL})
   set_property(GLOBAL APPEND PROPERTY ISOSCALE_COMPONENTS isoscale_${NAME})
   set_property(GLOBAL APPEND PROPERTY ISOSCALE_EXTERNALS ${ARG_EXTERNAL})
