@@ -167,6 +167,9 @@ class Space {
     const int replicas = shards_over_ep(shape) ? shape.ep : shape.dp;
     Values zeros = replicas == 1 && !is_fixed("zero") ? Values{"0"} : values("zero");
     if (shards_over_ep(shape)) std::erase(zeros, "0");
+    // Stage 3, which sends weights for each microbatch, gains most by groups inside a node.
+    const bool is_searched = !is_fixed("zero") && !mesh_.contains(mesh::Axis::ep);
+    if (shards_over_ep(shape) && is_searched) zeros = {"3"};
     const Values recomputes = values("recompute");
     const Values sequence_parallels = shape.tp > 1 && !base_.options.contains("sequence_parallel")
                                           ? values("sequence_parallel")
