@@ -172,7 +172,11 @@ class Space {
   void add_mesh(const mesh::Shape& shape) {
     const int replicas = shards_over_ep(shape) ? shape.ep : shape.dp;
     Choices zeros = replicas > 1 || is_fixed("zero") ? values("zero") : Choices{{{"zero", "0"}}};
-    if (shards_over_ep(shape)) {
+    // Stage 3, which sends weights for each microbatch, gains most by groups inside a node.
+    const bool is_searched = !is_fixed("zero") && !mesh_.contains(mesh::Axis::ep);
+    if (shards_over_ep(shape) && is_searched) {
+      zeros = {{{"zero", "3"}}};
+    } else if (shards_over_ep(shape)) {
       std::erase_if(zeros, [](const Options& chosen) {
         return chosen.contains("zero") && chosen.at("zero") == "0";
       });
