@@ -126,6 +126,15 @@ Clauses for_dp(const PointReport& report) {
   return clauses;
 }
 
+/// Returns advice for ep without experts, which shards what replicas along dp have.
+Clauses for_shards(const PointReport& report) {
+  Clauses clauses = for_dp(report);
+  if (leaves_nodes(report, mesh::Axis::ep)) {
+    clauses.insert(clauses.begin(), smaller_groups(report, mesh::Axis::ep));
+  }
+  return clauses;
+}
+
 /// Returns advice for pp, which sends activations of microbatches from stage to stage.
 Clauses for_pp(const PointReport& report) {
   const PointData& point = *report.data;
@@ -148,8 +157,8 @@ Clauses clauses_of(const PointReport& point, mesh::Axis axis) {
       return is_grid ? for_halos(*point.data) : for_tp(point);
     case mesh::Axis::cp:
       return is_grid ? for_halos(*point.data) : for_cp(point);
-    case mesh::Axis::ep:  // without experts it shards what replicas along dp have
-      return has_experts(*point.data) ? for_ep(point) : for_dp(point);
+    case mesh::Axis::ep:
+      return has_experts(*point.data) ? for_ep(point) : for_shards(point);
     case mesh::Axis::pp:
       return for_pp(point);
     case mesh::Axis::dp:

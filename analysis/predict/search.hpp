@@ -57,8 +57,8 @@ struct SearchSpace {
 /// recomputation that the workload has, and with and without sequence_parallel where tp > 1 and
 /// `base` does not say it. Axes that `mesh` names and options that `fixed` names keep
 /// their values; cp varies only if `base` uses it. ep varies with experts; without them a copy of
-/// sharded states is shared by the ranks along dp or, with zero=3, by those of a node, along ep. `base` is at
-/// the base mesh, and its global batch is kept. Throws base::UsageError if `base` itself is
+/// sharded states is shared by the ranks along dp or, with zero=3, by those of a node, along ep.
+/// `base` is at the base mesh, and its global batch is kept. Throws base::UsageError if `base` itself is
 /// refused.
 [[nodiscard]] SearchSpace search_space(const workloads::Workload& workload,
                                        const workloads::Request& base, const mesh::Request& mesh,
