@@ -144,6 +144,19 @@ TEST(SearchSpaceTest, KeepsWhatIsFixed) {
   }
 }
 
+TEST(SearchSpaceTest, DropsAnAssumedGatherButNotOneThatIsFixed) {
+  const Request base = base_of({{"batch", "16"}, {"zero", "1"}, {"gather", "next_step"}});
+  const auto stages = [&](const std::vector<std::string>& fixed) {
+    std::set<std::string> zeros;
+    for (const Request& request : predict::search_space(hybrid(), base, {}, 4, 4, fixed).requests) {
+      zeros.insert(request.options.at("zero"));
+    }
+    return zeros;
+  };
+  EXPECT_EQ(stages({}), (std::set<std::string>{"0", "1", "2", "3"}));
+  EXPECT_EQ(stages({"gather"}), (std::set<std::string>{"1", "2"}));
+}
+
 using workloads::stack::Schedule;
 
 /// Laws are fitted, and a stage of few layers may come out with a time below 0.
