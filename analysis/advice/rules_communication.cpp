@@ -74,7 +74,10 @@ Clauses for_tp(const PointReport& report) {
                              : "parts that hide under GEMMs: --set sequence_parallel=on and "
                                "ring=on, or chunks=4");
   }
-  if (option_of(point, "async_reduce") == "off" && !is_on(point, "sequence_parallel")) {
+  const bool has_weight_gradients_later =
+      option_of(point, "schedule") == "zb-h1" && point.mesh.pp > 1;
+  if (option_of(point, "async_reduce") == "off" && !is_on(point, "sequence_parallel") &&
+      !has_weight_gradients_later) {
     clauses.emplace_back("backward's sums under weight gradients: --set async_reduce=on");
   }
   clauses.push_back(smaller_groups(report, mesh::Axis::tp));

@@ -191,31 +191,50 @@ std::string refusal_of(const Question& question) {
   }
 }
 
+/// Sets an option that the user left open; returns false and changes nothing if what is set already
+/// excludes it. `refusal` is why the question's work cannot be played so far, and is kept up to
+/// date.
+bool adopt(const std::string& key, const std::string& value, std::string& refusal,
+           Question& question) {
+  question.base.options.emplace(key, value);
+  const std::string then = refusal_of(question);
+  if (!then.empty() && then != refusal) {
+    question.base.options.erase(key);
+    return false;
+  }
+  refusal = then;
+  question.assumed += fmt::format("{}{}={}", question.assumed.empty() ? "" : ", ", key, value);
+  return true;
+}
+
 /// Sets options that the user left open to the values usual in training, since a data sheet has no
-/// run that would determine them, or to those of the training software. An option that what the
-/// user asked for excludes is left out; if it is the software's, a warning says so.
+/// run that would determine them, or to those of the training software. An option that excludes
+/// what the user asked for is left out; if it is the software's, a warning says so.
 void assume_training(const PredictCommand& command, Question& question) {
-  Settings usual{{"optimizer", "adam"}, {"elementwise", "on"}, {"vocabulary", "on"}};
-  const std::size_t of_any = usual.size();
+  Settings usual{{"elementwise", "on"}, {"vocabulary", "on"}, {"optimizer", "adam"}};
   const auto& of_software = question.machine.software.options;
   usual.insert(usual.end(), of_software.begin(), of_software.end());
+  std::erase_if(usual, [&](const auto& option) {
+    const bool known =
+        std::ranges::find(question.workload->options, option.first, &workloads::OptionSpec::key) !=
+        question.workload->options.end();
+    return !known || is_given(command.settings, option.first);
+  });
+  // An option may need another one, as gather=next_step needs zero=1, so those that were excluded
+  // are tried again after others have been set.
   std::string refusal = refusal_of(question);
-  for (std::size_t i = 0; i < usual.size(); ++i) {
-    const auto& [key, value] = usual[i];
-    const bool known = std::ranges::any_of(question.workload->options,
-                                           [&](const auto& option) { return option.key == key; });
-    if (!known || is_given(command.settings, key)) continue;
-    question.base.options.emplace(key, value);
-    const std::string then = refusal_of(question);
-    if (then.empty() || then == refusal) {
-      refusal = then;
-      question.assumed += fmt::format("{}{}={}", question.assumed.empty() ? "" : ", ", key, value);
-      continue;
+  std::size_t before = 0;
+  do {
+    before = usual.size();
+    std::erase_if(usual, [&](const auto& option) {
+      return adopt(option.first, option.second, refusal, question);
+    });
+  } while (usual.size() < before);
+  for (const auto& [key, value] : usual) {
+    if (!of_software.empty() && is_given(of_software, key)) {
+      question.warnings.push_back(fmt::format("{} uses {}={}, which --set excludes here",
+                                              question.machine.software.name, key, value));
     }
-    question.base.options.erase(key);
-    if (i < of_any) continue;
-    question.warnings.push_back(fmt::format("{} uses {}={}, which is left out here: {}",
-                                            question.machine.software.name, key, value, then));
   }
 }
 

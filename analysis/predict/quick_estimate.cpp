@@ -182,7 +182,9 @@ QuickEstimate::Message QuickEstimate::message(const Request& request) const {
       simulate::places_of_messages(request.mesh, layout, mesh::Axis::pp, 1);
   const auto apart = static_cast<std::size_t>(mesh::stride(request.mesh, mesh::Axis::pp));
   Message result;
+  const auto stages = static_cast<std::size_t>(request.mesh.pp);
   for (std::size_t rank = 0; rank < places.size(); rank += apart) {
+    if (rank / apart % stages + 1 == stages) continue;  // the last stage has no next one
     result.seconds =
         std::max(result.seconds, simulate::message_seconds(machine_, sent, places[rank]));
   }

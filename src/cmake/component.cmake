@@ -50,8 +50,7 @@ endif()
 set(isoscale_cold_components
   analysis_advice analysis_catalog analysis_compare analysis_devices analysis_merge
   analysis_microbench analysis_page analysis_render analysis_traces config machine preflight
-  results_hdf5 results_reader results_records results_writer runner runner_microbench runner_plan
-  runner_serving runner_watch settings)
+  results_hdf5 results_reader results_records results_writer runner_plan runner_watch settings)
 
 # isoscale_component(NAME SOURCES ... [DEPENDS component ...] [EXTERNAL target ...])
 #

@@ -295,9 +295,10 @@ bool is_inside_pass(const program::Op& op) {
   return !shares_states && !collective->axes.contains(mesh::Axis::dp);
 }
 
-/// True for an all-reduce on a stream of its own, under the ops of which a pass hides it.
+/// True for an all-reduce of backward on a stream of its own, which weight gradients hide.
 bool is_hidden(const program::Op& op) {
-  return op.stream != 0 && program::kind_of(op.payload) == program::OpKind::all_reduce;
+  return op.place.phase == program::Phase::backward && op.stream != 0 &&
+         program::kind_of(op.payload) == program::OpKind::all_reduce;
 }
 
 /// Lengthens the ops of passes that the host launches more slowly than the device plays them, so
@@ -329,7 +330,7 @@ void add_host_time(const Software& software, const program::Program& source,
   for (std::size_t i = 0; i < source.ops.size(); ++i) {
     const Pass& pass = passes[pass_of(source.ops[i])];
     if (!is_inside_pass(source.ops[i]) || is_hidden(source.ops[i])) continue;
-    if (pass.host <= pass.device) continue;
+    if (pass.host <= pass.device || pass.host <= pass.hidden) continue;
     const double share = host_of(source.ops[i]) * (pass.host / (pass.host - pass.hidden));
     seconds[i] += (1 - pass.device / pass.host) * share;
   }

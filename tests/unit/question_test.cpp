@@ -93,6 +93,16 @@ TEST(Question, RefusesWhatItCannotAnswer) {
   EXPECT_EQ(asked(search).meshes, predict::Meshes::searched);
 }
 
+TEST(Question, OptionsOfASoftwareMayNeedEachOther) {
+  Machine sheet = samples::plain_sheet();
+  sheet.software = predict::load_software("nemo-2025");
+  const predict::Question question = predict::question_of(samples::plain_command(), sheet);
+  for (const auto& [key, value] : sheet.software.options) {
+    EXPECT_EQ(question.base.options.at(key), value) << key;
+  }
+  EXPECT_THAT(question.warnings, testing::IsEmpty());
+}
+
 TEST(Question, OptionsOfTheSoftwareGiveWayToTheUsers) {
   Machine sheet = samples::plain_sheet();
   sheet.software.name = "Trainer";

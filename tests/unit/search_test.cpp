@@ -229,9 +229,10 @@ void expect_law(workloads::Options options, int stages, int microbatches, std::i
                         {.pp = stages}, workloads::Scaling::strong);
   const simulate::Classes classes = simulate::classes_of(hybrid().build(request));
   const auto passes = [&](int stage) { return passes_of(classes.outline.of(stage), microbatches); };
-  EXPECT_NEAR(1e9 * predict::pipeline_seconds(workloads::stack::pipeline_of(request), passes(0),
-                                              passes(stages - 1), 1e-9 * message),
-              simulated(classes, message), 2)
+  EXPECT_NEAR(
+      1e9 * predict::pipeline_seconds(workloads::stack::pipeline_of(request), passes(0),
+                                      passes(stages - 1), 1e-9 * static_cast<double>(message)),
+      simulated(classes, message), 2)
       << text_of(request);
 }
 

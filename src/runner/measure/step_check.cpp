@@ -109,11 +109,16 @@ std::string holders_text(const std::vector<std::int64_t>& values, std::vector<in
                      base::ranges_text(most->second));
 }
 
-/// Returns the axes along which all ranks hold the same weights after a step: dp and cp, but not an
-/// axis along which the step gathers weights that are partitioned, or gathers those that the step
-/// before updated, so that its own updates are not gathered yet.
+/// Returns the axes along which all ranks hold the same weights after a step: dp, cp and, if no
+/// experts are spread over it, ep. An axis is left out if the step gathers partitioned weights
+/// along it, or those that the step before updated, so that its own updates are not gathered yet.
 mesh::AxisSet replica_axes(const program::RankProgram& program) {
-  constexpr mesh::AxisSet replicas{mesh::Axis::cp, mesh::Axis::dp};
+  const bool has_experts = std::ranges::any_of(program.step().ops, [](const program::Op& op) {
+    const auto* collective = std::get_if<Collective>(&op.payload);
+    return collective != nullptr && collective->kind == CollectiveKind::all_to_all;
+  });
+  mesh::AxisSet replicas{mesh::Axis::cp, mesh::Axis::dp};
+  if (!has_experts) replicas |= mesh::Axis::ep;
   bool has_updated = false;
   for (const program::Op& op : program.step().ops) {
     has_updated = has_updated || std::holds_alternative<program::Update>(op.payload);
