@@ -102,8 +102,8 @@ std::optional<statistics::Located> telling_fraction(const efficiency::ScalingPoi
 /// intervals of their speed-ups, and the scaling laws fitted to the curve. The errors of a point's
 /// time t and of the baseline's time t0 are independent, so the 95% interval of ln(t0 / t) has
 /// these half-widths:
-/// below: sqrt(ln(t.upper / t)^2 + ln(t0 / t0.lower)^2)
-/// above: sqrt(ln(t / t.lower)^2 + ln(t0.upper / t0)^2)
+///   below: sqrt(ln(t.upper / t)^2 + ln(t0 / t0.lower)^2)
+///   above: sqrt(ln(t / t.lower)^2 + ln(t0.upper / t0)^2)
 /// The baseline's own speed-up is exactly 1.
 void add_losses(Curve& curve, const PointReport& base) {
   const std::optional<efficiency::StepLoss> ideal = step_loss(base);

@@ -165,12 +165,13 @@ Normalised per_watt(const Place& at) {
 
 /// Fills in of_peak, per_link and per_watt of the points with this rank count. All sides are
 /// divided by the same kind of figure if all have it:
-/// peak: the datasheet's value of the GPU for the element type, else the run's fastest measured
-/// matrix multiplication
-/// link: for points on one node the GPU's datasheet (NVLink, one direction), else the slowest
-/// bandwidth that the run's calibration measured, between nodes for points on several nodes and
-/// within one node for others: of pairs of ranks if they were measured, else busbw of collectives
-/// watt: the median over launches of the power of the computing devices
+///   peak: the datasheet's value of the GPU for the element type, else the run's fastest measured
+///     matrix multiplication
+///   link: for points on one node the GPU's datasheet (NVLink, one direction), else the slowest
+///     bandwidth that the run's calibration measured, between nodes for points on several nodes and
+///     within one node for others: of pairs of ranks if they were measured, else busbw of
+///     collectives
+///   watt: the median over launches of the power of the computing devices
 /// `sides` may hold null for a side without a curve.
 void normalise(std::span<SideCurve* const> sides, int ranks) {
   std::vector<Place> places;

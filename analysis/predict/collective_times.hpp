@@ -18,7 +18,8 @@ struct CollectiveTime {
   /// "all": all groups of the axis at once; "one": one group alone.
   std::string groups{};
   std::string op{}, dtype{}, reduction{};  ///< reduction is "" if the op reduces nothing
-  int root = -1;                           ///< rank of the group; -1 if the op has no root
+  /// Number of the root in the group; -1 if the op has none.
+  int root = -1;
   double bytes = 0, count = 0;             ///< size of the message as nccl-tests counts it
   double seconds = 0;                      ///< time of the slowest group
   std::optional<double> algbw{}, busbw{};  ///< bytes/s; absent for barriers
@@ -35,7 +36,7 @@ struct CollectiveTimes {
 /// Predicts the collectives of the workload `collectives` on the network of `sheet`, a machine
 /// known by its data sheet. Settings that name a part of the machine change it. Throws
 /// base::UsageError for options of `predict` or of the workload that do not apply, and for rank
-/// counts that are no multiple of the mesh's fixed axes.
+/// counts that the given axes of the mesh do not divide.
 [[nodiscard]] CollectiveTimes collective_times(const settings::PredictCommand& command,
                                                simulate::Machine sheet);
 

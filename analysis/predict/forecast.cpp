@@ -28,7 +28,7 @@ void correct(double correction, std::vector<Candidate>& candidates) {
   }
 }
 
-/// The workload's configuration that is predicted at a rank count, or the reason why there is none.
+/// The mesh and options that are predicted at a rank count, or the reason why there are none.
 struct Planned {
   int ranks = 0;
   std::optional<workloads::Request> request{};
@@ -50,7 +50,7 @@ workloads::Request searched(const Question& question, int ranks, Prediction& int
   SearchResult found = search(*question.workload, question.base, question.mesh, ranks,
                               question.machine, question.node_ranks, question.fixed);
   into.searched = found.looked_at;
-  // Rank counts ascend, so the result is that of the largest count.
+  // This function is called in ascending order of ranks, so the result for the most ranks remains.
   into.best = std::move(found.best);
   if (question.fit) correct(question.fit->correction, into.best);
   if (!found.complete) {
@@ -153,7 +153,8 @@ ForecastBaseline simulated_baseline(const Question& question, const simulate::Ma
 }
 
 /// Computes speed-ups and efficiencies of curves. All curves use the baseline with the same rank
-/// count, but each curve takes the baseline's time from its own (changed) machine.
+/// count, but each curve takes the baseline's time on its own machine, which a what-if may have
+/// changed.
 class Against {
  public:
   explicit Against(const Question& question)

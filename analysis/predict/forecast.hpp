@@ -95,12 +95,12 @@ void set_against(const ForecastBaseline& baseline, Forecast& forecast);
 
 /// Returns possible next measurements, each with the interval that the efficiency of `forecast`
 /// would then have, narrowest first:
-/// the curve on twice its ranks, which gives one more point that tests the prediction, and a
-/// shorter extrapolation
-/// collectives on twice the ranks, so that the growth of their latency with the group is measured
-/// and not extrapolated from smaller groups
-/// the same points for four times as long, which halves the error of their medians
-/// another launch, so that the deviation between launches is known; the mean of both is then used
+///   the curve on twice its ranks, which gives one more point that tests the prediction, and a
+///     shorter extrapolation
+///   collectives on twice the ranks, so that the growth of their latency with the group is measured
+///     and not extrapolated from smaller groups
+///   the same points for four times as long, which halves the error of their medians
+///   another launch, so that the deviation between launches is known; the mean of both is then used
 /// `points` are the points to which `fit` was fitted.
 [[nodiscard]] std::vector<NextMeasurement> next_measurements(
     const results::RunData& run, const std::vector<const results::PointData*>& points,

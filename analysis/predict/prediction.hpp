@@ -71,14 +71,14 @@ struct Forecast {
   double simulated = 0;        ///< seconds of the simulated step without noise
   double delay = 0;            ///< seconds that noise and slow ranks add to `simulated`
   StepMemory memory{};         ///< largest over ranks
-  std::optional<bool> fits{};  ///< in the device's memory; absent if its capacity is unknown
+  std::optional<bool> fits{};  ///< whether it fits on the device; absent if the capacity is unknown
   bool extrapolated = false;   ///< more than 32 times the largest measured rank count
   std::optional<double> mfu{};
   std::optional<breakdown::Breakdown> breakdown{};
   std::optional<efficiency::StepCosts> costs{};
   std::optional<efficiency::Waterfall> waterfall{};
-  /// The function returns the work per second of one rank. The function after it, expected_mfu(),
-  /// returns the MFU with an interval of the same relative width.
+  /// Returns the work per second of one rank. The function below, expected_mfu(), returns the MFU
+  /// with an interval of the same relative width.
   [[nodiscard]] Expected throughput_per_rank() const { return scaled(throughput, 1.0 / ranks); }
   [[nodiscard]] std::optional<Expected> expected_mfu() const {
     if (!mfu || !(throughput.value > 0)) return std::nullopt;

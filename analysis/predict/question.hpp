@@ -23,16 +23,16 @@
 /// counts.
 namespace isoscale::analysis::predict {
 
-/// A part of a machine whose speed a what-if can change.
+/// A part of a machine that a what-if can change.
 struct MachinePart {
   std::string_view name;     ///< as in --set: "link.inter"
   std::string_view meaning;  ///< "communication between nodes"
-  /// Multiplies the part's speed by `factor`; for the part "latency", multiplies the latency.
-  /// Returns false if the machine has no values for the part.
+  /// Multiplies the part's speed by `factor`; for the parts "latency" and "power", multiplies the
+  /// latency or the power limit. Returns false if the machine has no values for the part.
   bool (*change)(simulate::Machine& machine, double factor) = nullptr;
 };
 /// Returns all parts: bandwidth between nodes and inside nodes, latency of messages, speed of
-/// GEMMs, and bandwidth of device memory.
+/// GEMMs, power limit, and bandwidth of device memory.
 [[nodiscard]] std::span<const MachinePart> machine_parts();
 /// Returns the part with this name; null if there is none.
 [[nodiscard]] const MachinePart* machine_part(std::string_view name);

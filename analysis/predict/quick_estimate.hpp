@@ -81,13 +81,13 @@ inline constexpr int most_probed_layers = 4;
 /// which should be at least as long, and `message` is the time of a message between stages. With m
 /// microbatches the result is
 ///
-/// idle time (stack::idle_time) + m x (forward + backward) + n x message
+///   idle time (stack::idle_time) + m x (forward + backward) + n x message
 ///
-/// for the last stage or for another one, whichever takes longer. n is the number of messages that
-/// no pass hides. It follows from the order in which a stage posts its messages (stack::steps_of):
-/// in 1f1b each round waits for an exchange with the next stage and for one with the previous
-/// stage; in zb-h1 weight gradients hide one of the two. The formula is exact if there are at least
-/// two microbatches per stage.
+/// for the last stage or for another one, whichever takes longer. Here n is the number of messages
+/// that no pass hides. It follows from the order in which a stage posts its messages
+/// (stack::steps_of): in 1f1b each round waits for an exchange with the next stage and for one with
+/// the previous stage; in zb-h1 weight gradients hide one of the two. The formula is exact if there
+/// are at least two microbatches per stage.
 [[nodiscard]] double pipeline_seconds(const workloads::stack::Pipeline& pipeline,
                                       const StagePasses& stage, const StagePasses& last,
                                       double message);
@@ -117,26 +117,23 @@ class QuickEstimate {
   /// Returns the stage whose ranks need most device memory, and the bytes. These are the sum of
   /// what is allocated at the peak:
   ///
-  /// states + workspace + activations in flight + inputs + outputs + messages + under way
+  ///   states + workspace + activations in flight + inputs + outputs + messages + under way
   ///
   /// - states, workspace, and the activations of one microbatch: linear in the layers of a stage,
-  /// by
-  /// the StageLaw
+  ///   by the StageLaw
   /// - in flight: the number of microbatches by the schedule (stack::most_in_flight). In zb-h1 a
-  /// microbatch is in flight until its weight gradients are computed (Qi et al., arXiv 2401.10241,
-  /// section 2.3); after its input gradients it takes other bytes than before (late_bytes)
+  ///   microbatch is in flight until its weight gradients are computed (Qi et al., arXiv
+  ///   2401.10241, section 2.3); after its input gradients it takes other bytes than before
+  ///   (late_bytes)
   /// - inputs: on the first stage, of all microbatches that are not in flight, since the
-  /// activations
-  /// include the others (stack/stage_io.cpp); a trainer keeps none
+  ///   activations include the others (stack/stage_io.cpp); a trainer keeps none
   /// - outputs: on the last stage, for each microbatch between its forward and backward pass, the
-  /// output of the last layer and, except for one microbatch, the logits. With gpipe and zb-h1
-  /// these
-  /// are all microbatches in flight, else a single one
-  /// - messages: an activation and a gradient, between stages (stack/stage_io.cpp)
+  ///   output of the last layer and, except for one microbatch, the logits. With gpipe and zb-h1
+  ///   these are all microbatches in flight, else a single one
+  /// - messages: one activation and one gradient that go between stages (stack/stage_io.cpp)
   /// - under way: the larger of two parts that do not exist at the same time, which are the
-  /// activations
-  /// of one layer that is recomputed, and the backward pass of the output projection with its
-  /// logits
+  ///   activations of one layer that is recomputed, and the backward pass of the output projection
+  ///   with its logits
   [[nodiscard]] StageBytes largest_stage(const workloads::Request& request) const;
   /// Returns the seconds of a step, from pipeline_seconds() and StageNumbers::ends.
   [[nodiscard]] double seconds(const workloads::Request& request) const;

@@ -209,7 +209,7 @@ void add_traced(simulate::Measured& measured, TracedOps traced) {
   measured.locals = std::move(traced.locals);
 }
 
-/// Returns the slowdowns of GEMMs and of communication by each other that the workload overlap
+/// Returns the slowdowns of GEMMs and of communication by each other that the workload `overlap`
 /// measured, as medians over all pairs of ops; 1 if it did not run.
 simulate::Overlap overlap_of_rows(const RunData& run) {
   std::vector<double> compute, communication;

@@ -79,16 +79,15 @@ void stretch(simulate::Measured& measured, const std::map<program::OpKind, doubl
 inline constexpr double assumed_launch_deviation = 0.02;
 
 /// Returns the variation of compute times over ranks and steps:
-/// standing: each rank's constant factor relative to the median of the ranks with the same program.
-/// It is set only if ranks differ by more than chance (analysis of variance over ranks and steps, F
-/// above 3), and is reduced towards 1 by the part that chance explains
-/// node: the standard deviation between nodes (a variance component) of the step's times, from
-/// which
-/// the mean over all ranks is subtracted
-/// rank: the standard deviation between ranks of a node, without the part that follows from the
-/// deviations of single ops
-/// draws: the measured deviations of ranks from the mean of their node, scaled to the standard
-/// deviation `rank`; empty if there are too few to show the shape of the distribution
+///   standing: each rank's constant factor relative to the median of the ranks with the same
+///     program. It is set only if ranks differ by more than chance (analysis of variance over ranks
+///     and steps, F above 3), and is reduced towards 1 by the part that chance explains
+///   node: the standard deviation between nodes (a variance component) of the step's times, from
+///     which the mean over all ranks is subtracted
+///   rank: the standard deviation between ranks of a node, without the part that follows from the
+///     deviations of single ops
+///   draws: the measured deviations of ranks from the mean of their node, scaled to the standard
+///     deviation `rank`; empty if there are too few to show the shape of the distribution
 /// `of_op` is the relative standard deviation of one op, which averages out in a step of many ops.
 [[nodiscard]] simulate::Noise noise_of(const results::PointData& point,
                                        const simulate::Layout& layout, double of_op);

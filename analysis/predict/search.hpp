@@ -59,10 +59,10 @@ struct SearchSpace {
 /// every microbatch that is a power of two and divides evenly, and with every schedule, v (chunks
 /// of layers per stage), zero stage and recomputation that the workload has, and, for tp > 1, with
 /// and without sequence_parallel. Axes that `mesh` names and options that `fixed` names keep their
-/// values. cp varies only if `base` uses it. ep varies if the model has experts. Without experts,
-/// ep divides the ranks that share sharded states: either all ranks along dp hold one copy of them,
-/// or those of one node, along ep. `base` is on a mesh of one rank, and its global batch is kept.
-/// Throws base::UsageError if `base` itself is refused.
+/// values. cp varies only if `base` uses it. ep varies if the model has experts. Without experts
+/// there are two ways of sharding states: one copy over all ranks along dp (ep = 1), or one copy
+/// over the ranks of each node (which are along ep). `base` is on a mesh of one rank, and its
+/// global batch is kept. Throws base::UsageError if `base` itself is refused.
 [[nodiscard]] SearchSpace search_space(const workloads::Workload& workload,
                                        const workloads::Request& base, const mesh::Request& mesh,
                                        int ranks, int node_ranks,

@@ -91,8 +91,8 @@ class Space {
     }
     if (!workload_.axes.contains(axis) || !varies(axis)) return {1};
     if (axis == mesh::Axis::ep && !has_experts()) {
-      // Without experts, states are sharded over dp, or over those ranks of a node that tp and cp
-      // leave.
+      // Without experts, states are sharded over dp (ep = 1), or over the ranks of a node beside
+      // those of tp and cp (ep = their number).
       const int taken = ranks_ / available, shards = node_ranks_ / taken;
       const bool fills = shards > 1 && shards * taken == node_ranks_ && available % shards == 0;
       return fills ? std::vector<int>{1, shards} : std::vector<int>{1};

@@ -242,7 +242,7 @@ void add_costs(const results::PointData& point, int ranks, StepEstimate& result)
 Simulated explained_step(const Setting& setting, const Request& request, double most_bytes,
                          double share = 1) {
   Simulated step = simulated_step(setting, request, most_bytes, share);
-  // The programs take much memory. They are freed before this analysis.
+  // simulated_step() has freed the programs, which take much memory.
   if (step.estimate.point) add_costs(*step.estimate.point, request.mesh.size(), step.estimate);
   return step;
 }

@@ -41,7 +41,8 @@ struct Samples {
   int ranks = 0;                ///< rank count of the points that the times are from
   std::vector<double> alone{};  ///< one mean for each step, over the ops that ran alone
   std::vector<double> solo{};   ///< one mean for each rank, from its step without communication
-  /// Sums over the other ops: time beside communication, rest of their time.
+  /// Sums over the ops that did not run alone: time during communication (`beside`), rest of their
+  /// time (`apart`).
   double beside = 0, apart = 0;
   std::size_t ops_beside = 0;
 };

@@ -45,7 +45,7 @@ class Coarsener {
     /// stream, if another op waits for op i.
     std::vector<std::uint32_t> counts;
     bool is_open = false;          ///< there are ops since the last coarse op
-    std::uint32_t waiting = none;  ///< op whose waits the next coarse op gets
+    std::uint32_t waiting = none;  ///< op whose waits for other streams the next coarse op gets
     /// Times of the next coarse op; `spread` is still the sum of squares.
     CoarseTime time{};
   };

@@ -75,7 +75,7 @@ struct DeviceMemory {
   std::vector<ReachedShare> reached{};  ///< share of the bandwidth, by bytes of one op
 };
 
-/// The network link of one rank, in one direction.
+/// A link of a rank or of a network port, in one direction.
 struct Link {
   double bandwidth = 0;  ///< bytes/s of the wire
   double reached = 1;    ///< share of `bandwidth` that large messages get
@@ -254,7 +254,7 @@ struct Software {
   std::vector<OfKind> traffic{};
   /// Where a GEMM of the program adds to its result in place, some software writes the product and
   /// adds it in a separate op. The value is the bytes that this op moves, divided by the bytes of
-  /// reading and writing the result once; 0 = the GEMM adds itself.
+  /// reading and writing the result once; 0 = the GEMM does the addition itself.
   double accumulate = 0;
   /// The bytes that the loss moves for each logit, forward and backward together. Programs have the
   /// projection to the vocabulary, but no loss, so it is added here.

@@ -32,18 +32,16 @@ namespace isoscale::simulate {
 /// of the last member. Groups on one node and groups over nodes are treated separately.
 /// - The time of a measured group is that of its curve.
 /// - The time of another group is the time in which links move the bytes, plus an excess. The links
-/// take bytes x f / b: each byte passes a link f times (see Moved), and b is the bandwidth of a
-/// link
-/// in the largest measured group. The excess depends on the group's size n (members on one node, or
-/// nodes). For each message size it is interpolated between the measured groups, linearly in log2 n
-/// or in n; beyond the largest group it follows the fitted slope of a + b log2 n or a + b n. It is
-/// fitted for each message size, since the cost of one more member depends on the message through
-/// protocols and pipelining.
+///   take bytes x f / b: each byte passes a link f times (see Moved), and b is the bandwidth of a
+///   link in the largest measured group. The excess depends on the group's size n (members on one
+///   node, or nodes). For each message size it is interpolated between the measured groups,
+///   linearly in log2 n or in n; beyond the largest group it follows the fitted slope of a + b log2
+///   n or a + b n. It is fitted for each message size, since the cost of one more member depends on
+///   the message through protocols and pipelining.
 /// - If the measurements do not show which law holds, a + b n is used for all_gather,
-/// reduce_scatter
-/// and all_to_all, and a + b log2 n for the rest, as for the usual algorithms.
+///   reduce_scatter and all_to_all, and a + b log2 n for the rest, as for the usual algorithms.
 /// - If more groups than in the measurement share a node's ports, the bytes are multiplied by the
-/// ratio of the two numbers.
+///   ratio of the two numbers.
 /// - If the kind was not measured, its time is derived from kinds that move the same bytes.
 [[nodiscard]] std::optional<double> measured_collective_seconds(const Measured& measured,
                                                                 program::OpKind kind, double bytes,

@@ -121,8 +121,8 @@ class Stretches {
   std::array<double, mesh::axis_count> first_{}, last_{}, longest_{};
 };
 
-/// All classes (groups of equivalent ranks, see classes.hpp) that play the same program with the
-/// same op times.
+/// A kind of rank: all classes (groups of equivalent ranks, see classes.hpp) that play the same
+/// program with the same op times.
 struct Kind {
   std::size_t first_class = 0;
   /// The step time if one rank of the kind has the deviation d and all others have a typical one:

@@ -290,9 +290,9 @@ class ProgramTimes {
   std::map<Likeness, double> known_;
 };
 
-/// True for ops that are part of a layer's forward or backward pass, and false for messages between
-/// stages and for collectives of replicas along dp. Along ep, the all-to-all of experts is part of
-/// a pass; other collectives are those of replicas that share states.
+/// False for messages between stages and for collectives of replicas. These are the collectives
+/// along dp and those along ep except the all-to-all of experts. True for all other ops, which are
+/// part of the pass of a microbatch.
 bool is_inside_pass(const program::Op& op) {
   const auto* const collective = std::get_if<program::Collective>(&op.payload);
   if (collective == nullptr) return !std::holds_alternative<program::Exchange>(op.payload);

@@ -202,8 +202,8 @@ class Estimator {
   /// Returns the seconds of an all-reduce by the switches inside nodes (NVLS); absent if they do
   /// not take part, for example with fewer than 4 ranks on a node. Inside a node each of its n
   /// ranks moves S (1 + 1/n) bytes in each direction for S bytes of data. Between nodes the
-  /// switches form trees (NVLS tree): with two nodes, each port carries S bytes in total; with more
-  /// nodes, as many as for a ring.
+  /// switches form trees (NVLS tree): with two nodes, a node's ports carry S bytes in each
+  /// direction; with more nodes, as many as for a ring.
   [[nodiscard]] std::optional<double> multicast() const {
     if (!network_.multicast || kind_ != OpKind::all_reduce || here_ < 4) return std::nullopt;
     const Multicast& rate = *network_.multicast;
