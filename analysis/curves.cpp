@@ -238,7 +238,7 @@ std::optional<statistics::Located> efficiency_interval(const PointReport& point)
   if (!of_speedup || !of_speedup->lower || !of_speedup->upper || !point.efficiency) {
     return std::nullopt;
   }
-  // The number of ranks or nodes, relative to the baseline.
+  // The ideal speed-up: the number of ranks, or of nodes if the baseline is one node.
   const double ideal = *point.speedup / *point.efficiency;
   return statistics::Located{.value = *point.efficiency,
                              .lower = *of_speedup->lower / ideal,

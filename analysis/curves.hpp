@@ -32,8 +32,8 @@ namespace isoscale::analysis {
 void tell_apart(std::vector<std::string>& names, const std::vector<std::string>& bases,
                 const std::vector<std::string>& texts);
 /// Makes the names of curves unique, with the text that `text_of` returns for a curve's
-/// telling_point(). The text is appended if another curve with the same base has a different text
-/// at a rank count that both curves have.
+/// telling_point(). The text is appended if another curve with the same entry in `bases` has a
+/// different text at a rank count that both curves have.
 void tell_apart(std::vector<std::string>& names, const std::vector<std::string>& bases,
                 std::span<const Curve* const> curves,
                 const std::function<std::string(const PointReport&)>& text_of);

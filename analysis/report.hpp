@@ -38,7 +38,7 @@ struct PointReport {
   /// Samples of the global batch per second; absent for workloads without a batch.
   std::optional<double> samples_per_second;
   /// The ratio of work_per_step to the tokens of the batch. It is above 1 where weak scaling makes
-  /// the model larger than on the base mesh, and 1 otherwise.
+  /// the model larger, and 1 otherwise.
   double work_growth = 1;
   std::optional<results::NodeUse> nodes;      ///< absent if the ranks' nodes are not known
   std::optional<double> speedup, efficiency;  ///< relative to the baseline (see make_report)
@@ -69,7 +69,7 @@ struct PointReport {
   std::optional<microbench::BenchReport> bench;  ///< only for micro-benchmarks (no step times)
   efficiency::Causes causes;                     ///< why the point is not faster
   std::vector<std::string> labels;               ///< labels of the data, and few-steps, not-closed
-  std::size_t steps = 0;  ///< number of steps behind step_time, over all launches
+  std::size_t steps = 0;  ///< number of steps that `step_time` is from, over all launches
   /// For a point over several launches: the number (from 1) of the launch that its breakdown and
   /// causes are from. 0 for a point of one launch.
   std::size_t launch = 0;
@@ -106,8 +106,8 @@ struct ReportOptions {
 /// Makes a report of a run. The efficiency of N ranks relative to the N0 ranks of the baseline is
 /// throughput(N) / throughput(N0) * N0 / N. The speed-up is throughput(N) / throughput(N0) * N0, so
 /// the baseline has the speed-up N0; if the baseline is a whole node, the speed-up is throughput(N)
-/// / throughput(N0). Points that failed or are known to be wrong have no throughput, unless the
-/// option rates_of_wrong asks for it. `run` must outlive the report.
+/// / throughput(N0). Points that failed have no throughput; those known to be wrong have one only
+/// with the option rates_of_wrong. `run` must outlive the report.
 [[nodiscard]] RunReport make_report(const results::RunData& run, std::string file,
                                     const ReportOptions& options);
 

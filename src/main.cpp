@@ -35,7 +35,7 @@ base::ExitCode execute(const config::PrintCommand& command) { return print(comma
 }  // namespace isoscale
 
 int main(int argc, char** argv) {
-  using namespace isoscale;  // NOLINT: this function is all that is outside of it
+  using namespace isoscale;  // NOLINT: only this function is outside of the namespace
   try {
     // 1. Read the command line.  2. Execute the command.
     const config::Command command =

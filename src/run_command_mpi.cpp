@@ -98,7 +98,8 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
   // some variables of a launcher itself.
   const bool speaks = machine::speaks_for_launch(machine::process_environment());
   const auto alone = machine::singleton_problem(1, machine::process_environment());
-  runner::watch::HeldSignals signals;  // blocked before MPI starts threads, which inherit this
+  // Signals are blocked before MPI starts threads, because threads inherit the mask.
+  runner::watch::HeldSignals signals;
   runner::watch::MpiLimit limit{timeout, speaks};
   limit.starts();
   const comm::Environment environment{&argc, &argv};

@@ -20,7 +20,7 @@ namespace isoscale::analysis::catalog {
 struct IndexExperiment {
   Experiment experiment;
   std::string fingerprint;              ///< text that identifies the experiment and the device
-  bool is_bench = false;                ///< a micro-benchmark: it has rows but no throughput
+  bool is_bench = false;                ///< a micro-benchmark, which has no throughput
   int ok = 0, failed = 0, skipped = 0;  ///< numbers of points
   std::optional<int> ranks, nodes;      ///< for a micro-benchmark: of the largest ok point
   std::optional<double> throughput, efficiency;
@@ -75,7 +75,7 @@ struct Unreadable {
 };
 
 struct Index {
-  std::vector<IndexRun> runs;  ///< in the order of the argument of make_index()
+  std::vector<IndexRun> runs;  ///< in the order in which make_index() was given them
   std::vector<IndexMachine> machines{};
   std::vector<Unreadable> unreadable{};
 };

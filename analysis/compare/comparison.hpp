@@ -84,8 +84,9 @@ enum class Verdict : std::uint8_t {
 /// difference shown".
 [[nodiscard]] std::string_view name(Verdict verdict);
 
-/// The name of the part of a difference that traces cannot explain. A difference is one of untraced
-/// steps, and traced steps may take a little longer or shorter; this part is not a cause.
+/// The name of the part of a difference that traces cannot explain: differences are of untraced
+/// steps, but causes are known from traced steps, which may take a little longer or shorter. This
+/// part is not a cause.
 inline constexpr std::string_view untraced_part = "untraced";
 /// The name of the sum of the causes that are too small to be named one by one.
 inline constexpr std::string_view other_causes = "other causes";
@@ -143,7 +144,7 @@ struct Overall {
   std::size_t compared = 0;  ///< points that both sides have
   /// Points with 3 launches on each side; if there are none, all compared.
   std::size_t points = 0;
-  std::size_t marked = 0;            ///< points with labels or unlike settings
+  std::size_t marked = 0;            ///< points with labels, or with settings that differ
   statistics::Located throughput{};  ///< ratio to the first side's throughput
   std::string cause{};               ///< the largest cause of the change; "" if none is known
   double cause_share = 0;            ///< share of the change that `cause` explains

@@ -84,7 +84,7 @@ Verdict without_gate(const statistics::Located& throughput) {
   return throughput.value < 1 ? Verdict::slower : Verdict::faster;
 }
 
-/// Causes below half a point of efficiency are not shown by name.
+/// Causes below 0.5 percentage points of efficiency are not shown by name.
 constexpr double least_shown = 0.005;
 
 bool has_cause(const efficiency::Waterfall& of, std::string_view cause) {

@@ -10,7 +10,8 @@
 #include "analysis/compare/comparison.hpp"
 
 /// Compares two points by the values of their launches, divides their difference among causes, and
-/// combines all points into the gate's verdicts and one overall result for each side.
+/// combines all points into one overall result for each side and into verdicts by the gate (a limit
+/// on the loss of throughput).
 namespace isoscale::analysis::compare {
 
 /// A point of a curve, the launches that measured it, and its baseline. The struct owns none of
@@ -34,9 +35,9 @@ inline constexpr std::size_t least_launches = 3;
 /// difference (1 for ratios, 0 for differences).
 [[nodiscard]] bool is_established(const statistics::Located& at, double none);
 
-/// Returns the difference of two points, without `curve`, `side` and the p-values, which the caller
-/// sets. The verdicts "slower" and "faster" mean that the difference is established, which needs at
-/// least 3 launches on both sides.
+/// Returns the difference of two points, without `curve`, `side` and the p-values, which are set
+/// later. The verdicts "slower" and "faster" mean that the difference is established, which needs
+/// at least 3 launches on both sides.
 [[nodiscard]] Difference difference_between(const PointLaunches& first, const PointLaunches& here);
 
 /// Returns, for each cause, the efficiency lost to it in `there` minus that lost in `here`, each
@@ -53,8 +54,8 @@ inline constexpr std::size_t least_launches = 3;
 /// difference: one shows that the loss is larger than `loss` (null hypothesis: at most `loss`), the
 /// other that it is smaller (null hypothesis: at least `loss`). Holm's method adjusts the p-values
 /// of each test for the number of points over all curves and sides. The level is 2.5%, the same as
-/// at either end of the 95% interval, so a point with the verdict `regression` has an interval
-/// below the gate. Points with fewer than 3 launches on a side are not tested.
+/// at either end of the 95% interval, so the interval of a point with the verdict `regression` lies
+/// below 1 - `loss`. Points with fewer than 3 launches on a side are not tested.
 [[nodiscard]] Gate pass_through_gate(std::span<Difference> differences, double loss);
 
 /// Compares each side except the first with the first side over all points; see Overall.

@@ -16,8 +16,8 @@ namespace isoscale::analysis::compare {
 [[nodiscard]] std::vector<std::string> default_names(
     const std::vector<std::span<const RunReport>>& sides);
 
-/// Returns the names of the machines that the side's launches ran on, as the index of runs has
-/// them.
+/// Returns the names that catalog::make_index() gives to the machines of the side's launches, each
+/// once.
 [[nodiscard]] std::vector<std::string> machine_names(const Side& side);
 
 /// Joins the launches of each side to curves; without `names` the sides are "A", "B", ... Throws

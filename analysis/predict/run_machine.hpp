@@ -51,7 +51,7 @@ struct TracedOps {
 /// cores or a GPU or have injected faults are returned only if there are no others.
 [[nodiscard]] std::vector<const results::PointData*> stepped_points(const results::RunData& run);
 
-/// Factors between the time of a collective in a step and its time in the calibration. They differ
+/// Factors by which collectives take longer in steps than in the calibration. The times differ
 /// because a calibration repeats calls back to back on their own buffers, while in a step the data
 /// has just been computed, and compute or idle time lies between calls.
 struct CommunicationInSteps {
