@@ -150,8 +150,8 @@ simulate::Measured calibrated(const results::RunData& run,
   simulate::Measured measured{.gemms = gemms_of(calibration)};
   // NCCL splits every message into parts, while MPI libraries may also move messages as a whole.
   if (run.device == "host") measured.untold = simulate::Moved::whole;
-  // Of curves with the same op, members and nodes one is chosen: the first criterion is the element
-  // type, then the absence of labels, then the number of sizes.
+  // One of the curves with the same op, members and nodes is chosen. The first criterion is the
+  // element type, then the absence of labels, then the number of sizes.
   using Merit = std::tuple<bool, bool, std::size_t>;
   std::map<std::tuple<OpKind, int, int>, std::pair<Merit, const CalibrationCurve*>> chosen;
   for (const CalibrationCurve& curve : calibration.curves) {

@@ -252,7 +252,7 @@ struct Software {
   /// operands. It is above 1 if the software also runs kernels that are not in the program, such as
   /// dropout with its mask. For kinds without an entry it is 1.
   std::vector<OfKind> traffic{};
-  /// Where a GEMM of the program adds to its result in place, some software writes the product and
+  /// If a GEMM of the program adds to its result in place, some software writes the product and
   /// adds it in a separate op. The value is the bytes that this op moves, divided by the bytes of
   /// reading and writing the result once; 0 = the GEMM does the addition itself.
   double accumulate = 0;

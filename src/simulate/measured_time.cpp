@@ -52,7 +52,8 @@ std::span<const Moved> candidates(OpKind kind) {
 
 /// Returns the way of moving data that best explains the ratio of the times of the largest and the
 /// smallest group, for messages so large that their bytes determine the time. If the measurements
-/// do not show it, returns `untold`, or the last of the candidates() if `untold` is none of them.
+/// do not show it, returns `untold`, or the last one in candidates() if that list does not contain
+/// `untold`.
 Moved moved_in(const GroupFamily& family, Moved untold) {
   // Bytes determine a time that is this many times that of the smallest message.
   constexpr double by_bytes = 4;
@@ -317,8 +318,8 @@ GroupFamily family_of(const Measured& measured, OpKind kind, const GroupPlace& p
       return group.curve->node_members() != place.node_members;
     });
   }
-  // Of groups with equal size, the one with the most members is kept, since it is most similar to
-  // larger groups.
+  // If several groups have the same size, the one with the most members is kept, since it is most
+  // similar to larger groups.
   std::ranges::sort(family.groups, [](const auto& a, const auto& b) {
     return std::pair{a.size, -a.curve->members} < std::pair{b.size, -b.curve->members};
   });

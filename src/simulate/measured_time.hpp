@@ -89,7 +89,7 @@ struct GroupFamily {
 
 /// The rules by which the time of a family's groups grows with their size. The time that is not
 /// spent on moving bytes grows by `law` (logarithmic or proportional). Data moves in the way that
-/// the measured times show, or in the way `untold` if they show none.
+/// the measured times show. If they do not show one, it moves in the way `untold`.
 struct Growth {
   GrowthLaw law = GrowthLaw::logarithmic;
   Moved untold = Moved::parts;
