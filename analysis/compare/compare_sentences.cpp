@@ -59,7 +59,7 @@ struct Causes {
   double whole = 0;  ///< the whole difference, in the unit of the parts
 };
 
-/// Returns "8.1 dp transfer, 2.0 imbalance, -0.4 traced steps differ"; "" without any.
+/// Returns "8.1 dp transfer, 2.0 imbalance, -0.4 traced steps differ"; "" if there are no causes.
 std::string causes_text(const Causes& of) {
   std::vector<std::string> parts;
   bool uncertain = false;

@@ -38,7 +38,7 @@ struct Normalised {
 
 /// One side's curve in a comparison.
 struct SideCurve {
-  /// Launches of the curve; not owned: it is part of the side.
+  /// The curve with its launches; not owned: part of Side::joined.
   const merge::JoinedCurve* joined = nullptr;
   /// The results, relative to the baseline that all sides share.
   Curve curve;

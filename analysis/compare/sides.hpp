@@ -49,7 +49,7 @@ void set_side_by_side(Comparison& comparison, const CompareOptions& options);
 [[nodiscard]] std::vector<Unlike> differences_within(const merge::JoinedCurve& here,
                                                      const merge::JoinedCurve& there);
 
-/// Returns an entry for each launch of a curve whose results are wrong; `there` names the launch's
+/// Returns an entry for each launch of the curve that has wrong results; `there` names the launch's
 /// file.
 [[nodiscard]] std::vector<Unlike> not_verified(const merge::JoinedCurve& curve);
 

@@ -238,7 +238,8 @@ std::vector<std::string> unlike_lines(const Comparison& of) {
       gather(at, left, is_of_one_curve);
     }
   }
-  // Sorts by curve, because differences of several sides from the first side come side by side.
+  // The differences are ordered by side. This sorts them by curve, so that those of one curve are
+  // on neighbouring lines.
   std::ranges::stable_sort(left, {}, [](const Group& at) {
     return std::pair{!at.unlike.curve, at.unlike.curve.value_or(0)};
   });

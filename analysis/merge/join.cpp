@@ -174,8 +174,8 @@ struct Gathered {
   std::vector<LeftOut> left_out;
 };
 
-/// Says how well the points of a launch's curve match those of a gathered curve. The launch joins
-/// the gathered curve that matches best.
+/// Says how well the points of a launch's curve match the points gathered so far for a joined
+/// curve. They go to the joined curve that matches best.
 struct Fit {
   bool possible = true;
   int same_points = 0;

@@ -18,8 +18,7 @@ struct CollectiveTime {
   /// "all": all groups of the axis at once; "one": one group alone.
   std::string groups{};
   std::string op{}, dtype{}, reduction{};  ///< reduction is "" if the op reduces nothing
-  /// Number of the root in the group; -1 if the op has none.
-  int root = -1;
+  int root = -1;                           ///< index of the root in the group; -1 = no root
   double bytes = 0, count = 0;             ///< size of the message as nccl-tests counts it
   double seconds = 0;                      ///< time of the slowest group
   std::optional<double> algbw{}, busbw{};  ///< bytes/s; absent for barriers

@@ -44,8 +44,8 @@ struct Planned {
                           fmt::join(distinct, "\n"));
 }
 
-/// Searches for the fastest configuration of the workload for a rank count, and stores the results
-/// of the search in `into`.
+/// Searches for the fastest mesh and options for a rank count, and stores the results of the search
+/// in `into`.
 workloads::Request searched(const Question& question, int ranks, Prediction& into) {
   SearchResult found = search(*question.workload, question.base, question.mesh, ranks,
                               question.machine, question.node_ranks, question.fixed);
@@ -60,7 +60,8 @@ workloads::Request searched(const Question& question, int ranks, Prediction& int
   return into.best.front().request;
 }
 
-/// Returns the configurations to predict for all rank counts; throws if no count has one.
+/// Returns the mesh and options to predict for each rank count; throws if there are none for any
+/// count.
 std::vector<Planned> plan(const Question& question, Prediction& into) {
   std::vector<Planned> all;
   for (const int ranks : question.ranks) {

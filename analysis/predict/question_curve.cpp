@@ -63,7 +63,7 @@ bool planned(const settings::Experiment& experiment, const workloads::Workload& 
         workload.scale(experiment.base, point.mesh, experiment.scaling);
     return workloads::all_options(workload.options, request.options) == full_options(point);
   } catch (const base::UsageError&) {
-    return false;  // the experiment's batch cannot be divided on the point's mesh
+    return false;  // the point's mesh does not divide the experiment's batch
   }
 }
 

@@ -53,7 +53,7 @@ struct CoarseOptions {
 };
 
 /// Plays programs by the rules of simulate(). Without noise, steps begin and end at the same times
-/// as there. Returns the begin and end of steps, by [play][rank]. Throws base::Error if the
+/// as in simulate(). Returns the begin and end of steps, by [play][rank]. Throws base::Error if the
 /// programs deadlock.
 [[nodiscard]] std::vector<std::vector<timeline::Interval>> play_coarse(
     const CoarseSet& set, const CoarseOptions& options);

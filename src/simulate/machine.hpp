@@ -62,7 +62,7 @@ struct Processor {
   std::vector<MatrixRate> matrix{};
   int units = 0;                        ///< multiprocessors that compute tiles; 0 = unknown
   int tile_rows = 0, tile_columns = 0;  ///< size of a tile of the output; 0 = unknown
-  /// Steps along k by which the start and end of a tile cost extra.
+  /// The start and the end of a tile take as long as this number of steps along k.
   double tile_depth = 0;
   std::vector<AttentionKernel> attention{};
   double launch = 0;  ///< seconds from the end of an op to the start of the next one
