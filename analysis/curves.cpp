@@ -51,8 +51,8 @@ std::string microbatch_text(const PointReport& point) {
 }
 
 /// Returns sqrt(ln(of_point)^2 + ln(of_baseline)^2), one half-width of a ratio's interval as a
-/// logarithm (see add_losses). The arguments are bound / median, or median / bound, of two
-/// independent times; values below 1 count as 1.
+/// logarithm (see add_losses). Each argument is upper bound / median or median / lower bound of one
+/// of two independent times; values below 1 count as 1.
 double in_quadrature(double of_point, double of_baseline) {
   return std::hypot(std::max(0.0, std::log(of_point)), std::max(0.0, std::log(of_baseline)));
 }
@@ -80,16 +80,16 @@ efficiency::ScalingPoint scaling_point(const PointReport& point, const PointRepo
   return result;
 }
 
-/// Returns the interval of the speed-up in the unit that reports show, where the baseline has the
-/// speed-up `worth`: its rank count, or 1 if the baseline is one node.
+/// Returns the interval of a point's speed-up as reports show it: multiplied by `worth`, the
+/// speed-up that the baseline counts as (its rank count, or 1 if the baseline is one node).
 std::optional<statistics::Located> interval_of(const efficiency::ScalingPoint& at, int worth) {
   if (!at.lower || !at.upper) return std::nullopt;
   return statistics::Located{
       .value = at.speedup * worth, .lower = *at.lower * worth, .upper = *at.upper * worth};
 }
 
-/// Returns Karp and Flatt's serial fraction of a point if it is between 0 and 1 and its interval is
-/// narrower than 1; absent otherwise, since other values have no meaning.
+/// Returns the serial fraction of a point by Karp and Flatt if it is between 0 and 1 and its
+/// interval is narrower than 1; absent otherwise, since other values have no meaning.
 std::optional<statistics::Located> telling_fraction(const efficiency::ScalingPoint& at) {
   constexpr double rounding = 1e-9;
   const std::optional<statistics::Located> fraction = efficiency::karp_flatt(at);
@@ -104,7 +104,7 @@ std::optional<statistics::Located> telling_fraction(const efficiency::ScalingPoi
 /// these half-widths:
 ///   below: sqrt(ln(t.upper / t)^2 + ln(t0 / t0.lower)^2)
 ///   above: sqrt(ln(t / t.lower)^2 + ln(t0.upper / t0)^2)
-/// The ratio of the baseline to itself is exactly 1.
+/// The baseline's own speed-up is exactly 1.
 void add_losses(Curve& curve, const PointReport& base) {
   const std::optional<efficiency::StepLoss> ideal = step_loss(base);
   const std::optional<efficiency::UsefulWork> useful =
@@ -238,7 +238,8 @@ std::optional<statistics::Located> efficiency_interval(const PointReport& point)
   if (!of_speedup || !of_speedup->lower || !of_speedup->upper || !point.efficiency) {
     return std::nullopt;
   }
-  const double ideal = *point.speedup / *point.efficiency;  // the number of ranks, or of nodes
+  // The ideal speed-up: the number of ranks, or of nodes if the baseline is one node.
+  const double ideal = *point.speedup / *point.efficiency;
   return statistics::Located{.value = *point.efficiency,
                              .lower = *of_speedup->lower / ideal,
                              .upper = *of_speedup->upper / ideal};
@@ -288,8 +289,8 @@ std::vector<Curve> make_curves(std::vector<PointReport> points, const ReportOpti
     const auto last = std::find_if(curves.rbegin(), curves.rend(), [&](const Curve& curve) {
       return are_alike(experiment_of(curve), experiment);
     });
-    // A curve holds one point for each rank count, so another one (with another mesh, for example)
-    // starts a new curve.
+    // A curve has one point for each rank count. A second point with the same count (with another
+    // mesh, for example) starts a new curve.
     const bool fits = last != curves.rend() && point_of(*last, point.data->ranks) == nullptr;
     (fits ? *last : curves.emplace_back()).points.push_back(std::move(point));
   }

@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-/// Sorts the items of lists into groups. Groups point to the items, which the lists own.
+/// Sorts the items of lists into groups. A group has pointers to its items; the lists own the
+/// items.
 namespace isoscale::analysis {
 
 /// Returns pointers to the items of a list.
@@ -20,8 +21,8 @@ template <class Items>
   return pointers;
 }
 
-/// Returns the items in groups with equal keys: pairs of a key and its items. Groups and their
-/// items keep the order of `items`.
+/// Returns pairs of a key and the items that have this key. The groups, and the items in each
+/// group, are in the order of their first occurrence in `items`.
 template <class Item, class KeyOf>
 [[nodiscard]] auto grouped(const std::vector<const Item*>& items, const KeyOf& key_of) {
   using Key = std::decay_t<std::invoke_result_t<KeyOf, const Item&>>;

@@ -28,7 +28,8 @@ using results::PointData;
 
 using Texts = std::map<std::string, std::string>;
 
-/// The options that scaling itself changes. A point may be skipped before their values are known.
+/// The options that scaling itself changes. Skipped points may lack their values, because a point
+/// may be skipped before they are computed.
 constexpr std::array scaled_options =
     std::to_array<std::string_view>({"batch", "microbatch", "microbatches", "experts"});
 
@@ -45,8 +46,8 @@ std::string divided(const std::string& text, int by) {
 
 /// Returns the options that are the same at all rank counts of a curve. Strong scaling keeps the
 /// global batch and changes the number and size of microbatches. Weak scaling keeps the
-/// microbatches of a replica and the experts of a rank; the batch grows with dp, and the total
-/// number of experts with ep.
+/// microbatches of each replica and the experts on each rank: the batch grows with dp, and the
+/// total number of experts with ep.
 Texts shared_options(const PointData& point) {
   Texts options = full_options(point);
   if (point.status == results::PointStatus::skipped) {
@@ -62,8 +63,8 @@ Texts shared_options(const PointData& point) {
   return options;
 }
 
-/// Returns the sizes of the model that one rank holds. Weak scaling multiplies heads and widths by
-/// tp, layers by pp, and the sequence by cp.
+/// Returns the sizes of the part of the model that one rank has. Weak scaling multiplies heads and
+/// widths by tp, layers by pp, and the sequence by cp.
 Texts numbers_on_one_rank(const PointData& point) {
   if (point.status == results::PointStatus::skipped) return {};
   Texts numbers = point.model_shape;
@@ -80,8 +81,8 @@ Texts numbers_on_one_rank(const PointData& point) {
   return numbers;
 }
 
-/// The texts that all points of a curve share. Experiments in which all of them are equal are of
-/// one family.
+/// The texts that all points of a curve share. Experiments are of one family if all of these are
+/// equal.
 struct FamilyField {
   std::string_view name;
   std::string PointData::*of_point;
@@ -94,13 +95,14 @@ constexpr auto family_fields =
                                 {"scaling", &PointData::scaling, &Experiment::scaling},
                                 {"placement", &PointData::placement, &Experiment::placement}});
 
-/// Returns the part of an experiment's title that its family has.
+/// Returns the part of an experiment's title that is the same for all experiments of a family.
 std::string family_title(const Experiment& of) {
   return fmt::format("{}, {}, {}, {} scaling, {}", of.workload, of.model, of.dtype, of.scaling,
                      of.placement);
 }
 
-/// Returns the names of the entries whose values differ between experiments of one family.
+/// Returns the names of the entries (options, sizes or settings: `texts` selects the map) whose
+/// values differ between experiments of one family.
 std::set<std::string> telling(std::span<const Experiment* const> family, Texts Experiment::*texts) {
   std::map<std::string_view, std::set<std::string_view>> values;
   for (const Experiment* const of : family) {
@@ -121,7 +123,8 @@ std::optional<toml::table> parsed(const std::string& text) {
   try {
     return toml::parse(text);
   } catch (const toml::parse_error&) {
-    return std::nullopt;  // another program may have written the file; its other parts are usable
+    // Another program may have written the configuration; the rest of the run is usable.
+    return std::nullopt;
   }
 }
 
@@ -134,7 +137,7 @@ std::string without_count(const std::string& mapping) {
   return "ppr" + mapping.substr(end);
 }
 
-/// Returns the recorded environment variables that bear on times, with their values.
+/// Returns the recorded environment variables that affect times, with their values.
 Texts environment_of(const results::RunData& run) {
   Texts settings;
   for (const auto& [name, value] : run.environment) {
@@ -155,8 +158,8 @@ std::string joined_or_none(const std::vector<std::string>& texts) {
   return texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
-/// True if file `a` holds more of the run than `b`. The number of ok points counts most: a copy
-/// made before the run was resumed has fewer, but may be marked complete.
+/// True if file `a` is a more complete copy of the run than `b`. The number of ok points counts
+/// most: a copy made before the run was resumed has fewer, but may be marked complete.
 bool holds_more(const FileContent& a, const FileContent& b) {
   const auto content = [](const FileContent& of) {
     return std::tie(of.ok_points, of.complete, of.points, of.ended);
@@ -328,7 +331,7 @@ Machine machine_of(const results::RunData& run) {
     const std::string& text = run.*field.text;
     if (field.machine.empty() || text.empty()) continue;
     std::string& entry = machine[std::string{field.machine}];
-    // The library's name is followed by details of its build.
+    // The name of the MPI library is followed by a comma and details of its build.
     const bool is_mpi = field.text == &results::RunData::mpi_library;
     entry += (entry.empty() ? "" : ", ") + (is_mpi ? text.substr(0, text.find(',')) : text);
   }

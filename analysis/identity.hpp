@@ -22,40 +22,41 @@ using results::UnlikeField;
 /// The facts that all points of a curve have in common. The seed is not part of an experiment.
 struct Experiment {
   std::string workload, model, dtype, scaling, placement;
-  /// The options of the workload (see full_options), without those that scaling itself changes. The
-  /// options batch, microbatch, microbatches and experts of a skipped point are left out, since the
-  /// point may have been skipped before their values were known.
+  /// The options of the workload (see full_options), without those that scaling itself changes. For
+  /// a skipped point, batch, microbatch, microbatches and experts are left out, since the point may
+  /// have been skipped before their values were known.
   std::map<std::string, std::string> options;
-  /// The sizes of the model ("layers", "heads") that one rank holds: weak scaling multiplies them
-  /// by the axes of the mesh. Empty for a skipped point, which has no mesh.
+  /// The sizes ("layers", "heads") of the part of the model that one rank has; weak scaling
+  /// multiplies them by the axes of the mesh. Empty for a skipped point, whose mesh may not be
+  /// known.
   std::map<std::string, std::string> numbers;
   /// The settings of the launch, which hold for all its points (see settings_of). They are filled
-  /// in only when launches are joined or compared, and are empty before.
+  /// in when launches are joined or compared; otherwise the map is empty.
   std::map<std::string, std::string> settings{};
 };
 
 [[nodiscard]] Experiment experiment_of(const results::PointData& point);
 
-/// Returns the point's option `key` as text; "" where the workload has no such option.
+/// Returns the point's option `key` as text; "" if the workload has no such option.
 [[nodiscard]] std::string option_of(const results::PointData& point, const std::string& key);
 
-/// Returns the options of a point, with the defaults of those that it lacks: files of older
-/// versions do not have options that came later, which then were as the default is. A point without
-/// any option has none.
+/// Returns the options of a point. Options that it lacks get their defaults: a file of an older
+/// version lacks options that were added later, and it behaved as these defaults say. If the point
+/// has no options at all, the result is empty.
 [[nodiscard]] std::map<std::string, std::string> full_options(const results::PointData& point);
 
 /// Returns the fields in which two experiments differ: workload, model, dtype, scaling, placement,
 /// sizes of the model ("model layers"), options ("option overlap") and settings ("setting fill").
-/// Unknown sizes of the model and unknown batches agree with every value.
+/// Sizes or batches that one experiment does not know are not differences.
 [[nodiscard]] std::vector<UnlikeField> unlike_fields(const Experiment& here,
                                                      const Experiment& there);
 /// Returns the fields in which two points of one experiment with the same number of ranks differ:
 /// mesh, work, options, injected faults, and labels that say that times do not show the machine's
-/// own speed. The number of nodes is not a field, since it may differ in comparisons; curves are
-/// joined only if it is equal too.
+/// own speed. The number of nodes is not among them: comparisons allow it to differ, and code that
+/// joins launches checks it separately.
 [[nodiscard]] std::vector<UnlikeField> unlike_fields(const results::PointData& here,
                                                      const results::PointData& there);
-/// Returns "CPU: A here, B there; MPI: ..."; "" without fields.
+/// Returns the fields as text, "CPU: A here, B there; MPI: ..."; "" if there are none.
 [[nodiscard]] std::string text_of(const std::vector<UnlikeField>& fields);
 
 /// True if two points have the same workload, model, dtype, scaling and placement.
@@ -63,12 +64,12 @@ struct Experiment {
 /// True if points of both experiments may be on one curve: unlike_fields() returns nothing.
 [[nodiscard]] bool are_alike(const Experiment& a, const Experiment& b);
 
-/// Returns a hash of an experiment and the kind of device it ran on ("host", "cuda"), as 16
-/// hexadecimal digits (64-bit FNV-1a). The same experiment has the same hash on every machine.
+/// Returns a hash of an experiment and the device it ran on ("host", "cuda"), as 16 hexadecimal
+/// digits (64-bit FNV-1a). The same experiment has the same hash on every machine.
 [[nodiscard]] std::string fingerprint(const Experiment& experiment, std::string_view device);
 
-/// Returns "dp, tiny, f32, strong scaling, packed" for each experiment, with the options and
-/// numbers that distinguish it from others that would have the same title.
+/// Returns a title for each experiment, "dp, tiny, f32, strong scaling, packed", followed by the
+/// options and sizes that distinguish it from others with the same beginning.
 [[nodiscard]] std::vector<std::string> titles(const std::vector<Experiment>& experiments);
 
 /// Returns the settings of a launch that apply to all its points and affect their times, as text by
@@ -78,8 +79,8 @@ struct Experiment {
 [[nodiscard]] std::map<std::string, std::string> settings_of(const results::RunData& run);
 
 /// The hardware and software that a launch ran on, by name: the entries that
-/// results/records/identity.hpp lists, and recorded environment variables that bear on times (see
-/// bears_on_times). Launches that differ in any of these ran on different machines. Unknown or
+/// results/records/identity.hpp lists, and the recorded environment variables that affect times
+/// (see bears_on_times). Launches that differ in any of these ran on different machines. Unknown or
 /// unset entries are absent.
 using Machine = std::map<std::string, std::string>;
 
@@ -87,9 +88,9 @@ using Machine = std::map<std::string, std::string>;
 [[nodiscard]] std::string values_of(const results::RunData& run, std::string_view fact);
 [[nodiscard]] Machine machine_of(const results::RunData& run);
 
-/// Returns the entries in which two machines differ. A comparison reports these; launches that are
-/// joined to one curve have no such differences. A missing environment variable has the value
-/// "unset", any other missing entry "unknown".
+/// Returns the entries in which two machines differ. A comparison reports these; launches are
+/// joined to one curve only if there are none. The text of a missing environment variable is
+/// "unset", that of any other missing entry "unknown".
 [[nodiscard]] std::vector<UnlikeField> unlike_machines(const Machine& here, const Machine& there);
 
 /// The properties of a file by which distinct() chooses among copies of one run.
@@ -100,21 +101,21 @@ struct FileContent {
   std::string ended;
 };
 
-/// Leaves out copies of a launch, since each copy would count as another launch. Of several files
-/// with the same run id it keeps the most complete one, or the first if all are equally complete.
-/// Returns the files to keep (indices, in the order in which their runs first occurred), and adds a
-/// warning for each file that it leaves out.
+/// Leaves out copies of a run, since each copy would count as another launch. Of several files with
+/// the same run id it keeps the most complete one, or the first if all are equally complete.
+/// Returns the indices of the files to keep, in the order in which their runs first occurred, and
+/// adds a warning for each file that it leaves out.
 [[nodiscard]] std::vector<std::size_t> distinct(const std::vector<FileContent>& files,
                                                 std::vector<std::string>& warnings);
 
-/// The contents of run files, one launch each, with the names of the files.
+/// The contents of result files, one run each, with the names of the files.
 struct RunFiles {
   std::vector<results::RunData> runs;
   std::vector<std::string> files;     ///< name of each run's file
   std::vector<std::string> warnings;  ///< a sentence for each file that was left out
 };
 
-/// Keeps one file for each run.
+/// Keeps one file for each run (see distinct) and adds a warning for each file that it leaves out.
 [[nodiscard]] RunFiles without_copies(RunFiles given);
 
 }  // namespace isoscale::analysis

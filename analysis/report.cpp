@@ -41,7 +41,7 @@ std::optional<double> flop_per_step(const PointData& point) {
   return std::isfinite(flop) ? std::optional{flop} : std::nullopt;
 }
 
-/// The share of a step that the breakdown may leave unexplained: 1%, or 3% on `host`
+/// The share of a step that the breakdown may leave unexplained: 1%, or 3% on the device `host`
 /// (docs/numbers.md).
 double closure_limit(const results::RunData& run) { return run.device == "host" ? 0.03 : 0.01; }
 
@@ -68,7 +68,7 @@ void add_rates(PointReport& report, const PointData& point, const ReportOptions&
   const double time = report.step_time->median;
   if (point.work_per_step > 0 && std::isfinite(point.work_per_step)) {
     report.throughput = point.work_per_step / time;
-    // Run files store the batch and the sequence length as integers (see count_in()).
+    // Run files store the batch and the sequence length as integers, and count_in() reads them.
     if (const auto samples = results::count_in(point.options, "batch")) {
       report.samples_per_second = *samples / time;
       const auto sequence = results::count_in(point.model_shape, "sequence");
@@ -85,8 +85,8 @@ void add_breakdown(PointReport& report, const results::RunData& run,
   const PointData& point = *report.data;
   report.breakdown.missing = breakdown::missing_traces(point);
   if (!report.breakdown.missing.empty()) {
-    // Named causes do not need traces: run files contain the total time of each kind of op even for
-    // steps whose spans are not stored.
+    // The named causes (slow ranks, slow links, ...) do not need traces: run files contain the
+    // total time of each kind of op even for steps whose spans are not stored.
     report.causes.named = efficiency::named_causes(run, point, {}, report.breakdown);
     return;
   }
@@ -108,7 +108,7 @@ void add_breakdown(PointReport& report, const results::RunData& run,
   }
 }
 
-/// Adds the results that depend only on the untraced steps.
+/// Adds the step time, its number of steps, and the label few-steps if there are too few.
 void add_step_time(PointReport& report, const std::optional<statistics::Estimate>& time) {
   report.step_time = time;
   report.steps = report.step_time ? report.step_time->samples : 0;
@@ -144,21 +144,21 @@ PointReport report_point(const results::RunData& run, const PointData& point,
     }
   }
   add_breakdown(report, run, calibration);
-  // If there are too few steps for an interval, the overhead of a few percent is not significant.
+  // If there are too few steps for an interval, an overhead of a few percent has no meaning.
   const auto overhead = instrumentation_overhead(step_blocks(point));
   const bool enough = report.step_time && report.step_time->lower;
   if (enough || (overhead && overhead->lower)) report.instrumentation_overhead = overhead;
   return report;
 }
 
-/// The largest number of pairs of blocks that are used. The Hodges-Lehmann centre averages every
-/// two values, so its cost grows with the square of their number.
+/// The largest number of pairs of a traced and an untraced block that are used. The Hodges-Lehmann
+/// estimate averages every two values, so its cost grows with the square of their number.
 constexpr std::size_t most_pairs = 256;
 /// The largest relative overhead of tracing for which there is no warning.
 constexpr double tolerated_overhead = 0.01;
 
-/// Returns traced / untraced - 1 of the median step times of two blocks, one of each kind. Absent
-/// if a time is missing or the untraced one is 0.
+/// Returns traced / untraced - 1 for two blocks of steps, of which one is traced; each block's time
+/// is its median. Absent if a time is missing or the untraced one is 0.
 std::optional<double> difference(const results::StepBlock& one, const results::StepBlock& other) {
   const bool first = one.kind == results::StepBlock::Kind::traced;
   const auto traced = statistics::median(first ? one.times : other.times);

@@ -25,57 +25,58 @@
 #include "statistics/robust.hpp"
 #include "statistics/sample_flags.hpp"
 
-/// Turns run files into reports with pure functions. The renderers only print these reports.
+/// Turns run files into reports with pure functions. Renderers print these reports and compute
+/// nothing.
 namespace isoscale::analysis {
 
 /// One point with everything derived from it. A value is absent if it is undefined or was not
 /// measured.
 struct PointReport {
-  const results::PointData* data = nullptr;       ///< not owned; lives as long as the runs given
-  std::optional<statistics::Estimate> step_time;  ///< seconds, of the slowest rank; untraced steps
+  const results::PointData* data = nullptr;       ///< not owned: part of the run that was reported
+  std::optional<statistics::Estimate> step_time;  ///< seconds; untraced steps, slowest rank of each
   std::optional<double> throughput;               ///< work_per_step / median step time
   /// Samples of the global batch per second; absent for workloads without a batch.
   std::optional<double> samples_per_second;
-  /// The ratio of work_per_step to the tokens of the batch. It rises where weak scaling makes the
-  /// model larger, and is 1 otherwise.
+  /// The ratio of work_per_step to the tokens of the batch. It is above 1 where weak scaling makes
+  /// the model larger, and 1 otherwise.
   double work_growth = 1;
-  std::optional<results::NodeUse> nodes;      ///< absent where the nodes of the ranks are not known
+  std::optional<results::NodeUse> nodes;      ///< absent if the ranks' nodes are not known
   std::optional<double> speedup, efficiency;  ///< relative to the baseline (see make_report)
-  /// The speed-up with its 95% interval, which combines the intervals of the point's and the
-  /// baseline's step time; absent if one of these is absent, and for the baseline itself.
+  /// The speed-up with its 95% interval, which combines the intervals of the point's and of the
+  /// baseline's step time. Absent for the baseline, and if one of the two has no interval.
   std::optional<statistics::Located> speedup_interval;
   std::optional<double> flop_per_step;   ///< over all ranks
   std::optional<double> flops_per_rank;  ///< FLOP/s per rank, mean
   /// MFU: flops_per_rank without recomputed FLOP, divided by the best rate that a GEMM of this
   /// element type reached in the same run; absent if no GEMM was measured.
   std::optional<double> mfu;
-  std::optional<double> memory_per_rank;  ///< bytes, largest rank
+  std::optional<double> memory_per_rank;  ///< bytes of the largest rank
   /// Bytes in the device's and in the host's memory, each the maximum over ranks; absent if the
-  /// file only has their sum.
+  /// file has only the sum of both.
   std::optional<double> device_memory_per_rank, host_memory_per_rank;
-  std::optional<double> traced_step;  ///< seconds, the sum of the breakdown
+  std::optional<double> traced_step;  ///< seconds that the parts of `breakdown` add up to
   breakdown::BreakdownResult breakdown;
   std::optional<breakdown::PipelineReport>
       pipeline;                               ///< only for traced points with pipeline stages
-  std::map<std::string, double> op_time;      ///< seconds by kind of op, see op_times
+  std::map<std::string, double> op_time;      ///< seconds by kind of op; see op_times()
   std::optional<double> communication_ratio;  ///< (transfer + wait + hidden) / step
   std::optional<statistics::Located>
       instrumentation_overhead;   ///< traced / untraced - 1, see instrumentation_overhead()
-  statistics::SampleFlags flags;  ///< warnings about the untraced steps
+  statistics::SampleFlags flags;  ///< warnings about the untraced step times
   std::vector<breakdown::LinkShare>
-      link_shares;               ///< traced collectives compared with calibration; see LinkShare
-  devices::DeviceState devices;  ///< state during the measured loop; empty if nothing was sampled
+      link_shares;               ///< traced collectives compared with the calibration
+  devices::DeviceState devices;  ///< during the measured loop; empty if not sampled
   std::optional<microbench::BenchReport> bench;  ///< only for micro-benchmarks (no step times)
   efficiency::Causes causes;                     ///< why the point is not faster
-  std::vector<std::string> labels;  ///< those of the data, plus few-steps and not-closed
-  std::size_t steps = 0;            ///< steps that count for the step time, over all launches
-  /// For a point that joins several launches: the number (from 1) of the launch that its breakdown
-  /// and causes come from. 0 for a point of one launch.
+  std::vector<std::string> labels;               ///< labels of the data, and few-steps, not-closed
+  std::size_t steps = 0;  ///< number of steps that `step_time` is from, over all launches
+  /// For a point over several launches: the number (from 1) of the launch that its breakdown and
+  /// causes are from. 0 for a point of one launch.
   std::size_t launch = 0;
 };
 
-/// The points of one experiment, with ascending rank counts: workload, model, dtype, scaling,
-/// placement and options are the same for all. Options that scaling itself changes may differ.
+/// The points of one experiment, in ascending order of ranks: they have the same workload, model,
+/// dtype, scaling, placement and options. Options that scaling itself changes may differ.
 struct Curve {
   std::string title;  ///< "dp, tiny, f32, strong scaling, packed"
   std::vector<PointReport> points;
@@ -88,49 +89,51 @@ struct RunReport {
   const results::RunData* data = nullptr;
   std::string file{};
   std::vector<Curve> curves{};
-  std::vector<PointReport> benches{};      ///< points of micro-benchmarks, by index
-  results::CalibrationData calibration{};  ///< stored in the file, else fitted to the run's rows
+  std::vector<PointReport> benches{};  ///< micro-benchmarks, by index of their points
+  /// Stored in the file, else fitted to the run's measurements.
+  results::CalibrationData calibration{};
 };
 
 struct ReportOptions {
-  std::optional<int> baseline{};  ///< rank count; absent = baseline_ranks() chooses
-  /// If true, the baseline is instead the first point that fills one whole node: it uses all ranks
-  /// that its launch has on that node.
+  std::optional<int> baseline{};  ///< rank count; absent: see baseline_ranks()
+  /// If true, the baseline is the first point that fills one whole node, which means that it uses
+  /// all ranks that its launch has on the node.
   bool whole_node = false;
-  /// True if points that fail verification get rates; reports that show such points mark them.
+  /// True if points with wrong results get throughput too; reports that show such points mark them.
   bool rates_of_wrong = false;
 };
 
 /// Makes a report of a run. The efficiency of N ranks relative to the N0 ranks of the baseline is
 /// throughput(N) / throughput(N0) * N0 / N. The speed-up is throughput(N) / throughput(N0) * N0, so
-/// the baseline has the ideal speed-up N0; if the baseline is a whole node, the speed-up is
-/// throughput(N) / throughput(N0). Points that failed or are known to be wrong have no throughput
-/// (but see rates_of_wrong). `run` must outlive the report.
+/// the baseline has the speed-up N0; if the baseline is a whole node, the speed-up is throughput(N)
+/// / throughput(N0). Points that failed have no throughput; those known to be wrong have one only
+/// with the option rates_of_wrong. `run` must outlive the report.
 [[nodiscard]] RunReport make_report(const results::RunData& run, std::string file,
                                     const ReportOptions& options);
 
-/// Makes a report from a summary, which has fewer data than a run: points have the median of their
-/// step times, throughput, speed-up and efficiency relative to their baseline, and labels.
-/// Micro-benchmarks have only their data. A whole node cannot be the baseline, since a summary does
-/// not say which node each rank is on. `summary` must outlive the report.
+/// Makes a report from the summary of a run, which has less data than the run. Its points have the
+/// median of their step times, throughput, speed-up and efficiency relative to their baseline, and
+/// labels. Micro-benchmarks have only their data. A whole node cannot be the baseline, since a
+/// summary does not say which node each rank is on. `summary` must outlive the report.
 [[nodiscard]] RunReport summarise(const results::RunSummary& summary, std::string file,
                                   const ReportOptions& options);
 
-/// Returns the FLOP that the model requires for one step over all ranks. MFU counts only these, HFU
-/// also those that activation recomputation repeats in the backward pass (Korthikanti et al., arXiv
-/// 2205.05198, section 6.3). The backward pass needs two products for each one of the forward pass;
-/// all further ones are recomputed. Absent if the file does not list the ops of a step.
+/// Returns the FLOP, over all ranks, that the model requires for one step. MFU counts only these;
+/// HFU also counts those that activation recomputation repeats in the backward pass (Korthikanti et
+/// al., arXiv 2205.05198, section 6.3). For each matrix product of the forward pass, the backward
+/// pass needs two; all further ones are recomputed. Absent if the file does not list the ops of a
+/// step.
 [[nodiscard]] std::optional<double> model_flop_per_step(const results::PointData& point);
 
-/// Returns the share by which tracing makes steps longer: the Hodges-Lehmann centre of traced /
-/// untraced - 1 over pairs of neighbouring blocks, one traced and one untraced, each represented by
-/// its median. The interval exists from 6 pairs on. Of more than 256 pairs, 256 are used, evenly
-/// spread. Absent without a pair.
+/// Returns the share by which tracing makes steps longer: the Hodges-Lehmann estimate of traced /
+/// untraced - 1 over pairs of neighbouring blocks of steps, one traced and one untraced; the time
+/// of a block is its median. There is an interval from 6 pairs on. If there are more than 256
+/// pairs, 256 evenly spread ones are used. Absent if there is no pair.
 [[nodiscard]] std::optional<statistics::Located> instrumentation_overhead(
     std::span<const results::StepBlock> blocks);
 
-/// Returns a warning if tracing makes steps more than 1% longer: if the whole interval lies above
-/// 1%, or if the value does and there is no interval. Returns "" otherwise.
+/// Returns a warning if tracing makes steps more than 1% longer, which means that the whole
+/// interval lies above 1%, or that the value does and there is no interval. Returns "" otherwise.
 [[nodiscard]] std::string overhead_warning(const std::optional<statistics::Located>& overhead);
 
 }  // namespace isoscale::analysis

@@ -30,13 +30,13 @@ enum class Unit : std::uint8_t {
   kelvin,        ///< K; shown in °C
   text,          ///< words, no number
 };
-/// Returns the name in the JSON report: "1", "s", "B", ...; "text" for words.
+/// Returns the unit's name in the JSON report: "1", "s", "B", ...; "text" for words.
 [[nodiscard]] std::string_view name(Unit unit);
 
-/// Returns the name of the form that reports for people give to values: "share", "seconds", ...
+/// Returns the name of the form in which reports for people write the unit: "share", "seconds", ...
 [[nodiscard]] std::string_view form(Unit unit);
 
-/// Returns a number with its unit, "22.0%", "1.50 MiB"; "" for Unit::text.
+/// Returns a number with its unit as text: "22.0%", "1.50 MiB"; "" for Unit::text.
 [[nodiscard]] std::string value_text(double value, Unit unit);
 
 }  // namespace isoscale::analysis

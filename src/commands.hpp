@@ -20,20 +20,20 @@
 #include "config/command_line.hpp"
 #include "settings/run_config.hpp"
 
-/// The functions of the subcommands, and how they write to standard output.
+/// The functions of the subcommands, and functions by which they write to standard output.
 namespace isoscale {
 
-/// `isoscale run`: plans and measures. Throws base::Error. A build without MPI has other
-/// definitions of this function and of the next one, which only throw.
+/// `isoscale run`: plans and measures. Throws base::Error. In a build without MPI, this function
+/// and the one for `isoscale check` only throw.
 [[nodiscard]] base::ExitCode execute(const settings::RunConfig& config, int argc, char** argv);
-/// `isoscale check`: prints the results of preflight. Throws base::Error.
+/// `isoscale check`: prints the results of the checks that precede a run. Throws base::Error.
 [[nodiscard]] base::ExitCode execute(const settings::CheckCommand& command, int argc, char** argv);
 
-/// `isoscale report`: reads run files, each launch once, and prints their results.
+/// `isoscale report`: reads run files, copies of a run only once, and prints their results.
 [[nodiscard]] base::ExitCode execute(const settings::ReportCommand& command);
 
-/// `isoscale compare`: prints the curves of all sides, their differences and what explains them,
-/// and the gate's verdict.
+/// `isoscale compare`: prints the curves of all sides (a side is the runs of one machine), their
+/// differences, the causes of these and, with --gate, whether a side is too slow.
 [[nodiscard]] base::ExitCode execute(const settings::CompareCommand& command);
 
 /// `isoscale predict`: prints a predicted curve, based on a run or on a data sheet.
@@ -47,7 +47,7 @@ inline base::ExitCode print(const std::string& text) {
   return base::ExitCode::done;
 }
 
-/// Writes the page of --html if it was asked for, and says where it is.
+/// Writes the HTML page that --html names, if any, and prints the file's name on standard error.
 template <class Result, class Command>
 void write_page(const Result& result, const Command& command) {
   if (command.html.empty()) return;
@@ -56,9 +56,9 @@ void write_page(const Result& result, const Command& command) {
   base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));
 }
 
-/// Returns the width of a summary on standard output, in columns. On a terminal it is COLUMNS or
-/// else the window's width, limited to 60 to 110. It is 110 for files and pipes, and for terminals
-/// of unknown width, which mpirun may give its ranks.
+/// Returns the width, in columns, for a summary on standard output. On a terminal it is COLUMNS or
+/// else the window's width, but at least 60 and at most 110. It is 110 for files and pipes, and if
+/// a terminal's width is unknown, as it may be under mpirun.
 inline std::size_t output_columns() {
   constexpr std::size_t narrowest = 60, widest = 110;
   if (::isatty(STDOUT_FILENO) == 0) return widest;

@@ -16,7 +16,7 @@
 namespace isoscale {
 namespace {
 
-/// Reads the run files of each side. A launch that is given twice is kept once.
+/// Reads the run files of each side. Of several copies of a run on a side one is kept.
 std::vector<analysis::RunFiles> read_sides(const settings::CompareCommand& command) {
   std::vector<analysis::RunFiles> sides;
   for (const auto& files : command.sides) {
@@ -39,7 +39,8 @@ std::string render(const analysis::compare::Comparison& comparison, settings::Fo
   return analysis::compare::render_text(comparison);
 }
 
-/// Returns the message of a refused comparison, with each difference on a line of its own.
+/// Returns the error message for a refused comparison, with one line for each difference in
+/// settings.
 std::string refusal(const analysis::compare::Comparison& comparison) {
   std::string text = "the sides measured different things, so they are not compared:";
   for (const std::string& line : analysis::compare::unlike_lines(comparison)) text += "\n  " + line;
@@ -71,8 +72,8 @@ base::ExitCode execute(const settings::CompareCommand& command) {
     }
   }
   for (const std::string& warning : comparison.warnings) base::warn("isoscale: " + warning);
-  // 3. Print the result. A refused comparison is printed unless the format is text. In every format
-  // it ends with an error message.
+  // 3. Print the result. A refused comparison is printed in all formats but text; in every format
+  // an error message follows.
   write_page(comparison, command);
   const bool is_text = command.format == settings::Format::text;
   if (!comparison.refused || !is_text) print(render(comparison, command.format));

@@ -35,7 +35,7 @@ base::ExitCode execute(const config::PrintCommand& command) { return print(comma
 }  // namespace isoscale
 
 int main(int argc, char** argv) {
-  using namespace isoscale;  // NOLINT: this function is all that is outside of it
+  using namespace isoscale;  // NOLINT: only this function is outside of the namespace
   try {
     // 1. Read the command line.  2. Execute the command.
     const config::Command command =
@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
     };
     return static_cast<int>(std::visit(execution, command));
   } catch (const base::UsageError& error) {
-    // Every rank finds the same mistake before MPI has started; only the launcher's first process
+    // Every rank finds the same mistake before MPI has started, so only one process of the launch
     // prints it.
     const std::string_view name = argc > 1 ? argv[1] : "";
     const bool many = name == "run" || name == "check";

@@ -16,8 +16,8 @@ namespace isoscale {
 namespace {
 
 /// True if a source is a data sheet: the name of a built-in one, or a file that ends in .toml. A
-/// plain name, without folder and extension, also counts as a data sheet if no such file exists, so
-/// that the error lists the known names.
+/// plain name without folder and extension is also taken as a data sheet if there is no such file;
+/// the error message for an unknown data sheet then lists the known names.
 bool is_sheet(const std::filesystem::path& source) {
   if (source.extension() == ".toml" || analysis::predict::is_system(source.string())) return true;
   return !source.has_extension() && !source.has_parent_path() && !std::filesystem::exists(source);

@@ -37,7 +37,7 @@ std::string render(const analysis::merge::Report& report, const settings::Report
                                            analysis::render::Sections::parse(*command.detail));
 }
 
-/// Returns "a.h5" or "launch 1 (a.h5), launch 2 (b.h5)"; if there are many, only their number.
+/// Returns "a.h5" or "launch 1 (a.h5), launch 2 (b.h5)"; for more than 8 files "9 launches".
 std::string launches_text(std::span<const std::string> files) {
   constexpr std::size_t most_listed = 8;
   if (files.size() == 1) return files.front();
@@ -49,8 +49,8 @@ std::string launches_text(std::span<const std::string> files) {
   return text;
 }
 
-/// Writes the traces to their file. Messages about this file go to standard error, since the report
-/// is on standard output.
+/// Writes the traces to the file that --trace names. Messages about this go to standard error,
+/// since the report is on standard output.
 void write_trace(const analysis::RunFiles& launches, const settings::ReportCommand& command) {
   const analysis::traces::TraceExport result =
       analysis::traces::write_trace_file(launches.runs, command.trace, command.if_exists);
@@ -76,8 +76,8 @@ std::string no_such_point(int baseline) {
                      base::counted(baseline, "rank"));
 }
 
-/// Throws base::UsageError if no file of an index has the baseline that the user asked for. The
-/// message lists no valid rank counts, since an index does not keep them.
+/// Throws base::UsageError if no run of the index has the baseline that the user asked for. The
+/// message does not list valid rank counts, since an index does not keep them.
 void require_baseline(const settings::ReportCommand& command,
                       const analysis::catalog::Index& index) {
   const auto has = [](const analysis::catalog::IndexExperiment& at) {
@@ -118,11 +118,12 @@ void require_baseline(const settings::ReportCommand& command,
       (ranks.empty() ? std::string{} : fmt::format("; name one of {}", fmt::join(ranks, ", "))));
 }
 
-/// The largest number of files whose curves are joined into one report. With more files the curves
+/// The largest number of files whose curves are shown in one report. With more files the report
 /// would be unreadable, and memory might not hold all runs.
 constexpr std::size_t most_joined = 32;
 
-/// Warns of files that cannot be read. Throws base::UsageError if no file can be read.
+/// Warns of files that cannot be read. Throws base::UsageError if none of the `files` files can be
+/// read.
 void say_unreadable(const std::vector<analysis::catalog::Unreadable>& unreadable,
                     std::size_t files) {
   if (files == 1 && !unreadable.empty()) throw base::UsageError(unreadable.front().reason);
@@ -134,8 +135,8 @@ void say_unreadable(const std::vector<analysis::catalog::Unreadable>& unreadable
   }
 }
 
-/// Appends whole runs to `into`, in the order of the files, and returns the files that cannot be
-/// read. Throws base::UsageError if no file can be read.
+/// Reads whole runs and appends them to `into` in the order of the files. Returns the files that
+/// cannot be read. Throws base::UsageError if no file can be read.
 std::vector<analysis::catalog::Unreadable> read_files(
     const std::vector<std::filesystem::path>& files, analysis::RunFiles& into) {
   std::vector<analysis::catalog::Unreadable> unreadable;
@@ -151,9 +152,10 @@ std::vector<analysis::catalog::Unreadable> read_files(
   return unreadable;
 }
 
-/// Appends the index line of each file, in the order given, and returns the files that cannot be
-/// read. Summaries are read on all cores; files without a summary are read whole, summarised and
-/// freed one after the other, since HDF5 allows only one thread at a time.
+/// Appends the index entry of each file to `into`, in the order of the files, and returns the files
+/// that cannot be read. Summary files are read on all cores. Runs without a summary file are read
+/// as a whole, summarised and freed one after the other, since HDF5 allows only one thread at a
+/// time.
 std::vector<analysis::catalog::Unreadable> index_files(
     const std::vector<std::filesystem::path>& files, const analysis::ReportOptions& options,
     std::vector<analysis::catalog::IndexRun>& into) {
@@ -239,7 +241,7 @@ base::ExitCode report_index(const settings::ReportCommand& command) {
 
 base::ExitCode execute(const settings::ReportCommand& command) {
   require_two_files(command);
-  // A wrong section name is refused before anything is read or written.
+  // A wrong name of a section is refused before any file is read or written.
   if (command.detail) (void)analysis::render::Sections::parse(*command.detail);
   if (command.index_only || command.files.size() > most_joined) return report_index(command);
   if (!command.html.empty()) analysis::page::require_page();

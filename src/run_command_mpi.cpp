@@ -33,9 +33,10 @@ bool print_or_warn(const std::string& text) {
   }
 }
 
-/// Prints the summary of a finished run. No error here may fail a run whose data is on disk.
+/// Prints the summary of a finished run. The run's data is on disk, so an error here only causes a
+/// warning.
 void show_file(const std::filesystem::path& file) {
-  // Reading and analysing a file of more than 16 MiB takes over a second, while all ranks wait.
+  // Reading and analysing a larger file takes over a second, and all ranks would wait for it.
   constexpr std::uintmax_t largest = 16U << 20U;
   const std::string name = file.string();
   try {
@@ -74,7 +75,7 @@ runner::PricedMachine priced_machine(const std::string& sheet) {
 }
 
 /// Throws base::UsageError on every rank if any rank was started with other arguments than rank 0.
-/// Such ranks could wait for each other for ever, or follow the arguments of rank 0.
+/// Otherwise ranks could wait for each other forever, or follow the arguments of rank 0.
 void require_one_command(const std::string& command, const comm::Communicator& world) {
   const std::string first = world.broadcast(command);
   const bool is_other = first != command;
@@ -87,16 +88,18 @@ void require_one_command(const std::string& command, const comm::Communicator& w
 }
 
 /// Runs `work` with MPI and turns errors into exit codes. Rank 0 prints an error that all ranks
-/// have; a rank that fails alone ends the job. `work` takes the environment and the world.
+/// have; a rank that fails alone ends the job. `work` is called with the MPI environment, the
+/// communicator of all ranks and the supervisor.
 template <class Work>
 base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Work& work) {
-  // The program's name is left out, since nodes may have it in different places.
+  // argv[0], the program's path, is left out, since it may differ between nodes.
   const std::string arguments = base::shell_quoted(std::vector<std::string>(argv + 1, argv + argc));
-  // The environment is read before MPI starts: an MPI library that finds no launcher sets the
-  // variables of a launcher itself.
+  // The environment is read before MPI starts, because an MPI library that finds no launcher sets
+  // some variables of a launcher itself.
   const bool speaks = machine::speaks_for_launch(machine::process_environment());
   const auto alone = machine::singleton_problem(1, machine::process_environment());
-  runner::watch::HeldSignals signals;  // before MPI starts threads
+  // Signals are blocked before MPI starts threads, because threads inherit the mask.
+  runner::watch::HeldSignals signals;
   runner::watch::MpiLimit limit{timeout, speaks};
   limit.starts();
   const comm::Environment environment{&argc, &argv};
@@ -105,7 +108,7 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
   limit.is_over();
   supervisor.set_timeout(timeout);
   world.count_calls(supervisor.activity().calls());
-  // All ranks have the same error: rank 0 prints it, and all ranks finish in order.
+  // For errors that all ranks have: rank 0 prints the error, and all ranks finish in order.
   const auto leave_together = [&](const base::Error& error) {
     limit.ends();
     if (world.rank() == 0 && speaks) base::warn(fmt::format("isoscale: {}", error.what()));

@@ -26,23 +26,23 @@ namespace {
 
 using results::PointStatus;
 
-/// Returns the labels that do not depend on traces. A summary has no traces; a whole file and its
-/// summary give the same index entry because only these labels are used.
+/// Returns the labels that do not depend on the traces of steps. The result file of a run has
+/// traces and its summary file has none, so with these labels alone both give the same index entry.
 std::set<std::string> labels_of(const PointReport& point) {
   std::set<std::string> labels{point.data->labels.begin(), point.data->labels.end()};
   if (results::has_label(point.labels, results::few_steps)) labels.emplace(results::few_steps);
   return labels;
 }
 
-/// Returns false if a point is wrong, true if all points that were run are verified; absent if some
-/// were not checked or none was run.
+/// Returns false if the result of some point is wrong, true if all points that were run are
+/// verified; absent if some points were not checked or none was run.
 std::optional<bool> verdict_on(std::span<const PointReport* const> points) {
   std::set<std::optional<bool>> seen;
   for (const PointReport* const point : points) {
     if (point->data->status != PointStatus::skipped) seen.insert(point->data->verified);
   }
   if (seen.contains(false)) return false;
-  return seen.empty() ? std::nullopt : *seen.begin();  // an absent value comes first
+  return seen.empty() ? std::nullopt : *seen.begin();  // std::set sorts the absent value first
 }
 
 /// Returns an entry with the counts, labels and verification of an experiment's points.
@@ -71,7 +71,8 @@ IndexExperiment of_curve(const Curve& curve, const std::string& device) {
   result.experiment = experiment_of(curve);
   result.fingerprint = fingerprint(result.experiment, device);
   result.baseline = curve.baseline;
-  for (const PointReport& point : curve.points) {  // ascending in ranks
+  // The points are in ascending order of ranks, so the last one remains.
+  for (const PointReport& point : curve.points) {
     if (!point.throughput) continue;
     result.ranks = point.data->ranks;
     result.nodes = point.data->nodes;
@@ -146,7 +147,7 @@ std::string machine_name(const IndexRun& run) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// One run's contribution to a trend.
+/// The throughput of one experiment in one run, as one value of a trend over runs.
 struct TrendSample {
   std::size_t run = 0;
   const IndexExperiment* experiment = nullptr;
@@ -176,7 +177,8 @@ IndexTrend trend_of(const std::vector<TrendSample>& samples) {
   return trend;
 }
 
-/// Returns the trends of a machine's runs. `of_machine` is in order of date.
+/// Returns the trends of the runs on one machine. `of_machine` has the indices of these runs in
+/// `runs`, in order of date.
 std::vector<IndexTrend> trends_of(const std::vector<IndexRun>& runs,
                                   const std::vector<std::size_t>& of_machine) {
   std::map<std::tuple<std::string, int, std::string, int>, std::vector<TrendSample>> samples;
@@ -203,11 +205,11 @@ std::vector<IndexTrend> trends_of(const std::vector<IndexRun>& runs,
   return trends;
 }
 
-/// Hosts whose names are one prefix and a number with the same count of digits: node01 and node17
-/// have the prefix "node" and 2 digits.
+/// Identifies hosts whose names have the same prefix and a number with the same count of digits:
+/// node01 and node17 have the prefix "node" and 2 digits.
 struct Family {
   std::string prefix;
-  std::size_t digits = 0;  ///< 0 = a name without a number
+  std::size_t digits = 0;  ///< count of digits of the number; 0 = a name without a number
   auto operator<=>(const Family&) const = default;
 };
 
@@ -267,7 +269,7 @@ IndexRun index_run(const RunReport& report) {
   for (const Curve& curve : report.curves) {
     result.experiments.push_back(of_curve(curve, run.device));
   }
-  // The points of one family may be separated by points of others.
+  // The list of micro-benchmarks is not sorted by family, so each family is searched for.
   std::vector<std::vector<const PointReport*>> families;
   for (const PointReport& point : report.benches) {
     const auto known = std::ranges::find_if(families, [&](const auto& at) {

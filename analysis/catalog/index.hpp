@@ -10,26 +10,28 @@
 #include "analysis/identity.hpp"
 #include "analysis/report.hpp"
 
-/// Lists many runs by machine, date and version, with the few results that fit on a line. An index
-/// has copies of all texts and numbers, so that each run can be freed before the next one is read.
+/// Lists many runs by machine, date and version, with the few results of each run that fit on a
+/// line. An index has copies of all texts and numbers, so that each run can be freed before the
+/// next one is read.
 namespace isoscale::analysis::catalog {
 
-/// The part of a run that belongs to one experiment. Throughput and efficiency are those at
-/// `ranks`, the largest count whose throughput is known.
+/// The part of a run that belongs to one experiment. Throughput and efficiency are those of the
+/// point with `ranks` ranks, the largest rank count whose throughput is known.
 struct IndexExperiment {
   Experiment experiment;
-  std::string fingerprint;              ///< identifies experiment and kind of device
-  bool is_bench = false;                ///< a micro-benchmark: it has rows but no throughput
+  std::string fingerprint;              ///< text that identifies the experiment and the device
+  bool is_bench = false;                ///< a micro-benchmark, which has no throughput
   int ok = 0, failed = 0, skipped = 0;  ///< numbers of points
-  std::optional<int> ranks, nodes;      ///< for a micro-benchmark: those of the largest ok point
+  std::optional<int> ranks, nodes;      ///< for a micro-benchmark: of the largest ok point
   std::optional<double> throughput, efficiency;
   std::string unit;             ///< unit of the throughput
   std::optional<int> baseline;  ///< rank count that efficiency is relative to
-  /// True if all points that were run are verified, false if one is wrong; absent otherwise.
+  /// True if all points that were run are verified, false if the result of one is wrong; absent if
+  /// some were not checked or none was run.
   std::optional<bool> verified;
-  std::vector<std::string> labels;  ///< of all ok points, each once
+  std::vector<std::string> labels;  ///< the labels of all ok points, each once
   /// False if a label such as "oversubscribed" says that the throughput does not show the machine's
-  /// own speed.
+  /// own speed; such a throughput is in no trend.
   bool counts = true;
 };
 
@@ -40,14 +42,14 @@ struct IndexRun {
   int ranks = 0, nodes = 0;
   int fewest_per_node = 0, most_per_node = 0;  ///< ranks of one node; 0 = not known
   std::vector<std::string> hosts{};            ///< each once, ascending
-  std::string cpu{}, gpu{};                    ///< kinds, "A + B" where ranks differ; "" = unknown
+  std::string cpu{}, gpu{};                    ///< models, "A + B" if ranks differ; "" = unknown
   std::optional<int> cores{};                  ///< cores of a node; absent where nodes differ
   std::size_t ok_points = 0, points = 0;
   std::vector<IndexExperiment> experiments{};
 };
 
-/// The throughput of one experiment at one rank count over the runs of a machine. It does not say
-/// if the throughput became better or worse.
+/// The throughput of one experiment at one rank count over the runs of a machine. It does not judge
+/// whether the throughput became better or worse.
 struct IndexTrend {
   Experiment experiment;
   std::string title, fingerprint, unit;
@@ -73,7 +75,7 @@ struct Unreadable {
 };
 
 struct Index {
-  std::vector<IndexRun> runs;  ///< in the order given
+  std::vector<IndexRun> runs;  ///< in the order in which make_index() was given them
   std::vector<IndexMachine> machines{};
   std::vector<Unreadable> unreadable{};
 };

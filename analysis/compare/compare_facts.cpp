@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::size_t most_of_file = 60;  ///< characters of a file's name that are shown
 
-/// Collects sentences about points of several sides. Sides and ranks with the same sentence share a
-/// line: "A, B: ... (1, 2 ranks)".
+/// Collects sentences about points of several sides (a side is the runs of one machine). Sides and
+/// rank counts with the same sentence share a line: "A, B: ... (1, 2 ranks)".
 class SaidOfSides {
  public:
   void add(const std::string& side, int ranks, const std::string& sentence) {
@@ -42,8 +42,8 @@ class SaidOfSides {
   std::map<std::string, std::map<std::string, std::set<int>>> said_;
 };
 
-/// True for the rate per link of a point with a single rank, which uses no link; reports then do
-/// not explain why the rate is absent.
+/// True for the rate per link of a point with a single rank. Such a point uses no link, so reports
+/// do not explain why the rate is absent.
 bool has_no_link(const Rate& rate, const SideCurve& side, std::size_t i) {
   return rate.all == &SideCurve::per_link && side.curve.points[i].data->ranks == 1;
 }
@@ -56,8 +56,8 @@ bool is_known(const ComparedCurve& curve, const Rate& rate) {
   return known;
 }
 
-/// Adds a line for each rate that the curve has: the figure by which the rate is divided, and the
-/// reasons why some points lack the rate.
+/// Adds a line for each rate that some point of the curve has: the figure by which the rate is
+/// divided, and the reasons why other points lack the rate.
 void add_references(const Comparison& of, const ComparedCurve& curve, render::Facts& facts) {
   for (const Rate& rate : rates) {
     if (!is_known(curve, rate)) continue;
@@ -72,8 +72,8 @@ void add_references(const Comparison& of, const ComparedCurve& curve, render::Fa
   }
 }
 
-/// Adds one line for the rates that no point of any curve has: "FLOP/s of peak: no datasheet ...;
-/// ...".
+/// Adds one line that names the rates that no point of any curve has, with the reasons: "FLOP/s of
+/// peak: no datasheet ...; ...".
 void add_unknown_rates(const Comparison& of, render::Facts& facts) {
   std::vector<std::string> parts;
   for (const Rate& rate : rates) {
@@ -104,8 +104,8 @@ void add_why(const Comparison& of, std::size_t curve, render::Facts& facts) {
   caveats.append_to(facts, "causes");
 }
 
-/// Adds one line for each set of labels over all curves: "A, B: oversubscribed at 4 of 12 points:
-/// ...".
+/// Adds one line for each set of labels that makes points unfit as scaling results, over all
+/// curves: "A, B: oversubscribed at 4 of 12 points: ...".
 void add_labels(const Comparison& of, render::Facts& facts) {
   std::map<std::string, std::pair<std::set<std::size_t>, std::size_t>> found;
   std::size_t points = 0;
@@ -129,7 +129,7 @@ void add_labels(const Comparison& of, render::Facts& facts) {
   }
 }
 
-/// Adds the launches that do not count, with one line for each reason.
+/// Adds the launches whose values are left out of a curve, with one line for each reason.
 void add_left_out(const Comparison& of, const ComparedCurve& curve, render::Facts& facts) {
   for (std::size_t s = 0; s < curve.sides.size(); ++s) {
     if (!curve.sides[s]) continue;

@@ -17,8 +17,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The version of this format. New keys raise the minor version; a change of meaning raises the
-/// major.
+/// The version of this JSON format. New keys raise the minor version; a change of meaning raises
+/// the major version.
 constexpr std::string_view schema_version = "1.0";
 
 Json normalised_json(const Normalised& at) {
@@ -208,7 +208,7 @@ Json only_json(const Comparison& of, const OnlyOn& at) {
           {"reason", at.reason}};
 }
 
-/// The columns of a side's point; other metrics of comparisons follow those of its difference.
+/// The CSV columns of a side's point; the columns of its difference from the first side follow.
 constexpr std::string_view point_columns =
     "curve baseline ranks side files launches=launch_count nodes mesh=mesh_text labels marks "
     "step_time_median=step_time/median step_time_lower=step_time/lower "
@@ -224,8 +224,8 @@ constexpr std::string_view difference_columns =
     "efficiency_points_lower=efficiency/lower efficiency_points_upper=efficiency/upper verdict "
     "p_regression p_passed why_points sentence=sentences";
 
-/// Returns the JSON from which the CSV row of a side's point is made. It also has values that only
-/// CSV shows.
+/// Returns the JSON from which the CSV row of a side's point is made. It has all values of the JSON
+/// report's point and a few that only CSV shows.
 Json line_json(const Comparison& of, std::size_t c, std::size_t s, std::size_t i) {
   const ComparedCurve& curve = of.curves[c];
   const SideCurve& side = *curve.sides[s];

@@ -66,7 +66,8 @@ class Cases {
   std::map<std::string_view, std::size_t> count_;  ///< number of cases by element
 };
 
-/// Returns the XML element of a test case that the gate could neither pass nor fail.
+/// Returns the XML element of a test case on which the gate (the test for a loss of throughput)
+/// could not decide.
 std::string_view element_of_untold(const Comparison& of) {
   return of.gate && of.gate->strict ? "failure" : "skipped";
 }
@@ -89,8 +90,8 @@ void add_point(const Comparison& of, const Difference& at, Cases& cases) {
             fmt::format("{}: {}", compare::name(at.verdict), throughput_sentence(of, at)), out);
 }
 
-/// With a gate, adds a test case for each curve or point that the first side has and another side
-/// lacks: a test that could not be run.
+/// If there is a gate, adds a test case for each curve or point that the first side has and another
+/// side lacks. Such a case is a test that could not be run.
 void add_absent(const Comparison& of, Cases& cases) {
   for (const OnlyOn& at : of.only) {
     if (!of.gate || at.side != 0) continue;

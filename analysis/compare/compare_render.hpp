@@ -12,44 +12,49 @@
 #include "analysis/compare/comparison.hpp"
 #include "analysis/render/curve_tables.hpp"
 
-/// Renders comparisons. Renderers compute no numbers themselves, so their outputs always agree.
+/// Renders comparisons as text, JSON, CSV, JUnit XML and Markdown. Renderers compute no numbers
+/// themselves, so their outputs always agree.
 namespace isoscale::analysis::compare {
 
 [[nodiscard]] std::string render_text(const Comparison& comparison);
 [[nodiscard]] std::string render_json(const Comparison& comparison);
 /// Returns CSV with a row for each point of each side, with its differences from the first side.
 [[nodiscard]] std::string render_csv(const Comparison& comparison);
-/// Returns JUnit XML with a test case for each difference. If the comparison was refused, it has an
-/// error for each setting in which the sides differ. With a gate, it also has a case for each curve
-/// or point that only the first side has.
+/// Returns JUnit XML with a test case for each difference. If the comparison was refused because
+/// settings differ between the sides, it has an error for each such setting. With a gate (`--gate`,
+/// a limit on the loss of throughput), it also has a case for each curve or point that only the
+/// first side has.
 [[nodiscard]] std::string render_junit(const Comparison& comparison);
-/// Returns Markdown that begins with the gate's table, for a comment on a pull request.
+/// Returns Markdown for a comment on a pull request. It begins with the table of the gate's
+/// verdicts.
 [[nodiscard]] std::string render_markdown(const Comparison& comparison);
 
-/// Returns the JSON that docs/comparing.md describes. Texts from files are not escaped, so the
-/// caller must dump it as ASCII and replace bytes that are not UTF-8.
+/// Returns the JSON that docs/comparing.md describes. Texts that come from result files are not
+/// escaped, so the caller must dump the JSON as ASCII and replace bytes that are not UTF-8.
 [[nodiscard]] nlohmann::ordered_json compare_json(const Comparison& comparison);
 
-// The following are the parts of the text and Markdown reports; all text is escaped.
+// The functions below return the parts of the text and Markdown reports; all text is escaped.
 
-/// Returns a sentence on the result of each side over all points. Every report begins with these.
+/// Returns one sentence for each side: its difference from the first side over all points. Every
+/// report begins with these.
 [[nodiscard]] std::vector<std::string> overall_sentences(const Comparison& of);
-/// Returns launches, dates and files of the sides, and their machines if these differ.
+/// Returns a table of the sides: launches, dates, files, and machines if these differ.
 [[nodiscard]] render::DocumentTable sides_table(const Comparison& of);
-/// Returns the points of all sides of a curve.
+/// Returns a table with the points of all sides of the curve with this index.
 [[nodiscard]] render::DocumentTable points_table(const Comparison& of, std::size_t curve);
 /// Returns the causes of the differences, the figures that rates were divided by, and the launches
-/// that do not count.
+/// that were left out.
 [[nodiscard]] render::Facts curve_facts(const Comparison& of, std::size_t curve);
-/// Returns the differing settings, the points that only one side has, labels, warnings and missing
-/// rates.
+/// Returns the settings that differ between the sides, the points that only one side has, labels,
+/// warnings and missing rates.
 [[nodiscard]] render::Facts comparison_facts(const Comparison& of);
-/// Returns the title of a curve, with "unlike: dtype" if this setting differs between the sides.
+/// Returns the title of a curve, with "[UNLIKE dtype]" if the setting dtype differs between the
+/// sides.
 [[nodiscard]] std::string curve_title(const Comparison& of, std::size_t curve);
 /// Explains how to read the numbers, one sentence per line.
 [[nodiscard]] std::vector<std::string> comparison_key(const Comparison& of);
 
-// The following are the sentences of a comparison; all text is escaped.
+// The functions below return sentences and parts of sentences; all text is escaped.
 
 /// Returns a value multiplied by 100, with its interval: "11.2% ± 2.0", or "11.2% (9.0 to 14.1)" if
 /// the interval is not symmetric; only the value if there is no interval. `sign` is put after the
@@ -61,25 +66,27 @@ namespace isoscale::analysis::compare {
 /// If the difference is not established, the sentence says so and calls the causes uncertain.
 /// Returns "" at the baseline and if there is no baseline.
 [[nodiscard]] std::string efficiency_sentence(const Comparison& of, const Difference& at);
-/// Returns "B's throughput is 10.1% lower at 64 ranks (8.0% to 12.2%)". With a gate it states the
-/// gate's verdict and limit: "B's throughput is at least 5.0% lower at 64 ranks, p = 0.004: ...".
+/// Returns "B's throughput is 10.1% lower at 64 ranks (8.0% to 12.2%)". With a gate, the sentence
+/// states the gate's verdict and limit: "B's throughput is at least 5.0% lower at 64 ranks, p =
+/// 0.004: ...".
 [[nodiscard]] std::string throughput_sentence(const Comparison& of, const Difference& at);
 /// Returns "B's step is 11.3% longer at 64 ranks, 41.2 ms against 37.0 ms: 8.0% dp transfer, ...".
-/// The causes follow "as measured, not established:" if no difference in throughput is established.
+/// It begins with "as measured, not established:" if no difference in throughput is established.
 /// Returns "" if both steps are equally long.
 [[nodiscard]] std::string step_sentence(const Comparison& of, const Difference& at);
-/// Returns the sentences of the three functions above, without empty ones.
+/// Returns the results of efficiency_sentence(), throughput_sentence() and step_sentence(), without
+/// empty ones.
 [[nodiscard]] std::vector<std::string> sentences_of(const Comparison& of, const Difference& at);
 /// Returns sentences on the parts of a difference that could not be explained or separated.
 [[nodiscard]] std::vector<std::string> caveats_of(const Difference& at);
 
 /// Returns the difference between a ratio and 1: "-10.1%".
 [[nodiscard]] std::string change_text(double ratio);
-/// Returns "-12.2% to -8.0%", or "—" without an interval. " !" is added if the value lies outside
-/// its interval.
+/// Returns the interval of a ratio as changes, "-12.2% to -8.0%", or "—" without an interval. " !"
+/// is added if the value lies outside its interval.
 [[nodiscard]] std::string change_interval(const statistics::Located& ratio);
-/// These functions return a difference in points of efficiency, "-11.2", and its interval, "-13.2
-/// to -9.2".
+/// Returns a difference in points of efficiency: "-11.2". The function below returns its interval:
+/// "-13.2 to -9.2".
 [[nodiscard]] std::string points_text(const std::optional<statistics::Located>& difference);
 [[nodiscard]] std::string points_interval(const std::optional<statistics::Located>& difference);
 
@@ -88,14 +95,14 @@ namespace isoscale::analysis::compare {
 /// Returns "gate 5.0%: FAILED: 1 regression of 4 points tested, ..."
 [[nodiscard]] std::string gate_sentence(const Comparison& of);
 
-/// Returns "dp, tiny, ..., 4 ranks only in A: not measured on B".
+/// Returns "dp, tiny, ..., 4 ranks only in A: not measured on B", for a point that one side lacks.
 [[nodiscard]] std::string only_sentence(const Comparison& of, const OnlyOn& only);
 
 /// Returns the files of a side: "a1.h5, a2.h5 and 3 more".
 [[nodiscard]] std::string files_text(const Side& side);
 
 /// Returns "new is 12% slower than old over all 9 points, between 9% and 15%; mostly dp transfer".
-/// If no difference is established, the sentence says so and gives the measured size.
+/// If the difference is not established, the sentence says so and gives the measured size.
 [[nodiscard]] std::string overall_sentence(const Comparison& of, const Overall& at);
 
 /// Calls visit(side's number, the side's curve, index of the point) for each point of all sides, in

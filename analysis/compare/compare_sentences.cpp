@@ -42,7 +42,7 @@ std::string count_text(std::size_t count, std::string_view side) {
 }
 
 /// Returns the reason why a difference has no interval: " in one launch of A and two launches of
-/// B", or that the baseline has too few launches.
+/// B", or that the point's baseline has too few launches.
 std::string few_launches(const Comparison& of, const Difference& at) {
   if (at.launches_first >= least_launches && at.launches >= least_launches) {
     return fmt::format("; fewer than {} launches of its baseline", least_launches);
@@ -54,12 +54,12 @@ std::string few_launches(const Comparison& of, const Difference& at) {
 /// The causes of a difference, and how they are shown.
 struct Causes {
   const std::vector<CausePart>& parts;
-  double scale = 1;  ///< from the unit of a part to the unit that is shown
+  double scale = 1;  ///< factor from the unit of a part to the unit that is shown
   std::string_view unit;
   double whole = 0;  ///< the whole difference, in the unit of the parts
 };
 
-/// Returns "8.1 dp transfer, 2.0 imbalance, -0.4 traced steps differ"; "" without any.
+/// Returns "8.1 dp transfer, 2.0 imbalance, -0.4 traced steps differ"; "" if there are no causes.
 std::string causes_text(const Causes& of) {
   std::vector<std::string> parts;
   bool uncertain = false;
@@ -77,7 +77,7 @@ std::string causes_text(const Causes& of) {
   return text;
 }
 
-/// Appends the causes to a sentence; marks them as uncertain if the difference is not established.
+/// Appends the causes to a sentence, and calls them uncertain if the difference is not established.
 std::string with_causes(const std::string& said, const std::string& causes, bool established) {
   if (causes.empty()) return said;
   return fmt::format("{}{}{}", said, established ? ": " : "; uncertain causes: ", causes);
@@ -87,8 +87,8 @@ constexpr std::string_view not_established = "as measured, not established: ";
 
 std::string at_ranks(const Difference& at) { return "at " + base::counted(at.ranks, "rank"); }
 
-/// Returns a sentence that says that an efficiency lies outside its interval, which is possible
-/// because the two come from different estimates.
+/// Returns a sentence that says that a difference in efficiency lies outside its interval. This is
+/// possible because the value comes from medians over launches and the interval from means.
 std::string apart_from_interval(const statistics::Located& at) {
   return fmt::format(
       "{} points between medians over launches, outside the interval {} to {} of "
@@ -103,7 +103,7 @@ std::string share_text(double share) {
   return fmt::format("{:.{}f}%", hundred * std::abs(share), std::abs(share) < few ? 1 : 0);
 }
 
-/// Returns a ratio in words: "12% slower", "3.1% faster", "2.4x as fast".
+/// Returns a ratio of throughputs in words: "12% slower", "3.1% faster", "2.4x as fast".
 std::string speed_text(double ratio) {
   constexpr double twice = 2;
   if (ratio >= twice) return fmt::format("{:.1f}x as fast", ratio);
@@ -111,8 +111,9 @@ std::string speed_text(double ratio) {
   return fmt::format("{} {}", share_text(ratio - 1), ratio < 1 ? "slower" : "faster");
 }
 
-/// Returns "between 9% and 15%". It adds "slower" and "faster" if the ends differ in direction, and
-/// gives ratios if one end is more than twice as fast.
+/// Returns "between 9% and 15%", the interval of a ratio of throughputs. It adds "slower" and
+/// "faster" if the ends of the interval differ in direction, and gives ratios if an end is more
+/// than twice as fast.
 std::string between_text(const statistics::Located& at) {
   constexpr double twice = 2;
   const double lower = *at.lower, upper = *at.upper;
@@ -220,7 +221,8 @@ std::string step_sentence(const Comparison& of, const Difference& at) {
   const std::string size = render::percent(std::abs(change));
   if (size == render::percent(0.0)) return "";
   const bool longer = change > 0;
-  constexpr double twice = 1;  // change of a step that takes twice as long
+  // Change of the step time, as a share, of a step that takes twice as long.
+  constexpr double twice = 1;
   const std::string changed = change >= twice
                                   ? fmt::format("takes {:.1f}x as long", 1 + change)
                                   : fmt::format("is {} {}", size, longer ? "longer" : "shorter");

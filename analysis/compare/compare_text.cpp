@@ -17,7 +17,7 @@
 namespace isoscale::analysis::compare {
 namespace {
 
-constexpr std::size_t most_of_value = 60, most_of_title = 200;  ///< shown characters
+constexpr std::size_t most_of_value = 60, most_of_title = 200;  ///< characters that are shown
 constexpr std::size_t unlimited = std::string::npos;  ///< line length: lines are not wrapped
 
 /// Returns "UNLIKE" if the point's settings differ between the sides, else "". The title of the
@@ -26,8 +26,8 @@ std::string mark(const Comparison& of, const Difference& at) {
   return marks_of(of, at.curve, at.side, at.ranks).empty() ? "" : "UNLIKE";
 }
 
-/// Returns the number of launches that count: "3", or "2 of 3" if some do not count; lines below
-/// the tables give the reasons.
+/// Returns the number of launches that count: "3", or "2 of 3" if one was left out; lines below the
+/// tables give the reasons.
 std::string launches_cell(const SideCurve& side, std::size_t i) {
   const int ranks = side.curve.points[i].data->ranks;
   const std::size_t counted = side.joined->launches[i].size();
@@ -44,7 +44,7 @@ render::Value efficiency_of(const PointReport& point) {
 }
 
 /// Returns a table with a row for each difference of a curve. If `curve` is absent, the table has
-/// the differences of all curves, without the efficiency.
+/// the differences of all curves, and no column for the efficiency.
 render::DocumentTable differences_table(const Comparison& of, std::optional<std::size_t> curve,
                                         std::string title) {
   render::DocumentTable table{.title = std::move(title)};
@@ -96,7 +96,7 @@ render::DocumentTable normalised_table(const Comparison& of, std::size_t c) {
   return table;
 }
 
-/// Returns the differences between the machines; no rows where there are none.
+/// Returns a table of the facts in which the machines differ. It has no rows if they do not differ.
 render::DocumentTable machines_table(const Comparison& of) {
   render::DocumentTable table{.title = "what differs between the machines"};
   for (const MachineDifference& at : of.machines) {
@@ -119,7 +119,7 @@ render::DocumentTable gate_table(const Comparison& of) {
                            fmt::format("gate {}, point by point", render::percent(of.gate->loss)));
 }
 
-/// Returns `opening` followed by the rest of the comparison, except the gate's table.
+/// Returns `opening` followed by all parts of the comparison except the gate's table.
 render::Document comparison_document(const Comparison& of, render::Document opening) {
   render::Document document = std::move(opening);
   render::append(document, sides_table(of));

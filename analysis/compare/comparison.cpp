@@ -27,7 +27,8 @@ struct Reference {
   std::string name;
 };
 
-/// A side's point, with the calibration of its typical launch.
+/// A side's point, with the run of its typical launch, whose calibration gives the reference
+/// values.
 struct Place {
   SideCurve* side = nullptr;
   std::size_t index = 0;
@@ -55,7 +56,7 @@ std::optional<Place> place_of(SideCurve* side, int ranks) {
   return std::nullopt;
 }
 
-/// Returns the datasheet of all GPUs of a point; null unless all are of one known kind.
+/// Returns the datasheet of a point's GPUs; null unless all GPUs are of one kind with a datasheet.
 const microbench::Datasheet* datasheet_of(const Place& at) {
   const microbench::Datasheet* common = nullptr;
   for (int rank = 0; rank < at.point().data->ranks; ++rank) {
@@ -129,8 +130,9 @@ Normalised over(std::optional<double> rate, const std::optional<Reference>& refe
 
 using Find = std::optional<Reference> (*)(const Place&);
 
-/// Returns the reference of each point: of kind `best` if all points have it, else of kind `other`
-/// if all have this, else of the first of the two that the point itself has.
+/// Returns for each point the figure that its rate is divided by. All figures are of kind `best` if
+/// all points have this kind, else of kind `other` if all have that. If neither holds, each point
+/// gets `best` if it has it, else `other`.
 std::vector<std::optional<Reference>> references(const std::vector<Place>& places, Find best,
                                                  Find other) {
   for (const Find find : {best, other}) {
@@ -163,11 +165,12 @@ Normalised per_watt(const Place& at) {
 
 /// Fills in of_peak, per_link and per_watt of the points with this rank count. All sides are
 /// divided by the same kind of figure if all have it:
-///   peak: the datasheet's value of the GPU for the element type, else the run's fastest
-///     multiplication
+///   peak: the datasheet's value of the GPU for the element type, else the run's fastest measured
+///     matrix multiplication
 ///   link: for points on one node the GPU's datasheet (NVLink, one direction), else the slowest
-///     bandwidth that the run's calibration measured between ranks: between nodes for points on
-///     several nodes, else on one node; of pairs if they were measured, else busbw of collectives
+///     bandwidth that the run's calibration measured, between nodes for points on several nodes and
+///     within one node for others: of pairs of ranks if they were measured, else busbw of
+///     collectives
 ///   watt: the median over launches of the power of the computing devices
 /// `sides` may hold null for a side without a curve.
 void normalise(std::span<SideCurve* const> sides, int ranks) {
@@ -196,11 +199,11 @@ void normalise(std::span<SideCurve* const> sides, int ranks) {
   }
 }
 
-/// For each fact about a machine, by its name: one entry for each side of the comparison, with the
-/// set of values that the fact has in the curves of this side.
+/// Maps the name of each fact about a machine to one entry for each side of the comparison. The
+/// entry is the set of values that the fact has in the curves of this side.
 using Values = std::map<std::string, std::vector<std::set<std::string>>>;
 
-/// Adds to `found` the facts in which sides differ; a side without a value does not count.
+/// Adds to `found` the facts in which sides differ. Sides without a value are not considered.
 void add_differing(const Values& all, std::vector<MachineDifference>& found) {
   for (const auto& [name, values] : all) {
     MachineDifference at{.name = name, .values = {}};
@@ -214,8 +217,8 @@ void add_differing(const Values& all, std::vector<MachineDifference>& found) {
 }
 
 /// Returns the differences between the machines of the compared curves: the entries of machine_of()
-/// and, for points with the same rank count, the ranks per node and whether streams were folded
-/// into one. A comparison is about machines, so it is never refused because of these differences.
+/// and, for points with the same rank count, the ranks per node and whether several streams were
+/// run as one. A comparison is about machines, so it is never refused because of these differences.
 std::vector<MachineDifference> machine_differences(const std::vector<ComparedCurve>& curves,
                                                    const std::vector<Side>& sides) {
   Values machines, points;

@@ -22,36 +22,38 @@ namespace isoscale::analysis::compare {
 
 using settings::CompareOptions;
 
-/// The launches of one machine, or of one machine at one time.
+/// The runs (one for each launch) of one machine, or of one machine at one time.
 struct Side {
-  std::string name;  ///< different from that of every other side
+  std::string name;  ///< different from the names of all other sides
   std::span<const RunReport> runs;
-  merge::Joined joined;  ///< every point that has times, see Counted::all
+  merge::Joined joined;  ///< the runs' points by curve, with every point that has times
 };
 
-/// A rate divided by a figure of the machine, or the reason why it is absent.
+/// A rate divided by a reference figure of the machine, or the reason why the quotient is absent.
 struct Normalised {
   std::optional<double> value{};
-  std::string against{};  ///< the divisor, "datasheet peak of H200, 989 TFLOP/s"
-  std::string missing{};  ///< why the rate is absent; "" when it is not
+  std::string against{};  ///< name of the divisor: "datasheet peak of H200, 989 TFLOP/s"
+  std::string missing{};  ///< why the rate is absent; "" if it is present
 };
 
 /// One side's curve in a comparison.
 struct SideCurve {
-  const merge::JoinedCurve* joined = nullptr;  ///< not owned: it belongs to the side
-  Curve curve;                                 ///< its points relative to the common baseline
+  /// The curve with its launches; not owned: part of Side::joined.
+  const merge::JoinedCurve* joined = nullptr;
+  /// The results, relative to the baseline that all sides share.
+  Curve curve;
   /// The rates of each point: FLOP/s over the peak, throughput over the bytes/s of a link,
   /// throughput over watts.
   std::vector<Normalised> of_peak{}, per_link{}, per_watt{};
 };
 
-/// A rate of each point relative to a figure of the machine.
+/// Describes one of the rates of SideCurve: a point's speed relative to a figure of the machine.
 struct Rate {
-  std::string_view key;   ///< for programs
-  std::string_view name;  ///< in sentences
+  std::string_view key;   ///< the rate's name in JSON
+  std::string_view name;  ///< the rate's name in sentences
   std::string_view over;  ///< heading: "FLOP/s of peak"; "per W" follows a throughput's unit
   Unit of = Unit::share;  ///< unit of the quotient; Unit::prefixed if a throughput is divided
-  double unit = 1;        ///< the divisor's unit in the heading, in SI units: 1e9 for GB/s
+  double unit = 1;        ///< SI value of the divisor's unit in the heading: 1e9 for GB/s
   std::vector<Normalised> SideCurve::*all;
 };
 inline constexpr std::array rates{
@@ -63,12 +65,12 @@ inline constexpr std::array rates{
 /// The curves of one experiment, one for each side that has it. The first side always has it.
 struct ComparedCurve {
   std::string title;
-  std::optional<int> baseline;  ///< rank count; absent if no rank count is on all sides
-  std::string no_baseline;      ///< why there is none; "" when there is one
+  std::optional<int> baseline;  ///< rank count; absent if no rank count is measured on all sides
+  std::string no_baseline;      ///< why there is no baseline; "" if there is one
   std::vector<std::optional<SideCurve>> sides;
 };
 
-/// The verdict on a point. Without a gate it is one_launch, slower, faster or no_difference.
+/// The verdict on a point. Without a gate (`--gate`) only the last four values occur.
 enum class Verdict : std::uint8_t {
   regression,
   passed,
@@ -82,66 +84,69 @@ enum class Verdict : std::uint8_t {
 /// difference shown".
 [[nodiscard]] std::string_view name(Verdict verdict);
 
-/// The name of the part of a difference that traces cannot explain: the difference is about
-/// untraced steps, and traced steps took longer or shorter. It is not a cause.
+/// The name of the part of a difference that traces cannot explain: differences are of untraced
+/// steps, but causes are known from traced steps, which may take a little longer or shorter. This
+/// part is not a cause.
 inline constexpr std::string_view untraced_part = "untraced";
-/// The name of the sum of the causes that are too small to be shown one by one.
+/// The name of the sum of the causes that are too small to be named one by one.
 inline constexpr std::string_view other_causes = "other causes";
 
-/// The part of a difference that one cause adds.
+/// The contribution of one cause to a difference; its unit is that of the list (see Why).
 struct CausePart {
   std::string cause;
   double value = 0;
 };
 
-/// The causes of the difference between a side's point and the first side's. The largest come
-/// first, then the sum of causes below a limit as "other causes", then the untraced part.
+/// The causes of the difference between a side's point and the first side's point. In each list the
+/// largest causes come first, then `other_causes`, then `untraced_part`.
 struct Why {
-  /// For each cause, the efficiency that the side loses to it (lost / measured step) minus the
-  /// first side's loss; above 0 if the side loses more. The parts sum to the first side's
-  /// efficiency minus this side's. 0.01 is one point.
+  /// For each cause, the share of the step time that the side loses to it minus the share that the
+  /// first side loses; above 0 if the side loses more. The values sum to the first side's
+  /// efficiency minus this side's. 0.01 is one percentage point.
   std::vector<CausePart> efficiency{};
   std::string no_efficiency{};  ///< why `efficiency` is empty; "" if it is not, or at the baseline
-  /// The seconds that each cause adds to the first side's step, which is scaled if the sides' work
-  /// per step differs.
+  /// The seconds that each cause adds to the first side's step. If the work per step differs
+  /// between the sides, the first side's step is scaled to this side's work.
   std::vector<CausePart> step{};
-  double step_first = 0, step_here = 0;  ///< seconds: the scaled step, the side's step
-  std::string no_step{};                 ///< why `step` is empty; "" when it is not
-  std::vector<std::string> notes{};      ///< one sentence on each part that could not be separated
+  /// Seconds: the first side's scaled step, this side's step.
+  double step_first = 0, step_here = 0;
+  std::string no_step{};             ///< why `step` is empty; "" if it is not
+  std::vector<std::string> notes{};  ///< one sentence on each part that could not be separated
 };
 
-/// The difference of one point between a side and the first side.
+/// The difference between one point of a side and the first side's point with as many ranks.
 struct Difference {
   std::size_t curve = 0, side = 0;
   int ranks = 0;
   std::size_t launches_first = 0, launches = 0;
-  /// The ratio of the side's throughput to the first side's. Its value comes from each side's
-  /// median over its launches, its interval from Welch's test on the logarithms of each launch's
-  /// median.
+  /// The ratio of the side's throughput to the first side's. The value is the ratio of the medians
+  /// over launches; the interval is from Welch's test on the logarithms of the launches' medians.
   statistics::Located throughput{};
-  /// The difference of efficiency, 0.01 = one point; absent at the baseline. The value comes from
-  /// curves of medians over launches and is the sum of `why`; the interval comes from
-  /// efficiency_of().
+  /// The side's efficiency minus the first side's, 0.01 = one percentage point; absent at the
+  /// baseline. The value comes from medians over launches and is minus the sum of `why.efficiency`;
+  /// the interval comes from the means over launches.
   std::optional<statistics::Located> efficiency{};
   Verdict verdict = Verdict::one_launch;
-  /// Set with a gate: the p-values of the tests that the loss is larger and that it is smaller than
-  /// the gate's limit, each adjusted for the number of points.
+  /// Set with a gate: p-values of the test that the loss of throughput is larger than the gate's
+  /// limit, and of the test that it is smaller. Each is adjusted for the number of points.
   std::optional<double> p_regression{}, p_passed{};
-  std::optional<statistics::Mean> log_ratio{};  ///< absent below 3 launches on a side
+  /// Logarithm of the throughput's ratio; absent below 3 launches on a side.
+  std::optional<statistics::Mean> log_ratio{};
   Why why{};
 };
 
-/// The comparison of one side with the first over all points that both have. All points have equal
-/// weight: the ratio is the geometric mean of the points' ratios. The 95% interval is Welch's over
-/// launches with equal weight; a launch's value is the mean, over points, of its difference from
-/// the mean of its side.
+/// The comparison of one side with the first over all points that both have. The ratio is the
+/// geometric mean of the points' ratios. The 95% interval is from Welch's test over the launches.
+/// The value of a launch is the mean, over its points, of the difference between the logarithm of
+/// its throughput and the mean of that logarithm over its side's launches.
 struct Overall {
   std::size_t side = 0;
   std::size_t compared = 0;  ///< points that both sides have
-  std::size_t points = 0;    ///< those with 3 launches on each side; all compared if there are none
-  std::size_t marked = 0;    ///< points with labels or unlike settings
+  /// Points with 3 launches on each side; if there are none, all compared.
+  std::size_t points = 0;
+  std::size_t marked = 0;            ///< points with labels, or with settings that differ
   statistics::Located throughput{};  ///< ratio to the first side's throughput
-  std::string cause{};               ///< the largest cause of the change; "" where none is known
+  std::string cause{};               ///< the largest cause of the change; "" if none is known
   double cause_share = 0;            ///< share of the change that `cause` explains
 };
 
@@ -153,7 +158,7 @@ struct OnlyOn {
   std::string reason;      ///< why the other side lacks it; "" if not known
 };
 
-/// The value of an unlike setting on one side; `side` is empty if this side has no value to show.
+/// One side of an unlike setting; `side` is "" if this side has neither a value nor files to show.
 struct UnlikeEnd {
   std::string side;                ///< "A"
   std::string value;               ///< "f32"
@@ -166,8 +171,8 @@ struct Unlike {
   UnlikeEnd here{}, there{};
   std::optional<int> ranks{};  ///< rank count of one point; absent = the whole curve
   std::string title{};         ///< title of the curve
-  /// The index of the compared curve (absent if the difference belongs to none), and the number of
-  /// the side that `there` describes.
+  /// The index of the compared curve (absent if the setting belongs to no compared curve), and the
+  /// index of the side that `there` describes.
   std::optional<std::size_t> curve{};
   std::size_t side = 0;
 };
@@ -189,13 +194,13 @@ struct Gate {
   }
 };
 
-/// A comparison of two or more sides. Its curves contain pointers to its sides, so it may be moved
+/// A comparison of two or more sides. Its curves have pointers into its sides, so it may be moved
 /// but not copied.
 struct Comparison {
   std::vector<Side> sides;
   std::vector<ComparedCurve> curves;
   std::vector<Unlike> unlike;
-  bool refused = false;  ///< settings are unlike, so there are no differences
+  bool refused = false;  ///< settings differ between the sides, so nothing was compared
   std::vector<MachineDifference> machines;
   std::vector<OnlyOn> only;
   std::vector<Difference> differences;
@@ -213,9 +218,9 @@ struct Comparison {
 /// Returns the difference of a point; null if only one side has the point.
 [[nodiscard]] const Difference* difference_of(const Comparison& comparison, std::size_t curve,
                                               std::size_t side, int ranks);
-/// Returns the settings in which a side's point differs from the first side's, or between launches
-/// of the point: "dtype", "labels". For a point of the first side, returns the settings in which
-/// any other side differs.
+/// Returns the settings in which a side's point differs from the first side's point, or in which
+/// launches of the point differ: "dtype", "labels". For a point of the first side, returns the
+/// settings in which any other side differs from it.
 [[nodiscard]] std::vector<std::string> marks_of(const Comparison& comparison, std::size_t curve,
                                                 std::size_t side, int ranks);
 

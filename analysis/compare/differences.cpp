@@ -22,7 +22,7 @@ std::vector<double> log_throughputs(std::span<const merge::LaunchPoint> launches
   return logs;
 }
 
-/// Returns the efficiency in each launch that has both the point and the point's baseline.
+/// Returns the efficiency in each launch that measured both the point and the point's baseline.
 std::vector<double> paired_efficiencies(const PointLaunches& of) {
   std::vector<double> efficiencies;
   for (const merge::LaunchPoint& at : of.launches) {
@@ -40,10 +40,11 @@ std::optional<statistics::Mean> log_throughput(std::span<const merge::LaunchPoin
   return statistics::mean_of(log_throughputs(launches));
 }
 
-/// Returns the efficiency of a point over its launches. If at least 3 launches have both the point
-/// and its baseline, it is the mean of the launches' efficiencies, so that effects of a launch on
-/// both points cancel. Otherwise it comes from the mean logarithms of all launches, as if the
-/// baseline's launches were independent. Absent if there are too few launches for either.
+/// Returns the efficiency of a point over its launches; absent if there are too few launches. If at
+/// least 3 launches measured both the point and its baseline, it is the mean of the efficiencies of
+/// these launches, because effects that a launch has on both points cancel. Otherwise it is
+/// computed from the mean logarithms of all launches, as if the launches of the baseline were
+/// independent of the others.
 std::optional<statistics::Mean> efficiency_of(const PointLaunches& at) {
   const std::vector<double> paired = paired_efficiencies(at);
   if (paired.size() >= least_launches) return statistics::mean_of(paired);
@@ -83,7 +84,7 @@ Verdict without_gate(const statistics::Located& throughput) {
   return throughput.value < 1 ? Verdict::slower : Verdict::faster;
 }
 
-/// Causes below half a point of efficiency are not shown by name.
+/// Causes below 0.5 percentage points of efficiency are not shown by name.
 constexpr double least_shown = 0.005;
 
 bool has_cause(const efficiency::Waterfall& of, std::string_view cause) {
@@ -99,8 +100,9 @@ bool is_communication(std::string_view cause) {
          is_waiting(cause);
 }
 
-/// Returns a function from the name of a cause to the name of the group that it is merged into.
-/// After merging, both waterfalls have the same list of causes.
+/// Returns a function that maps the name of a cause to that of a more general cause if only one of
+/// the waterfalls (lists of causes with the time lost to each) has the detail. With these names
+/// both waterfalls have the same list of causes.
 auto names_in_both(const efficiency::Waterfall& a, const efficiency::Waterfall& b) {
   const bool gemms = has_cause(a, "GEMM overlap") != has_cause(b, "GEMM overlap");
   const bool waiting = has_cause(a, "waiting") != has_cause(b, "waiting");
@@ -165,16 +167,16 @@ Verdict verdict_of(const Difference& at) {
   return *at.p_passed <= statistics::beyond_one_end ? Verdict::passed : Verdict::too_noisy;
 }
 
-/// For each launch of a side, the differences between its log throughputs and the side's mean, one
-/// for each point.
+/// For each launch of a side: one value for each point, the logarithm of the launch's throughput
+/// minus the mean of that logarithm over the side's launches.
 using Residuals = std::map<const RunReport*, std::vector<double>>;
 
 double mean(const std::vector<double>& of) {
   return std::accumulate(of.begin(), of.end(), 0.0) / static_cast<double>(of.size());
 }
 
-/// Returns the mean logarithm of a point's throughputs, and adds each launch's difference from this
-/// mean to `residuals`.
+/// Returns the mean logarithm of a point's throughputs over launches, and adds each launch's
+/// difference from this mean to `residuals`.
 double mean_log(std::span<const merge::LaunchPoint> launches, Residuals& residuals) {
   const std::vector<double> logs = log_throughputs(launches);
   const double middle = mean(logs);
@@ -184,8 +186,8 @@ double mean_log(std::span<const merge::LaunchPoint> launches, Residuals& residua
   return middle;
 }
 
-/// Returns `value`, a side's mean over points, with the standard error that follows from the
-/// scatter of the side's launches, which have equal weight.
+/// Returns `value`, which is a side's mean over points, with the standard error that follows from
+/// the scatter of the side's launches. Each launch has equal weight.
 std::optional<statistics::Mean> over_launches(double value, const Residuals& residuals) {
   if (residuals.size() < least_launches) return std::nullopt;
   std::vector<double> of_launches;
@@ -263,7 +265,7 @@ Difference difference_between(const PointLaunches& first, const PointLaunches& h
   }
   result.efficiency = efficiency_difference(first, here);
   result.verdict = without_gate(result.throughput);
-  // Baselines have an efficiency of 1, so only their step times are explained.
+  // A baseline has an efficiency of 1 by definition, so only its step time is explained.
   if (first.point != first.baseline) explain_efficiency(*first.point, *here.point, result.why);
   explain_step(*first.point, *here.point, result.why);
   return result;

@@ -10,14 +10,16 @@
 #include "analysis/compare/comparison.hpp"
 
 /// Compares two points by the values of their launches, divides their difference among causes, and
-/// combines all points into the gate's verdict and a result for each side.
+/// combines all points into one overall result for each side and into verdicts by the gate (a limit
+/// on the loss of throughput).
 namespace isoscale::analysis::compare {
 
-/// A point of a curve, the launches that measured it, and its baseline. All are not owned.
+/// A point of a curve, the launches that measured it, and its baseline. The struct owns none of
+/// them.
 struct PointLaunches {
-  const PointReport* point = nullptr;  ///< its results over all launches
+  const PointReport* point = nullptr;  ///< the point's results over all launches
   std::span<const merge::LaunchPoint> launches;
-  const PointReport* baseline = nullptr;  ///< null where there is none
+  const PointReport* baseline = nullptr;  ///< null if the curve has no baseline
   std::span<const merge::LaunchPoint> of_baseline;
 };
 [[nodiscard]] PointLaunches point_launches(const SideCurve& of, int ranks,
@@ -29,18 +31,18 @@ inline constexpr std::size_t least_launches = 3;
 /// True if the value lies inside its interval, or if there is no interval. The value and the
 /// interval come from different estimates (see Difference), so the value may lie outside.
 [[nodiscard]] bool holds_value(const statistics::Located& at);
-/// True if the 95% interval excludes `none`, the value that means no difference, and contains the
-/// estimated value.
+/// True if the 95% interval contains the value itself and excludes `none`, the number that means no
+/// difference (1 for ratios, 0 for differences).
 [[nodiscard]] bool is_established(const statistics::Located& at, double none);
 
-/// Returns the difference of two points, without the fields `curve` and `side` and those of the
-/// gate. The verdicts "slower" and "faster" mean that the difference is established, which needs at
-/// least 3 launches on both sides.
+/// Returns the difference of two points, without `curve`, `side` and the p-values, which are set
+/// later. The verdicts "slower" and "faster" mean that the difference is established, which needs
+/// at least 3 launches on both sides.
 [[nodiscard]] Difference difference_between(const PointLaunches& first, const PointLaunches& here);
 
 /// Returns, for each cause, the efficiency lost to it in `there` minus that lost in `here`, each
-/// relative to the point's own baseline. Causes that only one of the waterfalls separates are
-/// merged.
+/// relative to the point's own baseline. If only one of the waterfalls (lists of causes with the
+/// time lost to each) separates some causes, they are merged.
 [[nodiscard]] std::vector<CausePart> efficiency_causes(const efficiency::Waterfall& here,
                                                        const efficiency::Waterfall& there);
 
@@ -52,11 +54,11 @@ inline constexpr std::size_t least_launches = 3;
 /// difference: one shows that the loss is larger than `loss` (null hypothesis: at most `loss`), the
 /// other that it is smaller (null hypothesis: at least `loss`). Holm's method adjusts the p-values
 /// of each test for the number of points over all curves and sides. The level is 2.5%, the same as
-/// at either end of the 95% interval, so a point with the verdict `regression` has an interval
-/// below the gate. Points with fewer than 3 launches on a side are not tested.
+/// at either end of the 95% interval, so the interval of a point with the verdict `regression` lies
+/// below 1 - `loss`. Points with fewer than 3 launches on a side are not tested.
 [[nodiscard]] Gate pass_through_gate(std::span<Difference> differences, double loss);
 
-/// Compares each side but the first with the first over all points; see Overall.
+/// Compares each side except the first with the first side over all points; see Overall.
 [[nodiscard]] std::vector<Overall> overall(const Comparison& of);
 
 }  // namespace isoscale::analysis::compare

@@ -32,11 +32,11 @@ std::vector<int> common_ranks(const Curve& a, const Curve& b) {
 }
 
 /// Two curves that may be compared, by their indices among the curves of their sides, and the
-/// numbers that rank the pair.
+/// numbers that decide which pair is better.
 struct Pair {
   std::size_t first = 0, other = 0;
-  std::vector<Unlike> unlike;  ///< empty where the settings are equal
-  std::size_t common = 0;      ///< points
+  std::vector<Unlike> unlike;  ///< settings that differ
+  std::size_t common = 0;      ///< number of points with the same rank count
   std::size_t launches = 0;    ///< launches of these points, on both sides
 
   /// Returns a key that orders the best pair first.
@@ -77,8 +77,8 @@ std::vector<Pair> candidates(std::span<const merge::JoinedCurve> first,
 
 /// Pairs curves that have points with the same rank count; each curve is in at most one pair.
 /// Curves with equal settings are paired first, starting with those with most points in common.
-/// Then other curves of the same workload are paired, starting with those with fewest differing
-/// settings. The pairs are returned in the order of `first`.
+/// Then other curves of the same workload are paired, starting with those with the fewest differing
+/// settings. Returns the pairs in ascending order of their index `first`.
 std::vector<Pair> pair_curves(std::span<const merge::JoinedCurve> first,
                               std::span<const merge::JoinedCurve> other) {
   std::vector<bool> used_first(first.size()), used_other(other.size());
@@ -123,7 +123,8 @@ void require_other_runs(const std::vector<std::span<const RunReport>>& sides,
 
 bool has_points(const merge::JoinedCurve& curve) { return !curve.curve.points.empty(); }
 
-/// Adds differences between two sides, with the names of the sides and the compared curve.
+/// Adds `found`, the differences between two sides, to `all`, with the names of the sides and the
+/// index of the compared curve.
 void add_ends(std::vector<Unlike> found, const Comparison& of, std::size_t here, std::size_t there,
               std::optional<std::size_t> curve, std::vector<Unlike>& all) {
   for (Unlike& at : found) {
@@ -135,7 +136,7 @@ void add_ends(std::vector<Unlike> found, const Comparison& of, std::size_t here,
   }
 }
 
-/// Returns the index of the compared curve that a side's joined curve is part of.
+/// Returns the index of the compared curve that has `joined` as its curve of this side.
 std::optional<std::size_t> compared_curve(const Comparison& comparison, std::size_t side,
                                           const merge::JoinedCurve* joined) {
   for (std::size_t c = 0; c < comparison.curves.size(); ++c) {
@@ -162,7 +163,8 @@ void add_within(Comparison& comparison, std::size_t side) {
   }
 }
 
-/// Adds all curves of the first side that some other side has too, with the curves of these sides.
+/// Adds to the comparison each curve of the first side that some other side has too, with the
+/// matching curves of the other sides.
 void pair_sides(Comparison& comparison) {
   const auto& first = comparison.sides.front().joined.curves;
   std::vector<std::vector<Pair>> pairs(comparison.sides.size());
@@ -189,7 +191,7 @@ void pair_sides(Comparison& comparison) {
   }
 }
 
-/// Adds curves and points of side `here` that side `there` does not have.
+/// Lists the curves and points of side `here` that side `there` does not have.
 void add_only(Comparison& comparison, std::size_t here, std::size_t there) {
   for (const merge::JoinedCurve& joined : comparison.sides[here].joined.curves) {
     if (!has_points(joined)) continue;
@@ -268,8 +270,8 @@ std::optional<int> baseline_of(const ComparedCurve& curve, const CompareOptions&
   return baseline_ranks(candidates);
 }
 
-/// Makes the points of a curve relative to the baseline that all sides share, instead of the side's
-/// own. If `ranks` is absent, the curve has no baseline.
+/// Recomputes a curve's speed-ups and efficiencies relative to the baseline that all sides share,
+/// with `ranks` ranks. If `ranks` is absent, the curve gets no baseline.
 void rebase(Curve& curve, std::optional<int> ranks) {
   curve.baseline.reset();
   curve.per_node = false;

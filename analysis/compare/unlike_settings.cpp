@@ -15,8 +15,8 @@
 namespace isoscale::analysis::compare {
 namespace {
 
-/// Returns the files of the launches that have points on a curve; if `ranks` is given, only
-/// launches that have this point.
+/// Returns the files of the launches that have points on a curve; if `ranks` is given, only of
+/// launches that have the point with this rank count.
 std::vector<std::string> files_of(const merge::JoinedCurve& curve, std::optional<int> ranks) {
   std::vector<std::string> files;
   for (const auto& launches : curve.launches) {
@@ -28,8 +28,9 @@ std::vector<std::string> files_of(const merge::JoinedCurve& curve, std::optional
   return files;
 }
 
-/// Adds the fields of one point, or of the whole curve if `ranks` is absent, in which two curves
-/// differ. Fields of the whole curve are not repeated for its points.
+/// Adds to `found` the fields in which two curves differ: those of the points with `ranks` ranks,
+/// or of the whole curves if `ranks` is absent. A field in which the whole curves differ is not
+/// repeated for their points.
 void add(const std::vector<UnlikeField>& fields, const merge::JoinedCurve& here,
          const merge::JoinedCurve& there, std::optional<int> ranks, std::vector<Unlike>& found) {
   for (const UnlikeField& at : fields) {
@@ -45,7 +46,8 @@ void add(const std::vector<UnlikeField>& fields, const merge::JoinedCurve& here,
   }
 }
 
-/// Returns the rank counts that both curves have, each with the fields in which the points differ.
+/// Returns the rank counts that both curves have, each with the fields in which the points with
+/// this rank count differ.
 std::vector<std::pair<int, std::vector<UnlikeField>>> fields_of_points(
     const merge::JoinedCurve& here, const merge::JoinedCurve& there) {
   std::vector<std::pair<int, std::vector<UnlikeField>>> all;
@@ -69,8 +71,7 @@ std::string end_text(const UnlikeEnd& end) {
                      base::listed(files, most_files));
 }
 
-/// Returns the text of a difference at several rank counts; for the whole curve if `ranks` is
-/// empty.
+/// Returns the text of a difference at these rank counts. An empty `ranks` means the whole curve.
 std::string text_of(const Unlike& unlike, const std::vector<int>& ranks) {
   constexpr std::size_t most_characters = 200;
   const std::string here = unlike.here.side.empty() ? "" : end_text(unlike.here) + ", ";
@@ -93,7 +94,7 @@ void add_files(const UnlikeEnd& from, UnlikeEnd& into) {
 
 /// Differences that share one line of text, either of one curve or of all curves.
 struct Group {
-  Unlike unlike;  ///< the first one, with the files of all
+  Unlike unlike;  ///< the first difference, with the files of all
   std::set<int> ranks{};
 };
 
@@ -103,13 +104,13 @@ void add(const Unlike& at, Group& into) {
   if (at.ranks) into.ranks.insert(*at.ranks);
 }
 
-/// Returns the number of compared curves that both sides of the difference `at` have.
+/// Returns the number of compared curves that the side of the difference `at` has.
 std::size_t curves_of(const Comparison& of, const Unlike& at) {
   return static_cast<std::size_t>(std::ranges::count_if(
       of.curves, [&](const ComparedCurve& curve) { return curve.sides[at.side].has_value(); }));
 }
 
-/// True if the sides differ in this setting on every curve, for the curve as a whole.
+/// True if the two sides differ in this setting in the same way on all curves, as whole curves.
 bool is_of_all(const Comparison& of, const Unlike& at) {
   std::set<std::size_t> curves;
   for (const Unlike& other : of.unlike) {
@@ -132,7 +133,8 @@ bool is_of_one_curve(const Unlike& a, const Unlike& b) {
          a.ranks.has_value() == b.ranks.has_value();
 }
 
-/// Joins groups of several curves that have the same text and ranks, and names all of their curves.
+/// Joins groups of several curves that have the same text and ranks, and names all of their curves
+/// in the joined group's title.
 std::vector<Group> of_several_curves(const std::vector<Group>& groups) {
   std::vector<Group> joined;
   for (const Group& at : groups) {
@@ -151,12 +153,12 @@ std::vector<Group> of_several_curves(const std::vector<Group>& groups) {
   return joined;
 }
 
-/// Appends the injected faults to a label: "injected (slow-rank=1:1.5)".
+/// Appends the injected faults to the value of a label: "injected (slow-rank=1:1.5)".
 void add_injections(const UnlikeEnd& injected, UnlikeEnd& into) {
   if (injected.value != "none") into.value += fmt::format(" ({})", injected.value);
 }
 
-/// Joins a point's differences in labels and in injected faults into one, if the point has both.
+/// If a point has a difference in labels and one in injected faults, joins them into one.
 std::vector<Unlike> with_injections_at_labels(const std::vector<Unlike>& all) {
   std::vector<Unlike> result;
   for (const Unlike& at : all) {
@@ -198,7 +200,7 @@ std::vector<Unlike> differences_within(const merge::JoinedCurve& here,
   if (!are_alike(here.experiment, there.experiment)) return {};
   std::vector<Unlike> found;
   add(unlike_texts("machine ", here.machine, there.machine), here, there, std::nullopt, found);
-  // Points with another mesh or other options are meant to differ.
+  // Points of one curve that differ in mesh or options were chosen to differ.
   const auto is_unintended = [](const UnlikeField& at) {
     return at.name == "labels" || at.name == "injected";
   };
@@ -236,7 +238,8 @@ std::vector<std::string> unlike_lines(const Comparison& of) {
       gather(at, left, is_of_one_curve);
     }
   }
-  // Sorts by curve, even where several sides differ from the first.
+  // The differences are ordered by side. This sorts them by curve, so that those of one curve are
+  // on neighbouring lines.
   std::ranges::stable_sort(left, {}, [](const Group& at) {
     return std::pair{!at.unlike.curve, at.unlike.curve.value_or(0)};
   });

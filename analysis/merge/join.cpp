@@ -29,8 +29,9 @@ namespace {
 
 using results::PointData;
 
-/// True if two points have the same numbers of nodes and of ranks per node, and the same axes span
-/// nodes. If the ranks' nodes are not known, only the number of nodes is compared.
+/// True if two points have the same numbers of nodes and of ranks per node, and if the same axes of
+/// their meshes span nodes. If it is not known which node each rank is on, only the number of nodes
+/// is compared.
 bool lie_alike(const PointReport& a, const PointReport& b) {
   if (!a.nodes || !b.nodes) return a.data->nodes == b.data->nodes;
   return a.nodes->nodes == b.nodes->nodes && a.nodes->fewest == b.nodes->fewest &&
@@ -54,8 +55,8 @@ std::string why_unlike(const JoinedCurve& here, const JoinedCurve& there) {
   return "";
 }
 
-/// Returns "CPU Intel Xeon 8480, MPI MPICH 4.1": the values in `curves[at]` of the first few
-/// entries in which the machines of curves with the same base name differ.
+/// Returns "CPU Intel Xeon 8480, MPI MPICH 4.1": facts about the machine of `curves[at]`. They are
+/// the first few in which the machines of the curves with the same base name differ.
 std::string machine_text(const std::vector<JoinedCurve>& curves,
                          const std::vector<std::string>& bases, std::size_t at) {
   constexpr std::size_t most = 2;
@@ -87,7 +88,8 @@ std::string node_count_text(const PointReport& point) {
   return base::counted(point.data->nodes, "node");
 }
 
-/// Returns the unsound labels and injected faults of a point: "injected slow-rank=3:1.2".
+/// Returns the injected faults of a point and its labels that make it unfit as a scaling result:
+/// "injected slow-rank=3:1.2".
 std::string unsound_text(const PointReport& point) {
   std::string text = fmt::format("{}", fmt::join(results::unsound(point.data->labels), "+"));
   if (!point.data->injections.empty()) {
@@ -102,8 +104,8 @@ bool is_same_point(const PointReport& a, const PointReport& b) {
   return unlike_fields(*a.data, *b.data).empty() && lie_alike(a, b);
 }
 
-/// Returns "launch 2", "launches 1, 3": the numbers, counted from 1, of the launches with points
-/// that a curve includes or leaves out.
+/// Returns "launch 2" or "launches 1, 3": the launches with points that belong to a curve, included
+/// or left out. Launches are counted from 1 in the order of `reports`.
 std::string launches_text(const JoinedCurve& curve, std::span<const RunReport> reports) {
   std::set<std::size_t> numbers;
   const auto add = [&](const LaunchPoint& at) {
@@ -114,8 +116,8 @@ std::string launches_text(const JoinedCurve& curve, std::span<const RunReport> r
   return fmt::format("{} {}", base::plural(numbers.size(), "launch"), fmt::join(numbers, ", "));
 }
 
-/// Fills in JoinedCurve::apart, and makes titles unique: it appends the mesh, machine, nodes,
-/// labels or launches by which curves with equal titles differ.
+/// Fills in JoinedCurve::apart, the reasons why curves were not joined, and makes titles unique: to
+/// equal titles it appends the mesh, machine, nodes, labels or launches in which the curves differ.
 void tell_curves_apart(std::vector<JoinedCurve>& curves, std::span<const RunReport> reports) {
   std::vector<std::string> bases, launches, machines;
   std::vector<const Curve*> named;
@@ -146,11 +148,11 @@ void tell_curves_apart(std::vector<JoinedCurve>& curves, std::span<const RunRepo
   for (std::size_t i = 0; i < curves.size(); ++i) curves[i].curve.title = std::move(names[i]);
 }
 
-/// Returns why a launch's point does not count; "" if it counts.
+/// Returns why a launch's point is left out of joined curves; "" if it is included.
 std::string why_left_out(const PointReport& point, Counted counted) {
   const PointData& data = *point.data;
-  // Counted::all includes a point that fails verification if it has a throughput. It only has one
-  // if the report was made with rates_of_wrong.
+  // Counted::all includes a point with wrong results if it has a throughput. It has one only if the
+  // report was made with the option rates_of_wrong.
   const bool shown = counted == Counted::all && data.verified == false && point.throughput;
   if (shown) return "";
   if (data.status != results::PointStatus::ok) {
@@ -164,7 +166,7 @@ std::string why_left_out(const PointReport& point, Counted counted) {
   return point.throughput && point.step_time->median > 0 ? "" : "it has no step times";
 }
 
-/// The launches of a joined curve, as input for join_curve().
+/// The points of launches that are to be joined to one curve: the input of join_curve().
 struct Gathered {
   Experiment experiment;
   Machine machine;
@@ -172,12 +174,13 @@ struct Gathered {
   std::vector<LeftOut> left_out;
 };
 
-/// The result of comparing the points of a launch's curve with those of a gathered curve. It
-/// decides which gathered curve the launch joins.
+/// Says how well the points of a launch's curve match the points gathered so far for a joined
+/// curve. They go to the joined curve that matches best.
 struct Fit {
   bool possible = true;
   int same_points = 0;
-  int axes = std::numeric_limits<int>::max();  ///< smallest number of unlike mesh axes
+  /// Smallest number of mesh axes in which two of the points differ.
+  int axes = std::numeric_limits<int>::max();
 
   [[nodiscard]] bool is_better_than(const Fit& other) const {
     if (same_points != other.same_points) return same_points > other.same_points;
@@ -239,13 +242,13 @@ void gather(const RunReport& run, const Curve& curve, Counted counting,
                  .left_out = {}};
   empty.experiment.settings = settings_of(*run.data);
   Gathered& into = home_of(all, empty, counted);
-  // If all points so far were skipped, the experiment has no sizes of the model yet.
+  // The sizes of the model are still unknown if all points so far were skipped.
   if (into.experiment.numbers.empty()) into.experiment = empty.experiment;
   for (const LaunchPoint& point : counted) into.points[point.point->data->ranks].push_back(point);
   for (LeftOut& point : left_out) into.left_out.push_back(std::move(point));
 }
 
-/// Leaves out launches labelled few-steps at rank counts where other launches have enough steps.
+/// If some launches of a rank count have enough steps, leaves out those labelled few-steps.
 void leave_out_few_steps(Gathered& from) {
   const auto is_few = [](const LaunchPoint& at) {
     return results::has_label(at.point->labels, results::few_steps);
@@ -263,7 +266,7 @@ void leave_out_few_steps(Gathered& from) {
 }
 
 /// Returns the point that joins several launches (see JoinedCurve::curve). `most_of_launch` is the
-/// largest number of ranks per node in any launch of the curve.
+/// largest number of ranks per node over all launches of the curve.
 PointReport join_point(std::span<const LaunchPoint> launches, int most_of_launch,
                        std::span<const RunReport> reports) {
   std::vector<double> medians;
@@ -286,8 +289,8 @@ PointReport join_point(std::span<const LaunchPoint> launches, int most_of_launch
   if (joined.flop_per_step) {
     joined.flops_per_rank = *joined.flop_per_step / joined.data->ranks / time->median;
   }
-  // These values are relative to the baseline of the point's own launch. They are computed again
-  // for the joined curve.
+  // These values are relative to the baseline of the typical launch. They are computed again for
+  // the joined curve.
   joined.speedup.reset();
   joined.efficiency.reset();
   joined.speedup_interval.reset();

@@ -16,7 +16,7 @@
 /// Joins the reports of several launches to one curve for each experiment.
 namespace isoscale::analysis::merge {
 
-/// A point as measured by one launch. Nothing is owned.
+/// A point as measured by one launch. The struct owns neither the run nor the point.
 struct LaunchPoint {
   const RunReport* run = nullptr;
   const PointReport* point = nullptr;
@@ -31,16 +31,16 @@ struct LeftOut {
 /// The curve of one experiment on one kind of machine, over all launches.
 struct JoinedCurve {
   Experiment experiment;
-  std::string fingerprint;  ///< identifies experiment and kind of device
+  std::string fingerprint;  ///< text that identifies the experiment and the device
   Machine machine;
-  /// The step time of a point is computed over launches, with each launch as one sample (see
-  /// statistics::over_launches); throughput, FLOP/s, speed-up, efficiency and laws follow from it.
-  /// All other values of a point are those of its typical launch, whose step time is nearest to the
-  /// median.
+  /// The step time of a point is the median over its launches, each of which is one sample (see
+  /// statistics::over_launches); throughput, FLOP/s, speed-up, efficiency and scaling laws follow
+  /// from it. All other values of a point are those of its typical launch, the one whose step time
+  /// is nearest to this median.
   Curve curve;
-  std::vector<std::vector<LaunchPoint>> launches;  ///< per point, its launches
+  std::vector<std::vector<LaunchPoint>> launches;  ///< for each point of `curve`, its launches
   std::vector<LeftOut> left_out;
-  std::vector<std::string> apart;  ///< why curves of like experiments were not joined with this one
+  std::vector<std::string> apart;  ///< why similar curves were not joined with this one
 };
 
 /// Returns the relative spread of the step time between launches, (maximum - minimum) / median;
@@ -51,23 +51,23 @@ struct Joined {
   std::vector<JoinedCurve> curves;
 };
 
-/// Selects the points of a launch that count. `sound` excludes points with a label that says that
-/// their times do not show the machine's own speed, such as shared cores. `all` includes every
-/// point that has times. Points that differ in such labels are never joined with each other.
+/// Selects the points of a launch that are included in joined curves. `sound` excludes points with
+/// a label such as oversubscribed, which says that their times do not show the machine's own speed.
+/// `all` includes every point that has times. Points that differ in such labels are never joined.
 enum class Counted : std::uint8_t { sound, all };
 
-/// Joins curves of like experiments (see are_alike) on equal machines. Launches that measured the
-/// same rank count with another mesh, with other options or on another number of nodes go to
-/// separate curves. A point counts if it is ok, has step times and is not known to be wrong.
-/// With Counted::sound, it must also be sound (see Counted), and a launch labelled few-steps counts
-/// only if all launches of the point have this label. With Counted::all such launches count too,
-/// since the interval of a comparison includes the scatter that few steps add; wrong points also
-/// count if they have a throughput. A curve may be left without points. `reports` must outlive the
-/// result and must not move in memory.
+/// Joins curves with equal experiments (see are_alike) on equal machines. Launches that measured
+/// the same rank count with another mesh, with other options or on another number of nodes go to
+/// separate curves. A point is included if it is ok, has step times and is not known to be wrong.
+/// With Counted::sound, it must also have no label that excludes it (see Counted), and a launch
+/// labelled few-steps is included only if all launches of the point have this label. With
+/// Counted::all such launches are included, since the interval of a comparison contains the scatter
+/// that few steps add; points with wrong results are included too if they have a throughput. A
+/// curve may have no points. `reports` must outlive the result and must not move in memory.
 [[nodiscard]] Joined join(std::span<const RunReport> reports, const ReportOptions& options,
                           Counted counted = Counted::sound);
 
-/// The joined curve and point to which a point of a launch belongs.
+/// The joined curve and its point that include a point of one launch.
 struct JoinedPlace {
   const JoinedCurve* curve = nullptr;
   const PointReport* joined = nullptr;  ///< null if the point was left out
@@ -82,7 +82,7 @@ struct Report {
   std::span<const RunReport> runs;
   Joined joined{};
   std::vector<std::string> warnings{};
-  catalog::Index index{};  ///< of the runs, in their order, and of the unreadable files
+  catalog::Index index{};  ///< lists the runs, in their order, and the files that could not be read
 };
 
 }  // namespace isoscale::analysis::merge

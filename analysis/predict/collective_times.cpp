@@ -45,7 +45,8 @@ void refuse_others(const settings::PredictCommand& command) {
   }
 }
 
-/// Applies --set: parts of the machine change it, other keys are options of the workload.
+/// Applies the values of --set. Keys that name a part of the machine change `sheet`; other keys are
+/// options of the workload.
 void apply(const settings::PredictCommand& command, const workloads::Workload& workload,
            simulate::Machine& sheet, workloads::Options& options) {
   for (const auto& [key, value] : command.settings) {
@@ -62,7 +63,7 @@ void apply(const settings::PredictCommand& command, const workloads::Workload& w
   options.insert_or_assign("in_place", "no");
 }
 
-/// Returns the time of a case on the place where it takes longest.
+/// Returns the time of a collective in the group whose placement on nodes makes it slowest.
 simulate::CollectiveEstimate slowest(const simulate::Network& network,
                                      const collectives::CollectiveCase& one,
                                      const std::vector<GroupPlace>& of_ranks) {

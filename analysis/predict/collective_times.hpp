@@ -11,33 +11,35 @@
 
 namespace isoscale::analysis::predict {
 
-/// The predicted time of one collective of the workload `collectives`, out of place.
+/// The predicted time of one collective, not in place, of the workload `collectives`.
 struct CollectiveTime {
-  int ranks = 0, nodes = 0;                ///< of the point
-  int members = 0;                         ///< ranks of the group
-  std::string groups{};                    ///< "all" along the axis at once, or "one" alone
-  std::string op{}, dtype{}, reduction{};  ///< reduction: "" where nothing is reduced
-  int root = -1;                           ///< -1 where there is none
-  double bytes = 0, count = 0;             ///< as nccl-tests count them
-  double seconds = 0;                      ///< of the slowest group
+  int ranks = 0, nodes = 0;  ///< of the whole point
+  int members = 0;           ///< ranks of the group
+  /// "all": all groups of the axis at once; "one": one group alone.
+  std::string groups{};
+  std::string op{}, dtype{}, reduction{};  ///< reduction is "" if the op reduces nothing
+  int root = -1;                           ///< index of the root in the group; -1 = no root
+  double bytes = 0, count = 0;             ///< size of the message as nccl-tests counts it
+  double seconds = 0;                      ///< time of the slowest group
   std::optional<double> algbw{}, busbw{};  ///< bytes/s; absent for barriers
-  std::string algorithm{}, protocol{};     ///< "" where a library has no choice
+  std::string algorithm{}, protocol{};     ///< "" if the library has no choice
 };
 
-/// The times of collectives by size, for each rank count and operation.
+/// Predicted times of collectives by message size, for each rank count and operation.
 struct CollectiveTimes {
   std::string source{}, machine{};
   int node_ranks = 1;
   std::vector<CollectiveTime> rows{};
 };
 
-/// Predicts the cases of the workload `collectives` on the network of a data sheet. Settings that
-/// name a part of the machine change it. Throws base::UsageError for options of `predict` or of the
-/// workload that do not apply, and for rank counts that the mesh does not divide.
+/// Predicts the collectives of the workload `collectives` on the network of `sheet`, a machine
+/// known by its data sheet. Settings that name a part of the machine change it. Throws
+/// base::UsageError for options of `predict` or of the workload that do not apply, and for rank
+/// counts that the given axes of the mesh do not divide.
 [[nodiscard]] CollectiveTimes collective_times(const settings::PredictCommand& command,
                                                simulate::Machine sheet);
 
-/// Returns tables in the columns of nccl-tests, one for each rank count and operation.
+/// Returns tables with the columns of nccl-tests, one table for each rank count and operation.
 [[nodiscard]] std::string render_text(const CollectiveTimes& times);
 /// Returns the times as JSON; docs/predicting.md describes the keys.
 [[nodiscard]] std::string render_json(const CollectiveTimes& times);

@@ -18,8 +18,8 @@
 namespace isoscale::analysis::predict {
 namespace {
 
-/// Multiplies the simulated times of a search by the correction (measured over simulated step
-/// time), which forecasts apply too.
+/// Multiplies the step times of a search by `correction`, the ratio of measured to simulated step
+/// time. Forecasts are multiplied by it too.
 void correct(double correction, std::vector<Candidate>& candidates) {
   for (Candidate& at : candidates) {
     at.step_time *= correction;
@@ -28,7 +28,7 @@ void correct(double correction, std::vector<Candidate>& candidates) {
   }
 }
 
-/// The request that is predicted at a rank count, or the reason why there is none.
+/// The mesh and options that are predicted at a rank count, or the reason why there are none.
 struct Planned {
   int ranks = 0;
   std::optional<workloads::Request> request{};
@@ -44,13 +44,14 @@ struct Planned {
                           fmt::join(distinct, "\n"));
 }
 
-/// Searches for the fastest request for a rank count, and stores the results of the search in
-/// `into`.
+/// Searches for the fastest mesh and options for a rank count, and stores the results of the search
+/// in `into`.
 workloads::Request searched(const Question& question, int ranks, Prediction& into) {
   SearchResult found = search(*question.workload, question.base, question.mesh, ranks,
                               question.machine, question.node_ranks, question.fixed);
   into.searched = found.looked_at;
-  into.best = std::move(found.best);  // rank counts ascend: the last search is kept
+  // This function is called in ascending order of ranks, so the result for the most ranks remains.
+  into.best = std::move(found.best);
   if (question.fit) correct(question.fit->correction, into.best);
   if (!found.complete) {
     into.warnings.push_back(fmt::format(
@@ -59,7 +60,8 @@ workloads::Request searched(const Question& question, int ranks, Prediction& int
   return into.best.front().request;
 }
 
-/// Returns the requests of all rank counts; throws if there is none.
+/// Returns the mesh and options to predict for each rank count; throws if there are none for any
+/// count.
 std::vector<Planned> plan(const Question& question, Prediction& into) {
   std::vector<Planned> all;
   for (const int ranks : question.ranks) {
@@ -78,8 +80,8 @@ std::vector<Planned> plan(const Question& question, Prediction& into) {
   return all;
 }
 
-/// Predicts a curve. If a rank count cannot be predicted, the result contains the reason, and later
-/// curves leave it out too; throws only if no rank count can be predicted.
+/// Predicts a curve. If a rank count cannot be predicted, its point says why, and `planned` marks
+/// it so that curves made later leave it out too. Throws only if no rank count can be predicted.
 ForecastCurve curve_of(const Question& question, const simulate::Machine& machine,
                        std::string title, std::vector<Planned>& planned) {
   ForecastCurve result{.title = std::move(title), .points = {}};
@@ -102,7 +104,7 @@ ForecastCurve curve_of(const Question& question, const simulate::Machine& machin
   return result;
 }
 
-/// Returns the measured point that is the baseline; nullptr when the baseline is a forecast.
+/// Returns the measured point that is the baseline; nullptr if the baseline is a forecast.
 const MeasuredPoint* measured_baseline(const Question& question) {
   const auto& measured = question.measured;
   if (measured.empty()) return nullptr;
@@ -112,7 +114,7 @@ const MeasuredPoint* measured_baseline(const Question& question) {
 }
 
 /// Returns the forecast of the smallest rank count, or of the count that --baseline names; nullptr
-/// when there is none.
+/// if there is none.
 const Forecast* forecast_baseline(const Question& question, const ForecastCurve& curve) {
   const auto found = std::ranges::find_if(curve.points, [&](const Forecast& at) {
     return at.refused.empty() && (!question.baseline || at.ranks == *question.baseline);
@@ -134,9 +136,8 @@ int ranks_of_a_node(const MeasuredPoint& point) {
   return (point.ranks + nodes - 1) / nodes;
 }
 
-/// Returns the measured baseline on `machine`, simulated like all other points. If `machine`
-/// differs from the measured one, the measured time is multiplied by the ratio of the simulated
-/// times.
+/// Returns the measured baseline as it would be on `machine`: its predicted step time, multiplied
+/// by `of_measured`, the ratio of measured to predicted step time on the unchanged machine.
 ForecastBaseline simulated_baseline(const Question& question, const simulate::Machine& machine,
                                     const MeasuredPoint& point, double of_measured) {
   workloads::Request request =
@@ -152,8 +153,9 @@ ForecastBaseline simulated_baseline(const Question& question, const simulate::Ma
   return baseline;
 }
 
-/// Compares curves with their baselines, which have the same rank count but each curve's own
-/// machine.
+/// Computes speed-ups and efficiencies of curves. All curves use the baseline with the same rank
+/// count, but each curve takes the baseline's time on its own machine, which a what-if may have
+/// changed.
 class Against {
  public:
   explicit Against(const Question& question)
@@ -187,17 +189,18 @@ class Against {
 
   const Question& question_;
   const MeasuredPoint* measured_;
-  double of_measured_ = 1;  ///< measured step time over that of the model, at the baseline
+  double of_measured_ = 1;  ///< at the baseline: measured over predicted step time
 };
 
-/// Returns the best next measurement for the largest rank count, where the interval is widest;
-/// absent if no measurement narrows it by 2%.
+/// Returns the measurement that would narrow the interval of the largest rank count most, since
+/// that interval is the widest; absent if none narrows it by at least 2%.
 std::optional<NextMeasurement> next_of(const Question& question, const ForecastCurve& curve) {
   if (!question.fit || question.run == nullptr) return std::nullopt;
   const auto found = std::find_if(curve.points.rbegin(), curve.points.rend(),
                                   [](const Forecast& at) { return at.refused.empty(); });
   if (found == curve.points.rend()) return std::nullopt;
-  constexpr double worth = 0.98;  // a run must narrow the interval to this share of its width
+  // A measurement must narrow the interval to at most this share of its width.
+  constexpr double worth = 0.98;
   const std::vector<NextMeasurement> all =
       next_measurements(*question.run, question.points, *question.fit, question.machine, *found);
   if (all.empty() || all.front().width_then > worth * all.front().width_now) return std::nullopt;

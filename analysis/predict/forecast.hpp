@@ -17,35 +17,36 @@
 
 namespace isoscale::analysis::predict {
 
-/// Returns the prediction for a question. Throws base::UsageError for impossible requests. If a
-/// search finds nothing for a rank count, the result contains the reason; it throws only if no rank
+/// Returns the prediction for a question. Throws base::UsageError for impossible requests. If there
+/// is no result for some rank count, the prediction says why; this function throws only if no rank
 /// count has a result.
 [[nodiscard]] Prediction predict(const Question& question);
 
-/// Returns sentences on the rank counts at which the most expensive cause of a curve changes, or
-/// one sentence on this cause if it never changes.
+/// Returns sentences that name the most expensive cause of a curve and the rank counts at which it
+/// changes.
 [[nodiscard]] std::vector<std::string> limit_sentences(const ForecastCurve& curve);
 
-// The following declarations are the parts of predict(); other files use some of them too.
+// The declarations below are parts of predict(); other files use some of them too.
 
-/// The ratio to the largest measured rank count above which a prediction is marked as extrapolated.
+/// Predictions for more than this many times the largest measured rank count are marked as
+/// extrapolated.
 inline constexpr int most_trusted_growth = 32;
-/// The relative standard deviation of a step time that is predicted from a data sheet alone: the
-/// error of such predictions against published step times (docs/predicting.md lists them).
+/// The relative standard deviation of a step time that is predicted from a data sheet alone. It is
+/// the error of such predictions against published step times (docs/predicting.md lists them).
 inline constexpr double sheet_error = 0.05;
 
 /// Returns `value` with its 90% interval: interval_90 standard deviations in either direction on a
 /// logarithmic scale.
 [[nodiscard]] Expected expected(double value, const Uncertainty& uncertainty);
 
-/// Returns the number of nodes for this many ranks, with `node_ranks` ranks on each.
+/// Returns the number of nodes for this many ranks, with at most `node_ranks` ranks on each.
 [[nodiscard]] int nodes_of(int ranks, int node_ranks);
 /// Returns the nodes of a request's ranks. Nodes are filled one after the other, in the order in
 /// which the workload places its ranks.
 [[nodiscard]] simulate::Layout layout_of(const workloads::Request& request, int node_ranks);
 
-/// Returns the forecast of a request on `machine`, without the figures relative to its baseline:
-/// speed-up, efficiency, waterfall and limit.
+/// Returns the forecast of a request on `machine`, without the values that need a baseline:
+/// speed-up, efficiency, waterfall (time lost to each cause) and limit (the most expensive cause).
 [[nodiscard]] Forecast forecast_of(const Question& question, const simulate::Machine& machine,
                                    workloads::Request request, int node_ranks);
 
@@ -63,26 +64,27 @@ struct ForecastBaseline {
   bool measured = false;  ///< true: a measured point; false: a forecast of the curve
 };
 
-/// Returns the losses of a forecast in the form that a waterfall takes; absent without costs.
+/// Returns the step time and the losses of a forecast as input of efficiency::waterfall(); absent
+/// if the forecast has no costs by cause.
 [[nodiscard]] std::optional<efficiency::StepLoss> step_loss(const Forecast& forecast);
 
-/// Fills in the forecast's speed-up, efficiency, waterfall and limit. If the baseline is itself a
-/// forecast, its efficiency is 1 without an interval.
+/// Fills in the forecast's speed-up, efficiency, waterfall and limit. If the baseline is this
+/// forecast itself, the efficiency is 1 without an interval.
 void set_against(const ForecastBaseline& baseline, Forecast& forecast);
 
-/// Returns the FLOP/s that MFU is relative to: the best measured rate of multiplications with
-/// operands of this precision, else the sheet's peak; absent where neither is known.
+/// Returns the FLOP/s that MFU is relative to: the best measured rate of matrix multiplications
+/// with operands of this precision, else the data sheet's peak; absent if neither is known.
 [[nodiscard]] std::optional<double> peak_rate(const simulate::Machine& machine,
                                               program::Precision precision);
 
-// The following find the next measurement (next_measurement.cpp).
+// The functions below find the next measurement (next_measurement.cpp).
 
 /// Returns the command that measures `request`.
 [[nodiscard]] std::string command_of(const Question& question, const workloads::Request& request);
 
-/// Returns a sentence that asks the user to write a model file with the given keys, without which
-/// the commands for the question's run fail; "" if the model is built in or the run was given its
-/// file.
+/// Returns a sentence that asks the user to write a model file with the given keys, because the
+/// commands for the question's run would fail without it; "" if the model is built in or the run
+/// had the file.
 [[nodiscard]] std::string model_to_write(const Question& question);
 
 /// Returns the standard deviation of all sources of `uncertainty` together, relative to the value.
@@ -93,12 +95,12 @@ void set_against(const ForecastBaseline& baseline, Forecast& forecast);
 
 /// Returns possible next measurements, each with the interval that the efficiency of `forecast`
 /// would then have, narrowest first:
-///   the curve on twice its ranks: one more point that tests the prediction, and a shorter
-///     extrapolation
-///   collectives on twice the ranks: the law of their latency is known, or is extrapolated from
-///     larger groups
-///   the same for four times as long: the medians of the points have half the error
-///   another launch: the deviation between launches is known, and the mean of both is used
+///   the curve on twice its ranks, which gives one more point that tests the prediction, and a
+///     shorter extrapolation
+///   collectives on twice the ranks, so that the growth of their latency with the group is measured
+///     and not extrapolated from smaller groups
+///   the same points for four times as long, which halves the error of their medians
+///   another launch, so that the deviation between launches is known; the mean of both is then used
 /// `points` are the points to which `fit` was fitted.
 [[nodiscard]] std::vector<NextMeasurement> next_measurements(
     const results::RunData& run, const std::vector<const results::PointData*>& points,

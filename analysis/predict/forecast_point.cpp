@@ -34,9 +34,9 @@ std::optional<double> peak_rate(const simulate::Machine& machine, program::Preci
 
 namespace {
 
-/// Adds the seconds of noise, `delay`, to the costs of a simulated step. All steps of a simulation
-/// are alike, so its waiting comes from the schedule or from stages with more work: it is
-/// imbalance.
+/// Adds the seconds of noise, `delay`, to the costs of a simulated step. A simulated step has no
+/// noise, so its ranks wait only because of the schedule or because some stages have more work:
+/// this waiting is imbalance.
 void add_noise(efficiency::StepCosts& costs, double delay) {
   costs.imbalance = costs.waiting;
   costs.noise = delay;
@@ -69,7 +69,7 @@ Uncertainty uncertainty_of(const Question& question, const Forecast& forecast) {
   if (question.fit) {
     return uncertainty_with(*question.fit, fit_parts(*question.fit, question.machine, forecast));
   }
-  // A job that is larger than any that supports the profile adds 1% for each doubling.
+  // Beyond the largest job on which the software's profile is based, each doubling adds 1%.
   constexpr double per_doubling = 0.01;
   const simulate::Machine& sheet = question.machine;
   const int known = sheet.software.most_ranks;
@@ -87,19 +87,21 @@ bool is_extrapolated(const Question& question, int ranks) {
 /// A cause whose share of the step is smaller is not named as the limit.
 constexpr double least_limit = 0.001;
 
-/// The name of the part of a baseline's loss that the model does not explain, which is the
-/// difference between prediction and measurement.
+/// The waterfall calls a loss that it cannot explain "untraced". In a forecast this is the
+/// difference between prediction and measurement at the baseline, and it is renamed to "beyond the
+/// model".
 constexpr std::string_view untraced = "untraced";
 constexpr std::string_view beyond_model = "beyond the model";
 
 efficiency::Waterfall lost_time(const efficiency::StepLoss& of_point,
                                 const ForecastBaseline& baseline) {
   efficiency::Waterfall result = efficiency::waterfall(of_point, baseline.loss);
-  // A cause that a forecast lacks takes no time, and what the model misses is a cause of its own.
+  // A cause that one of the two steps lacks takes no time in it, so the comparison is still
+  // complete.
   result.missing.clear();
   result.explains = true;
-  // step_loss() sets the step of the slowest rank equal to the mean over ranks, so the difference
-  // between the two is always 0.
+  // step_loss() sets the slowest rank's step time equal to the mean over ranks, so the loss "uneven
+  // steps", which is the difference of these, is always 0.
   std::erase_if(result.lost,
                 [](const efficiency::LostTime& lost) { return lost.cause == "uneven steps"; });
   const auto last = std::ranges::find(result.lost, untraced, &efficiency::LostTime::cause);
@@ -107,8 +109,8 @@ efficiency::Waterfall lost_time(const efficiency::StepLoss& of_point,
   return result;
 }
 
-/// Returns the cause that costs most. Time that the model does not explain is not a property of the
-/// machine, so it is never the limit.
+/// Returns the most expensive cause. The time that the model does not explain is not a property of
+/// the machine, so it is never named.
 std::string limit_of(const efficiency::Waterfall& waterfall) {
   std::string limit;
   double most = least_limit * waterfall.measured;

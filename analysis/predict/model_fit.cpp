@@ -17,32 +17,33 @@ namespace {
 
 using results::PointData;
 
-/// A point's log2 of ranks, its logarithm of measured over simulated time, and the standard error
-/// of the measured time.
+/// A measured point: log2 of its rank count, the logarithm of its measured over its simulated step
+/// time, and the relative standard error of the measured time.
 struct Ratio {
   double doublings = 0, log = 0, error = 0;
 };
 
-/// The expected relative error of a prediction for twice the ranks, before any is tested, and the
-/// number of points that this prior counts as.
+/// The assumed relative error of a prediction for twice the ranks before any prediction is tested,
+/// and the number of points that this assumption (the prior) counts as.
 constexpr double expected_error = 0.04, expected_weight = 2;
-/// The probability of each tail of a forecast's 90% interval.
+/// The probability that lies beyond each end of a forecast's 90% interval.
 constexpr double tail_90 = 0.05;
 
-/// Returns the weight of a point whose rank count is this many doublings away from the one that the
-/// fit is for: each doubling divides the weight by four. The part of communication that the model
-/// misses grows with ranks, so the largest points are the best guide to the error beyond them.
+/// Returns the weight of a point whose rank count is this many doublings away from the rank count
+/// that is predicted: each doubling divides the weight by four. The communication time that the
+/// model does not predict grows with ranks, so the largest points tell most about the error at
+/// larger counts.
 double weight_at(double doublings_away) { return std::exp2(-2 * std::abs(doublings_away)); }
 
-/// Returns the weight of a point by its precision, which is low if the point's standard error is
-/// large compared with the error of predictions.
+/// Returns the weight of a point by its precision. It is low if the standard error of the point's
+/// measured time is large compared with the expected error of predictions.
 double precision_of(const Ratio& ratio) {
   const double relative = ratio.error / expected_error;
   return 1 / (1 + relative * relative);
 }
 
-/// Returns the weighted mean of the log ratios of the first `count` points. Points near `doublings`
-/// and precise points have more weight.
+/// Returns the weighted mean of the first `count` points' logarithms of measured over simulated
+/// time. Points near 2^doublings ranks and precise points have more weight.
 double mean_log(const std::vector<Ratio>& ratios, std::size_t count, double doublings) {
   double sum = 0, weights = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -53,8 +54,9 @@ double mean_log(const std::vector<Ratio>& ratios, std::size_t count, double doub
   return sum / weights;
 }
 
-/// Returns the slope of the log ratios over doublings by weighted least squares, shrunk towards 0
-/// by its own error. Returns 0 for fewer than three points, since two points always lie on a line.
+/// Returns the change, for each doubling of ranks, of the logarithm of measured over simulated
+/// time, by weighted least squares. The larger the slope's own error, the more it is reduced
+/// towards 0. Returns 0 for fewer than three points, since two points always lie on a line.
 double drift_of(const std::vector<Ratio>& ratios) {
   if (ratios.size() < 3) return 0;
   const double last = ratios.back().doublings;
@@ -75,7 +77,8 @@ double drift_of(const std::vector<Ratio>& ratios) {
   return line.slope * std::max(0.0, 1 - of_slope / std::max(line.slope * line.slope, 1e-30));
 }
 
-/// Returns the relative standard deviation of a prediction for twice the ranks.
+/// Returns the relative standard deviation of a prediction for twice the ranks, from the errors
+/// with which the smaller points predict each point.
 double one_doubling(const std::vector<Ratio>& ratios) {
   double squares = expected_weight * expected_error * expected_error, count = expected_weight;
   for (std::size_t i = 1; i < ratios.size(); ++i) {
@@ -88,8 +91,9 @@ double one_doubling(const std::vector<Ratio>& ratios) {
   return std::sqrt(squares / count) * statistics::student_quantile(tail_90, count) / interval_90;
 }
 
-/// Returns the relative standard error of the median step. If the median has no interval, steps are
-/// taken to be normally distributed: the error is sqrt(pi / 2) times the error of a mean.
+/// Returns the relative standard error of the median step time. If the median has no interval, the
+/// times of steps are taken as normally distributed: the error is then sqrt(pi / 2) times the error
+/// of a mean.
 double error_of_median(const PointData& point) {
   constexpr double normal_95 = 1.96, of_mean = 1.2533;
   const std::vector<double> times = results::untraced_times(point);
@@ -113,9 +117,10 @@ MeasuredPoint measured_point(const results::RunData& run, const PointData& point
           .simulated = estimate.seconds()};
 }
 
-/// Returns the uncertainty from laws that the run does not determine. Latency and the moved bytes
-/// each have two possible laws; each contributes half of the difference between the logarithms of
-/// the step's times under both.
+/// Returns the relative uncertainty that remains because the run does not determine two laws: how
+/// latency grows with the size of a group, and how a message moves (in parts or as a whole). For
+/// each it simulates the step under both possible laws and takes half of the difference between the
+/// logarithms of the two times.
 double law_spread(const ModelFit& fit, const simulate::Machine& machine, const Forecast& forecast) {
   const auto& curves = machine.measured.communication;
   if (curves.empty() || fit.workload.empty() || forecast.ranks <= fit.most_ranks) return 0;
@@ -124,7 +129,7 @@ double law_spread(const ModelFit& fit, const simulate::Machine& machine, const F
       simulate::packed(forecast.ranks, (forecast.ranks + nodes - 1) / nodes);
   const auto seconds = [&](const auto& change) {
     simulate::Machine changed = machine;
-    changed.noise = {};  // only the time without noise counts
+    changed.noise = {};  // only the time without noise is compared
     change(changed.measured);
     return estimate_step(workloads::find_workload(fit.workload), forecast.request, changed, layout,
                          Detail::time)

@@ -28,8 +28,9 @@ using results::PointData;
 using simulate::GrowthLaw;
 using simulate::TimedCommunication;
 
-/// Returns the communication times expected for a group of twice the size, if the true times are
-/// the geometric mean of what both laws of growth give.
+/// Returns the communication times expected for a group of twice the size of the largest measured
+/// one. They are the geometric means of the times under the logarithmic and the proportional law of
+/// growth, because the true law may not be known.
 TimedCommunication doubled(const simulate::GroupFamily& family) {
   TimedCommunication curve = *family.groups.back().curve;
   const double size = 2 * family.groups.back().size;
@@ -46,8 +47,8 @@ TimedCommunication doubled(const simulate::GroupFamily& family) {
 }
 
 /// Returns the machine as if each collective had also been measured on groups of twice the size.
-/// With three or more measured group sizes, the law by which its time grows with the group counts
-/// as known (see GrowthLaw).
+/// With three or more measured group sizes, the law by which its time grows with the group's size
+/// counts as known (see GrowthLaw).
 simulate::Machine with_larger_groups(const simulate::Machine& machine) {
   constexpr std::size_t telling = 3;
   simulate::Machine result = machine;
@@ -77,9 +78,9 @@ simulate::Machine with_larger_groups(const simulate::Machine& machine) {
   return result;
 }
 
-/// Returns the factor by which one more point that agrees with the prediction reduces the fit's
-/// part of the uncertainty: the ratio of two quantiles of Student's distribution. Two of its
-/// degrees of freedom come from the prior.
+/// Returns the factor by which one more point reduces the fit's part of the uncertainty if the
+/// point agrees with the prediction: the ratio of two quantiles of Student's distribution, whose
+/// degrees of freedom are the tested points and 2 for the prior assumption.
 double with_one_more(const ModelFit& fit) {
   constexpr double tail = 0.05, before_any = 2;
   const double freedom = before_any + fit.predicted;
@@ -108,8 +109,8 @@ bool is_built_in(const std::string& model) {
   return std::ranges::find(names, model) != names.end();
 }
 
-/// Returns the file that the run's command line names for this model: the only file, or the one
-/// with the model's name.
+/// Returns the model file that the run's command line names for this model: the only model file, or
+/// the one that has the model's name.
 std::optional<std::string> model_file(const results::RunData& run, const std::string& model) {
   const std::vector<std::string> files = model_files(run);
   if (files.size() == 1) return files.front();
@@ -118,16 +119,17 @@ std::optional<std::string> model_file(const results::RunData& run, const std::st
   return found == files.end() ? std::nullopt : std::optional{*found};
 }
 
-/// Returns the argument of --model for the model of a run, quoted for a shell: a built-in name, the
-/// file that the run's command line named, or the file that model_to_write() asks for.
+/// Returns the argument of --model that selects a run's model, quoted for a shell: a built-in name,
+/// the file that the run's command line named, or the file that model_to_write() asks the user to
+/// write.
 std::string model_argument(const results::RunData& run, const std::string& model) {
   if (is_built_in(model)) return model;
   const std::vector<std::string> words{model_file(run, model).value_or(model + ".toml")};
   return base::shell_quoted(words);
 }
 
-/// Returns " --set KEY=VALUE" for each option that is not at its default, except the option
-/// `follows`, which other options determine.
+/// Returns " --set KEY=VALUE" for each option that differs from its default. The option with the
+/// key `follows` is left out, since other options determine it.
 template <class Options>
 std::string set_arguments(const workloads::Workload& workload, const Options& options,
                           std::string_view follows) {
@@ -152,8 +154,8 @@ std::string settings_of(const results::RunData& run, const PointData& point) {
   mesh::Shape others = point.mesh;
   others.dp = 1;
   if (others.size() > 1) text += " --mesh " + mesh::to_string(others);
-  // Two of batch, microbatch and microbatches determine the third, so only the two that the curve's
-  // points have in common are given.
+  // Two of batch, microbatch and microbatches determine the third. The one that changes along the
+  // curve is left out.
   return text +
          set_arguments(workload, point.options, point.scaling == "weak" ? "batch" : "microbatches");
 }
@@ -164,7 +166,7 @@ struct Plan {
 };
 
 std::string command(const results::RunData& run, const PointData& point, const Plan& plan) {
-  // A plan that only calibrates runs no steps, so it needs no settings of steps.
+  // A plan that only calibrates runs no steps, so it needs no options of steps.
   const bool has_steps = plan.workloads.starts_with(point.workload);
   return fmt::format(
       "mpirun -np {} isoscale run --workload {} --device {} --dtype {}{} --ranks {}{}", plan.ranks,
@@ -180,8 +182,8 @@ std::string counts_of(const ModelFit& fit) {
   return counts;
 }
 
-/// Returns the proposed measurements on twice the ranks; none if the prediction asks for fewer
-/// ranks than these.
+/// Returns proposed measurements on twice the measured ranks, each with the uncertainty that would
+/// remain; empty if the prediction asks for fewer than twice the measured ranks.
 std::vector<std::pair<NextMeasurement, Uncertainty>> larger_ones(
     const results::RunData& run, const PointData& point, const ModelFit& fit,
     const simulate::Machine& machine, const Forecast& forecast, const FitParts& parts) {
@@ -190,12 +192,12 @@ std::vector<std::pair<NextMeasurement, Uncertainty>> larger_ones(
   const std::string list = std::to_string(twice);
   ModelFit larger{.known = fit.known, .most_ranks = twice, .drift = fit.drift};
   larger.known.fit *= with_one_more(fit);
-  FitParts after_point = fit_parts(larger, machine, forecast);  // its `law` is replaced
+  FitParts after_point = fit_parts(larger, machine, forecast);  // its `law` is replaced below
   after_point.law = parts.law;
   FitParts after_groups = parts;
   after_groups.law = fit_parts(fit, with_larger_groups(machine), forecast).law;
-  // A measured point may have been left out because its ranks shared cores. A new one would be left
-  // out too, so it is not proposed.
+  // The run may already have a point on this many ranks that was left out because ranks shared
+  // cores. A new point would be left out for the same reason, so it is not proposed.
   const auto has = [&](std::string_view workload) {
     return std::ranges::any_of(run.points, [&](const PointData& at) {
       return at.ranks == twice && at.workload == workload && at.status == results::PointStatus::ok;
@@ -249,7 +251,7 @@ std::string command_of(const Question& question, const workloads::Request& reque
     text += " --model " + model;
   }
   text += fmt::format(" --ranks {} --mesh {}", request.mesh.size(), mesh::to_string(request.mesh));
-  // The number of microbatches is left out, since it follows from batch and microbatch.
+  // The number of microbatches follows from batch and microbatch, so it is not given.
   return text + set_arguments(workload, request.options, "microbatches");
 }
 
@@ -280,7 +282,8 @@ std::vector<NextMeasurement> next_measurements(const results::RunData& run,
   found.push_back(
       {{.what = "another launch of the same", .command = command(run, smallest, again)}, of_two});
 
-  constexpr double quarter = 0.25;  // share of the variance that is left after four times the time
+  // A measurement four times as long leaves this share of the variance.
+  constexpr double quarter = 0.25;
   const double of_medians = fit.median_error * fit.median_error * (1 - quarter);
   FitParts longer = parts;
   longer.steps = std::sqrt(std::max(0.0, parts.steps * parts.steps - of_medians));

@@ -14,7 +14,8 @@
 #include "simulate/machine.hpp"
 #include "workloads/api/workload.hpp"
 
-/// Predicts steps on more ranks than were measured, on the machine of a run or of a data sheet.
+/// Predicts step times on more ranks than were measured. The machine is known from a run or from a
+/// data sheet.
 namespace isoscale::analysis::predict {
 
 /// A value and its 90% interval.
@@ -27,37 +28,37 @@ struct Expected {
   return {.value = at.value * factor, .lower = at.lower * factor, .upper = at.upper * factor};
 }
 
-/// The sources of an interval, as relative standard deviations that are independent of each other.
+/// The sources of a prediction's error, as independent relative standard deviations.
 struct Uncertainty {
   double noise = 0;   ///< deviation of the step time from step to step
   double launch = 0;  ///< deviation of the median step from launch to launch
-  double fit = 0;     ///< the model's error at the fitted points and in its extrapolation
+  double fit = 0;     ///< error of the model, at the measured points and for larger rank counts
 };
 
 /// The half-width of a 90% interval in standard deviations of a normal distribution.
 inline constexpr double interval_90 = 1.6448536269514722;
 
-/// The source of the numbers of one part of the machine.
+/// Says where the numbers of one part of the machine come from.
 struct PartSource {
   std::string part;    ///< "links between nodes"
-  std::string from;    ///< data sheet, run file or software profile
-  std::string source;  ///< the publications that a sheet or profile names, or "measured"
+  std::string from;    ///< the file they are in: data sheet, run or software profile
+  std::string source;  ///< publications that a sheet or profile cites, or "measured"
 };
 
-/// A point that was measured, for comparison with its prediction.
+/// A measured point of the run, for comparison with its prediction.
 struct MeasuredPoint {
   int ranks = 0, nodes = 0;
   mesh::Shape mesh{};
   double step_time = 0, throughput = 0;
   std::optional<double> efficiency{};
-  double simulated = 0;  ///< seconds, before the correction by measurements
+  double simulated = 0;  ///< seconds; without the factor Prediction::correction
 };
 
-/// The memory of one rank. Each field is from the program that needs most of this kind of memory.
+/// The memory of one rank. Each member is that of the rank which needs most of this kind of memory.
 struct StepMemory {
-  double all = 0;     ///< bytes in all spaces, as the dry run of a measurement counts them
-  double device = 0;  ///< bytes, without buffers on the host
-  double host = 0;    ///< bytes in pinned and pageable memory
+  double all = 0;     ///< bytes in all kinds of memory, counted as by `run --dry-run`
+  double device = 0;  ///< bytes, without buffers in host memory
+  double host = 0;    ///< bytes in pinned and pageable host memory
 };
 
 /// The forecast for one rank count.
@@ -67,23 +68,23 @@ struct Forecast {
   std::string refused{};         ///< why there is no forecast; "" if there is one
   Expected step_time{}, throughput{}, speedup{}, efficiency{};
   Uncertainty uncertainty{};
-  double simulated = 0;        ///< seconds of the noiseless step
-  double delay = 0;            ///< seconds that noise and slow ranks add
-  StepMemory memory{};         ///< of the largest rank
-  std::optional<bool> fits{};  ///< the device's memory; absent if the capacity is unknown
-  bool extrapolated = false;   ///< more than 32 times the measured ranks
+  double simulated = 0;        ///< seconds of the simulated step without noise
+  double delay = 0;            ///< seconds that noise and slow ranks add to `simulated`
+  StepMemory memory{};         ///< largest over ranks
+  std::optional<bool> fits{};  ///< whether it fits on the device; absent if the capacity is unknown
+  bool extrapolated = false;   ///< more than 32 times the largest measured rank count
   std::optional<double> mfu{};
   std::optional<breakdown::Breakdown> breakdown{};
   std::optional<efficiency::StepCosts> costs{};
   std::optional<efficiency::Waterfall> waterfall{};
-  /// Returns the work per second of one rank. expected_mfu() returns the MFU with an interval of
-  /// the same relative width.
+  /// Returns the work per second of one rank. The function below, expected_mfu(), returns the MFU
+  /// with an interval of the same relative width.
   [[nodiscard]] Expected throughput_per_rank() const { return scaled(throughput, 1.0 / ranks); }
   [[nodiscard]] std::optional<Expected> expected_mfu() const {
     if (!mfu || !(throughput.value > 0)) return std::nullopt;
     return scaled(throughput, *mfu / throughput.value);
   }
-  std::string limit{};  ///< largest loss against the baseline: "dp transfer"; "" = none
+  std::string limit{};  ///< cause of the largest loss: "dp transfer"; "" = none
 };
 
 /// A curve of forecasts, on the measured machine or on a changed one.
@@ -96,7 +97,7 @@ struct ForecastCurve {
 struct NextMeasurement {
   std::string what{};  ///< "all_reduce on 4 nodes", "the run on 8 ranks"
   std::string command{};
-  double width_now = 0, width_then = 0;  ///< width of the efficiency's interval, before and after
+  double width_now = 0, width_then = 0;  ///< of the efficiency's interval, before and after
 };
 
 /// A mesh and options that a search tried.
@@ -105,36 +106,36 @@ struct Candidate {
   double step_time = 0, throughput = 0;
   StepMemory memory{};
   std::optional<breakdown::Breakdown> breakdown{};
-  std::string why_not{};  ///< why it is slower than the first; "" = first
+  std::string why_not{};  ///< why it is slower than the best one; "" for the best one
 };
 
 struct Prediction {
-  std::string source{};  ///< file name
+  std::string source{};  ///< name of the file with the run or the data sheet
   std::string machine{};
-  std::string software{};  ///< "NeMo, 2025"; empty for a run, whose software was measured
+  std::string software{};  ///< "NeMo, 2025"; "" for a run, which measured its software
   std::string workload{}, title{};
   std::string throughput_unit{};          ///< "tokens/s"
   int node_ranks = 1;                     ///< ranks on each node in the prediction
   std::optional<double> correction{};     ///< measured / simulated step time; only of runs
   std::optional<int> baseline{};          ///< rank count that efficiency is relative to
-  std::vector<MeasuredPoint> measured{};  ///< points of the run
+  std::vector<MeasuredPoint> measured{};  ///< points of the run for comparison
   ForecastCurve base{};
   std::vector<ForecastCurve> what_if{};
-  std::vector<std::string> limits{};  ///< sentences of limit_sentences() on `base`
+  std::vector<std::string> limits{};  ///< limit_sentences() of `base`
   std::optional<NextMeasurement> next{};
   std::vector<Candidate> best{};  ///< found by a search, best first
   int searched = 0;               ///< number of candidates examined
   std::string command{};          ///< the command that measures the best candidate
-  /// The samples and the tokens of a step under strong scaling; absent if the work has no such
-  /// count.
+  /// The samples and the tokens of a step under strong scaling; absent if the workload's steps have
+  /// none.
   std::optional<double> batch{}, tokens_per_step{};
-  std::string options{};  ///< options that --set named, "batch=256 zero=1"
-  std::string network{};  ///< a sentence on the source of a replaced network; "" = none
+  std::string options{};  ///< options that the user gave with --set: "batch=256 zero=1"
+  std::string network{};  ///< a sentence that says where a replaced network is from; "" = none
   std::vector<PartSource> parts{};
-  std::string assumed{};  ///< options assumed for a whole training step
+  std::string assumed{};  ///< options assumed because they are usual in training
   std::vector<std::string> warnings{};
 
-  /// False if there is only one rank count, since efficiency would compare this point with itself.
+  /// False if the only rank count is its own baseline, so that an efficiency would have no meaning.
   [[nodiscard]] bool has_efficiency() const {
     const auto predicted =
         std::ranges::count_if(base.points, [](const Forecast& at) { return at.refused.empty(); });
@@ -142,7 +143,7 @@ struct Prediction {
   }
 };
 
-/// Returns the metrics of a forecast: those of its JSON object, and the parts of its uncertainty.
+/// Returns the metrics of a forecast: the entries of its JSON object.
 [[nodiscard]] render::Metrics<Forecast> forecast_metrics();
 
 [[nodiscard]] std::string render_text(const Prediction& prediction);

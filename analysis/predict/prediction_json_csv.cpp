@@ -21,8 +21,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The version of this format. New keys raise the minor version; a change of meaning raises the
-/// major.
+/// The version of this JSON format. New keys raise the minor version; a change of meaning raises
+/// the major version.
 constexpr std::string_view schema_version = "1.0";
 
 Json breakdown_json(const std::optional<breakdown::Breakdown>& parts) {
@@ -43,13 +43,15 @@ Json waterfall_json(const std::optional<efficiency::Waterfall>& waterfall) {
   return {{"ideal", waterfall->ideal}, {"predicted", waterfall->measured}, {"lost", lost}};
 }
 
-/// The function of a metric that is a member or a function of a forecast, with its 90% interval.
+/// Returns the value and 90% interval of the member of Forecast, or function of it, that Path
+/// names.
 template <auto Path>
 constexpr auto expected_value = [](const Forecast& at) -> render::Value {
   return render::located_json(std::optional{std::invoke(Path, at)});
 };
 
-/// Returns the JSON object of a rank count; a refused one has only ranks, nodes and the reason.
+/// Returns the JSON object for one rank count. If there is no forecast for it, the object has only
+/// ranks, nodes and the reason.
 Json point_json(const Forecast& at) {
   return render::object_of<Forecast>(forecast_metrics(), at,
                                      at.refused.empty() ? "" : "ranks nodes refused");
@@ -101,7 +103,8 @@ std::string options_text(const workloads::Options& options) {
   return text;
 }
 
-/// Returns the columns of the CSV report, as add_csv_cells() reads them.
+/// Returns the columns of the CSV report, in the syntax that add_csv_cells() reads: each a name, or
+/// "name=path" with the value's path in the JSON object of a row.
 std::string csv_columns() {
   std::string columns =
       "source machine curve title ranks nodes refused mesh options step_time=step_time/value "
@@ -121,8 +124,8 @@ std::string csv_columns() {
          "hidden_transfer=breakdown/hidden_transfer";
 }
 
-/// Returns the JSON object for one CSV row: a rank count's values, and those of the whole
-/// prediction, which every row repeats.
+/// Returns the JSON object for one CSV row. It has the values of one rank count, and values of the
+/// whole prediction that every row repeats.
 Json csv_row(const Prediction& prediction, const ForecastCurve& curve, const Forecast& at) {
   const auto yes_or_no = [](bool is) { return is ? "yes" : "no"; };
   Json row = point_json(at);

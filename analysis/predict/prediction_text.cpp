@@ -33,7 +33,7 @@ std::string range(const Expected& at, Unit unit) {
   return fmt::format("{} to {}", value_text(at.lower, unit), value_text(at.upper, unit));
 }
 
-/// Returns a relative standard deviation; "0" if there is no deviation.
+/// Returns a relative standard deviation as text, "±4.0%"; "0" if it is 0.
 std::string deviation_text(double of) { return of == 0 ? "0" : "±" + value_text(of, Unit::share); }
 
 std::string notes(const Forecast& at) {
@@ -53,7 +53,7 @@ std::vector<const Forecast*> with_waterfall(const ForecastCurve& curve) {
   return found;
 }
 
-/// Returns the options in which candidates differ, and the microbatch, which is always shown.
+/// Returns the options in which the candidates of a search differ, and always the microbatch.
 std::vector<std::string> telling_options(const std::vector<Candidate>& candidates) {
   std::vector<std::string> keys;
   for (const Candidate& at : candidates) {
@@ -75,8 +75,8 @@ std::vector<std::string> telling_options(const std::vector<Candidate>& candidate
   return keys;
 }
 
-/// Returns a table of the measured points, then the forecasts with their intervals and the sources
-/// of the intervals. Throughput is per rank, so that machines and rank counts can be compared.
+/// Returns a table of the measured points, followed by the forecasts with their intervals and the
+/// sources of the intervals. Throughput is per rank so that rank counts can be compared.
 render::DocumentTable forecast_table(const Prediction& prediction) {
   render::DocumentTable result{
       .columns = {{"", "ranks", Unit::count},
@@ -136,7 +136,8 @@ render::DocumentTable forecast_table(const Prediction& prediction) {
   return result;
 }
 
-/// Adds the memory on the device and, if any of `all` rows of a table needs some, that on the host.
+/// Adds a cell for the memory on the device. If any row in `all` needs memory on the host, adds
+/// another cell for that.
 template <class Row>
 void add_memory(const std::vector<Row>& all, const Row& at, std::vector<render::Cell>& cells) {
   cells.push_back({"memory/rank", value_json(at.memory.device), Unit::bytes});
@@ -144,7 +145,8 @@ void add_memory(const std::vector<Row>& all, const Row& at, std::vector<render::
   cells.push_back({"on the host", value_json(at.memory.host), Unit::bytes});
 }
 
-/// Returns a table of a step's parts, memory and MFU; empty where no breakdown is known.
+/// Returns a table of a step's parts, memory and MFU by rank count; empty if no forecast has a
+/// breakdown.
 render::DocumentTable parts_table(const ForecastCurve& curve) {
   render::DocumentTable result;
   for (const Forecast& at : curve.points) {
@@ -163,8 +165,8 @@ render::DocumentTable parts_table(const ForecastCurve& curve) {
   return result;
 }
 
-/// Returns a table of the cost of each cause, with a column for each rank count. If `beside` is
-/// given, each of its columns stands next to that of `curve`.
+/// Returns a table of the time lost to each cause, with a column for each rank count of `curve`. If
+/// `beside` is given, the column of its forecast with the same rank count follows each column.
 render::DocumentTable lost_time_of(const ForecastCurve& curve,
                                    const ForecastCurve* beside = nullptr) {
   std::vector<render::LostColumn> columns;
@@ -178,8 +180,8 @@ render::DocumentTable lost_time_of(const ForecastCurve& curve,
   return render::lost_time_table(columns, "predicted");
 }
 
-/// Returns a table of a curve on a changed machine next to the base, starting with rate per rank,
-/// MFU and step time.
+/// Returns a table that compares a curve on a changed machine with the curve on the machine as it
+/// is: first throughput per rank, MFU and step time, then other values.
 render::DocumentTable what_if_table(const Prediction& prediction, const ForecastCurve& changed) {
   render::DocumentTable result;
   const ForecastCurve& base = prediction.base;
@@ -209,7 +211,8 @@ render::DocumentTable what_if_table(const Prediction& prediction, const Forecast
   return result;
 }
 
-/// Returns a table of the best candidates of a search; empty without a search.
+/// Returns a table of the best meshes and options that a search found; empty if there was no
+/// search.
 render::DocumentTable best_table(const Prediction& prediction) {
   render::DocumentTable result;
   if (prediction.best.empty()) return result;
@@ -269,7 +272,8 @@ render::Facts header_facts(const Prediction& prediction) {
   return facts;
 }
 
-/// Returns sentences on the limits of the curve, and on the next measurement.
+/// Returns the sentences on the limits of the curve, and one on the next measurement if there is
+/// one.
 render::Facts curve_facts(const Prediction& prediction) {
   render::Facts facts;
   for (const std::string& sentence : prediction.limits) facts.emplace_back("limit", sentence);
@@ -285,7 +289,7 @@ render::Facts curve_facts(const Prediction& prediction) {
   return facts;
 }
 
-/// Adds explanations of the columns and terms; their texts are already broken into lines.
+/// Adds explanations of the columns and terms, one paragraph for each line of text.
 void append_key(render::Document& document, const Prediction& prediction) {
   const auto line = [&](std::string text) {
     document.emplace_back(render::Paragraph{std::move(text), render::Lines::one});

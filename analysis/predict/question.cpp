@@ -43,7 +43,7 @@ void require_more_ranks(const Question& question, int measured) {
       least, measured, measured, question.source);
 }
 
-/// Sets the ranks on a node to those of --nodes-of if it is given, else to `known`.
+/// Sets the ranks per node to the command's `node_ranks` if given, else to `known`.
 void set_node_ranks(const PredictCommand& command, int known, Question& question) {
   question.node_ranks = command.node_ranks.value_or(known);
   if (question.machine.network) question.machine.network->node_ranks = question.node_ranks;
@@ -84,8 +84,8 @@ bool is_given(const Settings& settings, std::string_view key) {
   return std::ranges::any_of(settings, [key](const auto& given) { return given.first == key; });
 }
 
-/// Removes options that the settings contradict. Two of batch, microbatch and microbatches
-/// determine the third.
+/// Two of batch, microbatch and microbatches determine the third. Removes those that the user's
+/// settings would contradict.
 void forget_batch(const Settings& settings, workloads::Options& options) {
   const auto forget = [&](std::string_view key) {
     if (is_given(settings, key)) return;
@@ -117,23 +117,24 @@ void set_option(const std::string& key, const std::string& value, Question& ques
   question.base.options.insert_or_assign(key, value);
 }
 
-/// True if a setting names the batch or microbatches, which changes the amount of work in a step.
+/// True if a setting gives the batch or the microbatches, which changes the amount of work in a
+/// step.
 bool changes_work(const Settings& settings) {
   return std::ranges::any_of(batch_keys,
                              [&](std::string_view key) { return is_given(settings, key); });
 }
 
-/// Applies --set to a question whose workload is known. Each part of the machine becomes a what-if;
-/// the other settings become options of the workload, and are then `fixed`. Options of the base
-/// that would contradict the settings are removed: `microbatches` if `batch` is set, and `batch` if
-/// `microbatch` or `microbatches` is set; options that are themselves set stay. Throws
-/// base::UsageError for an unknown key, a key that is given twice, and an invalid value.
+/// Applies --set to a question whose workload is known. Each setting of a part of the machine
+/// becomes a what-if; each other setting becomes an option of the workload, which `fixed` keeps
+/// from a search. Options of question.base that contradict a setting are removed: `microbatches` if
+/// `batch` is set, and `batch` if `microbatch` or `microbatches` is set, unless they are set too.
+/// Throws base::UsageError for an unknown key, a key that is given twice, and an invalid value.
 void apply_settings(const Settings& settings, Question& question) {
   forget_batch(settings, question.base.options);
   for (const auto& [key, value] : settings) {
     try {
-      // Parts that one what-if changes together are joined by commas, so the key is only the first
-      // of them.
+      // A what-if may change several parts, "link.inter=2x,latency=0.5x". The text is split at the
+      // first "=", so `key` is the first part and `value` has the others.
       if (machine_part(key) != nullptr) {
         question.what_if.push_back(parse_what_if(fmt::format("{}={}", key, value)));
       } else {
@@ -145,7 +146,7 @@ void apply_settings(const Settings& settings, Question& question) {
   }
 }
 
-/// Replaces the question's work by the work that the command names.
+/// Replaces the work in the question (model, precision, scaling, ranks) by that of the command.
 void apply_command(const PredictCommand& command, Question& question) {
   if (command.model) question.base.model = *command.model;
   question.model_source = command.model_source;
@@ -159,9 +160,9 @@ void apply_command(const PredictCommand& command, Question& question) {
   apply_settings(command.settings, question);
 }
 
-/// Sets the batch that the model's source publishes, or 1024 samples if it publishes none, so that
-/// a large machine does not have to divide a small batch. Under weak scaling the batch follows from
-/// the ranks.
+/// Sets the batch that the model's source publishes, or 1024 samples if it publishes none; small
+/// default batches cannot be divided among the ranks of a large machine. Under weak scaling the
+/// batch follows from the ranks.
 void assume_batch(const PredictCommand& command, Question& question) {
   constexpr int usual_batch = 1024;
   const bool known = std::ranges::any_of(question.workload->options,
@@ -180,7 +181,7 @@ void assume_batch(const PredictCommand& command, Question& question) {
                   published > 0 ? "that of the model" : "the model's source publishes none");
 }
 
-/// Returns why the question's work cannot be played on its fewest ranks; "" if it can.
+/// Returns why the question's work cannot be planned for its smallest rank count; "" if it can.
 std::string refusal_of(const Question& question) {
   try {
     (void)workloads::fit(*question.workload, question.base, question.mesh, question.ranks.front(),
@@ -232,15 +233,15 @@ void assume_training(const PredictCommand& command, Question& question) {
   } while (usual.size() < before);
   for (const auto& [key, value] : usual) {
     if (!of_software.empty() && is_given(of_software, key)) {
-      question.warnings.push_back(fmt::format("{} uses {}={}, which --set excludes here",
+      question.warnings.push_back(fmt::format("{} uses {}={}, which the given options exclude",
                                               question.machine.software.name, key, value));
     }
   }
 }
 
-/// Sets the mesh if --mesh is not given. All points then have the same tp and pp, like the points
-/// of a run's curve: those of the run's largest point or, for a data sheet, those that a run with
-/// these rank counts would choose.
+/// Sets the mesh if the user gave none and no search is to find it. All points get the same axes
+/// apart from dp, like the points of a run's curve: those of the run's largest point or, for a data
+/// sheet, those that a run with these rank counts would choose.
 void keep_mesh(const PointData* largest, Question& question) {
   if (!question.mesh.empty() || question.meshes == Meshes::searched) return;
   question.mesh = workloads::curve_mesh(*question.workload, question.ranks, question.node_ranks);
@@ -261,8 +262,8 @@ void name_parts(const std::string& source, Question& question) {
   question.parts.push_back({.part = "software", .from = software.name, .source = software.source});
 }
 
-/// Warns of kinds of communication that a run did not measure between nodes, which then take the
-/// times of the data sheet.
+/// Warns of the collectives that the run did not measure between nodes. Their times are then taken
+/// from the data sheet.
 void warn_of_unmeasured(const simulate::Machine& machine, const std::string& name,
                         Question& question) {
   constexpr double any_bytes = 1e6;
@@ -300,8 +301,8 @@ void add_efficiency(const Curve& curve, std::vector<MeasuredPoint>& measured) {
   }
 }
 
-/// Returns "; the nearest rank counts that can be divided are 992 and 1024"; "" if no rank count
-/// near `ranks` can be divided.
+/// Returns "; the nearest rank counts that can be divided are 992 and 1024", the counts near
+/// `ranks` that suit the mesh; "" if there is none.
 std::string nearest_counts(const Question& question, int ranks) {
   const std::vector<int> near = workloads::nearest_ranks(*question.workload, question.base,
                                                          question.mesh, ranks, question.scaling);
@@ -334,7 +335,8 @@ Question question_of(const PredictCommand& command, std::span<const results::Run
   question.base = experiment.base;
   question.scaling = experiment.scaling;
   question.mesh = command.mesh.empty() ? experiment.mesh : command.mesh;
-  if (command.mesh.empty()) question.mesh.erase(mesh::Axis::dp);  // dp takes the additional ranks
+  // The axis dp is not kept, because it takes the additional ranks.
+  if (command.mesh.empty()) question.mesh.erase(mesh::Axis::dp);
   apply_command(command, question);
   require_more_ranks(question, largest.ranks);
   set_node_ranks(
@@ -350,7 +352,7 @@ Question question_of(const PredictCommand& command, std::span<const results::Run
   if (same_work) {
     question.measured = question.fit->points;
     add_efficiency(*chosen.curve, question.measured);
-    // The report's baseline may be absent here, if faults were injected at that point.
+    // The baseline of the run's report is not among these points if faults were injected into it.
     const auto baseline =
         std::ranges::find(question.measured, chosen.curve->baseline, &MeasuredPoint::ranks);
     if (baseline != question.measured.end()) question.baseline = baseline->ranks;
@@ -447,7 +449,7 @@ workloads::Request request_at(const Question& question, int ranks) {
     return workloads::fit(workload, question.base, question.mesh, ranks, question.scaling);
   } catch (const base::UsageError& error) {
     const auto* const of_mesh = dynamic_cast<const mesh::MeshError*>(&error);
-    // If these ranks have no mesh at all, the error already names the nearest rank counts.
+    // If no mesh fits this rank count, the error text already names the nearest rank counts.
     const bool names_counts = of_mesh != nullptr && !of_mesh->nearest();
     throw base::UsageError(
         fmt::format("{} on {}: {}{}", workload.name, base::counted(ranks, "rank"), error.what(),

@@ -19,19 +19,20 @@
 #include "simulate/machine.hpp"
 #include "workloads/api/workload.hpp"
 
-/// Builds the question that a prediction answers: the work, the machine and the rank counts.
+/// Builds the question that a prediction answers: the work of a step, the machine and the rank
+/// counts.
 namespace isoscale::analysis::predict {
 
 /// A part of a machine that a what-if can change.
 struct MachinePart {
   std::string_view name;     ///< as in --set: "link.inter"
   std::string_view meaning;  ///< "communication between nodes"
-  /// Multiplies the part's speed by `factor`; for latency, its time. Returns false if the machine
-  /// has no values for the part.
+  /// Multiplies the part's speed by `factor`; for the parts "latency" and "power", multiplies the
+  /// latency or the power limit. Returns false if the machine has no values for the part.
   bool (*change)(simulate::Machine& machine, double factor) = nullptr;
 };
-/// Returns the parts: bandwidth between nodes and inside them, the latency of messages, the speed
-/// of GEMMs, and that of device memory.
+/// Returns all parts: bandwidth between nodes and inside nodes, latency of messages, speed of
+/// GEMMs, power limit, and bandwidth of device memory.
 [[nodiscard]] std::span<const MachinePart> machine_parts();
 /// Returns the part with this name; null if there is none.
 [[nodiscard]] const MachinePart* machine_part(std::string_view name);
@@ -41,7 +42,7 @@ struct Change {
   double factor = 1;
 };
 
-/// Changes of a machine that one what-if makes together.
+/// Changes of a machine that are predicted together, as one curve.
 struct WhatIf {
   std::string title;  ///< "link.inter=2x"
   std::vector<Change> changes;
@@ -51,72 +52,75 @@ struct WhatIf {
 [[nodiscard]] WhatIf parse_what_if(std::string_view text);
 
 /// Returns the machine after all changes, which apply to its measured values and to those of its
-/// data sheet. For measured communication, a change of latency scales the time of an empty message,
-/// and a change of bandwidth scales the rest of the time; a group over several nodes counts as
-/// crossing only the links between nodes. Throws base::UsageError if the machine has no values for
-/// a part.
+/// data sheet. In measured times of communication, a change of latency scales the time of an empty
+/// message, and a change of bandwidth scales the rest of the time. A group over several nodes is
+/// taken to use only the links between nodes. Throws base::UsageError if the machine has no values
+/// for a part.
 [[nodiscard]] simulate::Machine changed(const simulate::Machine& machine, const WhatIf& what_if);
 
-/// The source of the meshes: the user gives them, or a search finds them.
+/// Says whether the user gives the mesh or a search finds the fastest one.
 enum class Meshes : std::uint8_t { given, searched };
 
 /// The input of a prediction: the work, the machine, the rank counts, the what-ifs, and the
 /// measurements of a run.
 struct Question {
-  std::string source{};                           ///< file name
+  std::string source{};                           ///< name of the file with the run or data sheet
   std::string title{};                            ///< title of the curve
-  const workloads::Workload* workload = nullptr;  ///< not owned: it belongs to the registry
-  workloads::Request base{};                      ///< the work on a mesh of one rank
-  /// The mesh of all points; if empty, each rank count has its default mesh or that of a search.
+  const workloads::Workload* workload = nullptr;  ///< not owned: one of the program's workloads
+  /// Model, options and precision, on a mesh of one rank.
+  workloads::Request base{};
+  /// The axes that all points have; if empty, each rank count has its default mesh or that of a
+  /// search.
   mesh::Request mesh{};
   workloads::Scaling scaling = workloads::Scaling::strong;
   Meshes meshes = Meshes::given;
-  std::vector<std::string> fixed{};  ///< options that a search does not change
+  std::vector<std::string> fixed{};  ///< keys of options that a search does not change
   simulate::Machine machine{};
   int node_ranks = 1;
   std::vector<int> ranks{};  ///< ascending
   Ranks each = Ranks::by_class;
   std::vector<WhatIf> what_if{};
-  std::optional<int> baseline{};                    ///< rank count; absent = the first predicted
+  std::optional<int> baseline{};                    ///< rank count; absent = the smallest one
   std::optional<ModelFit> fit{};                    ///< absent for a data sheet
   const results::RunData* run = nullptr;            ///< not owned; null for a data sheet
   std::vector<const results::PointData*> points{};  ///< points of the run that `fit` was made from
-  /// The measured points of the same work in ascending order of ranks. Any may be the baseline.
+  /// The measured points with the same work, in ascending order of ranks. Any of them may be the
+  /// baseline.
   std::vector<MeasuredPoint> measured{};
   std::string assumed{};  ///< options assumed with a data sheet, "vocabulary=on"
-  std::string network{};  ///< a sentence on the source of a replaced network; "" = none
+  std::string network{};  ///< a sentence that says where a replaced network is from; "" = none
   std::vector<PartSource> parts{};
   std::string model_source{};  ///< argument of --model; "" = that of the run
   std::vector<std::string> warnings{};
 };
 
 /// Returns a question about the machine of the first of several launches (at least one), and about
-/// the first of its curves that agrees with the command. The deviation between launches is computed
-/// from all of them. The command's settings replace those of the run. Throws base::UsageError for a
-/// run without calibration or without a curve, for fewer ranks than were measured, and for unknown
-/// settings. `launches` must outlive the question.
+/// the curve of this launch that choose_curve() chooses. The deviation between launches is computed
+/// from all of them. Settings of the command replace those of the run. Throws base::UsageError for
+/// a run without calibration or without a curve, for fewer ranks than were measured, and for
+/// unknown settings. `launches` must outlive the question.
 [[nodiscard]] Question question_of(const settings::PredictCommand& command,
                                    std::span<const results::RunData> launches);
-/// Returns a question about a machine by its data sheet. By default the work is a whole training
-/// step, with elementwise ops, the vocabulary and Adam as the optimizer. Throws base::UsageError if
-/// no model is named, and for unknown settings.
+/// Returns a question about a machine that is known by its data sheet. By default the work is a
+/// whole training step, with elementwise ops, the vocabulary and Adam as the optimizer. Throws
+/// base::UsageError if no model is given, and for unknown settings.
 [[nodiscard]] Question question_of(const settings::PredictCommand& command,
                                    const simulate::Machine& sheet);
 
-/// Replaces the values of a run or of a data sheet for communication between nodes by those of
-/// `other`, whose name is `name`. A sheet keeps its library (algorithms and protocols) if `other`
-/// is a sheet, too. This widens the prediction's interval by the usual error of a data sheet, or by
-/// the deviation between launches if `other` is a run. Throws base::UsageError if `other` has no
-/// such values.
+/// Replaces the question's values for communication between nodes by those of the machine `other`;
+/// `name` is the name of its file. If both machines are data sheets, the question keeps its
+/// communication library (algorithms and protocols). The prediction's interval becomes wider: by
+/// the usual error of a data sheet, or by the deviation between launches if `other` is a run.
+/// Throws base::UsageError if `other` has no such values.
 void use_network(const simulate::Machine& other, const std::string& name, Question& question);
 
-/// Returns the request for this rank count on the question's mesh. Throws base::UsageError with the
-/// nearest mesh and the nearest rank counts if the mesh does not divide the ranks.
+/// Returns the workload's request for this rank count on the question's mesh. Throws
+/// base::UsageError, which names the nearest mesh and rank counts, if the work cannot be divided
+/// among the ranks.
 [[nodiscard]] workloads::Request request_at(const Question& question, int ranks);
 
-/// Returns how much a command differs from a measured point: the sum of 4 for another model, 2 for
-/// another precision and 1 for another scaling. Settings that the command does not name do not
-/// count.
+/// Returns how much a command differs from a measured point: 4 for another model plus 2 for another
+/// precision plus 1 for another scaling. What the command does not give is not a difference.
 [[nodiscard]] int strangeness(const settings::PredictCommand& command,
                               const results::PointData& point);
 
@@ -124,16 +128,16 @@ struct ChosenCurve {
   const Curve* curve = nullptr;                   ///< not owned
   std::vector<const results::PointData*> points;  ///< one or more, with times; ascending in ranks
 };
-/// Chooses the first curve that agrees with the command, or else the first one with the least
-/// strangeness(). Points whose times do not represent the machine (shared cores, injected faults)
-/// are used only if there are no others. Adds to `warnings` the run's other curves and the problems
-/// of the points. Throws base::UsageError if there is no curve.
+/// Chooses the curve with the least strangeness() (the first of equals) among those of the
+/// command's workload. Points whose times do not represent the machine (shared cores, injected
+/// faults) are used only if there are no others. Adds to `warnings` the titles of the run's other
+/// curves and the labels of such points. Throws base::UsageError if there is no curve.
 [[nodiscard]] ChosenCurve choose_curve(const settings::PredictCommand& command,
                                        const std::vector<Curve>& curves,
                                        std::vector<std::string>& warnings);
 
-/// Returns the experiment from which `point` was planned. Throws base::UsageError if the run does
-/// not record the experiment; `source` names the run's file.
+/// Returns the experiment of the run's configuration from which `point` was planned. Throws
+/// base::UsageError if the configuration has no such experiment; `source` names the run's file.
 [[nodiscard]] settings::Experiment planned_experiment(const results::RunData& run,
                                                       const std::string& source,
                                                       const results::PointData& point);

@@ -25,8 +25,8 @@ std::string_view model_name(const PredictCommand& command, const PointData& poin
   return command.model ? std::string_view{command.model->name} : std::string_view{point.model};
 }
 
-/// Returns the points that have a time. Points whose times do not represent the machine are
-/// returned only if there are no others.
+/// Returns the points that have a time. Points whose times do not represent the machine, because of
+/// shared cores or injected faults, are returned only if there are no others.
 Points usable_points(const Curve& curve) {
   Points all, sound;
   for (const PointReport& point : curve.points) {
@@ -49,7 +49,7 @@ Points usable_points(const Curve& curve) {
                           command.source.string(), fmt::join(titles, "; "));
 }
 
-/// True if `point` was planned from `experiment`.
+/// True if the run planned `point` from this experiment of its configuration.
 bool planned(const settings::Experiment& experiment, const workloads::Workload& workload,
              const PointData& point) {
   const bool alike = experiment.workload == point.workload && experiment.base.seed == point.seed &&
@@ -63,7 +63,7 @@ bool planned(const settings::Experiment& experiment, const workloads::Workload& 
         workload.scale(experiment.base, point.mesh, experiment.scaling);
     return workloads::all_options(workload.options, request.options) == full_options(point);
   } catch (const base::UsageError&) {
-    return false;  // the experiment's batch cannot be divided on the point's mesh
+    return false;  // the point's mesh does not divide the experiment's batch
   }
 }
 

@@ -34,8 +34,9 @@ int layers_of(const Pipeline& pipeline, int stage) {
   return layers;
 }
 
-/// Returns the bytes of a stage's activations at their peak. A layer keeps `one` bytes for a
-/// microbatch in flight and, in zb-h1, `late` bytes between its input and weight gradients.
+/// Returns the peak bytes of a stage's activations. A layer holds `one` bytes for each microbatch
+/// in flight. In the schedule zb-h1, where weight gradients are computed later than input
+/// gradients, it holds `late` bytes for a microbatch that is between the two.
 double activation_bytes(const Pipeline& pipeline, int stage, double one, double late) {
   const double layers = layers_of(pipeline, stage);
   if (pipeline.stages == 1) return one * layers;
@@ -43,10 +44,10 @@ double activation_bytes(const Pipeline& pipeline, int stage, double one, double 
     const int in_flight = workloads::stack::most_in_flight(pipeline, stage);
     return in_flight * one * layers / pipeline.chunks;
   }
-  // Memory peaks while a stage makes the input gradients of some microbatch i. Up to `ahead` later
-  // microbatches are then between their forward pass and input gradients, and up to `stage` earlier
-  // ones between input and weight gradients. The layers of microbatch i go from `one` to `late`
-  // bytes, the last layer first.
+  // The peak occurs while a stage computes the input gradients of some microbatch i. Up to `ahead`
+  // later microbatches are then between their forward pass and input gradients, and up to `stage`
+  // earlier ones between input and weight gradients. The layers of microbatch i change one by one
+  // from `one` to `late` bytes, the last layer first.
   const int others = pipeline.microbatches - 1, ahead = pipeline.stages - 1 - stage;
   double most = 0;
   for (const int i : {0, std::min(stage, others), std::max(0, others - ahead), others}) {
@@ -56,8 +57,8 @@ double activation_bytes(const Pipeline& pipeline, int stage, double one, double 
   return most + one + (layers - 1) * std::max(one, late);
 }
 
-/// Computes the values that requests need and that are not yet in `known`. Requests with equal keys
-/// have the same value.
+/// Adds to `known` the values that requests need and that it lacks. Requests with equal keys have
+/// the same value, so each is computed once.
 template <class Key, class Value, class KeyOf, class Needs, class Learn>
 void learn_all(std::span<const Request> requests, std::map<Key, Value>& known, const KeyOf& key_of,
                const Needs& needs, const Learn& learn) {
@@ -77,7 +78,7 @@ StageKey head_key(const Request& request) {
   return key;
 }
 
-/// Returns a zb-h1 request with one layer and one microbatch per stage.
+/// Returns the request changed to the schedule zb-h1 with one layer and one microbatch per stage.
 Request stages_of_one_layer(const workloads::Workload& workload, const Request& request,
                             int stages) {
   Request result = request;
@@ -85,7 +86,8 @@ Request stages_of_one_layer(const workloads::Workload& workload, const Request& 
   mesh::Shape shape = request.mesh;
   shape.pp = stages;
   shape.dp = 1;
-  if (workloads::stack::options_of(request).experts == 0) shape.ep = 1;  // sharded states, if any
+  // Without experts ep only shards states.
+  if (workloads::stack::options_of(request).experts == 0) shape.ep = 1;
   result.options["batch"] =
       std::to_string(workloads::stack::options_of(request).microbatch * stages * shape.ep);
   result.options.erase("microbatches");
@@ -101,13 +103,14 @@ Request stages_of_one_layer(const workloads::Workload& workload, const Request& 
 double pipeline_seconds(const Pipeline& pipeline, const StagePasses& stage, const StagePasses& last,
                         double message) {
   const double m = pipeline.microbatches, p = pipeline.stages, v = pipeline.chunks;
-  // Times from fitted lines may be slightly below 0, which counts as none.
+  // Times from fitted lines may be slightly below 0; they are taken as 0.
   const double forward = std::max(0.0, stage.forward), backward = std::max(0.0, stage.backward);
   const double of_last = m * (std::max(0.0, last.forward) + std::max(0.0, last.backward));
   if (pipeline.stages == 1) return of_last;
-  // The messages of the first microbatch on its way forward, and of the last one back.
+  // Messages that no pass hides: those of the first microbatch on its way forward and of the last
+  // one on its way back.
   double exposed = 2 * (p - 1), exposed_last = exposed;
-  double early = 0;  // weight gradients of the last stage that lie beside passes of the others
+  double early = 0;  // weight gradients of the last stage that overlap with passes of other stages
   double late = 0;   // weight gradients that fill no bubble
   switch (pipeline.schedule) {
     case Schedule::gpipe:
@@ -198,8 +201,8 @@ QuickEstimate::Message QuickEstimate::message(const Request& request) const {
 
 /// Returns the difference in bytes between the last stages of pipelines with 4 and 3 stages. In
 /// zb-h1 the last of s + 1 stages holds s microbatches between their input and weight gradients
-/// while it makes the input gradients of another one, so one more stage adds the bytes of one such
-/// microbatch.
+/// while it computes the input gradients of another one. One more stage thus adds the bytes of one
+/// such microbatch.
 double QuickEstimate::late_bytes(const Request& request) const {
   const auto bytes = [&](int stages) {
     return stage_device_bytes(stages_of_one_layer(workload_, request, stages), stages - 1);
@@ -261,7 +264,7 @@ double QuickEstimate::seconds(const Request& request) const {
       stage->forward += pipeline.chunks * message.arrival;
       stage->backward += pipeline.chunks * message.arrival;
     }
-    // The very first chunk receives no input, and the very last one no gradient.
+    // The first chunk of the model receives no input, and the last one no gradient.
     if (pipeline.stages == 2) others.forward -= message.arrival;
     last.backward -= message.arrival;
   }

@@ -33,7 +33,8 @@ using results::CalibrationCurve;
 using results::PointData;
 using results::RunData;
 
-/// Returns the types of the operands of a precision.
+/// Returns the operand types, with compute mode, of matrix multiplications in a precision such as
+/// "tf32" or "fp8".
 std::vector<std::pair<program::DType, program::ComputeMode>> operands_of(std::string_view dtype) {
   using enum program::DType;
   constexpr auto native = program::ComputeMode::native;
@@ -67,7 +68,8 @@ std::vector<simulate::TimedGemm> gemms_of(const results::CalibrationData& calibr
   return gemms;
 }
 
-/// Returns the kind of op that a curve measured; absent if no program of a step has that kind.
+/// Returns the kind of op whose time a calibration curve measured; absent if steps have no op of
+/// this kind.
 std::optional<OpKind> kind_of(std::string_view op) {
   if (op == "sendrecv" || op == "p2p") return OpKind::exchange;
   for (std::size_t i = 0; i < program::op_kind_count; ++i) {
@@ -77,8 +79,8 @@ std::optional<OpKind> kind_of(std::string_view op) {
   return std::nullopt;
 }
 
-/// Returns the number of nodes of a curve's group. If it was not recorded, it follows from the
-/// run's ranks per node.
+/// Returns the number of nodes of the group that a calibration curve measured. If it was not
+/// recorded, it is computed from the run's ranks per node.
 int nodes_of_curve(const results::RunData& run, const CalibrationCurve& curve) {
   if (curve.nodes) return *curve.nodes;
   if (run.nodes <= 1 || run.ranks <= 0) return 1;
@@ -103,7 +105,8 @@ int groups_on_node(const results::RunData& run, const results::PointData& point,
   return 1;
 }
 
-/// Returns the number of groups that shared a node's ports while the curve was measured.
+/// Returns the number of groups that used the same node's ports at once while the curve was
+/// measured.
 int sharing_of(const results::RunData& run, const CalibrationCurve& curve) {
   int sharing = 1;
   for (const results::PointData& point : run.points) {
@@ -127,7 +130,7 @@ simulate::TimedCommunication timed(const results::RunData& run, const Calibratio
                                       .members = curve.members,
                                       .nodes = nodes_of_curve(run, curve),
                                       .sharing = sharing_of(run, curve)};
-  // In a ring each member sends a single message, so the ports are not shared with other groups.
+  // In a ring each member sends a single message at a time, so other groups do not share its ports.
   if (kind == OpKind::exchange) result.sharing = 1;
   if (curve.latency) result.latency = curve.latency->value;
   if (curve.bandwidth) result.bandwidth = curve.bandwidth->value;
@@ -138,17 +141,17 @@ simulate::TimedCommunication timed(const results::RunData& run, const Calibratio
   return result;
 }
 
-/// Returns the calibration of a run as measurements of a machine. It takes multiplications with
-/// cold caches if they were measured; the library's own collectives, with the element type `dtype`
-/// if it was measured; and messages of pairs or of a ring, whichever has more sizes.
+/// Returns the calibration of a run as measured times of a machine. It contains multiplications
+/// with cold caches if they were measured; the library's own collectives, with the element type
+/// `dtype` if it was measured; and messages in pairs or in a ring, whichever has more sizes.
 simulate::Measured calibrated(const results::RunData& run,
                               const results::CalibrationData& calibration,
                               const std::string& dtype) {
   simulate::Measured measured{.gemms = gemms_of(calibration)};
-  // MPI libraries may move messages whole or in parts, while NCCL always splits them.
+  // NCCL splits every message into parts, while MPI libraries may also move messages as a whole.
   if (run.device == "host") measured.untold = simulate::Moved::whole;
-  // Among curves that differ only in element type or link, these are preferred in this order: the
-  // requested type, curves without labels, more sizes.
+  // One of the curves with the same op, members and nodes is chosen. The first criterion is the
+  // element type, then the absence of labels, then the number of sizes.
   using Merit = std::tuple<bool, bool, std::size_t>;
   std::map<std::tuple<OpKind, int, int>, std::pair<Merit, const CalibrationCurve*>> chosen;
   for (const CalibrationCurve& curve : calibration.curves) {
@@ -166,8 +169,8 @@ simulate::Measured calibrated(const results::RunData& run,
   return measured;
 }
 
-/// Returns the calibration of a run, or throws if there is none. If a run ended before its
-/// calibration was fitted, the fit is made here from the recorded rows.
+/// Returns the calibration of a run; throws if there is none. If the run ended before its
+/// calibration was fitted, fits it to the measurements that the run recorded.
 results::CalibrationData required_calibration(const RunData& run) {
   results::CalibrationData result = calibration::calibration_of(run);
   if (result.empty()) {
@@ -185,13 +188,15 @@ results::CalibrationData required_calibration(const RunData& run) {
   return result;
 }
 
-/// Returns the point with most ranks, which is closest to the prediction.
+/// Returns the point with the most ranks, since it is nearest to the rank counts that are
+/// predicted.
 const PointData* largest(const std::vector<const PointData*>& points) {
   const auto most = std::ranges::max_element(points, {}, &PointData::ranks);
   return most == points.end() ? nullptr : *most;
 }
 
-/// Adds op times from traced steps. They replace the micro-benchmarks' times of the same shapes.
+/// Adds op times from traced steps. They replace times that micro-benchmarks measured for the same
+/// shapes.
 void add_traced(simulate::Measured& measured, TracedOps traced) {
   const auto is_traced = [&](const simulate::TimedGemm& of) {
     return std::ranges::any_of(traced.gemms, [&](const simulate::TimedGemm& at) {
@@ -204,8 +209,8 @@ void add_traced(simulate::Measured& measured, TracedOps traced) {
   measured.locals = std::move(traced.locals);
 }
 
-/// Returns the slowdowns that the overlap workload measured, as medians over all pairs of ops; 1 if
-/// it did not run.
+/// Returns the slowdowns of GEMMs and of communication by each other that the workload `overlap`
+/// measured, as medians over all pairs of ops; 1 if it did not run.
 simulate::Overlap overlap_of_rows(const RunData& run) {
   std::vector<double> compute, communication;
   for (const PointData& point : run.points) {
@@ -221,8 +226,8 @@ simulate::Overlap overlap_of_rows(const RunData& run) {
           .communication = std::max(1.0, statistics::median(communication).value_or(1))};
 }
 
-/// Returns the bytes that one rank may use: its device's memory, or its share of the node's memory;
-/// 0 if unknown.
+/// Returns the bytes of memory that one rank may use: those of its device or, on the host, its
+/// share of the node's memory; the smallest value over ranks. 0 if unknown.
 double capacity_of(const RunData& run) {
   std::map<int, int> ranks_on_node;
   for (const results::RankFacts& facts : run.rank_facts) ++ranks_on_node[facts.node];
@@ -330,7 +335,8 @@ workloads::Request request_of(const results::PointData& point) {
   workloads::validate(point.workload, workload.options, request.options);
   if (!point.model_shape.empty()) request.model = model_of(point);
   if (workload.work_per_step != nullptr && point.work_per_step > 0) {
-    // The factor by which the work per token grows is not stored, so it is derived from the work.
+    // The factor by which the work per token grows with the mesh is not stored, so it is computed
+    // from the work per step.
     const double plain = workload.work_per_step(request);
     if (plain > 0) request.growth = point.work_per_step / plain;
   }

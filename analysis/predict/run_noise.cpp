@@ -18,7 +18,7 @@
 namespace isoscale::analysis::predict {
 namespace {
 
-using Matrix = std::vector<std::vector<double>>;  ///< [step][rank]
+using Matrix = std::vector<std::vector<double>>;  ///< indices are [step][rank]
 
 std::vector<double> medians_of_ranks(const Matrix& seconds) {
   std::vector<double> result;
@@ -30,8 +30,8 @@ std::vector<double> medians_of_ranks(const Matrix& seconds) {
   return result;
 }
 
-/// Returns each rank's time relative to its own median, minus the mean of this ratio over ranks,
-/// since a delay that all ranks share makes no rank wait for another.
+/// Returns each rank's time relative to its own median. The mean of this ratio over ranks is
+/// subtracted in each step, since a delay that all ranks share makes no rank wait for another.
 Matrix deviations_of(const Matrix& seconds, const std::vector<double>& medians) {
   Matrix result = seconds;
   for (auto& step : result) {
@@ -56,7 +56,8 @@ RanksByNode ranks_by_node(std::size_t ranks, const simulate::Layout& layout) {
   return result;
 }
 
-/// The variance between ranks of one node and the variance between nodes, by analysis of variance.
+/// The variance between the ranks of a node, and the variance between nodes, by analysis of
+/// variance.
 struct Components {
   double rank = 0, node = 0;
 };
@@ -71,7 +72,7 @@ Components components_of(const Matrix& deviations, const simulate::Layout& layou
       double mean = 0;
       for (const std::size_t rank : members) mean += step[rank];
       mean /= static_cast<double>(members.size());
-      // The mean over all ranks is 0, so it is not subtracted.
+      // Each step's mean over all ranks is 0, so nothing is subtracted from the mean of a node.
       between += static_cast<double>(members.size()) * mean * mean;
       for (const std::size_t rank : members) within += (step[rank] - mean) * (step[rank] - mean);
     }
@@ -86,8 +87,8 @@ Components components_of(const Matrix& deviations, const simulate::Layout& layou
 }
 
 /// Returns the deviation of each rank and step from the mean of its node, or from the mean of all
-/// ranks if each node has only one. Deviations are scaled up to the width that they would have
-/// around the true mean instead of a sample's mean.
+/// ranks if each node has only one. A sample deviates less from its own mean than from the true
+/// mean, so the deviations are scaled up by this difference.
 std::vector<double> draws_of(const Matrix& deviations, const simulate::Layout& layout) {
   const std::size_t ranks = deviations.front().size();
   RanksByNode groups = ranks_by_node(ranks, layout);
@@ -111,13 +112,14 @@ std::vector<double> draws_of(const Matrix& deviations, const simulate::Layout& l
   return draws;
 }
 
-/// Returns each rank's time relative to the ranks that play the same program; empty if these ranks
-/// differ no more than by chance. `variance` is that of a rank's deviation in one step.
+/// Returns each rank's time relative to the median of the ranks with the same program; empty if
+/// these ranks differ no more than by chance. `variance` is that of a rank's relative time in one
+/// step.
 std::vector<double> standing_of(const results::PointData& point, const std::vector<double>& medians,
                                 double variance, std::size_t steps) {
-  // The F statistic above which ranks differ by more than chance.
+  // Ranks differ by more than chance if the F statistic is above this value.
   constexpr double certain = 3;
-  constexpr double of_median = 1.57;  // variance of a median over that of a mean, pi / 2
+  constexpr double of_median = 1.57;  // variance of a median over that of a mean: pi / 2
   std::map<std::uint32_t, std::vector<double>> alike;
   for (std::size_t rank = 0; rank < medians.size(); ++rank) {
     alike[point.outline.outline_of_rank.at(rank)].push_back(medians[rank]);
@@ -141,8 +143,8 @@ std::vector<double> standing_of(const results::PointData& point, const std::vect
   return factors;
 }
 
-/// Returns the ratio of the relative variance of a step's compute to that of one op. It is below 1,
-/// since the independent deviations of many ops average out.
+/// Returns the relative variance of a step's compute time over that of a single op's time. It is
+/// below 1, since the independent deviations of many ops average out.
 double share_of_ops(const results::PointData& point) {
   double sum = 0, squares = 0;
   for (const timeline::Timeline& step : point.traces) {
@@ -160,14 +162,14 @@ double share_of_ops(const results::PointData& point) {
   return sum > 0 ? squares / (sum * sum) : 0;
 }
 
-/// Returns the fields that, together with the mesh, identify the same point in several runs.
+/// Returns the fields that, with the mesh, identify the same point in several runs.
 auto identity(const results::PointData& point) {
   return std::tie(point.workload, point.model, point.dtype, point.ranks, point.scaling,
                   point.placement, point.options, point.model_shape);
 }
 
-/// Returns each rank's compute time in seconds (multiplications, other compute and copies) in each
-/// traced step that counts. Steps without these times for all ranks are left out.
+/// Returns the compute seconds (GEMMs, other compute and copies) of each rank in each traced step
+/// that counts. A step is left out if they are not known for all ranks.
 Matrix compute_seconds(const results::PointData& point) {
   Matrix result;
   const auto is_time = [](double at) { return std::isfinite(at) && at > 0; };
@@ -198,7 +200,7 @@ simulate::Noise noise_of(const results::PointData& point, const simulate::Layout
   noise.rank = std::sqrt(std::max(0.0, parts.rank - of_ops));
   std::vector<double> draws = draws_of(deviations, layout);
   if (draws.size() < least_draws || !(noise.rank > 0)) return noise;
-  // The noise of single ops is drawn separately, so it is excluded here.
+  // Simulations draw the noise of single ops separately, so the draws are reduced to exclude it.
   for (double& at : draws) at *= noise.rank / std::sqrt(parts.rank);
   std::ranges::sort(draws);
   for (std::size_t i = 0; draws.size() > most_draws && i < most_draws; ++i) {
@@ -228,7 +230,8 @@ double launch_deviation(std::span<const results::RunData> runs) {
         for (const results::PointData* const at : stepped_points(runs[other])) {
           const bool same = identity(*at) == identity(*point) && at->mesh == point->mesh;
           if (!same || !(median_step(*at) > 0)) continue;
-          seen = other < first;  // the earlier run has already counted this point
+          // An earlier run has this point, and the point was already counted there.
+          seen = other < first;
           logs.push_back(std::log(median_step(*at)));
           break;
         }

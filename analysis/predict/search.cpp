@@ -34,24 +34,24 @@ namespace {
 using workloads::Request;
 using workloads::Workload;
 
-/// A request with the results of the search so far.
+/// A request (mesh and options) and what the search knows about it so far.
 struct Entry {
   const workloads::Request* request = nullptr;
-  double seconds = 0;   ///< of the whole step, once simulated; before, the quick estimate
+  double seconds = 0;   ///< seconds of the step: simulated, or estimated until then
   double estimate = 0;  ///< seconds by the quick estimate
   workloads::stack::Schedule schedule{};
-  StageBytes largest_stage{};  ///< by the quick estimate
-  bool is_needless = false;    ///< not simulated: it cannot be among the best
+  StageBytes largest_stage{};  ///< stage with the most memory, estimated
+  bool is_needless = false;    ///< not simulated, because it cannot be among the best
   std::optional<StepEstimate> whole{};
 };
 
-/// True if the entry's whole programs were simulated, which happens only if they fit in memory.
+/// True if the entry was simulated, which happens only if it fits in memory.
 bool is_played(const Entry& entry) { return entry.whole && std::isfinite(entry.whole->seconds()); }
 
-/// Returns the relative error by which the estimate of `entry` may be too high: the largest one of
-/// simulated entries with the same schedule, which is below 0 if all their estimates were too low,
-/// plus search_margin; but at most search_slack. While fewer than three such entries are simulated,
-/// it is search_slack.
+/// Returns the relative error by which the time estimate of `entry` may be too high. It is the
+/// largest error of simulated entries with the same schedule (negative if all estimates were too
+/// low) plus search_margin, but at most search_slack. With fewer than three such entries it is
+/// search_slack.
 double slack_of(const Entry& entry, std::span<const Entry> known) {
   constexpr int enough = 3;
   int count = 0;
@@ -67,8 +67,8 @@ double slack_of(const Entry& entry, std::span<const Entry> known) {
 bool faster(const Entry& a, const Entry& b) { return a.seconds < b.seconds; }
 double bytes_of(const Entry& entry) { return entry.largest_stage.bytes; }
 
-/// Returns "tp=4,dp=2 zero=3 recompute=full", the settings that decide how much memory a rank
-/// needs.
+/// Returns "tp=4,dp=2 zero=3 recompute=full": the mesh and the options that determine how much
+/// memory a rank needs.
 std::string settings_of(const Request& request) {
   std::string text = mesh::to_string(request.mesh);
   for (const char* const key :
@@ -84,10 +84,10 @@ bool better(const Entry& a, const Entry& b) {
   return std::tie(a.seconds, a.whole->memory.device) < std::tie(b.seconds, b.whole->memory.device);
 }
 
-/// Steps that differ by a smaller share count as equally fast.
+/// Step times with a smaller relative difference count as equal.
 constexpr double alike = 0.001;
-/// The share of a slower step's extra time after which no more causes are named, and the largest
-/// number of causes that are named.
+/// Causes are named, the largest first, until they explain this share of a slower step's extra time
+/// or this number of causes is reached.
 constexpr double said_enough = 0.8;
 constexpr std::size_t most_causes = 3;
 
@@ -95,8 +95,9 @@ std::string share_text(double part, double whole) {
   return units::format_percent(whole > 0 ? part / whole : 0, 0);
 }
 
-/// Returns "0.31 s more tp transfer". For a pipeline bubble it returns each step's share, "bubble
-/// 12% against 4%", since schedules are usually compared by it.
+/// Returns the text of one cause: "0.31 s more tp transfer". For a pipeline bubble it returns the
+/// bubble's share of each step, "bubble 12% against 4%", since schedules are usually compared by
+/// this share.
 std::string said(const efficiency::LostTime& lost, const efficiency::StepLoss& loser,
                  const efficiency::StepLoss& first) {
   if (lost.cause == "bubble") {
@@ -137,7 +138,7 @@ class Search {
   }
 
  private:
-  /// Returns the fastest requests that fit, fastest first; none if even the smallest do not fit.
+  /// Returns the fastest requests that fit in memory, fastest first; none if no request fits.
   [[nodiscard]] std::vector<Entry> best_of(const std::vector<Request>& requests) {
     std::vector<Entry> entries;
     for (const Request& request : requests) entries.push_back({.request = &request});
@@ -155,12 +156,12 @@ class Search {
     return best;
   }
 
-  /// True if the entry may fit in memory by its quick estimate.
+  /// True if the entry may fit in memory, judged by its estimate.
   [[nodiscard]] bool may_fit(const Entry& entry) const {
     return entry.largest_stage.bytes <= capacity_ * (1 + search_memory_slack);
   }
 
-  /// Returns the entries that may fit, by estimated time; of equal times, by memory.
+  /// Returns the entries that may fit, ordered by estimated time, then by estimated memory.
   [[nodiscard]] std::vector<Entry> fitting(std::vector<Entry> entries) const {
     std::erase_if(entries, [&](const Entry& entry) { return !may_fit(entry); });
     std::ranges::stable_sort(entries, {}, bytes_of);
@@ -168,9 +169,9 @@ class Search {
     return entries;
   }
 
-  /// Returns the entries with the least memory by their quick estimates, however slow they are: as
-  /// many of those that may fit as there is time for, and at least a few, so that an error message
-  /// can state how much memory the smallest one needs.
+  /// Returns the entries with the least estimated memory, even if they are slow. These are as many
+  /// of those that may fit as there is time to simulate, and at least a few, so that an error
+  /// message can state how much memory the smallest one needs.
   [[nodiscard]] std::vector<Entry> smallest(std::vector<Entry> entries) const {
     std::ranges::stable_sort(entries, {}, bytes_of);
     double passes = 0;
@@ -184,7 +185,7 @@ class Search {
     return entries;
   }
 
-  /// Simulates the whole programs of entries, and returns the fastest that fit, fastest first.
+  /// Simulates whole steps of the entries, and returns the fastest that fit, fastest first.
   [[nodiscard]] std::vector<Entry> simulated(std::vector<Entry> entries) {
     const std::size_t count = base::parallel_in_order(
         entries.size(), simulated_at_once,
@@ -206,9 +207,9 @@ class Search {
     return entries;
   }
 
-  /// Returns true if the search goes on with entry `i`, judged by the results of the first `ended`
-  /// entries. Marks the entry as needless if it need not be simulated but later entries may have to
-  /// be.
+  /// Returns false if the search ends before entry `i`, judged by the results of the first `ended`
+  /// entries. Marks an entry as needless if the search continues but this entry cannot be among the
+  /// best.
   [[nodiscard]] bool begins(std::vector<Entry>& entries, std::size_t i, std::size_t ended) {
     if (!QuickEstimate::knows(workload_)) return true;
     const std::span<const Entry> known{entries.data(), ended};
@@ -223,8 +224,9 @@ class Search {
     return complete_;
   }
 
-  /// Simulates the whole programs of an entry, with the parts of its time. If the entry does not
-  /// fit, only its memory is computed; the program of one stage is enough to detect most of these.
+  /// Simulates the whole step of an entry and divides its time into parts. If the entry does not
+  /// fit, only its memory is computed; mostly the program of its largest stage is enough to find
+  /// this.
   void simulate_whole(Entry& entry) const {
     const Request& request = *entry.request;
     entry.whole = StepEstimate{.simulated = std::numeric_limits<double>::infinity()};
@@ -243,8 +245,8 @@ class Search {
     return entry.whole->memory.device <= capacity_;
   }
 
-  /// Returns the time of the slowest of the `keep_` fastest simulated entries; absent while fewer
-  /// are simulated.
+  /// Returns the longest of the `keep_` shortest simulated times; absent if fewer entries are
+  /// simulated.
   [[nodiscard]] std::optional<double> last_of_best(std::span<const Entry> simulated) const {
     std::vector<double> seconds;
     for (const Entry& entry : simulated) {
@@ -256,7 +258,7 @@ class Search {
     return *at;
   }
 
-  /// Describes the best entries, and explains why each except the first is slower than the first.
+  /// Stores the best entries in `result`, and why each except the first is slower than the first.
   static void describe(const std::vector<Entry>& best, SearchResult& result) {
     for (std::size_t i = 0; i < best.size(); ++i) {
       const StepEstimate& step = *best[i].whole;
@@ -288,7 +290,8 @@ class Search {
 
   static constexpr std::size_t built_at_least = 8, built_at_most = 512;
   static constexpr std::size_t simulated_at_once = 4;
-  /// The limit on the layer passes of all simulated whole programs, which limits a search's time.
+  /// A search ends when the layer_passes() of its simulated entries exceed this number, because its
+  /// time is roughly proportional to them.
   static constexpr double most_passes = 200'000;
 
   const Workload& workload_;
@@ -296,7 +299,7 @@ class Search {
   int node_ranks_;
   std::size_t keep_;
   double capacity_ = std::numeric_limits<double>::infinity();
-  /// The request with the least memory among those whose programs were built.
+  /// Among the requests whose programs were built, the one with the least memory.
   const Request* smallest_ = nullptr;
   double smallest_bytes_ = std::numeric_limits<double>::infinity();
   bool complete_ = true;

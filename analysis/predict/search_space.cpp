@@ -41,8 +41,8 @@ class Space {
         node_ranks_(node_ranks),
         fixed_(fixed),
         limits_(workload.limits(base, Scaling::strong)) {
-    // The global batch follows from two of batch, microbatch and microbatches. If only the batch is
-    // given, it does not depend on the microbatch, so a microbatch of 1 is used.
+    // Two of batch, microbatch and microbatches determine the global batch. If `base` has only the
+    // batch, any microbatch gives the same global batch, so 1 is used.
     Request alone = base;
     const auto given = [&](std::string_view key) { return alone.options.contains(key); };
     if (given("batch") && !given("microbatch") && !given("microbatches")) {
@@ -65,7 +65,8 @@ class Space {
             if (dp != mesh_.end() && dp->second != shape.dp) continue;
             if (shape.dp > 1 && !workload_.axes.contains(mesh::Axis::dp)) continue;
             const bool is_plain = shape.dp == 1 && !mesh_.contains(mesh::Axis::ep);
-            if (shards_over_ep(shape) && is_plain) continue;  // the same as along dp alone
+            // The same sharding as with ep = 1 and all ranks along dp.
+            if (shards_over_ep(shape) && is_plain) continue;
             if (!mesh::violation(shape, limits_)) add_mesh(shape);
           }
         }
@@ -83,14 +84,15 @@ class Space {
     return !knows(key) || std::ranges::find(fixed_, key) != fixed_.end();
   }
 
-  /// Returns the extents of an axis that divide `available`.
+  /// Returns the extents that an axis may have, all of which divide `available`.
   [[nodiscard]] std::vector<int> extents(mesh::Axis axis, int available) const {
     if (const auto named = mesh_.find(axis); named != mesh_.end()) {
       return available % named->second == 0 ? std::vector<int>{named->second} : std::vector<int>{};
     }
     if (!workload_.axes.contains(axis) || !varies(axis)) return {1};
     if (axis == mesh::Axis::ep && !has_experts()) {
-      // The states are sharded over dp, or over the ranks of a node beside those of tp and cp.
+      // Without experts, states are sharded over dp (ep = 1), or over the ranks of a node beside
+      // those of tp and cp (ep = their number).
       const int taken = ranks_ / available, shards = node_ranks_ / taken;
       const bool fills = shards > 1 && shards * taken == node_ranks_ && available % shards == 0;
       return fills ? std::vector<int>{1, shards} : std::vector<int>{1};
@@ -105,14 +107,14 @@ class Space {
     return axis != mesh::Axis::ep || has_experts() || may_shard();
   }
 
-  /// True if optimizer states, gradients or weights can be sharded.
+  /// True if the search may shard optimizer states, gradients or weights.
   [[nodiscard]] bool may_shard() const {
     const auto zero = base_.options.find("zero");
     return knows("zero") &&
            (!is_fixed("zero") || (zero != base_.options.end() && zero->second != "0"));
   }
 
-  /// True if the ranks along ep share states and not experts.
+  /// True if the ranks along ep share sharded states, because the model has no experts.
   [[nodiscard]] bool shards_over_ep(const mesh::Shape& shape) const {
     return shape.ep > 1 && !has_experts();
   }
@@ -122,9 +124,9 @@ class Space {
         limits_, [](const mesh::Constraint& limit) { return limit.axis == mesh::Axis::ep; });
   }
 
-  /// Alternative settings of one or more options; an empty one changes nothing.
+  /// Alternative values of one or more options; empty Options change nothing.
   using Choices = std::vector<Options>;
-  /// Returns all values of the option's table, or only the given one for a fixed option.
+  /// Returns all values that the option may have, or no change if the option is fixed.
   [[nodiscard]] Choices values(std::string_view key) const {
     if (is_fixed(key)) return {{}};
     const auto spec = std::ranges::find(workload_.options, key, &workloads::OptionSpec::key);
@@ -134,8 +136,8 @@ class Space {
     return result;
   }
 
-  /// Returns the schedules, each with its v (chunks of layers per stage); a single one if the mesh
-  /// has no pipeline stages.
+  /// Returns the schedules, each with its v (chunks of layers per stage). There is a single one if
+  /// the mesh has one pipeline stage.
   [[nodiscard]] Choices schedules(const mesh::Shape& shape) const {
     if (shape.pp == 1 && !is_fixed("schedule")) return {{{"schedule", "1f1b"}}};
     if (shape.pp == 1) return {{}};
@@ -158,7 +160,7 @@ class Space {
     return result;
   }
 
-  /// Returns the powers of two that, as microbatch, divide each replica's batch evenly.
+  /// Returns the powers of two that, as microbatch, divide the batch of each replica evenly.
   [[nodiscard]] Choices microbatches(const mesh::Shape& shape) const {
     if (!batch_ || is_fixed("microbatch") || is_fixed("microbatches")) return {{}};
     Choices result;
@@ -188,14 +190,15 @@ class Space {
     add_all(base_, shape, choices);
   }
 
-  /// Adds the request with each combination of the choices.
+  /// Adds the request with each combination of the choices to the search space.
   void add_all(const Request& request, const mesh::Shape& shape, std::span<const Choices> choices) {
     if (choices.empty()) return add(request, shape);
     for (const Options& chosen : choices.front()) {
       Request next = request;
       if (chosen.contains("microbatch")) next.options.erase("microbatches");
-      // An assumed gather=next_step, as trainers with zero=1 have it, does not exist in the other
-      // stages; one that the user gave stays, so that they are refused.
+      // The option gather=next_step exists only with zero=1 and zero=2. If it was assumed and not
+      // given by the user, it is removed for other stages; one that the user gave stays and is then
+      // refused.
       const auto zero = chosen.find("zero");
       if (zero != chosen.end() && zero->second != "1" && zero->second != "2" &&
           !is_fixed("gather")) {
@@ -210,7 +213,7 @@ class Space {
     try {
       space_.requests.push_back(workload_.scale(request, shape, Scaling::strong));
     } catch (const base::UsageError&) {
-      ++space_.impossible;  // these options exclude each other, and the search combined them
+      ++space_.impossible;  // these options exclude each other
     }
   }
 

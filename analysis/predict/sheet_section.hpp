@@ -25,7 +25,7 @@
 
 namespace isoscale::analysis::predict {
 
-/// The allowed range of a number in a system file, including both limits.
+/// The allowed range of a number in a system file (the data sheet of a machine), limits included.
 struct SheetRange {
   double least = 0, most = 0;
   std::string_view meaning;  ///< "bytes/s of the wire, one direction"
@@ -35,8 +35,8 @@ struct SheetRange {
 /// names file, line, key and reason.
 class SheetSection {
  public:
-  /// Opens a table. If `asked` (not owned) is given, each key that is read from the table or its
-  /// sections is added to it.
+  /// Opens a table. If `asked` (not owned) is given, each key that is read from the table or from
+  /// its sections is added to it.
   SheetSection(const toml::table& table, std::string_view origin, std::string name,
                std::vector<SheetKey>* asked)
       : table_(&table), origin_(origin), name_(std::move(name)), asked_(asked) {}
@@ -45,7 +45,7 @@ class SheetSection {
     return checked(required(key, range.meaning), key, range);
   }
 
-  /// Reads a number; returns 0 when the key is absent.
+  /// Reads a number; returns 0 if the key is absent.
   [[nodiscard]] double number_or_0(std::string_view key, const SheetRange& range) {
     const toml::node* const node = find(key, range.meaning, false);
     return node == nullptr ? 0 : checked(*node, key, range);
@@ -55,7 +55,7 @@ class SheetSection {
     return whole(number(key, range), key, range);
   }
 
-  /// Reads a count; returns 0 when the key is absent.
+  /// Reads a count; returns 0 if the key is absent.
   [[nodiscard]] int count_or_0(std::string_view key, const SheetRange& range) {
     return whole(number_or_0(key, range), key, range);
   }
@@ -64,13 +64,13 @@ class SheetSection {
     return checked_text(required(key, meaning), key, meaning);
   }
 
-  /// Reads a text; returns "" when the key is absent.
+  /// Reads a text; returns "" if the key is absent.
   [[nodiscard]] std::string text_or_empty(std::string_view key, std::string_view meaning) {
     const toml::node* const node = find(key, meaning, false);
     return node == nullptr ? "" : checked_text(*node, key, meaning);
   }
 
-  /// Reads an array of strings; empty when the key is absent.
+  /// Reads an array of strings; returns an empty one if the key is absent.
   [[nodiscard]] std::vector<std::string> texts(std::string_view key, std::string_view meaning) {
     const toml::node* const node = find(key, meaning, false);
     if (node == nullptr) return {};
@@ -87,8 +87,8 @@ class SheetSection {
     return result;
   }
 
-  /// Reads either one share for all sizes, or [[size, share], ...] in ascending order of size.
-  /// Returns an empty list if the key is absent.
+  /// Reads the share of a peak that is reached: one number for all sizes, or [[size, share], ...]
+  /// in ascending order of size. Returns an empty list if the key is absent.
   [[nodiscard]] std::vector<simulate::ReachedShare> shares(std::string_view key,
                                                            std::string_view meaning) {
     const toml::node* const node = find(key, meaning, false);
@@ -128,7 +128,7 @@ class SheetSection {
     return *std::move(result);
   }
 
-  /// Reads an array of tables; empty when the key is absent.
+  /// Reads an array of tables; returns an empty one if the key is absent.
   [[nodiscard]] std::vector<SheetSection> sections(std::string_view key) {
     const toml::node* const node = find(key, "a list of tables", false);
     if (node == nullptr) return {};
@@ -149,7 +149,7 @@ class SheetSection {
     return result;
   }
 
-  /// Reads the whole table by `part_of`, and refuses keys that this function does not read.
+  /// Reads the whole table with the function `part_of`, and throws for keys that it did not read.
   template <class Part>
   [[nodiscard]] Part read(Part (*part_of)(SheetSection& section)) {
     Part part = part_of(*this);
@@ -157,7 +157,7 @@ class SheetSection {
     return part;
   }
 
-  /// Throws for keys that were not read before.
+  /// Throws if the table has keys that were not read before this call.
   void refuse_unknown() const {
     const std::vector<std::string_view> known{known_.begin(), known_.end()};
     for (const auto& [key, node] : *table_) {
@@ -237,7 +237,7 @@ class SheetSection {
   std::vector<SheetKey>* asked_;
 };
 
-/// Returns the value of `names` whose name is `text`. Throws base::UsageError if there is none.
+/// Returns the value in `names` that has the name `text`. Throws base::UsageError if there is none.
 template <class Value, std::size_t count>
 Value choice(const SheetSection& section, std::string_view key, std::string_view text,
              const std::array<std::pair<std::string_view, Value>, count>& names) {
@@ -269,13 +269,13 @@ inline std::vector<SheetKey> distinct(std::vector<SheetKey> keys) {
   return keys;
 }
 
-/// The words of messages for a kind of file: the folder of the built-in ones, and the kind.
+/// Words for messages about a kind of file: the folder of the built-in files, and the kind.
 struct FileWords {
   std::string_view folder, kind;  ///< "systems", "system file"
 };
 
-/// Reads a built-in file by its name, or a file whose name ends in .toml, with `parse`. Throws
-/// base::UsageError for an unknown name, with the nearest one.
+/// Reads a file with `parse`: a built-in one by its name, or one whose name ends in .toml. Throws
+/// base::UsageError for an unknown name; the message has the most similar known name.
 template <class Parsed>
 Parsed load(std::string_view name_or_path, const FileWords& words,
             std::span<const workloads::Preset> presets,

@@ -53,7 +53,8 @@ simulate::Software read_profile(const toml::table& table, std::string_view origi
   return SheetSection{table, origin, "", asked}.read(read_software);
 }
 
-/// Replaces the last word of keys that stand for any kind of op or any option.
+/// Replaces the last word of keys such as "traffic.norm", which may name any kind of op or any
+/// option, by a placeholder: "traffic.KIND".
 void generalise(SheetKey& key) {
   if (key.key.starts_with("traffic.")) {
     key = {.key = "traffic.KIND", .meaning = "times the bytes of its operands"};
@@ -76,7 +77,7 @@ std::vector<SheetKey> software_keys() {
     static_cast<void>(
         read_profile(workloads::parse_toml(preset.toml, preset.name), preset.name, &asked));
   }
-  // A built-in profile need not have each kind of key, so a made-up one has them all.
+  // The built-in profiles may not have every kind of key, so this text has them all.
   constexpr std::string_view complete =
       "name = 'x'\nsource = 'x'\nspread = 0\n[traffic]\nnorm = 1\n[host]\nop = 0\nnorm = 0\n"
       "[options]\nzero = '1'\n";

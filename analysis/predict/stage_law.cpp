@@ -22,8 +22,9 @@ using workloads::Request;
 using workloads::Scaling;
 using workloads::Workload;
 
-/// A probe has three microbatches: the first takes longer by the beginning of a step and the last
-/// by its end, but not the middle one.
+/// A stage is measured by simulating a small step of three microbatches. The first one takes longer
+/// because it includes the beginning of the step, and the last one its end; the middle one is
+/// typical.
 constexpr int probed_microbatches = 3;
 constexpr int middle = 1, last = 2;
 
@@ -35,7 +36,8 @@ std::string option(const Request& request, std::string_view key) {
 enum class Head { without, with };
 
 /// Returns a request with a single stage of `layers` layers, on the ranks of one stage of
-/// `request`. All forward passes come first, so that all microbatches are in flight at once.
+/// `request`. All its forward passes come before the backward passes, so all microbatches are in
+/// flight at once.
 Request probe(const Workload& workload, const Request& request, int layers, Head head) {
   Request result = request;
   result.model.layers = layers;
@@ -48,14 +50,14 @@ Request probe(const Workload& workload, const Request& request, int layers, Head
   options.erase("v");
   options.erase("stage_layers");
   if (head == Head::without) options["vocabulary"] = "off";
-  result.model.tied_embedding = true;  // a single stage then has no other embedding
+  result.model.tied_embedding = true;  // so that the stage has no separate embedding
   mesh::Shape shape = request.mesh;
   shape.pp = 1;
   return workload.scale(result, shape, Scaling::strong);
 }
 
-/// Derives the passes of one rank from its spans: a pass lasts until the next one begins to
-/// compute.
+/// Derives the times of a rank's passes from the spans of its ops. A pass lasts until the next pass
+/// begins to compute.
 class Passes {
  public:
   Passes(const program::Program& program, const timeline::StepTrace& trace)
@@ -84,9 +86,9 @@ class Passes {
     return breakdown::seconds(trace_.end);
   }
 
-  /// Returns the time of a microbatch's forward GEMMs with weights, which stands for the time of
-  /// the weight gradients, since these have the same FLOP. Batched GEMMs are those of attention,
-  /// which have no weights.
+  /// Returns the time of a microbatch's forward GEMMs with weights. The weight gradients have the
+  /// same FLOP, so they are assumed to take this time. Batched GEMMs are left out: those are the
+  /// ones of attention, which have no weights.
   [[nodiscard]] double linear_gemms() const {
     double sum = 0;
     for (std::size_t i = 0; i < ops_.size(); ++i) {
@@ -102,9 +104,9 @@ class Passes {
   const timeline::StepTrace& trace_;
 };
 
-/// Returns the device bytes that a rank keeps from step to step, summed by role. The size of the
-/// arena cannot be used instead: in small programs this state partly shares memory with
-/// activations.
+/// Returns the bytes on the device that a rank keeps from step to step, summed by role. They do not
+/// follow from the size of the rank's arena (its block of memory), in which this state partly
+/// shares memory with activations in small programs.
 double state_bytes(const program::RankProgram& program, const program::Facts& facts) {
   constexpr std::array roles{program::Role::weight, program::Role::master, program::Role::gradient,
                              program::Role::optimizer};
@@ -121,7 +123,8 @@ double state_bytes(const program::RankProgram& program, const program::Facts& fa
   return std::max(0.0, sum);
 }
 
-/// Adds the bytes of a probe, which has all its microbatches in flight.
+/// Sets the bytes in `into` from the program of a simulated small step, whose microbatches are all
+/// in flight at once.
 void add_bytes(const program::RankProgram& program, const program::Facts& facts,
                StageNumbers& into) {
   const auto one_of = [&](program::Role role) {
@@ -132,14 +135,14 @@ void add_bytes(const program::RankProgram& program, const program::Facts& facts,
     return buffer.role == program::Role::input && buffer.space == program::Space::device;
   });
   into.states = state_bytes(program, facts);
-  into.output = one_of(program::Role::input);  // outputs have as many rows and columns as inputs
+  into.output = one_of(program::Role::input);  // a stage's output has the size of its input
   into.input = is_on_device ? into.output : 0;
   into.activation = one_of(program::Role::activation);
   into.workspace = std::max(0.0, step_memory(program).device - into.states -
                                      (into.activation + into.input) * probed_microbatches);
 }
 
-/// Simulates the small program that probe() describes, and returns its times and bytes. If the
+/// Simulates the small step of a request made by probe(), and returns its times and bytes. If the
 /// programs of ranks differ (uneven shares of the work), the times are those of the rank with the
 /// longest passes, since the others wait for it in every step, and the bytes are those of the rank
 /// with the most memory.
@@ -173,7 +176,7 @@ constexpr std::array<Number, 10> all_numbers{
     &StageNumbers::ends,       &StageNumbers::states,     &StageNumbers::workspace,
     &StageNumbers::activation, &StageNumbers::recomputed, &StageNumbers::input,
     &StageNumbers::output};
-/// The count of numbers at the start of `all_numbers` that the output projection adds to.
+/// The output projection adds to the first numbers of `all_numbers`; this is their count.
 constexpr std::size_t of_head = 5;
 
 }  // namespace
@@ -212,13 +215,13 @@ StageLaw stage_law(const Workload& workload, const Request& request,
           : play(workload, probe(workload, request, most, Head::without), machine, node_ranks);
   StageLaw law{.fixed = {}, .each = {}, .most_layers = most};
   for (const Number number : all_numbers) {
-    // A single probe gives a line through the origin.
+    // With a single simulated step the line goes through the origin.
     law.each.*number = few == most ? one.*number / few : (two.*number - one.*number) / (most - few);
     law.fixed.*number = few == most ? 0 : one.*number - law.each.*number * few;
   }
-  // The activations of a probe are, for each microbatch, those of its layers and the output of the
-  // last layer; the first layer's input has another role, so it is not counted. The recomputed
-  // layer exists only once, so it is the rest of the constant part.
+  // For each microbatch, the activations of these small steps are those of the layers and the
+  // output of the last layer; the input of the first layer is counted separately, by its role. What
+  // remains of the constant part is the layer that is being recomputed, which exists only once.
   const double beyond = law.fixed.activation + two.input - two.output;
   law.fixed.activation = law.each.recomputed = law.each.input = law.each.output = 0;
   law.fixed.recomputed = std::max(0.0, beyond * probed_microbatches);

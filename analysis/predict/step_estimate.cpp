@@ -32,7 +32,7 @@ using units::Nanoseconds;
 using workloads::Request;
 using workloads::Workload;
 
-/// Returns the times that ops take without overlap with other streams.
+/// Returns the time of each op if no other op ran at the same time; 0 for communication.
 std::vector<results::SoloTimes> solo_times(const Classes& classes, const simulate::Costs& costs) {
   std::vector<results::SoloTimes> result;
   for (int rank = 0; rank < classes.outline.mesh.size(); ++rank) {
@@ -47,8 +47,8 @@ std::vector<results::SoloTimes> solo_times(const Classes& classes, const simulat
   return result;
 }
 
-/// Fills in the work of `point`: workload, model, mesh and options, defaults included, as a run
-/// file has them.
+/// Fills in the work of `point` (workload, model, mesh, options with defaults) as in a point of a
+/// run.
 void describe(const workloads::Workload& workload, const workloads::Request& request,
               results::PointData& point) {
   point.workload = workload.name;
@@ -67,13 +67,14 @@ double flop_of(const program::Outline& outline) {
   return sum;
 }
 
-/// Returns a copy of `classes` for a machine that runs all streams on one thread.
+/// Returns a copy of `classes` (groups of ranks with equal programs) for a machine that runs all
+/// streams of a rank on one thread.
 Classes as_folded(Classes classes) {
   classes.outline = simulate::folded(std::move(classes.outline));
   return classes;
 }
 
-/// The settings of an estimate that are the same for the short steps and for the whole one.
+/// The inputs of an estimate that are the same for the short steps and for the whole step.
 struct Setting {
   const workloads::Workload& workload;
   const simulate::Machine& machine;
@@ -96,8 +97,8 @@ double delay_of(const Setting& setting, const program::ProgramSet& set, const Cl
   return mean - step.seconds;
 }
 
-/// Throws base::UsageError if the workload has no steps, and std::invalid_argument unless every
-/// rank has a node.
+/// Throws base::UsageError if the workload has no steps, and std::invalid_argument if the layout
+/// does not have one node for each rank.
 void require_steps(const Setting& setting, const Request& request) {
   if (setting.workload.is_bench()) {
     throw base::usage_error(
@@ -110,7 +111,8 @@ void require_steps(const Setting& setting, const Request& request) {
                                           setting.layout.node_of_rank.size(), request.mesh.size()));
 }
 
-/// Sums `bytes_of(space)` over all spaces, and over those on the device.
+/// Sums `bytes_of(space)` over all memory spaces, over those of the device, and over those of the
+/// host.
 template <class BytesOf>
 StepMemory memory_sum(const BytesOf& bytes_of) {
   StepMemory sum;
@@ -130,8 +132,8 @@ StepMemory larger(const StepMemory& a, const StepMemory& b) {
           .host = std::max(a.host, b.host)};
 }
 
-/// The memory of a program, and the most that is in use at one time, which is less where gaps
-/// between buffers cannot be used.
+/// Bytes of a program's memory: `whole` is what it allocates, `live` the most that its buffers use
+/// at one time, which is less if gaps between buffers cannot be used.
 struct ProgramMemory {
   StepMemory whole, live;
 };
@@ -144,10 +146,10 @@ ProgramMemory memory_of(const program::RankProgram& program, const mesh::Shape& 
           })};
 }
 
-/// Returns the memory of a program with `repeats` times as many microbatches more as `more` has
-/// more than `few`.
+/// Returns the memory of a program that has `repeats` * (m2 - m1) more microbatches than `more`, if
+/// `more` is the memory with m2 microbatches and `few` that with m1.
 StepMemory extended(const ProgramMemory& few, const ProgramMemory& more, double repeats) {
-  // Inputs on the host have copies on the device, each with a place of its own.
+  // Each input on the host also has a copy on the device.
   const double on_host = more.live.host - few.live.host;
   const double on_device = more.live.device - few.live.device + on_host;
   return {.all = more.whole.all + repeats * (on_host + on_device),
@@ -155,7 +157,7 @@ StepMemory extended(const ProgramMemory& few, const ProgramMemory& more, double 
           .host = more.whole.host + repeats * on_host};
 }
 
-/// An estimate with the memory of each program, in the order of the ProgramSet.
+/// An estimate, with the memory of each program of the request in the order of the ProgramSet.
 struct Simulated {
   StepEstimate estimate;
   std::vector<ProgramMemory> memory;
@@ -167,9 +169,10 @@ void set_memory(Simulated& step) {
   step.estimate.memory = largest;
 }
 
-/// Simulates a step by its whole programs, unless it needs more than `most_bytes`. `share` is the
-/// number of its microbatches over that of the step that it is part of. The estimate has no
-/// breakdown and loss yet.
+/// Builds and simulates all programs of a step. If it needs more than `most_bytes` on the device,
+/// only its memory is computed. If the step is a short one that is to be extended, `share` is its
+/// number of microbatches over that of the extended step. The estimate does not have breakdown and
+/// loss yet.
 Simulated simulated_step(const Setting& setting, const Request& request, double most_bytes,
                          double share) {
   const program::ProgramSet set = setting.workload.build(request);
@@ -221,8 +224,8 @@ void add_costs(const results::PointData& point, int ranks, StepEstimate& result)
   }
   breakdown::BreakdownResult split = breakdown::breakdown(point);
   result.breakdown = split.mean;
-  // All steps equal the traced one, so all waiting is imbalance: the same ranks are late in each
-  // step.
+  // The simulated step stands for all steps, so ranks that are late are late in each step: all
+  // waiting is imbalance.
   if (split.mean && split.wait_known)
     split.waits = breakdown::WaitSplit{.imbalance = split.mean->wait};
   const std::optional<efficiency::StepCosts> costs = efficiency::step_costs(point, split);
@@ -235,7 +238,7 @@ void add_costs(const results::PointData& point, int ranks, StepEstimate& result)
                                      .costs = *costs};
 }
 
-/// Returns the step with its breakdown and loss.
+/// Returns the simulated step with its breakdown and loss.
 Simulated explained_step(const Setting& setting, const Request& request, double most_bytes,
                          double share = 1) {
   Simulated step = simulated_step(setting, request, most_bytes, share);
@@ -253,7 +256,7 @@ Request shortened(const Request& request, int microbatches) {
   return result;
 }
 
-/// Adds `factor` times the numbers of `step` to those of `into`, without its work and memory.
+/// Adds `factor` times the values of `step` to those of `into`, except work and memory.
 void add_step(const StepEstimate& step, double factor, StepEstimate& into) {
   into.simulated += factor * step.simulated;
   into.delay += factor * step.delay;
@@ -269,9 +272,9 @@ void add_step(const StepEstimate& step, double factor, StepEstimate& into) {
   add(step.loss->costs, factor, into.loss->costs);
 }
 
-/// A bubble is at most the time that a rank waits for its neighbours, and begins to be limited by
-/// it only in longer steps if it grows faster than this time. The rest of the time is wait, which
-/// an extension would then make negative; this function takes that much from the bubble.
+/// A rank's waiting time is divided into bubble and wait. In long steps the bubble is limited by
+/// the waiting time, but an extension from short steps does not know this limit and may give a
+/// negative wait. This function then reduces the bubble so that the wait is 0.
 void keep_wait_positive(StepEstimate& step) {
   if (!step.breakdown || step.breakdown->wait >= 0) return;
   if (step.loss) step.loss->costs.uneven += step.breakdown->wait;
@@ -295,17 +298,18 @@ StepEstimate estimate_step(const workloads::Workload& workload, const workloads:
   require_steps(setting, request);
   const auto step_with = [&](const Request& of, double most, double share) {
     Simulated step = explained_step(setting, of, most, share);
-    step.estimate.point.reset();  // large, and only the numbers derived from it are needed
+    step.estimate.point.reset();  // large, and no longer needed
     return step;
   };
-  // The few plays of each rank draw the times of single ops anew, so they cannot be extended.
+  // If every rank is simulated with noise of single ops, each short step draws other random times,
+  // so their difference cannot be extended.
   const bool is_drawn = ranks == Ranks::each && machine.noise.op > 0;
   const std::optional<ShortSteps> shorter = is_drawn ? std::nullopt : short_steps(request);
   if (!shorter) return step_with(request, most_bytes, 1).estimate;
   const double repeats = shorter->repeats;
   const double microbatches = shorter->more + repeats * (shorter->more - shorter->few);
   const auto short_step = [&](int number) {
-    // Only the memory of the long step decides: that of a short one may be larger.
+    // A short step may need more memory than the long one, so it has no limit.
     return step_with(shortened(request, number), std::numeric_limits<double>::infinity(),
                      number / microbatches);
   };

@@ -17,44 +17,46 @@
 
 namespace isoscale::analysis::predict {
 
-/// The results of an estimate: only the time, or also the traced step that breakdown() reads.
+/// Selects what is estimated: only the time, or also a traced step that is divided into parts.
 enum class Detail : std::uint8_t { time, trace };
-/// The ranks that are simulated: one for each class of ranks with equal programs, or every rank.
+/// Selects the ranks that are simulated: one for each class of ranks with equal programs, or every
+/// rank.
 enum class Ranks : std::uint8_t { by_class, each };
 
 struct StepEstimate {
-  double simulated = 0;  ///< seconds of a step without noise; infinite beyond `most_bytes`
-  double delay = 0;      ///< seconds that noise and slow ranks add
-  StepMemory memory{};   ///< of the largest rank
-  double work = 0;       ///< work of a step, in the workload's unit
-  // The following are known with Detail::trace.
+  /// Seconds without noise; infinite if the step needs more than `most_bytes`.
+  double simulated = 0;
+  double delay = 0;     ///< seconds that noise and slow ranks add
+  StepMemory memory{};  ///< largest over ranks
+  double work = 0;      ///< work of a step, in the workload's unit
+  // The members below are set only with Detail::trace.
   std::optional<double> model_flop{};               ///< FLOP of all ranks, without recomputation
-  std::optional<breakdown::Breakdown> breakdown{};  ///< of the step without noise
+  std::optional<breakdown::Breakdown> breakdown{};  ///< parts of the step without noise
   std::optional<efficiency::StepLoss> loss{};
-  /// The step as a point of a run file, only from whole_step(): one traced step in the steady
-  /// state, with one rank for each class. `ranks` and `outline` are of the classes. `mesh` is that
-  /// of the request: if all ranks of a class share an axis, communication along this axis still
-  /// keeps its name.
+  /// The step as a point of a run, with one traced step and with one rank for each class of equal
+  /// ranks; set only by whole_step(). `ranks` and `outline` are those of the classes. `mesh` is the
+  /// request's, so that communication along an axis keeps its name even if all ranks along it are
+  /// in one class.
   std::optional<results::PointData> point{};
 
   [[nodiscard]] double seconds() const { return simulated + delay; }
 };
 
-/// Estimates one step of `request`. If it needs more than `most_bytes` on the device, the step is
+/// Estimates one step of `request`. If the step needs more than `most_bytes` on the device, it is
 /// not simulated: its time is infinite, and only its memory is computed. Throws base::UsageError if
 /// the request is impossible, or if the machine lacks values that the step needs.
 ///
-/// Once a pipeline is full, each further microbatch adds the same time, work and memory to a step.
-/// So a step with many microbatches is extended from two short ones: both are simulated, and their
-/// difference is repeated up to the number of microbatches (see short_steps). Where a rank's
-/// bubble ends and its wait begins is also extended, although the bubble of a longer step may be a
-/// smaller part of their sum.
+/// Once a pipeline is full, each further microbatch adds the same time, work and memory. A step
+/// with many microbatches is therefore computed from two short ones: both are simulated, and their
+/// difference is repeated up to the number of microbatches (see short_steps). The division of a
+/// rank's waiting time into bubble and wait is extended in the same way, although in longer steps
+/// the bubble may be a smaller part of it.
 [[nodiscard]] StepEstimate estimate_step(
     const workloads::Workload& workload, const workloads::Request& request,
     const simulate::Machine& machine, const simulate::Layout& layout, Detail detail,
     Ranks ranks = Ranks::by_class, double most_bytes = std::numeric_limits<double>::infinity());
 
-/// Does the same with the whole programs, however many microbatches they have.
+/// Does the same as estimate_step(), but simulates all microbatches of the step.
 [[nodiscard]] StepEstimate whole_step(const workloads::Workload& workload,
                                       const workloads::Request& request,
                                       const simulate::Machine& machine,
@@ -62,16 +64,17 @@ struct StepEstimate {
                                       Ranks ranks = Ranks::by_class,
                                       double most_bytes = std::numeric_limits<double>::infinity());
 
-/// The two steps from which a long one is extended.
+/// The two short steps from which the time of a long step is computed.
 struct ShortSteps {
   int few = 0, more = 0;  ///< their numbers of microbatches
-  double repeats = 0;     ///< how often their difference is added to the step with `more`
+  double repeats = 0;     ///< how often their difference is added to the longer one
 };
-/// Returns two and three turns of microbatches. A turn has as many as the pipeline has stages,
-/// since the interleaved schedule needs multiples of them, and at least four. In two turns all
-/// stages reach their largest number of microbatches in flight, and the most gradients under way.
-/// Absent if the step is no longer than three turns, and where microbatches or replicas differ: for
-/// experts with unequal loads and for replicas with unequal shares.
+/// Returns steps of two and three turns of microbatches. A turn is a multiple of the number of
+/// pipeline stages, because the interleaved schedule needs multiples of them, and has at least four
+/// microbatches. In two turns all stages reach their largest number of microbatches in flight, and
+/// the largest number of gradients that are being sent. Absent if the step has at most three turns,
+/// and if microbatches or replicas differ: experts with unequal loads, replicas with unequal
+/// shares.
 [[nodiscard]] std::optional<ShortSteps> short_steps(const workloads::Request& request);
 
 /// Adds `factor` times the costs `more` to `costs`.
@@ -80,13 +83,13 @@ void add(const efficiency::StepCosts& more, double factor, efficiency::StepCosts
 [[nodiscard]] StepMemory step_memory(const program::RankProgram& program);
 [[nodiscard]] StepMemory step_memory(const program::ProgramSet& set);
 
-/// Returns the device memory of a rank of one pipeline stage by its program, for workloads that are
-/// composed from the stack. The whole step needs at least as much, and this builds only one
-/// program.
+/// Returns the device memory of a rank of one pipeline stage. It builds only the program of this
+/// stage, and the whole step needs at least as much. The workload must be built from the stack of
+/// layers.
 [[nodiscard]] double stage_device_bytes(const workloads::Request& request, int stage);
 
-/// Returns layers times microbatches of the steps that estimate_step() simulates, summed over the
-/// programs of all stages. The time that it takes is roughly proportional to it.
+/// Returns layers times microbatches of the steps that estimate_step() simulates for a request. The
+/// time of the simulation is roughly proportional to this product.
 [[nodiscard]] double layer_passes(const workloads::Request& request);
 
 }  // namespace isoscale::analysis::predict

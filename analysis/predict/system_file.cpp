@@ -18,7 +18,7 @@ namespace {
 
 using simulate::Machine;
 
-// The ranges are wide enough for any machine, but exclude a number in a wrong unit.
+// The ranges admit every machine, and are meant to detect a number in a wrong unit.
 constexpr SheetRange peak{1e9, 1e17, "FLOP/s, dense"};
 constexpr SheetRange memory_bandwidth{1e8, 1e15, "bytes/s, read + written"};
 constexpr SheetRange capacity{1e6, 1e15, "bytes that a program may use"};
@@ -54,7 +54,8 @@ simulate::Algorithm algorithm_of(const SheetSection& section, std::string_view k
   return choice(section, key, text, names);
 }
 
-// These functions read one table each; SheetSection::read() then refuses its other keys.
+// Each function below reads one table; SheetSection::read() then refuses all other keys of the
+// table.
 
 simulate::AttentionKernel read_attention(SheetSection& section) {
   const SheetRange reached{1e-3, 1, "share of the peak by the FLOP of causal attention"};

@@ -10,29 +10,29 @@
 
 namespace isoscale::analysis::predict {
 
-/// A key of a data sheet or of a software profile that the parser reads.
+/// A key that the parser of data sheets or software profiles reads.
 struct SheetKey {
   std::string key, meaning;
-  bool needed = false;  ///< the key must be present if its table is
+  bool needed = false;  ///< true if the key must be present whenever its table is
 };
 
 /// Returns all keys of a data sheet that the parser reads, in alphabetical order.
 [[nodiscard]] std::vector<SheetKey> system_keys();
-/// Returns the same of a software profile.
+/// Returns all keys of a software profile that the parser reads, in alphabetical order.
 [[nodiscard]] std::vector<SheetKey> software_keys();
 /// True for the name of a built-in data sheet, as `isoscale list systems` prints it.
 [[nodiscard]] bool is_system(std::string_view name);
 /// Reads the data sheet of a machine: a built-in one by its name, or a file whose name ends in
-/// .toml (analysis/systems/README.md has the keys). Throws base::UsageError for an unknown name
-/// (with the nearest one), and with file, line, key and reason for a missing, unknown or impossible
-/// number.
+/// .toml (analysis/systems/README.md describes the keys). Throws base::UsageError for an unknown
+/// name (with the most similar known name) and for a missing, unknown or impossible value (with
+/// file, line, key and reason).
 [[nodiscard]] simulate::Machine load_system(std::string_view name_or_path);
-/// Reads the profile of training software in the same way (analysis/software/README.md has the
-/// keys).
+/// Reads the profile of a training software in the same way as load_system()
+/// (analysis/software/README.md describes the keys).
 [[nodiscard]] simulate::Software load_software(std::string_view name_or_path);
-/// Parses the text of a data sheet. `origin` names the text in error messages.
+/// Parses the text of a data sheet. `origin` is the file name for error messages.
 [[nodiscard]] simulate::Machine parse_system(std::string_view toml, std::string_view origin);
-/// Parses the text of a software profile in the same way.
+/// Parses the text of a software profile in the same way as parse_system().
 [[nodiscard]] simulate::Software parse_software(std::string_view toml, std::string_view origin);
 
 }  // namespace isoscale::analysis::predict

@@ -31,32 +31,36 @@ struct Shape {
   program::DType type = program::DType::f32;
   program::ComputeMode mode = program::ComputeMode::native;
   program::GemmShape gemm{};
-  std::uint64_t bytes = 0;  ///< bytes of an op of any other kind
+  std::uint64_t bytes = 0;  ///< of the operands; 0 for GEMMs
   auto operator<=>(const Shape&) const = default;
 };
 
-/// The times, in seconds, of all ops with one shape.
+/// The times, in seconds, of all ops with one shape. In the names, `alone` are times without
+/// communication of the rank at the same time, `beside` times during it.
 struct Samples {
-  int ranks = 0;                 ///< rank count of the points that they are from
-  std::vector<double> alone{};   ///< means per step over the ops without overlap
-  std::vector<double> solo{};    ///< times in the step without communication
-  double beside = 0, apart = 0;  ///< sums over ops with overlap: time in it; the rest
+  int ranks = 0;                ///< rank count of the points that the times are from
+  std::vector<double> alone{};  ///< one mean for each step, over the ops that ran alone
+  std::vector<double> solo{};   ///< one mean for each rank, from its step without communication
+  /// Sums over the ops that did not run alone: time during communication (`beside`), rest of their
+  /// time (`apart`).
+  double beside = 0, apart = 0;
   std::size_t ops_beside = 0;
 };
 
-/// An op counts as running alone if at most this share of it overlaps with communication.
+/// An op counts as alone if at most this share of its time overlaps with communication.
 constexpr double hardly = 0.02;
 
-/// The shape of each op of a rank's step; null for communication and for unknown shapes.
+/// The shape of each op of a rank's step; null for communication and for ops without a known shape.
 using ShapeOfOp = std::vector<const Shape*>;
 
 struct Pool {
   std::map<Shape, Samples> shapes{};
   std::vector<double> gaps{};
-  double deviations = 0, squares = 0;  ///< sums over ops: variance over steps, square of the mean
+  /// Sums over ops: variance of the time over steps, squared mean time.
+  double deviations = 0, squares = 0;
 };
 
-/// Returns the times at which a rank ran the ops that `counts` accepts.
+/// Returns the times at which a rank ran the ops for which `counts` returns true.
 template <class Counts>
 timeline::IntervalSet times_of(const program::Outline& outline, const timeline::StepTrace& trace,
                                const Counts& counts) {
@@ -74,8 +78,8 @@ class PointReader {
       const workloads::Workload& workload = workloads::find_workload(point.workload);
       if (workload.build != nullptr) programs_ = workload.build(request_of(point));
     } catch (const base::UsageError&) {
-      // This version does not know the workload or an option. GEMMs then have no shape and are left
-      // out; other ops are identified by their bytes.
+      // This version of the program does not know the point's workload or one of its options. GEMMs
+      // then have no known shape and are left out; other ops are identified by their bytes.
     }
   }
 
@@ -88,7 +92,8 @@ class PointReader {
   }
 
  private:
-  /// Returns the rank's program; null if the program built now differs from the one that ran.
+  /// Returns the rank's program; null if the program that is built now differs from the one that
+  /// ran.
   [[nodiscard]] const program::RankProgram* program_of(int rank) const {
     if (std::cmp_greater_equal(rank, programs_.program_of_rank.size())) return nullptr;
     const program::RankProgram& program = programs_.of(rank);
@@ -122,7 +127,8 @@ class PointReader {
       }
       const auto [entry, is_new] = pool_.shapes.try_emplace(shape);
       if (is_new) entry->second.ranks = point_.ranks;
-      // Points are read in order of falling ranks, so the first point with a shape has most ranks.
+      // Points are read in descending order of ranks, so only the largest points with a shape
+      // count.
       if (entry->second.ranks == point_.ranks) found->second.back() = &entry->first;
     }
     return found->second;
@@ -158,7 +164,7 @@ class PointReader {
   }
 
   void add_gaps(const timeline::StepTrace& trace, const program::Outline& outline) {
-    // ends[stream][i] is the end of op number i of that stream.
+    // ends[stream][i] is the time at which op number i of this stream ended.
     std::vector<std::vector<units::Nanoseconds>> ends(program::max_streams);
     units::Nanoseconds last = trace.begin, sum{0};
     for (const timeline::Span& span : trace.spans) {
@@ -179,8 +185,9 @@ class PointReader {
     pool_.gaps.push_back(units::to_seconds(sum).value() / static_cast<double>(trace.spans.size()));
   }
 
-  /// Adds the variation of single ops from step to step. It is taken relative to the rank's total
-  /// compute in the step, since variation of this total is counted as noise of the rank.
+  /// Adds the variation of single ops from step to step. An op's time is taken relative to the
+  /// rank's total compute time in the step, because the variation of this total is counted as noise
+  /// of the rank.
   void add_deviations(std::span<const timeline::StepTrace* const> traces) {
     if (traces.size() < 2) return;
     const ShapeOfOp& shapes = shapes_of(traces.front()->rank);
@@ -228,16 +235,17 @@ class PointReader {
   const PointData& point_;
   Pool& pool_;
   program::ProgramSet programs_{};
-  std::map<std::uint32_t, ShapeOfOp> shapes_{};  ///< by outline
+  std::map<std::uint32_t, ShapeOfOp> shapes_{};  ///< index: number of the rank's outline
 };
 
-/// Returns the time of a shape alone: from traces, or else from the step without communication.
+/// Returns the time of a shape without communication at the same time: the median from the traces,
+/// or else from the steps without communication.
 std::optional<double> alone_time(const Samples& samples) {
   if (const auto time = statistics::median(samples.alone)) return time;
   return statistics::median(samples.solo);
 }
 
-/// Returns the factor by which communication at the same time makes ops take longer.
+/// Returns the factor by which ops take longer while their rank communicates.
 double slowdown_of(const Pool& pool) {
   constexpr double most = 10;
   double beside = 0, alone = 0;
@@ -252,7 +260,8 @@ double slowdown_of(const Pool& pool) {
 
 bool is_sound(const PointData* point) { return results::is_scaling_result(point->labels); }
 
-/// The seconds that transfers took in steps, and the seconds that the same calls take alone.
+/// The seconds that transfers took in steps, and the seconds that the calibration gives for the
+/// same calls.
 struct Times {
   double taken = 0, alone = 0;
 };
@@ -266,8 +275,8 @@ bool is_collective(program::OpKind kind) {
          kind != program::OpKind::barrier;
 }
 
-/// Returns, for each instance of a collective, the time at which its last member ended; the root of
-/// a tree may end much earlier.
+/// Returns the time at which the last member ended, for each instance (one call by all ranks of a
+/// group) of a collective. The root of a tree may end much earlier.
 std::vector<units::Nanoseconds> ends_of(const breakdown::TracedStep& step) {
   std::vector<units::Nanoseconds> ends(step.instances);
   for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
@@ -280,9 +289,10 @@ std::vector<units::Nanoseconds> ends_of(const breakdown::TracedStep& step) {
   return ends;
 }
 
-/// Adds the transfers of one rank's step. A transfer counts as `beside` if most of it overlaps with
-/// compute, and as `apart` if hardly any of it does. Transfers in between are left out, as are
-/// those that share their link with other communication at the same time.
+/// Adds the transfers of one rank's step to `sums`: to `beside` if most of the transfer overlaps
+/// with compute, to `apart` if hardly any of it does. Transfers between these limits are left out,
+/// and so are those that overlap with the rank's communication on another stream, since they share
+/// a link.
 void add_rank(const PointData& point, const breakdown::TracedStep& step,
               const std::vector<units::Nanoseconds>& ends, int rank, simulate::Places& places,
               const simulate::Measured& measured, Sums& sums) {
@@ -292,7 +302,7 @@ void add_rank(const PointData& point, const breakdown::TracedStep& step,
   const program::Outline& outline = point.outline.of(rank);
   const timeline::IntervalSet compute = times_of(
       outline, trace, [](const program::OutlineOp& at) { return program::computes(at.kind); });
-  /// For each stream, the times at which the rank communicates on other streams.
+  /// Maps each stream to the times at which the rank communicates on other streams.
   std::map<program::StreamId, timeline::IntervalSet> others_of;
   for (const timeline::Span& span : trace.spans) {
     const program::OutlineOp& op = outline.ops[span.op];
@@ -324,8 +334,8 @@ void add_rank(const PointData& point, const breakdown::TracedStep& step,
   }
 }
 
-/// The limit on the factor between a call's time in a step and its time by the calibration curve.
-/// Beyond it, the call cannot have done the same as the curve's calls.
+/// The limit on the factor between a call's time in a step and its calibrated time. Beyond this
+/// factor the two calls cannot have done the same work.
 constexpr double most = 10;
 
 CommunicationInSteps factors_of(const Sums& sums) {

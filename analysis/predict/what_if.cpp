@@ -24,7 +24,7 @@ namespace {
 using simulate::Machine;
 using simulate::TimedCommunication;
 
-/// Parses the factor of `change`, such as "2x".
+/// Parses the factor of a change such as "link.inter=2x"; `text` is "2x".
 double parse_factor(std::string_view text, std::string_view change) {
   constexpr double least = 1e-3, most = 1e3;
   const std::optional<double> factor =
@@ -50,8 +50,8 @@ Change parse_change(std::string_view text) {
   return {.part = part, .factor = parse_factor(text.substr(equals + 1), text)};
 }
 
-/// Returns the seconds of an empty message: the fitted latency, or the time of the smallest size if
-/// no latency was fitted.
+/// Returns the seconds of an empty message: the fitted latency or, if there is none, the time of
+/// the smallest measured size.
 double latency_of(const TimedCommunication& curve) {
   if (curve.latency) return *curve.latency;
   return curve.samples.empty() ? 0 : curve.samples.front().seconds;
@@ -74,8 +74,8 @@ void scale_bandwidth(TimedCommunication& curve, double factor) {
   if (curve.bandwidth) *curve.bandwidth *= factor;
 }
 
-// These functions change a part of the machine by a factor, and return false if the machine has no
-// values for it.
+// The functions below change one part of the machine by a factor. They return false if the machine
+// has no values for this part.
 
 enum class Reach : std::uint8_t { inside, across };
 
@@ -125,8 +125,8 @@ bool change_gemm(Machine& machine, double factor) {
   return found;
 }
 
-/// Changes the power limit. The power of a clock f at a voltage that grows with it is proportional
-/// to f^3, so a rate that the limit bounds grows with the cube root of the limit.
+/// Changes the power limit. If the voltage grows with the clock frequency f, power is proportional
+/// to f^3, so a rate that the power limits grows with the cube root of the limit.
 bool change_power(Machine& machine, double factor) {
   if (!machine.processor || machine.processor->power == 0) return false;
   for (simulate::MatrixRate& rate : machine.processor->matrix) {

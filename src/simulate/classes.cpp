@@ -16,12 +16,12 @@
 namespace isoscale::simulate {
 namespace {
 
-/// Returns, for each coordinate of `axis`, the first coordinate that is alike. Two coordinates are
-/// alike if ranks that differ in nothing else have the same kind.
+/// Returns, for each coordinate of `axis`, the smallest coordinate that is equivalent to it. Two
+/// coordinates are equivalent if any two ranks that differ only in them have the same kind.
 std::vector<int> first_alike(const std::vector<std::uint64_t>& kind, const mesh::Shape& shape,
                              mesh::Axis axis) {
   const int stride = mesh::stride(shape, axis), extent = shape[axis];
-  // The kinds of the ranks at each coordinate, in the order of their other coordinates.
+  // columns[c] has the kinds of the ranks at coordinate c, in the order of their other coordinates.
   std::vector<std::vector<std::uint64_t>> columns(at(extent));
   for (int rank = 0; rank < shape.size(); ++rank) {
     columns[at(rank / stride % extent)].push_back(kind[at(rank)]);
@@ -34,9 +34,9 @@ std::vector<int> first_alike(const std::vector<std::uint64_t>& kind, const mesh:
   return first;
 }
 
-/// Returns for each coordinate the number of its representative: representatives are numbered 0, 1,
-/// ... in ascending order. `first` holds the representative of each coordinate, as first_alike()
-/// returns it.
+/// Numbers the coordinates that remain after equivalent ones are merged 0, 1, ... in ascending
+/// order, and returns the number of each original coordinate. `first` is the result of
+/// first_alike().
 std::vector<int> kept_numbers(const std::vector<int>& first) {
   std::vector<int> number(first.size());
   int kept = 0;
@@ -46,8 +46,8 @@ std::vector<int> kept_numbers(const std::vector<int>& first) {
   return number;
 }
 
-/// Returns a number for each of the mesh's `ranks`; ranks have the same number if they have equal
-/// places in all groups and messages.
+/// Returns a number for each of the mesh's `ranks` ranks. Ranks have the same number if all of
+/// their groups and messages are placed on the nodes in the same way (see GroupPlace).
 std::vector<std::uint32_t> place_numbers(const program::OutlineSet& set, int ranks,
                                          Places& places) {
   std::set<const std::vector<GroupPlace>*> lists;
@@ -79,8 +79,8 @@ using timeline::IntervalSet;
 using units::Nanoseconds;
 
 constexpr int most_rounds = 12;
-/// play_classes() stops correcting op times for overlap when a round changes the step's time by
-/// less than this share.
+/// play_classes() corrects op times for overlap in rounds. It stops when a round changes the step
+/// time by less than this share.
 constexpr double small_change = 1e-4;
 
 Nanoseconds whole(double nanoseconds) {
@@ -105,9 +105,9 @@ timeline::Timeline step_of(const program::OutlineSet& set, const Costs& costs,
   return timeline;
 }
 
-/// Returns the times at which a rank ran ops that `is_kind` accepts, which are those that compute
-/// or those that communicate. If `from_arrival` is true, an op counts only from the arrival of its
-/// last partner on, since a rank that waits moves no data.
+/// Returns the times at which a rank ran ops that `is_kind` accepts: those that compute, or those
+/// that communicate. If `from_arrival` is true, an op counts only from the arrival of its last
+/// partner on, since a rank moves no data while it waits.
 IntervalSet busy(const program::Outline& outline, const timeline::StepTrace& trace,
                  const std::vector<Nanoseconds>& costs, bool (*is_kind)(program::OpKind),
                  bool from_arrival) {
@@ -120,11 +120,11 @@ IntervalSet busy(const program::Outline& outline, const timeline::StepTrace& tra
   return timeline::normalise(std::move(intervals));
 }
 
-/// Returns a table of op times for each class: `costs`, lengthened where an op overlapped ops of
-/// the other kind (compute or communication) in `timeline`, which was played with the costs
-/// `played`. While the other kind runs, an op progresses at 1/f of its speed, where f is its factor
-/// in `overlap`. So b seconds of work take b / (1 - s (1 - 1/f)) if the other kind runs for a share
-/// s of this time.
+/// Returns a table of op times for each class: `costs`, lengthened where an op overlapped with ops
+/// of the other kind (compute or communication) in `timeline`. This timeline was simulated with the
+/// op times `played`. While the other kind runs, an op progresses at 1/f of its speed, where f is
+/// its factor in `overlap`. An op that takes b seconds alone thus takes b / (1 - s (1 - 1/f)) if
+/// the other kind runs for a share s of this time.
 Costs stretched(const program::OutlineSet& set, const Costs& costs, const Costs& played,
                 const timeline::Timeline& timeline, const Overlap& overlap) {
   Costs result;
@@ -154,8 +154,8 @@ Costs stretched(const program::OutlineSet& set, const Costs& costs, const Costs&
   return result;
 }
 
-/// Replaces `costs` by the mean of `costs` and `before`, so that rounds that alternate between two
-/// solutions converge.
+/// Replaces `costs` by the mean of `costs` and `before`. Without this, the rounds might alternate
+/// between two solutions.
 void move_halfway(Costs& costs, const Costs& before) {
   for (std::size_t rank = 0; rank < costs.tables.size(); ++rank) {
     const std::vector<Nanoseconds>& old = before.tables[before.table_of_rank[rank]];
@@ -233,8 +233,9 @@ Costs class_costs(const Classes& classes, const program::ProgramSet& set, const 
   Places places{set.mesh, layout};
   const std::vector<std::uint32_t> numbers =
       place_numbers(classes.outline, set.mesh.size(), places);
-  // Maps, for each class, a number of place_numbers() to the first rank of the class that has this
-  // number; it represents all ranks of the class with the same number.
+  // For each class, maps a number from place_numbers() to the first rank of the class that has it.
+  // Op times are computed for this rank only, since all ranks of the class with this number have
+  // the same.
   std::vector<std::map<std::uint32_t, int>> standing_for(classes.rank.size());
   for (int rank = 0; rank < set.mesh.size(); ++rank) {
     standing_for[classes.class_of_rank[at(rank)]].try_emplace(numbers[at(rank)], rank);

@@ -17,7 +17,7 @@ namespace {
 
 using units::Nanoseconds;
 
-/// Makes the coarse program of one program with one table of costs.
+/// Makes the coarse program (see coarse_play.hpp) of one program with one table of op times.
 class Coarsener {
  public:
   Coarsener(CoarseSet& set, const program::Outline& whole)
@@ -40,13 +40,14 @@ class Coarsener {
  private:
   static constexpr std::uint32_t none = ~0U;
   struct Lane {
-    std::uint32_t ops = 0;  ///< number of coarse ops of this lane so far
-    /// counts[i] is the number of coarse ops up to the end of the lane's op i, if another op waits
-    /// for this op.
+    std::uint32_t ops = 0;  ///< number of coarse ops on this stream so far
+    /// counts[i] is the number of coarse ops up to and including the one that ends with op i of the
+    /// stream, if another op waits for op i.
     std::vector<std::uint32_t> counts;
-    bool is_open = false;          ///< there is work since the last coarse op
-    std::uint32_t waiting = none;  ///< op whose waits the next coarse op gets
-    CoarseTime time{};             ///< times of the next coarse op; `spread` is a sum of squares
+    bool is_open = false;          ///< there are ops since the last coarse op
+    std::uint32_t waiting = none;  ///< op whose waits for other streams the next coarse op gets
+    /// Times of the next coarse op; `spread` is still the sum of squares.
+    CoarseTime time{};
   };
 
   void add(std::uint32_t i, std::int64_t nanoseconds, bool is_awaited) {
@@ -72,7 +73,7 @@ class Coarsener {
   }
 
   /// True if the op communicates with no other rank: its axes have one coordinate in this mesh, and
-  /// the messages that a rank sends to itself match within the op.
+  /// the messages that a rank sends to itself match those that it receives in the same op.
   [[nodiscard]] bool is_alone(const program::OutlineOp& op) const {
     if (op.kind != program::OpKind::exchange) return mesh::group_size(mesh_, op.axes) == 1;
     std::map<std::pair<mesh::Axis, int>, int> open;
@@ -84,8 +85,8 @@ class Coarsener {
     return std::all_of(open.begin(), open.end(), [](const auto& box) { return box.second == 0; });
   }
 
-  /// Appends an op with the work since the lane's last op, if there is any, and with a meeting if
-  /// it is given.
+  /// Appends a coarse op with the ops since the stream's last coarse op, and with the communication
+  /// `meeting` as its end if that is given. Does nothing if there are no ops since then.
   void close(program::StreamId stream, const program::OutlineOp* meeting = nullptr) {
     Lane& lane = lanes_[stream];
     if (!lane.is_open) return;
@@ -114,7 +115,8 @@ class Coarsener {
   std::vector<Lane> lanes_;
 };
 
-/// Gives the times of coarse ops to the Matcher, and keeps the steps.
+/// Gives the times of coarse ops to the Matcher, which simulates the programs, and stores the begin
+/// and end of each step.
 class CoarsePolicy {
  public:
   CoarsePolicy(const CoarseSet& set, const CoarseOptions& options)
@@ -167,8 +169,8 @@ class CoarsePolicy {
 
 constexpr int most_plays = 16;
 
-/// True if the play took the same time on every rank, from the rank's begin to its end. Then all
-/// later plays take this time too, since a play depends only on when each rank began.
+/// True if the play took the same time on every rank, from the rank's begin to its end. All later
+/// plays then take this time too, since a play depends only on the times at which the ranks begin.
 bool moves_all_alike(const std::vector<timeline::Interval>& step) {
   const Nanoseconds first = step.front().end - step.front().begin;
   return std::ranges::all_of(
@@ -240,8 +242,9 @@ CoarseSteady settle(const CoarseSet& set, const std::vector<double>& factor,
       later_half += static_cast<double>((std::ranges::max(begin) - before).value());
     }
   }
-  // Ranks that never meet drift apart, and some programs repeat only after several plays. The
-  // period is then that of the last rank, averaged over many plays.
+  // The plays did not settle: ranks that never wait for each other drift apart, and some programs
+  // repeat only after several plays. The period is then that of the last rank to end, averaged over
+  // several plays.
   steady.period = later_half / (most_plays - most_plays / 2);
   return steady;
 }

@@ -10,18 +10,18 @@
 #include "simulate/simulate.hpp"
 #include "timeline/timeline.hpp"
 
-/// Makes coarse programs and plays them: all ops of a lane between two meetings (communication with
-/// other ranks, or waits between lanes) become one op. This makes it possible to play thousands of
-/// ranks.
+/// Makes coarse programs and plays (simulates) them: all ops of a stream between two meetings
+/// become one op. A meeting is communication with other ranks or a wait for another stream. This
+/// makes it possible to simulate thousands of ranks.
 namespace isoscale::simulate {
 
-/// The times of one op of a coarse program, in nanoseconds. A coarse op begins with the work of
-/// several ops of the program and ends with at most one meeting.
+/// The times of one op of a coarse program, in nanoseconds. A coarse op stands for several ops of
+/// the original program, and ends with at most one communication with other ranks.
 struct CoarseTime {
-  double compute = 0;        ///< compute time of the work; multiplied by the rank's factor
+  double compute = 0;        ///< compute time; multiplied by the rank's factor
   double fixed = 0;          ///< time of copies, and of communication of a rank with itself
   double spread = 0;         ///< root of the sum of squares of the compute ops' times
-  std::int64_t meeting = 0;  ///< communication with other ranks, after the last arrival
+  std::int64_t meeting = 0;  ///< communication with other ranks, from the last arrival on
 };
 
 struct CoarseSet {
@@ -32,8 +32,8 @@ struct CoarseSet {
 /// Returns for each op, in program order, whether another op waits for it.
 [[nodiscard]] std::vector<bool> awaited_ops(const program::Outline& outline);
 
-/// Converts programs to coarse ones: rank r of `mesh` plays outlines[outline_of_rank[r]], whose ops
-/// take the times tables[table_of_rank[r]].
+/// Converts programs to coarse ones: rank r of `mesh` plays outlines[outline_of_rank[r]], and the
+/// ops of this program take the times tables[table_of_rank[r]].
 [[nodiscard]] CoarseSet coarsen(const mesh::Shape& mesh,
                                 const std::vector<program::Outline>& outlines,
                                 const std::vector<std::uint32_t>& outline_of_rank,
@@ -46,27 +46,29 @@ struct CoarseSet {
 
 struct CoarseOptions {
   int plays = 1;
-  /// Returns the factor for a rank's compute in one play; empty = 1.
+  /// Returns the factor on a rank's compute times in one play; if the function is empty, it is 1.
   std::function<double(int rank, int play)> factor{};
-  double op_noise = 0;     ///< standard deviation of a compute op's time, relative to this time
+  double op_noise = 0;     ///< relative standard deviation of the time of a compute op
   std::uint64_t seed = 1;  ///< seed of the random noise of ops
 };
 
 /// Plays programs by the rules of simulate(). Without noise, steps begin and end at the same times
-/// as in simulate(). Returns steps by [play][rank]. Throws base::Error when the programs deadlock.
+/// as in simulate(). Returns the begin and end of steps, by [play][rank]. Throws base::Error if the
+/// programs deadlock.
 [[nodiscard]] std::vector<std::vector<timeline::Interval>> play_coarse(
     const CoarseSet& set, const CoarseOptions& options);
 
-/// A step in the steady state.
+/// A step in the steady state: later steps take the same time.
 struct CoarseSteady {
   double period = 0;                     ///< nanoseconds from one step to the next
-  std::vector<timeline::Interval> step;  ///< by rank; times from the first rank's start
+  std::vector<timeline::Interval> step;  ///< by rank; time 0 is the first rank's begin
 };
 /// Repeats plays without noise until a play takes the same time on every rank, and returns that
-/// play; every later play would take this time too. If no such play comes within a number of plays,
-/// the period is the mean over the later half of them. `factor` multiplies each rank's compute;
-/// empty = 1. The first play begins as the one after `from` would; if `from` has no step, all ranks
-/// begin at once. A step that is much like the steady one takes fewer plays.
+/// play; every later play would take this time too. If this does not happen within a fixed number
+/// of plays, the period is the mean over the later half of them. `factor` multiplies each rank's
+/// compute times; empty = 1. `from` may be a steady step of a similar program set: the ranks then
+/// begin at the times at which they end in it, so that fewer plays are needed. By default all begin
+/// at once.
 [[nodiscard]] CoarseSteady settle(const CoarseSet& set, const std::vector<double>& factor = {},
                                   const CoarseSteady& from = {});
 

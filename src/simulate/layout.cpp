@@ -65,7 +65,8 @@ std::vector<GroupPlace> places_of(const mesh::Shape& shape, const Layout& layout
     place.node_members = std::max(place.node_members, static_cast<int>(end - begin));
     distinct.push_back(parts[begin]);
   }
-  // For each node, the number of its groups that lie on several nodes, and that lie on it alone.
+  // For each node: the number of groups on it that span several nodes, and that are on this node
+  // alone.
   std::vector<int> wide(at(nodes)), narrow(at(nodes));
   const auto of_kind = [&](const Part& part) -> int& {
     return (groups[at(part.group)].nodes > 1 ? wide : narrow)[at(part.node)];

@@ -22,11 +22,11 @@ double law_of(GrowthLaw law, double size) {
   return law == GrowthLaw::proportional ? size : std::log2(size);
 }
 
-/// Returns how often a byte of a collective passes a wire, up to a constant factor. If parts are
-/// moved, it is wire_factor(). If whole messages are moved, it is the number L of levels of the
-/// tree; if each rank sends to all ranks below it at once, it is 1 + 2 + ... + L, and L more for an
-/// all_reduce. A reduce_scatter by a tree also scatters the message's parts, which adds
-/// wire_factor() to L.
+/// Returns how often each byte of a collective passes a link between ranks, up to a constant
+/// factor. For parts of messages it is wire_factor(). For whole messages it is the number L of
+/// levels of the tree; if each rank sends to all ranks below it at once, it is 1 + 2 + ... + L, and
+/// for an all_reduce L more. A reduce_scatter by a tree also scatters the parts of the message,
+/// which adds wire_factor().
 double moved_factor(Moved moved, OpKind kind, double size, double members) {
   const double levels = std::log2(size), at_once = levels * (levels + 1) / 2;
   if (moved == Moved::parts) return wire_factor(kind, members);
@@ -35,7 +35,7 @@ double moved_factor(Moved moved, OpKind kind, double size, double members) {
   return kind == OpKind::all_reduce ? levels + at_once : at_once;
 }
 
-/// Returns the ways of moving data that libraries have been seen to use for this kind.
+/// Returns the ways of moving data that are known from libraries for this kind of collective.
 std::span<const Moved> candidates(OpKind kind) {
   static constexpr std::array all{Moved::parts, Moved::whole, Moved::whole_at_once};
   switch (kind) {
@@ -50,11 +50,13 @@ std::span<const Moved> candidates(OpKind kind) {
   }
 }
 
-/// Returns the movement that best explains how much longer the largest group takes than the
-/// smallest, for messages so large that their bytes determine the time. If the groups do not show
-/// it, returns `untold`, or the last candidate if `untold` is not a candidate.
+/// Returns the way of moving data that best explains the ratio of the times of the largest and the
+/// smallest group, for messages so large that their bytes determine the time. If the measurements
+/// do not show it, returns `untold`, or the last one in candidates() if that list does not contain
+/// `untold`.
 Moved moved_in(const GroupFamily& family, Moved untold) {
-  constexpr double by_bytes = 4;  // bytes determine a time above this many times the smallest's
+  // Bytes determine a time that is this many times that of the smallest message.
+  constexpr double by_bytes = 4;
   const GroupFamily::Group& small = family.groups.front();
   const GroupFamily::Group& large = family.groups.back();
   const OpKind kind = large.curve->kind;
@@ -74,7 +76,7 @@ Moved moved_in(const GroupFamily& family, Moved untold) {
   return *std::ranges::min_element(possible, {}, off);
 }
 
-/// Returns the bandwidth of a wire, in bytes/s, that the largest group reaches.
+/// Returns the bandwidth, in bytes/s, that the largest group reaches on one link between ranks.
 double wire_bandwidth(const GroupFamily& family, Moved moved) {
   const TimedCommunication& curve = *family.groups.back().curve;
   const double factor = moved_factor(moved, curve.kind, family.groups.back().size, curve.members);
@@ -83,14 +85,14 @@ double wire_bandwidth(const GroupFamily& family, Moved moved) {
   return factor * best;
 }
 
-/// The time that a group takes beyond the time of the wires, as a point for a fit: `x` is the
-/// group's size n under the growth law (n or log2 n), `y` the seconds, and `weight` its weight in
-/// the fit.
+/// The excess: the time of a group minus the time in which the links move its bytes, as a point of
+/// a fit. `x` is n or log2 n (n: the group's size), by the growth law; `y` is the excess in
+/// seconds; `weight` is the point's weight in the fit.
 using Excess = statistics::WeightedPoint;
 
 struct Excesses {
   Moved moved = Moved::parts;
-  double bandwidth = 0;  ///< of a wire; 0 = no data is moved
+  double bandwidth = 0;  ///< bytes/s of one link; 0 = no data is moved
   std::vector<Excess> of_group;
 
   [[nodiscard]] double wire(OpKind kind, double size, double members, double bytes) const {
@@ -98,9 +100,9 @@ struct Excesses {
   }
 };
 
-/// Returns the excess at size 1. For groups on one node, where this is a single rank, it is 0. For
-/// groups across nodes, where size 1 is a group on one node, it is the time of that group for the
-/// smallest message, but at most `first`; 0 if that time was not measured.
+/// Returns the excess at size 1. For groups on one node, size 1 is a single rank, and the excess is
+/// 0. For groups over nodes, size 1 is a group on one node; the excess is the time of that group
+/// for its smallest message, but at most `first`, or 0 if it was not measured.
 double excess_of_one(const GroupFamily& family, double first) {
   if (family.on_one_node == nullptr || family.on_one_node->samples.empty()) return 0;
   return std::min(first, family.on_one_node->samples.front().seconds);
@@ -124,8 +126,8 @@ Excesses excesses_of(const GroupFamily& family, GrowthLaw law, Moved moved, doub
   return result;
 }
 
-/// Returns the slope of the excess over the growth law. It comes from weighted least squares for
-/// three points or more and from the line through both for two points; it is 0 for fewer.
+/// Returns the slope of the excess over `x`: by weighted least squares for three points or more, by
+/// the line through both for two points, 0 for fewer.
 double slope_of(const std::vector<Excess>& excesses) {
   if (excesses.size() < 2) return 0;
   if (excesses.size() == 2) {
@@ -134,7 +136,7 @@ double slope_of(const std::vector<Excess>& excesses) {
   return statistics::weighted_line(excesses).slope;
 }
 
-/// Returns the excess of a group of size n, where `law` is n or log2 n, interpolated linearly
+/// Returns the excess at x = `law` (n or log2 n for a group of size n), interpolated linearly
 /// between measured groups. Beyond the largest group it follows the fitted slope, but never
 /// decreases, since larger groups are not faster.
 double excess_at(const std::vector<Excess>& excesses, double law) {
@@ -147,8 +149,8 @@ double excess_at(const std::vector<Excess>& excesses, double law) {
   return std::lerp(below.y, above->y, (law - below.x) / (above->x - below.x));
 }
 
-/// Returns the sum over sizes and groups of the squared errors of the fitted line, each relative to
-/// the group's time. The family has three groups or more.
+/// Returns the sum, over sizes and groups, of the squared error of the fitted line relative to the
+/// time of the group. The family has at least three groups.
 double misses(const GroupFamily& family, GrowthLaw law, Moved moved) {
   double sum = 0;
   for (const SizeSeconds& size : family.groups.back().curve->samples) {
@@ -162,16 +164,16 @@ double misses(const GroupFamily& family, GrowthLaw law, Moved moved) {
   return sum;
 }
 
-/// Smaller squared distances are replaced by this one, so that the largest weight of a shape is 1 /
-/// same.
+/// Smaller squared distances count as this one. A GEMM's weight is 1 / squared distance, so the
+/// largest weight is 1 / same.
 constexpr double same = 1e-9;
 
 struct Nearby {
   double distance = 0, log_rate = 0;
 };
 
-/// Returns the distance between two shapes in (log FLOP, log smallest extent), on which the rate of
-/// a GEMM depends most.
+/// Returns the distance between two GEMM shapes in the plane of log(FLOP) and log(smallest of m, n,
+/// k), on which the rate of a GEMM depends most.
 double distance(const TimedGemm& at, const program::Gemm& gemm) {
   const double m = gemm.m, n = gemm.n, k = gemm.k;
   const double flop = std::log(m * n * k * gemm.batch) - std::log(at.m * at.n * at.k * at.batch);
@@ -183,7 +185,7 @@ bool is_shape(const TimedGemm& at, const program::Gemm& gemm) {
   return at.m == gemm.m && at.n == gemm.n && at.k == gemm.k && at.batch == gemm.batch;
 }
 
-/// Returns the measured sizes of a kind, ascending.
+/// Returns the measured sizes and times of a kind of op, in ascending order of size.
 std::vector<SizeSeconds> sizes_of(const Measured& measured, OpKind kind) {
   std::vector<SizeSeconds> sizes;
   for (const TimedLocal& at : measured.locals) {
@@ -219,7 +221,7 @@ double local_among(std::span<const SizeSeconds> sizes, double bytes) {
   return between(*(above - 1), *above, bytes, Straight::in_logs);
 }
 
-/// Returns the law by which the time grows for groups that were not measured.
+/// Returns the law by which the time grows with the group's size for groups that were not measured.
 GrowthLaw law_for(const TimedCommunication& largest) {
   if (largest.law != GrowthLaw::fitted) return largest.law;
   const bool ring = largest.kind == OpKind::all_gather || largest.kind == OpKind::reduce_scatter ||
@@ -227,9 +229,9 @@ GrowthLaw law_for(const TimedCommunication& largest) {
   return ring ? GrowthLaw::proportional : GrowthLaw::logarithmic;
 }
 
-/// Multiplies bytes by the number of groups that share the node's ports, divided by that number in
-/// the measurement, but at least by 1. With fewer groups nothing is gained, since one rank may not
-/// be able to use all ports of its node.
+/// Returns the bytes multiplied by the number of groups that share a node's ports over that number
+/// in the measurement, but at least by 1. If fewer groups share the ports, nothing is gained, since
+/// one rank may not be able to use all ports of its node.
 double contended(const TimedCommunication& curve, const GroupPlace& place, double bytes) {
   const double more = static_cast<double>(place.sharing) / std::max(curve.sharing, 1);
   return place.nodes > 1 ? bytes * std::max(more, 1.0) : bytes;
@@ -252,16 +254,16 @@ std::optional<double> of_kind(const Measured& measured, OpKind kind, double byte
   return grown_seconds(family, growth, size, place.members, contended(largest, place, bytes));
 }
 
-/// Measured kinds that replace a kind that was not measured: its time is the sum of their times,
-/// multiplied by `share`.
+/// Measured kinds of collectives from which the time of another kind is derived: the sum of their
+/// times, multiplied by `share`.
 struct StandIn {
   std::vector<OpKind> kinds;
   double share = 1;
 };
 
 /// Returns the kinds from which the time of `kind` can be derived, in order of preference. An
-/// all_reduce takes the time of a reduce_scatter plus an all_gather, which each take half of that
-/// time; collectives that move the same bytes over the same wires take the same time.
+/// all_reduce takes as long as a reduce_scatter and an all_gather, each of which takes half of this
+/// time. Collectives that move the same bytes over the same links take the same time.
 std::vector<StandIn> stand_ins(OpKind kind) {
   switch (kind) {
     case OpKind::all_reduce:
@@ -316,8 +318,8 @@ GroupFamily family_of(const Measured& measured, OpKind kind, const GroupPlace& p
       return group.curve->node_members() != place.node_members;
     });
   }
-  // If groups have equal size, the one with the most members is kept: it is most like larger
-  // groups.
+  // If several groups have the same size, the one with the most members is kept, since it is most
+  // similar to larger groups.
   std::ranges::sort(family.groups, [](const auto& a, const auto& b) {
     return std::pair{a.size, -a.curve->members} < std::pair{b.size, -b.curve->members};
   });
@@ -335,7 +337,8 @@ double grown_seconds(const GroupFamily& family, const Growth& growth, double siz
 
 void settle_laws(Measured& measured) {
   constexpr std::size_t least_groups = 3;
-  constexpr double clearly = 0.5;  // a better law has at most this share of the other's errors
+  // A law is clearly better if its errors are at most this share of the other's.
+  constexpr double clearly = 0.5;
   std::map<const TimedCommunication*, GrowthLaw> laws;
   for (const TimedCommunication& at : measured.communication) {
     const GroupFamily family =
@@ -363,7 +366,7 @@ double curve_seconds(const TimedCommunication& curve, double bytes) {
   }
   if (bytes < first.bytes) {
     const double fewer = curve.bandwidth ? (first.bytes - bytes) / *curve.bandwidth : 0;
-    // Without a known latency, time falls at most in proportion to size.
+    // If the latency is unknown, time decreases at most in proportion to size.
     const double floor = curve.latency ? std::min(*curve.latency, first.seconds)
                                        : first.seconds * bytes / first.bytes;
     return std::max(first.seconds - fewer, floor);
@@ -389,7 +392,7 @@ std::optional<double> measured_gemm_seconds(const Measured& measured, const prog
                             &Nearby::distance);
   double sum = 0, weights = 0;
   for (const Nearby& at : std::span{nearby}.first(count)) {
-    // A shape at distance 0 outweighs all others.
+    // This limit keeps the weight finite if the distance is 0.
     const double weight = 1 / std::max(at.distance * at.distance, same);
     sum += weight * at.log_rate;
     weights += weight;
@@ -436,8 +439,8 @@ std::optional<double> measured_message_seconds(const Measured& measured, double 
   for (const TimedCommunication& at : measured.communication) {
     if (at.kind != OpKind::exchange || at.samples.empty()) continue;
     if ((at.nodes > 1) != (place.nodes > 1)) continue;
-    // The curve with the fewest members is used: two members exchange one message, while more form
-    // a ring of messages, which may slow each other down.
+    // The curve with the fewest members is used: two members exchange one message, while more
+    // members form a ring, whose messages may slow each other down.
     if (found == nullptr || at.members < found->members) found = &at;
   }
   if (found == nullptr) return std::nullopt;

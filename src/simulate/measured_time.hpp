@@ -9,75 +9,77 @@
 #include "simulate/layout.hpp"
 #include "simulate/machine.hpp"
 
-/// Derives the times of ops in seconds from measurements, which need not contain these ops
-/// themselves. A time is absent if nothing comparable was measured: no op with this element type,
-/// or no group over this kind of link.
+/// Derives the times of ops, in seconds, from measured times of the same or of other ops. A time is
+/// absent if nothing comparable was measured: no op with this element type, or no group over this
+/// kind of link (inside a node, between nodes).
 namespace isoscale::simulate {
 
-/// Returns the time of a GEMM: the measured one if its shape was measured. Other shapes get the
-/// mean rate of the nearest four shapes of the same type and mode, by distance in the plane (log
-/// FLOP, log smallest extent). The mean is taken of the logarithms of the rates, weighted by the
-/// inverse square of the distance.
+/// Returns the time of a GEMM. If its shape was measured, it is the measured time. Otherwise the
+/// rate is a mean over the nearest four shapes of the same type and mode, by distance in the plane
+/// of log(FLOP) and log(smallest of m, n, k). It is the mean of the rates' logarithms, weighted by
+/// the inverse square of the distance.
 [[nodiscard]] std::optional<double> measured_gemm_seconds(const Measured& measured,
                                                           const program::Gemm& gemm,
                                                           program::DType type);
 
-/// Returns the time of an op of `kind` that moves `bytes` of device memory. Between measured sizes,
-/// log time is interpolated over log size; beyond them, time is in proportion to bytes. A kind that
-/// was not measured gets the time per byte of the op of any kind with the nearest size.
+/// Returns the time of an op of `kind` whose operands have `bytes`. Between measured sizes,
+/// log(time) is interpolated over log(size); beyond them, time is in proportion to bytes. If the
+/// kind was not measured, the time per byte is that of the op, of any kind, with the nearest size.
 [[nodiscard]] std::optional<double> measured_local_seconds(const Measured& measured,
                                                            program::OpKind kind, double bytes);
 
 /// Returns the time of a collective of `bytes` (as OutlineOp::bytes counts them), from the arrival
-/// of the last member. Groups on one node and groups across nodes are treated separately.
-/// - A measured group takes the time of its curve.
-/// - Another group of n (members on one node, or nodes) takes the wire's time and an excess. The
-///   wire's time is bytes x f / b: each byte passes a wire f times (see Moved), and b is the
-///   bandwidth of a wire in the largest measured group. The excess at each message size is
-///   interpolated between the measured groups, linearly in log2 n or in n; beyond the largest group
-///   it follows the fitted slope of a + b log2 n or a + b n. It is found size by size, since
-///   protocols and pipelining make the cost of one more member depend on the message.
-/// - If the groups do not show which law holds, a + b n is used for all_gather, reduce_scatter and
-///   all_to_all, and a + b log2 n for the rest, as for the usual algorithms.
-/// - If f times as many groups as in the measurement share a node's ports, the time is that of f
-///   times the bytes.
+/// of the last member. Groups on one node and groups over nodes are treated separately.
+/// - The time of a measured group is that of its curve.
+/// - The time of another group is the time in which links move the bytes, plus an excess. The links
+///   take bytes x f / b: each byte passes a link f times (see Moved), and b is the bandwidth of a
+///   link in the largest measured group. The excess depends on the group's size n (members on one
+///   node, or nodes). For each message size it is interpolated between the measured groups,
+///   linearly in log2 n or in n; beyond the largest group it follows the fitted slope of a + b log2
+///   n or a + b n. It is fitted for each message size, since the cost of one more member depends on
+///   the message through protocols and pipelining.
+/// - If the measurements do not show which law holds, a + b n is used for all_gather,
+///   reduce_scatter and all_to_all, and a + b log2 n for the rest, as for the usual algorithms.
+/// - If more groups than in the measurement share a node's ports, the bytes are multiplied by the
+///   ratio of the two numbers.
 /// - If the kind was not measured, its time is derived from kinds that move the same bytes.
 [[nodiscard]] std::optional<double> measured_collective_seconds(const Measured& measured,
                                                                 program::OpKind kind, double bytes,
                                                                 const GroupPlace& place);
 
-/// Returns the time of a message, from measurements of the kind exchange.
+/// Returns the time of one message, from measured times of the op kind `exchange`.
 [[nodiscard]] std::optional<double> measured_message_seconds(const Measured& measured, double bytes,
                                                              const GroupPlace& place);
 
 /// Sets TimedCommunication::law of every curve. A law is set if its errors over the curve's family
-/// (see family_of) are clearly smaller than the other law's, and if the family has at least three
-/// sizes; else `fitted` is set.
+/// (see family_of) are clearly smaller than those of the other law, and if the family has groups of
+/// at least three sizes; else `fitted` is set.
 void settle_laws(Measured& measured);
 
-/// Returns the seconds that a curve gives for `bytes`. It interpolates between samples as
-/// `between` says. Above the largest sample, further bytes take the time that the curve's bandwidth
-/// gives; below the smallest, time falls at this rate, but not below the latency.
+/// Returns the seconds that a curve gives for `bytes`. Between samples it interpolates by
+/// TimedCommunication::between. Above the largest sample, further bytes are moved at the curve's
+/// bandwidth; below the smallest, time decreases at this rate, but not below the latency.
 [[nodiscard]] double curve_seconds(const TimedCommunication& curve, double bytes);
 
-// The following functions derive the time of a collective in a group that was not measured from the
+// The declarations below derive the time of a collective in a group that was not measured from the
 // times of measured groups.
 
-/// Measured groups of one kind that differ only in their size.
+/// Measured groups that have the same kind of collective and differ only in size.
 struct GroupFamily {
   struct Group {
-    double size = 0;                            ///< members if on one node, otherwise nodes
+    double size = 0;                            ///< members if on one node, nodes otherwise
     const TimedCommunication* curve = nullptr;  ///< not owned
   };
   std::vector<Group> groups;  ///< ascending in size, at least one
-  /// The curve of the group that the members on one node form, if the family's groups lie across
-  /// nodes. Null if that curve was not measured, and for groups on one node. Not owned.
+  /// For groups over nodes: the curve of a group on one node that has as many members as such a
+  /// group has on each of its nodes. Null if it was not measured, and for groups on one node. Not
+  /// owned.
   const TimedCommunication* on_one_node = nullptr;
 };
 
-/// Returns the measured groups of `kind` that, like `place`, lie on one node or across nodes. If
-/// `place` lies across nodes and some of the groups have as many members on a node as `place`, only
-/// these are returned. The family may be empty.
+/// Returns the measured groups of `kind` that, like `place`, are on one node or over several nodes.
+/// For a `place` over several nodes, only groups with as many members on a node as `place` are
+/// returned if there are any. The family may be empty.
 [[nodiscard]] GroupFamily family_of(const Measured& measured, program::OpKind kind,
                                     const GroupPlace& place);
 
@@ -85,16 +87,16 @@ struct GroupFamily {
 /// for collectives in which ranks send or receive parts of the data, else 1.
 [[nodiscard]] double wire_factor(program::OpKind kind, double members);
 
-/// The rules by which the time of a family grows with the size of the group. The time beyond the
-/// wire's grows by `law`, logarithmic or proportional. Data moves in the way that the family's
-/// groups show, or in the way `untold` if they do not show one.
+/// The rules by which the time of a family's groups grows with their size. The time that is not
+/// spent on moving bytes grows by `law` (logarithmic or proportional). Data moves in the way that
+/// the measured times show. If they do not show one, it moves in the way `untold`.
 struct Growth {
   GrowthLaw law = GrowthLaw::logarithmic;
   Moved untold = Moved::parts;
 };
 
 /// Returns the seconds of a collective of `bytes` in a group of `members` ranks that is not in the
-/// family; `size` is the number of members if the group is on one node, else the number of nodes.
+/// family. `size` is the number of its members if it is on one node, else of its nodes.
 [[nodiscard]] double grown_seconds(const GroupFamily& family, const Growth& growth, double size,
                                    double members, double bytes);
 

@@ -20,8 +20,8 @@ double polynomial(const std::array<double, n>& coefficients, double x) {
   return value;
 }
 
-/// Returns the x with P(Z <= x) = p for p <= 1/2 by Acklam's approximation, with a relative error
-/// below 1.15e-9.
+/// Returns the x with P(Z <= x) = p for a standard normal Z and p <= 1/2, by Acklam's
+/// approximation, with a relative error below 1.15e-9.
 double lower_quantile(double p) {
   constexpr std::array a{-3.969683028665376e+01, 2.209460984245205e+02,  -2.759285104469687e+02,
                          1.383577518672690e+02,  -3.066479806614716e+01, 2.506628277459239e+00};
@@ -40,8 +40,8 @@ double lower_quantile(double p) {
   return q * polynomial(a, q * q) / polynomial(b, q * q);
 }
 
-/// The purpose of a draw; it is part of the draw's key, so that draws for different purposes are
-/// unrelated.
+/// The purpose of a random draw. It is part of the key from which the draw is computed, so draws
+/// for different purposes are independent.
 enum class Of : std::uint64_t { order = 1, node = 2, rank = 3 };
 
 std::uint64_t key(std::uint64_t seed, Of of, int a, int b) {
@@ -102,9 +102,9 @@ double DeviationDraws::standing(int rank) const {
   const int size = static_cast<int>(standing.size());
   const int round = rank / size, place = rank % size;
   if (round == 0) return standing[static_cast<std::size_t>(place)] - 1;
-  // Ranks beyond the measured ones are divided into rounds. Each round uses all factors once, in a
-  // random order: a rank takes the factor whose index is the position of the rank's key in the
-  // sorted keys of its round.
+  // Ranks beyond the measured ones are divided into rounds of `size` ranks. Each round uses every
+  // factor once, in a random order: each rank gets a random key, and the number of smaller keys in
+  // its round is the index of its factor.
   const std::uint64_t mine = key(seed_, Of::order, round, place);
   int smaller = 0;
   for (int other = 0; other < size; ++other) {

@@ -8,26 +8,27 @@
 
 #include "simulate/machine.hpp"
 
-/// Draws the noise of compute: the deviation of a rank's compute in a step from its mean, relative
-/// to the mean. Each draw depends only on its key.
+/// Draws random noise of compute: the deviation of a rank's compute time in a step from its mean,
+/// relative to the mean. Each draw is computed from a key, so it does not depend on earlier draws.
 namespace isoscale::simulate {
 
-/// Returns the x with P(Z <= x) = p, for 0 < p < 1, within 1e-9. Uses Peter Acklam's rational
-/// approximation and one step of Halley's method.
+/// Returns the x with P(Z <= x) = p for a standard normal Z and 0 < p < 1, within 1e-9, by Peter
+/// Acklam's rational approximation and one step of Halley's method.
 [[nodiscard]] double normal_quantile(double p);
 
 /// Returns a standard normal draw made from 64 random bits, by a fast method: the bits choose one
 /// of 65536 equally likely quantiles, which are scaled to variance 1.
 [[nodiscard]] double quick_normal(std::uint64_t bits);
 
-/// Returns 64 bits that look random, from a key; splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
+/// Returns 64 pseudo-random bits that depend only on the key: splitmix64 (Steele, Lea, Flood,
+/// OOPSLA 2014).
 [[nodiscard]] constexpr std::uint64_t mixed(std::uint64_t key) {
   key += 0x9e3779b97f4a7c15ULL;
   key = (key ^ (key >> 30U)) * 0xbf58476d1ce4e5b9ULL;
   key = (key ^ (key >> 27U)) * 0x94d049bb133111ebULL;
   return key ^ (key >> 31U);
 }
-/// Returns a number in (0, 1) that depends only on the key.
+/// Returns a pseudo-random number in (0, 1) that depends only on the key.
 [[nodiscard]] constexpr double uniform(std::uint64_t key) {
   return (static_cast<double>(mixed(key) >> 11U) + 0.5) * 0x1p-53;
 }
@@ -37,8 +38,9 @@ class DeviationDraws {
  public:
   DeviationDraws(const Noise& noise, std::uint64_t seed) : noise_(noise), seed_(seed) {}
 
-  /// Returns the rank's constant deviation. Ranks take the measured ones in turn, so that each is
-  /// used equally often; the seed decides in which order ranks beyond the measured ones take them.
+  /// Returns the rank's constant deviation. Ranks take the measured deviations in turn, so each of
+  /// these is used equally often. Ranks beyond the measured ones take them in an order that depends
+  /// on the seed.
   [[nodiscard]] double standing(int rank) const;
   /// Returns the deviation in one step that all ranks of a node share.
   [[nodiscard]] double of_node(int node, int step) const;
@@ -54,12 +56,12 @@ class DeviationDraws {
   std::uint64_t seed_;
 };
 
-/// Returns deviations for Noise::draws: in each step a share of the ranks, above 0, takes longer by
-/// `size`, and the others deviate normally with standard deviation `rank`.
+/// Returns a distribution for Noise::draws with stragglers: in each step a share of the ranks,
+/// above 0, takes longer by `size`, and the others deviate normally with standard deviation `rank`.
 [[nodiscard]] std::vector<double> straggling_draws(double rank, double share, double size);
 
-/// Returns the quantile of the ascending `draws`, interpolated linearly between them and constant
-/// beyond; 0 < p < 1.
+/// Returns the p-quantile (0 < p < 1) of the ascending `draws`, interpolated linearly between them.
+/// Below the first and above the last it is constant.
 [[nodiscard]] double quantile(const std::vector<double>& draws, double p);
 
 }  // namespace isoscale::simulate

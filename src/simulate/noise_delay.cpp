@@ -18,8 +18,8 @@
 namespace isoscale::simulate {
 namespace {
 
-/// Returns the expected largest of `large` standard normal draws divided by that of `small` draws
-/// (Blom, 1958); 1 if `small` is at most 1.
+/// Returns the expected largest of `large` standard normal draws divided by the expected largest of
+/// `small` draws, by Blom's formula (1958); 1 if `small` is at most 1.
 double growth(double small, double large) {
   const auto largest = [](double n) { return normal_quantile((n - 0.375) / (n + 0.25)); };
   return small > 1 ? largest(large) / largest(small) : 1;
@@ -29,8 +29,8 @@ double mean_of(const std::vector<double>& values) {
   return std::reduce(values.begin(), values.end()) / static_cast<double>(values.size());
 }
 
-/// Plays programs with the noise of ranks, nodes and ops, and returns the nanoseconds of the
-/// slowest rank in each play but the first.
+/// Simulates programs with the noise of ranks, nodes and ops. Returns, for each step but the first,
+/// the nanoseconds of the slowest rank.
 std::vector<double> slowest_steps(const CoarseSet& set, const DeviationDraws& draws,
                                   const std::vector<int>& node_of_rank,
                                   const CoarseOptions& options) {
@@ -60,17 +60,17 @@ program::StreamId main_stream(const program::Outline& outline, const Table& tabl
                                         compute.begin());
 }
 
-/// Finds, for each axis, the longest stretch of computation on the main stream without a meeting
-/// (communication with other ranks) along the axis, as a share of all computation. The computation
-/// after the last meeting of a step and before the first of the next step is one stretch.
+/// Finds, for each axis, the longest stretch of computation on the main stream (the one with the
+/// most compute time) in which it does not wait for communication along the axis. The computation
+/// after the last communication of a step and before the first one of the next step is one stretch.
 class Stretches {
  public:
   Stretches(const program::Outline& outline, const Table& table)
       : outline_(outline), main_(main_stream(outline, table)), meetings_(outline.streams.size()) {
     for (std::size_t i = 0; i < outline.ops.size(); ++i) {
       const program::OutlineOp& op = outline.ops[i];
-      // Ops that an op of the main stream waits for come earlier in the program, so their meetings
-      // are already counted.
+      // If an op of the main stream waits for an op of another stream, that op comes earlier in the
+      // program, so its communication is already counted.
       auto& here = meetings_[op.stream];
       here.push_back(here.empty() ? std::array<std::uint32_t, mesh::axis_count>{} : here.back());
       for (const mesh::Axis axis : mesh::all_axes) {
@@ -95,8 +95,8 @@ class Stretches {
   using Counts = std::array<std::uint32_t, mesh::axis_count>;
   static std::size_t index(mesh::Axis axis) { return static_cast<std::size_t>(axis); }
 
-  /// Notes that the main stream is now ordered after the first `counts[axis]` meetings of `stream`
-  /// along each axis.
+  /// Records that from here on the main stream waits for the first `counts[axis]` communication ops
+  /// of `stream` along each axis.
   void meet(const Counts& counts, program::StreamId stream) {
     for (std::size_t a = 0; a < counts.size(); ++a) {
       if (counts[a] <= seen_[stream][a]) continue;
@@ -113,20 +113,21 @@ class Stretches {
 
   const program::Outline& outline_;
   program::StreamId main_;
-  std::vector<std::vector<Counts>> meetings_;  ///< [stream][op]: number up to this op, by axis
+  /// [stream][op]: number of communication ops up to this one, by axis.
+  std::vector<std::vector<Counts>> meetings_;
   std::array<Counts, program::max_streams> seen_{};
   double time_ = 0;  ///< compute time of the main stream so far, in nanoseconds
   std::array<bool, mesh::axis_count> met_{};
   std::array<double, mesh::axis_count> first_{}, last_{}, longest_{};
 };
 
-/// A kind of rank: all classes (groups of alike ranks, see classes.hpp) that play the same program
-/// with the same costs.
+/// A kind of rank: all classes (groups of equivalent ranks, see classes.hpp) that play the same
+/// program with the same op times.
 struct Kind {
   std::size_t first_class = 0;
-  /// The time of a step in which one rank of the kind deviates by d and all others by their typical
-  /// deviation: `at` + slope * (d - from) nanoseconds. This holds if d is so large that the other
-  /// ranks wait for this one.
+  /// The step time if one rank of the kind has the deviation d and all others have a typical one:
+  /// `at` + slope * (d - from) nanoseconds. It holds for a d so large that the other ranks wait for
+  /// this rank.
   double from = 0, at = 0, slope = 0;
 };
 
@@ -158,12 +159,12 @@ class Delay {
   }
 
  private:
-  /// Returns the nanoseconds that the noise of single ops adds to a step of one replica. Plays the
-  /// replica together with the ranks along the tight axes, once with and once without the noise of
-  /// ops, and takes the difference. Both plays include the other deviations of ranks, since these
-  /// hide some of the ops' noise. If a group is too large, only a part of it is played, and the
-  /// mean delay is multiplied by the ratio of the expected largest draws in the whole group and in
-  /// the part.
+  /// Returns the nanoseconds that the noise of single ops adds to a step of one replica. It
+  /// simulates one rank for each class and all ranks along the tight axes (see tight_axes), once
+  /// with and once without the noise of ops, and takes the difference. Both simulations include the
+  /// noise of ranks and nodes, since this hides some of the ops' noise. If there are too many
+  /// ranks, only a part of them is simulated, and the mean is multiplied by the ratio of the
+  /// expected largest draws of all ranks and of the part.
   [[nodiscard]] Moments op_delay() const {
     constexpr int most_ranks = 256;
     mesh::Shape shape = classes_.outline.mesh;
@@ -176,7 +177,8 @@ class Delay {
     std::vector<int> node_of_rank;
     for (int rank = 0; rank < shape.size(); ++rank) {
       const mesh::Coordinates place = mesh::coordinates(shape, rank);
-      mesh::Coordinates in_classes = place;  // classes have one coordinate per tight axis
+      // These axes have one coordinate in the mesh of classes.
+      mesh::Coordinates in_classes = place;
       for (const mesh::Axis axis : mesh::all_axes) {
         if (tight_.contains(axis)) in_classes[axis] = 0;
       }
@@ -226,14 +228,15 @@ class Delay {
             std::max(standing[at(rank)] + of_node + draws_.of_rank(rank, step), -1.0));
       }
     }
-    // Shifts all deviations so that their mean is the known mean of the noise. Most of the sampling
-    // error of the largest of few draws is the error of this mean.
+    // Shifts all deviations so that their mean is the true mean of the noise, which is known. With
+    // few draws, most of the sampling error of their maximum is the error of their mean.
     const double drawn = mean_of(deviations_);
     const double known = mean_of(standing) + (noise_.draws.empty() ? 0 : mean_of(noise_.draws));
     for (double& deviation : deviations_) deviation += known - drawn;
   }
 
-  /// Returns the mean and variance of the largest deviation in a group along the tight axes.
+  /// Returns the mean and variance, over groups and steps, of the largest deviation in a group
+  /// along the tight axes.
   [[nodiscard]] Moments typical_deviation() const {
     std::vector<double> most(at(set_.mesh.size() / mesh::group_size(set_.mesh, tight_)));
     Moments sum;
@@ -261,12 +264,12 @@ class Delay {
     }
   }
 
-  /// Returns the kind of each class: coarse programs differ where program or costs differ.
+  /// Returns the index of the kind in `kinds_` for each class.
   [[nodiscard]] const std::vector<std::uint32_t>& kind_of_class() const {
     return coarse_.programs.outline_of_rank;
   }
 
-  /// Returns a deviation that hardly any rank exceeds.
+  /// Returns a relative deviation that hardly any rank exceeds.
   [[nodiscard]] double highest() const {
     constexpr double reach = 7;  // standard deviations
     const double standing =
@@ -275,14 +278,16 @@ class Delay {
            reach * noise_.node;
   }
 
-  /// For each kind of rank (same program and costs), plays steps in which one rank is slowed by a
-  /// deviation that hardly any rank exceeds and by twice as much, to find how the step's time
-  /// responds. Returns the standard deviation of a step, in nanoseconds, that comes from ranks
-  /// which are not the slowest but lie on the critical path: in a pipeline, the stages that a
-  /// microbatch passes before and after the slowest stage.
+  /// Finds how the step time responds to deviations of ranks, and stores it in `kinds_`: for each
+  /// kind, it simulates a step in which one rank is slower by a deviation that hardly any rank
+  /// exceeds, and a step in which it is slower by twice as much.
+  /// Returns the standard deviation of the step time, in nanoseconds, that comes from ranks on the
+  /// critical path other than the slowest one: in a pipeline, the stages that a microbatch passes
+  /// before and after the slowest stage.
   double respond(const Moments& typical) {
     constexpr std::size_t most_kinds = 64;
-    // Times are whole nanoseconds. A smaller deviation would change a step by too few of them.
+    // A smaller deviation would change the step by too few nanoseconds, which are whole numbers
+    // here.
     constexpr double least_range = 0.01;
     const double usual = std::max(0.0, 1 + typical.mean);
     std::vector<double> factor(classes_.rank.size(), usual);
@@ -302,8 +307,8 @@ class Delay {
       slow = usual;
       most = std::max(most, kind.slope);
     }
-    // If there are more than most_kinds kinds, only one in `every` consecutive kinds was played;
-    // each other kind takes the result of the last played kind before it.
+    // With more than most_kinds kinds, only every `every`-th one was simulated; the others take the
+    // result of the last simulated kind before them.
     for (std::size_t k = 0; k < kinds_.size(); ++k) {
       const Kind& seen = kinds_[k - k % every];
       kinds_[k].from = seen.from;
@@ -317,9 +322,9 @@ class Delay {
     return passed * std::sqrt(typical.variance / static_cast<double>(factor.size() - 1));
   }
 
-  /// Returns the expected length, in nanoseconds, of the longest step among all replicas. `spread`
-  /// is the part of a step's standard deviation that is due to the noise of single ops and to ranks
-  /// on the critical path other than the slowest.
+  /// Returns the expected time, in nanoseconds, of the step that is longest among all replicas.
+  /// `spread` is the part of a step's standard deviation that comes from the noise of single ops
+  /// and from ranks on the critical path other than the slowest one.
   [[nodiscard]] double mean_of_slowest(double spread) const {
     const bool is_felt =
         std::ranges::any_of(kinds_, [](const Kind& kind) { return kind.slope > 0; });
@@ -343,7 +348,7 @@ class Delay {
       }
       total += slowest;
     });
-    // Removes the error of the mean of the drawn numbers, which is known to be 0.
+    // Corrects for the mean of the drawn numbers, which should be 0.
     return total / steps_ - spread * normals / static_cast<double>(draw);
   }
 
@@ -355,7 +360,8 @@ class Delay {
   DeviationDraws draws_{noise_, 1};
   CoarseSet coarse_;
   double noiseless_ = 0;
-  mesh::AxisSet tight_, loose_;  ///< where classes_ keeps one rank: in tight_axes(); others
+  /// Axes that `classes_` removed: those in tight_axes(), and the others.
+  mesh::AxisSet tight_, loose_;
   std::vector<Kind> kinds_;
   int steps_ = 0;
   std::vector<double> deviations_;  ///< [step][rank]

@@ -33,8 +33,8 @@ using program::OpKind;
                           machine.name.empty() ? "the machine" : machine.name, what);
 }
 
-/// Throws base::UsageError for communication whose time neither a data sheet nor a measurement
-/// gives.
+/// Throws base::UsageError for communication whose time the machine does not give, neither by a
+/// data sheet nor by a measurement.
 [[noreturn]] void refuse_communication(const Machine& machine, std::string_view what,
                                        const GroupPlace& place) {
   if (place.nodes <= 1 || machine.measured.communication.empty()) {
@@ -48,17 +48,18 @@ using program::OpKind;
       machine.name.empty() ? "the machine" : machine.name, what);
 }
 
-/// Returns the type under which a machine lists the rate: both types of fp8 have the rate of e4m3.
+/// Returns the type under which a machine lists its rate. Both types of fp8 have one rate, listed
+/// as e4m3.
 DType rate_type(DType type) { return type == DType::e5m2 ? DType::e4m3 : type; }
 
-/// Returns the entry of a kind of op, or `other` if the list has none.
+/// Returns the value for a kind of op, or `other` if the list has none for it.
 double value_of(const std::vector<OfKind>& list, OpKind kind, double other) {
   const auto found = std::ranges::find(list, kind, &OfKind::kind);
   return found == list.end() ? other : found->value;
 }
 
-/// Returns the rate of GEMMs of this mode and type. Throws base::UsageError if the machine does not
-/// give it.
+/// Returns the rate of GEMMs with this mode and type. Throws base::UsageError if the machine has
+/// none.
 const MatrixRate& rate_of(const Machine& machine, program::ComputeMode mode, DType type) {
   if (machine.processor) {
     for (const MatrixRate& rate : machine.processor->matrix) {
@@ -70,7 +71,8 @@ const MatrixRate& rate_of(const Machine& machine, program::ComputeMode mode, DTy
                      mode == program::ComputeMode::tf32 ? "tf32" : program::name(rate_type(type))));
 }
 
-/// Returns the kernel that the machine's software computes attention with; null if it uses none.
+/// Returns the fused kernel with which the machine's software computes attention; null if it uses
+/// none.
 const AttentionKernel* attention_kernel(const Machine& machine) {
   if (!machine.processor || machine.software.attention.empty()) return nullptr;
   for (const AttentionKernel& kernel : machine.processor->attention) {
@@ -80,24 +82,24 @@ const AttentionKernel* attention_kernel(const Machine& machine) {
                               machine.software.name));
 }
 
-/// Returns the seconds from the end of an op to the start of the next.
+/// Returns the seconds from the end of an op to the start of the next one.
 double launch_of(const Machine& machine) {
   return machine.processor ? machine.processor->launch : 0;
 }
 
-/// Returns the seconds to add before communication begins: the time of a launch is part of a data
-/// sheet's latencies, but not of measured times.
+/// Returns the seconds to add before communication begins. Measured times do not contain the gap
+/// between ops; the latencies of a data sheet do.
 double gap_of(const Machine& machine) { return machine.measured.empty() ? 0 : launch_of(machine); }
 
-/// Returns the seconds in which device memory, whose bandwidth must be known, moves `bytes` (read
-/// and written bytes together).
+/// Returns the seconds in which device memory moves `bytes`, which are read and written bytes
+/// together. The memory's bandwidth must be known.
 double memory_seconds(const Machine& machine, double bytes) {
   const DeviceMemory& memory = *machine.memory;
   return bytes / (memory.bandwidth * reached_share(memory.reached, bytes));
 }
 
-/// Returns the bytes that an update moves. The moments and the master weight (without one, the
-/// weight itself) are read and written, so they count twice although each is a single operand.
+/// Returns the bytes that an optimizer update reads and writes. Moments and master weight (or the
+/// weight itself if there is no master) are both read and written, so they count twice.
 std::uint64_t moved_by(const program::RankProgram& program, const program::Update& op) {
   const auto bytes = [&](const program::Slice& slice) {
     return program::slice_bytes(program, slice);
@@ -113,7 +115,8 @@ bool on_host(const program::RankProgram& program, const program::Slice& slice) {
          space == program::Space::managed;
 }
 
-/// The properties that determine an op's time: two ops that share them take the same time.
+/// The properties that determine an op's time: ops for which all of these are equal take the same
+/// time.
 struct Likeness {
   OpKind kind = OpKind::gemm;
   std::uint64_t bytes = 0, moved = 0;
@@ -127,7 +130,7 @@ program::GemmShape shape_of(const program::Gemm& gemm) {
 }
 
 /// Computes the times of one program's ops on one rank. Layers and microbatches repeat each other,
-/// so each Likeness is computed once.
+/// so the time for each Likeness is computed once.
 class ProgramTimes {
  public:
   ProgramTimes(const Machine& machine, const program::RankProgram& program, Places& places,
@@ -170,9 +173,10 @@ class ProgramTimes {
     });
   }
 
-  /// Returns the seconds of a GEMM in the attention kernel; absent if it is not part of attention.
-  /// The forward kernel takes its time in the product with the values, so what only recomputes
-  /// scores takes none: a fused backward kernel does so itself.
+  /// Returns the seconds of a GEMM that is part of the fused attention kernel; absent if it is not
+  /// part of attention. In the forward pass, the product with the values gets the time of the whole
+  /// kernel, and the product that computes the scores gets 0, also where it recomputes them: a
+  /// fused backward kernel recomputes scores itself, and its time includes that.
   [[nodiscard]] std::optional<double> fused_seconds(const program::Gemm& gemm, DType type) const {
     if (kernel_ == nullptr) return std::nullopt;
     const auto touches = [&](const std::vector<bool>& buffers) {
@@ -184,7 +188,8 @@ class ProgramTimes {
     const double seconds = causal * 2.0 * gemm.m * gemm.n * gemm.k * gemm.batch /
                            rate_of(machine_, gemm.mode, type).peak;
     if (touches(score_gradients_) || gemm.transpose_a == program::Transpose::yes) {
-      return 5.0 / 4 * seconds / kernel_->backward;  // 4 products stand for 5
+      // The program has 4 backward products, the kernel 5.
+      return 5.0 / 4 * seconds / kernel_->backward;
     }
     return scores_[gemm.d.slice.buffer] ? 0 : 2 * seconds / kernel_->forward;
   }
@@ -223,7 +228,7 @@ class ProgramTimes {
     const std::uint64_t bytes = program::local_bytes(program_, op.payload);
     const bool leaves = on_host(program_, copy.src.slice) || on_host(program_, copy.dst.slice);
     if (!leaves || !machine_.host) return local(OpKind::copy, bytes, bytes);
-    return host_seconds(static_cast<double>(bytes) / 2);  // `bytes` has reads and writes
+    return host_seconds(static_cast<double>(bytes) / 2);  // `bytes` counts reads and writes
   }
   [[nodiscard]] double time(const program::Op& op, const program::Advise& /*advise*/) {
     const std::uint64_t bytes = program::local_bytes(program_, op.payload);
@@ -246,7 +251,7 @@ class ProgramTimes {
     });
   }
   [[nodiscard]] double time(const program::Op& /*op*/, const program::Exchange& exchange) {
-    // Messages in one direction share a link and follow one another; the two directions run at the
+    // Messages in one direction share a link and follow one another. The two directions run at the
     // same time.
     std::array<double, 2> ways{};
     for (const program::Transfer& transfer : exchange.transfers) {
@@ -257,14 +262,14 @@ class ProgramTimes {
     return gap_of(machine_) + std::ranges::max(ways);
   }
 
-  /// Returns the seconds of the separate op in which the software adds a GEMM's product to its
-  /// result; 0 if the software has no such op.
+  /// Returns the seconds of the separate op in which the software adds the product of a GEMM to its
+  /// result; 0 if the software has no such op. `bytes` are those of reading and writing the result.
   [[nodiscard]] double sum_seconds(double bytes) const {
     if (bytes == 0 || !machine_.memory || machine_.software.accumulate == 0) return 0;
     return launch_of(machine_) + memory_seconds(machine_, machine_.software.accumulate * bytes);
   }
-  /// Returns the seconds of the loss, if a GEMM is the projection to the vocabulary, which is the
-  /// only one of a forward pass in no layer.
+  /// Returns the seconds of the loss if the GEMM is the projection to the vocabulary (the only
+  /// forward GEMM that is in no layer), else 0.
   [[nodiscard]] double loss_seconds(const program::Place& place, const program::Gemm& gemm) const {
     const double bytes = machine_.software.logit_bytes * gemm.m * gemm.n;
     const bool is_projection = place.phase == program::Phase::forward && place.layer < 0;
@@ -279,14 +284,15 @@ class ProgramTimes {
   const program::RankProgram& program_;
   Places& places_;
   int rank_;
-  const AttentionKernel* kernel_;               ///< null if attention is not fused
-  std::vector<bool> scores_, score_gradients_;  ///< by buffer: holds scores, or their gradients
+  const AttentionKernel* kernel_;  ///< null if attention is not fused
+  /// For each buffer: whether it has attention scores, or their gradients.
+  std::vector<bool> scores_, score_gradients_;
   std::map<Likeness, double> known_;
 };
 
-/// True for communication that the passes of the model's layers wait for, which is not that of the
-/// replicas. Along ep experts exchange rows in a pass, while replicas that share states gather and
-/// reduce them.
+/// False for messages between stages and for collectives of replicas. These are the collectives
+/// along dp and those along ep except the all-to-all of experts. True for all other ops, which are
+/// part of the pass of a microbatch.
 bool is_inside_pass(const program::Op& op) {
   const auto* const collective = std::get_if<program::Collective>(&op.payload);
   if (collective == nullptr) return !std::holds_alternative<program::Exchange>(op.payload);
@@ -301,9 +307,9 @@ bool is_hidden(const program::Op& op) {
          program::kind_of(op.payload) == program::OpKind::all_reduce;
 }
 
-/// Lengthens the ops of passes that the host launches more slowly than the device plays them, so
-/// that the pass takes as long as the host needs. The host launches hidden ops too, but these do
-/// not lengthen a pass, so the others take over their share.
+/// If the host launches the ops of a pass more slowly than the device executes them, makes the ops
+/// longer so that the pass takes as long as the host needs. Hidden ops take host time too but do
+/// not make a pass longer, so their share is distributed over the other ops.
 void add_host_time(const Software& software, const program::Program& source,
                    std::vector<double>& seconds) {
   const auto host_of = [&](const program::Op& op) {
@@ -311,7 +317,7 @@ void add_host_time(const Software& software, const program::Program& source,
   };
   struct Pass {
     double host = 0, device = 0;
-    double hidden = 0;  ///< the part of `host` for hidden ops
+    double hidden = 0;  ///< part of `host` that is for hidden ops
   };
   const auto pass_of = [](const program::Op& op) {
     return std::pair{op.place.phase, op.place.microbatch};

@@ -11,54 +11,54 @@
 #include "simulate/machine.hpp"
 #include "units/quantity.hpp"
 
-/// Gives the time of an op on a machine: from its measurements if they have it, else from its data
-/// sheet.
+/// Gives the time of an op on a machine: from measured times if the machine has them, else from its
+/// data sheet.
 namespace isoscale::simulate {
 
-/// Returns the seconds of one GEMM with operands of `type` that moves `bytes` of memory:
-/// multiplying and moving overlap, so the longer of the two counts. Throws base::UsageError if the
-/// machine does not give the rate of that type.
+/// Returns the seconds of one GEMM with operands of `type` that moves `bytes` of device memory. A
+/// data sheet gives the longer of the times for multiplying and for moving bytes, since they
+/// overlap. Throws base::UsageError if the machine does not give the rate of that type.
 [[nodiscard]] double gemm_seconds(const Machine& machine, const program::Gemm& gemm,
                                   program::DType type, double bytes);
-/// Returns the seconds of an op that neither multiplies nor communicates. `bytes` are the bytes of
-/// its operands, by which measurements are looked up; `moved` are the bytes that it reads and
-/// writes, to which a data sheet's bandwidth applies.
+/// Returns the seconds of an op that neither multiplies matrices nor communicates. `bytes` are
+/// those of its operands, by which measured times are found; `moved` are the bytes that it reads
+/// and writes, which are divided by a data sheet's bandwidth.
 [[nodiscard]] double local_seconds(const Machine& machine, program::OpKind kind, double bytes,
                                    double moved);
 /// Returns the seconds of a collective of `bytes` (as OutlineOp::bytes counts them), from the
 /// arrival of the last member.
 [[nodiscard]] double collective_seconds(const Machine& machine, program::OpKind kind, double bytes,
                                         const GroupPlace& place);
-/// Returns the seconds of one message.
+/// Returns the seconds of one message between two ranks.
 [[nodiscard]] double message_seconds(const Machine& machine, double bytes, const GroupPlace& place);
 
-/// Returns the time that each op of a program's step takes on `rank`, whose groups and messages
-/// have these places; the time of communication counts from the last arrival.
+/// Returns the time that each op of a program's step takes on `rank`; `places` says how the rank's
+/// groups and messages are placed on nodes. The time of communication counts from the arrival of
+/// the last partner.
 [[nodiscard]] std::vector<units::Nanoseconds> op_times(const Machine& machine,
                                                        const program::RankProgram& program,
                                                        Places& places, int rank);
 
-// The following functions (sheet_time.cpp) compute times from a data sheet: times of matrix
-// multiplication from its processor, and times of communication from its network. The algorithms of
-// communication, and their latencies in hops, are those of NCCL's tuning model (NVIDIA/nccl,
-// src/graph/tuning.cc).
+// The declarations below (sheet_time.cpp) compute times from a data sheet: of matrix multiplication
+// from its processor, of communication from its network. The algorithms of communication, and their
+// latencies in hops, are those of NCCL's tuning model (NVIDIA/nccl, src/graph/tuning.cc).
 
-/// Returns the seconds of a multiplication without memory traffic and launch. If the sizes of tiles
-/// and the number of multiprocessors are known, the multiprocessors compute the tiles of the output
-/// in waves, the last of which may be partial. The size and shape of the tiles and the number of
-/// parts into which k is split are those that take the least time.
+/// Returns the seconds of a matrix multiplication, without memory traffic and launch. If the size
+/// of tiles and the number of multiprocessors are known, the multiprocessors compute the tiles of
+/// the output in waves, the last of which may be partial. The function tries several tile sizes and
+/// numbers of parts into which k is split, and returns the least time.
 [[nodiscard]] double multiply_seconds(const Processor& processor, const MatrixRate& rate,
                                       const program::GemmShape& shape);
 
-/// The time of a collective, with the algorithm and protocol that give it.
+/// The time of a collective, with the algorithm and the protocol that it is for.
 struct CollectiveEstimate {
   double seconds = 0;
   std::optional<Algorithm> algorithm{};  ///< absent for all-to-all, gather and scatter
-  const Protocol* protocol = nullptr;    ///< one of the network's; null if the network names none
+  const Protocol* protocol = nullptr;    ///< not owned: one of the network's; null if it lists none
 };
 
-/// Returns the time of a collective of `bytes` (as OutlineOp::bytes counts them): the least over
-/// all algorithms and protocols of the network.
+/// Returns the time of a collective of `bytes` (as OutlineOp::bytes counts them) with the algorithm
+/// and protocol of the network that take the least time.
 [[nodiscard]] CollectiveEstimate network_collective(const Network& network, program::OpKind kind,
                                                     double bytes, const GroupPlace& place);
 /// Returns the seconds of a message between two ranks.

@@ -17,13 +17,13 @@ using program::OpKind;
 
 struct Tile {
   double rows = 0, columns = 0;
-  /// Returns the multiplications per loaded element in one step along k.
+  /// Returns the multiplications for each loaded element in one step along k.
   [[nodiscard]] double intensity() const { return rows * columns / (rows + columns); }
 };
 
-/// The cost of loading the operands of a tile at intensity 1, relative to the cost of multiplying.
-/// A small tile loads more elements per product; loads overlap with the products but still slow
-/// them.
+/// The cost of loading a tile's operands, relative to the cost of multiplying, if each loaded
+/// element were used in one multiplication. Small tiles load more elements for each multiplication.
+/// Loads overlap with multiplications but still slow them down.
 constexpr double load_cost = 20;
 
 /// Returns the rate of a tile relative to that of the largest tile.
@@ -31,8 +31,8 @@ double tile_rate(const Tile& tile, const Tile& largest) {
   return (1 + load_cost / largest.intensity()) / (1 + load_cost / tile.intensity());
 }
 
-/// Returns the seconds of all waves of tiles (NVIDIA, "Matrix Multiplication Background", section
-/// 3.2 and 3.3); in a wave every multiprocessor computes one tile.
+/// Returns the seconds of all waves of tiles (NVIDIA, "Matrix Multiplication Background", sections
+/// 3.2 and 3.3). In a wave every multiprocessor computes one tile.
 double tiled_seconds(const Processor& processor, const program::GemmShape& shape, const Tile& tile,
                      double splits, double flops) {
   const double tiles =
@@ -42,21 +42,23 @@ double tiled_seconds(const Processor& processor, const program::GemmShape& shape
   return waves * 2 * tile.rows * tile.columns * depth * processor.units / flops;
 }
 
-/// The share of a ring's bandwidth that trees between nodes reach (NCCL's tuning model).
+/// The share of the bandwidth of a chain or ring that trees reach (NCCL's tuning model).
 constexpr double tree_share = 0.92;
-/// The share of a ring's bandwidth that PAT reaches (NCCL's tuning model).
+/// The share of a ring's bandwidth that PAT (parallel aggregated trees) reaches (NCCL's tuning
+/// model).
 constexpr double pat_share = 0.75;
-/// The least number of chunks into which rings cut a member's part, and trees all bytes. Fitted to
-/// 8 A100 at 16 MiB, and to NVLS trees of 32 to 8,192 H100 at 1 and 4 MiB (GTC24 S62129, 15 rows).
+/// The least number of chunks that messages are divided into: `ring_chunks` for the part of one
+/// member in a ring, `tree_chunks` for all bytes in a tree. They are fitted to 8 A100 at 16 MiB,
+/// and to NVLS trees of 32 to 8,192 H100 at 1 and 4 MiB (GTC24 S62129, 15 rows).
 constexpr double ring_chunks = 2, tree_chunks = 4;
-/// The time for posting one message of an all-to-all; they are posted one after another.
+/// The time for posting one message of an all-to-all. Messages are posted one after the other.
 constexpr double post_seconds = 0.5e-6;
 
 double hops_of(double count) { return std::ceil(std::log2(std::max(1.0, count))); }
 
-/// Returns the bandwidth that a group gets from a node's ports: the bandwidth of its members' own
-/// ports, or of its share of all ports if the groups along the same axes need more ports than the
-/// node has.
+/// Returns the bandwidth that a group gets from a node's ports: that of its members' own ports or,
+/// if the groups along the same axes together need more ports than the node has, its share of all
+/// ports.
 double node_bandwidth(const Network& network, const GroupPlace& place) {
   const double ports = std::max(1.0, network.ports_per_rank * network.node_ranks);
   const double own = std::max(1.0, network.ports_per_rank * place.node_members);
@@ -89,10 +91,12 @@ class Estimator {
     };
     for (const Tier& tier : network.tiers) {
       if (reach <= tier.nodes) break;
-      // The group's nodes lie in this number of parts of the network, which the tier joins.
+      // The number of parts of the network that the group's nodes are in, and that the tier
+      // connects.
       const double above = std::min(below, std::ceil(reach / tier.nodes));
       add_level(above);
-      // Each part has one set of ring or tree links to the next for all of its nodes.
+      // In a ring or tree, each part has one set of links to the next part, which all of its nodes
+      // share.
       node_bandwidth_ = std::min(node_bandwidth_, nearest * tier.share * nodes_ / above);
       scattered_bandwidth_ =
           std::min(scattered_bandwidth_, nearest * tier.share * nodes_ / (nodes_ - nodes_ / above));
@@ -105,7 +109,7 @@ class Estimator {
     chunk_seconds_ = network.across.chunk / std::min(port, node_bandwidth_);
   }
 
-  /// Returns the time by an algorithm; absent if the algorithm does not support the collective.
+  /// Returns the time with an algorithm; absent if the algorithm does not support the collective.
   [[nodiscard]] std::optional<double> seconds(Algorithm algorithm, const Protocol& protocol) const {
     switch (algorithm) {
       case Algorithm::ring:
@@ -122,8 +126,8 @@ class Estimator {
     return std::nullopt;
   }
 
-  /// Returns the seconds of an all-to-all: every rank sends a part to each other rank, and NCCL and
-  /// MPI post all messages at once.
+  /// Returns the seconds of an all-to-all: every rank sends a part to each other rank, and all
+  /// messages are posted at once, as NCCL and MPI do.
   [[nodiscard]] double all_to_all() const {
     const double inside = bytes_ * (here_ - 1) / members_ / inside_bandwidth_;
     const double leaving = nodes_ > 1 ? bytes_ * (members_ - here_) / members_ * here_ : 0;
@@ -132,7 +136,8 @@ class Estimator {
     return network_.start + hop() + (members_ - 1) * post_seconds + std::max(inside, across);
   }
 
-  /// Returns the seconds of a gather or scatter: the parts of all members pass the root's link.
+  /// Returns the seconds of a gather or scatter: the parts of all other members pass the root's
+  /// link.
   [[nodiscard]] double to_root() const {
     const double part = bytes_ * (members_ - 1) / members_;
     return network_.start + hop() + (members_ - 1) * post_seconds + part / narrowest_;
@@ -145,7 +150,7 @@ class Estimator {
   [[nodiscard]] double hop() const {
     return nodes_ > 1 ? network_.across.latency : network_.inside.latency;
   }
-  /// Returns the bandwidth of a chain through all members with a protocol.
+  /// Returns the bandwidth of a chain through all members with this protocol.
   [[nodiscard]] double chain_bandwidth(const Protocol& protocol) const {
     double most = protocol.most;
     if (nodes_ > 1 && protocol.most_across > 0) most = protocol.most_across;
@@ -156,13 +161,13 @@ class Estimator {
   [[nodiscard]] double inside_hop(const Protocol& protocol) const {
     return network_.inside.latency * protocol.hop_inside;
   }
-  /// Returns the time by which a hop delays data because a rank passes on whole chunks: `bytes` is
-  /// the size of a chunk if no chunk is too large.
+  /// Returns the seconds that a hop adds because a rank receives a whole chunk before it passes it
+  /// on. `bytes` is the size of a chunk, limited by the link's largest chunk.
   [[nodiscard]] double chunk(double bytes, double bandwidth) const {
     return std::min(bytes / bandwidth, chunk_seconds_);
   }
 
-  /// Returns the seconds by a ring: in each step, one member's part passes each link. All ranks
+  /// Returns the seconds with a ring: in each step, one member's part passes each link. All ranks
   /// take their steps together, so each step waits for a chunk on the slowest link.
   [[nodiscard]] double ring(const Protocol& protocol) const {
     const double rounds = goes_both_ways() ? 2 : 1;
@@ -177,8 +182,8 @@ class Estimator {
     return network_.start + latency + passes / bandwidth + steps * chunk(piece, bandwidth);
   }
 
-  /// Returns the seconds by two trees, each of which carries half of the bytes up and down
-  /// (Sanders, Speck & Träff, 2009), over chains inside the nodes.
+  /// Returns the seconds with two trees, each of which carries half of the bytes up and down
+  /// (Sanders, Speck & Träff, 2009); inside a node the data passes a chain of ranks.
   [[nodiscard]] std::optional<double> tree(const Protocol& protocol) const {
     if (!goes_both_ways() && kind_ != OpKind::broadcast && kind_ != OpKind::reduce) {
       return std::nullopt;
@@ -188,16 +193,17 @@ class Estimator {
     if (nodes_ > 2 && network_.tree_most > 0) bandwidth = std::min(bandwidth, network_.tree_most);
     const double latency = (here_ - 1) * inside_hop(protocol) + tree_latency_ * protocol.hop_across;
     const double hops = here_ - 1 + hops_of(nodes_);
-    // A rank passes on what goes up and what comes down at the same time, so a chunk takes `ways`
-    // times as long.
+    // A rank passes on the data that goes up and the data that comes down at the same time, so a
+    // chunk takes `ways` times as long.
     const double delay = latency + hops * ways * chunk(bytes_ / tree_chunks, bandwidth);
     return network_.start + ways * delay + ways * bytes_ / bandwidth;
   }
 
-  /// Returns the seconds of an all-reduce by the switches; absent if they take no part, as for
-  /// fewer than 4 ranks on a node. Inside a node each rank moves S (1 + 1/n) bytes per direction.
-  /// Between nodes the switches form trees (NVLS tree). Two nodes send each half of the bytes one
-  /// way; between more nodes, the ports carry as many bytes as for a ring.
+  /// Returns the seconds of an all-reduce by the switches inside nodes (NVLS); absent if they do
+  /// not take part, for example with fewer than 4 ranks on a node. Inside a node each of its n
+  /// ranks moves S (1 + 1/n) bytes in each direction for S bytes of data. Between nodes the
+  /// switches form trees (NVLS tree): with two nodes, a node's ports carry S bytes in each
+  /// direction; with more nodes, as many as for a ring.
   [[nodiscard]] std::optional<double> multicast() const {
     if (!network_.multicast || kind_ != OpKind::all_reduce || here_ < 4) return std::nullopt;
     const Multicast& rate = *network_.multicast;
@@ -210,8 +216,8 @@ class Estimator {
     return rate.latency + 2 * hops_of(nodes_) * hop + std::max(inside, across / node_bandwidth_);
   }
 
-  /// Returns the seconds of a reduce-scatter inside nodes, an all-reduce of each part across them,
-  /// and an all-gather inside.
+  /// Returns the seconds of a reduce-scatter inside nodes, an all-reduce of each part between
+  /// nodes, and an all-gather inside nodes.
   [[nodiscard]] std::optional<double> hierarchical(const Protocol& protocol) const {
     if (kind_ != OpKind::all_reduce || nodes_ == 1 || here_ == 1) return std::nullopt;
     const double inside = 2 * (here_ - 1) * inside_hop(protocol) +
@@ -221,8 +227,8 @@ class Estimator {
     return network_.start + inside + across;
   }
 
-  /// Returns the seconds of an all-gather or reduce-scatter by parallel aggregated trees, for which
-  /// NCCL needs one member on each node (NCCL's tuning model).
+  /// Returns the seconds of an all-gather or reduce-scatter by parallel aggregated trees (PAT, by
+  /// NCCL's tuning model). NCCL uses them only if the group has one member on each node.
   [[nodiscard]] std::optional<double> pat(const Protocol& protocol) const {
     if ((kind_ != OpKind::all_gather && kind_ != OpKind::reduce_scatter) || here_ > 1) {
       return std::nullopt;
@@ -235,14 +241,15 @@ class Estimator {
   const Network& network_;
   OpKind kind_;
   double bytes_, members_, nodes_;
-  double here_;  ///< members on a node
+  double here_;  ///< members on each node
   double inside_bandwidth_;
-  double node_bandwidth_ = 0;  ///< of the group's ports of a node
-  double scattered_bandwidth_ = std::numeric_limits<double>::infinity();  ///< for all-to-all
-  double narrowest_;          ///< of the narrowest link between members
-  double ring_latency_ = 0;   ///< seconds of all hops between nodes, once round
-  double tree_latency_ = 0;   ///< seconds of all hops between nodes, one way
-  double chunk_seconds_ = 0;  ///< of the largest chunk on the slowest link
+  double node_bandwidth_ = 0;  ///< bytes/s of the group through one node's ports
+  /// Bytes/s through one node's ports for all-to-all.
+  double scattered_bandwidth_ = std::numeric_limits<double>::infinity();
+  double narrowest_;          ///< bytes/s of the slowest link between members
+  double ring_latency_ = 0;   ///< seconds of all hops between nodes, once around the ring
+  double tree_latency_ = 0;   ///< seconds of all hops between nodes, from leaf to root
+  double chunk_seconds_ = 0;  ///< seconds of the largest chunk on the slowest link
 };
 
 }  // namespace
@@ -266,8 +273,8 @@ double multiply_seconds(const Processor& processor, const MatrixRate& rate,
                          Tile{side / 2, side / 2}};
   double least = std::numeric_limits<double>::infinity();
   for (const Tile& tile : tiles) {
-    // Splitting k saves time if there are few tiles: the parts are computed separately and added
-    // up.
+    // Splitting k saves time if there are few tiles: each part of k gives more tiles, whose results
+    // are added.
     for (double splits = 1; splits <= 16 && shape.k / splits >= 512; splits *= 2) {
       least = std::min(
           least, tiled_seconds(processor, shape, tile, splits, flops * tile_rate(tile, largest)));

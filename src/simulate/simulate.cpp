@@ -46,7 +46,8 @@ class Recorder {
 
   const program::OutlineSet& set_;
   const Costs& costs_;
-  std::vector<std::vector<timeline::Span>> current_;  ///< by rank: spans of the current play
+  /// By rank: spans of the play that is being simulated.
+  std::vector<std::vector<timeline::Span>> current_;
   std::vector<timeline::Timeline> plays_;
 };
 

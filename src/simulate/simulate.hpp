@@ -9,31 +9,32 @@
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
-/// Computes when each op of each rank's program runs, from given op times instead of hardware. The
-/// result depends on nothing but the arguments.
+/// Computes when each op of each rank's program would run, from given op times and without
+/// hardware. The result depends only on the arguments.
 namespace isoscale::simulate {
 
-/// The time of each op on each rank: tables[table_of_rank[r]][op]. The time of communication counts
-/// from the arrival of the last partner to the end.
+/// The time of each op on each rank r: tables[table_of_rank[r]][op]. The time of communication
+/// counts from the arrival of the last partner.
 struct Costs {
   std::vector<std::vector<units::Nanoseconds>> tables;
   std::vector<std::uint32_t> table_of_rank;
 };
 
 struct Options {
-  int plays = 1;  ///< repeated plays of the step; each begins when the rank's streams have drained
+  /// Number of steps; each begins on a rank when all its streams have ended the step before.
+  int plays = 1;
   /// The time at which each rank begins its first play; empty = all at 0.
   std::vector<units::Nanoseconds> begin{};
 };
 
-/// Returns one timeline per play, with all ranks. Throws base::Error, which names the ranks and
-/// ops, when the programs deadlock or do not match.
+/// Returns one timeline, with all ranks, for each play. Throws base::Error, which names the ranks
+/// and ops, if the programs deadlock or do not match.
 [[nodiscard]] std::vector<timeline::Timeline> simulate(const program::OutlineSet& set,
                                                        const Costs& costs, Options options = {});
 
-/// Returns the same programs with every op on stream 0, in program order, as an executor with one
-/// thread for all streams plays them: no ops overlap, and each op waits only for the op before. Ops
-/// keep their indices.
+/// Returns the same programs with every op on stream 0, in program order. A rank that runs all its
+/// streams on one thread executes them in this way: no ops overlap, and each op waits only for the
+/// op before it. Ops keep their indices.
 [[nodiscard]] program::OutlineSet folded(program::OutlineSet set);
 
 }  // namespace isoscale::simulate
