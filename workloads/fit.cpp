@@ -38,8 +38,8 @@ mesh::Shape resolved(const Workload& workload, const Request& base, const mesh::
                         }});
 }
 
-/// Returns another workload and mesh that would work, "--workload hybrid --mesh dp=2"; "" if there
-/// is none.
+/// Returns another workload and mesh that would work, as options ("--workload hybrid --mesh dp=2");
+/// "" if there is none.
 std::string other_workload(const Workload& workload, const Request& base,
                            const mesh::Request& wanted, int ranks, Scaling scaling) {
   const Workload& other = find_workload(any_mesh);
