@@ -36,7 +36,8 @@ namespace isoscale::workloads::hybrid {
 /// instead, so that ep groups are farther apart.
 [[nodiscard]] std::vector<int> expert_places(const Request& request);
 
-/// Returns a line about the effects of routing on a step (route_stats); "" without experts.
+/// Returns a line of text on what expert routing did to a step: dropped tokens, padding and
+/// imbalance; "" without experts.
 [[nodiscard]] std::string expert_note(const Request& request);
 
 }  // namespace isoscale::workloads::hybrid

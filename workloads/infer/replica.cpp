@@ -37,11 +37,12 @@ Request as_stack(const Request& request, const Room& room) {
   return result;
 }
 
-/// Returns the transfer of a slice to the stage that is `steps` further on around the ring.
+/// Returns a transfer that sends a slice to the pipeline stage `steps` further on around the ring
+/// of stages.
 program::Transfer to(std::int32_t steps, const Slice& slice) {
   return {.direction = Direction::send, .axis = mesh::Axis::pp, .offset = steps, .slice = slice};
 }
-/// Returns the transfer that receives what to() sends.
+/// Returns the transfer that receives what to() sends: from the stage `steps` before this one.
 program::Transfer from(std::int32_t steps, const Slice& slice) {
   return {
       .direction = Direction::receive, .axis = mesh::Axis::pp, .offset = -steps, .slice = slice};

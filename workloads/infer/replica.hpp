@@ -56,8 +56,8 @@ struct Pass {
 /// head][position][d].
 class Cache {
  public:
-  /// Allocates the cache. In the setup section, it is filled from the seed as if each sample had a
-  /// history.
+  /// Allocates the cache. In the setup section, it is filled with random values made from the seed,
+  /// as if each sample already had earlier tokens.
   Cache(program::Builder& builder, const stack::Geometry& geometry, const Request& request,
         std::uint64_t samples, std::uint64_t positions);
 
@@ -67,7 +67,8 @@ class Cache {
   [[nodiscard]] program::Matrix view(const program::Builder& builder, Part part, int layer,
                                      const Pass& pass, std::uint64_t sample,
                                      std::uint64_t samples) const;
-  /// Returns the place where a pass stores its own keys or values, as batch x rows x columns.
+  /// Returns the part of the cache where a pass stores its own keys or values, as a batch of
+  /// matrices.
   [[nodiscard]] program::Matrix place(const program::Builder& builder, Part part, int layer,
                                       const Pass& pass) const;
 
@@ -87,10 +88,11 @@ class Cache {
 
 /// Writes the forward ops of one stage's layers on the compute stream:
 ///   Y = g * attention(X) * Wo + X,   Z = g * inner(Y * Wup) * Wdown + Y
-/// The ops are those of training (stack::LayerWriter), except that attention reads keys and values
-/// from the cache, in which the pass has first stored its own. There is no softmax or mask: every
-/// token of a pass attends to the whole length. Scores are scaled by 1/sqrt(d), and the context by
-/// 1/sqrt(length). Under tp, partial sums are all-reduced twice in each layer.
+/// g is Geometry::residual_gain. The ops are those of training (stack::LayerWriter), except that
+/// attention reads keys and values from the cache, in which the pass has first stored its own. There
+/// is no softmax or mask: every token of a pass attends to Pass::length() tokens. Scores are scaled
+/// by 1/sqrt(d), and the context by 1/sqrt(length). Under tp, partial sums are all-reduced twice in
+/// each layer.
 class Layers : public stack::OpWriter {
  public:
   Layers(program::Builder& builder, const stack::Geometry& geometry, const stack::Types& types,
