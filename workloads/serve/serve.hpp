@@ -39,14 +39,14 @@ struct Setting {
 /// Reads the options. Throws base::UsageError for options that exclude each other.
 [[nodiscard]] Setting setting_of(const Request& request);
 
-/// Returns the batch sizes that have programs: powers of two below `max_batch`, and `max_batch`. A
-/// batch of requests is answered by the programs of the smallest size that holds it.
+/// Returns the batch sizes for which programs have sections: powers of two below `max_batch`, and
+/// `max_batch`. The sections of the smallest size that holds a batch of requests answer it.
 [[nodiscard]] std::vector<std::uint64_t> sizes_of(std::uint64_t max_batch);
 
 // The functions below are called through the registry; see workloads/api/workload.hpp.
 [[nodiscard]] std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling);
 /// Fits a request to a mesh. Throws base::UsageError for a precision in which `infer` cannot
-/// compute, and if there would be too many programs.
+/// compute, and if programs would have too many sections.
 [[nodiscard]] Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling);
 [[nodiscard]] Request twin(const Request& request);
 
@@ -54,8 +54,8 @@ struct Setting {
 /// cases nor rows: the runner makes the rows, which depend on when requests are answered.
 [[nodiscard]] BenchHooks hooks();
 
-/// Builds the programs of one replica, on a mesh without dp. Each batch size of sizes_of() has a
-/// prefill, which gives the first token, and a decode for each later token.
+/// Builds the programs of one replica, on a mesh without dp. For each batch size of sizes_of() they
+/// have a section for prefill, which gives the first token, and one to decode each later token.
 [[nodiscard]] program::ProgramSet replica_programs(const Request& request);
 /// Returns the section for batch size number `size` and a token; token 0 is the prefill.
 [[nodiscard]] program::Section section_of(std::size_t size, std::uint64_t token,
