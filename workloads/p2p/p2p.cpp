@@ -133,7 +133,8 @@ class Writer {
   }
 
   // Sender and receiver identify a message by the same distance, at least 1: the receiver's rank
-  // minus the sender's, modulo the number of ranks. The offset is its negative on the receiver.
+  // minus the sender's, modulo the number of ranks. Transfer::offset is this distance on the sender
+  // and its negative on the receiver.
   [[nodiscard]] Transfer transfer(Direction direction, const Part& part, std::uint64_t offset,
                                   std::uint64_t bytes) const {
     const bool sends = direction == Direction::send;

@@ -14,8 +14,9 @@
 
 namespace isoscale::workloads::serve {
 
-// Serving: dp replicas answer requests as they arrive. A replica has several programs; the runner
-// chooses which one it runs next, depending on the requests that have arrived.
+// Serving: dp replicas answer requests as they arrive. A replica's programs have a section for each
+// batch size and token. The runner chooses which section a replica runs next, depending on the
+// requests that have arrived.
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 

@@ -90,8 +90,8 @@ struct Dispatch {
 class ExpertWriter : public OpWriter {
  public:
   using GradientDone = std::function<void(const Slice&)>;
-  /// Accepts a function that writes ops, and calls it now or after the layer's input gradients; see
-  /// LayerWriter::after_weight_gradients().
+  /// Accepts a function that writes ops, and calls it at once or, if weight gradients are put off,
+  /// after the layer's weight gradients; see LayerWriter::after_weight_gradients().
   using Later = std::function<void(std::function<void()>)>;
 
   ExpertWriter(Builder& builder, const Geometry& geometry, const Types& types,

@@ -15,8 +15,8 @@ namespace isoscale::workloads::stack {
 
 namespace {
 
-/// The schedule needs a number of microbatches on each replica that is a multiple of `unit` and at
-/// least `least`.
+/// The numbers of microbatches that a schedule accepts on each replica: multiples of `unit` that
+/// are at least `least`.
 struct Turns {
   int unit = 1, least = 1;
 };
@@ -162,7 +162,8 @@ int Distribution::alike(int replica) const {
   const auto count = [this](int r) { return microbatches[static_cast<std::size_t>(r)]; };
   int begin = replica;
   while (begin > 0 && count(begin - 1) == count(replica)) --begin;
-  // The number of a sample is base + coordinate x step, and the base must not be negative.
+  // The index of a replica's first microbatch is base + step x coordinate along dp (see Geometry),
+  // and the base must not be negative.
   return first(begin) >= begin * count(begin) ? begin : replica;
 }
 

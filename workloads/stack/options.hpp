@@ -23,17 +23,18 @@ enum class Strategy : std::uint8_t { ddp, funnel };
 enum class GradientType : std::uint8_t { same, bf16, f16 };
 enum class Compression : std::uint8_t { none, topk };
 
-/// These enumerations name the data that is kept in host memory until it is needed, and the kind of
-/// that memory.
+/// Offload names the data that is kept in host memory until it is needed, and OffloadMemory the
+/// kind of that memory.
 enum class Offload : std::uint8_t { none, weights, optimizer };
 enum class OffloadMemory : std::uint8_t { pinned, managed };
 
 enum class TpOutput : std::uint8_t {
   reduce,  ///< the second GEMM of a pair is row-parallel; partial sums are all-reduced
-  gather,  ///< that GEMM is column-parallel; its input and output are all-gathered
+  gather,  ///< the second GEMM is column-parallel; its input and output are all-gathered
 };
 
-/// The time at which replicas gather the weights of which each has updated a part (zero=1|2).
+/// The time at which replicas gather the updated weights if each has updated only a part of them
+/// (zero=1|2): at the end of the step, or at the beginning of the next one.
 enum class Gather : std::uint8_t { step_end, next_step };
 
 enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zb_h1 };
@@ -108,7 +109,7 @@ struct TrainingOptions {
   Fp8Accumulate fp8_accumulate{};
   long long experts = 0;
   std::uint32_t topk = 1;
-  double capacity = 0;  ///< over the even share of an expert; 0 = no limit
+  double capacity = 0;  ///< most tokens of an expert, over its even share; 0 = no limit
   double skew = 0;
   ExpertBatch expert_batch{};
   ExpertPlacement expert_placement{};

@@ -34,7 +34,7 @@ struct StatePlan {
   std::size_t prefetch = 0;   ///< number of weight units that are fetched ahead
   Offload offload = Offload::none;
   Space host = Space::pinned;      ///< memory in which offloaded states are kept
-  bool gathers_next_step = false;  ///< a step begins with the gather of the last one's weights
+  bool gathers_next_step = false;  ///< a step first gathers weights that the last one updated
   bool overlaps = true;            ///< transfers have streams of their own, so GEMMs hide them
 
   [[nodiscard]] bool shards_gradients() const { return zero >= 2; }
@@ -109,8 +109,9 @@ struct Range {
   [[nodiscard]] std::uint64_t end() const { return offset + count; }
 };
 
-/// The flat buffers. A sharded buffer has only this rank's part of each bucket, which begins at
-/// the bucket's offset divided by the number of shards.
+/// The flat buffers, in which all parameters of a stage follow one another. A sharded buffer has
+/// only this rank's part of each bucket, which begins at the bucket's offset divided by the number
+/// of shards.
 struct States {
   BufferId weights = no_buffer;
   BufferId gradients = no_buffer;
@@ -155,8 +156,9 @@ class Parameters {
   /// Returns this rank's part of a bucket in `buffer`, one of the flat buffers. If the buffer is
   /// not sharded, the part is the whole bucket.
   [[nodiscard]] Slice part(BufferId buffer, const Bucket& bucket) const;
-  /// Returns the update op of a bucket, without the slices that it reads and writes. Gradients are
-  /// sums over all tokens of the batch.
+  /// Returns the update op of bucket number `bucket`, without the slices that it reads and writes.
+  /// The op divides gradients, which are sums over all tokens of the batch, by the number of
+  /// tokens.
   [[nodiscard]] Update update(std::size_t bucket) const;
   /// Makes gradients and weights observables. Sharded ones are gathered first.
   void observe(Builder& builder) const;

@@ -64,8 +64,8 @@ inline constexpr std::array<std::string_view, 4> schedule_names{"gpipe", "1f1b",
 /// first start to the last end of any stage. The result assumes that stages have equal work, that
 /// messages take no time, and that there are at least as many microbatches as stages.
 [[nodiscard]] double idle_time(const Pipeline& pipeline, const PassTimes& times);
-/// Returns the largest number of microbatches in flight on a stage. A microbatch counts once for
-/// each chunk in which it is in flight.
+/// Returns the largest number of microbatches in flight on a stage, which have begun forward there
+/// and not ended backward. A microbatch counts once for each chunk in which it is in flight.
 [[nodiscard]] int most_in_flight(const Pipeline& pipeline, int stage);
 
 /// Returns the ratio of the stages' idle time to their working time. The ratio assumes that each

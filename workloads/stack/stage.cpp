@@ -183,7 +183,8 @@ class StageWriter {
       });
     }
     if (!is_first(action)) {
-      const bool is_kept = ownership == LayerWriter::Ownership::kept;  // an output, if no layers
+      const bool is_kept =
+          ownership == LayerWriter::Ownership::kept;  // the output, if there are no layers
       return hand_overs_.leave(action, gradient, is_kept ? Sent::kept : Sent::released);
     }
     // In a real model, the gradient would be passed on to an embedding. No weight gradient depends

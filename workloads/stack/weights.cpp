@@ -74,8 +74,8 @@ Weights::Weights(Builder& builder, const Geometry& geometry, const Parameters& p
       slots_(builder, {}, 1) {
   if (resident_) return;
   const StatePlan& plan = parameters.plan();
-  // The number of streams is limited, so copies share the stream of the inputs, which use the same
-  // link.
+  // The number of streams is limited, so copies of weights share the stream on which inputs are
+  // copied. Both use the same link, from host to device.
   if (plan.overlaps) stream_ = builder_.stream(plan.shards_weights() ? "states" : "input");
   uses_ = weight_uses(geometry);
   cut_units(geometry);
