@@ -35,16 +35,17 @@ struct Saved {
   bool inner_copy;  ///< the cast copy of `inner`
 };
 
-/// Says whether the input gradient is computed before or after the weight gradient of QKV. first:
-/// the weight gradient can hide an all-reduce of the input gradient. last: for the first layer of a
-/// stage, so that the message to the previous stage is sent when backward ends, and not one GEMM
-/// earlier. With async_reduce it is first there too.
+/// Says whether the input gradient of a layer is computed before or after the weight gradient of
+/// QKV. first: the weight gradient can hide an all-reduce of the input gradient. last: the input
+/// gradient is complete when backward ends, and not one GEMM earlier. The first layer of a stage,
+/// whose input gradient is sent to the previous stage, uses last, or first with async_reduce.
 enum class InputGradient : std::uint8_t { first, last };
 
 /// Writes the ops of one layer on the compute stream:
 ///   Y = g * attention(X) * Wo + X,   Z = g * inner(Y * Wup) * Wdown + Y
-/// Scores are scaled by 1/sqrt(d), context by 1/sqrt(s + s^2/hidden), and there is no softmax, norm
-/// or activation. With elementwise work the layer is
+/// with g = Geometry::residual_gain. Scores are scaled by 1/sqrt(d), context by
+/// 1/sqrt(s + s^2/hidden), and there is no softmax, norm or activation. With elementwise work the
+/// layer is
 ///   Y = g * attention(norm(X)) * Wo + X,   Z = g * inner(norm(Y) * Wup) * Wdown + Y
 /// where attention applies a softmax to its scores, and inner is gelu, or swiglu in gated MLPs. If
 /// partial sums are added up over tp, each rank adds 1/tp of the residual to its partial sum.

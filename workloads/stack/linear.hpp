@@ -52,9 +52,9 @@ struct Addend {
 /// twice, plain and transposed:
 ///   Y = X * (W^T)^T,   dX = dY * W^T,   dW = X^T * (dY^T)^T,
 /// where the operands in brackets are stored transposed, and the GEMM does the outer transpose. A
-/// weight that stays on the device is cast once a step; of one that is fetched for each use
-/// (zero=3, offload=weights), only the copy that a GEMM reads is made, just before it. Backward
-/// reads only the transposed copy of X, so only that copy is kept.
+/// weight that stays on the device is cast once a step. A weight that is fetched for each use
+/// (zero=3, offload=weights) is cast just before each GEMM, and only into the copy that this GEMM
+/// reads. Backward reads only the transposed copy of X, so only that copy is kept.
 class LinearWriter : public OpWriter {
  public:
   using OpWriter::OpWriter;

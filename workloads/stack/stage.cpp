@@ -183,8 +183,8 @@ class StageWriter {
       });
     }
     if (!is_first(action)) {
-      const bool is_kept =
-          ownership == LayerWriter::Ownership::kept;  // the output, if there are no layers
+      // A stage without layers sends the output itself as its gradient, and keeps it.
+      const bool is_kept = ownership == LayerWriter::Ownership::kept;
       return hand_overs_.leave(action, gradient, is_kept ? Sent::kept : Sent::released);
     }
     // In a real model, the gradient would be passed on to an embedding. No weight gradient depends
