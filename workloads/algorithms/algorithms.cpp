@@ -111,7 +111,8 @@ std::span<const OptionSpec> option_table() {
   static const std::array table{
       option::list<&Values::op>(
           "op", "all_reduce,reduce_scatter,all_gather,broadcast,reduce",
-          // The names are in the order of Operation's first enumerators.
+          // These names are in the order of Operation's first enumerators, since a choice is stored
+          // by its index.
           {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce"},
           "collectives to measure"),
       option::parsed<&Values::sizes, parse_sizes>(

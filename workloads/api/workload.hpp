@@ -71,8 +71,8 @@ struct ModelKey {
 // timed by itself; a row says what the time of a case measures. A play is one timed execution of a
 // case, which runs its step once or several times in a row (passes).
 
-/// A result row without its times. `text` says what was measured ("op" = "all_reduce"), and
-/// `number` gives sizes and places ("bytes" = 1024).
+/// A result row without its times. `text` has the values that are words ("op" = "all_reduce"), and
+/// `number` those that are numbers ("bytes" = 1024).
 struct RowSpec {
   std::map<std::string, std::string> text{};
   std::map<std::string, double> number{};

@@ -63,8 +63,8 @@ struct Values {
   std::uint64_t rotate = 0;
   stack::Fp8Accumulate fp8_accumulate{};
 };
-/// Reads the options. The default of `rotate` is at least the number of bytes that a GPU's cache
-/// cannot hold (PlayBounds::cold).
+/// Reads the options. On a GPU, the default of `rotate` is at least twice the size of the L2 cache
+/// (PlayBounds::cold).
 [[nodiscard]] Values values_of(const Request& request);
 
 /// Returns each shape once, in the order of the option `shapes` and, within one of its groups, by

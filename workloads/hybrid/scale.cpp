@@ -39,7 +39,8 @@ struct BatchPlan {
   [[nodiscard]] long long batch() const { return microbatch * microbatches; }
 };
 
-/// The options as the user gave them; a batch, microbatch or microbatches of 0 was not given.
+/// The options as the user gave them. The value 0 of batch, microbatch or microbatches means that
+/// it was not given.
 using Given = stack::TrainingOptions;
 
 /// Splits the batch over `replicas` replicas: each replica gets fewer microbatches of the same
@@ -173,9 +174,9 @@ double growth_with_sequence(const Model& model, int cp) {
 
 constexpr long long most_chunks = 4;  // of a twin (verification)
 
-/// Returns a short sequence length for the twin. It has at least two positions for each part into
-/// which cp, sequence parallelism and chunks cut the sequence, and the part of each cp rank is a
-/// multiple of `unit`.
+/// Returns a short sequence length for the twin (the small version of a request for verification).
+/// It has at least two positions for each part into which cp, sequence parallelism and chunks cut
+/// the sequence, and the part of each cp rank is a multiple of `unit`.
 int small_sequence(const Request& request, int unit) {
   const stack::TrainingOptions options = stack::options_of(request);
   const bool splits = options.sequence_parallel;
@@ -187,9 +188,9 @@ int small_sequence(const Request& request, int unit) {
   return (least + multiple - 1) / multiple * multiple;
 }
 
-/// Returns a small model for the twin. Its widths are small multiples of tp, and a stage has at
-/// most two layers. In fp8 all extents of GEMMs are multiples of 16, even if a rank has a single
-/// head.
+/// Returns a small model for the twin (the small version of a request for verification). Its widths
+/// are small multiples of tp, and a stage has at most two layers. In fp8 all extents of GEMMs are
+/// multiples of 16, even if a rank has a single head.
 Model small_model(const Request& request) {
   const Model& real = request.model;
   const mesh::Shape& mesh = request.mesh;

@@ -48,8 +48,8 @@ std::vector<std::uint64_t> parse_batches(std::string_view key, std::string_view 
   return {batches.begin(), batches.end()};
 }
 
-/// Returns a small model for the twin. Its widths are small multiples of tp or as small as the real
-/// ones, and a stage has at most two layers.
+/// Returns a small model for the twin (the small version of a request for verification). Its widths
+/// are small multiples of tp or as small as the real ones, and a stage has at most two layers.
 Model small_model(const Model& real, const mesh::Shape& mesh) {
   Model model = real;
   model.head_size = std::min(real.head_size, 8);

@@ -208,9 +208,9 @@ void Layers::attend(int layer, const Pass& pass, std::uint64_t sample, std::uint
                     BufferId qkv, BufferId context) {
   const std::uint64_t heads = samples * g_.kv_heads, length = pass.length();
   const std::uint64_t square = pass.positions * length;
-  // With one position, the queries of all heads of a group are consecutive rows, so one product
-  // covers them. With several positions, there is one product for each j, which covers the j-th
-  // query heads of all key-value heads.
+  // With one position, the query heads that share a key-value head are consecutive rows, so one
+  // product covers them. With several positions, there is one product for each j, which covers the
+  // j-th query heads of all key-value heads.
   const bool is_single = pass.positions == 1;
   const std::uint64_t products = is_single ? 1 : g_.grouped;
   const std::uint64_t rows = is_single ? g_.grouped : pass.positions;

@@ -184,7 +184,8 @@ Replica::Product Replica::answer(BufferId output, const Pass& pass, const Step& 
 void Replica::observe(BufferId answer, const Pass& pass, const Step& step,
                       std::uint64_t rows_of_sample) {
   if (keep_ == Keep::nothing) return;
-  // The indices of a global element are (sample, token, row, column).
+  // For verification, the answers of all samples and tokens form one global tensor
+  // [sample][token][row][column]. The shard says which elements of it this answer has.
   const auto tp = static_cast<std::uint64_t>(g_.tp);
   const bool is_split = g_.vocabulary > 0;
   const std::uint64_t columns = is_split ? g_.vocabulary : g_.hidden;

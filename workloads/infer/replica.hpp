@@ -25,7 +25,8 @@ namespace isoscale::workloads::infer {
 /// gradients and no optimizer states.
 class Weights {
  public:
-  /// Allocates the weights and, in the setup section, fills them from the seed.
+  /// Allocates the weights and, in the setup section, fills them with random values made from the
+  /// seed.
   Weights(program::Builder& builder, const stack::Geometry& geometry, const Request& request);
 
   [[nodiscard]] program::Slice of(int layer_of_stage, stack::Tensor tensor) const;
@@ -179,9 +180,9 @@ class Replica {
   /// are on the compute stream, so that passes which follow one another keep their order. Throws
   /// base::Error if the sizes exceed the room.
   void decode(std::uint64_t batch, std::uint64_t position, std::uint64_t tokens);
-  /// Makes the cache of each layer an observable; outputs become observables when they are
-  /// computed. May be called only with Keep::observables, and only if a single batch is run, which
-  /// has all samples of the room.
+  /// Marks the cache of each layer as data that verification compares (observables); outputs are
+  /// marked when they are computed. May be called only with Keep::observables, and only if a single
+  /// batch is run, which has all samples of the room.
   void observe_cache() { cache_.observe(builder_); }
 
   [[nodiscard]] const stack::Geometry& geometry() const { return g_; }
@@ -193,7 +194,8 @@ class Replica {
     program::BufferId buffer = program::no_buffer;
     program::Slice sent{};
   };
-  /// Identifies the elements of an answer among those of all samples and tokens.
+  /// Says where the elements of an answer are in the global tensor of all samples and tokens that
+  /// verification compares.
   struct Step {
     const char* name = "";
     std::uint64_t batch = 1, token = 0, tokens = 1;

@@ -101,8 +101,8 @@ class Writer {
     builder_.emit(stream, fill_pattern(pattern, type, request.mesh));
   }
 
-  /// Writes two steps that prepare memory, one for a few bytes and one for all bytes, and then one
-  /// step for each timed section.
+  /// Writes two steps that prepare memory, one for the few bytes of latency messages and one for
+  /// all bytes, and then one step for each timed section.
   program::RankProgram write(const std::vector<Timed>& list, const std::vector<Part>& parts) {
     std::size_t section = 0;
     for (const std::uint64_t bytes : {latency_bytes, room()}) {

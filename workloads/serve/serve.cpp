@@ -23,7 +23,7 @@ constexpr long long most_tokens = 1 << 24, most_batch = 4096, most_requests = 1'
 constexpr std::uint64_t most_sections = 65536;
 
 /// Reads a number above 0. Throws base::UsageError for any other text; the error's message ends
-/// with `others`.
+/// with `others`, such as ", nor search" for a further value.
 double parse_number(std::string_view key, std::string_view text, std::string_view others) {
   const auto number = base::number_in<double>(text);
   if (number && std::isfinite(*number) && *number > 0) return *number;

@@ -57,8 +57,8 @@ struct RouteStats {
 /// they come back. An activation has one row for each token, in the order of tokens that Geometry
 /// describes. A token is sent once to each of its experts that is not full.
 struct Dispatch {
-  /// For each row that is sent, its index in the activation. Rows are sorted by expert, then by
-  /// token.
+  /// For each row that is sent, the index of its token in the activation. Rows are sorted by
+  /// expert, then by token.
   std::vector<std::uint32_t> sent_from;
   /// For each token, the indices of its topk rows among the rows sent; program::Rows::no_row if
   /// dropped.
@@ -77,8 +77,8 @@ struct Dispatch {
   [[nodiscard]] std::uint64_t expert_rows() const;
 };
 
-/// Returns the dispatch of a microbatch. `layer` is its number in the whole model. The geometry
-/// must be made for this rank's coordinates along cp, ep and dp.
+/// Returns the dispatch of a microbatch in a layer, which is numbered in the whole model. The
+/// geometry must be made for this rank's coordinates along cp, ep and dp.
 [[nodiscard]] Dispatch dispatch(const Routing& routing, const Geometry& geometry, int layer,
                                 int microbatch);
 

@@ -75,8 +75,8 @@ class Gradients {
   void reduce_scatter(const Slice& whole, const Slice& part);
   /// Sums a part of a bucket over the ranks that have the same part.
   void reduce_part(const Slice& part);
-  /// Sums a microbatch's bucket over the ranks that share its states, and adds this rank's part of
-  /// it to the sum of earlier microbatches.
+  /// Sums a microbatch's bucket over the ranks among which its states are sharded, and adds this
+  /// rank's part of the result to the sum of earlier microbatches.
   void accumulate(const Bucket& bucket, BufferId whole, int microbatch);
 
   Builder& builder_;

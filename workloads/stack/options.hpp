@@ -148,11 +148,12 @@ void complete_data_options(Request& scaled);
 /// Throws base::UsageError for options about replicas that exclude each other, and for a partition
 /// with too few microbatches.
 void require_data(const Request& scaled);
-/// Adapts compression to a twin: blocks become as small as its tensors, and all their elements are
-/// sent, so that the twin has the same result as a single rank.
+/// Adapts the compression of gradients to a twin (the small version of a request for verification).
+/// Blocks become as small as its tensors, and all their elements are sent, so that the twin has the
+/// same result as a single rank.
 void shrink_data_options(Request& twin);
-/// Removes the options about replicas from the request of the single rank with which a twin is
-/// compared.
+/// Removes the options about replicas from the request of the single rank with which verification
+/// compares a twin.
 void forget_data_options(Request& one);
 
 /// Throws base::UsageError if options about tensor parallelism exclude each other, or if tp or
@@ -166,8 +167,8 @@ void require_states(const Request& scaled);
 /// Throws base::UsageError for options about experts that do not fit ep or another option.
 void require_experts(const Request& scaled);
 
-/// Returns the number of experts of a twin: few on each rank, but at least as many as each token
-/// needs.
+/// Returns the number of experts of a twin (the small version of a request for verification): few
+/// on each rank, but at least as many as each token needs.
 [[nodiscard]] int small_experts(const Request& request);
 
 /// Returns the axes along which ranks run different programs. Ranks that differ only along other

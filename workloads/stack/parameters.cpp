@@ -238,8 +238,8 @@ std::size_t Parameters::index(int layer_of_stage, Tensor tensor, int expert) con
   const auto from_last = static_cast<std::size_t>(g_.layers - 1 - layer_of_stage);
   const auto place = static_cast<std::size_t>(tensor);
   if (g_.local_experts == 0) return head + from_last * layer_tensors.size() + place;
-  // Each layer's two attention tensors come first; the tensors of all experts follow after all
-  // layers.
+  // With experts, the two attention tensors of each layer come first, and the tensors of all
+  // experts follow after those of all layers.
   constexpr std::size_t mlp = 2, attention = layer_tensors.size() - mlp;
   const auto experts = static_cast<std::size_t>(g_.local_experts);
   if (place >= mlp) return head + from_last * attention + place - mlp;

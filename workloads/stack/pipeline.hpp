@@ -72,9 +72,8 @@ inline constexpr std::array<std::string_view, 4> schedule_names{"gpipe", "1f1b",
 /// half of backward takes as long as forward.
 [[nodiscard]] double ideal_bubble(const Pipeline& pipeline);
 
-/// The messages between a stage and a neighbour at one moment. The result of the action `made` is
-/// sent, and the input of the action `awaited` is received, and each of the two stages does both in
-/// one exchange.
+/// The messages that a stage exchanges with a neighbour at one moment, in a single op. The result
+/// of the action `made` is sent, the input of the action `awaited` is received, or both.
 struct HandOver {
   int offset = 1;                ///< +1: next stage (after the last, the first), -1: previous stage
   std::optional<Action> made{};  ///< this stage's action whose result is sent
@@ -84,12 +83,12 @@ struct HandOver {
 
 using StageStep = std::variant<Action, HandOver>;
 
-/// Returns the actions and the messages of a stage, in order. A message is received when the stage
-/// that needs it is free to start the action that reads it. The order on all stages follows from
-/// one simulated clock, so that stages never wait for each other in a circle, whether streams run
-/// concurrently or one op after another. On this clock a forward pass through n layers takes n
-/// units of time (1 without layers, so that a result is sent after it was received), and so does
-/// each half of a backward pass.
+/// Returns the actions and the messages of a stage, in order. A stage receives a message just
+/// before the action that reads it. The order on all stages follows from one simulated clock, so
+/// that stages never wait for each other in a circle, whether streams run concurrently or one op
+/// after another. On this clock a forward pass through n layers takes n units of time (1 without
+/// layers, so that a result is sent after it was received), and so does each half of a backward
+/// pass.
 [[nodiscard]] std::vector<StageStep> steps_of(const Pipeline& pipeline, int stage);
 
 /// Returns the pipeline of a request. With a single stage it has one chunk and no messages.
@@ -101,9 +100,9 @@ using StageStep = std::variant<Action, HandOver>;
 /// not fit the number of microbatches, or the number of stages does not fit the number of layers.
 void require_pipeline(const Request& scaled);
 
-/// These functions return the option stage_layers of a twin, and its number of layers. A stage has
-/// at most two layers, and none if the real stage has none. The twin's stages are uneven if the
-/// real stages are.
+/// These functions return the option stage_layers of a twin (the small version of a request for
+/// verification), and its number of layers. A stage has at most two layers, and none if the real
+/// stage has none. The twin's stages are uneven if the real stages are.
 [[nodiscard]] std::string small_stage_layers(const Request& request);
 [[nodiscard]] int small_layers(const Request& request);
 

@@ -212,8 +212,8 @@ class StageWriter {
     return g_.pipeline.virtual_stage(g_.stage, action.chunk) + 1 == g_.pipeline.virtual_stages();
   }
   void observe_output(int microbatch, BufferId output) {
-    // The indices of a global element are (sample, position, column). See sample_shard() for the
-    // numbering of samples.
+    // For verification, the outputs of all ranks form one global tensor [sample][position][column].
+    // See sample_shard() for the numbering of samples.
     if (g_.vocabulary == 0) {
       builder_.observe("output", builder_.whole(output),
                        sample_shard(g_, microbatch, g_.hidden, g_.hidden));

@@ -55,7 +55,7 @@ struct State {
   Slice Update::*here;
 };
 
-/// Returns the states that a stage has besides its weights and gradients.
+/// Returns the optimizer states of a stage: its master weights and moments, as far as it has them.
 std::vector<State> states_in(const States& states) {
   std::vector<State> result{{states.masters, &Update::master},
                             {states.moment1, &Update::moment1},

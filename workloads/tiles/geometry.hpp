@@ -151,7 +151,8 @@ class Convolution {
 /// buffers. Every rank has all of them, and gradients are summed over all ranks.
 class Kernels {
  public:
-  /// Allocates the buffers; in the setup section, fills them from the seed.
+  /// Allocates the buffers; in the setup section, fills the weights with random values made from
+  /// the seed.
   Kernels(program::Builder& builder, const Geometry& geometry, const Request& request);
 
   [[nodiscard]] program::Slice weight(int layer) const;
