@@ -26,7 +26,7 @@ enum class Registered : std::uint8_t { none, local, symmetric };
 /// The algorithm, protocol and memory of one session, and the options with which it runs the
 /// collectives benchmark (`measured`).
 struct Choice {
-  std::string algorithm{}, protocol{};  ///< "" = the library's own choice
+  std::string algorithm{}, protocol{};  ///< "" = NCCL's own choice
   Registered registered = Registered::none;
   collectives::Values measured{};
 };

@@ -25,7 +25,7 @@ struct Field {
   std::string_view key;
   std::variant<std::string Model::*, int Model::*, bool Model::*, double Model::*> member;
   std::string_view meaning;
-  std::string_view fallback;  ///< "" = the key must be there
+  std::string_view fallback;  ///< "" = the key is mandatory
   int least = 1;              ///< smallest value of whole numbers
 };
 

@@ -52,7 +52,7 @@ constexpr std::uint64_t part_alignment = 16;
 /// A timed play has as many calls as it takes to move this many bytes, but at most `most_calls`.
 constexpr std::uint64_t bytes_of_play = std::uint64_t{64} << 20U;
 
-constexpr std::uint64_t most_calls = 1024, most_ops = 256;  // calls of a play; of a pass
+constexpr std::uint64_t most_calls = 1024, most_ops = 256;  // calls of a timed play; ops of a pass
 
 std::vector<Place> places_of(Place asked, Operation operation) {
   const bool only_out = operation == Operation::all_to_all || operation == Operation::sendrecv ||
@@ -332,7 +332,7 @@ std::vector<Expectation> expect(const Request& request, const Values& options, s
                                 int rank) {
   const Setting setting = setting_of(request, options);
   const std::vector<CollectiveCase> cases = cases_of(request, setting);
-  std::map<program::DType, bool> has_scratch;  // in the order in which buffers are allocated
+  std::map<program::DType, bool> has_scratch;  // in the order of allocation
   for (const CollectiveCase& one : cases) {
     if (one.operation == Operation::barrier) continue;
     has_scratch[one.type] |= one.implementation != Implementation::library;

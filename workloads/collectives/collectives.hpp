@@ -41,7 +41,7 @@ struct OperationRow {
   std::string_view name;
   std::optional<program::CollectiveKind> kind{};  ///< absent for sendrecv, which is an exchange
   bool reduces = false;
-  bool has_parts = false;  ///< the data has one part per rank; its elements are counted
+  bool has_parts = false;  ///< the data has one part per rank; `count` is of one part
   bool has_root = false;
 };
 [[nodiscard]] const OperationRow& row_of(Operation operation);

@@ -183,7 +183,7 @@ class TextbookWriter {
 
   program::Builder& builder_;
   const TextbookCall& call_;
-  Slice parts_;     ///< has the size of the whole data
+  Slice parts_;     ///< a slice with the size of the whole data
   Slice incoming_;  ///< scratch for incoming data
   Slice partial_;   ///< scratch for partial sums to send
 };

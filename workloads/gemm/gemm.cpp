@@ -165,18 +165,18 @@ class Lister {
 };
 
 constexpr program::StreamId stream = 0;
-constexpr std::uint64_t most_sets = 4096, least_sets = 2;  // sets of operands
+constexpr std::uint64_t most_sets = 4096, least_sets = 2;  // limits of GemmCase::sets
 
-/// The most FLOP in one pass, which multiplies each set of operands once. A pass has more FLOP only
-/// if fewer sets would fit in a GPU's cache. On a CPU this much work takes so long that reading the
-/// operands from memory does not limit the rate.
+/// The most FLOP in one pass, which multiplies each set of operands once. A pass has more only if
+/// two sets already have more, or if fewer sets would fit in a GPU's cache. On a CPU this much work
+/// takes so long that reading the operands from memory does not limit the rate.
 constexpr double flop_of_pass = 4e9;
 
 /// A timed play has as many calls as it takes to do this much work, but at most `most_calls`. A CPU
 /// core takes at least a few milliseconds for this work.
 constexpr double flop_of_play = 2e9;
 
-constexpr double most_calls = 1024;  // of a timed play
+constexpr double most_calls = 1024;  // calls of a timed play
 
 bool is_fp8(program::DType type) {
   return type == program::DType::e4m3 || type == program::DType::e5m2;

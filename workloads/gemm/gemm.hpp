@@ -25,7 +25,7 @@ namespace isoscale::workloads::gemm {
 struct Shape {
   std::uint32_t m = 0, n = 0, k = 0, batch = 1;
   program::Transpose transpose_a = program::Transpose::no;
-  program::Transpose transpose_b = program::Transpose::yes;  ///< both operands contiguous along k
+  program::Transpose transpose_b = program::Transpose::yes;  ///< yes: B is contiguous along k
   program::DType a = program::DType::f32, b = program::DType::f32, d = program::DType::f32;
   program::ComputeMode mode = program::ComputeMode::native;
   program::Accumulation accumulation = program::Accumulation::split;  ///< matters only for fp8
@@ -97,7 +97,7 @@ class Operands {
 
  private:
   struct Pool {
-    std::uint64_t room = 0;  ///< elements
+    std::uint64_t room = 0;  ///< elements of the buffer
     program::BufferId buffer = program::no_buffer;
   };
   program::Builder& builder_;

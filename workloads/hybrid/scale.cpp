@@ -172,7 +172,7 @@ double growth_with_sequence(const Model& model, int cp) {
   return (projections + inner + attention * cp) / (projections + inner + attention);
 }
 
-constexpr long long most_chunks = 4;  // of a twin (verification)
+constexpr long long most_chunks = 4;  // largest option `chunks` of a twin
 
 /// Returns a short sequence length for the twin (the small version of a request for verification).
 /// It has at least two positions for each part into which cp, sequence parallelism and chunks cut

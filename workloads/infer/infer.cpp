@@ -228,7 +228,7 @@ Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
 Request twin(const Request& request) {
   const Setting setting = setting_of(request);
   const auto stages = static_cast<std::uint64_t>(request.mesh.pp);
-  std::uint64_t groups = 0, samples = 0;  // of the twin; samples of each group
+  std::uint64_t groups = 0, samples = 0;  // groups of the twin; samples of a group
   for (const std::uint64_t batch : setting.batches) {
     if (groups_of(batch, stages) < groups) continue;
     groups = groups_of(batch, stages);

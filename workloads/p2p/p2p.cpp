@@ -81,8 +81,8 @@ Part part_of(const Request& request, const Setting& setting, const Timed& timed,
   return {};
 }
 
-/// A timed play has at most this many round trips, and its messages move about this many bytes at
-/// most.
+/// A timed play has at most this many round trips, and its messages move at most about this many
+/// bytes, unless a single pass moves more.
 constexpr std::uint64_t most_round_trips = 4096, bytes_of_play = std::uint64_t{1} << 30U;
 
 class Writer {

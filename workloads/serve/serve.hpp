@@ -32,7 +32,7 @@ struct Setting {
   std::optional<double> rate{};  ///< requests per second; absent: the highest is searched for
   std::optional<double> slo{};   ///< limit for the 99th percentile of latency, seconds
   Policy policy = Policy::round_robin;
-  std::string vocabulary{};  ///< as the option gives it, for `infer`
+  std::string vocabulary{};  ///< value of the option, passed on to workload `infer`
 
   /// Returns the mean number of tokens of an answer.
   [[nodiscard]] double mean_tokens() const;

@@ -181,7 +181,7 @@ void Attention::backward_on_ring(const Backward& of) {
     if (i > 0) {
       arrived_values = pass_gradient(of.scores, i, contexts, context_scale(g_), arrived_values);
     }
-    for (std::uint64_t j = 0; j < g_.grouped; ++j) {  // these GEMMs hide the transfer of the sum
+    for (std::uint64_t j = 0; j < g_.grouped; ++j) {  // these GEMMs hide the message
       multiply(contexts(j), values, context_scale(g_), scores_of(of.d_scores, i, j));
     }
   });

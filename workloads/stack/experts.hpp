@@ -48,7 +48,7 @@ struct RouteStats {
   std::uint64_t routed = 0;   ///< tokens x topk
   std::uint64_t dropped = 0;  ///< those of `routed` whose expert was full
   std::uint64_t padded = 0;   ///< rows of zeros that are added as padding and multiplied too
-  double imbalance = 1;       ///< rows on the busiest rank, over the mean of all ranks
+  double imbalance = 1;       ///< most rows on a rank in one layer, over the mean
 };
 /// Returns the effects of routing. `request` must have been scaled to its mesh.
 [[nodiscard]] RouteStats route_stats(const Request& request);
@@ -85,7 +85,7 @@ struct Dispatch {
 /// Writes, on the compute stream, a layer of experts, which replaces the MLP if the model has
 /// experts (Shazeer et al., arXiv 1701.06538; Lepikhin et al., arXiv 2006.16668):
 ///   Z = g / topk * sum over the experts e of a token (inner(Y * Wup_e) * Wdown_e) + Y,
-/// with g = Geometry::residual_gain; inner adds the gate, if there is one. Rows are sent to the
+/// with g = Geometry::residual_gain; inner adds the two halves of a gated MLP. Rows are sent to the
 /// ranks of their experts along ep and back. Each expert's width is split over tp like that of an
 /// MLP, and activations are summed over tp after rows have come back.
 class ExpertWriter : public OpWriter {

@@ -85,7 +85,8 @@ struct Geometry {
   int local_experts;         ///< experts of a layer on this rank; 0 = a dense MLP
   Trainer trainer;           ///< software whose memory is predicted, if any
   /// Elements of the embedding on this rank, which only real training software has. It is 0 for
-  /// programs that are run, and where the embedding shares the weights of the output projection.
+  /// programs that are run, on all stages but the first, and on a first stage that also has the
+  /// output projection and shares its weights.
   std::uint64_t embedding;
   double residual_gain;  ///< g = 0.5 / layers of the model: keeps activations bounded
 

@@ -144,7 +144,7 @@ class Weights {
   Slots slots_;
   StreamId stream_ = 0;
   std::size_t use_ = 0;                   ///< index of the current use, or of the next one
-  std::size_t needed_ = 0, fetched_ = 0;  ///< numbers of stays: due to begin, begun
+  std::size_t needed_ = 0, fetched_ = 0;  ///< numbers of stays that must have begun; that have
 };
 
 /// Updates the weights, bucket by bucket. With zero=1|2 each rank updates its part of a bucket, and

@@ -44,8 +44,8 @@ enum class InputGradient : std::uint8_t { first, last };
 /// Writes the ops of one layer on the compute stream:
 ///   Y = g * attention(X) * Wo + X,   Z = g * inner(Y * Wup) * Wdown + Y
 /// with g = Geometry::residual_gain. Scores are scaled by 1/sqrt(d), context by
-/// 1/sqrt(s + s^2/hidden), and there is no softmax, norm or activation. With elementwise work the
-/// layer is
+/// 1/sqrt(s + s^2/hidden), inner adds the two halves of a gated MLP, and there is no softmax, norm
+/// or activation. With elementwise work the layer is
 ///   Y = g * attention(norm(X)) * Wo + X,   Z = g * inner(norm(Y) * Wup) * Wdown + Y
 /// where attention applies a softmax to its scores, and inner is gelu, or swiglu in gated MLPs. If
 /// partial sums are added up over tp, each rank adds 1/tp of the residual to its partial sum.

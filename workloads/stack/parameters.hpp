@@ -70,7 +70,7 @@ struct Parameter {
   std::string name;  ///< name of the global tensor: "layer3.qkv"
   std::uint64_t rows = 0, columns = 0, offset = 0;
   Shard shard;
-  std::uint64_t fan_in = 0;  ///< inputs of each output of the global tensor
+  std::uint64_t fan_in = 0;  ///< inputs that each output of the matrix sums
   bool of_expert = false;    ///< differs along ep, so its gradient is not summed over ep
   /// Verification compares named tensors (program::Observable) of a run with those of a reference,
   /// relative to the largest element. `observed_in` names the tensor that contains this

@@ -106,7 +106,7 @@ void require_layers(const Request& request, const Pipeline& pipeline,
 std::vector<int> small_stages(const Request& request) {
   std::vector<int> stages = pipeline_of(request).layers;
   const int most = std::ranges::max(stages);
-  int least = most;  // of the stages that have layers
+  int least = most;  // fewest layers of a stage that has any
   for (const int layers : stages) least = layers > 0 ? std::min(least, layers) : least;
   for (int& layers : stages) {
     if (layers > 0) layers = layers == least && least < most ? 1 : std::min(2, most);
