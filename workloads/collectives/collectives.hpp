@@ -142,8 +142,8 @@ void emit_textbook(program::Builder& builder, const TextbookCall& call);
 
 [[nodiscard]] BenchHooks hooks();
 
-/// These functions are what BenchHooks describes, for one batch with these options. Other workloads
-/// call them, too.
+/// These functions do what BenchHooks describes, for the single session of the benchmark and with
+/// these options. Other workloads call them, too.
 [[nodiscard]] Bench build(const Request& request, const Values& options);
 [[nodiscard]] std::vector<Expectation> expect(const Request& request, const Values& options,
                                               std::size_t index, int rank);

@@ -26,8 +26,8 @@ using program::Exchange;
 using program::Slice;
 using stack::dense;
 
-/// Returns the request in the form in which training's Geometry reads it: its one microbatch has
-/// all samples of the room.
+/// Returns the request as training's Geometry reads it: with a single microbatch, which has all
+/// samples for which the replica has memory (Room).
 Request as_stack(const Request& request, const Room& room) {
   Request result = request;
   result.model.sequence = static_cast<int>(room.prompt);

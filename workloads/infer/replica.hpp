@@ -76,7 +76,7 @@ class Cache {
   void observe(program::Builder& builder) const;
 
  private:
-  /// Calls `visit` for the keys and the values of each layer, with their name.
+  /// Calls visit(name, slice) for the keys and for the values of each layer.
   void each_part(const std::function<void(const std::string&, const program::Slice&)>& visit) const;
   [[nodiscard]] program::Shard shard() const;
   [[nodiscard]] std::uint64_t head() const { return positions_ * g_.head_size; }  ///< elements

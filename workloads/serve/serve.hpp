@@ -41,7 +41,8 @@ struct Setting {
 [[nodiscard]] Setting setting_of(const Request& request);
 
 /// Returns the batch sizes for which programs have sections: powers of two below `max_batch`, and
-/// `max_batch`. The sections of the smallest size that holds a batch of requests answer it.
+/// `max_batch`. A batch of requests is answered with the sections of the smallest size that holds
+/// it.
 [[nodiscard]] std::vector<std::uint64_t> sizes_of(std::uint64_t max_batch);
 
 // The functions below are called through the registry; see workloads/api/workload.hpp.

@@ -214,7 +214,8 @@ void require_partition(const Request& scaled) {
   if (partition.kind == Partition::Kind::equal || dp == 1) return;
   const Turns turns = turns_of(options, scaled.mesh.pp);
   const auto each = static_cast<int>(options.microbatches);
-  // The smallest exact share must be at least the minimum number of microbatches of a replica.
+  // The smallest share, before it is rounded, must be at least the minimum number of microbatches
+  // of a replica.
   const double sum = partition.skew + dp - 1, smallest = std::min(partition.skew, 1.0);
   const bool is_skewed = partition.kind == Partition::Kind::skewed;
   const double needed = is_skewed ? turns.least * sum / smallest / dp : turns.least + turns.unit;

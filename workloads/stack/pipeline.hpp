@@ -94,7 +94,7 @@ using StageStep = std::variant<Action, HandOver>;
 /// Returns the pipeline of a request. With a single stage it has one chunk and no messages.
 [[nodiscard]] Pipeline pipeline_of(const Request& request);
 
-/// Returns the numbers that pp must divide.
+/// Returns the numbers that pp must divide: the number of layers, if stages must be equal.
 [[nodiscard]] std::vector<mesh::Constraint> pipeline_limits(const Request& base);
 /// Throws base::UsageError, with the numbers and the nearest ones that work, if the schedule does
 /// not fit the number of microbatches, or the number of stages does not fit the number of layers.
