@@ -38,8 +38,8 @@ mesh::Shape resolved(const Workload& workload, const Request& base, const mesh::
                         }});
 }
 
-/// Returns another workload and mesh that would work, "--workload hybrid --mesh dp=2"; "" if there
-/// is none.
+/// Returns another workload and mesh that would work, as options ("--workload hybrid --mesh dp=2");
+/// "" if there is none.
 std::string other_workload(const Workload& workload, const Request& base,
                            const mesh::Request& wanted, int ranks, Scaling scaling) {
   const Workload& other = find_workload(any_mesh);
@@ -106,7 +106,7 @@ mesh::Request curve_mesh(const Workload& workload, std::span<const int> counts, 
 
 std::vector<int> nearest_ranks(const Workload& workload, const Request& base,
                                const mesh::Request& wanted, int ranks, Scaling scaling) {
-  constexpr int most_tried = 4096;  // rank counts below and above `ranks`
+  constexpr int most_tried = 4096;  // most counts tried on either side of `ranks`
   const auto accepts = [&](long long count) {
     return fits(workload, base, wanted, static_cast<int>(count), scaling);
   };

@@ -12,12 +12,12 @@
 /// says what would fit.
 namespace isoscale::workloads {
 
-/// Returns tp and pp for a curve (points with the ascending rank counts `counts`) for which the
-/// user names no mesh. All points share them, so that only dp grows. They are taken from the
-/// natural mesh of a count that has the most axes above 1 (of the smallest such count); tp is
-/// halved until it is at most `node_ranks`, the fewest ranks on a node (0: unknown). Empty for
-/// workloads that do not combine dp with other axes: each of their points has the natural mesh of
-/// its count.
+/// Returns the axes tp and pp of a curve (points with the ascending rank counts `counts`) for which
+/// the user names no mesh. All points share them, so that only dp grows. They come from the
+/// workload's default mesh (natural_mesh) for one of the counts: the mesh with the most axes above
+/// 1 and, among equals, the fewest ranks. Then tp is halved until it is at most `node_ranks`, the
+/// fewest ranks on any node (0: unknown). The result is empty for workloads that do not combine dp
+/// with pp: each point then has the default mesh of its rank count.
 [[nodiscard]] mesh::Request curve_mesh(const Workload& workload, std::span<const int> counts,
                                        int node_ranks);
 

@@ -138,7 +138,7 @@ Workload inference() {
 }
 
 /// Returns the workload of serving. It runs the programs of inference for requests as they arrive,
-/// and has the twin of inference.
+/// and the twin of inference verifies them.
 Workload serving() {
   Workload workload = inference();
   workload.name = "serve";

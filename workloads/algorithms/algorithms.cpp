@@ -32,7 +32,7 @@ Values values_of(const Request& request) {
   return typed_options<Values>(option_table(), request.options);
 }
 
-/// Returns the options with which the collectives benchmark measures some operations.
+/// Returns options that make the collectives benchmark measure `operations` at these sizes.
 collectives::Values measured(const Values& options, const std::vector<Operation>& operations,
                              const Sizes& sizes) {
   collectives::Values result = collectives::values_of({});
@@ -44,7 +44,8 @@ collectives::Values measured(const Values& options, const std::vector<Operation>
   return result;
 }
 
-/// Adds the choices of an algorithm, one for each protocol that it exists with.
+/// Adds one choice for each requested protocol with which NCCL has this algorithm. Adds none if
+/// NCCL has the algorithm for none of the requested operations.
 void add_choices(const Values& options, const std::string& name, std::vector<Choice>& choices) {
   const CollectiveAlgorithm& algorithm = *find_named(collective_algorithms, name);
   std::vector<Operation> operations = options.op;
@@ -61,7 +62,8 @@ void add_choices(const Values& options, const std::string& name, std::vector<Cho
   }
 }
 
-/// Moves all buffers in plain device memory to symmetric memory (windows), at the same offsets.
+/// Moves all buffers in plain device memory to symmetric memory (NCCL windows), at the same
+/// offsets.
 void make_symmetric(program::ProgramSet& set) {
   for (program::RankProgram& program : set.programs) {
     for (program::Buffer& buffer : program.buffers) {
@@ -88,7 +90,7 @@ Bench build(const Request& request, int batch) {
     row.text["algorithm"] = named(choice.algorithm);
     row.text["protocol"] = named(choice.protocol);
     row.text["registration"] = name(choice.registered);
-    // The library does not report which algorithm it has chosen itself.
+    // NCCL does not report which algorithm it has chosen itself.
     row.text["chosen"] = choice.algorithm.empty() ? "unknown" : choice.algorithm;
   }
   return bench;
@@ -109,7 +111,8 @@ std::span<const OptionSpec> option_table() {
   static const std::array table{
       option::list<&Values::op>(
           "op", "all_reduce,reduce_scatter,all_gather,broadcast,reduce",
-          // The names are in the order of Operation's first enumerators.
+          // These names are in the order of Operation's first enumerators, since a choice is stored
+          // by its index.
           {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce"},
           "collectives to measure"),
       option::parsed<&Values::sizes, parse_sizes>(
@@ -161,7 +164,7 @@ BenchHooks hooks() {
           .expect = expect,
           .types =
               [](const Request& request) {
-                // All sessions measure the same types.
+                // All choices measure the same element types, so any of them will do.
                 return collectives::types_of(request, choices_of(request).front().measured);
               },
           .only_on = "cuda"};

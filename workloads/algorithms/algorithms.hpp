@@ -10,9 +10,9 @@
 #include "workloads/api/workload.hpp"
 #include "workloads/collectives/collectives.hpp"
 
-/// Measures each algorithm and protocol that a library of collectives can choose, in a session of
-/// its own, and the library's own choice for comparison. Small messages are also measured from
-/// memory that is registered before use, and from memory that is not.
+/// Measures each algorithm and protocol that NCCL can use for a collective, each in a session (with
+/// communicators) of its own, and NCCL's own choice for comparison. Small messages are also
+/// measured from memory that is registered before use, and from memory that is not.
 namespace isoscale::workloads::algorithms {
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
@@ -23,10 +23,10 @@ namespace isoscale::workloads::algorithms {
 enum class Registered : std::uint8_t { none, local, symmetric };
 [[nodiscard]] std::string_view name(Registered registered);
 
-/// The algorithm, protocol and memory of one session. `measured` are the options of the collectives
-/// benchmark that the session runs.
+/// The algorithm, protocol and memory of one session, and the options with which it runs the
+/// collectives benchmark (`measured`).
 struct Choice {
-  std::string algorithm{}, protocol{};  ///< "" = the library's own choice
+  std::string algorithm{}, protocol{};  ///< "" = NCCL's own choice
   Registered registered = Registered::none;
   collectives::Values measured{};
 };

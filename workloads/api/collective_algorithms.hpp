@@ -12,17 +12,17 @@
 #include "program/op.hpp"
 
 /// These tables say which of NCCL's algorithms and protocols exist for which collective. They
-/// contain only data, so that a run can be planned on a machine without NCCL. Only NCCL can tell,
-/// when a communicator is used, if a machine has the hardware that an algorithm needs (NVLink
-/// SHARP, a CollNet network, several nodes).
+/// contain only data, so that a run can be planned on a machine without NCCL. Only NCCL can tell if
+/// a machine has the hardware that an algorithm needs (NVLink SHARP, a CollNet network, several
+/// nodes), and only when a communicator is used.
 ///
 /// Sources: NCCL user guide, environment variables NCCL_ALGO and NCCL_PROTO; NCCL 2.28,
-/// src/graph/tuning.cc, where a pair that does not exist is given no bandwidth.
+/// src/graph/tuning.cc, which sets the bandwidth of a pair that does not exist to 0.
 namespace isoscale::workloads {
 
 struct CollectiveAlgorithm {
-  std::string_view name;       ///< in options and rows
-  std::string_view nccl_name;  ///< in NCCL_ALGO
+  std::string_view name;       ///< as in options and result rows
+  std::string_view nccl_name;  ///< as in NCCL_ALGO
   std::uint16_t kinds;         ///< bit k is set if NCCL has it for program::CollectiveKind k
   bool every_protocol;         ///< false: it exists with `simple` only
 
@@ -53,8 +53,8 @@ inline constexpr std::array collective_algorithms = [] {
 }();
 
 struct CollectiveProtocol {
-  std::string_view name;       ///< in options and rows
-  std::string_view nccl_name;  ///< in NCCL_PROTO
+  std::string_view name;       ///< as in options and result rows
+  std::string_view nccl_name;  ///< as in NCCL_PROTO
 };
 inline constexpr std::array<CollectiveProtocol, 3> collective_protocols{
     {{"ll", "LL"}, {"ll128", "LL128"}, {"simple", "Simple"}}};
@@ -67,7 +67,7 @@ template <class Row, std::size_t count>
   return found == table.end() ? nullptr : &*found;
 }
 
-/// True if the algorithm exists with the protocol.
+/// True if NCCL has the algorithm with the protocol.
 [[nodiscard]] constexpr bool has_protocol(const CollectiveAlgorithm& algorithm,
                                           std::string_view protocol) {
   return algorithm.every_protocol || protocol == "simple";

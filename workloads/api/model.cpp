@@ -19,13 +19,13 @@ namespace isoscale::workloads {
 
 namespace {
 
-/// One key of a model file. `fallback` documents the value that is used if the file lacks the key.
-/// complete() computes defaults that follow from other keys.
+/// One key of a model file. `fallback` describes, for the documentation, the value that is used if
+/// the file lacks the key; defaults that depend on other keys are computed by complete().
 struct Field {
   std::string_view key;
   std::variant<std::string Model::*, int Model::*, bool Model::*, double Model::*> member;
   std::string_view meaning;
-  std::string_view fallback;  ///< "" = the key must be there
+  std::string_view fallback;  ///< "" = the key is mandatory
   int least = 1;              ///< smallest value of whole numbers
 };
 
@@ -57,7 +57,7 @@ constexpr std::array fields{
           0},
 };
 
-constexpr int largest = 1 << 24;  ///< larger than any model's extent; keeps products in range
+constexpr int largest = 1 << 24;  ///< more than any model has; products of two fit 64 bits
 
 constexpr std::string_view name_letters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -264,8 +264,9 @@ double parameter_count(const Model& model) {
 
   // Each term counts the weights of one projection: its inputs times its outputs.
   double layer = h * (query + key_value) + query * h + h * up + model.ffn * h;
-  // Models with a gated MLP (the Llama family) have no biases, and their norms have one vector.
-  // Other models (GPT) have one bias per output, and their norms have two vectors.
+  // Models with a gated MLP (the Llama family) have no biases, and each norm has one vector (a
+  // scale). Other models (GPT) have one bias per output, and each norm has two vectors (scale and
+  // shift).
   const bool biases = !model.gated_mlp;
   if (biases) layer += (query + key_value) + h + up + h;
   const double norm = biases ? 2 * h : h;

@@ -26,7 +26,8 @@ void validate_choice(const OptionSpec& spec, std::string_view value) {
   refuse(spec, value, fmt::format("no such choice{}", base::did_you_mean(value, spec.choices)));
 }
 
-/// Returns a size in bytes, which is below 2^63. Throws base::UsageError with `key`.
+/// Returns a size in bytes, which is below 2^63. Throws base::UsageError, which names `key`, if the
+/// text is no size.
 std::uint64_t parse_bytes(std::string_view key, std::string_view text) {
   try {
     return units::parse_bytes(text).value();

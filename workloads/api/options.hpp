@@ -43,14 +43,14 @@ using base::usage_error;
 // Each workload has one table of its options, which is used by --help, `list options`, validation,
 // the experiment file, the run file and the documentation.
 
-/// list: several of the choices, separated by commas. text: a value that a function of the row
-/// reads (see option::parsed).
+/// The types of an option's value. list: several of the choices, separated by commas. text: any
+/// other value, which the function given to option::parsed reads.
 enum class OptionType : unsigned char { choice, integer, bytes, list, text };
 
 struct OptionSpec {
   std::string_view key;
   OptionType type = OptionType::choice;
-  std::string_view default_value{};            ///< "" = computed, as the help says
+  std::string_view default_value{};            ///< "" = computed; see the help
   std::string_view gpu_default{};              ///< default on GPUs; "" = default_value
   std::vector<std::string_view> choices = {};  ///< for a choice or a list
   long long minimum = 0, maximum = 0;          ///< range of a number or size; maximum 0 = no limit
@@ -76,7 +76,7 @@ void validate(std::string_view workload, std::span<const OptionSpec> table, cons
 [[nodiscard]] Options with_defaults_of(std::string_view device, std::span<const OptionSpec> table,
                                        Options given);
 /// Returns the values that a key accepts, as text: "on|off", "a whole number of at least 1", "a
-/// size, 64MiB".
+/// size in bytes, such as 25MiB".
 [[nodiscard]] std::string accepted(const OptionSpec& spec);
 
 /// Returns the row of a key. Throws std::logic_error if the table lacks it.
@@ -106,9 +106,9 @@ template <class Typed>
   return result;
 }
 
-/// Returns the value of one typed option: that of the row `key`, which stores it in `member`.
-/// Unlike typed_options(), it may be called with the options of another workload; an option that is
-/// not among them has its default.
+/// Returns the value of the option `key`, whose row in the table stores it in `member`, or its
+/// default if it is not given. Only this option is read, so `given` may be the options of another
+/// workload.
 template <class Typed, class Value>
 [[nodiscard]] Value typed_option(std::span<const OptionSpec> table, const Options& given,
                                  std::string_view key, Value Typed::*member) {
@@ -131,8 +131,9 @@ struct Sizes {
   std::string text{};  ///< the list as it was given, for messages
   std::vector<std::uint64_t> bytes{};
 };
-/// Reads a list of sizes. "8,64KiB,1..1MiB" has a range whose sizes double; the sizes of
-/// "8..1GiB*4" grow by the given factor, which is at least 2. Throws base::UsageError with `key`.
+/// Reads a list of sizes in bytes, such as "8,64KiB,1..1MiB". A range (1..1MiB) stands for sizes
+/// that double, or that grow by the factor after an asterisk (8..1GiB*4), which is 2 to 1024.
+/// Throws base::UsageError, which names `key`, for an invalid list.
 [[nodiscard]] Sizes parse_sizes(std::string_view key, std::string_view text);
 
 /// The functions of this namespace make the rows of option tables. Their template argument is the
@@ -147,8 +148,8 @@ struct Range {
   long long minimum = 0, maximum = 0;
 };
 
-/// These functions return the number that a valid value stands for, and the index of a value among
-/// the option's choices.
+/// number_of() returns the number in a valid value, in bytes for a size. place_of() returns the
+/// index of a valid value among the option's choices.
 [[nodiscard]] std::uint64_t number_of(const OptionSpec& spec, std::string_view value);
 [[nodiscard]] std::size_t place_of(const OptionSpec& spec, std::string_view value);
 
@@ -225,8 +226,8 @@ template <auto member>
   return spec;
 }
 
-/// Makes the row of an option whose value parse(key, text) reads. It throws base::UsageError for a
-/// text that is not valid.
+/// Makes the row of an option whose value is read by the function parse(key, text). It must throw
+/// base::UsageError for a text that is not valid.
 template <auto member, auto parse>
 [[nodiscard]] OptionSpec parsed(std::string_view key, std::string_view default_value,
                                 std::string_view help, std::string_view gpu_default = {}) {

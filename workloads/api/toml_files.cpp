@@ -22,7 +22,7 @@ std::string place_of(std::string_view origin, const toml::source_region& region)
 
 namespace {
 
-/// Adds to `table` the values of `base` for which it has no key.
+/// Copies into `table` each key of `base` that it lacks, also inside nested tables.
 void complete(toml::table& table, const toml::table& base) {
   for (const auto& [key, node] : base) {
     if (toml::node* const known = table.get(key); known == nullptr) {

@@ -28,8 +28,9 @@ struct Preset {
 /// Parses TOML. Throws base::UsageError "ORIGIN:LINE: ..." if `text` is not valid.
 [[nodiscard]] toml::table parse_toml(std::string_view text, std::string_view origin);
 
-/// Parses a data sheet. Keys that it leaves out have the values of the built-in sheet that its key
-/// `base` names, if it has one; lists are replaced as a whole. Throws base::UsageError also for an
+/// Parses the data sheet of a system, as in analysis/systems. The key `base`, if the sheet has it,
+/// names a built-in sheet, from which all keys are taken that this sheet lacks; a list in this
+/// sheet replaces the base's list as a whole. Throws base::UsageError for invalid TOML and for an
 /// unknown base.
 [[nodiscard]] toml::table parse_sheet(std::string_view text, std::string_view origin);
 
@@ -39,8 +40,8 @@ struct Preset {
 /// Returns `text` as a TOML string in quotes, on one line.
 [[nodiscard]] std::string toml_string(std::string_view text);
 
-/// Returns the content of a small text file. Throws base::UsageError if it cannot be read, or is
-/// too large for a file of its `kind` ("model file").
+/// Returns the content of a text file. Throws base::UsageError if it cannot be read or is larger
+/// than 1,000,000 bytes; the message says what `kind` of file it is ("model file").
 [[nodiscard]] std::string read_small_file(const std::filesystem::path& path, std::string_view kind);
 
 /// Reads a model from a parsed table; `origin` names the file in error messages. See parse_model().

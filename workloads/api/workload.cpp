@@ -20,7 +20,7 @@ PlayBounds play_bounds(const Machine& machine) {
   return {// Events of a GPU have a resolution of 0.5 us.
           .least_time = units::Seconds{2e-3},
           .least_calls = 20,
-          // The host takes at most about this long to launch a call of NCCL or cuBLASLt.
+          // The host takes at most about this long to launch one call of NCCL or cuBLASLt.
           .short_call = units::Seconds{10e-6},
           .most_short_calls = 64,
           .cold = units::Bytes{2 * cache.value()}};

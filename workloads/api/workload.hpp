@@ -45,11 +45,11 @@ struct Model {
   bool operator==(const Model&) const = default;
 };
 
-/// Returns the names of the built-in presets, in the order of their size.
+/// Returns the names of the built-in models, from the fewest parameters to the most.
 [[nodiscard]] std::vector<std::string> model_names();
-/// Returns a preset by its name, or the model in a TOML file by its path (which ends in .toml).
-/// Throws base::UsageError for an unknown name (with the nearest one). For a file, one error lists
-/// all missing and unknown keys and impossible numbers.
+/// Returns a built-in model by its name, or the model in a TOML file by its path, which ends in
+/// .toml. Throws base::UsageError for an unknown name, and suggests the nearest one. For a file,
+/// one error lists all missing and unknown keys and all impossible numbers.
 [[nodiscard]] Model load_model(std::string_view name_or_path);
 /// Parses one model. `origin` names the file in error messages; if the text names no model, the
 /// stem of `origin` becomes the name.
@@ -63,16 +63,16 @@ struct ModelKey {
 [[nodiscard]] std::vector<ModelKey> model_keys();
 
 /// Returns the number of weights of the published model, with its embeddings, positions, norms and
-/// biases. With a plain MLP it has biases, and norms of two vectors (GPT); with a gated MLP it has
-/// no biases, and norms of one vector (Llama).
+/// biases. A model with a plain MLP is counted like GPT (biases; two vectors per norm), and one
+/// with a gated MLP like Llama (no biases; one vector per norm).
 [[nodiscard]] double parameter_count(const Model& model);
 
-// A micro-benchmark consists of programs, which have a step for each timed case, and of result
-// rows, which say what these times measure. A play runs a step once or several times in a row
-// (passes), and is timed as a whole.
+// A micro-benchmark has cases and result rows. A case is a step of the ranks' programs that is
+// timed by itself; a row says what the time of a case measures. A play is one timed execution of a
+// case, which runs its step once or several times in a row (passes).
 
-/// A result row without its times. `text` says what was measured ("op" = "all_reduce"), and
-/// `number` gives sizes and places ("bytes" = 1024).
+/// A result row without its times. `text` has the values that are words ("op" = "all_reduce"), and
+/// `number` those that are numbers ("bytes" = 1024).
 struct RowSpec {
   std::map<std::string, std::string> text{};
   std::map<std::string, double> number{};
@@ -86,12 +86,14 @@ struct RowSpec {
   std::optional<std::pair<int, int>> silent{};
 };
 
-/// Says when a case's restore section is run. once: before the first play of the case.
-/// every_play: before each play, because a play overwrites its own input.
+/// Says when a case's restore section, which prepares the memory that the case reads, is run. once:
+/// before the first play of the case. every_play: before each play, because a play overwrites its
+/// own input.
 enum class Restore : std::uint8_t { never, once, every_play };
 
-/// Says whether the spans (timed ops) of a traced pass can be assigned to its calls. yes: the pass
-/// has the same number of spans for each call, in the order of the calls.
+/// Says whether the spans (timed ops) of a traced pass can be assigned to its calls of a library,
+/// such as NCCL or cuBLASLt. yes: the pass has the same number of spans for each call, in the order
+/// of the calls.
 enum class CallsAreSpans : std::uint8_t { no, yes };
 
 /// Says whether a play may have several passes. It may not if a pass overwrites its own input, or
@@ -121,8 +123,8 @@ struct PlayBounds {
   bool operator==(const PlayBounds&) const = default;
 };
 
-/// A check with inputs whose results are known. After all cases have been timed, `section` is
-/// played once, and then the case's own section.
+/// A check with inputs whose results are known exactly. After all cases have been timed, the check
+/// plays `section` once, and then the section of its case.
 struct Check {
   program::Section section{};             ///< makes the inputs; overwrites earlier results
   std::vector<program::Gemm> products{};  ///< multiplications to compare; see exact_data.hpp
@@ -145,8 +147,8 @@ struct Case {
   CallsAreSpans calls_are_spans = CallsAreSpans::yes;
   Repeat repeat = Repeat::allowed;
   LaunchCost launch_cost = LaunchCost::excluded;
-  /// If absent, the results of the last timed play are compared with the values of
-  /// BenchHooks::expect, if it gives any.
+  /// Checks the results after timing. If absent, the results of the last timed play are compared
+  /// with the values of BenchHooks::expect, if it gives any.
   std::optional<Check> check{};
 };
 
@@ -158,9 +160,10 @@ struct Bench {
   std::vector<RowSpec> rows{};
 };
 
-/// Memory of one rank that must hold known values after a case was run. Element i of `slice`
-/// must be the reduction, over the ranks in `sources`, of element first + i of their patterns; with
-/// a single source, it must be that source's element itself. See exact_data.hpp.
+/// Memory of one rank that must hold known values after a case was run. The inputs of each rank are
+/// a known pattern (exact_data.hpp). Element i of `slice` must be the reduction, over the ranks in
+/// `sources`, of element first + i of their patterns; with a single source, it must be that
+/// source's element itself.
 struct Expectation {
   program::Slice slice{};
   std::vector<int> sources{};  ///< ranks of the mesh
@@ -213,13 +216,14 @@ struct BenchHooks {
   /// Returns the session number `batch`. Throws base::UsageError for options that exclude each
   /// other or do not fit the mesh.
   Bench (*build)(const Request& request, int batch) = nullptr;
-  /// Returns the values that `rank` must hold after case number `index` of the batch was run,
-  /// without the products of its check. It is called for one case at a time, since all cases
-  /// together have too many values. Null: no values are known.
+  /// Returns the values that `rank` must hold after case number `index` of the batch was run.
+  /// Results of multiplications are not among them; Check::products lists these. The function is
+  /// called for one case at a time, since all cases together have too many values. Null: no values
+  /// are known.
   std::vector<Expectation> (*expect)(const Request& request, int batch, std::size_t index,
                                      int rank) = nullptr;
-  /// Returns the types of buffers, which the executor must support. Null: the types follow from the
-  /// precision.
+  /// Returns the element types of all buffers, which the executor must support. Null: the types
+  /// follow from the precision.
   std::vector<program::DType> (*types)(const Request& request) = nullptr;
   /// Returns `request` with the options filled in that depend on the machine. Null: no option
   /// depends on the machine.
@@ -227,25 +231,27 @@ struct BenchHooks {
   std::string_view only_on{};  ///< the only device on which it runs; "" = any
   /// Returns true if the benchmark depends on the model. Null: it never does.
   bool (*uses_model)(const Request& request) = nullptr;
-  /// Returns how long ranks wait for a message before the pair counts as failed. The other pairs
-  /// are still measured. Null: ranks wait for ever.
+  /// Returns how long a rank waits for a message before its pair of ranks counts as failed. The
+  /// other pairs are still measured. Null: ranks wait for ever.
   units::Seconds (*timeout)(const Request& request) = nullptr;
-  /// Returns the least median bandwidth that each pair must reach in each direction; absent if none
-  /// is demanded. Null: no request demands one.
+  /// Returns the least median bandwidth that each pair of ranks must reach in each direction;
+  /// absent if the request demands none. Null: no request demands one.
   std::optional<units::BytesPerSecond> (*expected_bandwidth)(const Request& request) = nullptr;
 };
 
 enum class Scaling : std::uint8_t { strong, weak };
 [[nodiscard]] std::string_view name(Scaling scaling);
 
-/// observables: a program keeps its results until the end of a step, so that verification can read
-/// them. nothing: a program frees its results as soon as possible.
+/// Says which results a program keeps. observables: outputs, gradients and the like are kept until
+/// the end of a step, so that verification can read them. nothing: results are freed as soon as
+/// possible.
 enum class Keep : std::uint8_t { nothing, observables };
 
-/// The training software for which a program stands, by what it needs memory for where a program
-/// that is run needs other data (docs/predicting.md). none: the program is run, or predicted as it
-/// is run. The others are only for predictions; they say if one kernel computes attention, which
-/// stores no scores.
+/// The training software whose memory is predicted (docs/predicting.md). none: the program itself,
+/// with the memory that a run of it needs. The others are only for predictions, and count the
+/// memory of real training software where it differs. separate_attention: attention has several
+/// kernels, which store its scores. fused_attention: attention has one kernel, which stores no
+/// scores.
 enum class Trainer : std::uint8_t { none, separate_attention, fused_attention };
 
 /// Everything from which a program is built. Once a run has been planned, `options` has values for
@@ -257,8 +263,8 @@ struct Request {
   Options options{};
   std::uint64_t seed = 1;
   Keep keep = Keep::nothing;
-  /// The work per token, relative to the work per token on the base mesh; it grows under weak
-  /// scaling.
+  /// The work per token, relative to the work per token on the base mesh (all axes 1). It is above
+  /// 1 where weak scaling makes the model larger.
   double growth = 1;
   /// For micro-benchmarks, the node of each rank; empty if unknown, which is treated as one node.
   std::vector<int> node_of_rank{};
@@ -284,7 +290,7 @@ enum class Kind : std::uint8_t { steps, rows, requests };
 /// BenchHooks::uses_model says so.
 enum class ModelUse : std::uint8_t { none, shapes_all };
 
-/// One row of the registry. A workload consists of these functions and has no state.
+/// One workload, as registry.cpp lists it. A workload consists of these functions and has no state.
 struct Workload {
   std::string_view name;
   std::string_view description;
@@ -292,7 +298,7 @@ struct Workload {
   mesh::AxisSet axes;  ///< axes that it may use; the others have extent 1
   /// Returns the mesh of `ranks` ranks that is used if the user names none.
   mesh::Request (*natural_mesh)(int ranks);
-  /// Returns the numbers that axes of the mesh must divide.
+  /// Returns numbers that axes of the mesh must divide, such as the number of heads for tp.
   std::vector<mesh::Constraint> (*limits)(const Request& base, Scaling scaling);
   /// Returns the request for `mesh`, made from the request for the base mesh (all axes 1). The
   /// function fills in batch, microbatch and microbatches. Under weak scaling the batch grows with

@@ -23,7 +23,8 @@ using program::Reduction;
 
 constexpr std::uint64_t pattern_key = 0x1509ca1e;
 
-/// Returns the values that a Fill with this key and distribution draws.
+/// Returns the parameters with which fill_integer() computes the values that an op Fill with this
+/// key and distribution writes.
 program::FillGrid drawn(std::uint64_t key, const PatternGrid& grid) {
   return {.origin = program::fill_origin(key), .range = grid.range, .one_in = grid.one_in};
 }
@@ -73,13 +74,13 @@ std::int64_t combine(std::int64_t a, std::int64_t b, Reduction reduction) {
 }
 
 /// The rows of op(A) and the columns of op(B) repeat after these numbers of rows and columns. Both
-/// numbers are primes, so that no two tiles of a kernel are equal.
+/// numbers are primes, so that no two tiles of a kernel, whose sizes are powers of two, are equal.
 constexpr std::uint32_t rows_that_differ = 31, columns_that_differ = 29;
 
 constexpr std::uint64_t key_of_a = 0xa11ce, key_of_b = 0xb0b;
 
-/// Returns the limit up to which a multiplication adds integers exactly. Tensor cores keep only
-/// about 14 bits in sums of fp8 products.
+/// Returns the largest magnitude of a sum up to which a multiplication adds integers exactly.
+/// Tensor cores keep only about 14 bits in sums of fp8 products.
 double exact_sums(const ProductTypes& types) {
   constexpr double of_fp8 = 8192, of_others = 16777216;
   const auto is_fp8 = [](DType type) { return type == DType::e4m3 || type == DType::e5m2; };
@@ -97,15 +98,15 @@ PatternGrid grid_of(const ProductTypes& types, std::uint32_t depth) {
   if (range >= 1) return {.range = static_cast<std::int32_t>(range)};
   // Values are drawn from -1, 0 and 1, so two thirds of the drawn ones are not zero. `one_in` is
   // chosen so that, on average, the number of products that are not zero is an eighth of the limit.
-  // This is the mean of pattern_grid() for limits of 64 or more, so the limit is exceeded with a
-  // probability below 1e-13.
+  // pattern_grid() uses the same mean for limits of 64 or more: with it, the limit is exceeded with
+  // a probability below 1e-13.
   const double one_in = 2.0 / 3.0 * std::sqrt(8 * static_cast<double>(depth) / limit);
   return {.range = 1, .one_in = static_cast<std::uint32_t>(std::ceil(one_in))};
 }
 
-/// One operand: `extent` rows of op(A) or columns of op(B) with `depth` elements each. They repeat
-/// after `period` rows or columns. In memory each row or column is contiguous; with `side_by_side`,
-/// its elements are `extent` apart.
+/// One operand: `extent` rows of op(A) or columns of op(B) with `depth` elements each. Their values
+/// repeat after `period` rows or columns. In memory the elements of a row or column are adjacent
+/// or, with `side_by_side`, `extent` elements apart.
 struct Operand {
   program::Slice slice;
   std::uint64_t extent, period, depth, batch;
@@ -116,8 +117,8 @@ struct Operand {
     return side_by_side ? (b * depth + l) * period + r : (b * period + r) * depth + l;
   }
 
-  /// Returns a fill of `count` groups of `width` rows or columns each, beginning at row or column
-  /// `begin`.
+  /// Returns an op that fills `count` groups of `width` rows or columns each, beginning at row or
+  /// column `begin`.
   [[nodiscard]] program::Fill fill(const PatternGrid& grid, std::uint64_t begin,
                                    std::uint64_t count, std::uint64_t width) const {
     program::Fill fill{.dst = slice, .key = key, .range = grid.range, .one_in = grid.one_in};
@@ -142,7 +143,8 @@ struct Operand {
     if (rest > 0) fills.push_back(fill(grid, whole * period, 1, rest));
   }
 
-  /// Returns the values of matrix `b`, by row or column and then by depth.
+  /// Returns the values of matrix number `b` of the batch: `period` rows or columns, one after
+  /// another, with `depth` values each.
   [[nodiscard]] std::vector<std::int32_t> values(const PatternGrid& grid, std::uint64_t b) const {
     const program::FillGrid integers = drawn(key, grid);
     std::vector<std::int32_t> values;

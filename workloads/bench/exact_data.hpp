@@ -36,8 +36,8 @@ struct PatternGrid {
 [[nodiscard]] std::optional<double> exact_integers(program::DType type);
 
 /// Returns a distribution for which sums over `ranks` ranks stay within exact_integers(type). If
-/// not even -1, 0 and 1 on all ranks would stay within, most elements are 0, and an element exceeds
-/// the limit with a probability below 1e-13.
+/// sums of -1, 0 and 1 alone could exceed that limit, most elements are 0, and the sum of an
+/// element exceeds the limit with a probability below 1e-13.
 [[nodiscard]] PatternGrid pattern_grid(program::DType type, int ranks);
 
 /// Returns `count` rounded up to whole periods of the pattern, at least one: the number of elements
@@ -49,9 +49,9 @@ struct PatternGrid {
 [[nodiscard]] program::Fill fill_pattern(const program::Slice& dst, program::DType type,
                                          const mesh::Shape& mesh);
 
-/// Returns one period of the reduction over `sources` (ranks of a mesh of `ranks` ranks), as raw
-/// elements of `type`. With a single source it is that rank's pattern. Throws base::Error if a sum
-/// cannot be exact.
+/// Returns one period of the reduction of the patterns of `sources` (ranks of a mesh of `ranks`
+/// ranks), as raw elements of `type`. With a single source it is that rank's pattern. Throws
+/// base::Error if a sum cannot be exact.
 [[nodiscard]] std::vector<std::byte> pattern_table(program::DType type, int ranks,
                                                    std::span<const int> sources,
                                                    program::Reduction reduction);
@@ -63,8 +63,8 @@ struct PatternGrid {
 // integers that are drawn so that their products add up exactly in any order. The rows of op(A) and
 // the columns of op(B) repeat, so that a small table has all values of D.
 
-/// Memory is filled with this value before results are written; results are integers, so none has
-/// it.
+/// D is filled with this value before a multiplication. Correct results are integers, so an element
+/// that still has this value was not written.
 inline constexpr double never_an_integer = 0.5;
 
 struct ProductTypes {

@@ -26,13 +26,14 @@ Values values_of(const Request& request) {
   return typed_options<Values>(option_table(), request.options);
 }
 
-/// The sessions, in this order. A single rank has only the first session, since it has no other
-/// rank to communicate with.
+/// The sessions of a calibration, in the order in which they run. A single rank has only the first
+/// session, since it has no other rank to communicate with.
 enum class Part : std::uint8_t { multiplications, sums, collectives };
 
-/// Returns the operations with which training workloads communicate. Sums are measured in place, as
-/// gradients are summed, because libraries may use different algorithms in place and out of place.
-/// The other operations are measured out of place, as workloads use them.
+/// Returns the options for one session of the collectives benchmark, with operations that training
+/// workloads use. Sums are measured in place, as gradients are summed, because libraries may use
+/// different algorithms in place and out of place. The other operations are measured out of place,
+/// as workloads use them.
 collectives::Values collectives_of(const Request& request, Part which) {
   using enum collectives::Operation;
   const bool sums = which == Part::sums;

@@ -6,8 +6,8 @@
 
 #include "workloads/api/workload.hpp"
 
-/// Measures the curves and rates from which a machine's speed is fitted. The cases are those of the
-/// workloads gemm and collectives.
+/// Measures what a machine's speed is fitted from: times of collectives over message sizes, and
+/// rates of matrix multiplications. The cases are those of the workloads gemm and collectives.
 namespace isoscale::workloads::calibrate {
 
 [[nodiscard]] std::span<const OptionSpec> option_table();

@@ -20,7 +20,7 @@ using program::Reduction;
 
 using program::CollectiveKind;
 
-/// The operations, in the order of the enumerators.
+/// The operations, in the order of Operation's enumerators.
 constexpr std::array<OperationRow, 10> operations{
     {{.name = "all_reduce", .kind = CollectiveKind::all_reduce, .reduces = true},
      {.name = "reduce_scatter",
@@ -49,10 +49,10 @@ std::vector<std::string_view> operation_names() {
 /// aligned.
 constexpr std::uint64_t part_alignment = 16;
 
-/// The bytes that one timed play should move, unless that would need too many calls.
+/// A timed play has as many calls as it takes to move this many bytes, but at most `most_calls`.
 constexpr std::uint64_t bytes_of_play = std::uint64_t{64} << 20U;
 
-constexpr std::uint64_t most_calls = 1024, most_ops = 256;  // in a timed play; in one pass
+constexpr std::uint64_t most_calls = 1024, most_ops = 256;  // calls of a timed play; ops of a pass
 
 std::vector<Place> places_of(Place asked, Operation operation) {
   const bool only_out = operation == Operation::all_to_all || operation == Operation::sendrecv ||
@@ -65,7 +65,8 @@ std::vector<Place> places_of(Place asked, Operation operation) {
   return {Place::out_of_place, Place::in_place};
 }
 
-/// True if the case can be measured. Textbook algorithms support only sums, and only out of place.
+/// True if the case can be measured. Textbook algorithms support only sums, and only out of place;
+/// recursive doubling also needs a number of ranks that is a power of two.
 bool exists(Implementation implementation, Operation operation, Place place,
             std::optional<Reduction> reduction, int members) {
   if (implementation == Implementation::library) return true;
@@ -103,8 +104,9 @@ void plan_calls(CollectiveCase& one, std::uint64_t rotate, std::uint64_t most) {
   one.most_times = one.spoils_input() ? 1 : std::max<std::uint64_t>(1, wanted / one.calls);
 }
 
-/// Returns a case for each combination of the other options that can be measured for an operation.
-/// The sizes of these cases are not set yet; in_sizes() sets them.
+/// Returns a case for each combination of element type, reduction, implementation and placement
+/// that the options ask for and that exists for the operation. The sizes of these cases are not set
+/// yet; in_sizes() sets them.
 std::vector<CollectiveCase> forms_of(const Request& request, const Setting& setting, Groups groups,
                                      Operation operation) {
   const Values& options = setting.options;
@@ -330,7 +332,7 @@ std::vector<Expectation> expect(const Request& request, const Values& options, s
                                 int rank) {
   const Setting setting = setting_of(request, options);
   const std::vector<CollectiveCase> cases = cases_of(request, setting);
-  std::map<program::DType, bool> has_scratch;  // in the order in which buffers are allocated
+  std::map<program::DType, bool> has_scratch;  // in the order of allocation
   for (const CollectiveCase& one : cases) {
     if (one.operation == Operation::barrier) continue;
     has_scratch[one.type] |= one.implementation != Implementation::library;

@@ -39,8 +39,8 @@ struct Player {
   auto operator<=>(const Player&) const = default;
 };
 
-/// Writes the program of one Player. Each case has two sections: one prepares its memory, and the
-/// other is timed.
+/// Writes the program that ranks with the role `player` share. Each case has two sections: one
+/// prepares its memory, and the other is timed.
 class Writer {
  public:
   Writer(const Request& request, const Setting& setting, const std::vector<CollectiveCase>& cases,
@@ -111,7 +111,7 @@ class Writer {
                                         .dst = matrix(work)});
   }
 
-  /// Returns the data of one call.
+  /// Returns the slice of `buffer` that holds the data of one call.
   [[nodiscard]] static Slice whole(BufferId buffer, const CollectiveCase& one, std::uint64_t call) {
     return {.buffer = buffer, .offset = call * one.stride, .count = one.stride};
   }

@@ -41,17 +41,18 @@ struct OperationRow {
   std::string_view name;
   std::optional<program::CollectiveKind> kind{};  ///< absent for sendrecv, which is an exchange
   bool reduces = false;
-  bool has_parts = false;  ///< the data has one part per rank; nccl-tests count a part's elements
+  bool has_parts = false;  ///< the data has one part per rank; `count` is of one part
   bool has_root = false;
 };
 [[nodiscard]] const OperationRow& row_of(Operation operation);
 [[nodiscard]] inline std::string_view name(Operation operation) { return row_of(operation).name; }
 
-/// These enumerations have `both` for options; a case has one of the other two.
+/// The value `both` of these enumerations occurs only in options, and asks for cases of either
+/// kind. Groups says if all groups along an axis communicate at once, or only the first group.
 enum class Place : std::uint8_t { out_of_place, in_place, both };
 enum class Groups : std::uint8_t { all, one, both };
-/// library: the library's collective. Others: a textbook algorithm, written as exchanges and
-/// additions.
+/// library: the collective of the communication library, such as NCCL. Others: a textbook
+/// algorithm, written as exchanges and additions.
 enum class Implementation : std::uint8_t { library, ring, tree, recursive_doubling };
 [[nodiscard]] std::string_view name(Implementation implementation);
 
@@ -96,15 +97,17 @@ struct Setting {
   int members = 1;                   ///< ranks of a group
 };
 
-/// Finds the group. Throws base::UsageError for an axis that the mesh does not have, and for a root
-/// that is not in the group.
+/// Finds the axis along which ranks communicate. Throws base::UsageError for an axis that the mesh
+/// does not have, and for a root that is not in the group.
 [[nodiscard]] Setting setting_of(const Request& request, Values options);
 [[nodiscard]] inline Setting setting_of(const Request& request) {
   return setting_of(request, values_of(request));
 }
-/// Returns the element types that the options name.
+/// Returns the element types to measure: those that the options name or, if they name none, the
+/// type that the precision stores.
 [[nodiscard]] std::vector<program::DType> types_of(const Request& request, const Values& options);
-/// Returns the cases. Throws base::UsageError for sizes that are too small for every operation.
+/// Returns the cases. Throws base::UsageError if none is left, because all sizes are too small or
+/// the combinations of options do not exist, and for a size that is too large for one call.
 [[nodiscard]] std::vector<CollectiveCase> cases_of(const Request& request, const Setting& setting);
 
 /// The index of a rank in its group, and the members of the group.
@@ -127,8 +130,8 @@ struct TextbookCall {
   int members = 1;
   int me = 0;  ///< index of this rank in the group
   program::Slice send{}, receive{};
-  /// Has twice as many elements as a rank sends or receives, whichever is more: half of them for
-  /// incoming data, half for partial sums.
+  /// A buffer with twice as many elements as a rank sends or receives, whichever is more: half of
+  /// them for incoming data, half for partial sums.
   program::BufferId scratch = program::no_buffer;
 };
 
@@ -139,8 +142,8 @@ void emit_textbook(program::Builder& builder, const TextbookCall& call);
 
 [[nodiscard]] BenchHooks hooks();
 
-/// These functions are what BenchHooks describes, for one batch with these options. Other workloads
-/// call them, too.
+/// These functions do what BenchHooks describes, for the single session of the benchmark and with
+/// these options. Other workloads call them, too.
 [[nodiscard]] Bench build(const Request& request, const Values& options);
 [[nodiscard]] std::vector<Expectation> expect(const Request& request, const Values& options,
                                               std::size_t index, int rank);

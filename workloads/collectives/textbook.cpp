@@ -37,7 +37,7 @@ class TextbookWriter {
   }
 
  private:
-  // --- pieces --------------------------------------------------------------------------------
+  // --- the parts into which the data is cut, one for each rank ---
 
   [[nodiscard]] std::uint64_t begin_of(int part) const {
     return parts_.count * static_cast<std::uint64_t>(part) /
@@ -61,7 +61,7 @@ class TextbookWriter {
     return (place % call_.members + call_.members) % call_.members;
   }
 
-  // --- ops -----------------------------------------------------------------------------------
+  // --- ops that all algorithms emit ---
 
   void copy(const Slice& from, const Slice& to) {
     builder_.emit(on_stream, program::row_copy(from, to));
@@ -80,7 +80,7 @@ class TextbookWriter {
     exchange({transfer(Direction::send, to, out), transfer(Direction::receive, from, in)});
   }
 
-  // --- ring ----------------------------------------------------------------------------------
+  // --- ring algorithms ---
 
   void ring() {
     if (call_.operation == Operation::all_gather) {
@@ -113,7 +113,7 @@ class TextbookWriter {
     }
   }
 
-  // --- tree ----------------------------------------------------------------------------------
+  // --- tree algorithm for all_reduce ---
 
   void tree() {
     copy(call_.send, call_.receive);
@@ -183,7 +183,7 @@ class TextbookWriter {
 
   program::Builder& builder_;
   const TextbookCall& call_;
-  Slice parts_;     ///< has the size of the whole data
+  Slice parts_;     ///< a slice with the size of the whole data
   Slice incoming_;  ///< scratch for incoming data
   Slice partial_;   ///< scratch for partial sums to send
 };

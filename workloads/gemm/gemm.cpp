@@ -21,8 +21,9 @@ namespace {
 
 constexpr std::uint32_t smallest_power = 128;
 
-/// The extents that the search combines (with m = n), and the shapes with the highest published
-/// rates (A100 and H100: Bekman, ml-engineering, accelerator benchmarks).
+/// shapes=search combines each of `search_widths` (for m = n) with each of `search_depths` (for k),
+/// and adds the shapes (m, n, k) with the highest published rates (A100 and H100: Bekman,
+/// ml-engineering, accelerator benchmarks).
 constexpr std::array<std::uint32_t, 11> search_widths{256,  512,  768,  1024, 1536, 2048,
                                                       3072, 4096, 6144, 8192, 16384};
 
@@ -164,17 +165,18 @@ class Lister {
 };
 
 constexpr program::StreamId stream = 0;
-constexpr std::uint64_t most_sets = 4096, least_sets = 2;  // sets of operands
+constexpr std::uint64_t most_sets = 4096, least_sets = 2;  // limits of GemmCase::sets
 
-/// The most FLOP in one pass through the sets of operands, unless caches demand more sets. On a CPU
-/// this much work takes so long that reading the operands from memory does not limit the rate.
+/// The most FLOP in one pass, which multiplies each set of operands once. A pass has more only if
+/// two sets already have more, or if fewer sets would fit in a GPU's cache. On a CPU this much work
+/// takes so long that reading the operands from memory does not limit the rate.
 constexpr double flop_of_pass = 4e9;
 
-/// The FLOP that one timed play should have, unless that needs too many calls. A CPU core takes at
-/// least a few milliseconds for this work.
+/// A timed play has as many calls as it takes to do this much work, but at most `most_calls`. A CPU
+/// core takes at least a few milliseconds for this work.
 constexpr double flop_of_play = 2e9;
 
-constexpr double most_calls = 1024;  // in a timed play
+constexpr double most_calls = 1024;  // calls of a timed play
 
 bool is_fp8(program::DType type) {
   return type == program::DType::e4m3 || type == program::DType::e5m2;

@@ -20,16 +20,16 @@ namespace isoscale::workloads::gemm {
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 
-/// A multiplication of dense matrices: op(A) is m x k, op(B) is k x n, and D is m x n, `batch`
-/// times.
+/// One call that multiplies `batch` pairs of dense matrices: op(A) is m x k, op(B) is k x n, and D
+/// is m x n.
 struct Shape {
   std::uint32_t m = 0, n = 0, k = 0, batch = 1;
   program::Transpose transpose_a = program::Transpose::no;
-  program::Transpose transpose_b = program::Transpose::yes;  ///< both operands contiguous along k
+  program::Transpose transpose_b = program::Transpose::yes;  ///< yes: B is contiguous along k
   program::DType a = program::DType::f32, b = program::DType::f32, d = program::DType::f32;
   program::ComputeMode mode = program::ComputeMode::native;
-  program::Accumulation accumulation = program::Accumulation::split;  ///< for fp8
-  std::string origin{};  ///< "list", "powers", "model", "search"
+  program::Accumulation accumulation = program::Accumulation::split;  ///< matters only for fp8
+  std::string origin{};  ///< its part of the option `shapes`: "list", "powers", "model", "search"
 
   [[nodiscard]] std::uint64_t a_count() const { return std::uint64_t{m} * k * batch; }
   [[nodiscard]] std::uint64_t b_count() const { return std::uint64_t{k} * n * batch; }
@@ -49,7 +49,7 @@ struct ShapeGroup {
 /// Reads a list of "MxNxK", "MxNxKxBATCH", "powers", "model" and "search". Throws base::UsageError
 /// for any other text.
 [[nodiscard]] std::vector<ShapeGroup> parse_shapes(std::string_view key, std::string_view text);
-/// True if the shapes are those of the model, which then matters.
+/// True if the shapes include those of the request's model; the result then depends on the model.
 [[nodiscard]] bool names_model(const std::vector<ShapeGroup>& shapes);
 
 enum class Cache : std::uint8_t { both, warm, cold };
@@ -63,37 +63,41 @@ struct Values {
   std::uint64_t rotate = 0;
   stack::Fp8Accumulate fp8_accumulate{};
 };
-/// Reads the options. The default of `rotate` is at least as large as caches demand.
+/// Reads the options. On a GPU, the default of `rotate` is at least twice the size of the L2 cache
+/// (PlayBounds::cold).
 [[nodiscard]] Values values_of(const Request& request);
 
-/// Returns each shape once, ordered by origin and then by FLOP. Throws base::UsageError for a shape
-/// that fp8 GEMMs do not support, and for a model that cannot be divided over the mesh.
+/// Returns each shape once, in the order of the option `shapes` and, within one of its groups, by
+/// FLOP. Throws base::UsageError for a shape that fp8 GEMMs do not support, and for a model that
+/// cannot be divided over the mesh.
 [[nodiscard]] std::vector<Shape> shapes_of(const Request& request, const Values& options);
 
 [[nodiscard]] BenchHooks hooks();
-/// Returns the only batch. Other workloads call it, too.
+/// Returns the programs, cases and rows of the benchmark, which has a single session. Other
+/// workloads call it, too.
 [[nodiscard]] Bench build(const Request& request, const Values& options);
 
-/// Memory for the multiplications of several shapes. Each shape has `sets` sets, and each set has
-/// random operands and a result.
+/// Memory for the multiplications of several shapes, which share buffers. Each shape has a number
+/// of sets; a set has operands and a result of its own, so that a call does not find the operands
+/// of the call before it in a cache.
 class Operands {
  public:
   explicit Operands(program::Builder& builder) : builder_(builder) {}
 
   /// Reserves memory for a shape. Must be called for every shape before fill().
   void reserve(const Shape& shape, std::uint64_t sets);
-  /// Emits the fills for rate measurements, as part of setup. The operands are random numbers that
-  /// use all digits of their type.
+  /// Allocates the buffers, and emits ops that fill the operands with random numbers, which use all
+  /// digits of their type. It is called in the setup section.
   void fill();
-  /// Returns the multiplication of a shape in one of its sets.
+  /// Returns the multiplication of a shape with the operands and the result of set number `set`.
   [[nodiscard]] program::Gemm multiplication(const Shape& shape, std::uint64_t set) const;
-  /// Emits fills of the operands with integers, and of the result with a value that is no integer.
-  /// Returns the multiplication.
+  /// Emits ops that fill the operands of a set with integers for an exact check (exact_data.hpp),
+  /// and its result with a value that is no integer. Returns the multiplication to be checked.
   program::Gemm fill_check(const Shape& shape, std::uint64_t set);
 
  private:
   struct Pool {
-    std::uint64_t room = 0;  ///< elements
+    std::uint64_t room = 0;  ///< elements of the buffer
     program::BufferId buffer = program::no_buffer;
   };
   program::Builder& builder_;

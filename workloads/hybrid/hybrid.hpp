@@ -11,8 +11,9 @@
 
 namespace isoscale::workloads::hybrid {
 
-/// Builds the programs that train the GEMM stack on a mesh. Ranks share a program unless they
-/// differ along stack::program_axes(); replicas (dp) may share one even then.
+/// Builds the programs that train the GEMM stack on a mesh. Ranks with the same coordinates along
+/// stack::program_axes() share a program; so do dp replicas for which stack::replica_programs()
+/// returns the same replica.
 [[nodiscard]] program::ProgramSet build(const Request& request);
 
 // The functions below fit a training request to the mesh. See Workload for their meaning.
@@ -36,7 +37,8 @@ namespace isoscale::workloads::hybrid {
 /// instead, so that ep groups are farther apart.
 [[nodiscard]] std::vector<int> expert_places(const Request& request);
 
-/// Returns a line about the effects of routing on a step (route_stats); "" without experts.
+/// Returns a line of text on what expert routing did to a step: dropped tokens, padding and
+/// imbalance; "" without experts.
 [[nodiscard]] std::string expert_note(const Request& request);
 
 }  // namespace isoscale::workloads::hybrid

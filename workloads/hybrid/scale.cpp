@@ -33,13 +33,14 @@ constexpr long long default_microbatches = 16;
 /// microbatch, the program of such a stage takes a few GB.
 constexpr long long most_layer_passes = 250'000;
 
-/// A batch on the base mesh, split into microbatches: batch = microbatch * microbatches.
+/// A number of samples, split into microbatches: batch = microbatch * microbatches.
 struct BatchPlan {
   long long microbatch = 0, microbatches = 0;
   [[nodiscard]] long long batch() const { return microbatch * microbatches; }
 };
 
-/// The options as the user gave them; a batch, microbatch or microbatches of 0 was not given.
+/// The options as the user gave them. The value 0 of batch, microbatch or microbatches means that
+/// it was not given.
 using Given = stack::TrainingOptions;
 
 /// Splits the batch over `replicas` replicas: each replica gets fewer microbatches of the same
@@ -73,7 +74,8 @@ BatchPlan split(const Given& given, long long replicas, std::string_view replica
   return {.microbatch = plan.microbatch, .microbatches = each / plan.microbatch};
 }
 
-/// Returns numbers near the given value of `key` for which the batch can be divided.
+/// Returns the numbers nearest to `number`, the value of `key`, with which the batch can be
+/// divided.
 std::vector<long long> suggested(const Given& given, long long Given::*key, long long number,
                                  long long replicas) {
   return nearest_accepted(number, [&](long long candidate) {
@@ -111,10 +113,10 @@ BatchPlan batch_plan(const Request& base, long long replicas, std::string_view r
   throw NumberError(problem, "batch", suggested(given, &Given::batch, batch, replicas));
 }
 
-/// Returns the limit of tp for fp8, where the columns on each rank must be a multiple of 16.
-/// limit.number counts groups of `columns_of_each` columns (such as heads). Each rank needs a
-/// multiple of `unit` groups, so tp must divide limit.number / unit. If limit.number is not a
-/// multiple of `unit`, the limit is returned unchanged, and scale() throws an error.
+/// Returns `limit`, a number that tp must divide, as fp8 needs it: the columns on each rank must be
+/// a multiple of 16. limit.number counts groups of `columns_of_each` columns, such as heads. Each
+/// rank needs a multiple of `unit` groups, so tp must divide limit.number / unit. If limit.number
+/// is not a multiple of `unit`, the limit is returned unchanged, and scale() throws an error.
 mesh::Constraint aligned(mesh::Constraint limit, int columns_of_each) {
   const int unit = stack::fp8_multiple / std::gcd(stack::fp8_multiple, columns_of_each);
   if (unit == 1 || limit.number % unit != 0) return limit;
@@ -170,10 +172,11 @@ double growth_with_sequence(const Model& model, int cp) {
   return (projections + inner + attention * cp) / (projections + inner + attention);
 }
 
-constexpr long long most_chunks = 4;  // limit for twins
+constexpr long long most_chunks = 4;  // largest option `chunks` of a twin
 
-/// Returns a short sequence length. It has at least two positions for each part into which cp,
-/// sequence parallelism and chunks cut the sequence, and each rank's part is a multiple of `unit`.
+/// Returns a short sequence length for the twin (the small version of a request for verification).
+/// It has at least two positions for each part into which cp, sequence parallelism and chunks cut
+/// the sequence, and the part of each cp rank is a multiple of `unit`.
 int small_sequence(const Request& request, int unit) {
   const stack::TrainingOptions options = stack::options_of(request);
   const bool splits = options.sequence_parallel;
@@ -185,9 +188,9 @@ int small_sequence(const Request& request, int unit) {
   return (least + multiple - 1) / multiple * multiple;
 }
 
-/// Returns a small model for the twin. Its widths are a few multiples of what tp must divide, and a
-/// stage has at most two layers. In fp8 all extents of GEMMs are multiples of 16, even if a rank
-/// has a single head.
+/// Returns a small model for the twin (the small version of a request for verification). Its widths
+/// are small multiples of tp, and a stage has at most two layers. In fp8 all extents of GEMMs are
+/// multiples of 16, even if a rank has a single head.
 Model small_model(const Request& request) {
   const Model& real = request.model;
   const mesh::Shape& mesh = request.mesh;

@@ -24,7 +24,7 @@ namespace {
 constexpr std::uint64_t most_samples = 65536;  // largest batch size
 constexpr std::size_t most_batches = 64;       // longest list of batch sizes
 
-constexpr std::uint64_t most_rows = std::uint64_t{1} << 31U;  // rows of one GEMM
+constexpr std::uint64_t most_rows = std::uint64_t{1} << 31U;  // a GEMM has fewer rows
 
 constexpr long long most_tokens = 1 << 24;
 
@@ -48,8 +48,8 @@ std::vector<std::uint64_t> parse_batches(std::string_view key, std::string_view 
   return {batches.begin(), batches.end()};
 }
 
-/// Returns a small model for the twin. Its widths are a few multiples of what tp must divide, and a
-/// stage has at most two layers.
+/// Returns a small model for the twin (the small version of a request for verification). Its widths
+/// are small multiples of tp or as small as the real ones, and a stage has at most two layers.
 Model small_model(const Model& real, const mesh::Shape& mesh) {
   Model model = real;
   model.head_size = std::min(real.head_size, 8);
@@ -228,7 +228,7 @@ Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
 Request twin(const Request& request) {
   const Setting setting = setting_of(request);
   const auto stages = static_cast<std::uint64_t>(request.mesh.pp);
-  std::uint64_t groups = 0, samples = 0;  // samples of a group
+  std::uint64_t groups = 0, samples = 0;  // groups of the twin; samples of a group
   for (const std::uint64_t batch : setting.batches) {
     if (groups_of(batch, stages) < groups) continue;
     groups = groups_of(batch, stages);

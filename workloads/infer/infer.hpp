@@ -41,11 +41,12 @@ inline constexpr std::uint64_t most_decoded = 16;
 // The functions below are called through the registry; see workloads/api/workload.hpp.
 [[nodiscard]] std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling);
 /// Fits a request to a mesh. `batch` is the number of samples of each dp replica. Throws
-/// base::UsageError for a precision in which inference cannot compute, and for GEMMs with more than
-/// 2^31 rows.
+/// base::UsageError for a precision in which inference cannot compute, and for GEMMs with 2^31 rows
+/// or more.
 [[nodiscard]] Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling);
 /// Returns the small request that verifies the workload: narrow layers, a short prompt, and one
-/// batch size. Its pipeline groups are as many as any batch size of `request` has at most.
+/// batch size. That batch is cut into as many pipeline groups (groups_of) as the batch size of
+/// `request` that is cut into the most.
 [[nodiscard]] Request twin(const Request& request);
 [[nodiscard]] Request reference(const Request& twin);
 

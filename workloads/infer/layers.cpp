@@ -28,9 +28,9 @@ using stack::Tensor;
 /// scores of a prompt grow with the square of its length.
 constexpr std::uint64_t most_score_bytes = std::uint64_t{256} << 20U;
 
-/// Returns one matrix for each of `heads` heads, whose rows are the positions of a pass. `layout`
-/// has the distance between heads as batch_stride, and that between positions as row_stride. If the
-/// pass has one position, all heads are rows of one matrix.
+/// Returns a batch of matrices, one for each of `heads` heads, whose rows are the positions of a
+/// pass. In `layout`, batch_stride is the distance between heads, and row_stride the distance
+/// between positions. If the pass has one position, all heads are rows of one matrix instead.
 Matrix rows_of_heads(const program::Slice& in, const Pass& pass, std::uint64_t heads,
                      stack::Layout layout) {
   const bool is_single = pass.positions == 1;
@@ -208,9 +208,9 @@ void Layers::attend(int layer, const Pass& pass, std::uint64_t sample, std::uint
                     BufferId qkv, BufferId context) {
   const std::uint64_t heads = samples * g_.kv_heads, length = pass.length();
   const std::uint64_t square = pass.positions * length;
-  // With one position, the queries of all heads of a group are consecutive rows, so one product
-  // covers them. With several positions, there is one product for each j, which covers the j-th
-  // query heads of all key-value heads.
+  // With one position, the query heads that share a key-value head are consecutive rows, so one
+  // product covers them. With several positions, there is one product for each j, which covers the
+  // j-th query heads of all key-value heads.
   const bool is_single = pass.positions == 1;
   const std::uint64_t products = is_single ? 1 : g_.grouped;
   const std::uint64_t rows = is_single ? g_.grouped : pass.positions;
@@ -264,7 +264,7 @@ BufferId Layers::inner(int layer, const Pass& pass, BufferId middle) {
       multiply({.weight = weights_.of(layer, Tensor::up), .inputs = g_.hidden, .outputs = columns},
                dense(middle, rows, g_.hidden), rows);
   if (g_.up_parts == 1) return up;
-  // As in training, the sum of gate and up replaces their gated product.
+  // Gate and up are added where a real model would multiply them, as in training (stack).
   const BufferId result = new_buffer(rows * g_.ffn);
   add_gate(rows, up, result);
   builder_.release(up);

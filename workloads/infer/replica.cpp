@@ -26,8 +26,8 @@ using program::Exchange;
 using program::Slice;
 using stack::dense;
 
-/// Returns the request in the form in which training's Geometry reads it: its one microbatch has
-/// all samples of the room.
+/// Returns the request as training's Geometry reads it: with a single microbatch, which has all
+/// samples for which the replica has memory (Room).
 Request as_stack(const Request& request, const Room& room) {
   Request result = request;
   result.model.sequence = static_cast<int>(room.prompt);
@@ -37,11 +37,12 @@ Request as_stack(const Request& request, const Room& room) {
   return result;
 }
 
-/// Returns the transfer of a slice to the stage that is `steps` further on around the ring.
+/// Returns a transfer that sends a slice to the pipeline stage `steps` further on around the ring
+/// of stages.
 program::Transfer to(std::int32_t steps, const Slice& slice) {
   return {.direction = Direction::send, .axis = mesh::Axis::pp, .offset = steps, .slice = slice};
 }
-/// Returns the transfer that receives what to() sends.
+/// Returns the transfer that receives what to() sends: from the stage `steps` before this one.
 program::Transfer from(std::int32_t steps, const Slice& slice) {
   return {
       .direction = Direction::receive, .axis = mesh::Axis::pp, .offset = -steps, .slice = slice};
@@ -183,7 +184,8 @@ Replica::Product Replica::answer(BufferId output, const Pass& pass, const Step& 
 void Replica::observe(BufferId answer, const Pass& pass, const Step& step,
                       std::uint64_t rows_of_sample) {
   if (keep_ == Keep::nothing) return;
-  // The indices of a global element are (sample, token, row, column).
+  // For verification, the answers of all samples and tokens form one global tensor
+  // [sample][token][row][column]. The shard says which elements of it this answer has.
   const auto tp = static_cast<std::uint64_t>(g_.tp);
   const bool is_split = g_.vocabulary > 0;
   const std::uint64_t columns = is_split ? g_.vocabulary : g_.hidden;

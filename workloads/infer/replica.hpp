@@ -25,7 +25,8 @@ namespace isoscale::workloads::infer {
 /// gradients and no optimizer states.
 class Weights {
  public:
-  /// Allocates the weights and, in the setup section, fills them from the seed.
+  /// Allocates the weights and, in the setup section, fills them with random values made from the
+  /// seed.
   Weights(program::Builder& builder, const stack::Geometry& geometry, const Request& request);
 
   [[nodiscard]] program::Slice of(int layer_of_stage, stack::Tensor tensor) const;
@@ -56,8 +57,8 @@ struct Pass {
 /// head][position][d].
 class Cache {
  public:
-  /// Allocates the cache. In the setup section, it is filled from the seed as if each sample had a
-  /// history.
+  /// Allocates the cache. In the setup section, it is filled with random values made from the seed,
+  /// as if each sample already had earlier tokens.
   Cache(program::Builder& builder, const stack::Geometry& geometry, const Request& request,
         std::uint64_t samples, std::uint64_t positions);
 
@@ -67,14 +68,15 @@ class Cache {
   [[nodiscard]] program::Matrix view(const program::Builder& builder, Part part, int layer,
                                      const Pass& pass, std::uint64_t sample,
                                      std::uint64_t samples) const;
-  /// Returns the place where a pass stores its own keys or values, as batch x rows x columns.
+  /// Returns the part of the cache where a pass stores its own keys or values, as a batch of
+  /// matrices.
   [[nodiscard]] program::Matrix place(const program::Builder& builder, Part part, int layer,
                                       const Pass& pass) const;
 
   void observe(program::Builder& builder) const;
 
  private:
-  /// Calls `visit` for the keys and the values of each layer, with their name.
+  /// Calls visit(name, slice) for the keys and for the values of each layer.
   void each_part(const std::function<void(const std::string&, const program::Slice&)>& visit) const;
   [[nodiscard]] program::Shard shard() const;
   [[nodiscard]] std::uint64_t head() const { return positions_ * g_.head_size; }  ///< elements
@@ -87,10 +89,11 @@ class Cache {
 
 /// Writes the forward ops of one stage's layers on the compute stream:
 ///   Y = g * attention(X) * Wo + X,   Z = g * inner(Y * Wup) * Wdown + Y
-/// The ops are those of training (stack::LayerWriter), except that attention reads keys and values
-/// from the cache, in which the pass has first stored its own. There is no softmax or mask: every
-/// token of a pass attends to the whole length. Scores are scaled by 1/sqrt(d), and the context by
-/// 1/sqrt(length). Under tp, partial sums are all-reduced twice in each layer.
+/// g is Geometry::residual_gain. The ops are those of training (stack::LayerWriter), except that
+/// attention reads keys and values from the cache, in which the pass has first stored its own.
+/// There is no softmax or mask: every token of a pass attends to Pass::length() tokens. Scores are
+/// scaled by 1/sqrt(d), and the context by 1/sqrt(length). Under tp, partial sums are all-reduced
+/// twice in each layer.
 class Layers : public stack::OpWriter {
  public:
   Layers(program::Builder& builder, const stack::Geometry& geometry, const stack::Types& types,
@@ -177,9 +180,9 @@ class Replica {
   /// are on the compute stream, so that passes which follow one another keep their order. Throws
   /// base::Error if the sizes exceed the room.
   void decode(std::uint64_t batch, std::uint64_t position, std::uint64_t tokens);
-  /// Makes the cache of each layer an observable; outputs become observables when they are
-  /// computed. May be called only with Keep::observables, and only if a single batch is run, which
-  /// has all samples of the room.
+  /// Marks the cache of each layer as data that verification compares (observables); outputs are
+  /// marked when they are computed. May be called only with Keep::observables, and only if a single
+  /// batch is run, which has all samples of the room.
   void observe_cache() { cache_.observe(builder_); }
 
   [[nodiscard]] const stack::Geometry& geometry() const { return g_; }
@@ -191,7 +194,8 @@ class Replica {
     program::BufferId buffer = program::no_buffer;
     program::Slice sent{};
   };
-  /// Identifies the elements of an answer among those of all samples and tokens.
+  /// Says where the elements of an answer are in the global tensor of all samples and tokens that
+  /// verification compares.
   struct Step {
     const char* name = "";
     std::uint64_t batch = 1, token = 0, tokens = 1;

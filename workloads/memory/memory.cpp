@@ -32,9 +32,10 @@ using program::DType;
 using program::Slice;
 using program::Space;
 
-/// The transfers that are timed. The last five bring data from the host to the device, where one
-/// kernel reads it. The data is copied before the kernel, or it is in managed memory, whose pages
-/// are touched, prefetched or advised.
+/// The transfers that are timed. In the last five, one kernel on the device reads data that lies on
+/// the host. For explicit_copy the data is first copied to the device. For the others it is in
+/// managed memory, whose pages move when the kernel touches them (managed), or for which a prefetch
+/// or another advice is given first.
 enum class Kind : std::uint8_t {
   h2d_pinned,
   d2h_pinned,
@@ -58,7 +59,7 @@ struct KindRow {
   std::optional<Advice> advice{};
 };
 
-/// The kinds, in the order of the enumerators.
+/// The kinds, in the order of Kind's enumerators.
 constexpr std::array<KindRow, 12> kind_table{{
     {"h2d-pinned", Space::pinned},
     {"d2h-pinned", Space::device, Space::pinned},
@@ -102,8 +103,8 @@ struct MemoryCase {
   }
 };
 
-/// The NUMA nodes from which host memory is allocated, one for each batch; absent: the system
-/// chooses the node. An empty list stands for all nodes of the machine.
+/// The NUMA nodes from which host memory is allocated, each in a session of its own; absent: the
+/// system chooses the node. An empty list stands for all nodes of the machine.
 using NumaNodes = std::vector<std::optional<int>>;
 
 /// Reads "none", "all" or "0,1". Throws base::UsageError for any other text.
@@ -141,12 +142,13 @@ constexpr double factor = 3;  // the scalar of the triad
 
 constexpr double poison = -128;  // fills the target; no pattern contains it
 
-constexpr std::uint64_t bytes_of_play = std::uint64_t{1} << 30U;  // target for a timed play
+constexpr std::uint64_t bytes_of_play = std::uint64_t{1} << 30U;  // what a timed play should move
 
-constexpr std::uint64_t most_times = 256;  // passes in a timed play
+constexpr std::uint64_t most_times = 256;  // the most passes of a timed play
 
-/// The buffers, in order of allocation. The order matters, since expected values refer to buffers
-/// by number.
+/// The arrays of the cases: `second` is the other input of the triad, and `staged` is where
+/// explicit_copy puts its copy on the device. Buffers are allocated in this order in each memory
+/// space, and expected values refer to them by number.
 enum class Part : std::uint8_t { source, second, target, staged };
 
 class Layout {
@@ -216,8 +218,9 @@ class Writer {
     return layout_.slice(row_of(one.kind).to, Part::target, one.count);
   }
 
-  /// Prepares a case. Managed memory is moved to the host. Advice from an earlier case is removed,
-  /// since it would still be in effect.
+  /// Prepares a case. Managed memory is moved to the host, and advice from an earlier case is
+  /// removed, since it would still be in effect. For other memory, the target is overwritten, so
+  /// that a transfer that does nothing is noticed.
   void make_ready(const MemoryCase& one) {
     if (!is_managed(one.kind)) return builder_.emit(stream, constant_fill(target(one), poison));
     for (const Advice advice :
@@ -273,7 +276,8 @@ RowSpec result_row(const MemoryCase& one, std::optional<int> node) {
   return row;
 }
 
-/// Returns the cases. Throws base::UsageError if there are none.
+/// Returns the cases. Throws base::UsageError if there are none, and for an array that is too
+/// large.
 std::vector<MemoryCase> cases_of(const Request& request) {
   const Values options = values_of(request);
   std::vector<MemoryCase> cases;
@@ -298,7 +302,9 @@ std::vector<MemoryCase> cases_of(const Request& request) {
   return cases;
 }
 
-/// Returns the request with defaults filled in: the numbers of all NUMA nodes for numa=all.
+/// Returns the request with the numbers of all NUMA nodes filled in for numa=all. Throws
+/// base::UsageError for a kind that the host device does not have, and for a NUMA node that does
+/// not exist.
 Request on_machine(const Request& request, const Machine& machine) {
   Request result = request;
   const Values options = values_of(request);

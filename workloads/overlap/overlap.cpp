@@ -47,7 +47,8 @@ struct Plan {
   std::uint64_t multiplications = 1;
   std::vector<Pair> pairs{};
 
-  /// Returns the number of elements of the whole collective, as nccl-tests counts them.
+  /// Returns the number of elements of the collective as nccl-tests counts them: those of all
+  /// ranks' parts, if it has parts.
   [[nodiscard]] std::uint64_t whole(const Pair& pair) const {
     return has_parts() ? pair.part * static_cast<std::uint64_t>(ranks) : pair.part;
   }
@@ -81,9 +82,9 @@ Plan plan_of(const Request& request) {
 /// These two buffers are allocated first, so their numbers are 0 and 1.
 constexpr BufferId source = 0, target = 1;
 
-/// Writes the programs. Each pair of multiplications and a collective has three sections: the
-/// multiplications alone, the collective alone, and both at the same time. At the end, each pair
-/// has a section that makes the inputs of its check.
+/// Writes the program that all ranks share. Each pair (multiplications and a collective) has three
+/// sections: the multiplications alone, the collective alone, and both at the same time. At the
+/// end, each pair has a section that makes the inputs of its check.
 class Writer {
  public:
   Writer(const Request& request, const Plan& plan)

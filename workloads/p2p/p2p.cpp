@@ -25,16 +25,17 @@ constexpr program::BufferId source = 0, work = 1;
 
 constexpr program::StreamId stream = 0;
 
-/// One timed section. For `Kind::bandwidth` each round has two of them: in one the lower rank of
-/// each pair sends, in the other (`back`) the higher rank sends.
+/// One timed section: a round of pairs, or all ranks. For Kind::bandwidth each round has two
+/// sections: in one the lower rank of each pair sends, in the other (`back`) the higher rank sends.
 struct Timed {
   Kind kind = Kind::latency;
   bool back = false;
   Round pairs{};  ///< pairs that communicate at the same time; empty for all_to_all
 };
 
-/// The role of one rank in a timed section. The rank rests, or it exchanges data with the rank
-/// whose number is `hop` higher (modulo the number of ranks), or with all ranks.
+/// The role of one rank in a timed section. rests: it does nothing. low, high: it is the lower or
+/// the higher rank of a pair, whose other rank is `hop` higher (modulo the number of ranks).
+/// of_all: it exchanges data with all ranks.
 struct Part {
   enum class Role : std::uint8_t { rests, low, high, of_all } role = Role::rests;
   int hop = 0;
@@ -45,7 +46,8 @@ struct Part {
 std::vector<Timed> timed_of(const Setting& setting, int batch) {
   std::vector<Timed> list;
   for (const Round& round : setting.rounds_of(batch)) {
-    // Kinds are sorted: those of pairs come first.
+    // The kinds are sorted: those that measure pairs come before those in which all ranks take
+    // part.
     for (const Kind kind : setting.kinds) {
       if (is_of_all(kind)) break;
       list.push_back({.kind = kind, .pairs = round});
@@ -79,7 +81,8 @@ Part part_of(const Request& request, const Setting& setting, const Timed& timed,
   return {};
 }
 
-/// The limits of one timed play: a number of round trips, and a number of bytes that messages move.
+/// A timed play has at most this many round trips, and its messages move at most about this many
+/// bytes, unless a single pass moves more.
 constexpr std::uint64_t most_round_trips = 4096, bytes_of_play = std::uint64_t{1} << 30U;
 
 class Writer {
@@ -98,8 +101,8 @@ class Writer {
     builder_.emit(stream, fill_pattern(pattern, type, request.mesh));
   }
 
-  /// Writes two steps that prepare memory, one for a few bytes and one for all bytes, and then one
-  /// step for each timed section.
+  /// Writes two steps that prepare memory, one for the few bytes of latency messages and one for
+  /// all bytes, and then one step for each timed section.
   program::RankProgram write(const std::vector<Timed>& list, const std::vector<Part>& parts) {
     std::size_t section = 0;
     for (const std::uint64_t bytes : {latency_bytes, room()}) {
@@ -130,7 +133,8 @@ class Writer {
   }
 
   // Sender and receiver identify a message by the same distance, at least 1: the receiver's rank
-  // minus the sender's, modulo the number of ranks. The offset is its negative on the receiver.
+  // minus the sender's, modulo the number of ranks. Transfer::offset is this distance on the sender
+  // and its negative on the receiver.
   [[nodiscard]] Transfer transfer(Direction direction, const Part& part, std::uint64_t offset,
                                   std::uint64_t bytes) const {
     const bool sends = direction == Direction::send;

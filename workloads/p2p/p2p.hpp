@@ -63,8 +63,8 @@ enum class Kind : std::uint8_t { latency, bandwidth, bidirectional, bisection, a
 /// The size of a ping-pong's messages, in bytes.
 inline constexpr std::uint64_t latency_bytes = 8;
 
-/// The choice of pairs to measure. isolated: all, but on each node one pair at a time. sample: each
-/// rank with at least `count` others.
+/// The choice of pairs to measure, by the functions above. all: all_pairs(). sample: each rank is
+/// measured with at least `count` others. isolated: all pairs, but on each node one at a time.
 struct PairChoice {
   enum class Kind : std::uint8_t { all, neighbours, isolated, sample } kind = Kind::all;
   int count = 0;
@@ -88,8 +88,8 @@ struct Setting {
 
   [[nodiscard]] bool has_kinds_of_all() const { return !kinds.empty() && is_of_all(kinds.back()); }
   [[nodiscard]] std::size_t pair_batches() const;
-  /// Returns the rounds of pairs in a batch; empty for the batch that follows the last batch of
-  /// pairs.
+  /// Returns the rounds of pairs in a session (batch). The last session has no rounds if it is the
+  /// one for the kinds in which all ranks take part.
   [[nodiscard]] std::span<const Round> rounds_of(int batch) const;
 };
 
@@ -97,9 +97,9 @@ struct Setting {
 /// for a mesh with more than one axis.
 [[nodiscard]] Setting setting_of(const Request& request);
 
-/// Returns the functions of this micro-benchmark. Each batch measures several rounds of pairs. A
-/// round has one case per kind (for bandwidth two, one in each direction), and each of its pairs
-/// gives a row. The last batch has the cases in which all ranks take part.
+/// Returns the functions of this micro-benchmark. Each session (batch) measures several rounds of
+/// pairs. A round has one case per kind (for bandwidth two, one in each direction), and each of its
+/// pairs gives a row. The last session has the cases in which all ranks take part.
 [[nodiscard]] BenchHooks hooks();
 
 }  // namespace isoscale::workloads::p2p

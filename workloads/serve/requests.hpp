@@ -39,16 +39,17 @@ enum class Lengths : std::uint8_t { fixed, uniform };
 [[nodiscard]] std::vector<std::uint64_t> answer_lengths(Lengths lengths, std::uint64_t output,
                                                         std::uint64_t count, std::uint64_t seed);
 
-/// The rule that chooses a replica. round_robin: replicas take turns. shortest_queue: the replica
-/// with the fewest unanswered requests. least_loaded: the replica with the least unanswered work.
-/// If several are equal, the next one in turn is chosen.
+/// The rule that chooses a replica for a request. round_robin: replicas take turns. shortest_queue:
+/// the replica with the fewest unanswered requests. least_loaded: the replica whose unanswered
+/// requests have the least expected work. If several are equal, the next one in turn is chosen.
 enum class Policy : std::uint8_t { round_robin, least_loaded, shortest_queue };
 
 class Dispatch {
  public:
   Dispatch(Policy policy, std::size_t replicas) : policy_(policy), state_(replicas) {}
 
-  /// Returns the replica for a request with this much work, and adds the work to that replica.
+  /// Returns the replica for a request with this much expected work (in any unit), and adds the
+  /// work to that replica.
   [[nodiscard]] std::size_t assign(double work);
   /// Subtracts the work of a request that `replica` has answered.
   void answered(std::size_t replica, double work);
@@ -79,8 +80,8 @@ class Ledger {
 
   [[nodiscard]] std::size_t open() const { return replica_of_.size() - answers_; }
   [[nodiscard]] bool all_answered() const { return open() == 0; }
-  /// Throws base::Error, with the number and names of lost requests, unless all requests were
-  /// answered.
+  /// Throws base::Error, with the number of unanswered requests and the first of them, unless all
+  /// requests were answered.
   void close() const;
 
  private:

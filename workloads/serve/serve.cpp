@@ -19,11 +19,11 @@ namespace {
 
 constexpr long long most_tokens = 1 << 24, most_batch = 4096, most_requests = 1'000'000;
 
-// The most sections of prefill and decode, for all batch sizes together.
+// The most sections of a program: those of prefill and decode, for all batch sizes together.
 constexpr std::uint64_t most_sections = 65536;
 
 /// Reads a number above 0. Throws base::UsageError for any other text; the error's message ends
-/// with `others`.
+/// with `others`, such as ", nor search" for a further value.
 double parse_number(std::string_view key, std::string_view text, std::string_view others) {
   const auto number = base::number_in<double>(text);
   if (number && std::isfinite(*number) && *number > 0) return *number;
@@ -50,7 +50,7 @@ Request as_infer(const Request& request) {
   return result;
 }
 
-/// Returns the programs of a replica. The ranks of a pipeline stage share a program.
+/// Returns the programs of all ranks. The ranks of a pipeline stage share a program.
 program::ProgramSet programs_of(const Request& request) {
   const Setting setting = setting_of(request);
   const std::vector<std::uint64_t> sizes = sizes_of(setting.max_batch);

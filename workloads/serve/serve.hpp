@@ -14,8 +14,9 @@
 
 namespace isoscale::workloads::serve {
 
-// Serving: dp replicas answer requests as they arrive. A replica has several programs; the runner
-// chooses which one it runs next, depending on the requests that have arrived.
+// Serving: dp replicas answer requests as they arrive. A replica's programs have a section for each
+// batch size and token. The runner chooses which section a replica runs next, depending on the
+// requests that have arrived.
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 
@@ -31,7 +32,7 @@ struct Setting {
   std::optional<double> rate{};  ///< requests per second; absent: the highest is searched for
   std::optional<double> slo{};   ///< limit for the 99th percentile of latency, seconds
   Policy policy = Policy::round_robin;
-  std::string vocabulary{};  ///< as the option gives it, for `infer`
+  std::string vocabulary{};  ///< value of the option, passed on to workload `infer`
 
   /// Returns the mean number of tokens of an answer.
   [[nodiscard]] double mean_tokens() const;
@@ -39,14 +40,15 @@ struct Setting {
 /// Reads the options. Throws base::UsageError for options that exclude each other.
 [[nodiscard]] Setting setting_of(const Request& request);
 
-/// Returns the batch sizes that have programs: powers of two below `max_batch`, and `max_batch`. A
-/// batch of requests is answered by the programs of the smallest size that holds it.
+/// Returns the batch sizes for which programs have sections: powers of two below `max_batch`, and
+/// `max_batch`. A batch of requests is answered with the sections of the smallest size that holds
+/// it.
 [[nodiscard]] std::vector<std::uint64_t> sizes_of(std::uint64_t max_batch);
 
 // The functions below are called through the registry; see workloads/api/workload.hpp.
 [[nodiscard]] std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling);
 /// Fits a request to a mesh. Throws base::UsageError for a precision in which `infer` cannot
-/// compute, and if there would be too many programs.
+/// compute, and if programs would have too many sections.
 [[nodiscard]] Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling);
 [[nodiscard]] Request twin(const Request& request);
 
@@ -54,8 +56,8 @@ struct Setting {
 /// cases nor rows: the runner makes the rows, which depend on when requests are answered.
 [[nodiscard]] BenchHooks hooks();
 
-/// Builds the programs of one replica, on a mesh without dp. Each batch size of sizes_of() has a
-/// prefill, which gives the first token, and a decode for each later token.
+/// Builds the programs of one replica, on a mesh without dp. For each batch size of sizes_of() they
+/// have a section for prefill, which gives the first token, and one to decode each later token.
 [[nodiscard]] program::ProgramSet replica_programs(const Request& request);
 /// Returns the section for batch size number `size` and a token; token 0 is the prefill.
 [[nodiscard]] program::Section section_of(std::size_t size, std::uint64_t token,

@@ -15,7 +15,7 @@ namespace isoscale::workloads::serve {
 
 namespace {
 
-/// Returns a quantile; absent if there are fewer than `fewest` values.
+/// Returns a percentile (see Quantiles); absent if there are fewer than `fewest` values.
 std::optional<double> at_percent(std::span<const double> sorted, std::size_t percent,
                                  std::size_t fewest) {
   if (sorted.size() < fewest) return std::nullopt;

@@ -57,8 +57,8 @@ struct Summary {
   /// over those of the first quarter.
   double backlog_rise = 0;
   /// The share of arriving requests that pile up: backlog_rise over the number of arrivals between
-  /// the two quarters. It is about 0 if all requests are answered in time, else about 1 - capacity
-  /// / offered.
+  /// the middles of the two quarters. It is about 0 if all requests are answered in time, else
+  /// about 1 - capacity / offered, where the capacity is the highest rate of answers.
   double backlog_growth = 0;
 };
 /// Summarises all requests of a trial, in order of arrival; there must be at least one.
@@ -66,9 +66,9 @@ struct Summary {
 
 /// The largest backlog_growth at which a rate counts as sustained: one request in 20 piles up.
 inline constexpr double most_growth = 0.05;
-/// True if a trial's rate could not be sustained: if its backlog grew by more than most_growth and
-/// by more requests than all replicas can take at a time, or if there is an `slo` and more than one
-/// request in 100 took longer than `slo` seconds.
+/// True if a trial's rate could not be sustained. Either its backlog_growth is above most_growth
+/// and its backlog_rise above the number of requests that all replicas take at a time, or there is
+/// an `slo` and more than one request in 100 took longer than `slo` seconds.
 [[nodiscard]] bool is_saturated(const Summary& summary, std::span<const Outcome> outcomes,
                                 std::optional<double> slo);
 

@@ -7,10 +7,10 @@
 namespace isoscale::workloads::stack {
 namespace {
 
-/// Returns the factor that scales the context. With a softmax the factor is 1, since each row of
-/// its results adds up to 1. Without a softmax, a sum of s products of scores and values has
-/// variance s, plus s^2 / hidden because all keys and values are products of inputs with the same
-/// weights.
+/// Returns the factor that scales the context (scores times values). With a softmax the factor is
+/// 1, since each row of its results adds up to 1. Without a softmax, a sum of s products of scores
+/// and values has variance s, plus s^2 / hidden because all keys and values are products of inputs
+/// with the same weights; the factor makes the variance 1.
 double context_scale(const Geometry& g) {
   const auto s = static_cast<double>(g.whole_sequence);
   return g.options.elementwise ? 1 : 1 / std::sqrt(s + s * s / static_cast<double>(g.hidden));
@@ -22,7 +22,8 @@ double score_scale(const Geometry& g) { return 1 / std::sqrt(static_cast<double>
 
 BufferId Attention::pack(BufferId qkv, Part part) {
   const BufferId block = new_block();
-  // In QKV the rows of all (position, sample, head) have one stride; each row has d columns.
+  // The keys (or values) of all positions, samples and heads are rows of QKV with d columns each
+  // and a single stride, so one copy packs them.
   const std::uint64_t rows = g_.sequence * batch();
   const std::uint64_t index = g_.grouped + (part == Part::key ? 0 : 1);
   copy(builder_, builder_.stream("cp"), rows, g_.head_size,
@@ -169,9 +170,9 @@ void Attention::backward(const Backward& of) {
   for (std::uint64_t j = 0; j < g_.grouped; ++j) through_scores(j);
 }
 
-/// Writes the backward pass on the ring of cp. The gradient of each block is sent around the ring,
-/// and each rank adds its contribution. The gradient of the rank's own block is completed last,
-/// since its way around the ring ends on this rank.
+/// Writes the backward pass on the ring of cp. A block has the keys or the values of one rank. Its
+/// gradient is sent around the ring, and each rank adds its contribution. The gradient of a rank's
+/// own block is completed last, since its way around the ring ends on this rank.
 void Attention::backward_on_ring(const Backward& of) {
   const Rows contexts = [&](std::uint64_t j) { return context_of(of.d_context, j); };
   const Rows queries = [&](std::uint64_t j) { return query(of.qkv, j); };
@@ -180,7 +181,7 @@ void Attention::backward_on_ring(const Backward& of) {
     if (i > 0) {
       arrived_values = pass_gradient(of.scores, i, contexts, context_scale(g_), arrived_values);
     }
-    for (std::uint64_t j = 0; j < g_.grouped; ++j) {  // these GEMMs hide the transfer of the sum
+    for (std::uint64_t j = 0; j < g_.grouped; ++j) {  // these GEMMs hide the message
       multiply(contexts(j), values, context_scale(g_), scores_of(of.d_scores, i, j));
     }
   });
@@ -245,9 +246,10 @@ BufferId LayerWriter::new_scores(KeptFor kept) {
   const std::uint64_t rows = attention_.batch() * g_.grouped * g_.sequence;
   program::Buffer buffer = buffer_of(rows * g_.whole_sequence, kept);
   if (g_.fuses_attention()) {
-    // A fused kernel keeps one f32 of each row: for backward, the logarithm of its sum of
-    // exponentials (Dao, arXiv 2307.08691, section 3.1); in backward, the product of its output
-    // and its gradient. For backward it also reads its output, of which casts keep only a copy.
+    // A fused kernel keeps one f32 for each row of scores: from forward to backward, the logarithm
+    // of the row's sum of exponentials (Dao, arXiv 2307.08691, section 3.1); in backward, the
+    // product of its output and its gradient. Its backward also reads its output in the compute
+    // type. Layers that cast to fp8 keep only a cast copy of that, so it is added here.
     buffer.modelled_bytes = rows * program::element_size(DType::f32);
     if (kept && types_.casts_operands()) {
       buffer.modelled_bytes += g_.tokens * g_.context * program::element_size(types_.compute);

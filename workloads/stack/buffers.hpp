@@ -86,8 +86,8 @@ inline void copy(Builder& builder, StreamId stream, std::uint64_t rows, std::uin
                             .dst = dst});
 }
 
-/// Writes dst = src for slices with the same number of elements. The place of either may depend on
-/// a mesh coordinate.
+/// Writes dst = src for slices with the same number of elements. The offset of either slice may
+/// depend on the rank's mesh coordinates (Slice::step).
 inline void copy_flat(Builder& builder, StreamId stream, const Slice& src, const Slice& dst) {
   for_each_piece(src.count, [&](std::uint32_t columns, const auto& piece) {
     copy(builder, stream, 1, columns, piece(src), piece(dst));
@@ -160,7 +160,8 @@ class OpWriter {
   [[nodiscard]] static Matrix dense(const Slice& in, std::uint64_t rows, std::uint64_t columns) {
     return stack::dense(in, rows, columns);
   }
-  /// Returns part number `part` of a gated MLP's inner activation, [rows, parts * ffn].
+  /// Returns a view of the gate (part 0) or of the up-projection (part 1) in their common output
+  /// [rows, parts * ffn].
   [[nodiscard]] Matrix gate_part(BufferId up, std::uint64_t rows, std::uint64_t part) const {
     return matrix(builder_.whole(up), {.rows = rows,
                                        .columns = g_.ffn,

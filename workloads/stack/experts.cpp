@@ -110,7 +110,8 @@ void ExpertWriter::add_residual(BufferId dst, BufferId residual) {
               builder_.whole(dst));
 }
 
-// Rows are sent to the ranks of their experts, multiplied there, and sent back.
+// The functions below send rows to the ranks of their experts, multiply them there, and send them
+// back.
 
 BufferId ExpertWriter::bring(const Dispatch& way, BufferId tokens, double scale, KeptFor kept) {
   const bool is_alone = g_.ep == 1, is_arranged = !way.arranged_from.empty();

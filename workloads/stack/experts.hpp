@@ -48,7 +48,7 @@ struct RouteStats {
   std::uint64_t routed = 0;   ///< tokens x topk
   std::uint64_t dropped = 0;  ///< those of `routed` whose expert was full
   std::uint64_t padded = 0;   ///< rows of zeros that are added as padding and multiplied too
-  double imbalance = 1;       ///< rows on the busiest rank, over the mean of all ranks
+  double imbalance = 1;       ///< most rows on a rank in one layer, over the mean
 };
 /// Returns the effects of routing. `request` must have been scaled to its mesh.
 [[nodiscard]] RouteStats route_stats(const Request& request);
@@ -57,8 +57,8 @@ struct RouteStats {
 /// they come back. An activation has one row for each token, in the order of tokens that Geometry
 /// describes. A token is sent once to each of its experts that is not full.
 struct Dispatch {
-  /// For each row that is sent, its index in the activation. Rows are sorted by expert, then by
-  /// token.
+  /// For each row that is sent, the index of its token in the activation. Rows are sorted by
+  /// expert, then by token.
   std::vector<std::uint32_t> sent_from;
   /// For each token, the indices of its topk rows among the rows sent; program::Rows::no_row if
   /// dropped.
@@ -77,21 +77,22 @@ struct Dispatch {
   [[nodiscard]] std::uint64_t expert_rows() const;
 };
 
-/// Returns the dispatch of a microbatch. `layer` is its number in the whole model. The geometry
-/// must be made for this rank's coordinates along cp, ep and dp.
+/// Returns the dispatch of a microbatch in a layer, which is numbered in the whole model. The
+/// geometry must be made for this rank's coordinates along cp, ep and dp.
 [[nodiscard]] Dispatch dispatch(const Routing& routing, const Geometry& geometry, int layer,
                                 int microbatch);
 
 /// Writes, on the compute stream, a layer of experts, which replaces the MLP if the model has
 /// experts (Shazeer et al., arXiv 1701.06538; Lepikhin et al., arXiv 2006.16668):
-///   Z = g / topk * sum over the experts e of a token (inner(Y * Wup_e) * Wdown_e) + Y.
-/// Rows are sent to the ranks of their experts along ep and back. Each expert's width is split over
-/// tp like that of an MLP, and activations are summed over tp after rows have come back.
+///   Z = g / topk * sum over the experts e of a token (inner(Y * Wup_e) * Wdown_e) + Y,
+/// with g = Geometry::residual_gain; inner adds the two halves of a gated MLP. Rows are sent to the
+/// ranks of their experts along ep and back. Each expert's width is split over tp like that of an
+/// MLP, and activations are summed over tp after rows have come back.
 class ExpertWriter : public OpWriter {
  public:
   using GradientDone = std::function<void(const Slice&)>;
-  /// Accepts a function that writes ops, and calls it now or after the layer's input gradients; see
-  /// LayerWriter::after_weight_gradients().
+  /// Accepts a function that writes ops, and calls it at once or, if weight gradients are put off,
+  /// after the layer's weight gradients; see LayerWriter::after_weight_gradients().
   using Later = std::function<void(std::function<void()>)>;
 
   ExpertWriter(Builder& builder, const Geometry& geometry, const Types& types,

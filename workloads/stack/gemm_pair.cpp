@@ -141,7 +141,7 @@ BufferId LayerWriter::first_backward(const First& first, const LinearWriter::Ope
   };
   if (order == InputGradient::last) after_weight_gradients(layer, microbatch, weights);
   const BufferId d_in = new_buffer(g_.activation());
-  // A weight gradient that follows hides the sum.
+  // The weight gradient, if it is written next, can hide the sum of the input gradient over tp.
   const bool hides = g_.async_reduce && !puts_off_ && order == InputGradient::first;
   const RowSum sum =
       rows_.reduce(input_product(linear, d_out), d_in, residual.buffer,

@@ -15,8 +15,8 @@ namespace isoscale::workloads::stack {
 
 namespace {
 
-/// The schedule needs a number of microbatches on each replica that is a multiple of `unit` and at
-/// least `least`.
+/// The numbers of microbatches that a schedule accepts on each replica: multiples of `unit` that
+/// are at least `least`.
 struct Turns {
   int unit = 1, least = 1;
 };
@@ -162,7 +162,8 @@ int Distribution::alike(int replica) const {
   const auto count = [this](int r) { return microbatches[static_cast<std::size_t>(r)]; };
   int begin = replica;
   while (begin > 0 && count(begin - 1) == count(replica)) --begin;
-  // The number of a sample is base + coordinate x step, and the base must not be negative.
+  // The index of a replica's first microbatch is base + step x coordinate along dp (see Geometry),
+  // and the base must not be negative.
   return first(begin) >= begin * count(begin) ? begin : replica;
 }
 
@@ -213,7 +214,8 @@ void require_partition(const Request& scaled) {
   if (partition.kind == Partition::Kind::equal || dp == 1) return;
   const Turns turns = turns_of(options, scaled.mesh.pp);
   const auto each = static_cast<int>(options.microbatches);
-  // The smallest exact share must be at least the minimum number of microbatches of a replica.
+  // The smallest share, before it is rounded, must be at least the minimum number of microbatches
+  // of a replica.
   const double sum = partition.skew + dp - 1, smallest = std::min(partition.skew, 1.0);
   const bool is_skewed = partition.kind == Partition::Kind::skewed;
   const double needed = is_skewed ? turns.least * sum / smallest / dp : turns.least + turns.unit;

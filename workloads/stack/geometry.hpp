@@ -83,9 +83,10 @@ struct Geometry {
   Pipeline pipeline;         ///< the stages, their layers and their schedule
   int layers;                ///< layers of this stage, in all its chunks
   int local_experts;         ///< experts of a layer on this rank; 0 = a dense MLP
-  Trainer trainer;           ///< the software for which the program stands, if any
-  /// Elements of the embedding on this rank, which no program has: 0 unless the trainer keeps one
-  /// beside the output projection of this stage.
+  Trainer trainer;           ///< software whose memory is predicted, if any
+  /// Elements of the embedding on this rank, which only real training software has. It is 0 for
+  /// programs that are run, on all stages but the first, and on a first stage that also has the
+  /// output projection and shares its weights.
   std::uint64_t embedding;
   double residual_gain;  ///< g = 0.5 / layers of the model: keeps activations bounded
 
@@ -98,7 +99,8 @@ struct Geometry {
   [[nodiscard]] double batch_tokens() const {
     return static_cast<double>(tokens) * all_microbatches * (cp * ep);
   }
-  /// True if one kernel of the trainer computes attention, and stores no scores.
+  /// True if the software whose memory is predicted computes attention in one kernel, which stores
+  /// no scores.
   [[nodiscard]] bool fuses_attention() const {
     return trainer == Trainer::fused_attention && options.elementwise;
   }
@@ -115,9 +117,10 @@ struct Geometry {
   [[nodiscard]] std::uint64_t activation() const { return shard_tokens * hidden; }
 };
 
-/// `compute` is the element type of weights and activations, `accumulate` that of gradients, master
-/// weights and moments. The GEMMs of linear layers read weights and activations as `operand`, and
-/// gradients as `gradient_operand`. `forward` and `backward` say how these GEMMs add up products.
+/// The element types of a program. `compute` is the type of weights and activations, `accumulate`
+/// that of gradients, master weights and moments. The GEMMs of linear layers read weights and
+/// activations as `operand`, and gradients as `gradient_operand`. `forward` and `backward` say how
+/// these GEMMs add up products.
 struct Types {
   DType compute, accumulate;
   program::ComputeMode mode;

@@ -84,7 +84,7 @@ Slice Gradients::narrowed(const Slice& wide) {
 }
 
 void Gradients::widen(const Slice& narrow, const Slice& wide) {
-  // On the reduction's stream, which it waits for, so that backward does not wait for it.
+  // This cast is on the stream of the reduction, so that backward's stream does not wait for it.
   cast(stream_, narrow, wide, 1 / scale_);
   builder_.release(narrow.buffer);
 }

@@ -67,15 +67,16 @@ class Gradients {
   void all_reduce_narrow(const Slice& bucket, mesh::AxisSet axes);
   void exchange_largest(const Slice& bucket, mesh::AxisSet axes);
   void cast(StreamId on, const Slice& from, const Slice& to, double scale);
-  /// Returns gradients in the type of grad_dtype; widen() writes them, or what a reduction left of
-  /// them, in the wide type, and releases them.
+  /// narrowed() returns a copy of gradients in the type in which they are sent (grad_dtype).
+  /// widen() casts such a copy, or the part of it that a reduce-scatter left, back to the type of
+  /// sums, and releases it.
   [[nodiscard]] Slice narrowed(const Slice& wide);
   void widen(const Slice& narrow, const Slice& wide);
   void reduce_scatter(const Slice& whole, const Slice& part);
   /// Sums a part of a bucket over the ranks that have the same part.
   void reduce_part(const Slice& part);
-  /// Sums a microbatch's bucket over the ranks that share its states, and adds this rank's part of
-  /// it to the sum of earlier microbatches.
+  /// Sums a microbatch's bucket over the ranks among which its states are sharded, and adds this
+  /// rank's part of the result to the sum of earlier microbatches.
   void accumulate(const Bucket& bucket, BufferId whole, int microbatch);
 
   Builder& builder_;
@@ -96,7 +97,7 @@ class Gradients {
 struct WeightUse {
   int layer = 0;  ///< within the stage; Parameters::vocabulary = output projection
   Place place{};
-  std::size_t action = 0;  ///< number of its action; an action's passes are consecutive
+  std::size_t action = 0;  ///< index of the schedule's action that it is part of
 };
 
 /// Makes the whole weights of a layer available on the device before each pass that reads them, and
@@ -123,7 +124,7 @@ class Weights {
 
  private:
   /// An interval in which a unit (a bucket or a layer) is on the device. It covers consecutive uses
-  /// in one action.
+  /// of the unit in one action of the schedule.
   struct Stay {
     std::size_t unit = 0, first_use = 0, last_use = 0;
     BufferId slot = no_buffer;
@@ -143,7 +144,7 @@ class Weights {
   Slots slots_;
   StreamId stream_ = 0;
   std::size_t use_ = 0;                   ///< index of the current use, or of the next one
-  std::size_t needed_ = 0, fetched_ = 0;  ///< stays that must have begun, and those that have
+  std::size_t needed_ = 0, fetched_ = 0;  ///< numbers of stays that must have begun; that have
 };
 
 /// Updates the weights, bucket by bucket. With zero=1|2 each rank updates its part of a bucket, and
@@ -153,8 +154,9 @@ class Updates {
  public:
   Updates(Builder& builder, const Parameters& parameters);
 
-  /// Writes what a step begins with: with gather=next_step, the gather of the weights that the
-  /// last step updated, in the order in which forward reads them. Its first readers wait for it.
+  /// Writes the ops with which a step begins. With gather=next_step, they gather the weights that
+  /// the previous step has updated, in the order in which forward reads them; the first op that
+  /// reads a bucket waits for its gather. Otherwise there are none.
   void begin();
   /// Writes all updates.
   void write();

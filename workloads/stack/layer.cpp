@@ -97,7 +97,7 @@ BufferId LayerWriter::backward(int layer, int microbatch, BufferId gradient,
   return attention_part_backward(state, layer, microbatch, d_middle, order);
 }
 
-/// Computes dY from dZ. The gradient of `inner` is an intermediate result.
+/// Computes dY, the gradient of the MLP's input, from dZ.
 BufferId LayerWriter::mlp_backward(LayerState& state, int layer, int microbatch,
                                    const Residual& gradient) {
   if (experts_.has_experts()) {
@@ -129,7 +129,7 @@ BufferId LayerWriter::mlp_backward(LayerState& state, int layer, int microbatch,
   return d_middle;
 }
 
-/// Computes dX from dY. The gradients of context and QKV are intermediate results.
+/// Computes dX, the gradient of the layer's input, from dY.
 BufferId LayerWriter::attention_part_backward(LayerState& state, int layer, int microbatch,
                                               BufferId d_middle, InputGradient order) {
   const Saved saved = saved_for_backward();
@@ -223,7 +223,8 @@ BufferId LayerWriter::vocabulary_forward(int microbatch, BufferId input) {
   builder_.at({.phase = Phase::forward, .layer = -1, .microbatch = microbatch});
   program::Buffer buffer = buffer_of(g_.tokens * g_.vocabulary, microbatch);
   if (g_.trainer != Trainer::none) {
-    // Trainers compute the loss in f32, and keep these logits beside the narrow ones.
+    // Training software computes the loss in f32, and keeps f32 logits beside those of the compute
+    // type.
     buffer.modelled_bytes = buffer.count * (program::element_size(buffer.dtype) +
                                             program::element_size(types_.accumulate));
   }

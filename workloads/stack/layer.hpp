@@ -35,15 +35,16 @@ struct Saved {
   bool inner_copy;  ///< the cast copy of `inner`
 };
 
-/// Says whether the input gradient is computed before or after the weight gradient of QKV. first:
-/// the weight gradient can hide an all-reduce of the input gradient. last: for the first layer of a
-/// stage, so that the message to the previous stage is sent when backward ends, and not one GEMM
-/// earlier. With async_reduce it is first there too.
+/// Says whether the input gradient of a layer is computed before or after the weight gradient of
+/// QKV. first: the weight gradient can hide an all-reduce of the input gradient. last: the input
+/// gradient is complete when backward ends, and not one GEMM earlier. The first layer of a stage,
+/// whose input gradient is sent to the previous stage, uses last, or first with async_reduce.
 enum class InputGradient : std::uint8_t { first, last };
 
 /// Writes the ops of one layer on the compute stream:
 ///   Y = g * attention(X) * Wo + X,   Z = g * inner(Y * Wup) * Wdown + Y
-/// Scores are scaled by 1/sqrt(d), context by 1/sqrt(s + s^2/hidden), and there is no softmax, norm
+/// with g = Geometry::residual_gain. Scores are scaled by 1/sqrt(d), context by
+/// 1/sqrt(s + s^2/hidden), inner adds the two halves of a gated MLP, and there is no softmax, norm
 /// or activation. With elementwise work the layer is
 ///   Y = g * attention(norm(X)) * Wo + X,   Z = g * inner(norm(Y) * Wup) * Wdown + Y
 /// where attention applies a softmax to its scores, and inner is gelu, or swiglu in gated MLPs. If
@@ -109,7 +110,8 @@ class LayerWriter : public OpWriter {
   void norm_gradient(BufferId gradient, BufferId x, BufferId inverse, BufferId bypass);
   /// Computes the activation from [tokens, parts * ffn], in a new buffer [tokens, ffn].
   [[nodiscard]] BufferId activation(BufferId up, KeptFor kept);
-  /// Overwrites one argument with the result, and releases the other.
+  /// Computes the gradient of the activation's input from that of its output. The result overwrites
+  /// one of the two arguments; the other is released.
   [[nodiscard]] BufferId activation_gradient(BufferId up, BufferId gradient);
 
   // The functions below handle recomputation in backward.
@@ -117,7 +119,7 @@ class LayerWriter : public OpWriter {
   /// Returns the data that backward can read after recomputation.
   [[nodiscard]] Saved saved_for_backward() const;
   void recompute_inner(LayerState& state, int layer, int microbatch);
-  /// True if forward keeps everything but the activation's output.
+  /// True if forward keeps everything but the activation's output, which backward recomputes.
   [[nodiscard]] bool recomputes_inner() const;
 
   /// Computes out = in * W for the first GEMM of a pair. `out` has all rows of the tp group. With
@@ -188,9 +190,10 @@ class LayerWriter : public OpWriter {
   /// The order of the columns of all ranks of tp in a buffer. by_rank: the matrices of the ranks
   /// follow one another. side_by_side: each row has the columns of all ranks.
   enum class Order : std::uint8_t { by_rank, side_by_side };
-  /// Returns views of the [tokens, columns] of each rank of tp in a buffer with those of all ranks.
+  /// Returns a batch of views, one for each rank of tp: its [tokens, columns] in a buffer that has
+  /// the columns of all ranks.
   [[nodiscard]] Matrix columns_of_ranks(BufferId buffer, std::uint64_t columns, Order order) const;
-  /// Gathers [tokens, columns] from each rank of tp into [tokens, tp * columns] on all of them.
+  /// Gathers the [tokens, columns] of each rank of tp into [tokens, tp * columns] on all of them.
   /// Releases `part`.
   [[nodiscard]] BufferId gather_columns(BufferId part, std::uint64_t columns, KeptFor kept);
   /// Sums [tokens, tp * columns] over tp, and gives each rank its [tokens, columns] of the sum.

@@ -27,8 +27,8 @@ void require_fp8_extents(const Geometry& geometry);
 /// A linear layer on this rank: Y [tokens, outputs] = gain * X [tokens, inputs] * W.
 struct Linear {
   Slice weight{}, gradient{};  ///< inputs x outputs
-  std::uint64_t place = 0;     ///< of the weight among the stage's parameters; tells layers apart
-  bool weight_stays = true;    ///< on the device for the whole step, and with it its fp8 copies
+  std::uint64_t place = 0;     ///< offset among the stage's parameters; tells layers apart
+  bool weight_stays = true;    ///< weight and fp8 copies are on the device in the whole step
   double gradient_beta = 0;    ///< 1 if the new gradient is added to the present one
   std::uint64_t inputs = 0, outputs = 0;
   double gain = 1;
@@ -52,9 +52,9 @@ struct Addend {
 /// twice, plain and transposed:
 ///   Y = X * (W^T)^T,   dX = dY * W^T,   dW = X^T * (dY^T)^T,
 /// where the operands in brackets are stored transposed, and the GEMM does the outer transpose. A
-/// weight that stays on the device is cast once a step; of one that is fetched for each use
-/// (zero=3, offload=weights), only the copy that a GEMM reads is made, just before it. Backward
-/// reads only the transposed copy of X, so only that copy is kept.
+/// weight that stays on the device is cast once a step. A weight that is fetched for each use
+/// (zero=3, offload=weights) is cast just before each GEMM, and only into the copy that this GEMM
+/// reads. Backward reads only the transposed copy of X, so only that copy is kept.
 class LinearWriter : public OpWriter {
  public:
   using OpWriter::OpWriter;
@@ -71,14 +71,15 @@ class LinearWriter : public OpWriter {
   /// Keeps the copy of the input that backward reads, if forward dropped it. Does nothing if
   /// operands are not cast, since backward then reads x itself.
   void keep_input(const Linear& linear, int microbatch, const Matrix& x);
-  /// Returns dY in the form in which both products below read it. It must be released after them.
+  /// Returns dY in the form in which input_gradient() and weight_gradient() read it. It must be
+  /// released after them.
   [[nodiscard]] Operand gradient(const Linear& linear, const Matrix& dy);
   void release(const Operand& gradient);
   /// Writes dX = gain * dY * W^T + addend.
   void input_gradient(const Linear& linear, const Operand& dy, const Matrix& dx,
                       const Addend& addend);
-  /// Writes dW += gain * X^T * dY. If forward has cast X, `x` is not read and may have been
-  /// released.
+  /// Writes dW = gain * X^T * dY + gradient_beta * dW. If forward has cast X, `x` is not read and
+  /// may have been released.
   void weight_gradient(const Linear& linear, int microbatch, const Matrix& x, const Operand& dy);
 
   // These functions return the products above for any number of rows and for operands that are not
@@ -160,13 +161,13 @@ class TensorRows : public OpWriter {
   /// Writes the GEMM of the rows `first` ... first + rows - 1, plus the addend, into `d`.
   using Product = std::function<void(std::uint64_t first, std::uint64_t rows, const Matrix& d,
                                      const Addend& addend)>;
-  /// Says whether ops that follow a sum can hide it.
+  /// Says whether the ops that are written after a sum can hide its communication.
   enum class Hiding : std::uint8_t { impossible, possible };
   /// Writes the ops that compute, in `out`, the sum of `product` over the tp group, plus `residual`
   /// once, for the rows that this rank keeps. `out` is a new buffer for these rows; `residual` may
   /// be no_buffer. The result is complete only after close(). Ops on the compute stream that are
-  /// written between the two calls hide the communication; an all-reduce in one chunk only if
-  /// `hiding` is possible, else it is on the compute stream itself.
+  /// written between reduce() and close() hide the communication. An all-reduce in one chunk is
+  /// hidden only if `hiding` is possible; otherwise it is itself on the compute stream.
   [[nodiscard]] RowSum reduce(const Product& product, BufferId out, BufferId residual,
                               Hiding hiding = Hiding::impossible);
   void close(const RowSum& sum);
@@ -250,15 +251,17 @@ class Attention : public OpWriter {
     return heads_of(context, g_.microbatch * g_.context, j, g_.grouped);
   }
 
-  /// Writes d = scale * a * b + beta * c, for each product of a batch; `form` has the rest.
+  /// Writes d = scale * a * b + beta * c for each product of a batch; `form` has the extents, the
+  /// transposes, beta and c.
   void emit(Gemm form, double scale, const Matrix& a, const Matrix& b, const Matrix& d);
   /// Writes scores = scale * rows * others^T for one block and query head.
   void multiply(const Matrix& rows, const Matrix& others, double scale, const Matrix& scores);
-  /// Writes result = scale * scores * rows, summed over the blocks.
+  /// Adds scale * scores * rows for block number `block` to the result. Block 0, which is the first
+  /// one, overwrites the result instead.
   void weigh(const Matrix& scores, const Matrix& rows, double scale, int block,
              const Matrix& result);
-  /// Writes gradient += scale * scores^T * rows for query head j. If `arrived` is a buffer, the sum
-  /// over query heads begins with the gradient in it.
+  /// Adds scale * scores^T * rows for query head j to `gradient`. The sum over query heads begins,
+  /// for j = 0, with the gradient in `arrived`, or with 0 if that is no_buffer.
   void add_gradient(const Matrix& scores, const Matrix& rows, double scale, std::uint64_t j,
                     BufferId arrived, const Matrix& gradient);
   /// Writes the sum of add_gradient() over all query heads.

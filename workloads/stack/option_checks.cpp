@@ -20,7 +20,8 @@ namespace isoscale::workloads::stack {
 
 namespace {
 
-/// An option, the value of it that is compatible with all other options, and why others are not.
+/// An option that another one excludes: its key, the neutral value that is still allowed, and why
+/// other values are not.
 struct Exclusion {
   std::string_view key, neutral, why;
 };

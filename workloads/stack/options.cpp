@@ -31,7 +31,8 @@ Partition parse_partition(std::string_view key, std::string_view text) {
       text, least_skew, most_skew);
 }
 
-/// Reads a rule, or a list of layer counts, "7,8,8,7". Throws base::UsageError for any other text.
+/// Reads a rule ("equal", "nearest", "lighter-ends") or a list of layer counts ("7,8,8,7"). Throws
+/// base::UsageError for any other text.
 StageLayers parse_stage_layers(std::string_view key, std::string_view text) {
   constexpr std::size_t most_stages_named = 4096;
   using Kind = StageLayers::Kind;

@@ -23,17 +23,18 @@ enum class Strategy : std::uint8_t { ddp, funnel };
 enum class GradientType : std::uint8_t { same, bf16, f16 };
 enum class Compression : std::uint8_t { none, topk };
 
-/// These enumerations name the data that is kept in host memory until it is needed, and the kind of
-/// that memory.
+/// Offload names the data that is kept in host memory until it is needed, and OffloadMemory the
+/// kind of that memory.
 enum class Offload : std::uint8_t { none, weights, optimizer };
 enum class OffloadMemory : std::uint8_t { pinned, managed };
 
 enum class TpOutput : std::uint8_t {
   reduce,  ///< the second GEMM of a pair is row-parallel; partial sums are all-reduced
-  gather,  ///< that GEMM is column-parallel; its input and output are all-gathered
+  gather,  ///< the second GEMM is column-parallel; its input and output are all-gathered
 };
 
-/// The time at which replicas gather the weights of which each has updated a part (zero=1|2).
+/// The time at which replicas gather the updated weights if each has updated only a part of them
+/// (zero=1|2): at the end of the step, or at the beginning of the next one.
 enum class Gather : std::uint8_t { step_end, next_step };
 
 enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zb_h1 };
@@ -108,7 +109,7 @@ struct TrainingOptions {
   Fp8Accumulate fp8_accumulate{};
   long long experts = 0;
   std::uint32_t topk = 1;
-  double capacity = 0;  ///< over the even share of an expert; 0 = no limit
+  double capacity = 0;  ///< most tokens of an expert, over its even share; 0 = no limit
   double skew = 0;
   ExpertBatch expert_batch{};
   ExpertPlacement expert_placement{};
@@ -147,11 +148,12 @@ void complete_data_options(Request& scaled);
 /// Throws base::UsageError for options about replicas that exclude each other, and for a partition
 /// with too few microbatches.
 void require_data(const Request& scaled);
-/// Adapts compression to a twin: blocks become as small as its tensors, and all their elements are
-/// sent, so that the twin has the same result as a single rank.
+/// Adapts the compression of gradients to a twin (the small version of a request for verification).
+/// Blocks become as small as its tensors, and all their elements are sent, so that the twin has the
+/// same result as a single rank.
 void shrink_data_options(Request& twin);
-/// Removes the options about replicas from the request of the single rank with which a twin is
-/// compared.
+/// Removes the options about replicas from the request of the single rank with which verification
+/// compares a twin.
 void forget_data_options(Request& one);
 
 /// Throws base::UsageError if options about tensor parallelism exclude each other, or if tp or
@@ -165,8 +167,8 @@ void require_states(const Request& scaled);
 /// Throws base::UsageError for options about experts that do not fit ep or another option.
 void require_experts(const Request& scaled);
 
-/// Returns the number of experts of a twin: few on each rank, but at least as many as each token
-/// needs.
+/// Returns the number of experts of a twin (the small version of a request for verification): few
+/// on each rank, but at least as many as each token needs.
 [[nodiscard]] int small_experts(const Request& request);
 
 /// Returns the axes along which ranks run different programs. Ranks that differ only along other

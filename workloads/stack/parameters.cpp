@@ -117,7 +117,8 @@ Parameters::Parameters(Builder& builder, const Geometry& geometry, const Request
 }
 
 void Parameters::allocate(Builder& builder, const Types& types, const Request& request) {
-  /// Allocates 1/shards of all elements. A trainer keeps `modelled` elements in the type `kept`.
+  /// Allocates 1/shards of all elements. In a prediction, the training software keeps `modelled`
+  /// elements of the type `kept` instead.
   const auto flat = [&](program::Buffer buffer, std::uint64_t shards, std::uint64_t modelled,
                         DType kept) {
     buffer.count = count() / shards;
@@ -130,9 +131,9 @@ void Parameters::allocate(Builder& builder, const Types& types, const Request& r
   const std::uint64_t shards = plan_.shards;
   const std::uint64_t of_weights = plan_.shards_weights() ? shards : 1;
   const std::uint64_t of_gradients = plan_.shards_gradients() ? shards : 1;
-  // Trainers that shard weights keep them in f32 alone (FSDP), and those that multiply in fp8 keep
-  // weights of layers that stay on the device only in the copies of Linear (Transformer Engine's
-  // fp8_model_init).
+  // Training software that shards weights keeps them in f32 alone (FSDP). Software that multiplies
+  // in fp8 keeps the weights of linear layers, if they stay on the device, only as the fp8 copies
+  // that LinearWriter makes (Transformer Engine's fp8_model_init).
   std::uint64_t narrow = all / of_weights;
   if (types.has_master() && plan_.shards_weights()) narrow = 0;
   const bool stay = !plan_.shards_weights() && plan_.offload != Offload::weights;
@@ -140,10 +141,11 @@ void Parameters::allocate(Builder& builder, const Types& types, const Request& r
   states_.weights = flat(
       {.dtype = types.compute, .space = plan_.space_of(Offload::weights), .role = Role::weight},
       of_weights, narrow, types.compute);
-  // A trainer adds gradients up in the type in which it sends them.
+  // Training software adds gradients up in the type in which it sends them.
   states_.gradients = flat({.dtype = types.accumulate, .role = Role::gradient}, of_gradients,
                            all / of_gradients, travel_type(request));
-  // A trainer shards its optimizer over all replicas, those along cp too (Megatron-LM).
+  // Training software shards its optimizer over all replicas, including those along cp
+  // (Megatron-LM).
   const auto cp = static_cast<std::uint64_t>(g_.options.zero > 0 ? g_.cp : 1);
   const Space space = plan_.space_of(Offload::optimizer);
   const auto optimizer = [&](Role role) {
@@ -236,8 +238,8 @@ std::size_t Parameters::index(int layer_of_stage, Tensor tensor, int expert) con
   const auto from_last = static_cast<std::size_t>(g_.layers - 1 - layer_of_stage);
   const auto place = static_cast<std::size_t>(tensor);
   if (g_.local_experts == 0) return head + from_last * layer_tensors.size() + place;
-  // Each layer's two attention tensors come first; the tensors of all experts follow after all
-  // layers.
+  // With experts, the two attention tensors of each layer come first, and the tensors of all
+  // experts follow after those of all layers.
   constexpr std::size_t mlp = 2, attention = layer_tensors.size() - mlp;
   const auto experts = static_cast<std::size_t>(g_.local_experts);
   if (place >= mlp) return head + from_last * attention + place - mlp;
@@ -288,7 +290,7 @@ void Parameters::gather_observed(Builder& builder, BufferId from, BufferId to) c
     Slice mine =
         is_whole ? plan_.own_part(flat(from, bucket.offset, bucket.count)) : part(from, bucket);
     BufferId copy = no_buffer;
-    if (builder.buffer(from).space != Space::device) {  // only the device can send
+    if (builder.buffer(from).space != Space::device) {  // only device memory can be sent
       copy = builder.allocate(
           {.dtype = builder.buffer(from).dtype, .role = Role::workspace, .count = mine.count});
       copy_flat(builder, 0, mine, builder.whole(copy));

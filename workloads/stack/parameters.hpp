@@ -31,10 +31,10 @@ struct StatePlan {
   std::uint64_t shards = 1;          ///< the extent of this axis if something is sharded, else 1
   std::uint64_t bucket_bytes = 0;    ///< least number of bytes that are sent at once
   std::uint64_t element = 0;  ///< bytes of an element: of a gradient, or with zero=3 of a weight
-  std::size_t prefetch = 0;   ///< number of weight units that are fetched ahead
+  std::size_t prefetch = 0;   ///< buckets or layers of weights that are fetched ahead
   Offload offload = Offload::none;
   Space host = Space::pinned;      ///< memory in which offloaded states are kept
-  bool gathers_next_step = false;  ///< a step begins with the gather of the last one's weights
+  bool gathers_next_step = false;  ///< a step first gathers weights that the last one updated
   bool overlaps = true;            ///< transfers have streams of their own, so GEMMs hide them
 
   [[nodiscard]] bool shards_gradients() const { return zero >= 2; }
@@ -65,12 +65,12 @@ inline constexpr std::array layer_tensors{Tensor::down, Tensor::up, Tensor::proj
                                           Tensor::qkv};
 
 /// One weight matrix of this rank. It has rows x columns elements, which are contiguous in the flat
-/// buffers from `offset` on.
+/// buffers (see States) from `offset` on.
 struct Parameter {
   std::string name;  ///< name of the global tensor: "layer3.qkv"
   std::uint64_t rows = 0, columns = 0, offset = 0;
   Shard shard;
-  std::uint64_t fan_in = 0;  ///< inputs of each output of the global tensor
+  std::uint64_t fan_in = 0;  ///< inputs that each output of the matrix sums
   bool of_expert = false;    ///< differs along ep, so its gradient is not summed over ep
   /// Verification compares named tensors (program::Observable) of a run with those of a reference,
   /// relative to the largest element. `observed_in` names the tensor that contains this
@@ -103,14 +103,15 @@ struct Bucket {
 void pad_buckets(std::vector<Parameter>& parameters, std::vector<Bucket>& buckets,
                  std::uint64_t parts);
 
-/// A range of elements of the flat buffers.
+/// A range of elements of the flat buffers (see States).
 struct Range {
   std::uint64_t offset = 0, count = 0;
   [[nodiscard]] std::uint64_t end() const { return offset + count; }
 };
 
-/// The flat buffers. A sharded buffer has only this rank's part of each bucket, which begins at
-/// the bucket's offset divided by the number of shards.
+/// The flat buffers, in which all parameters of a stage follow one another. A sharded buffer has
+/// only this rank's part of each bucket, which begins at the bucket's offset divided by the number
+/// of shards.
 struct States {
   BufferId weights = no_buffer;
   BufferId gradients = no_buffer;
@@ -123,7 +124,8 @@ struct States {
 /// same order of parameters.
 class Parameters {
  public:
-  /// Allocates the buffers; in the setup section, fills them from the seed.
+  /// Allocates the buffers; in the setup section, fills the weights with random values made from
+  /// the seed.
   Parameters(Builder& builder, const Geometry& geometry, const Request& request);
 
   /// Stands for the output projection where a layer number is expected.
@@ -155,10 +157,12 @@ class Parameters {
   /// Returns this rank's part of a bucket in `buffer`, one of the flat buffers. If the buffer is
   /// not sharded, the part is the whole bucket.
   [[nodiscard]] Slice part(BufferId buffer, const Bucket& bucket) const;
-  /// Returns the update op of a bucket, without the slices that it reads and writes. Gradients are
-  /// sums over all tokens of the batch.
+  /// Returns the update op of bucket number `bucket`, without the slices that it reads and writes.
+  /// The op divides gradients, which are sums over all tokens of the batch, by the number of
+  /// tokens.
   [[nodiscard]] Update update(std::size_t bucket) const;
-  /// Makes gradients and weights observables. Sharded ones are gathered first.
+  /// Marks gradients and weights as data that verification compares (observables). Sharded ones are
+  /// gathered first.
   void observe(Builder& builder) const;
 
  private:
@@ -168,15 +172,16 @@ class Parameters {
   }
   void allocate(Builder& builder, const Types& types, const Request& request);
   void fill(Builder& builder, std::uint64_t seed) const;
-  /// Draws the parameters in the range `of`, and clears its padding, in the buffer `into`, whose
-  /// first element is element `base` of the flat buffers.
+  /// Writes the initial values of the parameters in the range `of`, and zeros into its padding, to
+  /// the buffer `into`, whose first element is element `base` of the flat buffers.
   void draw(Builder& builder, std::uint64_t seed, BufferId into, std::uint64_t base,
             Range of) const;
-  /// Draws each bucket into `scratch`, and keeps only this rank's part of it in `into`. `scratch`
-  /// must have room for all buckets, or at least for the largest.
+  /// Writes the initial values of each bucket to `scratch`, and copies this rank's part of them to
+  /// `into`. `scratch` must have room for all buckets, or at least for the largest.
   void draw_parts(Builder& builder, std::uint64_t seed, BufferId into, BufferId scratch) const;
-  /// Draws each bucket into scratch memory, and keeps only this rank's part of it in `into`. The
-  /// scratch memory is allocated here, with room for the largest bucket, and released afterwards.
+  /// Writes the initial values of each bucket to scratch memory, and copies this rank's part of
+  /// them to `into`. The scratch memory is allocated here, with room for the largest bucket, and
+  /// released afterwards.
   void draw_parts(Builder& builder, std::uint64_t seed, BufferId into) const;
   void gather_observed(Builder& builder, BufferId from, BufferId to) const;
 
@@ -204,13 +209,13 @@ class Parameters {
 /// Returns the key from which a tensor's values are drawn. It depends on the run's seed and the
 /// tensor's name.
 [[nodiscard]] std::uint64_t fill_key(std::uint64_t seed, std::string_view tensor);
-/// Returns a fill with random values on Fill's grid, which is exact in bf16. Their standard
-/// deviation is the given one or up to 2% less. It is never more, because attention without softmax
-/// multiplies three tensors, so that an excess would grow to its third power in each layer.
+/// Returns an op that fills `dst` with random values, all of which are exact in bf16. Their
+/// standard deviation is `deviation` or up to 2% less. It is never more, because attention without
+/// softmax multiplies three tensors, so that an excess would grow to its third power in each layer.
 [[nodiscard]] Fill random_fill(const Slice& dst, const Shard& shard, std::uint64_t key,
                                double deviation);
-/// Returns a fill with the initial values of a parameter, whose standard deviation is 1/sqrt(fan
-/// in).
+/// Returns an op that fills `dst` with the initial values of a parameter, whose standard deviation
+/// is 1/sqrt(fan_in).
 [[nodiscard]] Fill weight_fill(const Slice& dst, const Parameter& parameter, std::uint64_t seed);
 
 }  // namespace isoscale::workloads::stack

@@ -40,8 +40,8 @@ std::vector<int> layers_of_stages(const StageLayers& rule, int layers, int stage
                                          : nearest_layers(layers, stages);
 }
 
-/// Throws if a rank would have no weights: neither a layer in one of its virtual stages, nor the
-/// vocabulary.
+/// Throws base::UsageError if a rank would have no weights: neither a layer in one of its virtual
+/// stages, nor the vocabulary.
 void require_weights(const Request& request, const Pipeline& pipeline,
                      const TrainingOptions& options) {
   for (int stage = 0; stage < pipeline.stages; ++stage) {
@@ -77,8 +77,8 @@ void require_layers(const Request& request, const Pipeline& pipeline,
         text_of(request, "stage_layers"), pipeline.layers.size(), sum, what, stages, layers,
         fmt::join(nearest_layers(layers, stages), ","));
   }
-  // With `equal` each virtual stage has a layer; with `nearest` each rank has one; with
-  // `lighter-ends` all but the ends have one.
+  // With `equal` each virtual stage has at least one layer, with `nearest` each rank, and with
+  // `lighter-ends` each stage but the first and the last.
   const int least = rule == Rule::equal          ? stages
                     : rule == Rule::lighter_ends ? stages - 2
                                                  : pipeline.stages;
@@ -106,7 +106,7 @@ void require_layers(const Request& request, const Pipeline& pipeline,
 std::vector<int> small_stages(const Request& request) {
   std::vector<int> stages = pipeline_of(request).layers;
   const int most = std::ranges::max(stages);
-  int least = most;  // of the stages that have layers
+  int least = most;  // fewest layers of a stage that has any
   for (const int layers : stages) least = layers > 0 ? std::min(least, layers) : least;
   for (int& layers : stages) {
     if (layers > 0) layers = layers == least && least < most ? 1 : std::min(2, most);

@@ -64,17 +64,16 @@ inline constexpr std::array<std::string_view, 4> schedule_names{"gpipe", "1f1b",
 /// first start to the last end of any stage. The result assumes that stages have equal work, that
 /// messages take no time, and that there are at least as many microbatches as stages.
 [[nodiscard]] double idle_time(const Pipeline& pipeline, const PassTimes& times);
-/// Returns the largest number of microbatches in flight on a stage. A microbatch counts once for
-/// each chunk in which it is in flight.
+/// Returns the largest number of microbatches in flight on a stage, which have begun forward there
+/// and not ended backward. A microbatch counts once for each chunk in which it is in flight.
 [[nodiscard]] int most_in_flight(const Pipeline& pipeline, int stage);
 
 /// Returns the ratio of the stages' idle time to their working time. The ratio assumes that each
 /// half of backward takes as long as forward.
 [[nodiscard]] double ideal_bubble(const Pipeline& pipeline);
 
-/// The messages between a stage and a neighbour at one moment. The result of the action `made` is
-/// sent, and the input of the action `awaited` is received, and each of the two stages does both in
-/// one exchange.
+/// The messages that a stage exchanges with a neighbour at one moment, in a single op. The result
+/// of the action `made` is sent, the input of the action `awaited` is received, or both.
 struct HandOver {
   int offset = 1;                ///< +1: next stage (after the last, the first), -1: previous stage
   std::optional<Action> made{};  ///< this stage's action whose result is sent
@@ -84,26 +83,26 @@ struct HandOver {
 
 using StageStep = std::variant<Action, HandOver>;
 
-/// Returns the actions and the messages of a stage, in order. A message is received when the stage
-/// that needs it is free to start the action that reads it. The order on all stages follows from
-/// one simulated clock, so that stages never wait for each other in a circle, whether streams run
-/// concurrently or one op after another. On this clock a forward pass through n layers takes n
-/// units of time (1 without layers, so that a result is sent after it was received), and so does
-/// each half of a backward pass.
+/// Returns the actions and the messages of a stage, in order. A stage receives a message just
+/// before the action that reads it. The order on all stages follows from one simulated clock, so
+/// that stages never wait for each other in a circle, whether streams run concurrently or one op
+/// after another. On this clock a forward pass through n layers takes n units of time (1 without
+/// layers, so that a result is sent after it was received), and so does each half of a backward
+/// pass.
 [[nodiscard]] std::vector<StageStep> steps_of(const Pipeline& pipeline, int stage);
 
 /// Returns the pipeline of a request. With a single stage it has one chunk and no messages.
 [[nodiscard]] Pipeline pipeline_of(const Request& request);
 
-/// Returns the numbers that pp must divide.
+/// Returns the numbers that pp must divide: the number of layers, if stages must be equal.
 [[nodiscard]] std::vector<mesh::Constraint> pipeline_limits(const Request& base);
 /// Throws base::UsageError, with the numbers and the nearest ones that work, if the schedule does
 /// not fit the number of microbatches, or the number of stages does not fit the number of layers.
 void require_pipeline(const Request& scaled);
 
-/// These functions return the option stage_layers of a twin, and its number of layers. A stage has
-/// at most two layers, and none if the real stage has none. The twin's stages are uneven if the
-/// real stages are.
+/// These functions return the option stage_layers of a twin (the small version of a request for
+/// verification), and its number of layers. A stage has at most two layers, and none if the real
+/// stage has none. The twin's stages are uneven if the real stages are.
 [[nodiscard]] std::string small_stage_layers(const Request& request);
 [[nodiscard]] int small_layers(const Request& request);
 

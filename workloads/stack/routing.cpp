@@ -169,8 +169,8 @@ void set_sent(const Routing& routing, const std::vector<std::uint32_t>& experts,
   }
 }
 
-/// Sets the order of received rows by expert. `from[member][expert of this rank]` is the number of
-/// rows received from a member for an expert.
+/// Sets the members of a Dispatch that sort the received rows by expert. `from[member][expert of
+/// this rank]` is the number of rows received from a member of the ep group for an expert.
 void set_arranged(const std::vector<std::vector<std::uint64_t>>& from, ExpertBatch batch,
                   std::uint64_t room, Dispatch& result) {
   const std::size_t local = from.front().size();

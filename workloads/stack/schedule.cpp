@@ -24,7 +24,8 @@ int ahead_of(const Pipeline& pipeline, int stage) {
 
 using Time = std::int64_t;
 
-/// An action with its start on the clock, and the action on another stage whose result it needs.
+/// An action with its start on the simulated clock, and the action on another stage whose result it
+/// needs.
 struct Timed {
   Action action;
   Time start = 0;
@@ -106,12 +107,12 @@ class Clock {
   std::vector<bool> is_kept_;
 };
 
-/// An action or a message of a stage, with its time on the clock. At equal times messages come
-/// before actions, and messages are ordered by `link`, so that both stages of a link exchange their
-/// messages in the same order.
+/// An action or a message of a stage, with its time on the clock. A link joins a stage to the next
+/// one (the last stage to the first). At equal times messages come before actions, and messages are
+/// ordered by `link`, so that both stages of a link exchange their messages in the same order.
 struct Moment {
   Time time = 0;
-  int link = 0;  ///< of a message: the stage before its link; of an action: the number of stages
+  int link = 0;  ///< message: the link's earlier stage; action: the number of stages
   StageStep step;
 };
 

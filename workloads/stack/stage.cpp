@@ -183,7 +183,8 @@ class StageWriter {
       });
     }
     if (!is_first(action)) {
-      const bool is_kept = ownership == LayerWriter::Ownership::kept;  // an output, if no layers
+      // A stage without layers sends the output itself as its gradient, and keeps it.
+      const bool is_kept = ownership == LayerWriter::Ownership::kept;
       return hand_overs_.leave(action, gradient, is_kept ? Sent::kept : Sent::released);
     }
     // In a real model, the gradient would be passed on to an embedding. No weight gradient depends
@@ -211,8 +212,8 @@ class StageWriter {
     return g_.pipeline.virtual_stage(g_.stage, action.chunk) + 1 == g_.pipeline.virtual_stages();
   }
   void observe_output(int microbatch, BufferId output) {
-    // The indices of a global element are (sample, position, column). See sample_shard() for the
-    // numbering of samples.
+    // For verification, the outputs of all ranks form one global tensor [sample][position][column].
+    // See sample_shard() for the numbering of samples.
     if (g_.vocabulary == 0) {
       builder_.observe("output", builder_.whole(output),
                        sample_shard(g_, microbatch, g_.hidden, g_.hidden));

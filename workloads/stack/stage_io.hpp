@@ -53,7 +53,7 @@ class Inputs : public OpWriter {
   [[nodiscard]] std::uint64_t source_count() const;  ///< elements of one microbatch
 
   int parts_ = 1;                  ///< number of replicas whose inputs are on this rank
-  std::vector<BufferId> sources_;  ///< for each microbatch
+  std::vector<BufferId> sources_;  ///< the inputs of each microbatch
   std::map<int, BufferId> copied_;
 };
 

@@ -55,7 +55,7 @@ struct State {
   Slice Update::*here;
 };
 
-/// Returns the states that a stage has besides its weights and gradients.
+/// Returns the optimizer states of a stage: its master weights and moments, as far as it has them.
 std::vector<State> states_in(const States& states) {
   std::vector<State> result{{states.masters, &Update::master},
                             {states.moment1, &Update::moment1},
@@ -74,8 +74,8 @@ Weights::Weights(Builder& builder, const Geometry& geometry, const Parameters& p
       slots_(builder, {}, 1) {
   if (resident_) return;
   const StatePlan& plan = parameters.plan();
-  // The number of streams is limited, so copies share the stream of the inputs, which use the same
-  // link.
+  // The number of streams is limited, so copies of weights share the stream on which inputs are
+  // copied. Both use the same link, from host to device.
   if (plan.overlaps) stream_ = builder_.stream(plan.shards_weights() ? "states" : "input");
   uses_ = weight_uses(geometry);
   cut_units(geometry);

@@ -25,7 +25,7 @@ constexpr program::StreamId compute = 0;
 /// All axes along which a mesh of tiles may have several ranks.
 constexpr mesh::AxisSet everyone{mesh::Axis::tp, mesh::Axis::cp, mesh::Axis::dp};
 
-/// Returns an update op without its slices.
+/// Returns the op that updates weights, without the slices that it reads and writes.
 program::Update update_of(const Geometry& g, const Request& request) {
   program::Update update{.optimizer = values_of(request).optimizer};
   if (request.keep == Keep::observables) {

@@ -76,8 +76,8 @@ struct Geometry {
   [[nodiscard]] std::uint64_t place(std::uint64_t row, std::uint64_t column) const {
     return row * line() + column * pixel();
   }
-  /// Returns the number of elements from the first to the last one of the tile, with the halo
-  /// columns in between.
+  /// Returns the number of elements from the tile's first element to its last one in a buffer, with
+  /// the halo columns in between.
   [[nodiscard]] std::uint64_t span() const {
     return (tile.rows - 1) * line() + tile.columns * pixel();
   }
@@ -93,14 +93,14 @@ struct Geometry {
   [[nodiscard]] program::Shard shard() const;
 };
 
-/// Returns a rank's coordinates along the axes where programs differ, and 0 along the others. With
-/// a fixed boundary the coordinate along an axis is 0 for the first tile, 1 for all tiles in the
-/// middle, and its own coordinate for the last tile.
+/// Returns the coordinates of the first rank with the same program as the rank at `at`: 0 along
+/// axes where programs do not differ. With a fixed boundary, the coordinate along cp or tp is 0 for
+/// the first tile, 1 for all tiles in the middle, and its own coordinate for the last tile.
 [[nodiscard]] mesh::Coordinates program_at(const Request& request, const mesh::Coordinates& at);
 
 /// Writes convolutions as matrix products with views of a tile and its halo, one product for each
 /// tap (pixel) of the kernel. No pixels are copied to make matrices. All ops are on the compute
-/// stream.
+/// stream. In the formulas, g is Geometry::residual_gain.
 class Convolution {
  public:
   Convolution(program::Builder& builder, const Geometry& geometry, const stack::Types& types)
@@ -133,8 +133,8 @@ class Convolution {
   };
   void add_taps(const Region& region, program::BufferId in, const program::Slice& kernel,
                 Adjoint adjoint, const Sum& sum) const;
-  /// Returns the pixels of `region`, one matrix for each row. Its first pixel is at (row, column)
-  /// of the buffer.
+  /// Returns the pixels of `region`, one matrix for each row of pixels. The region's first pixel is
+  /// at (row, column) of the buffer.
   [[nodiscard]] program::Matrix pixels(program::BufferId tile, const Region& region,
                                        std::uint64_t row, std::uint64_t column) const;
 
@@ -151,7 +151,8 @@ class Convolution {
 /// buffers. Every rank has all of them, and gradients are summed over all ranks.
 class Kernels {
  public:
-  /// Allocates the buffers; in the setup section, fills them from the seed.
+  /// Allocates the buffers; in the setup section, fills the weights with random values made from
+  /// the seed.
   Kernels(program::Builder& builder, const Geometry& geometry, const Request& request);
 
   [[nodiscard]] program::Slice weight(int layer) const;

@@ -26,7 +26,8 @@ using program::Transfer;
 constexpr program::StreamId on_compute = 0;
 
 /// Says when the halo columns beside a tile's own rows may be written. early: at once. late: only
-/// after the ops that read the tile between begin() and end().
+/// after the ops that read the tile between begin() and end(), because these ops read the columns
+/// as zeros.
 enum class Columns : std::uint8_t { early, late };
 
 /// Fills the halo of a tile with the pixels around the tile. First, rows are sent directly to their

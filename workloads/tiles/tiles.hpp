@@ -33,10 +33,10 @@ namespace isoscale::workloads::tiles {
 /// along cp, where halos need not be packed.
 [[nodiscard]] mesh::Request square_grid(int ranks);
 
-/// Builds a stack of convolutions of image tiles: Y = X + g * conv(X) in each layer, without
-/// activations, and with the loss 1/2 |Y|^2 of the last layer. With a periodic boundary all ranks
-/// share one program. With a fixed boundary there is one program for each position of a tile in the
-/// image (corner, edge or inside), at most nine.
+/// Builds a stack of convolutions of image tiles: Y = X + g * conv(X) in each layer, with g = 0.5 /
+/// layers, without activations, and with the loss 1/2 |Y|^2 of the last layer. With a periodic
+/// boundary all ranks share one program. With a fixed boundary there is one program for each
+/// position of a tile in the image (corner, edge or inside), at most nine.
 [[nodiscard]] program::ProgramSet build(const Request& request);
 
 }  // namespace isoscale::workloads::tiles
