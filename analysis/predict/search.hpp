@@ -60,9 +60,9 @@ struct SearchSpace {
 /// of layers per stage), zero stage and recomputation that the workload has, and, for tp > 1, with
 /// and without sequence_parallel. Axes that `mesh` names and options that `fixed` names keep their
 /// values. cp varies only if `base` uses it. ep varies if the model has experts. Without experts
-/// there are two ways of sharding states: one copy over all ranks along dp (ep = 1), or, with zero=3, one
-/// copy over the ranks of each node (which are along ep). `base` is on a mesh of one rank, and its
-/// global batch is kept. Throws base::UsageError if `base` itself is refused.
+/// there are two ways of sharding states: one copy over all ranks along dp (ep = 1), or, with
+/// zero=3, one copy over the ranks of each node (which are along ep). `base` is on a mesh of one
+/// rank, and its global batch is kept. Throws base::UsageError if `base` itself is refused.
 [[nodiscard]] SearchSpace search_space(const workloads::Workload& workload,
                                        const workloads::Request& base, const mesh::Request& mesh,
                                        int ranks, int node_ranks,
