@@ -15,13 +15,14 @@
 #include "executor/resolver.hpp"
 #include "program/program.hpp"
 
-/// Prepares the ops of a section: looks up the addresses and MPI objects that they need.
+/// Prepares the ops of a section for the host: looks up the memory addresses and MPI objects that
+/// they use.
 namespace isoscale::executor::host {
 
 struct Player;
 
-/// An op that is ready to play. A call may change its own state, so only the thread of its lane may
-/// make it.
+/// An op that is ready to play. A call may change its own state, so only the thread that plays the
+/// op's lane (stream) may make it.
 using Call = std::function<void(Player&)>;
 
 struct PreparedOp {
@@ -32,8 +33,9 @@ struct PreparedOp {
   std::uint32_t wait_begin = 0;  ///< index into PreparedSection::waits
 };
 
-/// A section that is ready to play: its ops by lane, each lane in program order. A lane is a
-/// stream; if streams are folded, all ops are in lane 0, without waits.
+/// A section that is ready to play. Its ops are divided into lanes, each in program order. There is
+/// one lane for each stream; if the streams are folded into one, all ops are in lane 0 and need no
+/// waits for other streams.
 struct PreparedSection {
   std::vector<std::vector<PreparedOp>> lanes;
   std::vector<program::Wait> waits;
