@@ -18,9 +18,10 @@ OpClass class_of(program::OpKind kind) {
   return OpClass::other_compute;
 }
 
-constexpr std::size_t least_kept = 2;  // at least so many last steps of a traced block are kept
+constexpr std::size_t least_kept = 2;  // the last steps of a traced block that are kept are at
+                                       // least this many
 
-/// Adds the spans of a traced step, which was just played, to the record.
+/// Adds the spans of the traced step that was just played to the record.
 void add_trace(std::uint32_t number, const executor::PlayTime& time,
                std::span<const timeline::Span> spans, std::size_t most, Record& record) {
   record.traces.push_back({.rank = 0,
@@ -90,8 +91,8 @@ Record measure(executor::Session& session, const program::Program& step,
     thin_to(record.op_sums, most_op_sums);
     record.step_times.insert(record.step_times.end(), times.begin(), times.end());
 
-    // All ranks learn the time of each step on its slowest rank, and how long the loop has lasted,
-    // so StepLoop gives them the same next block.
+    // All ranks learn the time that each step took on its slowest rank, and how long the loop has
+    // lasted. With the same numbers, StepLoop gives all of them the same next block.
     if (share == Share::replica) std::fill(times.begin(), times.end(), 0.0);
     times.push_back(units::to_seconds(comm::now() - begin).value());
     active.all_max(times);
