@@ -58,7 +58,7 @@ struct Play {
   /// The play throws TimedOut after this time; 0 = no limit. On the host the limit is for the
   /// messages of one exchange, on a GPU for the whole play.
   units::Seconds timeout{};
-  Launches launches = Launches::counted;  ///< a traced play always counts them
+  Launches launches = Launches::counted;  ///< a traced play always uses Launches::counted
 };
 
 /// Thrown if an executor, its library or this machine does not support a request. The point (one
@@ -92,10 +92,10 @@ using results::GemmChoice;
 /// Facts about a prepared session: what the executor decided, and how much memory and time it
 /// needed. They are stored in the run file.
 struct SessionFacts {
-  bool folded = false;                        ///< all streams are merged into one, in program order
-  std::string folded_reason;                  ///< "" when not folded
-  int blas_threads = 0;                       ///< 0 = does not apply
-  units::Bytes memory;                        ///< allocated memory, including workspace
+  bool folded = false;        ///< all streams are merged into one, in program order
+  std::string folded_reason;  ///< why the streams are merged; "" if they are not
+  int blas_threads = 0;  ///< number of threads of a BLAS call on the host; 0: unknown, or a GPU
+  units::Bytes memory;   ///< allocated memory, including workspace
   units::Bytes host_memory{0};                ///< the part of `memory` in host buffers
   units::Seconds communicator_creation;       ///< time to make this session's communicators
   bool graph = false;                         ///< steps are replayed as one CUDA graph
@@ -185,8 +185,8 @@ using SessionPtr = std::unique_ptr<Session, EndSession>;
 /// Tells which ranks take their memory from the same pool, so that one rank's allocation reduces
 /// what is free for others.
 enum class MemoryPool : std::uint8_t {
-  rank,  ///< only that rank: a GPU
-  node,  ///< all ranks of its node
+  rank,  ///< only the rank itself: the pool is the memory of a GPU
+  node,  ///< all ranks of its node: the pool is the memory of the node
 };
 
 /// The properties of a device.

@@ -100,7 +100,8 @@ template <class Op, class Accept>
   return call;
 }
 
-/// Returns the copy that an op makes. Throws the same errors as arguments_of().
+/// Returns the addresses and strides of the copy that a Copy op makes. Throws the same errors as
+/// arguments_of().
 [[nodiscard]] StridedCopy strided_copy(const Resolver& resolver, const program::Copy& op);
 
 }  // namespace isoscale::executor

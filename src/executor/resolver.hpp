@@ -89,7 +89,7 @@ struct FurtherArguments<program::Rows> {
 template <class Op>
 struct Arguments : FurtherArguments<Op> {
   Op op{};
-  program::DType type = program::DType::f32;  ///< common type of the operands that have one
+  program::DType type = program::DType::f32;  ///< the type that the op's operands have in common
   std::array<OperandAt, program::operand_count<Op>> operands{};  ///< in the order of the op's
                                                                  ///< operand table
 

@@ -83,7 +83,7 @@ void add_health(GpuFacts& gpu, const Functions& nvml, Device device) {
 }
 
 std::optional<std::vector<std::int64_t>> processes_on(const Functions& nvml, Device device) {
-  constexpr unsigned at_first = 64, at_most = 1U << 16U;  // numbers of processes
+  constexpr unsigned at_first = 64, at_most = 1U << 16U;  // room for this many processes
   if (nvml.compute_processes == nullptr) return std::nullopt;
   std::vector<nvml::ProcessInfo> found(at_first);
   auto count = static_cast<unsigned>(found.size());

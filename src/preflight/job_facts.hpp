@@ -58,7 +58,7 @@ struct CheckedNode {
   /// The number of CPUs by energy preference, a setting of the frequency driver that trades speed
   /// for energy: "balance_performance".
   std::optional<std::map<std::string, int>> energy_preferences;
-  std::optional<bool> iommu_translates;  ///< an IOMMU is on and not in passthrough
+  std::optional<bool> iommu_translates;  ///< true if an IOMMU is on and not in passthrough mode
   std::optional<bool> acs;  ///< access control services (ACS) on a bridge above a GPU redirect
                             ///< traffic between devices
   std::optional<bool> nvidia_peermem, gdrcopy, dmabuf;   ///< what GPUDirect RDMA needs: two modules
@@ -123,8 +123,8 @@ struct JobFacts {
                                               ///< user named it
   std::optional<std::string> sniff_skipped;   ///< why there was no sniff test; absent if there was
                                               ///< one
-  std::vector<CheckedNode> nodes;             ///< by index
-  std::vector<CheckedRank> ranks;             ///< by rank
+  std::vector<CheckedNode> nodes;             ///< in the order of node indices
+  std::vector<CheckedRank> ranks;             ///< in the order of ranks
 };
 
 /// Returns the facts as JSON. Fields that are absent or have their default value are left out.

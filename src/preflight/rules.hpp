@@ -164,9 +164,9 @@ template <class... Values>
 /// The texts of a rule's result if nothing was found wrong: for the verdict ok, or for the verdict
 /// "not checked", which means that no fact was known.
 struct Otherwise {
-  std::string fine;     ///< if ok: what was compared
-  std::string unknown;  ///< if not checked: why nothing could be compared
-  std::string how;      ///< if not checked: how it could be compared
+  std::string fine;     ///< for ok: what was compared
+  std::string unknown;  ///< for not checked: why nothing could be compared
+  std::string how;      ///< for not checked: how it could be compared
 };
 
 struct Rule;

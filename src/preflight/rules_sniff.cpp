@@ -35,7 +35,6 @@ constexpr double least_gpu_gemm = 0.05, least_cpu_gemm = 0.10, least_bandwidth =
 /// slow: three standard deviations below the median. The deviation is estimated from the median
 /// absolute deviation (times 1.4826 for normal noise). Nearly equal values have almost no
 /// deviation, so the limit is at least the share `least` of the median below it.
-/// deviation.
 Threshold threshold_of(const std::vector<double>& values, double least) {
   constexpr double deviations = 3, normal = 1.4826;
   const double middle = statistics::median(values).value_or(0);

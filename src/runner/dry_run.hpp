@@ -27,7 +27,7 @@ inline constexpr std::string_view assumed_sheet = "h100-ndr";
 struct PricedMachine {
   std::string name;                    ///< "H100 SXM, NDR"
   int node_ranks = 1;                  ///< ranks on a node
-  std::optional<units::Bytes> memory;  ///< memory of a rank; absent: unknown
+  std::optional<units::Bytes> memory;  ///< memory that each rank has; absent: unknown
   double half_precision_rate = 0;      ///< expected FLOP/s of a GPU in bf16 or f16; see
                                        ///< Site::half_precision_rate
   /// Returns the time of a step with `node_ranks` ranks on each node. Throws base::UsageError if

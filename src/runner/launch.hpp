@@ -41,7 +41,7 @@ class Launch {
     const Services& services;
     const comm::Communicator& world;
     executor::Executor& executor;
-    std::span<const machine::MachineFacts> facts;  ///< by rank
+    std::span<const machine::MachineFacts> facts;  ///< facts of the machine of every rank, by rank
     plan::Site site;
     units::Nanoseconds begin;                    ///< start of the run, from which --budget counts
     std::optional<std::string> device_reason{};  ///< why --device auto chose this device; absent if
@@ -67,8 +67,9 @@ class Launch {
   /// every rank if --resume was given and the earlier run lacks no point.
   bool opened();
   void create();
-  bool reopen();                                                            ///< in resume.cpp
-  [[nodiscard]] std::optional<results::PointData> unrecorded_hang() const;  ///< in resume.cpp
+  bool reopen();  ///< defined in resume.cpp
+  [[nodiscard]] std::optional<results::PointData> unrecorded_hang() const;  ///< defined in
+                                                                            ///< resume.cpp
   [[nodiscard]] base::ExitCode exit_code() const;
   [[nodiscard]] bool begin_next();
   [[nodiscard]] measure::PointContext context(const plan::Turn& turn);

@@ -34,12 +34,12 @@ class Communicators {
   [[nodiscard]] MPI_Comm collective(mesh::AxisSet axes, program::StreamId stream) const;
   [[nodiscard]] MPI_Comm exchange(mesh::Axis axis) const;
 
-  /// Returns the MPI tag of a message. A link is all messages along `axis` from senders whose
-  /// coordinate differs from that of the receiver by `sender_offset`; `sequence` counts the
-  /// messages of a link within a play. In a group of two ranks, the links with offset +1 and -1
-  /// join the same two ranks, so they get different tags. Tags are at most 32767, the largest value
-  /// that every MPI allows. They repeat after thousands of messages, which is safe since MPI
-  /// delivers messages with equal tags in order.
+  /// Returns the MPI tag of a message. A link is all messages along `axis` from ranks to those that
+  /// are `sender_offset` further along it; `sequence` counts the messages of a link within a play.
+  /// In a group of two ranks, the links with offset +1 and -1 join the same two ranks, so they get
+  /// different tags. Tags are at most 32767, the largest value that every MPI allows. They repeat
+  /// after thousands of messages, which is safe since MPI delivers messages with equal tags in
+  /// order.
   [[nodiscard]] int tag(mesh::Axis axis, std::int32_t sender_offset, std::uint64_t sequence) const;
 
   /// Drops all communicators without freeing them, since peers may be stuck in them.

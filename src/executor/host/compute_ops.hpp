@@ -39,8 +39,8 @@ struct GemmCall {
 };
 /// Throws base::Error if the host cannot do the multiplication.
 [[nodiscard]] GemmCall gemm_call(const Resolver& resolver, const program::Gemm& op);
-/// Sets D to 0. It is called for a GEMM that an injected delay replaces, unless the GEMM adds to D:
-/// later ops must not read old content of D, which may be NaN.
+/// Sets D to 0. It is called in place of a GEMM that an injected delay replaces, unless that GEMM
+/// would add to the values in D: later ops must not read old content of D, which may be NaN.
 void clear_product(const GemmCall& call);
 
 void run(const StridedCopy& call);

@@ -42,7 +42,6 @@ struct LeastTime {
 /// lengthen this wait, and if it were lengthened, two ranks would increase each other's delays
 /// without end. The first of the similar ops is not lengthened, since it is not yet known how much
 /// of its time was a wait.
-/// partners to start.
 ///
 /// A delay replaces the op's work by a sleep of length `time`. `factor` and `jitter` lengthen the
 /// sleep as they would lengthen a compute op.
@@ -50,8 +49,8 @@ struct Slowing {
   SlowedKind kind = SlowedKind::compute;
   double factor = 1, jitter = 0;
   std::uint64_t origin = 0;            ///< seeds the random numbers; must differ between ops
-  std::shared_ptr<LeastTime> least{};  ///< communication only; shared with similar ops
-  units::Nanoseconds time{};           ///< length of the sleep; delay only
+  std::shared_ptr<LeastTime> least{};  ///< for communication: shared with similar ops
+  units::Nanoseconds time{};           ///< for a delay: length of the sleep
   std::uint64_t drawn = 0;             ///< number of random numbers drawn so far
 
   /// Returns the time to add to an op that took the time `took`.
@@ -88,8 +87,8 @@ void pass_time(SlowedKind kind, units::Nanoseconds until);
 /// Returns a call that plays the op by `call` and then waits for the extra time of `slowing`.
 [[nodiscard]] Call slowed(Call call, Slowing slowing);
 
-/// Returns a call that does nothing in place of a GEMM, except that it sets D to 0 if the GEMM
-/// would not have added to D.
+/// Returns a call that replaces a GEMM but does not multiply. If the GEMM would add its product to
+/// the values that D already holds, the call does nothing; otherwise it sets D to 0.
 [[nodiscard]] Call without_product(const GemmCall& gemm);
 
 /// Returns a call that plays the op normally twice, and in the third play either never returns or

@@ -54,7 +54,7 @@ void StreamThreads::begin(const PreparedSection& section, Spans spans) {
 }
 
 void StreamThreads::end() {
-  const std::uint32_t epoch = epoch_.load(std::memory_order_relaxed);  // only this thread raises it
+  const std::uint32_t epoch = epoch_.load(std::memory_order_relaxed);  // no other thread changes it
   // Even after a failure, wait for all threads: none of them may use the section once the play has
   // ended.
   for (std::size_t lane = 1; lane < workers_.size(); ++lane) {

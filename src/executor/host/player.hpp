@@ -136,7 +136,7 @@ class StreamThreads {
   };
   struct alignas(128) Worker {
     Player player;
-    std::exception_ptr failure;              ///< error of the last play
+    std::exception_ptr failure;  ///< error that ended the lane's last play; null if there was none
     std::atomic<std::uint32_t> finished{0};  ///< number of the last play that this lane has
                                              ///< finished; plays are counted in epoch_
     std::thread thread;

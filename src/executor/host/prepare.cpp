@@ -101,9 +101,9 @@ class SectionPreparer {
   const Communicators& communicators_;
   const PrepareOptions& options_;
   OwnReductions& reductions_;
-  /// The number of messages so far, by axis, offset of the sender along it, and direction. Messages
-  /// are numbered in program order, which is the same on the sender and the receiver, so both give
-  /// a message the same number.
+  /// The number of messages so far, by axis, offset from sender to receiver along it, and
+  /// direction. Messages are numbered in program order, which is the same on the sender and the
+  /// receiver, so both give a message the same number.
   std::map<std::tuple<mesh::Axis, std::int32_t, program::Direction>, std::uint64_t> messages_;
   std::set<const std::byte*> advanced_;  ///< addresses of the Adam powers (beta1^t, beta2^t) that
                                          ///< an earlier op of the section advances

@@ -40,7 +40,7 @@ struct PreparedSection {
   std::vector<std::vector<PreparedOp>> lanes;
   std::vector<program::Wait> waits;
   std::uint32_t op_count = 0;
-  OwnReductions reductions;  ///< used by the collectives
+  OwnReductions reductions;  ///< MPI operations that the collectives use
 
   [[nodiscard]] std::span<const program::Wait> waits_of(const PreparedOp& op) const {
     return std::span{waits}.subspan(op.wait_begin, op.wait_count);
@@ -53,7 +53,9 @@ struct PrepareOptions {
   Folding folding = Folding::folded;
   std::uint64_t elements_per_call = 0;  ///< most elements in one MPI call
   program::Faults faults{};
-  std::array<std::span<std::byte>, program::max_streams> staging{};  ///< by stream
+  std::array<std::span<std::byte>, program::max_streams> staging{};  ///< memory for copies that MPI
+                                                                     ///< needs, by stream; see
+                                                                     ///< staging_bytes()
 };
 
 /// Prepares the ops of a section. Throws base::Error, which names the op, if the host cannot play

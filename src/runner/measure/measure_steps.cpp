@@ -82,7 +82,8 @@ Record measure(executor::Session& session, const program::Program& step,
       if (record.traced.empty()) record.begin = time.begin;
       record.end = time.end;
       record.traced.push_back(is_traced ? 1 : 0);
-      record.dropped.push_back(i == 0 && !is_warm_up ? 1 : 0);  // warm-up steps never count anyway
+      record.dropped.push_back(i == 0 && !is_warm_up ? 1 : 0);  // warm-up steps do not count in any
+                                                                // case
       if (!is_traced || i == 0) continue;
       const auto number = static_cast<std::uint32_t>(record.step_times.size() + i);
       record.op_sums.push_back(sum_up(number, session.spans(), classes));

@@ -31,7 +31,7 @@ enum class OpClass : std::uint8_t { gemm, other_compute, copies, communication }
 /// The seconds that the ops of each OpClass took in one traced step on one rank. Ops on different
 /// streams overlap, so the sum over all classes may exceed the step's time.
 struct StepSums {
-  std::uint32_t step = 0;  ///< number among all steps of the point
+  std::uint32_t step = 0;  ///< number of the step among all steps of the point, from 0
   double gemm = 0, other_compute = 0, copies = 0, communication = 0;
   bool operator==(const StepSums&) const = default;
 };

@@ -24,7 +24,7 @@ constexpr std::size_t calls_traced = 256;  // number of traced calls of a case, 
                                            // percentile
 constexpr double most_traced = 0.3;        // largest share of the budget for traced passes
 constexpr double longest_wait = 4;  // the first six plays may take this many times the budget
-constexpr double cheap = 0.1;       // with a smaller budget, they may take this many seconds
+constexpr double cheap = 0.1;       // however small the budget is, they may take this many seconds
 constexpr std::uint64_t most_repeats = 20;  // limit on how many late plays of a case are repeated
 
 class CasePlayer {
@@ -225,8 +225,8 @@ class CasePlayer {
 constexpr std::size_t most_tables = 256;  // number of tables kept in memory; a table has 128 KiB to
                                           // 1 MiB
 
-/// Reads a slice and compares it with the expected bytes. In messages, the slice's first element
-/// has the number `begin`.
+/// Reads a slice and compares it with the expected bytes. In the text about a wrong element, the
+/// slice's first element has the number `begin`.
 void compare_block(executor::Session& session, const program::Slice& slice, std::uint64_t element,
                    std::span<const std::byte> expected, std::uint64_t begin, Comparison& result) {
   std::vector<std::byte> got(slice.count * element);

@@ -19,9 +19,9 @@ namespace {
 
 using program::Precision;
 
-constexpr double traced_plays_share = 0.3;            // traced plays: share of a case's budget, see
-                                                      // play_case()
-constexpr double case_seconds = 0.01;                 // seconds to prepare and compare a case
+constexpr double traced_plays_share = 0.3;  // traced plays: share of a case's budget, see
+                                            // play_case()
+constexpr double case_seconds = 0.01;       // seconds to prepare a case and compare its results
 constexpr int warm_plays = 2, fewest_case_plays = 6;  // number of plays of a case, see play_case()
 // The timed plays of all cases together are assumed to take as long as six plays of each case,
 // limited to between quick_share and slow_share of --max-time.
@@ -72,7 +72,7 @@ constexpr std::size_t ends = 2;  // the first and the last point of a curve
 /// the order that is being made.
 struct Curve {
   const settings::Experiment* experiment = nullptr;
-  std::vector<int> points;  ///< in the order of ends_then_middles()
+  std::vector<int> points;  ///< indices in the plan, in the order of ends_then_middles()
   std::size_t taken = 0;
 };
 

@@ -62,16 +62,6 @@ struct PointTime {
 /// --max-time. Traced plays lengthen the loop by 3/10 (PointTime::stretch). A point that is skipped
 /// takes no time. The rates for each device ("host", "cuda") and precision are in schedule.cpp and
 /// docs/experiments.md.
-///   set-up        sessions x (communicators + memory / fill rate)
-///   verification  a constant, a time for each rank, two checked steps, and --soak
-///   loop          likely = loop_time(s), least = 13 x s or likely if that is less,
-///                 most = --max-time or likely if that is more
-///   after it      solo_plays() x s
-/// For a micro-benchmark, s is the time of all cases together. The likely loop then is 2 x s, plus
-/// 0.01 seconds for each case, plus the timed plays: 6 x s, limited to between 0.3 and 0.5 of
-/// --max-time. Traced plays lengthen the loop by 3/10 (PointTime::stretch). A point that is skipped
-/// takes no time. Rates by device ("host", "cuda") and precision are in schedule.cpp and
-/// docs/experiments.md.
 [[nodiscard]] PointTime estimate(const PlannedPoint& point, const settings::RunConfig& config,
                                  std::string_view device);
 

@@ -53,7 +53,7 @@ struct Served {
   /// The result of each request; its times on the replica are in `played` instead.
   std::vector<workloads::serve::Outcome> outcomes{};
   std::vector<Played> played{};
-  std::string problem{};  ///< "" if each request was answered exactly once
+  std::string problem{};  ///< why not every request was answered exactly once; "" if all were
 };
 
 /// Runs the dispatcher: sends each request to a replica when it arrives, receives the answers, and

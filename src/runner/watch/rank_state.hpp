@@ -84,8 +84,8 @@ struct CallMap {
 };
 
 /// Adds to `state` how many calls a rank has made on each communicator, and which ops its streams
-/// are in. The name of a collective's communicator is made from its group and stream; the name of a
-/// message's communicator from the two partners.
+/// are in. A collective's communicator is named by its axes, its stream and its ranks; for
+/// messages, an axis and two partners count as a communicator and give its name.
 void describe_calls(const CallMap& map, const executor::Whereabouts& at, RankState& state);
 
 /// Returns an op as text: "all_reduce of 4 MiB along dp, backward, layer 3, microbatch 0".

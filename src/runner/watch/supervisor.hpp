@@ -23,9 +23,9 @@ namespace isoscale::runner::watch {
 
 /// Limits how long MPI may take to start and to end, since no supervisor watches at these times. If
 /// MPI takes too long because a rank of the job is missing, the process prints a message and ends.
-/// SIGTERM and SIGINT, which may be blocked for other threads by then, end the process at once. One
-/// process of the launch ends two seconds before the others, so that the launcher can end those:
-/// mpirun of Open MPI 4.1 may crash or hang if all processes end at the same time.
+/// SIGTERM and SIGINT still end the process at once, although they may already be blocked (see
+/// HeldSignals). One process of the launch ends two seconds before the others, so that the launcher
+/// can end those: mpirun of Open MPI 4.1 may crash or hang if all processes end at the same time.
 class MpiLimit {
  public:
   /// `timeout` 0 means no limit. `is_first` is true on the process that ends before the others.
