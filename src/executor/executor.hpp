@@ -100,9 +100,9 @@ struct SessionFacts {
   units::Seconds communicator_creation;       ///< time to make this session's communicators
   bool graph = false;                         ///< steps are replayed as one CUDA graph
   std::vector<GemmChoice> gemm_choices = {};  ///< the algorithms chosen for this rank's GEMM shapes
-  std::vector<CommunicatorTime> communicators = {};  ///< times on this rank to create each
-                                                     ///< communicator and to make the first call on
-                                                     ///< it, in which NCCL connects the ranks
+  /// Times on this rank to create each communicator and to make the first call on it, in which NCCL
+  /// connects the ranks.
+  std::vector<CommunicatorTime> communicators = {};
 };
 
 /// The position of a session in the section that it plays. Other threads may read it during a play.

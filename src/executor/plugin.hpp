@@ -23,15 +23,15 @@ struct CudaOptions {
   settings::ShareGpu share = settings::ShareGpu::no;
   settings::Graph graph = settings::Graph::off;
   settings::Nvtx nvtx = settings::Nvtx::off;
-  units::Seconds communicator_timeout{120};  ///< limit on the creation of one communicator; 0: no
-                                             ///< limit
+  /// Limit on the creation of one communicator; 0: no limit.
+  units::Seconds communicator_timeout{120};
   /// The time that a GPU stream is assumed to need for a mark, a write to host memory that shows
   /// that an op has started. Fewer ops are marked if marks would otherwise take more than 0.5% of a
   /// section's time (choose_marks() in cuda/stream_words.hpp). 0: every op is marked. Absent: no op
   /// is marked.
   std::optional<units::Seconds> mark_cost{1e-6};
-  std::vector<GemmChoice> known_algorithms;  ///< GEMM algorithms of an earlier run, used for their
-                                             ///< shapes instead of timing all candidates
+  /// GEMM algorithms of an earlier run, used for their shapes instead of timing all candidates.
+  std::vector<GemmChoice> known_algorithms;
 };
 
 /// The functions that a plugin provides to the core. `fingerprint` must stay the first member,

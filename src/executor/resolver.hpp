@@ -90,8 +90,8 @@ template <class Op>
 struct Arguments : FurtherArguments<Op> {
   Op op{};
   program::DType type = program::DType::f32;  ///< the type that the op's operands have in common
-  std::array<OperandAt, program::operand_count<Op>> operands{};  ///< in the order of the op's
-                                                                 ///< operand table
+  /// The operands, in the order of the op's operand table.
+  std::array<OperandAt, program::operand_count<Op>> operands{};
 
   [[nodiscard]] MatrixAt operator[](program::Matrix Op::*member) const {
     const program::Matrix& matrix = op.*member;

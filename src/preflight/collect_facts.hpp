@@ -59,10 +59,10 @@ namespace nvml = machine::nvml;
 /// The GPUs of a node: first those that NVML lists, in NVML's order, then those that only the PCI
 /// bus shows.
 struct FoundGpus {
-  std::optional<std::vector<GpuFacts>> gpus;  ///< absent: neither NVML nor the PCI bus could be
-                                              ///< asked
-  std::vector<nvml::Device> handles;  ///< NVML's handles of the first GPUs in `gpus`, in the same
-                                      ///< order
+  /// The facts of the GPUs; absent: neither NVML nor the PCI bus could be asked.
+  std::optional<std::vector<GpuFacts>> gpus;
+  /// NVML's handles of the first GPUs in `gpus`, in the same order.
+  std::vector<nvml::Device> handles;
   std::optional<int> lost;  ///< GPUs that NVML cannot reach; absent: NVML could not be asked
 };
 /// Finds the GPUs of a node. `nvml` may be nullptr. Xids (error codes of the driver) are not filled

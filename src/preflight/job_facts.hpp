@@ -37,16 +37,16 @@ struct CheckedPeers {
 struct CheckedPort : machine::PciFacts {
   std::string device;  ///< "mlx5_0"
   int port = 1;
-  std::optional<std::string> link_layer;                   ///< "InfiniBand", "Ethernet"
-  std::optional<std::string> state, physical_state;        ///< "ACTIVE", "LinkUp"
-  std::optional<double> rate;                              ///< bit/s at present
-  std::optional<std::int64_t> link_downed, symbol_errors;  ///< error counts since the counters were
-                                                           ///< last reset
+  std::optional<std::string> link_layer;             ///< "InfiniBand", "Ethernet"
+  std::optional<std::string> state, physical_state;  ///< "ACTIVE", "LinkUp"
+  std::optional<double> rate;                        ///< bit/s at present
+  /// The numbers of such errors since the counters were last reset.
+  std::optional<std::int64_t> link_downed, symbol_errors;
 };
 
 struct CheckedNode {
-  int node = 0;  ///< index of the node among the job's nodes, which are numbered in the order of
-                 ///< ranks
+  /// Index of the node among the job's nodes, which are numbered in the order of ranks.
+  int node = 0;
   std::string host;
   std::optional<std::string> cpu_model, os;
   std::optional<int> cores;         ///< number of physical cores
@@ -59,20 +59,21 @@ struct CheckedNode {
   /// for energy: "balance_performance".
   std::optional<std::map<std::string, int>> energy_preferences;
   std::optional<bool> iommu_translates;  ///< true if an IOMMU is on and not in passthrough mode
-  std::optional<bool> acs;  ///< access control services (ACS) on a bridge above a GPU redirect
-                            ///< traffic between devices
-  std::optional<bool> nvidia_peermem, gdrcopy, dmabuf;   ///< what GPUDirect RDMA needs: two modules
-                                                         ///< that may be loaded, and support for
-                                                         ///< dma-buf
-  std::optional<std::vector<std::string>> nccl_plugins;  ///< NCCL plugins that are installed:
-                                                         ///< "libnccl-net.so"
-  std::optional<std::vector<GpuFacts>> gpus;  ///< absent: neither NVML nor the PCI bus could be
-                                              ///< asked
-  std::optional<int> gpus_lost;  ///< GPUs that this process may use and NVML counts, but cannot
-                                 ///< reach
+  /// True if access control services (ACS) on a bridge above a GPU redirect traffic between
+  /// devices.
+  std::optional<bool> acs;
+  /// GPUDirect RDMA can use these: two kernel modules (true if loaded), and dma-buf (true if
+  /// supported).
+  std::optional<bool> nvidia_peermem, gdrcopy, dmabuf;
+  /// NCCL plugins that are installed: "libnccl-net.so".
+  std::optional<std::vector<std::string>> nccl_plugins;
+  /// The GPUs of the node; absent: neither NVML nor the PCI bus could be asked.
+  std::optional<std::vector<GpuFacts>> gpus;
+  /// GPUs that this process may use and NVML counts, but cannot reach.
+  std::optional<int> gpus_lost;
   std::vector<CheckedPeers> peers;
-  std::optional<std::vector<CheckedPort>> ports;  ///< empty: the node has no InfiniBand or RoCE
-                                                  ///< adapter
+  /// The ports of InfiniBand and RoCE adapters; empty: the node has no such adapter.
+  std::optional<std::vector<CheckedPort>> ports;
 };
 
 /// The result of one exchange in the sniff test, a short measurement before the run in which all
@@ -80,21 +81,21 @@ struct CheckedNode {
 /// the same local number on another node.
 struct CheckedNeighbour {
   int rank = 0;
-  std::optional<double> bandwidth;  ///< B/s in each direction, with both directions busy; absent:
-                                    ///< no answer
+  /// The bandwidth in each direction, in B/s, with both directions busy; absent: no answer.
+  std::optional<double> bandwidth;
 };
 
 struct CheckedRank {
   int rank = 0, node = 0, local_rank = 0;
   std::int64_t pid = 0;
-  std::vector<int> cpus, cores;    ///< logical CPUs that the rank may run on, and their physical
-                                   ///< cores; empty = unknown
+  /// Logical CPUs that the rank may run on, and their physical cores; empty = unknown.
+  std::vector<int> cpus, cores;
   std::optional<std::string> gpu;  ///< UUID of the GPU that the rank uses
   /// The UUIDs of the node's GPUs that the rank may use; absent for a rank that uses no GPU.
   std::optional<std::vector<std::string>> visible_gpus;
   int blas_threads = 1;
-  std::optional<double> locked_memory_limit;  ///< bytes; absent: unknown, or there is no limit
-                                              ///< (then locked_memory_unlimited is true)
+  /// The limit in bytes; absent: unknown, or there is none (then locked_memory_unlimited is true).
+  std::optional<double> locked_memory_limit;
   bool locked_memory_unlimited = false;
   /// The versions of the job's software: "isoscale", "git", "build_type", "mpi", "cuda_driver",
   /// "cuda_runtime", "cublas", "nccl", "device".
@@ -103,8 +104,8 @@ struct CheckedRank {
   /// A run file stores them only for rank 0 and for ranks whose variables differ from those of rank
   /// 0.
   std::map<std::string, std::string> environment;
-  std::vector<std::string> missing_files;  ///< names of variables whose value is a missing file:
-                                           ///< "NCCL_TOPO_FILE"
+  /// Names of variables whose value is a missing file: "NCCL_TOPO_FILE".
+  std::vector<std::string> missing_files;
   /// Numbers of processes and nodes that the launcher gives in variables: "OMPI_COMM_WORLD_SIZE",
   /// "PMI_SIZE", "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_NUM_NODES", ...
   std::map<std::string, std::int64_t> launcher;
@@ -114,17 +115,17 @@ struct CheckedRank {
 };
 
 struct JobFacts {
-  std::string device;                         ///< the device of the job: "host" or "cuda"
-  bool share_gpu = false;                     ///< --share-gpu allows several ranks on one GPU
-  int world = 1;                              ///< number of ranks of MPI_COMM_WORLD
-  std::optional<std::string> device_problem;  ///< why the device cannot be used, which stops the
-                                              ///< run; absent: it can
-  std::optional<std::string> device_reason;   ///< why --device auto chose the device; absent if the
-                                              ///< user named it
-  std::optional<std::string> sniff_skipped;   ///< why there was no sniff test; absent if there was
-                                              ///< one
-  std::vector<CheckedNode> nodes;             ///< in the order of node indices
-  std::vector<CheckedRank> ranks;             ///< in the order of ranks
+  std::string device;      ///< the device of the job: "host" or "cuda"
+  bool share_gpu = false;  ///< --share-gpu allows several ranks on one GPU
+  int world = 1;           ///< number of ranks of MPI_COMM_WORLD
+  /// The reason why the device cannot be used, which stops the run; absent: it can be used.
+  std::optional<std::string> device_problem;
+  /// The reason why --device auto chose the device; absent if the user named it.
+  std::optional<std::string> device_reason;
+  /// The reason why there was no sniff test; absent if there was one.
+  std::optional<std::string> sniff_skipped;
+  std::vector<CheckedNode> nodes;  ///< in the order of node indices
+  std::vector<CheckedRank> ranks;  ///< in the order of ranks
 };
 
 /// Returns the facts as JSON. Fields that are absent or have their default value are left out.

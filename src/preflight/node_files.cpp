@@ -138,9 +138,8 @@ std::string read_now(const Descriptor& file) {
   for (int i = 0; i < most_reads && text.size() < most_bytes; ++i) {
     const ssize_t got = ::read(file.get(), message.data(), message.size());
     if (got > 0) text.append(message.data(), static_cast<std::size_t>(got));
-    const bool overwritten = got < 0 && (errno == EPIPE || errno == EINTR);  // a message was lost,
-                                                                             // or a signal came:
-                                                                             // read on
+    // Messages were overwritten before they were read, or a signal came. The next read may succeed.
+    const bool overwritten = got < 0 && (errno == EPIPE || errno == EINTR);
     if (got <= 0 && !overwritten) break;
   }
   return text;

@@ -84,8 +84,8 @@ constexpr std::size_t conventional_size = 256, configuration_size = 4096;
 /// True if the configuration space is that of a switch's downstream port: the PCI Express
 /// capability has device/port type 6.
 bool is_downstream_port(std::string_view configuration) {
-  constexpr std::size_t first = 0x34, capabilities = 48;  // offset of the list of capabilities, and
-                                                          // its greatest length
+  // The offset that leads to the list of capabilities, and the greatest length of this list.
+  constexpr std::size_t first = 0x34, capabilities = 48;
   constexpr std::uint32_t express = 0x10, downstream_port = 6;
   std::size_t at = number_at(configuration, first, 1) & 0xFCU;
   for (std::size_t i = 0; i < capabilities && at != 0 && at + 4 <= conventional_size; ++i) {

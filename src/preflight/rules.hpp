@@ -225,10 +225,10 @@ constexpr std::string_view how_on_gpus = "run with --device cuda where NVML answ
 struct Rule {
   std::string_view name{};
   Judge judge = nullptr;
-  Verdict verdict = Verdict::warning;  ///< verdict if something is wrong, unless the answer has its
-                                       ///< own
-  std::string_view cost{}, fix{};  ///< effect on performance and advice if something is wrong, see
-                                   ///< CheckResult
+  /// The verdict if something is wrong, unless the answer has its own.
+  Verdict verdict = Verdict::warning;
+  /// The effect on performance and the advice if something is wrong; see CheckResult.
+  std::string_view cost{}, fix{};
   // The texts of the result if nothing is wrong; see Otherwise. A text may be empty here if many
   // rules share it or if it depends on the job; `judge` then sets it.
   std::string_view fine{}, unknown{}, how{};

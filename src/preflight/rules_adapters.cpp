@@ -257,8 +257,8 @@ void judge_rate(Findings& findings, const JobFacts& job) {
   }
   std::map<std::string, double> usual;
   for (auto& [like, of_like] : rates) {
-    std::ranges::sort(of_like, std::greater{});  // of several equally common rates, the highest
-                                                 // counts
+    // If several rates are equally common, most_common() then returns the highest of them.
+    std::ranges::sort(of_like, std::greater{});
     usual[like] = *most_common(std::span<const double>{of_like});
   }
   for (const JobPort& one : ports) {

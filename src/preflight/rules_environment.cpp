@@ -137,8 +137,8 @@ std::string plugin_fault(const CheckedRank& rank, const std::vector<std::string>
 }
 
 void judge_plugins(Findings& findings, const JobFacts& job) {
-  findings.otherwise.how = {};  // the row advises to run on GPUs, but this rule only applies to
-                                // jobs that do
+  // The row's advice is to run on GPUs, which every job does that this rule judges.
+  findings.otherwise.how = {};
   std::vector<Observed> observed;
   for (const CheckedNode& node : job.nodes) {
     Observed& one = observed.emplace_back(Observed{.place = {.host = node.host}, .value = {}});

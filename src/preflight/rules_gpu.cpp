@@ -181,8 +181,8 @@ double usual_use(std::span<const JobGpu> gpus) {
 }
 
 void judge_processes(Findings& findings, std::span<const JobGpu> gpus, const JobFacts& job) {
-  constexpr double much = 1024.0 * 1024 * 1024;  // in bytes; the ranks of one program differ by
-                                                 // less than this
+  // The memory use of a program's ranks differs by less than this number of bytes.
+  constexpr double much = 1024.0 * 1024 * 1024;
   std::map<int, std::set<std::int64_t>> own;
   for (const CheckedRank& rank : job.ranks) own[rank.node].insert(rank.pid);
   const double usual = usual_use(gpus);

@@ -112,9 +112,8 @@ std::optional<std::size_t> visible_gpus(const NodeRanks& node) {
 void judge_gpus_per_node(Findings& findings, const JobFacts& job) {
   findings.otherwise.unknown = job.device_problem ? "the device cannot be had" : no_gpus(job);
   for (const NodeRanks& node : nodes_of_ranks(job)) {
-    if (job.device != "cuda" || job.device_problem)
-      break;  // the check "device" reports this
-              // problem
+    // A device that cannot be used is reported by the check "device".
+    if (job.device != "cuda" || job.device_problem) break;
     const std::optional<std::size_t> gpus = visible_gpus(node);
     if (!findings.knows(gpus) || *gpus == node.ranks.size()) continue;
     Answer answer =

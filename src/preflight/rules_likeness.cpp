@@ -125,8 +125,8 @@ void judge_application_clock(Findings& findings, std::span<const JobGpu> gpus, c
 }
 
 void judge_power_limit(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
-  constexpr double tolerance = 1;  // watts; limits are set in whole watts, so smaller differences
-                                   // are rounding
+  // The unit is W. Limits are set in whole watts, so smaller differences are due to rounding.
+  constexpr double tolerance = 1;
   compare_gpus(findings, gpus, "power limit",
                [](const GpuFacts& gpu) { return prefixed(gpu.power_limit, "W"); });
   for (const JobGpu& one : gpus) {

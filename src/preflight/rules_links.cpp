@@ -131,9 +131,9 @@ bool fits_one_domain(std::span<const JobGpu> gpus) {
 /// GPUs of the same model are in one. The GPUs of one domain may be split into cliques
 /// (partitions). The job may be spread over several domains although one could hold it.
 void judge_domain(Findings& findings, std::span<const JobGpu> gpus, const JobFacts&) {
-  std::map<std::string, std::set<std::string>> cliques;  // the cliques of each domain, by its
-                                                         // cluster id
-  std::set<std::string> models;                          // models of which some GPU is in a domain
+  // The cliques of each domain, by its cluster id.
+  std::map<std::string, std::set<std::string>> cliques;
+  std::set<std::string> models;  // models of which some GPU is in a domain
   for (const JobGpu& one : gpus) {
     findings.add(one.gpu->fabric_state || one.gpu->fabric ? nothing_wrong : not_known);
     if (!one.gpu->fabric) continue;

@@ -28,8 +28,8 @@ struct PricedMachine {
   std::string name;                    ///< "H100 SXM, NDR"
   int node_ranks = 1;                  ///< ranks on a node
   std::optional<units::Bytes> memory;  ///< memory that each rank has; absent: unknown
-  double half_precision_rate = 0;      ///< expected FLOP/s of a GPU in bf16 or f16; see
-                                       ///< Site::half_precision_rate
+  /// Expected FLOP/s of a GPU in bf16 or f16; see Site::half_precision_rate.
+  double half_precision_rate = 0;
   /// Returns the time of a step with `node_ranks` ranks on each node. Throws base::UsageError if
   /// the sheet lacks a number that the step needs.
   std::function<units::Seconds(const workloads::Workload&, const workloads::Request&,

@@ -43,9 +43,9 @@ class Launch {
     executor::Executor& executor;
     std::span<const machine::MachineFacts> facts;  ///< facts of the machine of every rank, by rank
     plan::Site site;
-    units::Nanoseconds begin;                    ///< start of the run, from which --budget counts
-    std::optional<std::string> device_reason{};  ///< why --device auto chose this device; absent if
-                                                 ///< the user named it
+    units::Nanoseconds begin;  ///< start of the run, from which --budget counts
+    /// The reason why --device auto chose this device; absent if the user named it.
+    std::optional<std::string> device_reason{};
   };
 
   /// `earlier` is the run that --resume continues; it is set on rank 0 only, and absent for a new
@@ -68,8 +68,8 @@ class Launch {
   bool opened();
   void create();
   bool reopen();  ///< defined in resume.cpp
-  [[nodiscard]] std::optional<results::PointData> unrecorded_hang() const;  ///< defined in
-                                                                            ///< resume.cpp
+  /// Defined in resume.cpp.
+  [[nodiscard]] std::optional<results::PointData> unrecorded_hang() const;
   [[nodiscard]] base::ExitCode exit_code() const;
   [[nodiscard]] bool begin_next();
   [[nodiscard]] measure::PointContext context(const plan::Turn& turn);
@@ -86,12 +86,12 @@ class Launch {
   Setting setting_;
   plan::Plan plan_;
   std::filesystem::path path_;
-  std::set<int> wanted_;   ///< indices of the points that this launch has to measure; valid on rank
-                           ///< 0 only
-  std::set<int> retried_;  ///< indices of wanted points that failed or hung in an earlier launch;
-                           ///< on rank 0 only
-  std::set<int> left_hung_;  ///< indices of points that hung earlier and are not measured again; on
-                             ///< rank 0 only
+  /// Indices of the points that this launch has to measure; valid on rank 0 only.
+  std::set<int> wanted_;
+  /// Indices of wanted points that failed or hung in an earlier launch; on rank 0 only.
+  std::set<int> retried_;
+  /// Indices of points that hung earlier and are not measured again; on rank 0 only.
+  std::set<int> left_hung_;
   std::optional<watch::Progress> progress_;
   std::optional<plan::Schedule> schedule_;
   std::optional<plan::Turn>
@@ -102,8 +102,8 @@ class Launch {
   std::optional<results::RunData> earlier_;
   results::RunData header_;
   std::vector<results::RankFacts> rank_facts_;  ///< facts of the ranks of this launch
-  results::RunData measured_;  ///< the points with result rows, from which the calibration is
-                               ///< computed
+  /// The points with result rows, from which the calibration is computed.
+  results::RunData measured_;
   std::optional<RunFile> file_;
   std::optional<int> last_in_file_;  ///< index of the point that was written last
 };

@@ -34,8 +34,8 @@ namespace {
 using results::PointData;
 using results::PointStatus;
 
-constexpr std::size_t most_soak_findings = 1000;  // limit on the differing replays that a run file
-                                                  // lists
+// Limit on the differing replays that a run file lists.
+constexpr std::size_t most_soak_findings = 1000;
 
 std::string standing_text(const plan::StepLoop& loop) {
   const std::string text = fmt::format("{} of {} steps count, {}", loop.counted(), loop.steps(),
@@ -286,13 +286,13 @@ class PointRun {
   }
 
   const workloads::Workload& workload_;
-  workloads::Request request_;  ///< the point's request, to which the measured speeds of ranks are
-                                ///< added
+  /// The point's request, to which the measured speeds of ranks are added.
+  workloads::Request request_;
   const measure::PointContext& context_;
   PointData& data_;
-  comm::Communicator sub_world_;  ///< the ranks of the point or, on a rank that plays a copy, of
-                                  ///< this copy
-  comm::Communicator active_;     ///< the ranks of the point and of all its copies
+  /// The ranks of the point or, on a rank that plays a copy, of this copy.
+  comm::Communicator sub_world_;
+  comm::Communicator active_;  ///< the ranks of the point and of all its copies
   measure::MeasuredPoint point_;
   program::ProgramSet set_;
   std::optional<program::Section> solo_;  ///< the section that is the step without communication
@@ -323,8 +323,8 @@ PointData run_point(const plan::PlannedPoint& point, const measure::PointContext
   data.started = base::utc_now();
   {
     const plan::RankRole role = roles[static_cast<std::size_t>(context.world.rank())];
-    PointRun run{point, context, role, data};  // collective over the world, which the constructor
-                                               // splits
+    // The constructor is collective over the world, which it splits into smaller communicators.
+    PointRun run{point, context, role, data};
     if (role.replica >= 0) {
       for (const PointRun::Section& section : run.sections()) {
         if (!section.is_wanted) continue;

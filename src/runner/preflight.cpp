@@ -75,10 +75,8 @@ std::unique_ptr<executor::Executor> make_cuda(const settings::RunConfig& config,
                                 .graph = config.graph,
                                 .nvtx = config.nvtx,
                                 .known_algorithms = known_algorithms(config, world)};
-  if (config.timeout <= units::Seconds{})
-    options.mark_cost.reset();  // marks show where a rank
-                                // hangs; without a timeout no
-                                // hang is detected
+  // Marks show in which op a rank hangs. Without a timeout no hang is detected, so none are needed.
+  if (config.timeout <= units::Seconds{}) options.mark_cost.reset();
   // The executor stops waiting for a communicator a little before the supervisor would report a
   // hang, since the executor can name the communicator.
   constexpr double before_hang = 0.9;

@@ -20,8 +20,8 @@ namespace isoscale::runner {
 /// The executor that measures all points of a launch.
 struct ChosenExecutor {
   std::unique_ptr<executor::Executor> executor;
-  std::optional<std::string> reason;  ///< why --device auto chose it; absent if the user named the
-                                      ///< device
+  /// The reason why --device auto chose it; absent if the user named the device.
+  std::optional<std::string> reason;
 };
 
 /// Collective over `world`: returns the executor for --device, the same on every rank. `auto` means
@@ -48,8 +48,8 @@ struct PreflightWish {
   const settings::RunConfig& config;
   executor::Executor* executor = nullptr;  ///< not owned
   std::optional<std::string> device_problem{};
-  std::optional<std::string> device_reason{};    ///< why --device auto chose the device; see
-                                                 ///< ChosenExecutor
+  /// The reason why --device auto chose the device; see ChosenExecutor.
+  std::optional<std::string> device_reason{};
   std::span<const machine::MachineFacts> facts;  ///< facts of all ranks, by world rank
 };
 

@@ -171,8 +171,8 @@ std::string resumption_warning(const RunData& earlier, const RunData& now,
       now.created, base::plural(missing.size(), "point"), numbers_text(missing));
   const auto before = hosts_of(earlier), after = hosts_of(now);
   if (before != after) {
-    constexpr std::size_t most_hosts = 4;  // names are limited, since there may be thousands of
-                                           // hosts
+    // There may be thousands of hosts, so only a few are named.
+    constexpr std::size_t most_hosts = 4;
     text += fmt::format(", on {} instead of {}", base::listed(after, most_hosts),
                         base::listed(before, most_hosts));
   }

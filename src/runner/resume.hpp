@@ -18,8 +18,8 @@ namespace isoscale::runner {
 /// skipped for lack of time are missing.
 struct Missing {
   std::set<int> never_begun{}, failed{};
-  std::set<int> hung{};  ///< points that hung and so ended their job; measured again, they may end
-                         ///< the next job, too
+  /// Points that hung and so ended their job; measured again, they may end the next job, too.
+  std::set<int> hung{};
 
   bool operator==(const Missing&) const = default;
 };

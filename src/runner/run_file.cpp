@@ -182,8 +182,8 @@ PointData describe_point(const plan::PlannedPoint& point) {
   data.dtype = program::name(request.precision);
   data.mesh = request.mesh;
   data.ranks = point.ranks;
-  data.nodes = point.nodes.value();  // known for every point that is measured, since its ranks
-                                     // exist
+  // The ranks of a point in a run file exist, so the number of their nodes is known.
+  data.nodes = point.nodes.value();
   data.scaling = workloads::name(point.experiment->scaling);
   data.placement = mesh::name(point.experiment->placement);
   data.options = workloads::all_options(point.workload->options, request.options);

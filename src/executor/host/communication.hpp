@@ -48,8 +48,8 @@ class Communicators {
  private:
   std::map<std::pair<mesh::AxisSet, program::StreamId>, comm::Communicator> collectives_;
   std::map<mesh::Axis, comm::Communicator> exchanges_;
-  std::map<mesh::Axis, std::set<std::int32_t>> offsets_;  ///< the offsets of
-                                                          ///< CommunicationNeeds::exchanges
+  /// The offsets of CommunicationNeeds::exchanges.
+  std::map<mesh::Axis, std::set<std::int32_t>> offsets_;
 };
 
 struct OperationTraits {

@@ -319,8 +319,8 @@ void flip(const Arguments<Checksum>& call) {
   const std::uint64_t at =
       row / rows * src.batch_stride + row % rows * src.row_stride + element % columns;
   const std::size_t size = program::element_size(src.type);
-  std::uint64_t bits = 0;  // zero bits above those of a smaller type; all supported machines are
-                           // little-endian
+  // All supported machines are little-endian, so copying a smaller element leaves the upper bits 0.
+  std::uint64_t bits = 0;
   std::memcpy(&bits, src.data + at * size, size);
   bits ^= mask;
   std::memcpy(src.data + at * size, &bits, size);

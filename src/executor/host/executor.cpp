@@ -34,8 +34,8 @@ namespace {
 struct SessionParts {
   Communicators communicators;
   std::array<Storage, program::space_count> arenas;
-  std::array<Storage, program::max_streams> staging;  ///< memory for copies that MPI needs, by
-                                                      ///< stream; see staging_bytes()
+  /// Memory for copies that MPI needs, by stream; see staging_bytes().
+  std::array<Storage, program::max_streams> staging;
   SessionFacts facts;
   PrepareOptions options;
   Waiting waiting = Waiting::blocking;  ///< how the calling thread waits

@@ -142,8 +142,8 @@ void play(const Arguments<program::ActivationGradient>& call) {
         dxs[i] = from * (distribution(at) + at * density(at));
         continue;
       }
-      const T gate = logistic(at), other = ups[i];  // both are read first, since dx and dup may be
-                                                    // the same memory
+      // Both are read here, since writing dx or dup may overwrite them.
+      const T gate = logistic(at), other = ups[i];
       dxs[i] = from * other * gate * (1 + at * (1 - gate));
       dups[i] = from * at * gate;
     }

@@ -77,11 +77,11 @@ void climb(Waiting waiting, const std::atomic<bool>* stopped, const Done& done) 
 /// The state of one thread that plays ops.
 struct Player {
   Waiting waiting = Waiting::blocking;
-  const std::atomic<bool>* stopped = nullptr;            ///< true once another thread has failed
-  std::atomic<std::uint32_t> begun{Whereabouts::no_op};  ///< op that began last; other threads read
-                                                         ///< it
-  units::Nanoseconds patience{};                         ///< time limit of one exchange; 0 = none
-  std::vector<MPI_Request> requests;                     ///< requests of the current exchange
+  const std::atomic<bool>* stopped = nullptr;  ///< true once another thread has failed
+  /// The op that began last; other threads read it.
+  std::atomic<std::uint32_t> begun{Whereabouts::no_op};
+  units::Nanoseconds patience{};      ///< time limit of one exchange; 0 = none
+  std::vector<MPI_Request> requests;  ///< requests of the current exchange
   std::vector<MPI_Status> statuses;
 };
 
@@ -137,8 +137,8 @@ class StreamThreads {
   struct alignas(128) Worker {
     Player player;
     std::exception_ptr failure;  ///< error that ended the lane's last play; null if there was none
-    std::atomic<std::uint32_t> finished{0};  ///< number of the last play that this lane has
-                                             ///< finished; plays are counted in epoch_
+    /// Number of the last play that this lane has finished; plays are counted in epoch_.
+    std::atomic<std::uint32_t> finished{0};
     std::thread thread;
   };
 

@@ -105,8 +105,8 @@ class SectionPreparer {
   /// direction. Messages are numbered in program order, which is the same on the sender and the
   /// receiver, so both give a message the same number.
   std::map<std::tuple<mesh::Axis, std::int32_t, program::Direction>, std::uint64_t> messages_;
-  std::set<const std::byte*> advanced_;  ///< addresses of the Adam powers (beta1^t, beta2^t) that
-                                         ///< an earlier op of the section advances
+  /// Addresses of the Adam powers (beta1^t, beta2^t) that an earlier op of the section advances.
+  std::set<const std::byte*> advanced_;
 };
 
 /// Returns the index of the GEMM in which a rank gets stuck: the first GEMM in the second half of

@@ -53,9 +53,8 @@ struct PrepareOptions {
   Folding folding = Folding::folded;
   std::uint64_t elements_per_call = 0;  ///< most elements in one MPI call
   program::Faults faults{};
-  std::array<std::span<std::byte>, program::max_streams> staging{};  ///< memory for copies that MPI
-                                                                     ///< needs, by stream; see
-                                                                     ///< staging_bytes()
+  /// Memory for copies that MPI needs, by stream; see staging_bytes().
+  std::array<std::span<std::byte>, program::max_streams> staging{};
 };
 
 /// Prepares the ops of a section. Throws base::Error, which names the op, if the host cannot play

@@ -87,8 +87,8 @@ void collect_gemm_choices(const comm::Communicator& point,
 /// The devices that one rank of a point samples while it is measured.
 struct SamplingDuty {
   bool node = false;  ///< true if it samples CPUs, energy, temperature and network of its node
-  std::vector<int> cpus = {};    ///< logical CPUs to which the ranks of the point on this node are
-                                 ///< bound
+  /// The logical CPUs to which the ranks of the point on this node are bound.
+  std::vector<int> cpus = {};
   std::string gpu_uuid = {};     ///< UUID of its own GPU, which it samples; "" = none
   std::size_t most_samples = 2;  ///< limit on the number of samples in each series
 

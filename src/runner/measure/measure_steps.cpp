@@ -18,8 +18,8 @@ OpClass class_of(program::OpKind kind) {
   return OpClass::other_compute;
 }
 
-constexpr std::size_t least_kept = 2;  // the last steps of a traced block that are kept are at
-                                       // least this many
+// The last steps of a traced block that are kept are at least this many.
+constexpr std::size_t least_kept = 2;
 
 /// Adds the spans of the traced step that was just played to the record.
 void add_trace(std::uint32_t number, const executor::PlayTime& time,
@@ -82,8 +82,8 @@ Record measure(executor::Session& session, const program::Program& step,
       if (record.traced.empty()) record.begin = time.begin;
       record.end = time.end;
       record.traced.push_back(is_traced ? 1 : 0);
-      record.dropped.push_back(i == 0 && !is_warm_up ? 1 : 0);  // warm-up steps do not count in any
-                                                                // case
+      // Warm-up steps do not count in any case.
+      record.dropped.push_back(i == 0 && !is_warm_up ? 1 : 0);
       if (!is_traced || i == 0) continue;
       const auto number = static_cast<std::uint32_t>(record.step_times.size() + i);
       record.op_sums.push_back(sum_up(number, session.spans(), classes));

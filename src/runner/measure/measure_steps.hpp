@@ -50,19 +50,19 @@ inline constexpr std::size_t most_op_sums = 512;
 
 /// The record of all steps of a point on one rank.
 struct Record {
-  std::vector<double> step_times;             ///< seconds of each step on this rank
-  std::vector<std::uint8_t> traced, dropped;  ///< flags of each step; dropped: the step does not
-                                              ///< count
+  std::vector<double> step_times;  ///< seconds of each step on this rank
+  /// Two flags for each step: it was traced; it does not count.
+  std::vector<std::uint8_t> traced, dropped;
   std::size_t warm_up_steps = 0;
-  units::Nanoseconds begin, end;  ///< start of the first step and end of the last, on this rank's
-                                  ///< clock
-  std::string warm_up_rule;       ///< the rule by which warm-up ended
-  std::string stopped_because;    ///< why the loop ended: "precision" or "max-time"
+  /// Start of the first step and end of the last, on this rank's clock.
+  units::Nanoseconds begin, end;
+  std::string warm_up_rule;     ///< the rule by which warm-up ended
+  std::string stopped_because;  ///< why the loop ended: "precision" or "max-time"
   results::Looks looks;
-  std::vector<timeline::StepTrace> traces;  ///< traced steps that are kept, on this rank's clock;
-                                            ///< their `rank` is not set
-  std::vector<StepSums> op_sums;  ///< one for each traced step that counts; at most most_op_sums of
-                                  ///< them are kept
+  /// Traced steps that are kept, on this rank's clock; their `rank` is not set.
+  std::vector<timeline::StepTrace> traces;
+  /// The op times of each traced step that counts; at most most_op_sums of them are kept.
+  std::vector<StepSums> op_sums;
 };
 
 /// Tells how a rank takes part in measuring a point. in_point: it belongs to the point, and its

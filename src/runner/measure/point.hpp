@@ -46,9 +46,9 @@ void end_as(results::PointStatus status, std::string reason, results::PointData&
 struct MeasuredPoint {
   const plan::PlannedPoint& planned;
   const PointContext& context;
-  const comm::Communicator& sub_world;  ///< the ranks of the point or, on a rank that plays a copy,
-                                        ///< of this copy
-  const comm::Communicator& active;     ///< the ranks of the point and of all its copies
+  /// The ranks of the point or, on a rank that plays a copy, of this copy.
+  const comm::Communicator& sub_world;
+  const comm::Communicator& active;  ///< the ranks of the point and of all its copies
   /// The results of the point. They are complete on rank 0 of the point; the status is valid on all
   /// ranks of `active`.
   results::PointData& data;

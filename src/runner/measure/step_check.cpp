@@ -79,8 +79,8 @@ std::optional<std::size_t> first_unlike(const std::vector<Sum>& sums,
     return all_equal(members.all_gather(digest_of(std::span{sums}.first(count))));
   };
   if (alike(sums.size())) return std::nullopt;
-  std::size_t low = 0, high = sums.size();  // members agree on the first `low` sums, but not on the
-                                            // first `high`
+  // Members agree on the first `low` sums, but not on the first `high`.
+  std::size_t low = 0, high = sums.size();
   while (high - low > 1) {
     const std::size_t middle = (low + high) / 2;
     (alike(middle) ? low : high) = middle;
@@ -300,8 +300,8 @@ class ReplayComparison {
   const program::ProgramSet& set_;
   const program::Sums& places_;
   const comm::Communicator& point_;
-  std::vector<Sum> reference_, other_;  ///< checksums of two replays that differ; neither is
-                                        ///< confirmed by another replay yet
+  /// Checksums of two replays that differ; neither is confirmed by another replay yet.
+  std::vector<Sum> reference_, other_;
   bool is_compared_ = false, is_confirmed_ = false;
   std::vector<std::int64_t> ends_;  ///< for each op of the step, when it ends by UnitTimes
 };

@@ -69,8 +69,8 @@ class StepCheck {
 
   const program::ProgramSet& set_;
   program::CheckedSection checked_, weights_;
-  std::vector<mesh::AxisSet> shared_axes_;  ///< axes of the collectives that give all members the
-                                            ///< same result
+  /// Axes of the collectives that give all members the same result.
+  std::vector<mesh::AxisSet> shared_axes_;
   std::string problem_;
   int steps_ = 0;
 };

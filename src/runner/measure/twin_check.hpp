@@ -23,8 +23,8 @@ namespace isoscale::runner::measure {
 /// The outcome of a check of results.
 struct Verdict {
   bool ok = false;
-  std::string detail;  ///< which comparison was made and with what result, or the error and where
-                       ///< it occurred
+  /// The comparison that was made and its result, or the error and where it occurred.
+  std::string detail;
   /// The largest relative difference that any rank found; absent if no twin was compared.
   std::optional<double> difference{};
   /// The reason why the executor cannot play the programs, which is the same on all ranks; "" if it

@@ -17,14 +17,14 @@ namespace {
 
 using workloads::pattern_period;
 
-constexpr double plays_wanted = 20;  // the time of one play is chosen so that this many plays fit
-                                     // into the budget
+// The time of one play is chosen so that this many plays fit into the budget.
+constexpr double plays_wanted = 20;
 constexpr std::size_t least_plays = 6, most_plays = 200;
-constexpr std::size_t calls_traced = 256;  // number of traced calls of a case, enough for a 99th
-                                           // percentile
-constexpr double most_traced = 0.3;        // largest share of the budget for traced passes
-constexpr double longest_wait = 4;  // the first six plays may take this many times the budget
-constexpr double cheap = 0.1;       // however small the budget is, they may take this many seconds
+// Number of traced calls of a case, enough for a 99th percentile.
+constexpr std::size_t calls_traced = 256;
+constexpr double most_traced = 0.3;  // largest share of the budget for traced passes
+constexpr double longest_wait = 4;   // the first six plays may take this many times the budget
+constexpr double cheap = 0.1;        // however small the budget is, they may take this many seconds
 constexpr std::uint64_t most_repeats = 20;  // limit on how many late plays of a case are repeated
 
 class CasePlayer {
@@ -215,15 +215,15 @@ class CasePlayer {
   units::Nanoseconds begin_;
   double elapsed_ = 0;
   bool has_timed_out_ = false;  ///< true if a play has timed out on this rank
-  bool is_late_ = false;  ///< true if the last play was late on this rank or, after agree(), on any
-                          ///< rank
-  double pass_ = 0;       ///< seconds of one pass on the slowest rank
+  /// True if the last play was late on this rank or, after agree(), on any rank.
+  bool is_late_ = false;
+  double pass_ = 0;  ///< seconds of one pass on the slowest rank
   std::vector<double> slowest_;
   CaseRecord record_;
 };
 
-constexpr std::size_t most_tables = 256;  // number of tables kept in memory; a table has 128 KiB to
-                                          // 1 MiB
+// Number of tables kept in memory; a table has 128 KiB to 1 MiB.
+constexpr std::size_t most_tables = 256;
 
 /// Reads a slice and compares it with the expected bytes. In the text about a wrong element, the
 /// slice's first element has the number `begin`.

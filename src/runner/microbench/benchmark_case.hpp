@@ -56,10 +56,10 @@ struct CaseRecord {
   std::vector<double> call_times{};  ///< seconds of each call in traced passes, on the slowest rank
   /// The times of each stream in each traced pass on this rank.
   std::vector<StreamTime> stream_times{};
-  std::optional<units::Seconds> estimate{};  ///< the time of one pass that the communication
-                                             ///< library expects
-  std::string arithmetic{};                  ///< how the library multiplies, in its own words; see
-                                             ///< Session::arithmetic()
+  /// The time of one pass that the communication library expects.
+  std::optional<units::Seconds> estimate{};
+  /// The arithmetic of matrix multiplications, in the library's words; see Session::arithmetic().
+  std::string arithmetic{};
   std::vector<results::DeviceSeries> gpu{};  ///< samples of this rank's GPU, taken during the plays
 };
 
@@ -95,8 +95,8 @@ struct CasePlay {
 
 /// The result of comparing elements in memory with expected values on this rank.
 struct Comparison {
-  std::uint64_t compared = 0, wrong = 0;  ///< the number of elements that were compared, and of
-                                          ///< those that were wrong
+  /// The number of elements that were compared, and of those that were wrong.
+  std::uint64_t compared = 0, wrong = 0;
   std::string first;  ///< a text about the first wrong element; "" if none is wrong
 };
 

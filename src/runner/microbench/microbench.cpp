@@ -280,9 +280,9 @@ class BenchRun {
   const measure::MeasuredPoint& point_;
   const workloads::BenchHooks& hooks_;
   results::PointData& data_;
-  workloads::Request request_;  ///< the point's request, to which pairs that did not answer are
-                                ///< added
-  RankNames names_;             ///< indexed by rank of the point
+  /// The point's request, to which pairs that did not answer are added.
+  workloads::Request request_;
+  RankNames names_;  ///< indexed by rank of the point
   units::Seconds timeout_{};
   units::Nanoseconds begin_;
   int batches_ = 0, batch_ = 0;

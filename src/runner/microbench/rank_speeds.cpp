@@ -21,8 +21,8 @@ namespace isoscale::runner::microbench {
 namespace {
 
 constexpr units::Seconds stretch{0.2};  ///< a play should take about this long
-constexpr int sniff_plays = 3;  ///< number of plays; the fastest of them counts, since disturbances
-                                ///< only slow plays down
+/// Number of plays; the fastest of them counts, since disturbances only slow plays down.
+constexpr int sniff_plays = 3;
 constexpr std::uint32_t most_passes = 1024;
 constexpr units::Seconds answer_time{10};  ///< a message that takes longer than this counts as lost
 

@@ -30,11 +30,11 @@ using Partners = std::vector<int>;
 
 /// What the sniff test measured on this rank.
 struct Sniffed {
-  std::optional<double> gemm_rate;  ///< FLOP/s of this rank while all ranks multiply at the same
-                                    ///< time
+  /// FLOP/s of this rank while all ranks multiply at the same time.
+  std::optional<double> gemm_rate;
   std::vector<preflight::CheckedNeighbour> neighbours;
-  std::optional<std::string> problem;  ///< why the test failed, the same on all ranks; absent if it
-                                       ///< did not
+  /// The reason why the test failed, the same on all ranks; absent if it did not.
+  std::optional<std::string> problem;
 };
 
 /// Collective over `world`: all ranks multiply matrices at the same time, then exchange data in

@@ -21,9 +21,9 @@ namespace isoscale::runner::microbench {
 
 /// The state of a rank's GPU while a case was timed; absent members are unknown.
 struct GpuState {
-  std::optional<double> sm_clock{};                ///< Hz, median
-  std::optional<std::int64_t> throttle_reasons{};  ///< bits of all reasons that were seen; "idle"
-                                                   ///< is left out
+  std::optional<double> sm_clock{};  ///< Hz, median
+  /// Bits of all reasons that were seen; "idle" is left out.
+  std::optional<std::int64_t> throttle_reasons{};
 
   bool operator==(const GpuState&) const = default;
 };
@@ -31,9 +31,9 @@ struct GpuState {
 
 /// What a rank sends to rank 0 about one case.
 struct RankReport {
-  std::optional<std::int64_t> wrong{};  ///< number of wrong elements; absent: there was nothing to
-                                        ///< compare
-  std::vector<double> plays{};          ///< seconds of each play
+  /// Number of wrong elements; absent: there was nothing to compare.
+  std::optional<std::int64_t> wrong{};
+  std::vector<double> plays{};  ///< seconds of each play
   std::vector<StreamTime> stream_times{};
   GpuState gpu{};
 

@@ -40,8 +40,8 @@ struct PlannedPoint {
   std::vector<int> world_ranks;  ///< the ranks of the launch that play the point, in mesh order
   std::optional<int> nodes = 1;  ///< number of nodes that these ranks are on; absent if unknown
   std::string skip_reason;       ///< why the point is not measured; "" if it is measured
-  std::string misfit{};  ///< if the point does not fit into memory: the needed and the free memory,
-                         ///< "661 GiB of 23.5 GiB"
+  /// The needed and the free memory if the point does not fit: "661 GiB of 23.5 GiB"; else "".
+  std::string misfit{};
   // The members below describe the point's programs for --dry-run. They are absent if the point was
   // skipped before its programs were built.
   std::optional<double> flop_per_step{};          ///< FLOP of one step, over all ranks
@@ -52,8 +52,8 @@ struct PlannedPoint {
   /// sent; see program::Traffic::sent.
   std::map<mesh::AxisSet, units::Bytes> sent_by_axes{};
   Load load{};
-  std::string reach{};  ///< which axes cross nodes, as mesh::reach_text() says it; "?" if nodes are
-                        ///< unknown
+  /// A text that says which axes cross nodes (mesh::reach_text()); "?" if nodes are unknown.
+  std::string reach{};
   std::vector<std::string> notes{};       ///< further remarks for the plan, a sentence each
   std::vector<std::string> injections{};  ///< texts of the injected faults that affect the point
 };

@@ -19,9 +19,9 @@ namespace {
 
 using program::Precision;
 
-constexpr double traced_plays_share = 0.3;  // traced plays: share of a case's budget, see
-                                            // play_case()
-constexpr double case_seconds = 0.01;       // seconds to prepare a case and compare its results
+// The share of a case's budget that traced plays take; see play_case().
+constexpr double traced_plays_share = 0.3;
+constexpr double case_seconds = 0.01;  // seconds to prepare a case and compare its results
 constexpr int warm_plays = 2, fewest_case_plays = 6;  // number of plays of a case, see play_case()
 // The timed plays of all cases together are assumed to take as long as six plays of each case,
 // limited to between quick_share and slow_share of --max-time.
@@ -36,12 +36,12 @@ constexpr std::size_t most_steps = 100'000;  // limit on the steps that loop_tim
 
 /// Rates and times that are assumed of a kind of device.
 struct Rates {
-  double bandwidth;        ///< bytes per second that a rank sends
-  double fill;             ///< bytes per second at which a rank fills its memory
-  double communicator;     ///< seconds to create a communicator
-  double twin;             ///< seconds to build the programs of the twin and compare its results
-  double per_rank = 0.02;  ///< seconds for each rank of the point, added to `communicator` and to
-                           ///< `twin`
+  double bandwidth;     ///< bytes per second that a rank sends
+  double fill;          ///< bytes per second at which a rank fills its memory
+  double communicator;  ///< seconds to create a communicator
+  double twin;          ///< seconds to build the programs of the twin and compare its results
+  /// Seconds for each rank of the point, added to `communicator` and to `twin`.
+  double per_rank = 0.02;
 };
 
 Rates rates_of(std::string_view device) {

@@ -130,8 +130,8 @@ Site planned_site(Site site, const settings::RunConfig& config) {
 }
 
 double half_precision_rate(std::optional<int> compute_capability) {
-  constexpr int a100 = 80, hopper = 90, blackwell = 100, consumer = 120;  // compute capabilities,
-                                                                          // 80 = 8.0
+  // These are compute capabilities: 80 means 8.0.
+  constexpr int a100 = 80, hopper = 90, blackwell = 100, consumer = 120;
   if (!compute_capability || *compute_capability >= consumer || *compute_capability < a100) {
     return 60e12;
   }

@@ -39,9 +39,9 @@ struct Site {
   MemoryOf memory_of = MemoryOf::these_nodes;
   /// The FLOP/s that the slowest GPU is expected to reach in bf16 or f16; 0 if there is no GPU.
   double half_precision_rate = 0;
-  std::string symmetric_problem{};  ///< why Transport::symmetric cannot be used; "" if no reason is
-                                    ///< known
-  int numa_nodes = 1;               ///< number of NUMA nodes; if nodes differ, the least number
+  /// The reason why Transport::symmetric cannot be used; "" if none is known.
+  std::string symmetric_problem{};
+  int numa_nodes = 1;  ///< number of NUMA nodes; if nodes differ, the least number
   std::optional<units::Bytes> gpu_cache{};  ///< largest L2 cache of all GPUs; absent: unknown
   /// True if ranks of the launch share cores.
   bool oversubscribed = false;

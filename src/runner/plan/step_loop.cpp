@@ -36,26 +36,26 @@ constexpr double least_seconds = 0.5;  // long enough for clocks and caches to s
 constexpr double share_to_tell = 0.1;
 constexpr double largest_share = 0.3;  // warm-up takes at most this share of max_time
 
-constexpr double block_seconds = 0.05;                      // a block should take this long
-constexpr std::size_t least_block = 2, largest_block = 64;  // limits of the number of counted steps
-                                                            // in a block
+constexpr double block_seconds = 0.05;  // a block should take this long
+// Limits of the number of counted steps in a block.
+constexpr std::size_t least_block = 2, largest_block = 64;
 // When blocks are planned, the first least_pairs pairs (of an untraced and a traced block) may
 // together take at most this share of the time that is left.
 constexpr double share_of_pairs = 0.5;
 // If even short blocks do not allow that, there are fewer pairs: as many as fit into this share of
 // the time left.
 constexpr double share_of_few = 0.25;
-constexpr int alone_between_pairs = 3;   // after the first pairs, number of untraced blocks between
-                                         // two pairs
-constexpr std::size_t least_alone = 6;   // least number of counted steps in a block outside a pair,
-                                         // so that dropping one costs little
-constexpr std::size_t least_traced = 2;  // least number of counted steps in a traced block, unless
-                                         // fewer are wanted in all
-constexpr double shortest_step = 1e-9;   // seconds; avoids division by zero
+// After the first pairs, number of untraced blocks between two pairs.
+constexpr int alone_between_pairs = 3;
+// Least number of counted steps in a block outside a pair, so that dropping one costs little.
+constexpr std::size_t least_alone = 6;
+// Least number of counted steps in a traced block, unless fewer are wanted in all.
+constexpr std::size_t least_traced = 2;
+constexpr double shortest_step = 1e-9;  // seconds; avoids division by zero
 
 constexpr int fewest_solo_plays = 4, most_solo_plays = 9;  // limits of the result of solo_plays()
-constexpr double share_of_time = 0.1;  // all plays without communication may take this share of
-                                       // max_time
+// All plays without communication may take this share of max_time.
+constexpr double share_of_time = 0.1;
 
 }  // namespace
 

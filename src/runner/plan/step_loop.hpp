@@ -33,8 +33,8 @@ using NominalConfidence = std::function<double(int planned, double growth)>;
 /// samples make the same decisions.
 class StopRule {
  public:
-  static constexpr double growth = 1.5;  ///< factor by which the number of samples grows from look
-                                         ///< to look
+  /// Factor by which the number of samples grows from look to look.
+  static constexpr double growth = 1.5;
 
   struct Goal {
     double precision = 0.01;  ///< the relative half-width of the interval that suffices

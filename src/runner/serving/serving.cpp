@@ -32,14 +32,14 @@ using workloads::serve::ReplicaUse;
 using workloads::serve::Setting;
 using workloads::serve::Summary;
 
-constexpr double no_rate = 0;          // broadcast in place of a rate when there are no more trials
-constexpr double least_patience = 60;  // least time in seconds without an answer after which a
-                                       // trial fails
-constexpr double patient_batches = 50;        // this time is at least that of so many batches
-constexpr std::uint64_t least_requests = 20;  // a trial has at least this many requests, unless the
-                                              // user asks for fewer
-constexpr double trial_share = 0.2;  // share of the point's time for one trial, if several rates
-                                     // are tried
+constexpr double no_rate = 0;  // broadcast in place of a rate when there are no more trials
+// A trial fails after this many seconds without an answer, or after more, see patient_batches.
+constexpr double least_patience = 60;
+constexpr double patient_batches = 50;  // this time is at least that of so many batches
+// A trial has at least this many requests, unless the user asks for fewer.
+constexpr std::uint64_t least_requests = 20;
+// If several rates are tried, a trial gets this share of the point's time.
+constexpr double trial_share = 0.2;
 
 /// The result of a trial: requests were sent at one rate.
 struct TrialResult {

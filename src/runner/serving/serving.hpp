@@ -32,8 +32,8 @@ void run_serve(const measure::MeasuredPoint& point);
 /// One trial: the requests to serve, and the replicas that serve them. It is the same on all ranks
 /// of the point.
 struct Trial {
-  std::vector<double> arrivals{};  ///< when each request arrives: seconds since the start of the
-                                   ///< trial, ascending
+  /// The time when each request arrives, in seconds since the start of the trial, ascending.
+  std::vector<double> arrivals{};
   std::vector<std::uint64_t> tokens{};  ///< number of tokens in the answer to each request
   std::vector<double> work{};           ///< seconds that each request is expected to take
   workloads::serve::Policy policy = workloads::serve::Policy::round_robin;
@@ -67,13 +67,13 @@ struct Served {
 /// What a rank needs to play its part in a replica.
 struct ReplicaPart {
   executor::Session& session;
-  const comm::MessageQueue& point;    ///< queue for messages between all ranks of the point
-  const comm::MessageQueue& replica;  ///< queue for messages between the ranks of the replica; its
-                                      ///< rank 0 is the leader
-  int ranks = 1;                      ///< number of ranks of the replica
-  std::vector<std::uint64_t> sizes;   ///< batch sizes, ascending, as workloads::serve::sizes_of()
-                                      ///< returns them
-  std::uint64_t output = 1;           ///< number of tokens in the longest answer
+  const comm::MessageQueue& point;  ///< queue for messages between all ranks of the point
+  /// Queue for messages between the ranks of the replica; its rank 0 is the leader.
+  const comm::MessageQueue& replica;
+  int ranks = 1;  ///< number of ranks of the replica
+  /// Batch sizes, ascending, as workloads::serve::sizes_of() returns them.
+  std::vector<std::uint64_t> sizes;
+  std::uint64_t output = 1;             ///< number of tokens in the longest answer
   watch::Activity* activity = nullptr;  ///< where idle times are noted; may be null
 };
 

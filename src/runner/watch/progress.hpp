@@ -41,8 +41,8 @@ class Activity {
   explicit Activity(int rank) : rank_(rank), calls_(std::make_shared<comm::CallCount>()) {}
 
   void doing(std::string_view what);
-  void at_point(std::string_view what);  ///< notes that a point begins; its text is shown before
-                                         ///< that of doing()
+  /// Notes that a point begins; its text is shown before that of doing().
+  void at_point(std::string_view what);
   /// Notes an error that only this rank has, and waits until the supervisor ends the job. Returns
   /// only if no supervisor watches.
   void fail(std::string_view why);
@@ -80,9 +80,9 @@ class Activity {
 
  private:
   int rank_;
-  std::shared_ptr<comm::CallCount> calls_;  ///< the pointer never changes, and the counters are
-                                            ///< atomic, so no lock is needed
-  mutable std::mutex mutex_;                ///< guards the members below
+  /// The counters are atomic and the pointer never changes, so they need no lock.
+  std::shared_ptr<comm::CallCount> calls_;
+  mutable std::mutex mutex_;  ///< guards the members below
   std::string point_, doing_ = "starting", failure_;
   std::uint64_t changes_ = 0;
   int idle_count_ = 0;
@@ -121,11 +121,11 @@ class Progress {
   Style style_;
   Activity* activity_ = nullptr;
   int points_;
-  std::map<int, units::Seconds> planned_;  ///< expected times of the points that have not ended, by
-                                           ///< index
-  units::Seconds planned_done_{};          ///< expected time of all points that have ended
-  units::Seconds done_{};                  ///< time that these points really took
-  int index_ = 0;                          ///< index of the point that is being measured
+  /// Expected times of the points that have not ended, by index.
+  std::map<int, units::Seconds> planned_;
+  units::Seconds planned_done_{};  ///< expected time of all points that have ended
+  units::Seconds done_{};          ///< time that these points really took
+  int index_ = 0;                  ///< index of the point that is being measured
   std::string what_;
   double last_line_ = 0;  ///< when the last line was printed, in seconds since `begin_`
   units::Nanoseconds begin_;

@@ -23,9 +23,9 @@ namespace isoscale::runner::watch {
 /// same order. So a member whose number is lower than that of others has not arrived at their call
 /// yet.
 struct CallNumber {
-  std::uint64_t play = 0;    ///< number of the play (execution of a section) in the session, from 1
-  std::uint32_t number = 0;  ///< number of the call among those on this communicator in the play,
-                             ///< from 1
+  std::uint64_t play = 0;  ///< number of the play (execution of a section) in the session, from 1
+  /// Number of the call among those on this communicator in the play, from 1.
+  std::uint32_t number = 0;
   auto operator<=>(const CallNumber&) const = default;
 };
 
@@ -47,16 +47,16 @@ struct Arrival {
 /// The op that one stream of a rank is in.
 struct AtOp {
   std::string op{};  ///< "all_reduce of 4 MiB along dp, backward, layer 3, microbatch 0"
-  std::vector<Arrival> meets{};  ///< the calls in which the op may be waiting; empty if it does not
-                                 ///< communicate
+  /// The calls in which the op may be waiting; empty if it does not communicate.
+  std::vector<Arrival> meets{};
 };
 
 struct RankState {
   int rank = 0;
   std::string doing{};  ///< "point 3: measuring"
   double still = 0;     ///< seconds for which this rank has made no progress
-  bool rests = false;   ///< true if the rank is idle, that is, waits for other ranks or until a
-                        ///< certain time
+  /// True if the rank is idle, that is, waits for other ranks or until a certain time.
+  bool rests = false;
   bool in_collective = false;  ///< true if it is in a collective call that the runner makes itself
   std::string failure{};       ///< an error that only this rank has; "" = none
   std::vector<AtOp> at{};

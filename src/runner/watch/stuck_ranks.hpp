@@ -22,14 +22,14 @@ struct Culprit {
 };
 
 struct Hang {
-  std::vector<int> silent{};        ///< ranks that never answered, ascending
-  std::vector<Culprit> culprits{};  ///< the ranks that cause the hang, ascending; empty if none can
-                                    ///< be named
+  std::vector<int> silent{};  ///< ranks that never answered, ascending
+  /// The ranks that cause the hang, ascending; empty if none can be named.
+  std::vector<Culprit> culprits{};
   /// The op of the first call that some members of a communicator have made and others have not; ""
   /// if there is no such call.
   std::string first_op{};
-  std::vector<int> waiting{}, absent{};  ///< ranks that have made this call, and members that have
-                                         ///< not
+  /// Ranks that have made this call, and members that have not.
+  std::vector<int> waiting{}, absent{};
 
   /// Returns the findings in one sentence: "rank 2 never answered; rank 2 did not arrive at
   /// all_reduce ..., where ranks 0-1 wait".
@@ -68,8 +68,8 @@ class RankPoll {
     Hang hang{};      ///< valid on the leader only
     int leader = -1;  ///< rank of the leader; -1 if none sent its findings
     std::string sentence{};
-    bool calm = false;  ///< true if there is no hang: all ranks answered, none failed, and some
-                        ///< move or all are idle
+    /// True if there is no hang: all ranks answered, none failed, and some move or all are idle.
+    bool calm = false;
   };
   /// Begins a poll, or joins one that another rank has begun; it ends within 4 seconds. `timeout`
   /// is the time without progress after which a rank counts as stuck. A rank that works (is not

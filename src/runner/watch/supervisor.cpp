@@ -24,14 +24,14 @@ namespace {
 
 using base::ExitCode;
 
-constexpr units::Seconds for_launcher{2};  // after one process has ended, the launcher gets this
-                                           // time to end the others
-constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 10'000'000};  // pause between two checks
-                                                                       // in MpiLimit
+// After one process has ended, the launcher gets this time to end the others.
+constexpr units::Seconds for_launcher{2};
+// Pause between two checks in MpiLimit.
+constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 10'000'000};
 
 constexpr timespec signal_pause{.tv_sec = 0, .tv_nsec = Supervisor::look_pause.value()};
-constexpr timespec signal_glance{.tv_sec = 0, .tv_nsec = 0};  // takes a signal that has come,
-                                                              // without waiting for one
+// With this time, a signal that has already come is taken, without waiting for one.
+constexpr timespec signal_glance{.tv_sec = 0, .tv_nsec = 0};
 /// A process that ends the job kills itself after this time, even if MPI does not return.
 constexpr std::chrono::seconds last_resort{5};
 /// When the launcher tells a process to end, it kills the process one second later. Within this
@@ -117,8 +117,8 @@ HeldSignals::HeldSignals() {
 HeldSignals::~HeldSignals() { release(); }
 
 void HeldSignals::release() {
-  std::signal(wake_up(), SIG_IGN);  // the supervisor's thread has ended, so nothing needs to be
-                                    // woken up
+  // The supervisor's thread has ended, so nothing needs to be woken up.
+  std::signal(wake_up(), SIG_IGN);
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
@@ -276,8 +276,8 @@ void Supervisor::end_job(RankPoll::Result found) {
   const bool leads = found.leader == world_.rank();
   if (leads || found.leader < 0) tell(found);
   if (leads && world_.rank() == 0) {
-    const std::scoped_lock lock{mutex_};  // while the handler runs, set_abort_handler() must not
-                                          // replace it
+    // While the handler runs, set_abort_handler() must not replace it.
+    const std::scoped_lock lock{mutex_};
     constexpr std::chrono::seconds to_lock{1};
     if (abort_handler_ && file_mutex_.try_lock_for(to_lock)) {
       try {

@@ -100,8 +100,8 @@ class Supervisor {
 
   [[nodiscard]] Activity& activity() { return activity_; }
 
-  void set_timeout(units::Seconds timeout);  ///< time without progress that counts as a hang; 0 =
-                                             ///< no limit
+  /// Sets the time without progress that counts as a hang; 0 = no limit.
+  void set_timeout(units::Seconds timeout);
   void set_file(std::filesystem::path file);
   /// Tells the supervisor which point is being measured (its index in the plan), and how many
   /// points --resume would measure if this one hung.
@@ -131,8 +131,8 @@ class Supervisor {
   const comm::Communicator& world_;
   HeldSignals& signals_;
   Activity activity_;
-  std::optional<RankPoll> rank_poll_;  ///< absent if MPI allows only one thread; there are then no
-                                       ///< polls
+  /// Absent if MPI allows only one thread; there are then no polls.
+  std::optional<RankPoll> rank_poll_;
 
   mutable std::mutex mutex_;  ///< guards the four members that follow
   units::Seconds timeout_{0};
