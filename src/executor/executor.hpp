@@ -27,9 +27,9 @@
 /// Executor.
 namespace isoscale::executor {
 
-/// Tells if a play (one execution of a section of a program) records a span, the start and end time
-/// of an op, for each op. This costs a little time. A play without a trace records only its own
-/// start and end.
+/// Tells if a play (one execution of a section of a program) records the start and the end of every
+/// op, called a span. This costs a little time. Otherwise a play records only its own start and
+/// end.
 enum class Trace : std::uint8_t { off, on };
 
 /// Tells if the time of a play includes the time that the host needs to launch the first ops on the
@@ -93,7 +93,7 @@ using results::GemmChoice;
 /// needed. They are stored in the run file.
 struct SessionFacts {
   bool folded = false;        ///< all streams are merged into one, in program order
-  std::string folded_reason;  ///< why the streams are merged; "" if they are not
+  std::string folded_reason;  ///< the reason for merging; "" if streams are not merged
   int blas_threads = 0;  ///< number of threads of a BLAS call on the host; 0: unknown, or a GPU
   units::Bytes memory;   ///< allocated memory, including workspace
   units::Bytes host_memory{0};                ///< the part of `memory` in host buffers

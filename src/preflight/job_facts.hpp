@@ -45,7 +45,7 @@ struct CheckedPort : machine::PciFacts {
 };
 
 struct CheckedNode {
-  /// Index of the node among the job's nodes, which are numbered in the order of ranks.
+  /// The index of the node. Nodes are numbered in the order of their lowest ranks.
   int node = 0;
   std::string host;
   std::optional<std::string> cpu_model, os;

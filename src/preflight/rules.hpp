@@ -107,11 +107,11 @@ struct NodeRanks {
 [[nodiscard]] std::string settings_of_first(const JobFacts& job,
                                             const std::vector<std::string>& variables);
 
-/// How NCCL_IB_HCA, NCCL's list of adapters, concerns a port. left_out: NCCL must not use the port.
-/// usable: NCCL may use it. named: the list names this adapter by its whole name, so the port is
-/// expected to work.
+/// The effect of NCCL_IB_HCA, NCCL's list of adapters, on a port. left_out: NCCL must not use the
+/// port. usable: NCCL may use it. named: the list names this adapter by its whole name, so the port
+/// is expected to work.
 enum class Naming : std::uint8_t { left_out, usable, named };
-/// Returns how a value of NCCL_IB_HCA concerns the port. As in NCCL, a leading "^" excludes the
+/// Returns the effect of a value of NCCL_IB_HCA on the port. As in NCCL, a leading "^" excludes the
 /// names that follow, "=" says that they are whole names (otherwise they are prefixes), and
 /// "mlx5_0:1" names a single port.
 [[nodiscard]] Naming naming_of(std::string_view list, const CheckedPort& port);
@@ -128,7 +128,7 @@ enum class Naming : std::uint8_t { left_out, usable, named };
 [[nodiscard]] std::string_view distance_name(std::size_t distance);
 
 struct Nearest {
-  std::size_t distance = 0;               ///< as distance_between() returns it
+  std::size_t distance = 0;               ///< from the GPU; see distance_between()
   std::vector<const CheckedPort*> ports;  ///< all ports at this distance
 };
 /// Returns the ports that are nearest to a GPU among the ports of its node that are up. nullopt if

@@ -29,8 +29,7 @@ bool is_behind_switches(std::size_t distance) {
 }
 
 /// Warns of GPUs whose nearest adapter is on another NUMA node. If there is no such GPU, the text
-/// of the result says whether on some path from a GPU to its adapter there is more than PCIe
-/// switches.
+/// of the result says if the path from some GPU to its adapter contains more than PCIe switches.
 void judge_gpu_nic(Findings& findings, const JobFacts& job) {
   findings.otherwise.unknown = no_distance(job);
   for (const JobGpu& one : job_gpus(job)) {
@@ -114,8 +113,8 @@ struct JobPort {
   [[nodiscard]] Place place() const { return {.host = node->host, .device = port_text(*port)}; }
 };
 
-/// Returns how NCCL_IB_HCA on the ranks of a node concerns a port. If ranks differ, "named"
-/// overrides "usable", which overrides "left out".
+/// Returns the effect on a port of NCCL_IB_HCA as the ranks of its node have it. If ranks differ,
+/// "named" overrides "usable", which overrides "left out".
 Naming naming_on(const JobFacts& job, const NodeRanks& node, const CheckedPort& port) {
   Naming naming = Naming::left_out;
   for (const CheckedRank* rank : node.ranks) {

@@ -54,11 +54,11 @@ struct PricedMachine {
 /// base::UsageError, which names the point, if the data sheet lacks a number that the point needs.
 void price(const PricedMachine& machine, const settings::RunConfig& config, plan::Plan& plan);
 
-/// Returns the plan as a table for people. Its columns are points, mesh, nodes, time of the loop
-/// and in all, memory, FLOP, bytes sent along each set of axes, and whether each axis crosses
-/// nodes. "?" stands for an unknown value, and a point that does not fit into memory is marked.
-/// Times are estimates for `device`, see schedule.hpp. If there is a budget of time, points for
-/// which there would be no time left have no times.
+/// Returns the plan as a table for people. Its columns are points, mesh, nodes, time of the
+/// measuring loop, total time, memory, FLOP, bytes sent along each set of axes, and whether each
+/// axis crosses nodes. "?" stands for an unknown value, and a point that does not fit into memory
+/// is marked. Times are estimates for `device`, see schedule.hpp. If there is a budget of time,
+/// points for which there would be no time left have no times.
 [[nodiscard]] std::string describe(const plan::Plan& plan, const settings::RunConfig& config,
                                    std::string_view device);
 

@@ -88,9 +88,9 @@ class Launch {
   std::filesystem::path path_;
   /// Indices of the points that this launch has to measure; valid on rank 0 only.
   std::set<int> wanted_;
-  /// Indices of wanted points that failed or hung in an earlier launch; on rank 0 only.
+  /// Indices of wanted points that failed or hung in an earlier launch; used on rank 0 only.
   std::set<int> retried_;
-  /// Indices of points that hung earlier and are not measured again; on rank 0 only.
+  /// Indices of points that hung earlier and are not measured again; used on rank 0 only.
   std::set<int> left_hung_;
   std::optional<watch::Progress> progress_;
   std::optional<plan::Schedule> schedule_;

@@ -42,7 +42,7 @@ struct ChosenExecutor {
                                                    const comm::Environment& environment,
                                                    const comm::Communicator& world);
 
-/// What preflight() needs. If the device cannot be used, `executor` is null and `device_problem`
+/// The input of preflight(). If the device cannot be used, `executor` is null and `device_problem`
 /// says why.
 struct PreflightWish {
   const settings::RunConfig& config;

@@ -51,13 +51,13 @@ inline constexpr std::size_t most_op_sums = 512;
 /// The record of all steps of a point on one rank.
 struct Record {
   std::vector<double> step_times;  ///< seconds of each step on this rank
-  /// Two flags for each step: it was traced; it does not count.
+  /// Flags of each step: traced = 1 if it was traced, dropped = 1 if it does not count.
   std::vector<std::uint8_t> traced, dropped;
   std::size_t warm_up_steps = 0;
   /// Start of the first step and end of the last, on this rank's clock.
   units::Nanoseconds begin, end;
   std::string warm_up_rule;     ///< the rule by which warm-up ended
-  std::string stopped_because;  ///< why the loop ended: "precision" or "max-time"
+  std::string stopped_because;  ///< the reason why the loop ended: "precision" or "max-time"
   results::Looks looks;
   /// Traced steps that are kept, on this rank's clock; their `rank` is not set.
   std::vector<timeline::StepTrace> traces;

@@ -47,7 +47,7 @@ class StepCheck {
   /// Bits of one element to flip: those that are set in `mask`, just before the checksum is
   /// computed.
   struct Flip {
-    std::size_t checksum = 0;  ///< which checksum of the step
+    std::size_t checksum = 0;  ///< index of the checksum in the step
     std::uint64_t element = 0, mask = 0;
   };
   /// Plays the step with its checksums and returns them. `flip` takes effect only on the rank that

@@ -28,7 +28,7 @@ struct CaseLimits {
   workloads::PlayBounds bounds{};
 };
 
-/// How a case ended on one rank.
+/// The end of a case on one rank.
 enum class CaseEnd : std::uint8_t {
   complete,
   timed_out,      ///< this rank did not get an answer from another rank in time
@@ -43,7 +43,7 @@ struct StreamTime {
   bool operator==(const StreamTime&) const = default;
 };
 
-/// What one rank records of a case.
+/// The record of a case on one rank.
 struct CaseRecord {
   CaseEnd end = CaseEnd::complete;  ///< unless it is complete, the other members have no meaning
   double first_call = 0;            ///< seconds of one call in the first pass, on the slowest rank
@@ -72,13 +72,13 @@ struct CaseRecord {
 /// as plays are timed. joined: it has none.
 enum class Streams : std::uint8_t { joined, apart };
 
-/// What play_case() needs on this rank.
+/// The input of play_case() on this rank.
 struct CasePlay {
   executor::Session& session;  ///< its setup section has been played
   const workloads::Case& one;
   const program::Program& section;  ///< the section of the case, which is timed
   Streams streams = Streams::joined;
-  std::vector<machine::Source> gpu{};  ///< what to sample on this rank's GPU during the timed plays
+  std::vector<machine::Source> gpu{};  ///< sampled on this rank's GPU during timed plays
   const comm::Communicator& active;
   measure::Share share = measure::Share::in_point;
   const plan::Effort& effort;

@@ -28,7 +28,7 @@ using Partners = std::vector<int>;
 /// partner takes no part in the phase. A pure function.
 [[nodiscard]] std::vector<Partners> sniff_phases(std::span<const int> node_of_rank);
 
-/// What the sniff test measured on this rank.
+/// The results of the sniff test on this rank.
 struct Sniffed {
   /// FLOP/s of this rank while all ranks multiply at the same time.
   std::optional<double> gemm_rate;

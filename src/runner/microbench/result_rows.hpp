@@ -29,7 +29,7 @@ struct GpuState {
 };
 [[nodiscard]] GpuState gpu_state_of(std::span<const results::DeviceSeries> sampled);
 
-/// What a rank sends to rank 0 about one case.
+/// The report about one case that each rank sends to rank 0.
 struct RankReport {
   /// Number of wrong elements; absent: there was nothing to compare.
   std::optional<std::int64_t> wrong{};

@@ -19,7 +19,7 @@
 /// devices) determine them.
 namespace isoscale::runner::plan {
 
-/// What the busiest rank of a point has to do, from which the point's time is estimated. For a
+/// The work of the busiest rank of a point, from which the point's time is estimated. For a
 /// micro-benchmark it is the sum over all cases, with each case played once.
 struct Load {
   double flop = 0;                  ///< FLOP of one step
@@ -36,10 +36,10 @@ struct PlannedPoint {
   const settings::Experiment* experiment = nullptr;  ///< not owned, part of the RunConfig
   const workloads::Workload* workload = nullptr;     ///< not owned, part of the registry
   int ranks = 1;
-  workloads::Request request;    ///< what the workload is asked for, adapted to the point's mesh
+  workloads::Request request;    ///< the user's request, adapted to the point's mesh
   std::vector<int> world_ranks;  ///< the ranks of the launch that play the point, in mesh order
   std::optional<int> nodes = 1;  ///< number of nodes that these ranks are on; absent if unknown
-  std::string skip_reason;       ///< why the point is not measured; "" if it is measured
+  std::string skip_reason;       ///< the reason why it is not measured; "" if it is
   /// The needed and the free memory if the point does not fit: "661 GiB of 23.5 GiB"; else "".
   std::string misfit{};
   // The members below describe the point's programs for --dry-run. They are absent if the point was
@@ -84,7 +84,7 @@ struct Plan {
 /// `site`.
 void add_program_needs(PlannedPoint& point, const settings::RunConfig& config, const Site& site);
 
-/// What a rank of the launch does while a point is measured.
+/// The role of a rank of the launch while a point is measured.
 struct RankRole {
   int replica = -1;  ///< 0: plays the point; above 0: plays the copy of this number; -1: sleeps
   int position = 0;  ///< rank within the point or within the copy, in mesh order

@@ -39,7 +39,7 @@ struct Rates {
   double bandwidth;     ///< bytes per second that a rank sends
   double fill;          ///< bytes per second at which a rank fills its memory
   double communicator;  ///< seconds to create a communicator
-  double twin;          ///< seconds to build the programs of the twin and compare its results
+  double twin;          ///< seconds to verify the twin, a small version of the point
   /// Seconds for each rank of the point, added to `communicator` and to `twin`.
   double per_rank = 0.02;
 };

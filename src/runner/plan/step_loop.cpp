@@ -42,8 +42,8 @@ constexpr std::size_t least_block = 2, largest_block = 64;
 // When blocks are planned, the first least_pairs pairs (of an untraced and a traced block) may
 // together take at most this share of the time that is left.
 constexpr double share_of_pairs = 0.5;
-// If even short blocks do not allow that, there are fewer pairs: as many as fit into this share of
-// the time left.
+// If not even the shortest blocks allow least_pairs pairs, there are fewer pairs: as many as fit
+// into this share of the time that is left.
 constexpr double share_of_few = 0.25;
 // After the first pairs, number of untraced blocks between two pairs.
 constexpr int alone_between_pairs = 3;

@@ -133,7 +133,7 @@ struct Block {
   bool operator==(const Block&) const = default;
 };
 
-/// How many pairs of blocks there are, and how many steps of each block count.
+/// The number of pairs of blocks, and the number of steps that count in each block.
 struct BlockPlan {
   std::size_t steps = 2;
   std::size_t pairs = 0;

@@ -41,19 +41,19 @@ struct Trial {
   units::Seconds patience{};  ///< the longest time without any answer while an answer is due
 };
 
-/// When a request was started, had its first token and was finished, by the clock of the replica's
-/// leader.
+/// The times at which a request was started, had its first token and was finished, by the clock of
+/// the replica's leader.
 struct Played {
   units::Nanoseconds started{}, first{}, finished{};
 };
 
-/// What the dispatcher recorded in a trial.
+/// The record of a trial that the dispatcher makes.
 struct Served {
   units::Nanoseconds begin{};  ///< time 0 of Trial::arrivals, on the dispatcher's clock
   /// The result of each request; its times on the replica are in `played` instead.
   std::vector<workloads::serve::Outcome> outcomes{};
   std::vector<Played> played{};
-  std::string problem{};  ///< why not every request was answered exactly once; "" if all were
+  std::string problem{};  ///< "" if every request was answered exactly once
 };
 
 /// Runs the dispatcher: sends each request to a replica when it arrives, receives the answers, and
@@ -64,7 +64,7 @@ struct Served {
 [[nodiscard]] Served dispatch(const comm::MessageQueue& mail, const Trial& trial,
                               const std::stop_token& stop, watch::Activity* activity);
 
-/// What a rank needs to play its part in a replica.
+/// The objects and numbers that a rank needs to play its part in a replica.
 struct ReplicaPart {
   executor::Session& session;
   const comm::MessageQueue& point;  ///< queue for messages between all ranks of the point
@@ -74,7 +74,7 @@ struct ReplicaPart {
   /// Batch sizes, ascending, as workloads::serve::sizes_of() returns them.
   std::vector<std::uint64_t> sizes;
   std::uint64_t output = 1;             ///< number of tokens in the longest answer
-  watch::Activity* activity = nullptr;  ///< where idle times are noted; may be null
+  watch::Activity* activity = nullptr;  ///< notes when this rank is idle; may be null
 };
 
 /// Runs a leader until the dispatcher (rank 0 of the point) says that the trial has ended. Requests

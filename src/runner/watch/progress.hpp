@@ -34,7 +34,7 @@ struct WatchedSession {
   void describe(RankState& state) const;
 };
 
-/// What this rank is doing now. The working thread (the one that measures) writes it, and the
+/// The present activity of this rank. The working thread (the one that measures) writes it, and the
 /// supervisor's thread reads it.
 class Activity {
  public:
@@ -127,7 +127,7 @@ class Progress {
   units::Seconds done_{};          ///< time that these points really took
   int index_ = 0;                  ///< index of the point that is being measured
   std::string what_;
-  double last_line_ = 0;  ///< when the last line was printed, in seconds since `begin_`
+  double last_line_ = 0;  ///< time of the last printed line, in seconds since `begin_`
   units::Nanoseconds begin_;
   std::optional<units::Nanoseconds> deadline_;
 };

@@ -68,7 +68,8 @@ class RankPoll {
     Hang hang{};      ///< valid on the leader only
     int leader = -1;  ///< rank of the leader; -1 if none sent its findings
     std::string sentence{};
-    /// True if there is no hang: all ranks answered, none failed, and some move or all are idle.
+    /// True if there is no hang: all ranks answered, none failed, and some made progress or all
+    /// idle.
     bool calm = false;
   };
   /// Begins a poll, or joins one that another rank has begun; it ends within 4 seconds. `timeout`
@@ -97,7 +98,7 @@ class RankPoll {
   int number_ = 0;  ///< number of the current poll; messages of earlier polls may still arrive
 };
 
-/// What a file of findings says about a hang: the run, the launch and the point.
+/// The run, the launch and the point that hung, for the file of findings.
 struct HangOf {
   struct Point {
     int index = -1;  ///< index in the plan of the point that is being measured; -1 before the first
@@ -120,7 +121,7 @@ struct HangOf {
 /// base::Error if the file cannot be written.
 std::filesystem::path write_hang_file(const HangOf& which, const RankPoll::Result& found);
 
-/// What "run.h5.hang.json" says about the hang that ended a job.
+/// The hang that ended a job, as read from "run.h5.hang.json".
 struct StoredHang {
   int point = 0;  ///< index in the plan
   std::string sentence{};

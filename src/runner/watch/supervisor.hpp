@@ -73,7 +73,7 @@ class HeldSignals {
 /// progress, if it fails within a point on this rank alone, or if the process is told to end.
 class Supervisor {
  public:
-  /// How often the supervisor checks if this rank makes progress, and if another rank has begun a
+  /// The interval between two checks if this rank makes progress, and if another rank has begun a
   /// poll. The interval is long, since the supervisor may share a core with the measurement.
   /// Signals are handled at once all the same.
   static constexpr units::Nanoseconds look_pause{300'000'000};
@@ -95,7 +95,7 @@ class Supervisor {
     Supervisor& supervisor_;
     std::atomic<bool> is_over_{false};
     std::thread thread_;
-    std::array<struct sigaction, 3> actions_{};  ///< what the signals in `passed_on` did before
+    std::array<struct sigaction, 3> actions_{};  ///< former actions of the signals in `passed_on`
   };
 
   [[nodiscard]] Activity& activity() { return activity_; }
@@ -143,7 +143,7 @@ class Supervisor {
   std::timed_mutex file_mutex_;
   std::atomic<bool> ends_soon_{false};
   Activity::Motion motion_;
-  units::Nanoseconds moved_{};  ///< when `motion_` last changed
+  units::Nanoseconds moved_{};  ///< time of the last change of `motion_`
 };
 
 }  // namespace isoscale::runner::watch
