@@ -40,7 +40,7 @@ struct CheckedPort : machine::PciFacts {
   std::optional<std::string> link_layer;             ///< "InfiniBand", "Ethernet"
   std::optional<std::string> state, physical_state;  ///< "ACTIVE", "LinkUp"
   std::optional<double> rate;                        ///< bit/s at present
-  /// The numbers of such errors since the counters were last reset.
+  /// Error counts of the port since its counters were last reset.
   std::optional<std::int64_t> link_downed, symbol_errors;
 };
 
@@ -69,7 +69,7 @@ struct CheckedNode {
   std::optional<std::vector<std::string>> nccl_plugins;
   /// The GPUs of the node; absent: neither NVML nor the PCI bus could be asked.
   std::optional<std::vector<GpuFacts>> gpus;
-  /// GPUs that this process may use and NVML counts, but cannot reach.
+  /// The number of GPUs that the job may use and that NVML counts, but cannot reach.
   std::optional<int> gpus_lost;
   std::vector<CheckedPeers> peers;
   /// The ports of InfiniBand and RoCE adapters; empty: the node has no such adapter.

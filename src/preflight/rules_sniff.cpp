@@ -34,7 +34,7 @@ constexpr double least_gpu_gemm = 0.05, least_cpu_gemm = 0.10, least_bandwidth =
 /// Returns the median of values that are compared with each other, and the limit below which one is
 /// slow: three standard deviations below the median. The deviation is estimated from the median
 /// absolute deviation (times 1.4826 for normal noise). Nearly equal values have almost no
-/// deviation, so the limit is at least the share `least` of the median below it.
+/// deviation, so the limit is always below the median by at least the share `least` of it.
 Threshold threshold_of(const std::vector<double>& values, double least) {
   constexpr double deviations = 3, normal = 1.4826;
   const double middle = statistics::median(values).value_or(0);
@@ -53,7 +53,7 @@ struct Measured {
   double value = 0;
 };
 
-/// Warns of each value that is slow, see Threshold, among at least four values of its kind.
+/// Warns of each value that is slow (see Threshold), if there are at least four values of its kind.
 void find_slow(Findings& findings, const JobFacts& job, const std::vector<Measured>& all,
                double least, std::string_view unit) {
   findings.otherwise.unknown = job.sniff_skipped.value_or(

@@ -150,8 +150,8 @@ JobFacts own_facts(const PreflightWish& wish, const comm::Communicator& world,
   return facts;
 }
 
-/// Returns why no sniff test is made; absent if it is made. The sniff test is a short measurement
-/// before the run that compares the speeds of ranks.
+/// Returns the reason why no sniff test is made; absent if it is made. The sniff test is a short
+/// measurement before the run that compares the speeds of ranks.
 std::optional<std::string> reason_not_to_sniff(const PreflightWish& wish,
                                                const std::vector<int>& node_of_rank) {
   constexpr std::size_t fewest = 4;  // with fewer ranks it is not clear which speed is normal

@@ -13,9 +13,9 @@
 /// similar enough to measure them.
 namespace isoscale::runner {
 
-/// The points of a plan for which an earlier run has no result, by index in the plan. Points that
-/// were skipped are in none of these sets, since they would be skipped again; only those that were
-/// skipped for lack of time are missing.
+/// The points of a plan for which an earlier run has no result, by index in the plan. A point that
+/// was skipped is in none of these sets, since it would be skipped again, unless it was skipped for
+/// lack of time.
 struct Missing {
   std::set<int> never_begun{}, failed{};
   /// Points that hung and so ended their job; measured again, they may end the next job, too.

@@ -16,7 +16,7 @@ namespace {
 
 using mesh::Axis;
 
-/// The part of the mesh whose spans are kept: for each axis, the number of its first coordinates.
+/// The part of the mesh whose spans are kept: for each axis, its number of coordinates, from 0 on.
 using Extents = std::array<int, mesh::axis_count>;
 
 int& extent(Extents& extents, Axis axis) { return extents[static_cast<std::size_t>(axis)]; }

@@ -18,7 +18,7 @@ OpClass class_of(program::OpKind kind) {
   return OpClass::other_compute;
 }
 
-// The last steps of a traced block that are kept are at least this many.
+// At least this many of the last steps of each traced block are kept.
 constexpr std::size_t least_kept = 2;
 
 /// Adds the spans of the traced step that was just played to the record.
@@ -82,7 +82,7 @@ Record measure(executor::Session& session, const program::Program& step,
       if (record.traced.empty()) record.begin = time.begin;
       record.end = time.end;
       record.traced.push_back(is_traced ? 1 : 0);
-      // Warm-up steps do not count in any case.
+      // The first step of a block does not count. Warm-up steps never count, so they need no flag.
       record.dropped.push_back(i == 0 && !is_warm_up ? 1 : 0);
       if (!is_traced || i == 0) continue;
       const auto number = static_cast<std::uint32_t>(record.step_times.size() + i);

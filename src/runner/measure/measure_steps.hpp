@@ -59,7 +59,7 @@ struct Record {
   std::string warm_up_rule;     ///< the rule by which warm-up ended
   std::string stopped_because;  ///< the reason why the loop ended: "precision" or "max-time"
   results::Looks looks;
-  /// Traced steps that are kept, on this rank's clock; their `rank` is not set.
+  /// The traced steps that are kept, in times of this rank's clock; their `rank` is not set.
   std::vector<timeline::StepTrace> traces;
   /// The op times of each traced step that counts; at most most_op_sums of them are kept.
   std::vector<StepSums> op_sums;

@@ -65,13 +65,13 @@ struct Plan {
   std::vector<PlannedPoint> points;
 };
 
-/// Returns the points in the order in which they are measured. A rank count that a workload cannot
-/// use makes base::UsageError if the user named it; if the program chose it, the point is skipped.
-/// base::UsageError is also thrown for a precision that the executor lacks, for more ranks than the
-/// launch has, if no point is left to measure, and if the ranks that play on some node, copies of
-/// the point included, need more memory than is free there. If the free memory was read on this
-/// machine but the plan is for other nodes, a point that does not fit is only marked and stays in
-/// the plan. `config` must outlive the plan.
+/// Returns the points in the order in which they are measured. If a workload cannot use a rank
+/// count, base::UsageError is thrown if the user named the count, and the point is skipped if the
+/// program chose it. base::UsageError is also thrown for a precision that the executor lacks, for
+/// more ranks than the launch has, if no point is left to measure, and if the ranks that play on
+/// some node, copies of the point included, need more memory than is free there. If the free memory
+/// was read on this machine but the plan is for other nodes, a point that does not fit is only
+/// marked and stays in the plan. `config` must outlive the plan.
 [[nodiscard]] Plan make_plan(const settings::RunConfig& config, const Site& site);
 
 /// Returns the facts of each program of a set. They are in the order of programs, not of ranks;

@@ -39,8 +39,8 @@ void require_ranks(std::span<const settings::Injection> injections, int ranks);
                                         std::span<const int> world_ranks, int world_rank,
                                         std::uint64_t seed);
 
-/// Returns the rank of the point on which bits are to be flipped during the soak; absent if there
-/// is none.
+/// Returns the rank of the point on which bits are to be flipped during the soak (replays of one
+/// step); absent if there is none.
 [[nodiscard]] std::optional<int> flipping_rank(std::span<const settings::Injection> injections,
                                                std::span<const int> world_ranks);
 

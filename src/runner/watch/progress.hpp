@@ -20,7 +20,7 @@
 /// a job hangs.
 namespace isoscale::runner::watch {
 
-/// A session whose progress in its program is watched; WatchedExecutor adds it.
+/// A session whose progress in its program is watched; WatchedExecutor adds it to an Activity.
 struct WatchedSession {
   const executor::Session* session = nullptr;  ///< not owned
   mesh::Shape mesh{};

@@ -68,8 +68,8 @@ class RankPoll {
     Hang hang{};      ///< valid on the leader only
     int leader = -1;  ///< rank of the leader; -1 if none sent its findings
     std::string sentence{};
-    /// True if there is no hang: all ranks answered, none failed, and some made progress or all
-    /// idle.
+    /// True if there is no hang: all ranks answered, none failed, and some of them made progress
+    /// or all are idle.
     bool calm = false;
   };
   /// Begins a poll, or joins one that another rank has begun; it ends within 4 seconds. `timeout`

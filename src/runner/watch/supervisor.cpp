@@ -223,7 +223,7 @@ void Supervisor::end_by_signal(int signal) {
     std::string text =
         fmt::format("isoscale: ended by {}", signal == SIGINT ? "SIGINT" : "SIGTERM");
     std::error_code unknown;
-    // the file exists only once the first point has ended
+    // The file exists only once the first point has ended.
     if (!file_.empty() && std::filesystem::exists(file_, unknown)) {
       text += fmt::format(
           "; the points that were finished are in {}; continue with: isoscale run --resume {}",
